@@ -255,7 +255,7 @@ func TestCheckBootOutput(t *testing.T) {
 	for _, p := range rep.Kernels[0].Programs {
 		got[p.Program] = p
 	}
-	if a := got["sound"]; a.Actual != (boot.Actual{Outcome: "loads", Attach: "attached", EbpfGo: "odd section"}) || a.Load != check.OK || a.Wrong != "" {
+	if a := got["sound"]; a.Actual != (boot.Actual{Outcome: "loads", Attach: "attached", EbpfGo: "odd section"}) || a.Load != check.OK || a.Wrong != "was to load with cilium/ebpf, but does not" {
 		t.Errorf("sound: %+v", a)
 	}
 	if a := got["no_guard"]; a.Actual.Outcome != "loads" || a.Load != check.Fails || a.Wrong != "was to fail, but loads" {
@@ -388,7 +388,9 @@ func TestCheckBoot(t *testing.T) {
 		`broken\.bpfel\.o +unknown_helper +fails +does not load: invalid func unknown#9999\n`,
 		`broken\.bpfel\.o +no_guard +fails +does not load: reaches an unresolved relocation\n`,
 		`broken\.bpfel\.o +sound +ok +loads; attached\n`,
-		`\n  fails +0 +[12][0-9]\n$`,
+		`\n\| \S+ \| libbpf loads \|( \d+/\d+ \|){4} 0/[12][0-9] \|\n`,
+		`\n\| \S+ \| ebpf-go loads \|( \d+/\d+ \|){5}\n`,
+		`\n\| \S+ \| attached \|( \d+/\d+ \|){5}\n`,
 	} {
 		matches(t, stdout.String(), want)
 	}

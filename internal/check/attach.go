@@ -237,14 +237,15 @@ func (e *evaluation) ebpfGoFinds(subject, module string, found []symbol) {
 }
 
 // trampolines say how the kernels of each machine attach programs to functions: arch_prepare_bpf_trampoline in
-// arch/*/net/bpf_jit_comp*.c.
+// arch/*/net/bpf_jit_comp*.c. Functions that ftrace knows also need its direct calls, without which register_fentry in
+// kernel/bpf/trampoline.c returns ENOTSUPP.
 var trampolines = map[string]struct {
 	since     release // 0 from the first kernels with BTF on
 	registers int     // of 8 bytes, that the arguments of a function may take; 0 for as many as programs can have
 	more      release // since when they may take as many as that
 }{
 	"x86_64":  {0, 6, linux(6, 6)},            // "bpf, x86: allow function arguments up to 12 for TRACING"
-	"arm64":   {linux(6, 0), 8, linux(6, 16)}, // "bpf, arm64: Support up to 12 function arguments"
+	"arm64":   {linux(6, 4), 8, linux(6, 16)}, // "arm64: ftrace: Add direct call support"; "bpf, arm64: Support up to 12 function arguments"
 	"riscv64": {linux(6, 3), 8, linux(6, 11)}, // "riscv, bpf: Add 12-argument support for RV64 bpf trampoline"
 	"s390x":   {linux(6, 3), 0, 0},
 	"ppc64le": {linux(6, 13), 0, 0},

@@ -387,7 +387,6 @@ func (e *evaluation) inValue(a *bpfobj.Access) (Finding, bool) {
 func (e *evaluation) accesses(n int) (l []absence) {
 	for i := range e.o.accesses[n] {
 		a := &e.o.accesses[n][i]
-		off, size := a.Off, a.Size
 		if a.Map != nil {
 			if f, ok := e.inValue(a); ok {
 				l = append(l, absence{at: a.At, f: f})
@@ -405,25 +404,11 @@ func (e *evaluation) accesses(n int) (l []absence) {
 		if a.Computed || a.Struct == "" && !givesContext(e.pr.Attach.Kind) && !writes {
 			continue
 		}
-		if r := e.o.Funcs[a.At.Fn].Insns[a.At.Insn].Record; r != 0 {
-			v, ok := e.loader.value(int(r - 1))
-			if !ok {
-				continue // judged as a relocation
-			}
-			off, size = off+int64(v), 0 // the loader may change the width
-		}
 		var f Finding
-		switch {
-		case writes:
-			f = e.written()
-		case a.Struct != "":
-			f = e.result(a, off, size)
-		case e.hook == nil:
-			f = e.plain(a, off, size)
-		case a.Arg < 0:
-			f = e.hook.read(e.k, off, size, a.Write)
-		default:
-			f = e.hook.through(e.pairing, a, off, size)
+		if r := e.o.Funcs[a.At.Fn].Insns[a.At.Insn].Record; r != 0 {
+			f = e.relocated(a, int(r-1), writes)
+		} else {
+			f = e.access(a, a.Off, a.Size, writes)
 		}
 		if f.Status != OK {
 			f.Source = e.o.Source(a.At)
@@ -431,6 +416,34 @@ func (e *evaluation) accesses(n int) (l []absence) {
 		}
 	}
 	return l
+}
+
+// relocated judges an access whose offset a record changes.
+func (e *evaluation) relocated(a *bpfobj.Access, record int, writes bool) (f Finding) {
+	if v, ok := e.loader.value(record); ok {
+		return e.access(a, a.Off+int64(v), 0, writes) // the loader may change the width
+	}
+	if v, ok := e.ebpfGoOffsets[record]; ok { // and cilium/ebpf does not
+		if f = e.access(a, a.Off+v, a.Size, writes); f.Status != OK {
+			f.Loader = EbpfGo
+		}
+	}
+	return f // else judged as a relocation
+}
+
+// access judges an access at an offset. A size of 0 is not known.
+func (e *evaluation) access(a *bpfobj.Access, off int64, size int, writes bool) Finding {
+	switch {
+	case writes:
+		return e.written()
+	case a.Struct != "":
+		return e.result(a, off, size)
+	case e.hook == nil:
+		return e.plain(a, off, size)
+	case a.Arg < 0:
+		return e.hook.read(e.k, off, size, a.Write)
+	}
+	return e.hook.through(e.pairing, a, off, size)
 }
 
 // plain judges an access to the context of a program that is not attached by BTF

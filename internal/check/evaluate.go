@@ -29,6 +29,7 @@ type evaluation struct {
 	precise  bool           // explore precisely
 	doubted  bool           // the exploration was not precise enough for a finding
 
+	ebpfGoOffsets map[int]int64   // what cilium/ebpf writes into a load or store that libbpf makes invalid since it cannot change the width, by record
 	ebpfGoPoisons map[int]Finding // why cilium/ebpf makes the instruction of a record invalid into which libbpf writes a number
 }
 

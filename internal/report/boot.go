@@ -3,7 +3,9 @@
 package report
 
 import (
+	"cmp"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -20,10 +22,13 @@ type Boot struct {
 	verbose bool
 
 	kernels []bootedKernel // those that booted
-	table   boot.Table     // of all kernels
-	rows    int            // programs on all kernels
-	fine    int            // programs on this kernel that work as predicted and are not printed
-	partial bool           // the command's output lacks the end of a line
+	table   boot.Table     // of loading on all kernels
+	tables  boot.Tables    // of this kernel
+	summary []string       // lines of all kernels: of the table, and after it
+	notes   []string
+	rows    int  // programs on all kernels
+	fine    int  // programs on this kernel that work as predicted and are not printed
+	partial bool // the command's output lacks the end of a line
 }
 
 // The JSON form of the report.
@@ -42,6 +47,7 @@ type (
 		AutoLoad bool         `json:"autoload"`
 		Status   check.Status `json:"status"`             // predicted
 		Load     check.Status `json:"load"`               // the same of loading alone
+		EbpfGo   check.Status `json:"load_ebpf_go"`       // the same of loading with cilium/ebpf
 		Findings []jsonNote   `json:"findings,omitempty"` // reasons for the prediction
 		Actual   boot.Actual  `json:"actual"`
 		Wrong    string       `json:"wrong,omitempty"`
@@ -70,7 +76,7 @@ func (b *Boot) Begin(k *boot.Kernel) {
 		with = " with " + words.Plural(n, "module") + " (" + strings.Join(k.Modules, ", ") + ")"
 	}
 	escape.Fprintf(b.w, "%s%s:\n", k.Name, with)
-	b.fine, b.partial = 0, false
+	b.fine, b.partial, b.tables = 0, false, boot.Tables{}
 }
 
 // Output writes a part of a command's output.
@@ -96,6 +102,7 @@ func (b *Boot) Object(rows []boot.Row) {
 		row := &rows[i]
 		p, a := row.Program, row.Actual()
 		b.rows++
+		b.tables.Add(row)
 		if a.Outcome != boot.NotTried {
 			b.table.Add(p.Object+": "+p.Name, p.Load[0], a.Errno, a.Reason)
 		}
@@ -145,7 +152,7 @@ func actual(a boot.Actual) string {
 func (b *Boot) wrong(row *boot.Row) {
 	p := row.Program
 	escape.Fprintf(b.w, "  WRONG: %s: %s %s\n", p.Object, p.Name, row.Wrong())
-	for _, f := range p.Findings {
+	for _, f := range row.Findings() {
 		escape.Fprintf(b.w, "      predicted: %s: %s\n", f.Status, Sentence(&f.Finding))
 	}
 	log := row.Actual().Log
@@ -209,26 +216,38 @@ func (b *Boot) End(k *boot.Kernel) {
 		escape.Fprintf(b.w, "  %s ok, as predicted\n", words.Plural(b.fine, "program"))
 	}
 	if k.Trial != nil {
+		for i, step := range boot.Steps {
+			b.summary = append(b.summary, b.tables[i].Row(cmp.Or(k.Release, k.Name), step))
+			for _, l := range b.tables[i].Surprises() {
+				b.notes = append(b.notes, step+": "+l)
+			}
+		}
 		out.Programs = []bootedProgram{}
 		for i := range k.Trial.Rows {
 			row := &k.Trial.Rows[i]
 			p := row.Program
 			var findings []jsonNote
-			for _, f := range p.Findings {
+			for _, f := range row.Findings() {
 				findings = append(findings, jsonNote{f.Finding, Sentence(&f.Finding)})
 			}
 			out.Programs = append(out.Programs, bootedProgram{
-				p.Object, p.Name, p.Section, p.AutoLoad, p.Status[0], p.Load[0], findings, row.Actual(), row.Wrong(),
+				p.Object, p.Name, p.Section, p.AutoLoad, p.Status[0], p.Load[0], row.EbpfGo.Load[0], findings, row.Actual(), row.Wrong(),
 			})
 		}
 	}
 	b.kernels = append(b.kernels, out)
 }
 
-// Sum writes the table of all kernels.
+// Sum writes a Markdown table of all kernels, and below it what was predicted to work and did not.
 func (b *Boot) Sum() {
-	escape.Fprintf(b.w, "%s on %s, predicted against actual:\n", words.Plural(b.rows, "program"), words.Plural(len(b.kernels), "kernel"))
-	for _, l := range b.table.Lines() {
-		escape.Fprintf(b.w, "  %s\n", l)
+	escape.Fprintf(b.w, "%s on %s, predicted against actual (works/does not):\n\n", words.Plural(b.rows, "program"), words.Plural(len(b.kernels), "kernel"))
+	for _, l := range slices.Concat(boot.Header(), b.summary) {
+		escape.Fprintf(b.w, "%s\n", l)
+	}
+	for i, l := range b.notes {
+		if i == 0 {
+			io.WriteString(b.w, "\n")
+		}
+		escape.Fprintf(b.w, "%s\n", l)
 	}
 }

@@ -39,23 +39,21 @@ func reason(errno int, log string) string {
 	return best[:min(len(best), 160)]
 }
 
-// Table counts predicted verdicts on loading by what happened. It lists the programs that were predicted to load and did
-// not, with the reasons.
+// Table counts predicted verdicts by what happened. It lists the programs that were predicted to work and did not, with the reasons.
 type Table struct {
-	loads, fails map[check.Status]int
+	works, fails map[check.Status]int
 	forbidden    int // programs that the user may not load
 	surprises    map[string]int
 }
 
-// Add counts a program that was tried, by the verdict on loading it. The name includes the object's. errno is 0 if it was loaded, else
-// why says why not.
+// Add counts a program that was tried, by its verdict. The name includes the object's. errno is 0 if it worked, else why says why not.
 func (t *Table) Add(name string, verdict check.Status, errno int, why string) {
-	if t.loads == nil {
-		t.loads, t.fails, t.surprises = make(map[check.Status]int), make(map[check.Status]int), make(map[string]int)
+	if t.works == nil {
+		t.works, t.fails, t.surprises = make(map[check.Status]int), make(map[check.Status]int), make(map[string]int)
 	}
 	switch errno {
 	case 0:
-		t.loads[verdict]++
+		t.works[verdict]++
 		return
 	case int(syscall.EPERM):
 		t.forbidden++
@@ -67,7 +65,7 @@ func (t *Table) Add(name string, verdict check.Status, errno int, why string) {
 	}
 }
 
-// Count is a line of a Table: how many programs with a verdict loaded, and how many did not.
+// Count is a part of a Table: how many programs with a verdict loaded, and how many did not.
 type Count struct {
 	Verdict check.Status `json:"verdict"`
 	Loads   int          `json:"loads"`
@@ -78,19 +76,37 @@ type Count struct {
 func (t *Table) Counts() []Count {
 	l := []Count{}
 	for s := check.OK; s <= check.Fails; s++ {
-		if t.loads[s]+t.fails[s] > 0 {
-			l = append(l, Count{s, t.loads[s], t.fails[s]})
+		if t.works[s]+t.fails[s] > 0 {
+			l = append(l, Count{s, t.works[s], t.fails[s]})
 		}
 	}
 	return l
 }
 
-// Lines returns the table as text.
-func (t *Table) Lines() (l []string) {
-	l = append(l, "verdict    loads  fails")
-	for _, c := range t.Counts() {
-		l = append(l, fmt.Sprintf("%-9s  %5d  %5d", c.Verdict, c.Loads, c.Fails))
+// columns are the verdicts of a Markdown table.
+var columns = []check.Status{check.OK, check.Guarded, check.MayFail, check.Unknown, check.Fails}
+
+// Header returns the first lines of a Markdown table of Rows.
+func Header() []string {
+	names, rule := "| kernel | step |", "|---|---|"
+	for _, s := range columns {
+		names += " " + s.String() + " |"
+		rule += "---:|"
 	}
+	return []string{names, rule}
+}
+
+// Row returns the table as a row of a Markdown table: for each verdict, how many programs worked / how many did not.
+func (t *Table) Row(kernel, step string) string {
+	row := fmt.Sprintf("| %s | %s |", kernel, step)
+	for _, s := range columns {
+		row += fmt.Sprintf(" %d/%d |", t.works[s], t.fails[s])
+	}
+	return row
+}
+
+// Surprises returns the programs that were predicted to work and did not.
+func (t *Table) Surprises() (l []string) {
 	if t.forbidden > 0 {
 		l = append(l, fmt.Sprintf("without %d that may not be loaded here", t.forbidden))
 	}

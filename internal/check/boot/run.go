@@ -155,12 +155,16 @@ func (k *kernelRun) boot(ctx context.Context) error {
 	m := &Machine{Init: k.Init.Data, Files: k.Files, Job: Job{Command: k.Command, Env: k.Env, Targets: k.Targets}}
 	var modules []string
 	if len(k.Command) == 0 {
-		rep, err := k.check(ctx)
+		rep, err := k.check(ctx, check.Libbpf)
 		if rep == nil || err != nil {
 			return err
 		}
+		other, err := k.check(ctx, check.EbpfGo)
+		if err != nil {
+			return err
+		}
 		k.Name, modules = rep.Kernels[0].Name, rep.Modules()
-		k.Trial = NewTrial(rep, k.Objects)
+		k.Trial = NewTrial(rep, other, k.Objects)
 		for _, i := range k.Trial.Objects {
 			m.Objects = append(m.Objects, k.Data[i])
 		}
@@ -203,15 +207,15 @@ func (k *kernelRun) boot(ctx context.Context) error {
 
 var errManyKernels = errors.New("holds several kernels; one at a time can be booted")
 
-// check checks the objects against the kernel, as libbpf loads them. It returns nil without an error if the kernel was skipped
-// and the reason passed on.
-func (k *kernelRun) check(ctx context.Context) (*check.Report, error) {
+// check checks the objects against the kernel, as a loader loads them. It returns nil without an error if the kernel was skipped
+// and, for libbpf, the reason passed on.
+func (k *kernelRun) check(ctx context.Context, l check.Loader) (*check.Report, error) {
 	k.predict.Lock()
 	defer k.predict.Unlock()
 	one := *k.Corpus
 	one.Files, one.Skipped = []*corpus.File{k.Corpus.Files[k.index]}, nil
 	rep, err := check.Run(ctx, check.Config{
-		Objects: k.Objects, Corpus: &one, Jobs: 1, Loaders: []check.Loader{check.Libbpf}, Rodata: k.Rodata, Types: k.Types,
+		Objects: k.Objects, Corpus: &one, Jobs: 1, Loaders: []check.Loader{l}, Rodata: k.Rodata, Types: k.Types,
 	})
 	if err != nil {
 		return nil, err
@@ -219,7 +223,7 @@ func (k *kernelRun) check(ctx context.Context) (*check.Report, error) {
 	skipped := len(rep.Skipped) > 0
 	// Objects for other machines may be for the machine of another kernel.
 	rest := slices.DeleteFunc(rep.Skipped, func(e *corpus.Error) bool { return errors.Is(e, corpus.ErrUnmet) })
-	if len(rest) > 0 {
+	if len(rest) > 0 && l == check.Libbpf {
 		k.call(func() { k.w.Skipped(k.Kernel, rest) })
 	}
 	switch {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/btfgen/btfgen/internal/check"
 )
@@ -20,25 +21,26 @@ type Trial struct {
 
 // Row is a program on the booted kernel.
 type Row struct {
-	Program *check.Program
-	Unread  string // why cilium/ebpf does not read the object unchanged; "" if it does
+	Program *check.Program // as libbpf loads it
+	EbpfGo  *check.Program // as cilium/ebpf loads it
+	Unread  string         // why cilium/ebpf does not read the object unchanged; "" if it does
 
 	got   *Event // what the kernel did with the program alone; nil if no event came
 	whole *Event // why libbpf does not load the object; nil if it does
 }
 
-// NewTrial returns the trial of a report on one kernel about these objects.
-func NewTrial(rep *check.Report, objects []*check.Object) *Trial {
+// NewTrial returns the trial of reports on one kernel about these objects, as libbpf and as cilium/ebpf load them.
+func NewTrial(rep, ebpfGo *check.Report, objects []*check.Object) *Trial {
 	t := &Trial{first: []int{0}}
 	n := 0
 	for i, o := range objects {
-		programs := rep.Programs[n:][:len(o.Programs)]
+		programs, others := rep.Programs[n:][:len(o.Programs)], ebpfGo.Programs[n:]
 		n += len(programs)
 		if len(programs) == 0 || programs[0].Status[0] == check.Other {
 			continue
 		}
 		for j := range programs {
-			t.Rows = append(t.Rows, Row{Program: &programs[j]})
+			t.Rows = append(t.Rows, Row{Program: &programs[j], EbpfGo: &others[j]})
 		}
 		t.first = append(t.first, len(t.Rows))
 		t.Objects = append(t.Objects, i)
@@ -134,8 +136,46 @@ func (r *Row) Actual() Actual {
 	return a
 }
 
+// ebpfGo returns what happened to the program with cilium/ebpf. The second result says why it fails or was not tried.
+func (r *Row) ebpfGo() (outcome, why string) {
+	switch {
+	case r.got == nil:
+		return NotTried, NoResult
+	case r.Unread != "":
+		return Fails, r.Unread
+	case r.got.Alone == Loads:
+		return Loads, ""
+	case r.got.Alone == "":
+		return NotTried, r.got.Error
+	}
+	return Fails, strings.TrimPrefix(r.got.Alone, "program "+r.got.Name+": ")
+}
+
 // Wrong returns how the verdict was wrong, "" if it was right or makes no claim.
 func (r *Row) Wrong() string {
+	return cmp.Or(r.wrong(), r.wrongEbpfGo())
+}
+
+// Findings returns the reasons for the verdict that was wrong, or else for the verdict with libbpf.
+func (r *Row) Findings() []check.KernelFinding {
+	if r.wrong() == "" && r.wrongEbpfGo() != "" {
+		return r.EbpfGo.Findings
+	}
+	return r.Program.Findings
+}
+
+func (r *Row) wrongEbpfGo() string {
+	outcome, _ := r.ebpfGo()
+	switch load := r.EbpfGo.Load[0]; {
+	case outcome == Fails && load <= check.Guarded:
+		return "was to load with cilium/ebpf, but does not"
+	case outcome == Loads && load == check.Fails:
+		return "was to fail with cilium/ebpf, but loads"
+	}
+	return ""
+}
+
+func (r *Row) wrong() string {
 	a, load, all := r.Actual(), r.Program.Load[0], r.Program.Status[0]
 	switch {
 	case a.Outcome == Fails && load <= check.Guarded:
@@ -150,4 +190,33 @@ func (r *Row) Wrong() string {
 		return "was not to attach, but does"
 	}
 	return ""
+}
+
+// Steps are what is predicted of programs, in the order of Tables.
+var Steps = [3]string{"libbpf loads", "ebpf-go loads", "attached"}
+
+// Tables count predictions on a kernel, for each of Steps.
+type Tables [len(Steps)]Table
+
+// Add counts a program.
+func (t *Tables) Add(r *Row) {
+	p, a := r.Program, r.Actual()
+	name := p.Object + ": " + p.Name
+	if a.Outcome != NotTried {
+		t[0].Add(name, p.Load[0], a.Errno, a.Reason)
+	}
+	const errno = int(syscall.EINVAL) // the errors have none
+	switch outcome, why := r.ebpfGo(); outcome {
+	case Loads:
+		t[1].Add(name, r.EbpfGo.Load[0], 0, "")
+	case Fails:
+		t[1].Add(name, r.EbpfGo.Load[0], errno, why)
+	}
+	switch {
+	case a.Outcome != Loads || a.Attach == "":
+	case a.Attach == Attached:
+		t[2].Add(name, p.Status[0], 0, "")
+	default:
+		t[2].Add(name, p.Status[0], errno, a.Attach)
+	}
 }

@@ -4,6 +4,7 @@ package boot
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/check"
@@ -42,28 +43,32 @@ func TestTrial(t *testing.T) {
 		untold     bool
 		unread     string
 		wantReason string
+		ebpfGo     check.Status
 	}{
 		{name: "loads", got: &Event{Alone: "loads"}, loads: true},
 		{name: "refused", got: &refused, wrong: "was to load, but does not", wantReason: "reaches an unresolved relocation"},
 		{name: "refused, guarded", load: check.Guarded, got: &refused, wrong: "was to load, but does not"},
-		{name: "refused, as predicted", load: check.Fails, all: check.Fails, got: &refused},
-		{name: "refused, perhaps", load: check.MayFail, all: check.MayFail, got: &refused},
+		{name: "refused, as predicted", load: check.Fails, all: check.Fails, got: &refused, ebpfGo: check.MayFail},
+		{name: "refused, perhaps", load: check.MayFail, all: check.MayFail, got: &refused, ebpfGo: check.MayFail},
 		{name: "was to fail", load: check.Fails, all: check.Fails, got: &Event{Alone: "loads"}, loads: true, wrong: "was to fail, but loads"},
 		{name: "not attached", got: &Event{Alone: "loads", Attach: "not attached: why"}, loads: true, wrong: "was to attach, but does not"},
 		{name: "attached", all: check.Fails, got: &Event{Alone: "loads", Attach: Attached}, loads: true, wrong: "was not to attach, but does"},
 		{name: "not attached, perhaps", all: check.MayFail, got: &Event{Alone: "loads", Attach: "not attached: why"}, loads: true},
 		{name: "nothing came", untold: true},
-		{name: "the library does not read it", got: &Event{Error: "odd section", Alone: "odd section"}, untold: true},
-		{name: "the library does not load it", got: &Event{Alone: "bad"}, loads: true, alone: "bad"},
+		{name: "the library does not read it", got: &Event{Error: "odd section", Alone: "odd section"}, untold: true, ebpfGo: check.MayFail},
+		{name: "the library does not load it", got: &Event{Alone: "bad"}, loads: true, alone: "bad", wrong: "was to load with cilium/ebpf, but does not"},
+		{name: "the library does not load it, as predicted", got: &Event{Alone: "bad"}, loads: true, alone: "bad", ebpfGo: check.Fails},
+		{name: "the library loads it", got: &Event{Alone: "loads"}, loads: true, ebpfGo: check.Fails, wrong: "was to fail with cilium/ebpf, but loads"},
 		{name: "only the library loads it", load: check.Fails, all: check.Fails, got: &Event{Error: "ambiguous", Errno: 22, Alone: "loads"}, alone: "loads"},
-		{name: "the library does not read the object", got: &Event{}, loads: true, unread: "weak"},
-		{name: "nor loads it libbpf", load: check.Fails, all: check.Fails, got: &Event{Error: "no", Errno: 22}, unread: "weak"},
+		{name: "the library does not read the object", got: &Event{}, loads: true, unread: "weak", ebpfGo: check.MayFail},
+		{name: "nor loads it libbpf", load: check.Fails, all: check.Fails, got: &Event{Error: "no", Errno: 22}, unread: "weak", ebpfGo: check.MayFail},
 		{name: "a map of the object", got: &Event{Alone: "loads"}, object: "map x: too large", alone: "loads", wrong: "was to load, but does not", wantReason: "map x: too large"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rep, objects := report(t, tt.load, tt.all)
+			other, _ := report(t, tt.ebpfGo, tt.ebpfGo)
 			p := &rep.Programs[0]
-			trial := NewTrial(rep, objects)
+			trial := NewTrial(rep, other, objects)
 			for _, e := range []Event{{Kind: Program, Object: 7, Name: p.Name}, {Kind: Program, Name: "other"}, {Kind: Object, Object: -1, Error: "x"}} {
 				trial.Take(e) // not about a program here
 			}
@@ -94,7 +99,8 @@ func TestTrial(t *testing.T) {
 // TestTrialExtern checks that libbpf loads no program of an object that lacks an extern.
 func TestTrialExtern(t *testing.T) {
 	rep, objects := report(t, check.Fails, check.Fails)
-	trial := NewTrial(rep, objects)
+	other, _ := report(t, check.MayFail, check.MayFail)
+	trial := NewTrial(rep, other, objects)
 	for i := range rep.Programs {
 		e := Event{Kind: Program, Name: rep.Programs[i].Name, Alone: "loads"}
 		if i == 0 {
@@ -109,5 +115,37 @@ func TestTrialExtern(t *testing.T) {
 		if r := &trial.Rows[i]; r.Wrong() != "" || (r.Actual().Alone == Loads) != (i > 0) {
 			t.Errorf("%s: wrong %q, alone %q", r.Program.Name, r.Wrong(), r.Actual().Alone)
 		}
+	}
+}
+
+// TestTables checks that each step is counted with its own prediction, and what the rows look like.
+func TestTables(t *testing.T) {
+	p := func(load, all check.Status) *check.Program {
+		return &check.Program{Object: "o", Name: "p", Load: []check.Status{load}, Status: []check.Status{all}}
+	}
+	var tables Tables
+	for _, r := range []Row{
+		{Program: p(check.OK, check.OK), EbpfGo: p(check.OK, check.OK), got: &Event{Name: "p", Alone: Loads, Attach: Attached}},
+		{Program: p(check.Guarded, check.Fails), EbpfGo: p(check.Unknown, check.Fails), got: &Event{Name: "p", Alone: Loads, Attach: "not attached: why"}},
+		{Program: p(check.OK, check.OK), EbpfGo: p(check.Fails, check.Fails), got: &Event{Name: "p", Alone: "odd", Attach: "not attached: why"}},
+		{Program: p(check.MayFail, check.MayFail), EbpfGo: p(check.Guarded, check.Guarded), got: &Event{Name: "p", Error: "no", Errno: 22, Alone: "no"}},
+		{Program: p(check.OK, check.OK), EbpfGo: p(check.OK, check.OK)}, // not tried
+	} {
+		tables.Add(&r)
+	}
+	for i, want := range []string{
+		"| k | libbpf loads | 2/0 | 1/0 | 0/1 | 0/0 | 0/0 |",
+		"| k | ebpf-go loads | 1/0 | 0/1 | 0/0 | 1/0 | 0/1 |",
+		"| k | attached | 1/1 | 0/0 | 0/0 | 0/0 | 0/1 |",
+	} {
+		if got := tables[i].Row("k", Steps[i]); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got, want := tables[1].Surprises(), []string{"1 predicted wrong: o: p: errno 22: no"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := Header()[0], "| kernel | step | ok | guarded | may fail | unknown | fails |"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

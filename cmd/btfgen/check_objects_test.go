@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
+)
+
+// TestCheckRealObjects checks objects of real tools on the oldest and the newest kernel. check must come to an end without a defect, and
+// judge every program.
+func TestCheckRealObjects(t *testing.T) {
+	slow.Skip(t)
+	raceflag.SkipSerial(t)
+	var paths []string
+	objects := 0 // in these files
+	for _, name := range []string{"BTFGEN_DEBIAN", "BTFGEN_OBJECTS"} {
+		if os.Getenv(name) == "" {
+			continue
+		}
+		if err := filepath.WalkDir(os.Getenv(name), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return err
+			}
+			found, err := embedded.ReadFile(path)
+			if errors.Is(err, embedded.ErrNone) {
+				return nil
+			}
+			paths, objects = append(paths, path), objects+len(found)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(paths) == 0 {
+		t.Skip("needs BTFGEN_DEBIAN or BTFGEN_OBJECTS to name a directory with BPF objects")
+	}
+	const kernels = "../../testdata/vmlinux/debian/"
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	status := run(ctx, append([]string{"check", "--json", "--btf", kernels + "11/x86_64", "--btf", kernels + "experimental/x86_64"}, paths...), &stdout, &stderr)
+	if status != statusOK && status != statusFindings {
+		t.Fatalf("status %d: %s", status, &stderr)
+	}
+	var rep struct {
+		Kernels, Objects []any
+		Programs         []struct {
+			Object, Program string
+			Status          []check.Status
+		}
+		Findings []finding
+	}
+	if err := json.Unmarshal(stdout.Bytes(), &rep); err != nil {
+		t.Fatal(err)
+	}
+	if len(rep.Kernels) != 2 || len(rep.Objects) != objects {
+		t.Errorf("%d objects on %d kernels, want %d on 2", len(rep.Objects), len(rep.Kernels), objects)
+	}
+	for _, p := range rep.Programs {
+		if len(p.Status) != len(rep.Kernels) {
+			t.Errorf("%s: %s: verdicts on %d kernels", p.Object, p.Program, len(p.Status))
+		}
+	}
+	for _, f := range rep.Findings {
+		if f.Class == defective || f.Class == damaged {
+			t.Errorf("%+v", f)
+		}
+	}
+	t.Logf("%d programs of %d objects", len(rep.Programs), len(rep.Objects))
+}
