@@ -207,6 +207,12 @@ func TestCTracer(t *testing.T) {
 		output(t, "make", append([]string{"-s", "-C", "c-tracer", "OUT=" + dir, "CFLAGS=-O2 -Werror"}, args...)...)
 		return filepath.Join(dir, "tracer")
 	}
+	stale := filepath.Join(t.TempDir(), "stale.btfa")
+	output(t, "go", "run", "../cmd/btfgen", "generate", "-q", "--btf", "../testdata/vmlinux/debian/12", "-o", stale, "../testdata/bpf/tcplife.bpfel.o")
+	said, err := exec.Command(build("ARCHIVE="+stale), "-ignore-kernel-btf").CombinedOutput()
+	if want := "c-tracer: archive was made for tcplife.bpfel.o (sha256 "; err == nil || !strings.HasPrefix(string(said), want) {
+		t.Errorf("with a stale archive: %v, %q, want %q", err, said, want)
+	}
 	build()
 	btfgen, file := hostArchive(t)
 	one := filepath.Join(t.TempDir(), "kernel.btf")

@@ -78,13 +78,35 @@ if have dpkg; then
 	mkdir -p "$deb/var/lib/dpkg/info" "$deb/var/lib/dpkg/updates" "$deb/var/lib/dpkg/triggers"
 	touch "$deb/var/lib/dpkg/status" "$deb/var/lib/dpkg/available"
 	if [ "$(id -u)" = 0 ]; then
-		dpkg --root="$deb" --log=/dev/null --path-include='*' --install ./*.deb >"$work/log" 2>&1 || die "dpkg: $(cat "$work/log")"
+		dpkg --root="$deb" --log=/dev/null --path-include='*' --install ./btfgen_*.deb >"$work/log" 2>&1 || die "dpkg: $(cat "$work/log")"
 		[ "$(dpkg-query --admindir="$deb/var/lib/dpkg" -W -f '${db:Status-Status}' btfgen)" = installed ] || die 'dpkg did not install btfgen'
 	else
 		say 'skipped: dpkg --root needs root; unpacked instead'
-		dpkg -x ./*.deb "$deb"
+		dpkg -x ./btfgen_*.deb "$deb"
 	fi
 	check "$deb"
+fi
+
+# libbtfa: the C tracer is built with the packages, shared and static, and says that an archive is stale.
+if have dpkg && have pkg-config && have bpftool && [ -e /usr/include/bpf/libbpf.h ]; then
+	lib=$work/libbtfa
+	for p in ./libbtfa*.deb; do dpkg -x "$p" "$lib"; done
+	[ "$(dpkg-deb -f ./libbtfa-dev*.deb Depends | cut -d, -f 1)" = "libbtfa0 (= $(dpkg-deb -f ./libbtfa0*.deb Version))" ] || die 'libbtfa-dev does not need its libbtfa0'
+	export PKG_CONFIG_SYSROOT_DIR=$lib PKG_CONFIG_LIBDIR
+	PKG_CONFIG_LIBDIR=$(echo "$lib"/usr/lib/*/pkgconfig):$(pkg-config --variable pc_path pkg-config)
+	src=$OLDPWD/examples
+	"$deb/usr/bin/btfgen" generate -q --btf "$src/../testdata/vmlinux/debian/12" -o "$work/stale.btfa" "$src/../testdata/bpf/tcplife.bpfel.o"
+	bpftool gen skeleton "$src/go-tracer/bpf/exec.bpf.o" name exec_bpf >"$work/exec.skel.h"
+	for static in '' --static; do
+		# shellcheck disable=SC2046,SC2086
+		cc -std=gnu99 -DARCHIVE="\"$work/stale.btfa\"" -I"$work" $(pkg-config --cflags libbtfa) -o "$work/tracer" "$src/c-tracer/tracer.c" \
+			${static:+-static} $(pkg-config $static --libs libbtfa) -lbpf -lelf -lz -lzstd
+		[ "$static" ] || readelf -d "$work/tracer" | grep -q 'NEEDED.*libbtfa\.so\.0\]' || die 'the tracer does not need libbtfa.so.0'
+		got=$(LD_LIBRARY_PATH=$(dirname "$lib"/usr/lib/*/libbtfa.so.0) "$work/tracer" -ignore-kernel-btf 2>&1) && die "a stale archive is accepted: $got"
+		[[ $got = 'c-tracer: archive was made for tcplife.bpfel.o '* ]] || die "with a stale archive: $got"
+	done
+	unset PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_LIBDIR
+	say 'libbtfa: the C tracer is built with its packages and runs'
 fi
 
 # The .rpm.

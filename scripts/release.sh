@@ -19,12 +19,15 @@ empty:
   btfgen-VERSION-OS-ARCH.tar.gz   for every TARGET: the program, its manual,
                                   completion, documents and licences
   btfgen*.deb, .rpm, .apk         the same as packages, for Linux
+  libbtfa0*.deb, libbtfa-dev*.deb the reader of archives in C, on Debian for
+                                  its own TARGET
   btfgen-VERSION.spdx.json        what the programs are linked from
   SHA256SUMS                      of all of these
 
   --only TARGET   of ${targets[*]}
 
-Needs Go, GNU tar and coreutils, gzip and, once, the module proxy. Environment:
+Needs Go, GNU tar and coreutils, gzip and, once, the module proxy; for libbtfa
+dpkg-dev, a C compiler and libzstd-dev. Environment:
 
   VERSION            such as v1.2.3 (default: the commit's tag, or its time and hash)
   SOURCE_DATE_EPOCH  the time of all files (default: the commit's)
@@ -169,6 +172,68 @@ for t in "${only[@]}"; do
 			die "nfpm, $t: $(cat "$d/log")"
 	done
 done
+
+# deb DIR NAME FIELD...: makes a .deb of a directory.
+deb() {
+	local p=$1 name=$2
+	shift 2
+	(cd "$p" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum >DEBIAN/md5sums)
+	printf '%s\n' "Package: $name" 'Source: btfgen' "Version: $deb_version" "Architecture: $deb_arch" "Maintainer: $maintainer" \
+		"Installed-Size: $(du -sk --apparent-size "$p/usr" | cut -f 1)" 'Priority: optional' 'Multi-Arch: same' \
+		'Homepage: https://github.com/btfgen/btfgen' "$@" >"$p/DEBIAN/control"
+	chmod -R u+rw,go=rX "$p"
+	find "$p" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+	dpkg-deb --root-owner-group -Zgzip --build "$p" "$out/${name}_${deb_version}_$deb_arch.deb" >/dev/null
+}
+
+# libbtfa. The package of the shared library is named by its soname.
+libbtfa() {
+	local so=libbtfa.so.0 name=libbtfa0 p=$work/libbtfa0 dev=$work/libbtfa-dev src=$work/libbtfa lib deb_version deb_arch
+	lib=usr/lib/$(cc -print-multiarch)
+	deb_arch=$(dpkg --print-architecture)
+	set -- "$out"/btfgen_*_"$deb_arch.deb"
+	deb_version=$(dpkg-deb -f "$1" Version)
+
+	mkdir "$src"
+	cp lib/c/Makefile lib/c/*.[ch3] lib/c/libbtfa.pc.in "$src"
+	(
+		cd "$src"
+		make -s install DESTDIR="$dev" PREFIX=/usr LIBDIR="/$lib" CFLAGS="$(dpkg-buildflags --get CFLAGS)" \
+			CPPFLAGS="$(dpkg-buildflags --get CPPFLAGS)" LDFLAGS="$(dpkg-buildflags --get LDFLAGS)"
+	)
+	mkdir -p "$p/DEBIAN" "$dev/DEBIAN" "$p/$lib" "$p/usr/share/doc/$name" "$dev/usr/share/doc" "$src/debian"
+	mv "$dev/$lib/$so" "$p/$lib"
+	chmod 644 "$p/$lib/$so"
+	strip --strip-unneeded -R .comment -R .note "$p/$lib/$so"
+	strip --strip-debug -D -R .comment -R .note "$dev/$lib/libbtfa.a"
+	gzip -9n "$dev/usr/share/man/man3/libbtfa.3"
+	cp packaging/copyright "$p/usr/share/doc/$name"
+	dpkg-deb --fsys-tarfile "$1" | tar -xO ./usr/share/doc/btfgen/changelog.Debian.gz >"$p/usr/share/doc/$name/changelog.Debian.gz"
+	ln -s "$name" "$dev/usr/share/doc/libbtfa-dev"
+
+	echo "libbtfa ${so##*.} $name (>= ${deb_version%-*})" >"$p/DEBIAN/shlibs"
+	echo 'activate-noawait ldconfig' >"$p/DEBIAN/triggers"
+	printf 'Source: btfgen\n\nPackage: %s\nArchitecture: any\n' "$name" >"$src/debian/control"
+	local about='
+ libbtfa finds the type information (BTF) of the running kernel in an archive
+ made by btfgen, so that BPF CO-RE programs load on kernels without BTF.'
+	deb "$p" "$name" 'Section: libs' "Depends: $(cd "$src" && dpkg-shlibdeps -O "$p/$lib/$so" | sed 's/^shlibs:Depends=//')" \
+		"Description: reader of btfgen's archives of minimized BTF$about"
+	deb "$dev" libbtfa-dev 'Section: libdevel' "Depends: $name (= $deb_version), libzstd-dev" \
+		"Description: reader of btfgen's archives of minimized BTF, for development$about
+ .
+ This package has the static library, the header and the manual."
+}
+
+host=linux/$(go env GOHOSTARCH)
+if [[ " ${only[*]} " == *" ${host/%\/arm//armv7} "* ]]; then
+	if command -v dpkg-shlibdeps cc >/dev/null && [ -e /usr/include/zstd.h ]; then
+		echo 'building libbtfa'
+		libbtfa
+	else
+		echo 'skipped: libbtfa needs dpkg-dev, a C compiler and libzstd-dev'
+	fi
+fi
 
 (cd "$out" && sha256sum -- * >"$work/SHA256SUMS")
 mkdir -p -- "$dist"

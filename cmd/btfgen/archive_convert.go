@@ -112,7 +112,7 @@ func runArchiveExtract(c *cli.Context) error {
 	for _, s := range c.Args().Tail() {
 		k, err := kernel.ParseKey(s)
 		if err != nil {
-			return usageError{err}
+			return usagef("%w (--select takes selectors)", err)
 		}
 		keys = append(keys, k)
 	}

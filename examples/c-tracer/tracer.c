@@ -42,8 +42,8 @@ static int on_event(void *context, void *data, size_t size)
 	return 0;
 }
 
-// load opens and loads the programs, with the types that find allows.
-static struct exec_bpf *load(const struct btfa_find_options *find)
+// load opens and loads the programs, with the types that find allows. The archive must be for the programs.
+static struct exec_bpf *load(struct btfa_find_options *find)
 {
 	struct btfa *a;
 	struct btfa_error error;
@@ -51,6 +51,7 @@ static struct exec_bpf *load(const struct btfa_find_options *find)
 	struct exec_bpf *skel = NULL;
 	LIBBPF_OPTS(bpf_object_open_opts, opts);
 
+	find->object = exec_bpf__elf_bytes(&find->object_size);
 	if (btfa_open_mem(&a, archive, archive_end - archive, NULL, &error) ||
 	    btfa_find(a, find, &opts.btf_custom_path, &found, &error)) {
 		fprintf(stderr, "c-tracer: %s\n", error.text);

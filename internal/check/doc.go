@@ -40,7 +40,8 @@
 // share them, and so do programs with equal code, of whichever object (twin). A ledger
 // keeps each distinct finding once, and [Report] merges them. [Program.Load] leaves out findings that
 // count only for attaching. An [ObjectRow] combines the programs of an object as its
-// loader does, by a [Policy] or by guesses, and its [Headline] sums it up.
+// loader does, by a [Policy] or by guesses, and its [Headline] sums it up. An
+// executable with several objects needs all of them.
 //
 // Facts that BTF does not show are data with their sources: kernels.txt,
 // helpers.txt and kfuncs.txt. The rules are in a file for each family of codes:

@@ -13,11 +13,12 @@ const ReportVersion = 1
 
 // Report says of each program and kernel whether it works, and why not.
 type Report struct {
-	Version  int             `json:"version"`
-	Kernels  []Kernel        `json:"kernels"`           // in order
-	Objects  []ObjectRow     `json:"objects,omitempty"` // in the order of the arguments
-	Programs []Program       `json:"programs"`          // by object, then by section
-	Skipped  []*corpus.Error `json:"-"`
+	Version     int             `json:"version"`
+	Kernels     []Kernel        `json:"kernels"`               // in order
+	Objects     []ObjectRow     `json:"objects,omitempty"`     // in the order of the arguments
+	Executables []ObjectRow     `json:"executables,omitempty"` // the files with several objects
+	Programs    []Program       `json:"programs"`              // by object, then by section
+	Skipped     []*corpus.Error `json:"-"`
 }
 
 // Kernel is a column of the report.

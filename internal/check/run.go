@@ -303,9 +303,12 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 			return nil, err
 		}
 	}
+	rep.Executables = rep.executables()
 	a := rep.axis()
-	for i := range rep.Objects {
-		rep.Objects[i].Headline = a.headline(&rep.Objects[i])
+	for _, rows := range [][]ObjectRow{rep.Objects, rep.Executables} {
+		for i := range rows {
+			rows[i].Headline = a.headline(&rows[i])
+		}
 	}
 	return rep, nil
 }

@@ -18,8 +18,11 @@ import (
 // document is a report as the templates of text and Markdown show it.
 type document struct {
 	Summary name
-	Objects []docObject // those that do not work everywhere first
-	Fine    string      // how many objects without failures are not listed; "" for none
+
+	Executables []docObject // those with several objects
+	Objects     []docObject // those that do not work everywhere first
+	Fine        string      // how many objects without failures are not listed; "" for none
+
 	Changes []docChanges
 	Columns []name // ranges of kernels
 	Others  int    // kernels in none of them
@@ -73,6 +76,10 @@ type docCause struct {
 // newDocument returns the document of a report, with rules or without. Lists of things have at most so many.
 func newDocument(m *matrix, o Options, rules bool, most int) *document {
 	d := &document{Summary: name(summaryLine(m.Report)), Rest: name(m.rest()), Cells: m.signs(), Others: len(m.ordered)}
+	for i := range m.Executables {
+		x := &m.Executables[i]
+		d.Executables = append(d.Executables, docObject{Name: name(x.Object), Headline: name(Headline(m.Report, x))})
+	}
 	for _, row := range m.objectsByNeed() {
 		d.Objects = append(d.Objects, docObject{name(row.Object), name(Headline(m.Report, row)), names(m.remarks(row, rules))})
 	}

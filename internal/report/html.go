@@ -21,18 +21,19 @@ var page string
 // pageData is what the page shows. Verdicts are a string per row, a digit per
 // kernel, which is a cell; sets of kernels, each once, are as ranges has them.
 type pageData struct {
-	Title    string        `json:"title"`
-	Run      []string      `json:"run"` // version and date
-	Command  string        `json:"command,omitempty"`
-	Kernels  []string      `json:"kernels"`
-	Families []pageFamily  `json:"families"` // in the order of kernels
-	Cells    []pageCell    `json:"cells"`
-	Sets     []string      `json:"sets"`
-	Texts    []string      `json:"texts"` // the first is empty
-	Objects  []pageObject  `json:"objects"`
-	Programs []pageProgram `json:"programs"`
-	Advice   []string      `json:"advice"`
-	Causes   []pageCause   `json:"causes"` // by advice
+	Title       string        `json:"title"`
+	Run         []string      `json:"run"` // version and date
+	Command     string        `json:"command,omitempty"`
+	Kernels     []string      `json:"kernels"`
+	Families    []pageFamily  `json:"families"` // in the order of kernels
+	Cells       []pageCell    `json:"cells"`
+	Sets        []string      `json:"sets"`
+	Texts       []string      `json:"texts"` // the first is empty
+	Executables []pageObject  `json:"executables,omitempty"`
+	Objects     []pageObject  `json:"objects"`
+	Programs    []pageProgram `json:"programs"`
+	Advice      []string      `json:"advice"`
+	Causes      []pageCause   `json:"causes"` // by advice
 
 	column []int          // of kernels
 	sets   map[string]int // of Sets
@@ -109,6 +110,10 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 			b[i] = '0' + byte(cells[k])
 		}
 		return string(b)
+	}
+	for i := range r.Executables {
+		x := &r.Executables[i]
+		d.Executables = append(d.Executables, pageObject{Name: escape.Text(x.Object), Headline: escape.Text(Headline(r, x)), Cells: row(cells(x.Status, x.Load))})
 	}
 	object := make([]int, len(r.Programs))
 	for i := range r.Objects {

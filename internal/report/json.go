@@ -42,15 +42,19 @@ type (
 func JSON(w io.Writer, r *check.Report, o Options) error {
 	out := struct {
 		*check.Report
-		Objects  []jsonObject  `json:"objects,omitempty"`
-		Programs []jsonProgram `json:"programs"`
-		Causes   []jsonCause   `json:"causes"`
-		Findings any           `json:"findings"`
+		Objects     []jsonObject  `json:"objects,omitempty"`
+		Executables []jsonObject  `json:"executables,omitempty"`
+		Programs    []jsonProgram `json:"programs"`
+		Causes      []jsonCause   `json:"causes"`
+		Findings    any           `json:"findings"`
 	}{Report: r, Findings: o.Findings, Programs: []jsonProgram{}, Causes: []jsonCause{}}
-	for i := range r.Objects {
-		o := &r.Objects[i]
-		out.Objects = append(out.Objects, jsonObject{*o, jsonHeadline{Headline(r, o), o.Headline}})
+	rows := func(l []check.ObjectRow) (out []jsonObject) {
+		for i := range l {
+			out = append(out, jsonObject{l[i], jsonHeadline{Headline(r, &l[i]), l[i].Headline}})
+		}
+		return out
 	}
+	out.Objects, out.Executables = rows(r.Objects), rows(r.Executables)
 	for i := range r.Programs {
 		p := jsonProgram{Program: r.Programs[i]}
 		for _, f := range p.Program.Findings {

@@ -15,11 +15,11 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Headlines writes a line for each object.
+// Headlines writes a line for each object, or executable with several.
 func Headlines(w io.Writer, r *check.Report, _ Options) error {
 	b := bufio.NewWriter(w)
-	for i := range r.Objects {
-		escape.Fprintf(b, "%s: %s\n", r.Objects[i].Object, Headline(r, &r.Objects[i]))
+	for _, o := range r.Whole() {
+		escape.Fprintf(b, "%s: %s\n", o.Object, Headline(r, o))
 	}
 	return b.Flush()
 }
@@ -27,23 +27,23 @@ func Headlines(w io.Writer, r *check.Report, _ Options) error {
 // manyObjects is the number of objects above which they are the rows of a table.
 const manyObjects = 12
 
-// Table writes Markdown for a README: distributions, and which object works there. Many objects are rows, few are columns.
+// Table writes Markdown for a README: distributions, and which object or executable works there. Many objects are rows, few are columns.
 func Table(w io.Writer, r *check.Report, _ Options) error {
-	all := distributions(r)
+	all, objects := distributions(r), r.Whole()
 	rows := [][]string{{"distribution", "Linux"}} // the first is the head
-	for i := range r.Objects {
-		rows[0] = append(rows[0], escape.Markdown(r.Objects[i].Object))
+	for _, o := range objects {
+		rows[0] = append(rows[0], escape.Markdown(o.Object))
 	}
 	for _, d := range all {
 		row := []string{escape.Markdown(d.name), escape.Markdown(d.releases(r))}
-		for i := range r.Objects {
-			row = append(row, d.cell(&r.Objects[i]))
+		for _, o := range objects {
+			row = append(row, d.cell(o))
 		}
 		rows = append(rows, row)
 	}
-	marks, named := len(r.Objects), 2 // columns of results, and before these
-	if len(r.Objects) > max(manyObjects, len(all)) {
-		turned := make([][]string, len(r.Objects)+1)
+	marks, named := len(objects), 2 // columns of results, and before these
+	if len(objects) > max(manyObjects, len(all)) {
+		turned := make([][]string, len(objects)+1)
 		for i, row := range rows {
 			head := row[0]
 			switch {

@@ -115,6 +115,17 @@ func TestLibFuzzer(t *testing.T) {
 		}
 		inputs = append(inputs, append([]byte{2}, text...))
 	}
+	objects, err := filepath.Glob("../../testdata/bpf/*.o")
+	if err != nil || len(objects) == 0 {
+		t.Fatalf("no objects (%v)", err)
+	}
+	for _, f := range objects {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inputs = append(inputs, append([]byte{3}, data...))
+	}
 	for i, b := range inputs {
 		if err := os.WriteFile(filepath.Join(seeds, fmt.Sprint(i)), b, 0o666); err != nil {
 			t.Fatal(err)

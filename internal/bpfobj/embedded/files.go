@@ -46,18 +46,19 @@ func ParseFiles[T any](ctx context.Context, paths []string, parse func(name stri
 		if errs[i] != nil {
 			out, names = append(out, Parsed[T]{File: i, Err: errs[i]}), append(names, "")
 		}
+		file := filepath.Base(p)
+		switch {
+		case p == Stdin:
+			file = "stdin"
+		case taken[file]:
+			file = p
+		}
 		for _, o := range files[i] {
-			name := filepath.Base(p)
-			switch {
-			case p == Stdin:
-				name = "stdin"
-			case taken[name] && o.Name == "":
-				name = p
-			}
+			taken[file] = true
+			name := file
 			if o.Name != "" {
 				name += "!" + o.Name
 			}
-			taken[name] = true
 			out, names = append(out, Parsed[T]{Object: o, File: i}), append(names, name)
 		}
 	}

@@ -23,7 +23,7 @@ func TestParseFiles(t *testing.T) {
 	}
 	one, two := bpf(le, "one"), bpf(le, "two")
 	both := slices.Concat([]byte("text"), one, two)
-	paths := []string{write("a/x.o", one), write("b/x.o", two), filepath.Join(dir, "absent"), write("tool", both), write("bad.o", one[:99])}
+	paths := []string{write("a/x.o", one), write("b/x.o", two), filepath.Join(dir, "absent"), write("tool", both), write("c/tool", both), write("bad.o", one[:99])}
 	bad := errors.New("not two")
 	var got []string
 	parse := func(name string, data []byte) (string, error) {
@@ -48,7 +48,7 @@ func TestParseFiles(t *testing.T) {
 			got = append(got, strings.TrimPrefix(o.Value, dir+"/"))
 		}
 	}
-	want := []string{"bad", "b/x.o", "absent: no such file or directory", "bad", "tool!#2", "bad.o: damaged BPF object"}
+	want := []string{"bad", "b/x.o", "absent: no such file or directory", "bad", "tool!#2", "bad", "c/tool!#2", "bad.o: damaged BPF object"}
 	if !slices.EqualFunc(got, want, strings.HasPrefix) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"debug/elf"
+	"path"
 	"slices"
 	"sort"
 	"strconv"
@@ -14,18 +15,21 @@ import (
 	"unicode/utf8"
 )
 
-// maxName is the longest symbol in bytes that serves as a name.
+// maxName is the longest symbol or source in bytes that serves as a name.
 const maxName = 256
 
-// name sets the name of each object found in a host. A variable holds an object or points at it:
+// name sets the name of each object found in a host. A variable points at the object or holds it, or its skeleton has a name:
 //
-//	static const char data[] = "\177ELF…";  C: the symbol covers the object
 //	//go:embed bpf_bpfel.o
 //	var _BpfBytes []byte                    Go: the symbol is a slice of it
+//	s->name = "execsnoop_bpf";              C: the name of the skeleton
+//	static const char data[] = "\177ELF…";  C: the symbol covers the object
 //
-// Objects without a symbol are named by their place in the file. Names are distinct.
-func name(host *image, objs []Object) {
+// The first of these counts. Other objects are named by their place in the file. Names are distinct. rest is the host without
+// its objects.
+func name(host *image, objs []Object, rest [][]byte) {
 	if host != nil && (host.typ == elf.ET_EXEC || host.typ == elf.ET_DYN) {
+		nameBySkeletons(objs, rest)
 		host.nameBySymbols(objs)
 	}
 	taken := make(map[string]bool, len(objs))
@@ -38,6 +42,72 @@ func name(host *image, objs []Object) {
 		taken[n] = true
 		objs[i].Name = n
 	}
+}
+
+// nameBySkeletons names objects after their skeletons. A stripped host has the name of a skeleton only as a string, such as
+// execsnoop_bpf, and no data connects it with the object. But bpftool derives it from the name of the object's file, and the
+// object's symbols or BTF have the name of its source, execsnoop.bpf.c. If the host has the name that follows from one object's
+// source, it is the name of that object.
+func nameBySkeletons(objs []Object, rest [][]byte) {
+	named := make(map[string]bool) // skeletons that the objects may have; true if the host has the name
+	guesses := make([][]string, len(objs))
+	for i := range objs {
+		guesses[i] = skeletons(objs[i].Data)
+		for _, g := range guesses[i] {
+			named[g] = false
+		}
+	}
+	if len(named) == 0 {
+		return
+	}
+	for _, r := range rest {
+		for s := range bytes.SplitSeq(r, []byte{0}) {
+			if _, ok := named[string(s)]; ok {
+				named[string(s)] = true
+			}
+		}
+	}
+	of := make(map[string][]*Object)
+	for i, l := range guesses {
+		if k := slices.IndexFunc(l, func(g string) bool { return named[g] }); k >= 0 {
+			of[l[k]] = append(of[l[k]], &objs[i])
+		}
+	}
+	for skeleton, l := range of {
+		if len(l) == 1 {
+			l[0].Name = skeleton
+		}
+	}
+}
+
+// skeletons returns what bpftool may call the skeleton of an object, the default first, or nil if it has several sources.
+func skeletons(object []byte) []string {
+	source := ""
+	for s := range bytes.SplitSeq(object, []byte{0}) {
+		if !bytes.HasSuffix(s, []byte(".c")) {
+			continue
+		}
+		base := strings.TrimSuffix(path.Base(string(s)), ".c")
+		if len(base) >= maxName {
+			return nil
+		}
+		if source != "" && source != base {
+			return nil
+		}
+		source = base
+	}
+	identifier := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if r == '_' || r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+				return r
+			}
+			return '_'
+		}, s)
+	}
+	if source == "" {
+		return nil
+	}
+	return []string{identifier(source), identifier(strings.TrimSuffix(source, ".bpf"))}
 }
 
 // place is an object in the host's memory.
@@ -105,8 +175,8 @@ func (im *image) eachSymbol(t section, f func(symbol)) {
 	}
 }
 
-// offer names the object that s points at or covers after s. Pointing symbols are preferred to covering ones, then smaller
-// ones, then earlier ones.
+// offer names the object that s points at or covers after s. Pointing symbols are preferred to skeletons, these to covering
+// symbols, then smaller ones, then earlier ones.
 func (s symbol) offer(im *image, places []place) {
 	p, points := s.pointee(im, places), true
 	if p == nil {

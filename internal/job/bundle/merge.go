@@ -24,6 +24,7 @@ var ErrOther = errors.New("was made for other relocations than")
 // result is a whole run.
 func Merge(ctx context.Context, names []string, mixed bool) (info archive.Info, kernels []archive.Kernel, err error) {
 	var parts []part
+	var inputs []input
 	arches := make(map[string]*arch)
 	all := union{at: make(map[kernel.Key]int)}
 	for _, name := range names {
@@ -40,8 +41,9 @@ func Merge(ctx context.Context, names []string, mixed bool) (info archive.Info, 
 		if err := all.add(ctx, name, list); err != nil {
 			return info, nil, err
 		}
-		info.Objects = append(info.Objects, in.Objects...)
+		inputs = append(inputs, input{in.Objects, archesOf(list)})
 	}
+	info.Objects = mergeObjects(inputs)
 	if err := complete(parts); err != nil {
 		return info, nil, err
 	}
@@ -54,6 +56,60 @@ func Merge(ctx context.Context, names []string, mixed bool) (info archive.Info, 
 		}
 	}
 	return info, all.kernels, nil
+}
+
+// input is what an archive was made for, and the canonical arches of its kernels.
+type input struct {
+	objects []archive.Object
+	arches  []string
+}
+
+// archesOf returns the canonical arches of kernels, as far as they are known.
+func archesOf(kernels []archive.Kernel) (list []string) {
+	for _, k := range kernels {
+		if a := kernel.CanonicalArch(k.Key.Arch); a != "" && !slices.Contains(list, a) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// mergeObjects returns the objects of several archives. An object loses the machines for which all kernels are from
+// archives that were not made for it, and is left out if no machine remains.
+func mergeObjects(inputs []input) (out []archive.Object) {
+	type made struct{ object, arch string }
+	id := func(o *archive.Object, arch string) made { return made{o.Name + "\x00" + string(o.Sum), arch} }
+	has := make(map[made]bool)
+	var all []string // arches of kernels
+	for _, in := range inputs {
+		all = append(all, in.arches...)
+		for i := range in.objects {
+			o := &in.objects[i]
+			for _, a := range in.arches {
+				if len(o.Arches) == 0 || slices.Contains(o.Arches, a) {
+					has[id(o, a)] = true
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	for _, in := range inputs {
+		for _, o := range in.objects {
+			machines := o.Arches
+			if len(machines) == 0 {
+				machines = all
+			}
+			kept := slices.DeleteFunc(slices.Clone(machines), func(a string) bool { return slices.Contains(all, a) && !has[id(&o, a)] })
+			if len(kept) < len(machines) && len(in.arches) > 0 {
+				o.Arches = kept
+			}
+			if len(kept) > 0 || len(in.arches) == 0 {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
 }
 
 // part is an archive that is a shard.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A target for libFuzzer. The first byte of an input says what the others are: 0 a file, 1 the payload of one,
- * which no checksum keeps changes out of, 2 an os-release file. Whatever is opened gives all its BTF, and
- * finds each of its kernels.
+ * which no checksum keeps changes out of, 2 an os-release file, 3 a BPF object. Whatever is opened gives all its BTF,
+ * finds each of its kernels, and lists the objects that it was made for.
  */
 #include "../btfa.c"
 
@@ -11,8 +11,11 @@ static volatile unsigned sum;
 
 static void take_all(const struct btfa *a)
 {
+	struct btfa_error e;
 	size_t i;
 
+	if (btfa_covers(a, "", 0, "x86_64", &e) != BTFA_NOT_COVERED)
+		abort();
 	for (i = 0; i < btfa_kernels(a); i++) {
 		struct btfa_key k;
 		struct btfa_match m;
@@ -63,6 +66,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 2:
 		memset(&k, 0, sizeof(k));
 		parse_os_release((const char *)data + 1, size - 1, &k, &e);
+		break;
+	case 3:
+		a = calloc(1, sizeof(*a));
+		a->memory = allocator_or_malloc(NULL);
+		btfa_covers(a, data + 1, size - 1, "x86_64", &e);
 		break;
 	}
 	if (a)
