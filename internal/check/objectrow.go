@@ -182,37 +182,37 @@ type view struct {
 
 // on returns the verdict on the programs that are loaded on a kernel, and those of them that do not work there.
 func (v *view) on(k int, key kernel.Key) (all result, by []int) {
-	var chosen []int
-	take := func(l []int) (taken []int, of result) {
-		for _, i := range l {
-			if v.loads(i, key) {
-				taken, of = append(taken, i), of.or(v.programs[i].on(k))
-			}
-		}
-		return taken, of
-	}
-	add := func(l []int, of result) { chosen, all = append(chosen, l...), all.or(of) }
-	add(take(v.required))
+	needs := v.needs
 	if v.marked {
-		add(take(v.plan.marked))
+		needs = append(slices.Clip(needs), need{alternatives: [][]int{v.plan.marked}})
 	}
-	for _, alternatives := range v.choices {
-		var best []int
-		var of result
-		for _, a := range alternatives {
-			l, w := take(a)
-			if len(l) > 0 && (best == nil || w.status < of.status || w.status == of.status && w.load < of.load) {
-				best, of = l, w
+	for _, n := range needs {
+		chosen, of := v.best(n, k, key)
+		all = all.or(of)
+		for _, i := range chosen {
+			if v.programs[i].status[k] > Other {
+				by = append(by, i)
 			}
-		}
-		add(best, of)
-	}
-	for _, i := range chosen {
-		if v.programs[i].status[k] > Other {
-			by = append(by, i)
 		}
 	}
 	return all, by
+}
+
+// best returns the alternative that works best on a kernel, as far as it is loaded there, with its verdict.
+func (v *view) best(n need, k int, key kernel.Key) (best []int, of result) {
+	for _, a := range n.alternatives {
+		var loaded []int
+		var w result
+		for _, i := range a {
+			if v.loads(i, key) {
+				loaded, w = append(loaded, i), w.or(v.programs[i].on(k))
+			}
+		}
+		if len(loaded) > 0 && (best == nil || w.status < of.status || w.status == of.status && w.load < of.load) {
+			best, of = loaded, w
+		}
+	}
+	return best, of
 }
 
 // all returns the programs whose verdict is least or worse.

@@ -172,11 +172,16 @@ func (o *Object) mapNames() (names []string) {
 
 // plan is which programs of an object have to work. Indices are those of Object.Programs.
 type plan struct {
-	required []int
-	marked   []int     // those with a ? in SEC that no rule is about; libbpf does not load them
-	choices  [][][]int // alternatives, each with all its programs
-	when     map[int][]corpus.Selector
-	rules    []Rule
+	needs  []need
+	marked []int // those with a ? in SEC that no rule is about; libbpf does not load them
+	when   map[int][]corpus.Selector
+	rules  []Rule
+}
+
+// need is alternatives, of which one has to work with all its programs.
+type need struct {
+	alternatives [][]int
+	said         bool // by the user
 }
 
 // loads reports whether a program is loaded on a kernel.
@@ -202,7 +207,7 @@ func (p *Policy) planFor(o *Object) *plan {
 		case pl.isMarked(i):
 			pl.marked = append(pl.marked, i)
 		default:
-			pl.required = append(pl.required, i)
+			pl.needs = append(pl.needs, need{alternatives: [][]int{{i}}})
 		}
 	}
 	return pl.plan
@@ -235,7 +240,7 @@ func (pl *planner) rule(kind RuleKind, guess Guess, at string, lists ...[]int) {
 		return
 	}
 	if kind == OneOf {
-		pl.choices = append(pl.choices, lists)
+		pl.needs = append(pl.needs, need{lists, guess == ""})
 	}
 	pl.rules = append(pl.rules, Rule{Kind: kind, Programs: lists, Guess: guess, At: at})
 	for _, i := range slices.Concat(lists...) {

@@ -182,7 +182,7 @@ func TestGuesses(t *testing.T) {
 		if got != strings.ReplaceAll(tt.rules, "; ", ";") {
 			t.Errorf("%s:\n%s, want\n%s", tt.programs, got, tt.rules)
 		}
-		if got := (&Policy{Exact: true}).planFor(o); len(got.rules) != 0 || len(got.required)+len(got.marked) != len(o.Programs) {
+		if got := (&Policy{Exact: true}).planFor(o); len(got.rules) != 0 || len(got.needs)+len(got.marked) != len(o.Programs) {
 			t.Errorf("%s: without guesses %v", tt.programs, got)
 		}
 	}
