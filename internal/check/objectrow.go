@@ -20,6 +20,8 @@ type ObjectRow struct {
 	Decides  []Decider   `json:"decides,omitempty"` // the programs for which it does not work, or may not
 	Rules    []Rule      `json:"rules,omitempty"`   // which programs have to work, where that is not all
 	Headline Headline    `json:"headline"`
+
+	Suggestion *Suggestion `json:"-"` // nil for none
 }
 
 // LoaderRow is the verdicts on an object with one loader.
@@ -55,6 +57,7 @@ const (
 	SomeMachine Guess = "some_machine" // only some machines have the system call
 	SameTarget  Guess = "same_target"  // all are attached to At
 	SameName    Guess = "same_name"    // the names differ only in words about the way of attaching
+	Exclusive   Guess = "exclusive"    // the names differ only as those of renamed functions do, and each kernel runs one of them at most
 )
 
 // RuleKind is what a rule says.
@@ -67,23 +70,25 @@ const (
 	OnlyWhen RuleKind = "only_when" // they are loaded on some kernels only
 )
 
-// objectRow puts the rows of object i's programs, the last of the report so far,
-// together as its loader does.
-func (r *run) objectRow(rep *Report, i int) ObjectRow {
+// objectRow puts the rows of object i's programs, which begin at first, together as its loader does, by a policy.
+func (r *run) objectRow(rep *Report, i, first int, policy *Policy) (ObjectRow, *evidence) {
 	o := r.Objects[i]
 	row := ObjectRow{Object: o.name, Programs: []int{}}
-	first := len(rep.Programs) - len(o.Programs)
 	for j := range o.Programs {
 		row.Programs = append(row.Programs, first+j)
 	}
-	pl := r.Policy.planFor(o)
+	pl := policy.planFor(o)
+	e := newEvidence(pl, o, rep.Programs[first:first+len(o.Programs)], rep.Kernels)
+	if !policy.Exact {
+		e.guess()
+	}
 	for _, rule := range pl.rules {
 		rule.Programs = shifted(rule.Programs, first)
 		row.Rules = append(row.Rules, rule)
 	}
 	var views []view
 	for _, l := range r.Loaders {
-		v := view{plan: pl, marked: r.Policy.Exact && l == EbpfGo}
+		v := view{plan: pl, marked: policy.Exact && l == EbpfGo}
 		for j := range o.Programs {
 			v.programs = append(v.programs, rep.Programs[first+j].with(l))
 		}
@@ -125,7 +130,7 @@ func (r *run) objectRow(rep *Report, i int) ObjectRow {
 			row.Decides = append(row.Decides, Decider{first + j, kernels})
 		}
 	}
-	return row
+	return row, e
 }
 
 func shifted(lists [][]int, by int) (out [][]int) {

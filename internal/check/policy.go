@@ -125,6 +125,27 @@ func ParseCondition(text string) (Condition, error) {
 	return Condition{p, s}, err
 }
 
+// Add adds a value of an option by its name: optional, one-of, when or loader-map.
+func (p *Policy) Add(option, value string) error {
+	switch option {
+	case "one-of":
+		c, err := ParseChoice(value)
+		p.OneOf = append(p.OneOf, c)
+		return err
+	case "when":
+		c, err := ParseCondition(value)
+		p.When = append(p.When, c)
+		return err
+	}
+	g, err := ParsePattern(value)
+	if option == "optional" {
+		p.Optional = append(p.Optional, g)
+	} else {
+		p.Maps = append(p.Maps, g)
+	}
+	return err
+}
+
 // setsMap reports whether the loader sets up a map of an object.
 func (p *Policy) setsMap(o *Object, name string) bool {
 	return slices.ContainsFunc(p.Maps, func(g Pattern) bool { return g.about(o) && g.matches(name) })
@@ -182,6 +203,7 @@ type plan struct {
 type need struct {
 	alternatives [][]int
 	said         bool // by the user
+	joined       bool // from needs that look like alternatives
 }
 
 // loads reports whether a program is loaded on a kernel.
@@ -240,7 +262,7 @@ func (pl *planner) rule(kind RuleKind, guess Guess, at string, lists ...[]int) {
 		return
 	}
 	if kind == OneOf {
-		pl.needs = append(pl.needs, need{lists, guess == ""})
+		pl.needs = append(pl.needs, need{alternatives: lists, said: guess == ""})
 	}
 	pl.rules = append(pl.rules, Rule{Kind: kind, Programs: lists, Guess: guess, At: at})
 	for _, i := range slices.Concat(lists...) {

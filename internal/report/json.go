@@ -30,7 +30,13 @@ type (
 	}
 	jsonObject struct {
 		check.ObjectRow
-		Headline jsonHeadline `json:"headline"`
+		Headline   jsonHeadline    `json:"headline"`
+		Suggestion *jsonSuggestion `json:"suggestion,omitempty"`
+	}
+	jsonSuggestion struct {
+		Options  []check.Option `json:"options,omitempty"`
+		Targets  []string       `json:"targets,omitempty"`
+		Headline jsonHeadline   `json:"headline"`
 	}
 	jsonCause struct {
 		check.Cause
@@ -49,7 +55,11 @@ func JSON(w io.Writer, r *check.Report, o Options) error {
 	}{Report: r, Findings: o.Findings, Programs: []jsonProgram{}, Causes: []jsonCause{}}
 	for i := range r.Objects {
 		o := &r.Objects[i]
-		out.Objects = append(out.Objects, jsonObject{*o, jsonHeadline{Headline(r, o), o.Headline}})
+		row := jsonObject{ObjectRow: *o, Headline: jsonHeadline{Headline(r, o), o.Headline}}
+		if s := o.Suggestion; s != nil {
+			row.Suggestion = &jsonSuggestion{s.Options, s.Targets, jsonHeadline{Headline(r, &s.Row), s.Row.Headline}}
+		}
+		out.Objects = append(out.Objects, row)
 	}
 	for i := range r.Programs {
 		p := jsonProgram{Program: r.Programs[i]}
