@@ -94,18 +94,18 @@ func (e *evidence) guess() {
 	}
 }
 
-// renamed returns a name that all needs share whose programs differ only in the name of a function, as it was before and after it was
-// renamed; "" if a rule of the user is about the need, or its programs have several such names.
-func (e *evidence) renamed(n need) (name string) {
+// renamed returns what all needs share whose programs differ only as before and after a function was
+// renamed; "" if a rule of the user is about the need, or its own programs differ in more.
+func (e *evidence) renamed(n need) (shared string) {
 	for _, i := range slices.Concat(n.alternatives...) {
-		where, words := e.o.words(i)
-		full := where + " " + strings.Join(words, "_")
-		if n.said || len(e.when[i]) > 0 || name != "" && full != name {
+		p := e.o.place(i)
+		own := fmt.Sprint(p.what, p.to, p.name)
+		if n.said || len(e.when[i]) > 0 || shared != "" && own != shared {
 			return ""
 		}
-		name = full
+		shared = own
 	}
-	return name
+	return shared
 }
 
 // exclusive reports whether each need works on a kernel and no kernel runs two.
@@ -136,18 +136,28 @@ func (n *need) has(programs []int) bool {
 	return slices.ContainsFunc(n.alternatives, func(l []int) bool { return slices.Equal(l, programs) })
 }
 
-// words splits what a program is attached to, else its name, into words, without those that differ where a function
-// was renamed: leading underscores, page and folio, versions. where is how a program is attached.
-func (o *Object) words(i int) (where string, words []string) {
+// place is what a program is attached to, else only its name, in words.
+type place struct {
+	what     string // entry, exit, tracepoint, or the prefix of the section
+	to, name []string
+}
+
+func (o *Object) place(i int) (p place) {
 	pr := &o.Programs[i]
-	name := o.programName(i)
+	p.name = nameWords(o.programName(i))
+	p.to = p.name
 	if s := pr.Attach; s != nil {
 		prefix := strings.TrimSuffix(s.Prefix, ".s")
-		where = cmp.Or(attachPoints[prefix], prefix)
+		p.what = cmp.Or(attachPoints[prefix], prefix)
 		if to := path.Base(s.Target(pr.Section)); to != "." && attachPoints[prefix] != "" {
-			name = to
+			p.to = nameWords(to)
 		}
 	}
+	return p
+}
+
+// nameWords splits a name, without what differs where a function was renamed: leading underscores, page and folio, versions.
+func nameWords(name string) (words []string) {
 	for _, w := range strings.Split(stem(name), "_") {
 		switch {
 		case w == "page":
@@ -156,7 +166,7 @@ func (o *Object) words(i int) (where string, words []string) {
 			words = append(words, w)
 		}
 	}
-	return where, words
+	return words
 }
 
 // isVersion reports whether a word is like v511; v4 and v6 are protocols.
@@ -165,26 +175,37 @@ func isVersion(word string) bool {
 	return ok && len(digits) > 1 && strings.Trim(digits, "0123456789") == ""
 }
 
-// likeness says how much the names of two needs' programs have in common: 1 for everything, 0 if their last words differ,
-// one is attached to the entry and the other to the exit of functions, or one is not attached to code of the kernel.
+// likeness says how much the programs of two needs are alike: 1 if their targets have the same name, and their own names are the same if
+// they are attached in one way. It is 0 if only one is attached to code of the kernel, or one to entries and the other to exits.
 func (e *evidence) likeness(a, b need) (most float64) {
 	for _, i := range slices.Concat(a.alternatives...) {
 		for _, j := range slices.Concat(b.alternatives...) {
-			x, v := e.o.words(i)
-			y, w := e.o.words(j)
-			if x != y && x != tracepoint && y != tracepoint || !akin(verb(v), verb(w)) {
+			p, q := e.o.place(i), e.o.place(j)
+			if p.what != q.what && p.what != tracepoint && q.what != tracepoint {
 				continue
 			}
-			n := 0
-			for _, word := range v {
-				if slices.ContainsFunc(w, func(other string) bool { return akin(word, other) }) {
-					n++
-				}
+			l := similar(p.to, q.to)
+			if e.sameWay(i, j) {
+				l = min(l, similar(p.name, q.name))
 			}
-			most = max(most, float64(n)/float64(max(len(v), len(w))))
+			most = max(most, l)
 		}
 	}
 	return most
+}
+
+// similar returns the share of words that names have in common, 0 if their verbs differ.
+func similar(a, b []string) float64 {
+	if !akin(verb(a), verb(b)) {
+		return 0
+	}
+	n := 0
+	for _, word := range a {
+		if slices.ContainsFunc(b, func(other string) bool { return akin(word, other) }) {
+			n++
+		}
+	}
+	return float64(n) / float64(max(len(a), len(b), 1))
 }
 
 // verb is the last word that is not folio.
@@ -203,13 +224,16 @@ func akin(a, b string) bool {
 	return a == b || len(a) > begin && len(b) > begin && a[:begin] == b[:begin]
 }
 
-// sameWay reports whether a program of one need is attached in the same way as one of the other.
-func (e *evidence) sameWay(a, b need) bool {
+// sameWay reports whether programs are attached in the same way.
+func (e *evidence) sameWay(i, j int) bool {
+	s, t := e.o.Programs[i].Attach, e.o.Programs[j].Attach
+	return s == nil || t == nil || s.ProgType == t.ProgType && s.Type == t.Type
+}
+
+// shareWay reports whether a program of one need is attached in the same way as one of the other.
+func (e *evidence) shareWay(a, b need) bool {
 	return slices.ContainsFunc(slices.Concat(a.alternatives...), func(i int) bool {
-		return slices.ContainsFunc(slices.Concat(b.alternatives...), func(j int) bool {
-			s, t := e.o.Programs[i].Attach, e.o.Programs[j].Attach
-			return s == nil || t == nil || s.ProgType == t.ProgType && s.Type == t.Type
-		})
+		return slices.ContainsFunc(slices.Concat(b.alternatives...), func(j int) bool { return e.sameWay(i, j) })
 	})
 }
 
@@ -225,7 +249,7 @@ func (e *evidence) alternatives() {
 					continue
 				}
 				both, onlyA, onlyB := e.compare(a, b)
-				if onlyA+onlyB > 0 && (l == 1 || !e.sameWay(a, b) || both == 0 && onlyA > 0 && onlyB > 0) {
+				if onlyA+onlyB > 0 && (l == 1 || !e.shareWay(a, b) || both == 0 && onlyA > 0 && onlyB > 0) {
 					best, most = [2]need{a, b}, l
 				}
 			}
