@@ -99,7 +99,7 @@ func (e *evidence) guess() {
 func (e *evidence) renamed(n need) (shared string) {
 	for _, i := range slices.Concat(n.alternatives...) {
 		p := e.o.place(i)
-		own := fmt.Sprint(p.what, p.to, p.name)
+		own := fmt.Sprint(p.what, p.to)
 		if n.said || len(e.when[i]) > 0 || shared != "" && own != shared {
 			return ""
 		}
@@ -108,11 +108,11 @@ func (e *evidence) renamed(n need) (shared string) {
 	return shared
 }
 
-// exclusive reports whether each need works on a kernel and no kernel runs two.
+// exclusive reports whether needs are alike, each works on a kernel, and no kernel runs two.
 func (e *evidence) exclusive(needs []need) bool {
 	for i, a := range needs {
 		for _, b := range needs[:i] {
-			if both, onlyA, onlyB := e.compare(a, b); both > 0 || onlyA == 0 || onlyB == 0 {
+			if both, onlyA, onlyB := e.compare(a, b); both > 0 || onlyA == 0 || onlyB == 0 || e.likeness(a, b) < 1 {
 				return false
 			}
 		}
@@ -139,7 +139,8 @@ func (n *need) has(programs []int) bool {
 // place is what a program is attached to, else only its name, in words.
 type place struct {
 	what     string // entry, exit, tracepoint, or the prefix of the section
-	to, name []string
+	target   string
+	to, name []string // words of the target and the program
 }
 
 func (o *Object) place(i int) (p place) {
@@ -150,7 +151,7 @@ func (o *Object) place(i int) (p place) {
 		prefix := strings.TrimSuffix(s.Prefix, ".s")
 		p.what = cmp.Or(attachPoints[prefix], prefix)
 		if to := path.Base(s.Target(pr.Section)); to != "." && attachPoints[prefix] != "" {
-			p.to = nameWords(to)
+			p.target, p.to = to, nameWords(to)
 		}
 	}
 	return p
@@ -175,8 +176,9 @@ func isVersion(word string) bool {
 	return ok && len(digits) > 1 && strings.Trim(digits, "0123456789") == ""
 }
 
-// likeness says how much the programs of two needs are alike: 1 if their targets have the same name, and their own names are the same if
-// they are attached in one way. It is 0 if only one is attached to code of the kernel, or one to entries and the other to exits.
+// likeness says how much the programs of two needs are alike: 1 if their targets' names differ only as before and after renaming,
+// or their own names if both are attached to one target in one way. It is 0 if only one is attached to code of the kernel, or one to
+// entries and the other to exits.
 func (e *evidence) likeness(a, b need) (most float64) {
 	for _, i := range slices.Concat(a.alternatives...) {
 		for _, j := range slices.Concat(b.alternatives...) {
@@ -184,11 +186,11 @@ func (e *evidence) likeness(a, b need) (most float64) {
 			if p.what != q.what && p.what != tracepoint && q.what != tracepoint {
 				continue
 			}
-			l := similar(p.to, q.to)
-			if e.sameWay(i, j) {
-				l = min(l, similar(p.name, q.name))
+			if p.target == q.target && e.sameWay(i, j) {
+				most = max(most, similar(p.name, q.name))
+			} else {
+				most = max(most, similar(p.to, q.to))
 			}
-			most = max(most, l)
 		}
 	}
 	return most
