@@ -38,6 +38,7 @@ func checkCommand() *cli.Command {
 			formatFlag(),
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
 			&cli.BoolFlag{Name: "min-kernel", Usage: "print from which Linux release each object works"},
+			&cli.BoolFlag{Name: "suggest", Usage: "print options with which objects work on more kernels, as YAML"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`", Value: "-"},
 			&cli.StringFlag{Name: "source-root", Usage: "in SARIF, make names of sources relative to `DIR`"},
 			&cli.StringSliceFlag{Name: "require", Usage: "count failures only on kernels that match `SELECTOR`"},
@@ -57,7 +58,7 @@ func checkCommand() *cli.Command {
 
 // answers are the formats that show where objects work, for a README. With these formats, kernels on which an
 // object fails are not findings.
-var answers = []string{"min-kernel", "table", "badge"}
+var answers = []string{"min-kernel", "table", "badge", "suggest"}
 
 // reportOptions reads --format, --json and --min-kernel, and the options of formats.
 func reportOptions(c *cli.Context) (format string, o report.Options, err error) {
@@ -70,16 +71,17 @@ func reportOptions(c *cli.Context) (format string, o report.Options, err error) 
 		o.SourceRoot = filepath.ToSlash(root)
 	}
 	format = c.String("format")
-	for _, short := range []string{"json", "min-kernel"} {
-		if c.Bool(short) {
-			if c.IsSet("format") && format != short {
-				return "", o, usagef("--%s does not go with --format %s", short, format)
-			}
-			format = short
+	first := ""
+	for _, short := range []string{"json", "min-kernel", "suggest"} {
+		switch {
+		case !c.Bool(short):
+			continue
+		case first != "":
+			return "", o, usagef("--%s does not go with --%s", short, first)
+		case c.IsSet("format") && format != short:
+			return "", o, usagef("--%s does not go with --format %s", short, format)
 		}
-	}
-	if c.Bool("json") && c.Bool("min-kernel") {
-		return "", o, usagef("--min-kernel does not go with --json, which has it as headline")
+		format, first = short, short
 	}
 	if format == "html" {
 		o.Date, err = sourceDate()
@@ -116,8 +118,8 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 		if len(o.args) < 3 {
 			return o, usagef("check --diff needs two kernels and at least one OBJECT")
 		}
-		if c.IsSet("format") || c.Bool("json") || c.Bool("min-kernel") || c.IsSet("baseline") || c.IsSet("require") {
-			return o, usagef("--diff does not go with --format, --json, --min-kernel, --baseline or --require")
+		if c.IsSet("format") || c.Bool("json") || c.Bool("min-kernel") || c.Bool("suggest") || c.IsSet("baseline") || c.IsSet("require") {
+			return o, usagef("--diff does not go with --format, --json, --min-kernel, --suggest, --baseline or --require")
 		}
 		if o.diff, err = corpus.ParseSelectors(o.args[:2]); err != nil {
 			return o, usagef("--diff: %w", err)

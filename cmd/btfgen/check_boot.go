@@ -33,7 +33,7 @@ func bootFlags() []cli.Flag {
 
 // bootNot are options of check that --boot does not support: they select other reports or other sources of kernels.
 // --boot does not support the options of policyFlags either.
-var bootNot = []string{"btf", "select", "exclude", "min-kernel", "require", "baseline", "diff"}
+var bootNot = []string{"btf", "select", "exclude", "min-kernel", "suggest", "require", "baseline", "diff"}
 
 func runBoot(c *cli.Context) error {
 	if err := checkBootOptions(c); err != nil {

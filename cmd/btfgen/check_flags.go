@@ -14,8 +14,8 @@ import (
 
 // formatFlag is the option of check that chooses its output.
 func formatFlag() cli.Flag {
-	f := choiceFlag("format", "print `FORMAT`: text, markdown, json, junit, sarif, html, min-kernel, table or badge",
-		"text", "markdown", "json", "junit", "sarif", "html", "min-kernel", "table", "badge")
+	f := choiceFlag("format", "print `FORMAT`: text, markdown, json, junit, sarif, html, min-kernel, suggest, table or badge",
+		"text", "markdown", "json", "junit", "sarif", "html", "min-kernel", "suggest", "table", "badge")
 	f.Aliases = []string{"f"}
 	return f
 }
@@ -39,17 +39,14 @@ func readPolicy(c *cli.Context) (loaders []check.Loader, p check.Policy, err err
 		loaders = []check.Loader{check.Loader(l)}
 	}
 	p.Exact = c.Bool("no-guess")
-	if p.Optional, err = parseAll(c, "optional", check.ParsePattern); err != nil {
-		return nil, p, err
+	for _, option := range []string{"optional", "one-of", "when", "loader-map"} {
+		for _, text := range c.StringSlice(option) {
+			if err := p.Add(option, text); err != nil {
+				return nil, p, usagef("--%s %q: %w", option, text, err)
+			}
+		}
 	}
-	if p.OneOf, err = parseAll(c, "one-of", check.ParseChoice); err != nil {
-		return nil, p, err
-	}
-	if p.When, err = parseAll(c, "when", check.ParseCondition); err != nil {
-		return nil, p, err
-	}
-	p.Maps, err = parseAll(c, "loader-map", check.ParsePattern)
-	return loaders, p, err
+	return loaders, p, nil
 }
 
 // parseAll parses the values of an option.

@@ -249,13 +249,14 @@ var excludes = map[string][]string{
 	"all":        {"select", "exclude"},
 	"select":     {"all"},
 	"exclude":    {"all"},
-	"json":       {"verbose", "format", "min-kernel", "color"},
-	"format":     {"json", "min-kernel"},
+	"json":       {"verbose", "format", "min-kernel", "suggest", "color"},
+	"format":     {"json", "min-kernel", "suggest"},
 	"verbose":    {"json", "quiet", "brief"},
-	"min-kernel": {"json", "format"},
+	"min-kernel": {"json", "format", "suggest"},
+	"suggest":    {"json", "format", "min-kernel"},
 	"quiet":      {"verbose"},
 	"brief":      {"verbose"},
-	"diff":       {"format", "json", "min-kernel", "baseline", "require"},
+	"diff":       {"format", "json", "min-kernel", "suggest", "baseline", "require"},
 }
 
 // configure adds what was not typed: options from the environment, then options and arguments from a file.

@@ -20,6 +20,8 @@ type ObjectRow struct {
 	Decides  []Decider   `json:"decides,omitempty"` // the programs for which it does not work, or may not
 	Rules    []Rule      `json:"rules,omitempty"`   // which programs have to work, where that is not all
 	Headline Headline    `json:"headline"`
+
+	Suggestion *Suggestion `json:"-"` // nil for none
 }
 
 // LoaderRow is the verdicts on an object with one loader.
@@ -55,6 +57,7 @@ const (
 	SomeMachine Guess = "some_machine" // only some machines have the system call
 	SameTarget  Guess = "same_target"  // all are attached to At
 	SameName    Guess = "same_name"    // the names differ only in words about the way of attaching
+	Exclusive   Guess = "exclusive"    // the names differ only as those of renamed functions do, and each kernel runs one of them at most
 )
 
 // RuleKind is what a rule says.
@@ -67,23 +70,25 @@ const (
 	OnlyWhen RuleKind = "only_when" // they are loaded on some kernels only
 )
 
-// objectRow puts the rows of object i's programs, the last of the report so far,
-// together as its loader does.
-func (r *run) objectRow(rep *Report, i int) ObjectRow {
+// objectRow puts the rows of object i's programs, which begin at first, together as its loader does, by a policy.
+func (r *run) objectRow(rep *Report, i, first int, policy *Policy) (ObjectRow, *evidence) {
 	o := r.Objects[i]
 	row := ObjectRow{Object: o.name, Programs: []int{}}
-	first := len(rep.Programs) - len(o.Programs)
 	for j := range o.Programs {
 		row.Programs = append(row.Programs, first+j)
 	}
-	pl := r.Policy.planFor(o)
+	pl := policy.planFor(o)
+	e := newEvidence(pl, o, rep.Programs[first:first+len(o.Programs)], rep.Kernels)
+	if !policy.Exact {
+		e.guess()
+	}
 	for _, rule := range pl.rules {
 		rule.Programs = shifted(rule.Programs, first)
 		row.Rules = append(row.Rules, rule)
 	}
 	var views []view
 	for _, l := range r.Loaders {
-		v := view{plan: pl, marked: r.Policy.Exact && l == EbpfGo}
+		v := view{plan: pl, marked: policy.Exact && l == EbpfGo}
 		for j := range o.Programs {
 			v.programs = append(v.programs, rep.Programs[first+j].with(l))
 		}
@@ -125,7 +130,7 @@ func (r *run) objectRow(rep *Report, i int) ObjectRow {
 			row.Decides = append(row.Decides, Decider{first + j, kernels})
 		}
 	}
-	return row
+	return row, e
 }
 
 func shifted(lists [][]int, by int) (out [][]int) {
@@ -182,37 +187,37 @@ type view struct {
 
 // on returns the verdict on the programs that are loaded on a kernel, and those of them that do not work there.
 func (v *view) on(k int, key kernel.Key) (all result, by []int) {
-	var chosen []int
-	take := func(l []int) (taken []int, of result) {
-		for _, i := range l {
-			if v.loads(i, key) {
-				taken, of = append(taken, i), of.or(v.programs[i].on(k))
-			}
-		}
-		return taken, of
-	}
-	add := func(l []int, of result) { chosen, all = append(chosen, l...), all.or(of) }
-	add(take(v.required))
+	needs := v.needs
 	if v.marked {
-		add(take(v.plan.marked))
+		needs = append(slices.Clip(needs), need{alternatives: [][]int{v.plan.marked}})
 	}
-	for _, alternatives := range v.choices {
-		var best []int
-		var of result
-		for _, a := range alternatives {
-			l, w := take(a)
-			if len(l) > 0 && (best == nil || w.status < of.status || w.status == of.status && w.load < of.load) {
-				best, of = l, w
+	for _, n := range needs {
+		chosen, of := v.best(n, k, key)
+		all = all.or(of)
+		for _, i := range chosen {
+			if v.programs[i].status[k] > Other {
+				by = append(by, i)
 			}
-		}
-		add(best, of)
-	}
-	for _, i := range chosen {
-		if v.programs[i].status[k] > Other {
-			by = append(by, i)
 		}
 	}
 	return all, by
+}
+
+// best returns the alternative that works best on a kernel, as far as it is loaded there, with its verdict.
+func (v *view) best(n need, k int, key kernel.Key) (best []int, of result) {
+	for _, a := range n.alternatives {
+		var loaded []int
+		var w result
+		for _, i := range a {
+			if v.loads(i, key) {
+				loaded, w = append(loaded, i), w.or(v.programs[i].on(k))
+			}
+		}
+		if len(loaded) > 0 && (best == nil || w.status < of.status || w.status == of.status && w.load < of.load) {
+			best, of = loaded, w
+		}
+	}
+	return best, of
 }
 
 // all returns the programs whose verdict is least or worse.

@@ -125,6 +125,27 @@ func ParseCondition(text string) (Condition, error) {
 	return Condition{p, s}, err
 }
 
+// Add adds a value of an option by its name: optional, one-of, when or loader-map.
+func (p *Policy) Add(option, value string) error {
+	switch option {
+	case "one-of":
+		c, err := ParseChoice(value)
+		p.OneOf = append(p.OneOf, c)
+		return err
+	case "when":
+		c, err := ParseCondition(value)
+		p.When = append(p.When, c)
+		return err
+	}
+	g, err := ParsePattern(value)
+	if option == "optional" {
+		p.Optional = append(p.Optional, g)
+	} else {
+		p.Maps = append(p.Maps, g)
+	}
+	return err
+}
+
 // setsMap reports whether the loader sets up a map of an object.
 func (p *Policy) setsMap(o *Object, name string) bool {
 	return slices.ContainsFunc(p.Maps, func(g Pattern) bool { return g.about(o) && g.matches(name) })
@@ -172,11 +193,17 @@ func (o *Object) mapNames() (names []string) {
 
 // plan is which programs of an object have to work. Indices are those of Object.Programs.
 type plan struct {
-	required []int
-	marked   []int     // those with a ? in SEC that no rule is about; libbpf does not load them
-	choices  [][][]int // alternatives, each with all its programs
-	when     map[int][]corpus.Selector
-	rules    []Rule
+	needs  []need
+	marked []int // those with a ? in SEC that no rule is about; libbpf does not load them
+	when   map[int][]corpus.Selector
+	rules  []Rule
+}
+
+// need is alternatives, of which one has to work with all its programs.
+type need struct {
+	alternatives [][]int
+	said         bool // by the user
+	joined       bool // from needs that look like alternatives
 }
 
 // loads reports whether a program is loaded on a kernel.
@@ -202,7 +229,7 @@ func (p *Policy) planFor(o *Object) *plan {
 		case pl.isMarked(i):
 			pl.marked = append(pl.marked, i)
 		default:
-			pl.required = append(pl.required, i)
+			pl.needs = append(pl.needs, need{alternatives: [][]int{{i}}})
 		}
 	}
 	return pl.plan
@@ -235,7 +262,7 @@ func (pl *planner) rule(kind RuleKind, guess Guess, at string, lists ...[]int) {
 		return
 	}
 	if kind == OneOf {
-		pl.choices = append(pl.choices, lists)
+		pl.needs = append(pl.needs, need{alternatives: lists, said: guess == ""})
 	}
 	pl.rules = append(pl.rules, Rule{Kind: kind, Programs: lists, Guess: guess, At: at})
 	for _, i := range slices.Concat(lists...) {

@@ -15,31 +15,11 @@ import (
 // policy reads a policy from "option value" lines.
 func policy(t *testing.T, lines ...string) (p Policy) {
 	t.Helper()
-	var err error
 	for _, l := range lines {
 		option, value, _ := strings.Cut(l, " ")
-		switch option {
-		case "optional", "loader-map":
-			var g Pattern
-			if g, err = ParsePattern(value); option == "optional" {
-				p.Optional = append(p.Optional, g)
-			} else {
-				p.Maps = append(p.Maps, g)
-			}
-		case "one-of":
-			var c Choice
-			c, err = ParseChoice(value)
-			p.OneOf = append(p.OneOf, c)
-		case "when":
-			var c Condition
-			c, err = ParseCondition(value)
-			p.When = append(p.When, c)
-		case "no-guess":
+		if option == "no-guess" {
 			p.Exact = true
-		default:
-			t.Fatalf("unknown option %s", option)
-		}
-		if err != nil {
+		} else if err := p.Add(option, value); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -182,7 +162,7 @@ func TestGuesses(t *testing.T) {
 		if got != strings.ReplaceAll(tt.rules, "; ", ";") {
 			t.Errorf("%s:\n%s, want\n%s", tt.programs, got, tt.rules)
 		}
-		if got := (&Policy{Exact: true}).planFor(o); len(got.rules) != 0 || len(got.required)+len(got.marked) != len(o.Programs) {
+		if got := (&Policy{Exact: true}).planFor(o); len(got.rules) != 0 || len(got.needs)+len(got.marked) != len(o.Programs) {
 			t.Errorf("%s: without guesses %v", tt.programs, got)
 		}
 	}

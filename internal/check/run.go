@@ -294,20 +294,27 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 	for _, k := range r.kernels {
 		rep.Kernels = append(rep.Kernels, Kernel{Name: k.name, key: k.key})
 	}
+	var all []*evidence
 	for i, o := range r.Objects {
 		for j := range o.Programs {
 			rep.Programs = append(rep.Programs, r.row(ctx, i, j))
 		}
-		rep.Objects = append(rep.Objects, r.objectRow(rep, i))
+		row, e := r.objectRow(rep, i, len(rep.Programs)-len(o.Programs), &r.Policy)
+		rep.Objects, all = append(rep.Objects, row), append(all, e)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 	}
 	rep.Executables = rep.executables()
 	a := rep.axis()
-	for _, rows := range [][]ObjectRow{rep.Objects, rep.Executables} {
-		for i := range rows {
-			rows[i].Headline = a.headline(&rows[i])
+	for i := range rep.Executables {
+		rep.Executables[i].Headline = a.headline(&rep.Executables[i])
+	}
+	for i := range rep.Objects {
+		rep.Objects[i].Headline = a.headline(&rep.Objects[i])
+		rep.Objects[i].Suggestion = r.suggest(a, i, all[i])
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
 	}
 	return rep, nil

@@ -30,7 +30,7 @@ type Options struct {
 // Formats are the writers of reports, by the name of the format.
 var Formats = map[string]func(io.Writer, *check.Report, Options) error{
 	"text": Text, "markdown": Markdown, "json": JSON, "junit": JUnit, "sarif": SARIF, "html": HTML,
-	"min-kernel": Headlines, "table": Table, "badge": Badge,
+	"min-kernel": Headlines, "suggest": Suggestions, "table": Table, "badge": Badge,
 }
 
 func summaryLine(r *check.Report) string {
@@ -67,12 +67,12 @@ func (v *view) remarks(o *check.ObjectRow, rules bool) (out []string) {
 			}
 		}
 	}
-	if rules {
-		for i := range o.Rules {
+	for i := range o.Rules {
+		if rules || o.Rules[i].Guess == check.Exclusive {
 			out = append(out, ruleText(v.Report, &o.Rules[i]))
 		}
 	}
-	return out
+	return append(out, suggestionText(v.Report, o)...)
 }
 
 // ruleText says what a rule says.

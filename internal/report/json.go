@@ -30,7 +30,13 @@ type (
 	}
 	jsonObject struct {
 		check.ObjectRow
-		Headline jsonHeadline `json:"headline"`
+		Headline   jsonHeadline    `json:"headline"`
+		Suggestion *jsonSuggestion `json:"suggestion,omitempty"`
+	}
+	jsonSuggestion struct {
+		Options  []check.Option `json:"options,omitempty"`
+		Targets  []string       `json:"targets,omitempty"`
+		Headline jsonHeadline   `json:"headline"`
 	}
 	jsonCause struct {
 		check.Cause
@@ -50,7 +56,11 @@ func JSON(w io.Writer, r *check.Report, o Options) error {
 	}{Report: r, Findings: o.Findings, Programs: []jsonProgram{}, Causes: []jsonCause{}}
 	rows := func(l []check.ObjectRow) (out []jsonObject) {
 		for i := range l {
-			out = append(out, jsonObject{l[i], jsonHeadline{Headline(r, &l[i]), l[i].Headline}})
+			row := jsonObject{ObjectRow: l[i], Headline: jsonHeadline{Headline(r, &l[i]), l[i].Headline}}
+			if s := l[i].Suggestion; s != nil {
+				row.Suggestion = &jsonSuggestion{s.Options, s.Targets, jsonHeadline{Headline(r, &s.Row), s.Row.Headline}}
+			}
+			out = append(out, row)
 		}
 		return out
 	}

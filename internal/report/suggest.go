@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
+)
+
+// suggestionText says with which options an object works on more kernels.
+func suggestionText(r *check.Report, o *check.ObjectRow) (out []string) {
+	s := o.Suggestion
+	if s == nil {
+		return nil
+	}
+	if improves(o) {
+		var options []string
+		for _, x := range s.Options {
+			options = append(options, x.String())
+		}
+		out = append(out, fmt.Sprintf("on more kernels if its loader is like this: %s: %s", strings.Join(options, " "), Headline(r, &s.Row)))
+	}
+	if len(s.Targets) > 0 {
+		out = append(out, fmt.Sprintf("the loader seems to set what these attach to; --target names it: %s", some(s.Targets)))
+	}
+	return out
+}
+
+// improves reports whether an object works on more kernels with what is suggested.
+func improves(o *check.ObjectRow) bool {
+	h, now := &o.Suggestion.Row.Headline, &o.Headline
+	return h.Works != now.Works || h.MayFail != now.MayFail
+}
+
+// Suggestions writes what is suggested as YAML for btfgen.yaml, with the headlines that follow.
+func Suggestions(w io.Writer, r *check.Report, _ Options) error {
+	b := bufio.NewWriter(w)
+	comment := func(indent, text string) { escape.Fprintf(b, "%s# %s\n", indent, text) }
+	lines := make(map[string][]string) // by option
+	var targets []string
+	for i := range r.Objects {
+		o := &r.Objects[i]
+		s := o.Suggestion
+		if s == nil {
+			continue
+		}
+		was, is := Headline(r, o), Headline(r, &s.Row)
+		switch {
+		case len(s.Options) == 0:
+		case improves(o):
+			comment("", o.Object+" now: "+was)
+			comment("", o.Object+" with these lines: "+is)
+		default:
+			comment("", o.Object+" is assumed to be loaded like this: "+is)
+		}
+		for _, x := range s.Options {
+			lines[x.Name] = append(lines[x.Name], x.Value)
+		}
+		targets = append(targets, s.Targets...)
+	}
+	if len(lines)+len(targets) == 0 {
+		comment("", "Nothing to suggest for "+words.Plural(len(r.Objects), "object")+".")
+		return b.Flush()
+	}
+	if len(lines) > 0 {
+		escape.Fprintf(b, "check:\n")
+	}
+	for _, option := range []string{"one-of", "optional", "when"} {
+		for i, value := range lines[option] {
+			if i == 0 {
+				escape.Fprintf(b, "  %s:\n", option)
+			}
+			escape.Fprintf(b, "    - %s\n", strconv.Quote(value))
+		}
+	}
+	slices.Sort(targets)
+	if targets = slices.Compact(targets); len(targets) > 0 {
+		comment("  ", "Loaders seem to set what these programs attach to. Write the names of functions, tracepoints or hooks:")
+		comment("  ", "target:")
+		for _, t := range targets {
+			comment("  ", "  - "+strconv.Quote(t+"=NAME"))
+		}
+	}
+	return b.Flush()
+}
