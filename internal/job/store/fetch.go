@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"os"
 	"os/exec"
@@ -363,38 +362,15 @@ func (f *fetcher) download(ctx context.Context) error {
 		}
 	})
 	for k := range done {
-		batch := []*Fetched{k}
-		for next := range waiting(done) { // so that the file is written once for all of them
-			batch = append(batch, next)
-		}
-		for len(batch) > 0 {
-			n := 1
-			for n < len(batch) && batch[n].at == batch[0].at {
-				n++
-			}
-			if err := f.add(ctx, dwarf, batch[:n], slots); err != nil {
+		if k.State != Failed {
+			if err := f.add(ctx, dwarf, k); err != nil {
 				return err
 			}
-			batch = batch[n:]
 		}
+		os.RemoveAll(k.dir)
+		<-slots
 	}
 	return ctx.Err()
-}
-
-// waiting returns what can be received at once.
-func waiting[T any](c <-chan T) iter.Seq[T] {
-	return func(yield func(T) bool) {
-		for {
-			select {
-			case v, ok := <-c:
-				if !ok || !yield(v) {
-					return
-				}
-			default:
-				return
-			}
-		}
-	}
 }
 
 // follow reports the bytes that are in a folder already, until stop is called.
@@ -460,51 +436,28 @@ func (f *fetcher) get(ctx context.Context, k *Fetched) error {
 // spare is the disk space that a run leaves, in bytes.
 const spare = 64 << 20
 
-// add adds downloaded kernels of one series to the file, and removes their packages.
-func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, batch []*Fetched, slots chan struct{}) error {
+// add adds a downloaded kernel to the file.
+func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, k *Fetched) error {
 	start := time.Now()
-	defer func() {
-		f.res.Seconds.Import += time.Since(start).Seconds()
-		for _, k := range batch {
-			os.RemoveAll(k.dir)
-			<-slots
-		}
-	}()
-	ready := slices.DeleteFunc(slices.Clone(batch), func(k *Fetched) bool { return k.State == Failed })
-	if len(ready) == 0 {
-		return nil
-	}
+	defer func() { f.res.Seconds.Import += time.Since(start).Seconds() }()
 	// All paths get the key of the series, whatever the names in a package say.
-	as, err := corpus.ParseNaming(ready[0].at.series.String())
+	as, err := corpus.ParseNaming(k.at.series.String())
 	if err != nil {
 		return err
 	}
-	var dirs []string
-	for _, k := range ready {
-		dirs = append(dirs, k.dir)
-	}
-	corp, err := corpus.Open(ctx, dirs, corpus.Options{As: []*corpus.Naming{as}, Extras: true, DWARF: dwarf})
+	corp, opened := corpus.Open(ctx, []string{k.dir}, corpus.Options{As: []*corpus.Naming{as}, Extras: true, DWARF: dwarf})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil {
+	if opened != nil {
 		corp = new(corpus.Corpus)
 	}
-	opened := err
-	var notes []btfc.Package
-	_, err = PackFrom(ctx, walk.Config{Corpus: corp, Jobs: f.Jobs}, f.Path, func(res *Packed) []btfc.Package {
-		for _, k := range ready {
-			notes = append(notes, f.note(k, res, opened)...)
-		}
-		return notes
-	})
-	if err != nil && ctx.Err() == nil && len(notes) == 0 && errors.Is(err, ErrEmpty) {
+	_, err = PackFrom(ctx, walk.Config{Corpus: corp, Jobs: f.Jobs}, f.Path, func(res *Packed) []btfc.Package { return f.note(k, res, opened) })
+	if errors.Is(err, ErrEmpty) {
 		return nil
 	}
-	for _, k := range ready {
-		if err != nil {
-			k.fail(err.Error(), true)
-		}
+	if err != nil {
+		k.fail(err.Error(), true)
 	}
 	return err
 }
@@ -513,15 +466,10 @@ func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, batch []*Fetch
 func (f *fetcher) note(k *Fetched, res *Packed, opened error) (notes []btfc.Package) {
 	below := filepath.ToSlash(k.dir) + "/"
 	key, reason, later := kernel.Key{}, "", false
-	for path, found := range res.Keys {
-		if strings.HasPrefix(path, below) {
-			key = found
-		}
+	for _, found := range res.Keys {
+		key = found
 	}
 	for _, e := range res.Skipped {
-		if !strings.HasPrefix(e.Path, below) {
-			continue
-		}
 		if key.Known() {
 			e.Path = k.Package + "!" + strings.TrimPrefix(e.Path, below)
 			f.res.Skipped = append(f.res.Skipped, e)
