@@ -25,6 +25,7 @@ type Package struct {
 	Name, Version string
 	Size          int64  // of the file
 	Sum           string // SHA-256 in hexadecimal, if the client knows it
+	File          string // name of the file: safe, and different from those of other packages in the series
 }
 
 // Unit is the packages of one kernel.
@@ -48,8 +49,10 @@ type client interface {
 	update(ctx context.Context) error
 	// list returns the packages whose names begin with one of the prefixes and that want accepts.
 	list(ctx context.Context, prefixes []string, want func(name string) bool) ([]Package, error)
-	// download writes a package to a folder, checks it and sets its sum.
+	// download writes a package to p.File in an empty folder, checks it and sets its sum.
 	download(ctx context.Context, p *Package, dir string) error
+	// file returns the name for a package's file.
+	file(name, version string) string
 }
 
 // clients makes the client of a series, with its files in dir.
@@ -117,6 +120,10 @@ func (r *Repositories) Units(ctx context.Context) ([]*Unit, error) {
 	packages = slices.DeleteFunc(packages, func(p Package) bool {
 		return !safeName().MatchString(p.Name) || !safeVersion().MatchString(p.Version) || p.Size <= 0
 	})
+	for i := range packages {
+		p := &packages[i]
+		p.File = r.client.file(p.Name, p.Version[strings.Index(p.Version, ":")+1:])
+	}
 	return r.series.units(packages), nil
 }
 
@@ -183,30 +190,35 @@ func (s *Series) units(packages []Package) (units []*Unit) {
 
 // Download writes the packages of a unit to an empty folder. The clients check them against the repository's signature.
 func (r *Repositories) Download(ctx context.Context, u *Unit, dir string) error {
+	part := filepath.Join(dir, "part")
 	for i := range u.Packages {
 		p := &u.Packages[i]
-		if err := r.client.download(ctx, p, dir); err != nil {
+		if err := os.Mkdir(part, 0o700); err != nil {
+			return err
+		}
+		if err := r.client.download(ctx, p, part); err != nil {
 			return fmt.Errorf("%s %s: %w", p.Name, p.Version, err)
 		}
+		if err := os.Rename(filepath.Join(part, p.File), filepath.Join(dir, p.File)); err != nil {
+			return err
+		}
+		if err := os.Remove(part); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// rename gives the only file in a folder a name. The client has chosen the other.
+func rename(dir, name string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if !e.Type().IsRegular() {
-			return fmt.Errorf("%q: not a regular file", e.Name())
-		}
+	if len(entries) != 1 || !entries[0].Type().IsRegular() {
+		return fmt.Errorf("%d files downloaded, want one", len(entries))
 	}
-	if len(entries) != len(u.Packages) {
-		return fmt.Errorf("%d files downloaded for %d packages", len(entries), len(u.Packages))
-	}
-	if len(entries) == 1 {
-		// The release then comes from the content, which is right where the package's version is another, as for SUSE.
-		name := entries[0].Name()
-		return os.Rename(filepath.Join(dir, name), filepath.Join(dir, "package"+filepath.Ext(name)))
-	}
-	return nil
+	return os.Rename(filepath.Join(dir, entries[0].Name()), filepath.Join(dir, name))
 }
 
 // maxList is the number of bytes that a client may print. Ubuntu's kernels take 3 MB.

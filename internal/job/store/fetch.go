@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -32,7 +33,8 @@ import (
 type FetchConfig struct {
 	Series  []*fetch.Series
 	Path    string            // the .btfc file
-	Cache   string            // a folder for indexes and packages; the caller holds its lock, and the file's
+	Keep    string            // instead of Path, a folder for the packages themselves
+	Cache   string            // a folder for indexes and packages; the caller holds its lock, and that of Path or Keep
 	Mirrors map[string]string // as in fetch.Series.Open
 	Jobs    int               // packages on disk at once
 
@@ -40,6 +42,7 @@ type FetchConfig struct {
 	Prune   []corpus.Selector // of kernels to remove that no repository has
 
 	Newest int   // newest kernels of each series; 0 for all
+	One    bool  // only the newest kernel of all
 	Limit  int64 // bytes of downloads; 0 for no limit
 	Retry  bool  // also packages that had no usable kernel
 	DryRun bool  // change nothing except the cache
@@ -59,11 +62,11 @@ type State string
 
 const (
 	Wanted State = "wanted" // to be downloaded: in a dry run, and behind the limit
-	New    State = "new"    // in the file now
+	New    State = "new"    // in the file or folder now
 	Failed State = "failed"
 )
 
-// Fetched is a kernel that was not in the file, and its first package.
+// Fetched is a kernel that was not in the file or folder, and its first package.
 type Fetched struct {
 	Kernel  string `json:"kernel"`
 	Package string `json:"package"`
@@ -103,6 +106,7 @@ type FetchResult struct {
 	Unreadable map[string]string `json:"unreadable,omitempty"` // reasons, by series
 	Downloads  int               `json:"packages_downloaded"`
 	Bytes      int64             `json:"bytes_downloaded"`
+	Kept       []string          `json:"files,omitempty"` // packages of selected kernels in FetchConfig.Keep
 	Pruned     int               `json:"kernels_pruned"`
 	Size       int64             `json:"file_bytes"`
 	Seconds    struct {
@@ -127,8 +131,8 @@ type fetcher struct {
 }
 
 // Fetch downloads the kernels of distributions that a .btfc file lacks and adds them to it. After each download the file is
-// replaced, so an interrupted run keeps the kernels that were finished. A result and an error are returned together if the run ended
-// early.
+// replaced, so an interrupted run keeps the kernels that were finished. With Keep, it
+// moves their packages to Keep/ID/VERSION_ID/ARCH instead. A result and an error are returned together if the run ended early.
 func Fetch(ctx context.Context, cfg FetchConfig) (*FetchResult, error) {
 	f := &fetcher{
 		FetchConfig: cfg, res: &FetchResult{Kernels: []*Fetched{}, Series: []*SeriesCount{}, Unreadable: make(map[string]string)},
@@ -168,13 +172,13 @@ func Fetch(ctx context.Context, cfg FetchConfig) (*FetchResult, error) {
 
 // known reads what the file has.
 func (f *fetcher) known() error {
-	in, file, _, err := openPacked(f.Path)
-	if err != nil {
-		return err
-	}
 	f.byKey, f.noted = make(map[kernel.Key]bool), make(map[[3]string]*btfc.Package)
-	if file == nil {
+	if f.Path == "" {
 		return nil
+	}
+	in, file, _, err := openPacked(f.Path)
+	if err != nil || file == nil {
+		return err
 	}
 	defer in.Close()
 	for i := range file.Entries() {
@@ -275,6 +279,9 @@ func (f *fetcher) selected(units []*fetch.Unit) (kept []*fetch.Unit) {
 			continue
 		}
 		s := u.Kernel.Series()
+		if f.One {
+			s = kernel.Key{}
+		}
 		if left[s]++; f.Newest == 0 || left[s] <= f.Newest {
 			kept = append(kept, u)
 		}
@@ -289,6 +296,13 @@ func (f *fetcher) want(at *fetched, u *fetch.Unit) *Fetched {
 	note := f.noted[[3]string{at.series.String(), p.Name, p.Version}]
 	same := note != nil && (p.Sum == "" || p.Sum == hex.EncodeToString(note.Sum[:]))
 	switch {
+	case f.Keep != "":
+		paths := f.kept(u)
+		if !slices.ContainsFunc(paths, func(path string) bool { _, err := os.Stat(path); return err != nil }) {
+			f.res.Kept = append(f.res.Kept, paths...)
+			f.count(u.Kernel).There++
+			return nil
+		}
 	case f.byKey[u.Kernel], same && note.Kernel != (kernel.Key{}):
 		f.count(u.Kernel).There++
 		return nil
@@ -316,6 +330,9 @@ func (f *fetcher) download(ctx context.Context) error {
 		return nil
 	}
 	f.work = filepath.Join(f.Cache, "packages")
+	if f.Keep != "" { // whose file system may be another
+		f.work = filepath.Join(f.Keep, ".btfgen-fetch")
+	}
 	if err := os.RemoveAll(f.work); err != nil { // of a run that was killed
 		return err
 	}
@@ -362,10 +379,14 @@ func (f *fetcher) download(ctx context.Context) error {
 		}
 	})
 	for k := range done {
-		if k.State != Failed {
-			if err := f.add(ctx, dwarf, k); err != nil {
-				return err
-			}
+		var err error
+		if k.State != Failed && f.Keep != "" {
+			err = f.keep(k)
+		} else if k.State != Failed {
+			err = f.add(ctx, dwarf, k)
+		}
+		if err != nil {
+			return err
 		}
 		os.RemoveAll(k.dir)
 		<-slots
@@ -380,12 +401,14 @@ func (f *fetcher) follow(dir string, p FetchProgress) (stop func()) {
 	running.Go(func() {
 		for {
 			now := p
-			entries, _ := os.ReadDir(dir)
-			for _, e := range entries {
-				if fi, err := e.Info(); err == nil {
-					now.DoneBytes += fi.Size()
+			filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+				if err == nil && e.Type().IsRegular() {
+					if fi, err := e.Info(); err == nil {
+						now.DoneBytes += fi.Size()
+					}
 				}
-			}
+				return nil
+			})
 			f.report(now)
 			select {
 			case <-tick.C:
@@ -412,13 +435,11 @@ func (k *Fetched) fail(reason string, later bool) { k.State, k.Reason, k.Later =
 
 // get downloads the packages of a kernel.
 func (f *fetcher) get(ctx context.Context, k *Fetched) error {
-	if k.Debug {
+	need := k.Bytes
+	if k.Debug && f.Keep == "" {
 		if _, err := exec.LookPath("pahole"); err != nil {
 			return errors.New("needs pahole (package pahole or dwarves)")
 		}
-	}
-	need := k.Bytes
-	if k.Debug {
 		need *= 5 // its vmlinux is unpacked
 	}
 	if fi, err := os.Stat(f.Path); err == nil {
@@ -433,6 +454,29 @@ func (f *fetcher) get(ctx context.Context, k *Fetched) error {
 	return k.at.repos.Download(ctx, k.unit, k.dir)
 }
 
+// kept returns where the packages of a kernel are kept.
+func (f *fetcher) kept(u *fetch.Unit) (paths []string) {
+	for _, p := range u.Packages {
+		paths = append(paths, filepath.Join(f.Keep, u.Kernel.ID, u.Kernel.VersionID, u.Kernel.Arch, p.File))
+	}
+	return paths
+}
+
+// keep moves the packages of a kernel to where they are kept.
+func (f *fetcher) keep(k *Fetched) error {
+	paths := f.kept(k.unit)
+	if err := os.MkdirAll(filepath.Dir(paths[0]), 0o777); err != nil {
+		return err
+	}
+	for _, path := range paths {
+		if err := os.Rename(filepath.Join(k.dir, filepath.Base(path)), path); err != nil {
+			return err
+		}
+	}
+	k.State, f.res.Kept = New, append(f.res.Kept, paths...)
+	return nil
+}
+
 // spare is the disk space that a run leaves, in bytes.
 const spare = 64 << 20
 
@@ -440,6 +484,13 @@ const spare = 64 << 20
 func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, k *Fetched) error {
 	start := time.Now()
 	defer func() { f.res.Seconds.Import += time.Since(start).Seconds() }()
+	if len(k.unit.Packages) == 1 {
+		// The release then comes from the content, which is right where the package's version is another, as for SUSE.
+		name := k.unit.Packages[0].File
+		if err := os.Rename(filepath.Join(k.dir, name), filepath.Join(k.dir, "package"+filepath.Ext(name))); err != nil {
+			return err
+		}
+	}
 	// All paths get the key of the series, whatever the names in a package say.
 	as, err := corpus.ParseNaming(k.at.series.String())
 	if err != nil {
