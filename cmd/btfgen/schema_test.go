@@ -109,7 +109,7 @@ var schemaRuns = []struct {
 	{"generate", false, 0, "generate --btf $K/debian/12/x86_64 --btf $K/debian/11 -o older.btfa $B/execsnoop.bpfel.o $B/runqlat.bpfel.o"},
 	{"archive_diff", false, 0, "archive diff older.btfa x.btfa"},
 	{"corpus_fetch", false, 0, "corpus fetch test/1 --catalogue my.yaml --dry-run"},
-	{"corpus_fetch", false, 0, "corpus fetch test/1 --catalogue my.yaml --packages packages --newest 1"},
+	{"corpus_fetch", false, 0, "corpus fetch test/1 --catalogue my.yaml --packages packages --select release=6.1.0-1-amd64"},
 	{"corpus_fetch", false, 3, "corpus fetch test/1 test/2 --catalogue my.yaml -o fetched.btfc"},
 	{"corpus", false, 3, "corpus import $K/debian/12/x86_64 bad -o imported"},
 	{"corpus_packed", false, 3, "corpus import $K/debian/12/x86_64 bad -o x.btfc"},

@@ -189,6 +189,7 @@ func (s *Series) units(packages []Package) (units []*Unit) {
 }
 
 // Download writes the packages of a unit to an empty folder. The clients check them against the repository's signature.
+// An error names its package, unless it is the first.
 func (r *Repositories) Download(ctx context.Context, u *Unit, dir string) error {
 	part := filepath.Join(dir, "part")
 	for i := range u.Packages {
@@ -197,7 +198,10 @@ func (r *Repositories) Download(ctx context.Context, u *Unit, dir string) error 
 			return err
 		}
 		if err := r.client.download(ctx, p, part); err != nil {
-			return fmt.Errorf("%s %s: %w", p.Name, p.Version, err)
+			if i > 0 {
+				err = fmt.Errorf("%s %s: %w", p.Name, p.Version, err)
+			}
+			return err
 		}
 		if err := os.Rename(filepath.Join(part, p.File), filepath.Join(dir, p.File)); err != nil {
 			return err
