@@ -264,10 +264,10 @@ func (p *fetchProgress) set(s store.FetchProgress) {
 	}
 	if p.bar != nil {
 		p.bar.Set("what", string(escape.Sprintf("%s %d/%d", s.Current, s.Done, s.All))).SetCurrent(s.DoneBytes)
-	} else if now := time.Since(p.start); now-p.last >= every {
+	} else if now := time.Since(p.start); now-p.last >= every && s.DoneBytes > 0 {
 		p.last = now
 		rate := float64(s.DoneBytes) / now.Seconds()
-		left := time.Duration(float64(s.AllBytes-s.DoneBytes)/max(rate, 1)) * time.Second
+		left := time.Duration(float64(s.AllBytes-s.DoneBytes)/rate) * time.Second
 		escape.Fprintf(p.w, "btfgen: %s: %d of %d packages, %s of %s, %s/s, %s left\n", s.Current, s.Done, s.All,
 			words.Bytes(s.DoneBytes), words.Bytes(s.AllBytes), words.Bytes(int64(rate)), left)
 	}

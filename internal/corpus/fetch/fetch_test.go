@@ -256,12 +256,12 @@ func TestHostileNames(t *testing.T) {
 		{good, "1\n2", 1, "", ""}, {good, "1;x", 1, "", ""}, {good, "1", 0, "", ""}, {good, "1", -1, "", ""}, {good, "", 1, "", ""}, {"linux-image-6.1.0\x1b-1-amd64", "1", 1, "", ""},
 		{good + strings.Repeat("x", 300), "1", 1, "", ""},
 	} {
-		r := &Repositories{series: all[0], client: &offering{[]Package{p}}}
+		r := &Repositories{Series: all[0], client: &offering{[]Package{p}}}
 		if units, err := r.Units(t.Context()); err != nil || len(units) > 0 {
 			t.Errorf("%q: %v, %v", p, units, err)
 		}
 	}
-	r := &Repositories{series: all[0], client: &offering{[]Package{{good, "1:6.1~rc1+b1-2", 1, "", ""}}}}
+	r := &Repositories{Series: all[0], client: &offering{[]Package{{good, "1:6.1~rc1+b1-2", 1, "", ""}}}}
 	if units, err := r.Units(t.Context()); err != nil || len(units) != 1 || units[0].Kernel.String() != "debian/12/x86_64/6.1.0-1-amd64" ||
 		units[0].Packages[0].File != good+"6.1~rc1+b1-2" {
 		t.Errorf("%v, %v", units, err)

@@ -64,7 +64,7 @@ func init() { // which would otherwise depend on itself
 
 // Repositories are the repositories of a series.
 type Repositories struct {
-	series *Series
+	Series *Series
 	client client
 }
 
@@ -105,7 +105,7 @@ var (
 // with DWARF for one kernel, the pattern that comes first counts.
 func (r *Repositories) Units(ctx context.Context) ([]*Unit, error) {
 	var prefixes []string
-	for _, p := range r.series.patterns {
+	for _, p := range r.Series.patterns {
 		prefixes = append(prefixes, p.glob)
 		for _, w := range p.with {
 			before, _, _ := strings.Cut(w, "{")
@@ -113,7 +113,7 @@ func (r *Repositories) Units(ctx context.Context) ([]*Unit, error) {
 		}
 	}
 	slices.Sort(prefixes)
-	packages, err := r.client.list(ctx, slices.Compact(prefixes), r.series.wants)
+	packages, err := r.client.list(ctx, slices.Compact(prefixes), r.Series.wants)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (r *Repositories) Units(ctx context.Context) ([]*Unit, error) {
 		p := &packages[i]
 		p.File = r.client.file(p.Name, p.Version[strings.Index(p.Version, ":")+1:])
 	}
-	return r.series.units(packages), nil
+	return r.Series.units(packages), nil
 }
 
 // wants reports whether the patterns match a name.
@@ -256,7 +256,7 @@ func run(ctx context.Context, dir string, args ...string) (string, error) {
 		return "", ctx.Err()
 	}
 	if err != nil {
-		return out.String(), fmt.Errorf("%s: %w", filepath.Base(args[0]), errors.Join(said.reason(), err))
+		return out.String(), fmt.Errorf("%s: %w", filepath.Base(args[0]), cmp.Or(said.reason(), err))
 	}
 	return out.String(), nil
 }
@@ -299,14 +299,7 @@ func (s *Series) keyFiles() (files []string) {
 
 // noKey returns the error for a series without a key.
 func (s *Series) noKey() error {
-	return fmt.Errorf("none of the keys %s exists%s", strings.Join(s.keys, ", "), orEmpty(": ", s.install))
-}
-
-func orEmpty(before, text string) string {
-	if text == "" {
-		return ""
-	}
-	return before + text
+	return fmt.Errorf("none of the keys %s exists: %s", strings.Join(s.keys, ", "), cmp.Or(s.install, "the catalogue has no other"))
 }
 
 // need returns an error if a program is missing.

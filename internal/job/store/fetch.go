@@ -77,15 +77,9 @@ type Fetched struct {
 	Reason  string `json:"reason,omitempty"` // why it failed
 	Later   bool   `json:"later,omitempty"`  // the next run tries again
 
-	at   *fetched
+	from *fetch.Repositories
 	unit *fetch.Unit
 	dir  string
-}
-
-// fetched is a series whose repositories are open.
-type fetched struct {
-	series *fetch.Series
-	repos  *fetch.Repositories
 }
 
 // SeriesCount counts the kernels of a series.
@@ -223,9 +217,8 @@ func (f *fetcher) list(ctx context.Context) error {
 			keys = append(keys, u.Kernel)
 		}
 		f.withdrawn(s, units)
-		at := &fetched{s, repos}
 		for _, u := range f.selected(units) {
-			k := f.want(at, u)
+			k := f.want(repos, u)
 			if k == nil {
 				continue
 			}
@@ -291,9 +284,9 @@ func (f *fetcher) selected(units []*fetch.Unit) (kept []*fetch.Unit) {
 }
 
 // want returns what to do about a unit, or nil if nothing.
-func (f *fetcher) want(at *fetched, u *fetch.Unit) *Fetched {
+func (f *fetcher) want(from *fetch.Repositories, u *fetch.Unit) *Fetched {
 	p := u.Packages[0]
-	note := f.noted[[3]string{at.series.String(), p.Name, p.Version}]
+	note := f.noted[[3]string{from.Series.String(), p.Name, p.Version}]
 	same := note != nil && (p.Sum == "" || p.Sum == hex.EncodeToString(note.Sum[:]))
 	switch {
 	case f.Keep != "":
@@ -311,7 +304,7 @@ func (f *fetcher) want(at *fetched, u *fetch.Unit) *Fetched {
 		return nil
 	}
 	return &Fetched{
-		Kernel: u.Kernel.String(), Package: p.Name, Version: p.Version, Bytes: u.Size(), Debug: u.Debug, State: Wanted, at: at, unit: u,
+		Kernel: u.Kernel.String(), Package: p.Name, Version: p.Version, Bytes: u.Size(), Debug: u.Debug, State: Wanted, from: from, unit: u,
 	}
 }
 
@@ -451,7 +444,7 @@ func (f *fetcher) get(ctx context.Context, k *Fetched) error {
 	if err := os.MkdirAll(k.dir, 0o700); err != nil {
 		return err
 	}
-	return k.at.repos.Download(ctx, k.unit, k.dir)
+	return k.from.Download(ctx, k.unit, k.dir)
 }
 
 // kept returns where the packages of a kernel are kept.
@@ -492,7 +485,7 @@ func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, k *Fetched) er
 		}
 	}
 	// All paths get the key of the series, whatever the names in a package say.
-	as, err := corpus.ParseNaming(k.at.series.String())
+	as, err := corpus.ParseNaming(k.from.Series.String())
 	if err != nil {
 		return err
 	}
@@ -541,7 +534,7 @@ func (f *fetcher) note(k *Fetched, res *Packed, opened error) (notes []btfc.Pack
 		k.fail(reason[:min(len(reason), 500)], later)
 	}
 	for _, p := range k.unit.Packages {
-		n := btfc.Package{Series: k.at.series.String(), Name: p.Name, Version: p.Version, Kernel: key, Reason: k.Reason}
+		n := btfc.Package{Series: k.from.Series.String(), Name: p.Name, Version: p.Version, Kernel: key, Reason: k.Reason}
 		if sum, err := hex.DecodeString(p.Sum); err == nil {
 			copy(n.Sum[:], sum)
 		}
