@@ -11,27 +11,26 @@ cd "$(dirname "$0")/.."
 
 usage() {
 	cat <<EOF2
-usage: $me [--objects DIR]... [--sources FILE] [--table FILE] [--timeout SECONDS] KERNEL...
+usage: $me [--objects DIR]... [--table FILE] [--timeout SECONDS] KERNEL...
 
 Boots each KERNEL three times: prints predicted against actual, as --boot loads objects
 and as libbpf does, and then what tests of random programs, helpers, maps and
 instructions say. KERNEL is one of
 
   bullseye, bookworm, trixie   the newest kernel for clouds of that Debian suite
-  linux-image-...              a package for amd64; the suite follows from its version
+  ID/VERSION_ID/ARCH/RELEASE   the newest that matches, such as 'debian/12/x86_64/6.1.*'
   a file                       a .deb, or a kernel image for x86_64
   a directory                  packages of one kernel; for arm64 if its name ends so
 
   --objects DIR       objects, and programs that embed some; testdata/bpf and what
                       BTFGEN_DEBIAN and BTFGEN_OBJECTS name are always taken
-  --sources FILE      use the apt sources in FILE (sources.list format)
   --table FILE        replace the table in FILE, a Markdown page
   --timeout SECONDS   give up on a boot after so long (default 900)
 
 On arm64, objects are only booted as --boot loads them.
 
-Needs qemu-system-x86_64 (or -aarch64), Go, a C compiler and libbpf-dev; to download, apt and a
-Debian mirror. Exit status: 0 as predicted, but for at most 1 % of the programs that
+Needs qemu-system-x86_64 (or -aarch64), Go, a C compiler and libbpf-dev; to download,
+apt or dnf and a mirror. Exit status: 0 as predicted, but for at most 1 % of the programs that
 were to load; 1 a program that was to fail has loaded, more than that have not, or a
 test has failed; 2 wrong usage; 3 something that it needs is not there, a kernel
 among it.
@@ -41,14 +40,13 @@ EOF2
 say() { printf '%s: %s\n' "$me" "$*" >&2; }
 wrong() { say "$*"; usage >&2; exit 2; }
 
-dirs=(testdata/bpf ${BTFGEN_DEBIAN:+"$BTFGEN_DEBIAN"} ${BTFGEN_OBJECTS:+"$BTFGEN_OBJECTS"}) sources='' page='' timeout=900 kernels=()
+dirs=(testdata/bpf ${BTFGEN_DEBIAN:+"$BTFGEN_DEBIAN"} ${BTFGEN_OBJECTS:+"$BTFGEN_OBJECTS"}) page='' timeout=900 kernels=()
 while (($#)); do
 	case $1 in
-	--objects | --sources | --table | --timeout)
+	--objects | --table | --timeout)
 		(($# > 1)) && [[ $2 ]] || wrong "$1 wants a value"
 		case $1 in
 		--objects) dirs+=("$2") ;;
-		--sources) sources=$2 ;;
 		--table) page=$2 ;;
 		--timeout) timeout=$2 ;;
 		esac
@@ -57,9 +55,15 @@ while (($#)); do
 	-h | --help) usage; exit 0 ;;
 	-*) wrong "unknown option $1" ;;
 	*)
-		[[ -e $1 || $1 =~ ^(bullseye|bookworm|trixie|linux-image-[a-z0-9.+~-]+)$ ]] ||
-			wrong "$1: no such file, nor a suite or a package that could be a kernel"
-		kernels+=("$1")
+		case $1 in
+		bullseye) kernels+=('debian/11/x86_64/5.10.*-cloud-amd64') ;;
+		bookworm) kernels+=('debian/12/x86_64/6.1.*-cloud-amd64') ;;
+		trixie) kernels+=('debian/13/x86_64/6.12.*-cloud-amd64') ;;
+		*)
+			[[ -e $1 || $1 =~ ^[^/]+/[^/]+/[^/]+/[^/]+$ ]] || wrong "$1: no such file, nor a suite or a kernel"
+			kernels+=("$1")
+			;;
+		esac
 		;;
 	esac
 	shift
@@ -75,13 +79,6 @@ chmod 755 "$work"
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-
-. scripts/private-apt.sh
-
-# package SUITE prints the newest cloud kernel.
-package() {
-	apt-cache "${apt[@]}" pkgnames linux-image- | grep -E '^linux-image-[0-9].*[0-9]-cloud-amd64$' | sort -V | tail -n 1
-}
 
 mapfile -d '' -t objects < <(find "${dirs[@]}" -type f \( -name '*.o' ! -name '*.bpfeb.o' -o -perm -100 -path '*bin/*' \) -print0 | sort -z)
 mapfile -d '' -t own < <(find testdata/bpf -name '*.o' ! -name '*.bpfeb.o' -print0 | sort -z)
@@ -117,13 +114,12 @@ status=0
 : >"$work/rows"
 for i in "${!kernels[@]}"; do
 	kernel=${kernels[i]}
-	if [[ ! -f $kernel ]]; then
-		mkdir -m 777 "$work/$i"
-		download "$kernel" "$work/$i" || { status=3; continue; }
-		kernel=$(find "$work/$i" -name '*.deb')
-	fi
 	arch=amd64
 	[[ ${kernel%/} != *arm64* ]] || arch=arm64
+	if [[ ! -e $kernel ]]; then
+		"$work/host" corpus fetch "${kernel%/*}" --select "$kernel" --newest 1 --packages "$work/$i" --quiet >&2 || { status=3; continue; }
+		kernel=$work/$i
+	fi
 	say "$kernel"
 	# Findings are expected, since some test objects do not load. Only the table counts.
 	"$work/host" check --boot "$kernel" --btfgen "$work/$arch" --timeout "$timeout" "${objects[@]}" >"$work/log" 2>"$work/err" || true

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 usage() {
 	cat <<EOF2
-usage: $me [--timeout SECONDS] [--sources FILE] [KERNEL...]
+usage: $me [--timeout SECONDS] [KERNEL...]
 
 Boots each KERNEL in software emulation, without a disk, starts examples/go-tracer
 and examples/c-tracer in it, executes a program, and compares what the tracers tell
@@ -19,7 +19,7 @@ of it with what is true. KERNEL is one of
   bullseye, bookworm, trixie   the kernel of that Debian suite that
                                examples/go-tracer/tracer.btfa has, or the newest of
                                the suite where that one is no longer on the mirror
-  linux-image-...              a package for amd64; the suite follows from its version
+  debian/12/x86_64/RELEASE     the newest that matches, such as '6.1.*-cloud-amd64'
   a file                       a .deb, or a kernel image for x86_64
 
 and by default the three suites. A kernel that tracer.btfa does not have is added to
@@ -28,8 +28,6 @@ rule the kernel was found in the archive, what the reader in C takes and, last, 
 line per kernel.
 
   --timeout SECONDS   give up on a boot after so long (default 120)
-  --sources FILE      use the apt sources in FILE (sources.list format), such as those
-                      of an archive of old packages, rather than the host's mirror
 
 Needs Go, qemu-system-x86_64, cpio, and file; for the tracer in C, without which the
 other runs alone, what its Makefile names; to download, apt and a Debian mirror.
@@ -41,26 +39,25 @@ EOF2
 say() { printf '%s: %s\n' "$me" "$*" >&2; }
 wrong() { say "$*"; usage >&2; exit 2; }
 
-timeout=120 sources='' kernels=()
+timeout=120 kernels=()
 while (($#)); do
 	case $1 in
-	--timeout | --sources)
+	--timeout)
 		(($# > 1)) && [[ $2 ]] || wrong "$1 wants a value"
-		if [[ $1 == --timeout ]]; then timeout=$2; else sources=$2; fi
+		timeout=$2
 		shift
 		;;
 	-h | --help) usage; exit 0 ;;
 	-*) wrong "unknown option $1" ;;
 	*)
-		[[ -f $1 || $1 =~ ^(bullseye|bookworm|trixie|linux-image-[a-z0-9.+~-]+)$ ]] ||
-			wrong "$1: no such file, nor a suite or a package that could be a kernel"
+		[[ -f $1 || $1 =~ ^(bullseye|bookworm|trixie|debian/[^/]+/x86_64/[^/]+)$ ]] ||
+			wrong "$1: no such file, nor a suite or a kernel"
 		kernels+=("$1")
 		;;
 	esac
 	shift
 done
 [[ $timeout =~ ^[1-9][0-9]*$ ]] || wrong "--timeout $timeout: not a number of seconds"
-[[ -z $sources || -r $sources ]] || wrong "$sources: cannot be read"
 ((${#kernels[@]})) || kernels=(bullseye bookworm trixie)
 for tool in go qemu-system-x86_64 cpio file gzip dpkg-deb; do
 	command -v "$tool" >/dev/null || { say "$tool is missing"; exit 3; }
@@ -72,22 +69,41 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-. scripts/private-apt.sh
+# version RELEASE prints VERSION_ID and name of the Debian that has such kernels.
+version() {
+	case $1 in
+	*+deb13*) echo '13 trixie' ;;
+	5.10.*) echo '11 bullseye' ;;
+	6.1.*) echo '12 bookworm' ;;
+	6.12.*) echo '13 trixie' ;;
+	*) echo ' sid' ;;
+	esac
+}
 
-# package SUITE prints the package for a suite: one whose kernel is in tracer.btfa, otherwise the one that linux-image-amd64
-# depends on.
-package() {
-	local id there found
-	there=$(apt-cache "${apt[@]}" pkgnames linux-image-)
+# fetch KEY DIR downloads the newest kernel that matches, and prints the name of the package that has its image.
+fetch() {
+	"$work/btfgen" corpus fetch "${1%/*}" --select "$1" --newest 1 --packages "$2" --quiet >&2 || return
+	find "$2" -name 'linux-image-*.deb' -o -name 'linux-binary-*.deb'
+}
+
+# download KERNEL DIR is fetch for a suite, too: the kernel that is in tracer.btfa, otherwise the newest of the suite's own.
+download() {
+	local id name found series
+	case $1 in
+	bullseye) series=debian/11/x86_64/5.10 ;;
+	bookworm) series=debian/12/x86_64/6.1 ;;
+	trixie) series=debian/13/x86_64/6.12 ;;
+	*) fetch "$1" "$2"; return ;;
+	esac
 	for id in $("$work/btfgen" archive list "$tracer_archive" 2>/dev/null | awk '$1 == "debian" && $3 == "x86_64" { print $4 }'); do
-		read -r _ found < <(version "$id")
-		if [[ $found == "$1" ]] && grep -qxF "linux-image-$id" <<<"$there"; then
-			echo "linux-image-$id"
+		read -r _ name < <(version "$id")
+		if [[ $name == "$1" ]] && found=$(fetch "${series%/*}/$id" "$2") && [[ $found ]]; then
+			echo "$found"
 			return
 		fi
 	done
-	found=$(apt-cache "${apt[@]}" depends linux-image-amd64 2>/dev/null | sed -n 's/.*Depends: \(linux-image-[0-9][^ ]*\)$/\1/p' | head -n 1)
-	[[ $found ]] && say "$1: tracer.btfa has no kernel that is on the mirror; taking the newest, $found" && echo "$found"
+	say "$1: tracer.btfa has no kernel that is on the mirror; taking the newest"
+	fetch "$series.*[0-9]-amd64" "$2"
 }
 
 # image KERNEL DIR copies the kernel image to DIR/vmlinuz.
@@ -99,13 +115,11 @@ image() {
 		return
 	fi
 	if [[ ! -f $1 ]]; then
-		download "$1" "$2" || return 1
-		deb=$(find "$2" -name '*.deb')
+		deb=$(download "$1" "$work/packages/${2##*/}") || return 1
 	fi
 	path=$(dpkg-deb --fsys-tarfile "$deb" | tar -t | grep -E '/vmlinuz[^/]*$' | head -n 1) || true
 	[[ $path ]] || { say "$1: no kernel image in it"; return 1; }
 	dpkg-deb --fsys-tarfile "$deb" | tar -x -O "$path" >"$2/vmlinuz"
-	rm -f "$2"/*.deb
 }
 
 # os_release VERSION_ID NAME prints Debian's /etc/os-release. The development version has no VERSION_ID.

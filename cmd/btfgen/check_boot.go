@@ -24,10 +24,12 @@ import (
 
 func bootFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "boot", Usage: "boot the kernel in `PACKAGE` (.deb, .rpm or vmlinuz) under qemu, load the objects, and compare"},
+		&cli.StringSliceFlag{Name: "boot", Usage: "boot `KERNEL` under qemu, load the objects, and compare; a .deb, .rpm or vmlinuz, or the newest of ID/VERSION_ID[/ARCH[/RELEASE]], which is downloaded"},
 		&cli.StringFlag{Name: "command", Usage: "run `COMMAND` in booted kernels instead of loading; arguments are files for it"},
 		countFlag("timeout", "stop a booted kernel after `SECONDS`", 600),
 		&cli.StringFlag{Name: "btfgen", Usage: "boot with `FILE`, a static btfgen for the machine (default: this one)"},
+		catalogueFlag(),
+		mirrorFlag(),
 	}
 }
 
@@ -78,7 +80,27 @@ func runBoot(c *cli.Context) error {
 		}
 	}
 	// A package with only modules or a configuration belongs to the kernel of another package.
-	corp, err := openSources(c, packages, corpus.Options{Extras: true})
+	opts := corpus.Options{Extras: true}
+	var sources []string
+	for _, p := range packages {
+		if _, err := os.Stat(p); err == nil || !strings.Contains(p, "/") {
+			sources = append(sources, p)
+			continue
+		}
+		files, err := fetchOne(c, p, cfg.Init.Arch)
+		if err != nil {
+			return err
+		}
+		sources = append(sources, files...)
+		if len(opts.As) == 0 {
+			as, err := corpus.ParseNaming(bootNaming)
+			if err != nil {
+				return err
+			}
+			opts.As = []*corpus.Naming{as}
+		}
+	}
+	corp, err := openSources(c, sources, opts)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/btfgen/btfgen/internal/check/boot"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
+	"github.com/btfgen/btfgen/internal/testing/testrepo"
 )
 
 // bootFiles writes an image and a static program that pass the checks of check --boot before it boots.
@@ -188,6 +190,59 @@ func TestCheckBootConfig(t *testing.T) {
 	}
 	if !bytes.Contains(initramfs, []byte(text)) {
 		t.Error("the guest does not have the configuration")
+	}
+}
+
+// TestCheckBootFetch boots the newest kernel of a repository. A second run downloads nothing.
+func TestCheckBootFetch(t *testing.T) {
+	if _, err := os.Stat("/dev/fd"); err != nil {
+		t.Skip("needs /dev/fd")
+	}
+	repo := testrepo.New(t, "apt")
+	_, program := bootFiles(t)
+	image, err := os.ReadFile(bootKernel(t, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo.Add(repo.Release(1), []byte("an older kernel"))
+	newest := repo.Add(repo.Release(2), image)
+	repo.Index()
+	dir := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", dir)
+	catalogue := filepath.Join(dir, "my.yaml")
+	write(t, catalogue, repo.Catalogue(repo.Server.URL, repo.Key()))
+	fakeQEMU(t, `printf '%s\n' '@btfgen {"kind":"hello"}' '@btfgen {"kind":"object"}' '@btfgen {"kind":"program","name":"on_exec"}' '@btfgen {"kind":"end"}'`)
+	boot := func(name string, want int) (string, string) {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		args := []string{"check", "--boot", name, "--catalogue", catalogue, "--btfgen", program, "../../testdata/bpf/execsnoop.bpfel.o"}
+		if got := run(t.Context(), args, &stdout, &stderr); got != want {
+			t.Errorf("%s: status %d: %s", name, got, &stderr)
+		}
+		return stdout.String(), stderr.String()
+	}
+	for _, want := range [][]string{{newest}, nil} {
+		stdout, _ := boot("test/1", statusFindings)
+		matches(t, stdout, `(?m)^test/1/x86_64/`+repo.Release(2)+`:$`)
+		if got := repo.Downloads(); !slices.Equal(got, want) {
+			t.Errorf("downloads %v, want %v", got, want)
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		status int
+		want   string
+	}{
+		{"test/1/x86_64/6.1.0-1-*", statusFailed, `damaged: .*/test/1/x86_64/linux-image-6.1.0-1-amd64_6.1-1_amd64.deb: holds no BTF\n`},
+		{"test/1/x86_64/5.*", statusFailed, `test/1/x86_64/5.\*: no kernel matches\n`},
+		{"test/1/arm64", statusUsage, `test/1/arm64: the catalogue has x86_64\n`},
+		{"debian/12/arm64", statusUsage, `debian/12/arm64: btfgen is for x86_64 \(--btfgen FILE names another btfgen\)\n`},
+		{"test/2", statusUsage, `test/2: no such file, and test/2/x86_64: not in the catalogue; nearest: test/1`},
+		{"no/such/file.deb", statusUsage, `no/such/file.deb: no such file, and no/such/file.deb: not in the catalogue`},
+		{"file.deb", statusFailed, `file.deb: no such file`},
+	} {
+		_, stderr := boot(tt.name, tt.status)
+		matches(t, stderr, tt.want)
 	}
 }
 

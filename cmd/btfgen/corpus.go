@@ -94,9 +94,11 @@ func openSources(c *cli.Context, sources []string, opts corpus.Options) (corp *c
 	if err := selection(c, &opts); err != nil {
 		return nil, err
 	}
-	if opts.As, err = parseAll(c, "as", corpus.ParseNaming); err != nil {
+	as, err := parseAll(c, "as", corpus.ParseNaming)
+	if err != nil {
 		return nil, err
 	}
+	opts.As = append(opts.As, as...)
 	corp, err = corpus.Open(c.Context, sources, opts)
 	if errors.Is(err, corpus.ErrNaming) {
 		err = usageError{err}

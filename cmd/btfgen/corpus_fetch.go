@@ -3,8 +3,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"github.com/cheggaaa/pb/v3"
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
 	"github.com/btfgen/btfgen/internal/job/store"
 	"github.com/btfgen/btfgen/internal/text/escape"
@@ -30,15 +33,16 @@ func corpusFetchCommand() *cli.Command {
 		Description: "SERIES is ID/VERSION_ID or ID/VERSION_ID/ARCH, as in debian/12 or ubuntu/22.04/arm64. Without ARCH, x86_64 and arm64 are\n" +
 			"fetched. Without SERIES, the catalogue is listed.\n\n" +
 			"apt or dnf download the packages and check their signatures, in ~/.cache/btfgen/fetch and without root rights. A\n" +
-			"package is deleted once its kernels are in OUT.\n\n" +
+			"package is deleted once its kernels are in OUT. With --packages, it stays in DIR/ID/VERSION_ID/ARCH.\n\n" +
 			"Only new packages are downloaded: OUT notes the package of each kernel, and why a package had no usable kernel. An\n" +
 			"interrupted run keeps finished kernels. Kernels that a repository no longer has stay in OUT.\n\n" +
 			"If a package has DWARF and no BTF, pahole converts it. Such packages have hundreds of megabytes.",
 		Flags: append(selectFlags(),
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "add kernels to `OUT`, a .btfc file (required)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "add kernels to `OUT`, a .btfc file"},
+			&cli.StringFlag{Name: "packages", Usage: "keep the packages in `DIR` instead, and read no kernels"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print what would be downloaded"},
-			&cli.StringFlag{Name: "catalogue", Usage: "read more repositories from `FILE`; its entries take precedence"},
-			&cli.StringSliceFlag{Name: "mirror", Usage: "replace the beginning of addresses in the catalogue: `URL=URL`"},
+			catalogueFlag(),
+			mirrorFlag(),
 			&cli.GenericFlag{Name: "newest", Usage: "fetch only the newest `N` kernels of each series", Value: &word{"", nil}},
 			&cli.StringFlag{Name: "limit", Usage: "download at most `SIZE` in this run, such as 2G"},
 			&cli.BoolFlag{Name: "retry", Usage: "retry packages that had no usable kernel"},
@@ -51,25 +55,31 @@ func corpusFetchCommand() *cli.Command {
 	}
 }
 
+func catalogueFlag() cli.Flag {
+	return &cli.StringFlag{Name: "catalogue", Usage: "read more repositories from `FILE`; its entries take precedence"}
+}
+
+func mirrorFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "mirror", Usage: "replace the beginning of addresses in the catalogue: `URL=URL`"}
+}
+
 func runCorpusFetch(c *cli.Context) error {
-	catalogue, err := readCatalogue(c)
+	if c.NArg() == 0 {
+		return listCatalogue(c)
+	}
+	cfg, err := fetchConfig(c, c.Args().Slice())
 	if err != nil {
 		return err
 	}
-	if c.NArg() == 0 {
-		return listCatalogue(c, catalogue)
-	}
-	cfg := store.FetchConfig{
-		Path: c.String("output"), Jobs: c.Int("jobs"), Newest: c.Int("newest"), Retry: c.Bool("retry"), DryRun: c.Bool("dry-run"),
-	}
-	if filepath.Ext(cfg.Path) != ".btfc" {
-		return usagef("fetch needs -o OUT, a name that ends in .btfc")
-	}
-	if cfg.Series, err = catalogue.Series(c.Args().Slice()); err != nil {
-		return usageError{err}
-	}
-	if cfg.Mirrors, err = mirrors(c); err != nil {
-		return err
+	cfg.Path, cfg.Keep, cfg.DryRun = c.String("output"), c.String("packages"), c.Bool("dry-run")
+	cfg.Newest, cfg.Retry = c.Int("newest"), c.Bool("retry")
+	switch {
+	case cfg.Path != "" && filepath.Ext(cfg.Path) != ".btfc":
+		return usagef("-o %s: want a name that ends in .btfc", cfg.Path)
+	case cfg.Keep != "" && (cfg.Path != "" || cfg.Retry || c.IsSet("prune")):
+		return usagef("--packages does not go with -o, --retry and --prune")
+	case cfg.Path == "" && cfg.Keep == "" && !cfg.DryRun:
+		return usagef("fetch needs -o OUT, a name that ends in .btfc, or --packages DIR")
 	}
 	if text := c.String("limit"); text != "" {
 		if cfg.Limit, err = store.ParseSize(text); err != nil {
@@ -82,15 +92,15 @@ func runCorpusFetch(c *cli.Context) error {
 	if cfg.Prune, err = selectors(c, "prune"); err != nil {
 		return err
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return err
+	if cfg.Keep != "" && !cfg.DryRun {
+		if err := os.MkdirAll(cfg.Keep, 0o777); err != nil {
+			return err
+		}
 	}
-	cfg.Cache = filepath.Join(cache, "btfgen", "fetch")
-	if err := os.MkdirAll(cfg.Cache, 0o700); err != nil {
-		return err
-	}
-	for _, path := range []string{cfg.Cache, cfg.Path} {
+	for _, path := range []string{cfg.Cache, cmp.Or(cfg.Path, cfg.Keep)} {
+		if path == "" {
+			continue
+		}
 		unlock, err := holdNow(c, path)
 		if err != nil {
 			return err
@@ -98,15 +108,85 @@ func runCorpusFetch(c *cli.Context) error {
 		defer unlock()
 	}
 	limitMemory(packMemory * cfg.Jobs)
-	bar := &fetchProgress{progress{w: progressWriter(c), start: time.Now()}}
-	cfg.Progress = bar.set
-	res, err := store.Fetch(c.Context, cfg)
-	bar.finish()
+	res, err := runFetch(c, cfg)
 	if res == nil {
 		return err
 	}
-	return errors.Join(reportFetched(c, &cfg, res), err)
+	return errors.Join(reportFetched(c, cfg, res), err)
 }
+
+// fetchConfig returns a configuration for the series with these names, with the catalogue and the cache that are used.
+func fetchConfig(c *cli.Context, names []string) (*store.FetchConfig, error) {
+	catalogue, err := readCatalogue(c)
+	if err != nil {
+		return nil, err
+	}
+	cfg := &store.FetchConfig{Jobs: c.Int("jobs")}
+	if cfg.Series, err = catalogue.Series(names); err != nil {
+		return nil, usageError{err}
+	}
+	if cfg.Mirrors, err = mirrors(c); err != nil {
+		return nil, err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Cache = filepath.Join(cache, "btfgen", "fetch")
+	return cfg, os.MkdirAll(cfg.Cache, 0o700)
+}
+
+// runFetch downloads with a progress bar.
+func runFetch(c *cli.Context, cfg *store.FetchConfig) (*store.FetchResult, error) {
+	bar := &fetchProgress{progress{w: progressWriter(c), start: time.Now()}}
+	cfg.Progress = bar.set
+	defer bar.finish()
+	return store.Fetch(c.Context, *cfg)
+}
+
+// fetchOne downloads the newest kernel with a key that begins with name, ID/VERSION_ID[/ARCH[/RELEASE]], for an architecture, unless an
+// earlier run has. RELEASE is a pattern. fetchOne returns the files of its packages, for which there is bootNaming.
+func fetchOne(c *cli.Context, name, arch string) ([]string, error) {
+	parts := strings.SplitN(name, "/", 4)
+	series := strings.Join(parts[:min(len(parts), 3)], "/")
+	if len(parts) == 2 {
+		series += "/" + arch
+	}
+	cfg, err := fetchConfig(c, []string{series})
+	if err != nil {
+		return nil, usagef("--boot %s: no such file, and %w", name, err)
+	}
+	if key := cfg.Series[0].Key; key.Arch != arch {
+		return nil, usagef("--boot %s: btfgen is for %s (--btfgen FILE names another btfgen)", name, arch)
+	}
+	if len(parts) == 4 {
+		s, err := corpus.ParseSelector("release=" + parts[3])
+		if err != nil {
+			return nil, usagef("--boot %s: %w", name, err)
+		}
+		cfg.Options.Select = []corpus.Selector{s}
+	}
+	before := c.Context
+	unlock, err := hold(c, cfg.Cache)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { unlock(); c.Context = before }()
+	cfg.Keep, cfg.Newest, cfg.One = filepath.Join(cfg.Cache, "boot"), 1, true
+	res, err := runFetch(c, cfg)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(res.Kept) > 0:
+		return res.Kept, nil
+	case len(res.Kernels) > 0:
+		return nil, fmt.Errorf("%s: %s", res.Kernels[0].Package, res.Kernels[0].Reason)
+	}
+	return nil, fmt.Errorf("%s: no kernel matches", name)
+}
+
+// bootNaming gives the packages of fetchOne their keys.
+const bootNaming = "btfgen/fetch/boot/{id}/{version}/{arch}/*={id}/{version}/{arch}"
 
 // readCatalogue returns the embedded catalogue with that of --catalogue.
 func readCatalogue(c *cli.Context) (*fetch.Catalogue, error) {
@@ -128,7 +208,11 @@ func readCatalogue(c *cli.Context) (*fetch.Catalogue, error) {
 }
 
 // listCatalogue prints what can be fetched.
-func listCatalogue(c *cli.Context, catalogue *fetch.Catalogue) error {
+func listCatalogue(c *cli.Context) error {
+	catalogue, err := readCatalogue(c)
+	if err != nil {
+		return err
+	}
 	if c.Bool("json") {
 		return usagef("fetch needs SERIES, such as debian/12")
 	}
@@ -180,10 +264,10 @@ func (p *fetchProgress) set(s store.FetchProgress) {
 	}
 	if p.bar != nil {
 		p.bar.Set("what", string(escape.Sprintf("%s %d/%d", s.Current, s.Done, s.All))).SetCurrent(s.DoneBytes)
-	} else if now := time.Since(p.start); now-p.last >= every {
+	} else if now := time.Since(p.start); now-p.last >= every && s.DoneBytes > 0 {
 		p.last = now
 		rate := float64(s.DoneBytes) / now.Seconds()
-		left := time.Duration(float64(s.AllBytes-s.DoneBytes)/max(rate, 1)) * time.Second
+		left := time.Duration(float64(s.AllBytes-s.DoneBytes)/rate) * time.Second
 		escape.Fprintf(p.w, "btfgen: %s: %d of %d packages, %s of %s, %s/s, %s left\n", s.Current, s.Done, s.All,
 			words.Bytes(s.DoneBytes), words.Bytes(s.AllBytes), words.Bytes(int64(rate)), left)
 	}
@@ -207,7 +291,7 @@ func reportFetched(c *cli.Context, cfg *store.FetchConfig, res *store.FetchResul
 			DryRun bool   `json:"dry_run"`
 			*store.FetchResult
 			allFindings
-		}{cfg.Path, cfg.DryRun, res, findingsOf(c)})
+		}{cmp.Or(cfg.Path, cfg.Keep), cfg.DryRun, res, findingsOf(c)})
 	}
 	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', 0)
 	wanted := int64(0)
@@ -230,11 +314,19 @@ func reportFetched(c *cli.Context, cfg *store.FetchConfig, res *store.FetchResul
 	if err := tw.Flush(); err != nil {
 		return err
 	}
+	now := ""
+	if cfg.Path != "" {
+		now = fmt.Sprintf(", %d pruned; now %s", res.Pruned, words.Bytes(res.Size))
+	}
 	if cfg.DryRun {
-		infof(c, "%s to download: %s", words.Plural(len(res.Kernels), "kernel"), words.Bytes(wanted))
+		there := 0
+		for _, s := range res.Series {
+			there += s.There
+		}
+		infof(c, "%s to download (%s), %d there already", words.Plural(len(res.Kernels), "kernel"), words.Bytes(wanted), there)
 		return nil
 	}
-	infof(c, "%s: %s downloaded (%s in %.0f s), %d pruned; now %s", cfg.Path, words.Plural(res.Downloads, "package"), words.Bytes(res.Bytes),
-		res.Seconds.Download, res.Pruned, words.Bytes(res.Size))
+	infof(c, "%s: %s downloaded (%s in %.0f s)%s", cmp.Or(cfg.Path, cfg.Keep), words.Plural(res.Downloads, "package"), words.Bytes(res.Bytes),
+		res.Seconds.Download, now)
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // apt runs apt-get and apt-cache with an index, cache and sources of its own. Other settings of the host, such as proxies, apply.
-type apt struct{ config string }
+type apt struct{ config, machine string }
 
 // aptConfig is the configuration of a root. Hooks do not run, and packages without a signature are refused whatever the host allows.
 const aptConfig = `#clear APT::Update;
@@ -79,7 +79,7 @@ func newApt(ctx context.Context, s *Series, dir string) (client, error) {
 			return nil, err
 		}
 	}
-	a := &apt{config: filepath.Join(dir, "apt.conf")}
+	a := &apt{filepath.Join(dir, "apt.conf"), s.machine}
 	for name, text := range map[string]string{
 		"status": "", "sources/catalogue.sources": sources.String(), "apt.conf": fmt.Sprintf(aptConfig, dir, s.machine, me.Username),
 	} {
@@ -159,9 +159,15 @@ func parseStanzas(text string) (all []Package) {
 }
 
 func (a *apt) download(ctx context.Context, p *Package, dir string) error {
-	_, err := run(ctx, dir, "apt-get", "-c", a.config, "-qq", "download", p.Name+"="+p.Version)
-	if err == nil && p.Sum == "" {
-		err = errors.New("the repository has no SHA-256 of it")
+	if p.Sum == "" {
+		return errors.New("the repository has no SHA-256 of it")
 	}
-	return err
+	if _, err := run(ctx, dir, "apt-get", "-c", a.config, "-qq", "download", p.Name+"="+p.Version); err != nil {
+		return err
+	}
+	return rename(dir, p.File)
+}
+
+func (a *apt) file(name, version string) string {
+	return name + "_" + version + "_" + a.machine + ".deb"
 }

@@ -101,40 +101,29 @@ func (d *dnf) list(ctx context.Context, prefixes []string, want func(string) boo
 }
 
 func (d *dnf) download(ctx context.Context, p *Package, dir string) error {
-	before, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
 	if _, err := d.run(ctx, "download", "--destdir", dir, p.Name+"-"+p.Version+"."+d.machine); err != nil {
 		return err
 	}
-	known := make(map[string]bool)
-	for _, e := range before {
-		known[e.Name()] = true
+	if err := rename(dir, p.File); err != nil {
+		return err
 	}
-	after, err := os.ReadDir(dir)
+	// dnf download does not check signatures.
+	if _, err := run(ctx, dir, "rpmkeys", "--dbpath", d.keys, "--define", "_pkgverify_level all", "--checksig", "./"+p.File); err != nil {
+		return fmt.Errorf("its signature is wrong or missing: %w", err)
+	}
+	data, err := os.Open(filepath.Join(dir, p.File))
 	if err != nil {
 		return err
 	}
-	for _, e := range after {
-		if known[e.Name()] || !e.Type().IsRegular() {
-			continue
-		}
-		// dnf download does not check signatures.
-		if _, err := run(ctx, dir, "rpmkeys", "--dbpath", d.keys, "--define", "_pkgverify_level all", "--checksig", "./"+e.Name()); err != nil {
-			return fmt.Errorf("its signature is wrong or missing: %w", err)
-		}
-		data, err := os.Open(filepath.Join(dir, e.Name()))
-		if err != nil {
-			return err
-		}
-		defer data.Close()
-		h := sha256.New()
-		if _, err := io.Copy(h, data); err != nil {
-			return err
-		}
-		p.Sum = hex.EncodeToString(h.Sum(nil))
-		return nil
+	defer data.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, data); err != nil {
+		return err
 	}
-	return errors.New("dnf has downloaded no file")
+	p.Sum = hex.EncodeToString(h.Sum(nil))
+	return nil
+}
+
+func (d *dnf) file(name, version string) string {
+	return name + "-" + version + "." + d.machine + ".rpm"
 }

@@ -5,6 +5,7 @@ package fetch
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -208,6 +209,41 @@ func (o *offering) list(context.Context, []string, func(string) bool) ([]Package
 
 func (o *offering) download(context.Context, *Package, string) error { return nil }
 
+func (o *offering) file(name, version string) string { return name + version }
+
+// TestRename checks that only a single regular file becomes a package, whatever its name.
+func TestRename(t *testing.T) {
+	dir := t.TempDir()
+	for _, f := range []func(name string) error{
+		func(string) error { return nil },
+		func(name string) error { return os.Mkdir(name, 0o700) },
+		func(name string) error { return os.Symlink("/etc/passwd", name) },
+		func(name string) error {
+			return errors.Join(os.WriteFile(name, nil, 0o600), os.WriteFile(name+"2", nil, 0o600))
+		},
+	} {
+		sub, err := os.MkdirTemp(dir, "")
+		if err := errors.Join(err, f(filepath.Join(sub, "x"))); err != nil {
+			t.Fatal(err)
+		}
+		if err := rename(sub, "p.deb"); err == nil {
+			t.Error("no error")
+		}
+	}
+	for _, name := range []string{"-o\x1b\n", "p.deb"} {
+		sub := t.TempDir()
+		if err := os.WriteFile(filepath.Join(sub, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := rename(sub, "p.deb"); err != nil {
+			t.Error(err)
+		}
+		if left, err := os.ReadDir(sub); err != nil || len(left) != 1 || left[0].Name() != "p.deb" {
+			t.Errorf("%v, %v", left, err)
+		}
+	}
+}
+
 // TestHostileNames checks that names and versions that could be options, paths or other releases are not used.
 func TestHostileNames(t *testing.T) {
 	all, err := catalogue(t).Series([]string{"debian/12/x86_64"})
@@ -216,17 +252,18 @@ func TestHostileNames(t *testing.T) {
 	}
 	const good = "linux-image-6.1.0-1-amd64"
 	for _, p := range []Package{
-		{good + "/../../x", "1", 1, ""}, {"../" + good, "1", 1, ""}, {"-o" + good, "1", 1, ""}, {good, "../1", 1, ""}, {good, "-1", 1, ""}, {good, "1 2", 1, ""},
-		{good, "1\n2", 1, ""}, {good, "1;x", 1, ""}, {good, "1", 0, ""}, {good, "1", -1, ""}, {good, "", 1, ""}, {"linux-image-6.1.0\x1b-1-amd64", "1", 1, ""},
-		{good + strings.Repeat("x", 300), "1", 1, ""},
+		{good + "/../../x", "1", 1, "", ""}, {"../" + good, "1", 1, "", ""}, {"-o" + good, "1", 1, "", ""}, {good, "../1", 1, "", ""}, {good, "-1", 1, "", ""}, {good, "1 2", 1, "", ""},
+		{good, "1\n2", 1, "", ""}, {good, "1;x", 1, "", ""}, {good, "1", 0, "", ""}, {good, "1", -1, "", ""}, {good, "", 1, "", ""}, {"linux-image-6.1.0\x1b-1-amd64", "1", 1, "", ""},
+		{good + strings.Repeat("x", 300), "1", 1, "", ""},
 	} {
-		r := &Repositories{series: all[0], client: &offering{[]Package{p}}}
+		r := &Repositories{Series: all[0], client: &offering{[]Package{p}}}
 		if units, err := r.Units(t.Context()); err != nil || len(units) > 0 {
 			t.Errorf("%q: %v, %v", p, units, err)
 		}
 	}
-	r := &Repositories{series: all[0], client: &offering{[]Package{{good, "1:6.1~rc1+b1-2", 1, ""}}}}
-	if units, err := r.Units(t.Context()); err != nil || len(units) != 1 || units[0].Kernel.String() != "debian/12/x86_64/6.1.0-1-amd64" {
+	r := &Repositories{Series: all[0], client: &offering{[]Package{{good, "1:6.1~rc1+b1-2", 1, "", ""}}}}
+	if units, err := r.Units(t.Context()); err != nil || len(units) != 1 || units[0].Kernel.String() != "debian/12/x86_64/6.1.0-1-amd64" ||
+		units[0].Packages[0].File != good+"6.1~rc1+b1-2" {
 		t.Errorf("%v, %v", units, err)
 	}
 	for _, sources := range []string{"Package: a\nVersion: 1\nSize: x\n\n\nSize: 1\n", "Package: a\nVersion: 1\nSize: 99999999999999999999\n"} {

@@ -25,6 +25,7 @@ type Package struct {
 	Name, Version string
 	Size          int64  // of the file
 	Sum           string // SHA-256 in hexadecimal, if the client knows it
+	File          string // name of the file: safe, and different from those of other packages in the series
 }
 
 // Unit is the packages of one kernel.
@@ -48,8 +49,10 @@ type client interface {
 	update(ctx context.Context) error
 	// list returns the packages whose names begin with one of the prefixes and that want accepts.
 	list(ctx context.Context, prefixes []string, want func(name string) bool) ([]Package, error)
-	// download writes a package to a folder, checks it and sets its sum.
+	// download writes a package to p.File in an empty folder, checks it and sets its sum.
 	download(ctx context.Context, p *Package, dir string) error
+	// file returns the name for a package's file.
+	file(name, version string) string
 }
 
 // clients makes the client of a series, with its files in dir.
@@ -61,7 +64,7 @@ func init() { // which would otherwise depend on itself
 
 // Repositories are the repositories of a series.
 type Repositories struct {
-	series *Series
+	Series *Series
 	client client
 }
 
@@ -102,7 +105,7 @@ var (
 // with DWARF for one kernel, the pattern that comes first counts.
 func (r *Repositories) Units(ctx context.Context) ([]*Unit, error) {
 	var prefixes []string
-	for _, p := range r.series.patterns {
+	for _, p := range r.Series.patterns {
 		prefixes = append(prefixes, p.glob)
 		for _, w := range p.with {
 			before, _, _ := strings.Cut(w, "{")
@@ -110,14 +113,18 @@ func (r *Repositories) Units(ctx context.Context) ([]*Unit, error) {
 		}
 	}
 	slices.Sort(prefixes)
-	packages, err := r.client.list(ctx, slices.Compact(prefixes), r.series.wants)
+	packages, err := r.client.list(ctx, slices.Compact(prefixes), r.Series.wants)
 	if err != nil {
 		return nil, err
 	}
 	packages = slices.DeleteFunc(packages, func(p Package) bool {
 		return !safeName().MatchString(p.Name) || !safeVersion().MatchString(p.Version) || p.Size <= 0
 	})
-	return r.series.units(packages), nil
+	for i := range packages {
+		p := &packages[i]
+		p.File = r.client.file(p.Name, p.Version[strings.Index(p.Version, ":")+1:])
+	}
+	return r.Series.units(packages), nil
 }
 
 // wants reports whether the patterns match a name.
@@ -182,31 +189,40 @@ func (s *Series) units(packages []Package) (units []*Unit) {
 }
 
 // Download writes the packages of a unit to an empty folder. The clients check them against the repository's signature.
+// An error names its package, unless it is the first.
 func (r *Repositories) Download(ctx context.Context, u *Unit, dir string) error {
+	part := filepath.Join(dir, "part")
 	for i := range u.Packages {
 		p := &u.Packages[i]
-		if err := r.client.download(ctx, p, dir); err != nil {
-			return fmt.Errorf("%s %s: %w", p.Name, p.Version, err)
+		if err := os.Mkdir(part, 0o700); err != nil {
+			return err
+		}
+		if err := r.client.download(ctx, p, part); err != nil {
+			if i > 0 {
+				err = fmt.Errorf("%s %s: %w", p.Name, p.Version, err)
+			}
+			return err
+		}
+		if err := os.Rename(filepath.Join(part, p.File), filepath.Join(dir, p.File)); err != nil {
+			return err
+		}
+		if err := os.Remove(part); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// rename gives the only file in a folder a name. The client has chosen the other.
+func rename(dir, name string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if !e.Type().IsRegular() {
-			return fmt.Errorf("%q: not a regular file", e.Name())
-		}
+	if len(entries) != 1 || !entries[0].Type().IsRegular() {
+		return fmt.Errorf("%d files downloaded, want one", len(entries))
 	}
-	if len(entries) != len(u.Packages) {
-		return fmt.Errorf("%d files downloaded for %d packages", len(entries), len(u.Packages))
-	}
-	if len(entries) == 1 {
-		// The release then comes from the content, which is right where the package's version is another, as for SUSE.
-		name := entries[0].Name()
-		return os.Rename(filepath.Join(dir, name), filepath.Join(dir, "package"+filepath.Ext(name)))
-	}
-	return nil
+	return os.Rename(filepath.Join(dir, entries[0].Name()), filepath.Join(dir, name))
 }
 
 // maxList is the number of bytes that a client may print. Ubuntu's kernels take 3 MB.
@@ -240,7 +256,7 @@ func run(ctx context.Context, dir string, args ...string) (string, error) {
 		return "", ctx.Err()
 	}
 	if err != nil {
-		return out.String(), fmt.Errorf("%s: %w", filepath.Base(args[0]), errors.Join(said.reason(), err))
+		return out.String(), fmt.Errorf("%s: %w", filepath.Base(args[0]), cmp.Or(said.reason(), err))
 	}
 	return out.String(), nil
 }
@@ -283,14 +299,7 @@ func (s *Series) keyFiles() (files []string) {
 
 // noKey returns the error for a series without a key.
 func (s *Series) noKey() error {
-	return fmt.Errorf("none of the keys %s exists%s", strings.Join(s.keys, ", "), orEmpty(": ", s.install))
-}
-
-func orEmpty(before, text string) string {
-	if text == "" {
-		return ""
-	}
-	return before + text
+	return fmt.Errorf("none of the keys %s exists: %s", strings.Join(s.keys, ", "), cmp.Or(s.install, "the catalogue has no other"))
 }
 
 // need returns an error if a program is missing.

@@ -8,7 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"iter"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -33,7 +33,8 @@ import (
 type FetchConfig struct {
 	Series  []*fetch.Series
 	Path    string            // the .btfc file
-	Cache   string            // a folder for indexes and packages; the caller holds its lock, and the file's
+	Keep    string            // instead of Path, a folder for the packages themselves
+	Cache   string            // a folder for indexes and packages; the caller holds its lock, and that of Path or Keep
 	Mirrors map[string]string // as in fetch.Series.Open
 	Jobs    int               // packages on disk at once
 
@@ -41,6 +42,7 @@ type FetchConfig struct {
 	Prune   []corpus.Selector // of kernels to remove that no repository has
 
 	Newest int   // newest kernels of each series; 0 for all
+	One    bool  // only the newest kernel of all
 	Limit  int64 // bytes of downloads; 0 for no limit
 	Retry  bool  // also packages that had no usable kernel
 	DryRun bool  // change nothing except the cache
@@ -60,11 +62,11 @@ type State string
 
 const (
 	Wanted State = "wanted" // to be downloaded: in a dry run, and behind the limit
-	New    State = "new"    // in the file now
+	New    State = "new"    // in the file or folder now
 	Failed State = "failed"
 )
 
-// Fetched is a kernel that was not in the file, and its first package.
+// Fetched is a kernel that was not in the file or folder, and its first package.
 type Fetched struct {
 	Kernel  string `json:"kernel"`
 	Package string `json:"package"`
@@ -75,15 +77,9 @@ type Fetched struct {
 	Reason  string `json:"reason,omitempty"` // why it failed
 	Later   bool   `json:"later,omitempty"`  // the next run tries again
 
-	at   *fetched
+	from *fetch.Repositories
 	unit *fetch.Unit
 	dir  string
-}
-
-// fetched is a series whose repositories are open.
-type fetched struct {
-	series *fetch.Series
-	repos  *fetch.Repositories
 }
 
 // SeriesCount counts the kernels of a series.
@@ -104,6 +100,7 @@ type FetchResult struct {
 	Unreadable map[string]string `json:"unreadable,omitempty"` // reasons, by series
 	Downloads  int               `json:"packages_downloaded"`
 	Bytes      int64             `json:"bytes_downloaded"`
+	Kept       []string          `json:"files,omitempty"` // packages of selected kernels in FetchConfig.Keep
 	Pruned     int               `json:"kernels_pruned"`
 	Size       int64             `json:"file_bytes"`
 	Seconds    struct {
@@ -128,8 +125,8 @@ type fetcher struct {
 }
 
 // Fetch downloads the kernels of distributions that a .btfc file lacks and adds them to it. After each download the file is
-// replaced, so an interrupted run keeps the kernels that were finished. A result and an error are returned together if the run ended
-// early.
+// replaced, so an interrupted run keeps the kernels that were finished. With Keep, it
+// moves their packages to Keep/ID/VERSION_ID/ARCH instead. A result and an error are returned together if the run ended early.
 func Fetch(ctx context.Context, cfg FetchConfig) (*FetchResult, error) {
 	f := &fetcher{
 		FetchConfig: cfg, res: &FetchResult{Kernels: []*Fetched{}, Series: []*SeriesCount{}, Unreadable: make(map[string]string)},
@@ -169,13 +166,13 @@ func Fetch(ctx context.Context, cfg FetchConfig) (*FetchResult, error) {
 
 // known reads what the file has.
 func (f *fetcher) known() error {
-	in, file, _, err := openPacked(f.Path)
-	if err != nil {
-		return err
-	}
 	f.byKey, f.noted = make(map[kernel.Key]bool), make(map[[3]string]*btfc.Package)
-	if file == nil {
+	if f.Path == "" {
 		return nil
+	}
+	in, file, _, err := openPacked(f.Path)
+	if err != nil || file == nil {
+		return err
 	}
 	defer in.Close()
 	for i := range file.Entries() {
@@ -220,9 +217,8 @@ func (f *fetcher) list(ctx context.Context) error {
 			keys = append(keys, u.Kernel)
 		}
 		f.withdrawn(s, units)
-		at := &fetched{s, repos}
 		for _, u := range f.selected(units) {
-			k := f.want(at, u)
+			k := f.want(repos, u)
 			if k == nil {
 				continue
 			}
@@ -276,6 +272,9 @@ func (f *fetcher) selected(units []*fetch.Unit) (kept []*fetch.Unit) {
 			continue
 		}
 		s := u.Kernel.Series()
+		if f.One {
+			s = kernel.Key{}
+		}
 		if left[s]++; f.Newest == 0 || left[s] <= f.Newest {
 			kept = append(kept, u)
 		}
@@ -285,11 +284,18 @@ func (f *fetcher) selected(units []*fetch.Unit) (kept []*fetch.Unit) {
 }
 
 // want returns what to do about a unit, or nil if nothing.
-func (f *fetcher) want(at *fetched, u *fetch.Unit) *Fetched {
+func (f *fetcher) want(from *fetch.Repositories, u *fetch.Unit) *Fetched {
 	p := u.Packages[0]
-	note := f.noted[[3]string{at.series.String(), p.Name, p.Version}]
+	note := f.noted[[3]string{from.Series.String(), p.Name, p.Version}]
 	same := note != nil && (p.Sum == "" || p.Sum == hex.EncodeToString(note.Sum[:]))
 	switch {
+	case f.Keep != "":
+		paths := f.kept(u)
+		if !slices.ContainsFunc(paths, func(path string) bool { _, err := os.Stat(path); return err != nil }) {
+			f.res.Kept = append(f.res.Kept, paths...)
+			f.count(u.Kernel).There++
+			return nil
+		}
 	case f.byKey[u.Kernel], same && note.Kernel != (kernel.Key{}):
 		f.count(u.Kernel).There++
 		return nil
@@ -298,7 +304,7 @@ func (f *fetcher) want(at *fetched, u *fetch.Unit) *Fetched {
 		return nil
 	}
 	return &Fetched{
-		Kernel: u.Kernel.String(), Package: p.Name, Version: p.Version, Bytes: u.Size(), Debug: u.Debug, State: Wanted, at: at, unit: u,
+		Kernel: u.Kernel.String(), Package: p.Name, Version: p.Version, Bytes: u.Size(), Debug: u.Debug, State: Wanted, from: from, unit: u,
 	}
 }
 
@@ -317,6 +323,9 @@ func (f *fetcher) download(ctx context.Context) error {
 		return nil
 	}
 	f.work = filepath.Join(f.Cache, "packages")
+	if f.Keep != "" { // whose file system may be another
+		f.work = filepath.Join(f.Keep, ".btfgen-fetch")
+	}
 	if err := os.RemoveAll(f.work); err != nil { // of a run that was killed
 		return err
 	}
@@ -363,38 +372,19 @@ func (f *fetcher) download(ctx context.Context) error {
 		}
 	})
 	for k := range done {
-		batch := []*Fetched{k}
-		for next := range waiting(done) { // so that the file is written once for all of them
-			batch = append(batch, next)
+		var err error
+		if k.State != Failed && f.Keep != "" {
+			err = f.keep(k)
+		} else if k.State != Failed {
+			err = f.add(ctx, dwarf, k)
 		}
-		for len(batch) > 0 {
-			n := 1
-			for n < len(batch) && batch[n].at == batch[0].at {
-				n++
-			}
-			if err := f.add(ctx, dwarf, batch[:n], slots); err != nil {
-				return err
-			}
-			batch = batch[n:]
+		if err != nil {
+			return err
 		}
+		os.RemoveAll(k.dir)
+		<-slots
 	}
 	return ctx.Err()
-}
-
-// waiting returns what can be received at once.
-func waiting[T any](c <-chan T) iter.Seq[T] {
-	return func(yield func(T) bool) {
-		for {
-			select {
-			case v, ok := <-c:
-				if !ok || !yield(v) {
-					return
-				}
-			default:
-				return
-			}
-		}
-	}
 }
 
 // follow reports the bytes that are in a folder already, until stop is called.
@@ -404,12 +394,14 @@ func (f *fetcher) follow(dir string, p FetchProgress) (stop func()) {
 	running.Go(func() {
 		for {
 			now := p
-			entries, _ := os.ReadDir(dir)
-			for _, e := range entries {
-				if fi, err := e.Info(); err == nil {
-					now.DoneBytes += fi.Size()
+			filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+				if err == nil && e.Type().IsRegular() {
+					if fi, err := e.Info(); err == nil {
+						now.DoneBytes += fi.Size()
+					}
 				}
-			}
+				return nil
+			})
 			f.report(now)
 			select {
 			case <-tick.C:
@@ -436,13 +428,11 @@ func (k *Fetched) fail(reason string, later bool) { k.State, k.Reason, k.Later =
 
 // get downloads the packages of a kernel.
 func (f *fetcher) get(ctx context.Context, k *Fetched) error {
-	if k.Debug {
+	need := k.Bytes
+	if k.Debug && f.Keep == "" {
 		if _, err := exec.LookPath("pahole"); err != nil {
 			return errors.New("needs pahole (package pahole or dwarves)")
 		}
-	}
-	need := k.Bytes
-	if k.Debug {
 		need *= 5 // its vmlinux is unpacked
 	}
 	if fi, err := os.Stat(f.Path); err == nil {
@@ -454,57 +444,64 @@ func (f *fetcher) get(ctx context.Context, k *Fetched) error {
 	if err := os.MkdirAll(k.dir, 0o700); err != nil {
 		return err
 	}
-	return k.at.repos.Download(ctx, k.unit, k.dir)
+	return k.from.Download(ctx, k.unit, k.dir)
+}
+
+// kept returns where the packages of a kernel are kept.
+func (f *fetcher) kept(u *fetch.Unit) (paths []string) {
+	for _, p := range u.Packages {
+		paths = append(paths, filepath.Join(f.Keep, u.Kernel.ID, u.Kernel.VersionID, u.Kernel.Arch, p.File))
+	}
+	return paths
+}
+
+// keep moves the packages of a kernel to where they are kept.
+func (f *fetcher) keep(k *Fetched) error {
+	paths := f.kept(k.unit)
+	if err := os.MkdirAll(filepath.Dir(paths[0]), 0o777); err != nil {
+		return err
+	}
+	for _, path := range paths {
+		if err := os.Rename(filepath.Join(k.dir, filepath.Base(path)), path); err != nil {
+			return err
+		}
+	}
+	k.State, f.res.Kept = New, append(f.res.Kept, paths...)
+	return nil
 }
 
 // spare is the disk space that a run leaves, in bytes.
 const spare = 64 << 20
 
-// add adds downloaded kernels of one series to the file, and removes their packages.
-func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, batch []*Fetched, slots chan struct{}) error {
+// add adds a downloaded kernel to the file.
+func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, k *Fetched) error {
 	start := time.Now()
-	defer func() {
-		f.res.Seconds.Import += time.Since(start).Seconds()
-		for _, k := range batch {
-			os.RemoveAll(k.dir)
-			<-slots
+	defer func() { f.res.Seconds.Import += time.Since(start).Seconds() }()
+	if len(k.unit.Packages) == 1 {
+		// The release then comes from the content, which is right where the package's version is another, as for SUSE.
+		name := k.unit.Packages[0].File
+		if err := os.Rename(filepath.Join(k.dir, name), filepath.Join(k.dir, "package"+filepath.Ext(name))); err != nil {
+			return err
 		}
-	}()
-	ready := slices.DeleteFunc(slices.Clone(batch), func(k *Fetched) bool { return k.State == Failed })
-	if len(ready) == 0 {
-		return nil
 	}
 	// All paths get the key of the series, whatever the names in a package say.
-	as, err := corpus.ParseNaming(ready[0].at.series.String())
+	as, err := corpus.ParseNaming(k.from.Series.String())
 	if err != nil {
 		return err
 	}
-	var dirs []string
-	for _, k := range ready {
-		dirs = append(dirs, k.dir)
-	}
-	corp, err := corpus.Open(ctx, dirs, corpus.Options{As: []*corpus.Naming{as}, Extras: true, DWARF: dwarf})
+	corp, opened := corpus.Open(ctx, []string{k.dir}, corpus.Options{As: []*corpus.Naming{as}, Extras: true, DWARF: dwarf})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil {
+	if opened != nil {
 		corp = new(corpus.Corpus)
 	}
-	opened := err
-	var notes []btfc.Package
-	_, err = PackFrom(ctx, walk.Config{Corpus: corp, Jobs: f.Jobs}, f.Path, func(res *Packed) []btfc.Package {
-		for _, k := range ready {
-			notes = append(notes, f.note(k, res, opened)...)
-		}
-		return notes
-	})
-	if err != nil && ctx.Err() == nil && len(notes) == 0 && errors.Is(err, ErrEmpty) {
+	_, err = PackFrom(ctx, walk.Config{Corpus: corp, Jobs: f.Jobs}, f.Path, func(res *Packed) []btfc.Package { return f.note(k, res, opened) })
+	if errors.Is(err, ErrEmpty) {
 		return nil
 	}
-	for _, k := range ready {
-		if err != nil {
-			k.fail(err.Error(), true)
-		}
+	if err != nil {
+		k.fail(err.Error(), true)
 	}
 	return err
 }
@@ -513,15 +510,10 @@ func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, batch []*Fetch
 func (f *fetcher) note(k *Fetched, res *Packed, opened error) (notes []btfc.Package) {
 	below := filepath.ToSlash(k.dir) + "/"
 	key, reason, later := kernel.Key{}, "", false
-	for path, found := range res.Keys {
-		if strings.HasPrefix(path, below) {
-			key = found
-		}
+	for _, found := range res.Keys {
+		key = found
 	}
 	for _, e := range res.Skipped {
-		if !strings.HasPrefix(e.Path, below) {
-			continue
-		}
 		if key.Known() {
 			e.Path = k.Package + "!" + strings.TrimPrefix(e.Path, below)
 			f.res.Skipped = append(f.res.Skipped, e)
@@ -542,7 +534,7 @@ func (f *fetcher) note(k *Fetched, res *Packed, opened error) (notes []btfc.Pack
 		k.fail(reason[:min(len(reason), 500)], later)
 	}
 	for _, p := range k.unit.Packages {
-		n := btfc.Package{Series: k.at.series.String(), Name: p.Name, Version: p.Version, Kernel: key, Reason: k.Reason}
+		n := btfc.Package{Series: k.from.Series.String(), Name: p.Name, Version: p.Version, Kernel: key, Reason: k.Reason}
 		if sum, err := hex.DecodeString(p.Sum); err == nil {
 			copy(n.Sum[:], sum)
 		}

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -278,6 +279,70 @@ func TestFetchInterrupted(t *testing.T) {
 		if got := kernelsIn(t, cfg.Path); err != nil || len(got) != 4 || res.Downloads != 2 {
 			t.Errorf("kernels %v, %v", got, err)
 		}
+	})
+}
+
+// TestFetchKeep keeps packages instead of their kernels. An interrupted run leaves only complete files, and the next run goes on.
+func TestFetchKeep(t *testing.T) {
+	eachClient(t, func(t *testing.T, _ string, r *testrepo.Repository) {
+		added := make(map[string]string) // files of the repository, by release
+		for n := range 3 {
+			added[r.Release(n+1)] = r.Add(r.Release(n+1), blob(fmt.Sprint("kernel", n)))
+		}
+		r.Index()
+		cfg := fetchFrom(t, r, r.Server.URL)
+		cfg.Path, cfg.Keep, cfg.Jobs = "", filepath.Join(t.TempDir(), "packages"), 1
+		check := func(ctx context.Context, wantErr error, downloads, there int, releases ...string) {
+			t.Helper()
+			res, err := Fetch(ctx, cfg)
+			if !errors.Is(err, wantErr) || res.Downloads != downloads || len(r.Downloads()) < downloads {
+				t.Errorf("error %v, %d downloads, want %d", err, res.Downloads, downloads)
+			}
+			if res.Series[0].There != there {
+				t.Errorf("%d there, want %d", res.Series[0].There, there)
+			}
+			var got, want []string
+			filepath.WalkDir(cfg.Keep, func(path string, e os.DirEntry, err error) error {
+				if err != nil || !e.IsDir() {
+					got = append(got, path)
+				}
+				return nil
+			})
+			for _, release := range releases {
+				data, err := os.ReadFile(filepath.Join(r.Dir, added[release]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				i := slices.IndexFunc(got, func(path string) bool { return strings.Contains(path, release) })
+				if i < 0 {
+					t.Fatalf("no package of %s in %q", release, got)
+				}
+				path := got[i]
+				want = append(want, path)
+				if kept, err := os.ReadFile(path); err != nil || !bytes.Equal(kept, data) || filepath.Dir(path) != filepath.Join(cfg.Keep, "test/1/x86_64") {
+					t.Errorf("%s differs from the repository's, or %v", path, err)
+				}
+			}
+			if slices.Sort(res.Kept); !slices.Equal(got, want) || wantErr == nil && cfg.Newest == 0 && !slices.Equal(got, res.Kept) {
+				t.Errorf("files %q, want %q, result %q", got, want, res.Kept)
+			}
+		}
+		ctx, cancel := context.WithCancel(background)
+		r.SetHook(func(w http.ResponseWriter, req *http.Request) bool {
+			if !strings.Contains(req.URL.Path, r.Release(2)) {
+				return false
+			}
+			r.Stall(w, req, cancel)
+			return true
+		})
+		check(ctx, context.Canceled, 1, 0, r.Release(1))
+		r.SetHook(nil)
+		r.Downloads()
+		cfg.Newest, cfg.One = 1, true
+		check(background, nil, 1, 0, r.Release(1), r.Release(3))
+		check(background, nil, 0, 1, r.Release(1), r.Release(3))
+		cfg.Newest, cfg.One = 0, false
+		check(background, nil, 1, 2, r.Release(1), r.Release(2), r.Release(3))
 	})
 }
 
