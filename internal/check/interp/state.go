@@ -17,6 +17,7 @@ import (
 type state struct {
 	at     bpfobj.Site
 	level  Level
+	vague  bool      // the path depends on a vague value
 	regs   [10]value // r0 to r9; r10 is the frame's
 	frames []frame
 }
@@ -137,6 +138,9 @@ func coversStack(a, b []slot, look func(a, b value)) bool {
 			b = b[1:]
 		}
 		if len(b) == 0 || b[0].off != x.off || b[0].size != x.size {
+			if x.val.isBlank() {
+				continue
+			}
 			return false
 		}
 		if look(x.val, b[0].val); !x.val.covers(b[0].val) {
@@ -149,7 +153,7 @@ func coversStack(a, b []slot, look func(a, b value)) bool {
 
 // merge makes s cover o. It calls look for each pair of values.
 func (s *state) merge(o *state, look func(a, b value)) {
-	s.level = Imprecise
+	s.level, s.vague = Imprecise, s.vague || o.vague
 	merge := func(a *value, b value) {
 		look(*a, b)
 		*a = join(*a, b)
