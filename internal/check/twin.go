@@ -176,9 +176,9 @@ func (x *exploration) reached(at bpfobj.Site) interp.Level { return x.Reached(ma
 
 func (x *exploration) moved(at bpfobj.Site) interp.Level { return x.Moved(mapped(x.theirs, at)) }
 
-func (x *exploration) far() map[bpfobj.Site]interp.Level {
+func (x *exploration) vague() map[bpfobj.Site]interp.Level {
 	far := make(map[bpfobj.Site]interp.Level)
-	for at, l := range x.Far() {
+	for at, l := range x.Vague() {
 		far[mapped(x.ours, at)] = l
 	}
 	return far

@@ -23,7 +23,8 @@ import (
 //	return table[n]; // n may have been 0, and can have any size
 //
 // Package interp is less precise than any verifier. An access that it finds out of bounds with and without these comparisons is
-// not reported; one that it finds out of bounds only without them is.
+// not reported; one that it finds out of bounds only without them is. Most programs are explored once for both: see
+// [interp.Result.Vague].
 
 // indexes reports whether a function adds numbers to pointers, as far as its code shows.
 func indexes(f *bpfobj.Function) bool {
@@ -49,16 +50,21 @@ func (e *evaluation) judgeBounds(ctx context.Context, r *exploration) (also expl
 		r = e.withFeatures(f).explore(ctx)
 		also = append(also, r)
 	}
+	far := r.vague()
+	if len(far) == 0 {
+		return also
+	}
 	f.Unequal = true
 	newer := e.withFeatures(f).explore(ctx)
 	also = append(also, newer)
 	if newer.GaveUp || newer.Odd != interp.NothingOdd {
 		return also
 	}
-	far, still := r.far(), newer.far()
+	still := newer.Far()
 	maps.DeleteFunc(far, func(at bpfobj.Site, l interp.Level) bool {
-		e.doubted = e.doubted || l == interp.Imprecise && still[at] == interp.Unreached
-		return l == interp.Imprecise || still[at] != interp.Unreached
+		reached := still[mapped(r.theirs, at)]
+		e.doubted = e.doubted || l == interp.Imprecise && reached == interp.Unreached
+		return l == interp.Imprecise || reached != interp.Unreached
 	})
 	if len(far) > 0 { // one is enough
 		at := slices.MinFunc(slices.Collect(maps.Keys(far)), func(a, b bpfobj.Site) int { return cmp.Or(cmp.Compare(a.Fn, b.Fn), cmp.Compare(a.Insn, b.Insn)) })

@@ -288,10 +288,10 @@ func (x *explorer) alu(s *state, in *bpfobj.Insn) {
 		}
 		s.write(in.Dst, mov(in, b, is32))
 	case op == asm.Neg || op == asm.Swap:
-		s.write(in.Dst, value{m: ^uint64(0), taint: a.taint, lost: a.lost})
+		s.write(in.Dst, value{m: ^uint64(0), taint: a.taint, open: a.open})
 	case a.kind == scalar && b.kind == scalar:
 		if in.Off != 0 && (op == asm.Div || op == asm.Mod) {
-			b = value{m: ^uint64(0), lost: b.lost}
+			b = value{m: ^uint64(0), open: b.open}
 		}
 		x.countALU(op, a, b, is32)
 		v := alu(op, a, b, is32)
@@ -304,9 +304,10 @@ func (x *explorer) alu(s *state, in *bpfobj.Insn) {
 	default:
 		x.countALU(op, a, b, is32)
 		v := x.pointer(op, a, b, is32)
-		if v.lost = a.lost || b.lost; v.lost && (v.isStack() || v.kind == farPtr) {
+		if v.open = a.open | b.open; v.open&lost != 0 && (v.isStack() || v.kind == farPtr) {
 			s.doubt()
 		}
+		s.vague = s.vague || v.isStack() && v.open&vague != 0
 		s.write(in.Dst, v)
 	}
 }
@@ -318,7 +319,7 @@ func isRegister(in *bpfobj.Insn) bool { return in.Op&asm.OpCode(asm.RegSource) !
 func mov(in *bpfobj.Insn, b value, is32 bool) value {
 	if isRegister(in) && in.Off != 0 {
 		if !b.isConst() {
-			return value{m: ^uint64(0), taint: b.taint, lost: b.lost}
+			return value{m: ^uint64(0), taint: b.taint, open: b.open}
 		}
 		n := 64 - uint(in.Off)
 		b.v = uint64(int64(b.v<<n) >> n)
@@ -388,7 +389,7 @@ func (x *explorer) load64(s *state, in *bpfobj.Insn) {
 	case bpfobj.RefFunc:
 		v = value{kind: nonNull}
 		if _, later := x.code.loops[s.at.Insn]; !later {
-			x.callback(int(r.N), s.level)
+			x.callback(s, int(r.N))
 		}
 	case bpfobj.RefExtern:
 		v = x.externAddress(r.N)
@@ -413,10 +414,10 @@ func (x *explorer) externAddress(n int32) value {
 }
 
 // callback enters a function whose address is taken, such as a callback of a timer, with unknown arguments.
-func (x *explorer) callback(fn int, l Level) {
+func (x *explorer) callback(s *state, fn int) {
 	if fn < 0 {
 		x.u.odd = UnnamedAddress
 		return
 	}
-	x.enter(fn, l)
+	x.enter(s, fn)
 }

@@ -120,9 +120,11 @@ func (x *explorer) branch(s *state, in *bpfobj.Insn) bool {
 	if (a.taint || b.taint) && s.level < Depends {
 		s.level = Depends
 	}
-	if a.lost || b.lost {
+	open := a.open | b.open
+	if open&lost != 0 {
 		s.doubt()
 	}
+	s.vague = s.vague || open&vague != 0
 	yes := x.fork(s)
 	yes.jump(in)
 	if op != asm.JCOND {
@@ -161,6 +163,9 @@ func (x *explorer) where(a value, op asm.JumpOp, n uint64, is32 bool) value {
 			if x.in.Ranges && x.in.Unequal {
 				return b
 			}
+			if x.in.Ranges {
+				a.open |= vague
+			}
 		}
 	}
 	if op != asm.JEq && !x.in.Ranges {
@@ -180,7 +185,7 @@ func (x *explorer) call(s *state, in *bpfobj.Insn) bool {
 		if context := s.reg(callsBack[asm.BuiltinFunc(in.Imm)].context); context.isStack() {
 			return x.callBack(s, fn, context)
 		}
-		x.callback(fn, s.level)
+		x.callback(s, fn)
 	}
 	x.helperWrites(s, in)
 	for _, v := range s.regs[asm.R1:asm.R6] {
@@ -206,7 +211,7 @@ func (x *explorer) callFunc(s *state, fn int) bool {
 	x.asked.Globals = x.asked.Globals || global
 	if global && x.in.Globals {
 		if x.asked.LazyGlobals = true; x.in.LazyGlobals {
-			x.enter(fn, s.level)
+			x.enter(s, fn)
 		}
 		for r := asm.R1; r <= asm.R5; r++ {
 			if v := s.regs[r]; v.isStack() {
@@ -257,6 +262,7 @@ func (x *explorer) callUnit(s *state, from Entry) bool {
 		return x.within() && x.tooDeep()
 	}
 	x.spend(len(x.u.uses))
+	x.u.vague = x.u.vague || s.vague || u.vague
 	x.u.call(u, s.level, len(s.frames))
 	s.clobberCall()
 	s.at.Insn++
@@ -266,7 +272,7 @@ func (x *explorer) callUnit(s *state, from Entry) bool {
 			t = x.fork(s)
 			x.later(t)
 		}
-		t.level, t.regs[asm.R0] = max(s.level, e.level), e.r0
+		t.level, t.vague, t.regs[asm.R0] = max(s.level, e.level), s.vague || e.vague, e.r0
 	}
 	return len(u.exits) > 0
 }
@@ -282,7 +288,7 @@ func (x *explorer) exit(s *state) bool {
 	copy(s.regs[asm.R6:], f.saved[:])
 	s.bury()
 	if n == 0 {
-		x.leave(s.regs[asm.R0], s.level, s.at.Insn)
+		x.leave(s, s.at.Insn)
 		return false
 	}
 	s.at = f.ret
@@ -293,28 +299,31 @@ func (x *explorer) exit(s *state) bool {
 }
 
 // leave notes a way in which the unit returns. Too many are merged.
-func (x *explorer) leave(r0 value, l Level, insn int) {
+func (x *explorer) leave(s *state, insn int) {
+	r0, l := s.regs[asm.R0], s.level
+	unsure := s.vague || r0.open&vague != 0
+	r0.open &^= vague
 	if r0.src < 0 {
 		r0.src = 0 // a fact of this unit
 	}
 	x.counts(r0)
-	if r0.lost {
+	if r0.open&lost != 0 {
 		l = max(l, Imprecise)
 	}
 	exits := x.u.exits
 	for i := range exits {
 		if e := &exits[i]; e.r0 == r0 {
-			e.level = min(e.level, l)
+			e.level, e.vague = min(e.level, l), e.vague || unsure
 			return
 		}
 	}
 	if x.spend(len(exits)); len(exits) == limits.PreciseStates {
 		e := &exits[len(exits)-1]
 		x.counts(e.r0)
-		e.r0, e.level = join(e.r0, r0), Imprecise
+		e.r0, e.level, e.vague = join(e.r0, r0), Imprecise, e.vague || unsure
 		return
 	}
-	x.u.exits = append(exits, exit{r0, l, int32(insn)})
+	x.u.exits = append(exits, exit{r0, l, int32(insn), unsure})
 }
 
 // givesMapValue reports whether a helper returns null or memory whose size the verifier knows.
@@ -343,13 +352,14 @@ func (x *explorer) helperWrites(s *state, in *bpfobj.Insn) {
 	}
 	for r := asm.R1; r <= last; r++ {
 		p := s.regs[r]
+		s.vague = s.vague || p.isStack() && r < asm.R5 && s.regs[r+1].open&vague != 0
 		switch {
 		case !p.isStack():
 		case callback && s.spilled(): // it may write through a pointer there
 			s.forgetAll(value{kind: stackAny})
 		case callback || p.kind == stackAny:
 			s.forgetAll(p)
-		case in.IsHelper() && r < asm.R5 && s.regs[r+1].lost:
+		case in.IsHelper() && r < asm.R5 && s.regs[r+1].open&lost != 0:
 			s.doubt()
 			s.frames[p.base].forget(int64(p.v), 512)
 		case in.IsHelper() && r < asm.R5 && s.regs[r+1].isConst():

@@ -14,7 +14,9 @@ import (
 func (x *explorer) load(s *state, in *bpfobj.Insn) value {
 	p := s.reg(in.Src)
 	v := x.loadFrom(s, in, p)
-	v.lost = v.lost || p.lost && !v.isConst()
+	if !v.isConst() {
+		v.open |= p.open
+	}
 	return v
 }
 
@@ -33,7 +35,9 @@ func (x *explorer) loadFrom(s *state, in *bpfobj.Insn, p value) value {
 		x.countParts(f, int64(p.v)+off, n)
 		v, narrow := f.load(int64(p.v)+off, n, x.in.Narrow && !x.bigEndian())
 		x.asked.Narrow = x.asked.Narrow || narrow
-		v.lost = v.lost || in.Src != asm.RFP && !v.isConst() && words(int64(p.v)+off, int64(n))&^x.codeOf(f.fn).taken != 0
+		if in.Src != asm.RFP && !v.isConst() && words(int64(p.v)+off, int64(n))&^x.codeOf(f.fn).taken != 0 {
+			v.open |= lost
+		}
 		return v
 	case stackAny:
 		if n == 8 && s.spilled() {
@@ -55,7 +59,7 @@ func (x *explorer) access(s *state, p value) {
 	if moved {
 		a.moved = surer(a.moved, s.level)
 	} else {
-		a.far = surer(a.far, s.level)
+		a.far, a.sure = surer(a.far, s.level), a.sure || !s.vague && p.open&vague == 0
 	}
 	if x.here.accesses == nil {
 		x.here.accesses = make(map[int32]access)
@@ -121,7 +125,7 @@ func (x *explorer) store(s *state, in *bpfobj.Insn) {
 		}
 		zero = v.isConst() && v.v == 0
 		if n < 8 && v.kind != scalar {
-			v = value{m: ^uint64(0), lost: v.lost}
+			v = value{m: ^uint64(0), open: v.open}
 		}
 		if v = v.trim(n); n < 8 {
 			v = v.loose()
@@ -137,7 +141,7 @@ func (x *explorer) store(s *state, in *bpfobj.Insn) {
 	x.asked.StImm = x.asked.StImm || in.Op.Class() == asm.StClass
 	x.asked.Partial = x.asked.Partial || n < 8
 	keep := at%8 == 0 && (n == 8 || x.in.Partial) || zero
-	if keep && at >= -512 && at < 0 && !(v.isBlank() && !v.taint && !v.lost) {
+	if keep && at >= -512 && at < 0 && !(v.isBlank() && !v.taint && v.open == 0) {
 		s.frames[p.base].set(int16(at), uint8(n), v)
 	}
 }

@@ -64,6 +64,7 @@ type Result struct {
 	of       map[int][]part  // by function
 	levels   map[int][]Level // by function, by slot
 	relevant []Relevant
+	vague    bool            // which functions are called may depend on vague values
 	guards   map[int]*guards // by function; -1 for all functions
 }
 
@@ -83,7 +84,7 @@ func (r *Result) add(u *Unit, l Level, enter func(entered)) {
 			r.of[c.fn] = append(r.of[c.fn], part{len(r.parts), c})
 		}
 		r.parts = append(r.parts, use{u, l})
-		r.Odd = cmp.Or(r.Odd, u.odd)
+		r.Odd, r.vague = cmp.Or(r.Odd, u.odd), r.vague || u.vague
 	case r.parts[i].level <= l:
 		return
 	default:
@@ -155,6 +156,21 @@ func (r *Result) Far() map[bpfobj.Site]Level {
 				at := bpfobj.Site{Fn: fn, Insn: int(insn)}
 				if l := surer(all[at], below(a.far, r.parts[p.n].level)); l != Unreached {
 					all[at] = l
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Vague returns those of Far that may be within bounds to a verifier with Features.Unequal.
+func (r *Result) Vague() map[bpfobj.Site]Level {
+	all := r.Far()
+	for fn, parts := range r.of {
+		for _, p := range parts {
+			for insn, a := range p.accesses {
+				if a.sure && !r.vague {
+					delete(all, bpfobj.Site{Fn: fn, Insn: int(insn)})
 				}
 			}
 		}

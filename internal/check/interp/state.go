@@ -17,6 +17,7 @@ import (
 type state struct {
 	at     bpfobj.Site
 	level  Level
+	vague  bool      // the path depends on a vague value
 	regs   [10]value // r0 to r9; r10 is the frame's
 	frames []frame
 }
@@ -97,11 +98,17 @@ func (s *state) write(r asm.Register, v value) {
 }
 
 // covers reports whether s includes everything that is possible in o, at the same place, and how many values it compared. It
-// calls look for each pair of values.
+// calls look for each pair of values that differ.
 func (s *state) covers(o *state, look func(a, b value)) (ok bool, looks int) {
+	covers := func(a, b *value) bool {
+		if *a == *b {
+			return true
+		}
+		look(*a, *b)
+		return a.covers(*b)
+	}
 	for i := range s.regs {
-		look(s.regs[i], o.regs[i])
-		if !s.regs[i].covers(o.regs[i]) {
+		if !covers(&s.regs[i], &o.regs[i]) {
 			return false, 1
 		}
 	}
@@ -109,8 +116,7 @@ func (s *state) covers(o *state, look func(a, b value)) (ok bool, looks int) {
 		a, b := &s.frames[i], &o.frames[i]
 		looks += len(a.saved)
 		for j := range a.saved {
-			look(a.saved[j], b.saved[j])
-			if !a.saved[j].covers(b.saved[j]) {
+			if !covers(&a.saved[j], &b.saved[j]) {
 				return false, looks
 			}
 		}
@@ -121,15 +127,16 @@ func (s *state) covers(o *state, look func(a, b value)) (ok bool, looks int) {
 			continue
 		}
 		looks += len(a.stack) + len(b.stack)
-		if !coversStack(a.stack, b.stack, look) {
+		if !coversStack(a.stack, b.stack, covers) {
 			return false, looks
 		}
 	}
 	return true, looks
 }
 
-func coversStack(a, b []slot, look func(a, b value)) bool {
-	for _, x := range a {
+func coversStack(a, b []slot, covers func(a, b *value) bool) bool {
+	for i := range a {
+		x := &a[i]
 		for len(b) > 0 && b[0].off < x.off {
 			if b[0].val.isStack() { // stack pointers must not be forgotten
 				return false
@@ -137,9 +144,12 @@ func coversStack(a, b []slot, look func(a, b value)) bool {
 			b = b[1:]
 		}
 		if len(b) == 0 || b[0].off != x.off || b[0].size != x.size {
+			if x.val.isBlank() {
+				continue
+			}
 			return false
 		}
-		if look(x.val, b[0].val); !x.val.covers(b[0].val) {
+		if !covers(&x.val, &b[0].val) {
 			return false
 		}
 		b = b[1:]
@@ -149,7 +159,7 @@ func coversStack(a, b []slot, look func(a, b value)) bool {
 
 // merge makes s cover o. It calls look for each pair of values.
 func (s *state) merge(o *state, look func(a, b value)) {
-	s.level = Imprecise
+	s.level, s.vague = Imprecise, s.vague || o.vague
 	merge := func(a *value, b value) {
 		look(*a, b)
 		*a = join(*a, b)

@@ -23,7 +23,8 @@ type Unit struct {
 	depth    int // frames, including its own
 	steps    int // without those of other units
 	work     int
-	odd      Odd // what could not be followed
+	odd      Odd  // what could not be followed
+	vague    bool // a call, of it or of its callees, depends on a vague value
 }
 
 // Units keeps units for later explorations. It is safe for use by many goroutines.
@@ -55,13 +56,17 @@ type covered struct {
 
 // access says how sure it is that an instruction accesses the context through a pointer that was moved, or memory at an offset
 // without a bound.
-type access struct{ moved, far Level }
+type access struct {
+	moved, far Level
+	sure       bool // far also if the verifier had Features.Unequal
+}
 
 // exit is a way in which a function returns.
 type exit struct {
 	r0    value
 	level Level
 	insn  int32 // the first instruction that returns so
+	vague bool  // a path that returns so depends on a vague value
 }
 
 // use is a unit that another one calls.
@@ -79,8 +84,9 @@ type entered struct {
 var units atomic.Uint64
 
 // enter notes a function that is entered with unknown arguments.
-func (x *explorer) enter(fn int, l Level) {
-	u := x.u
+func (x *explorer) enter(s *state, fn int) {
+	u, l := x.u, s.level
+	u.vague = u.vague || s.vague
 	x.spend(len(u.enters))
 	for i := range u.enters {
 		if e := &u.enters[i]; e.fn == fn {
@@ -154,6 +160,8 @@ func (x *explorer) arguments(s *state, fn int) (Entry, bool) {
 		case v.src < 0:
 			return Entry{}, false
 		default:
+			s.vague = s.vague || v.open&vague != 0
+			v.open &^= vague
 			from.args[i] = v
 		}
 	}

@@ -14,7 +14,7 @@ type value struct {
 	kind  valueKind
 	taint bool // depends on the loader or the user; it is one number on each load
 	half  bool // lo and hi are bounds of the lower half
-	lost  bool // depends on a constant of the code that widen has dropped: the verifier may know more
+	open  doubts
 	// A bit of a scalar is unknown if m has a 1, and then 0 in v. For pointers v is an offset in bytes, two's complement.
 	v, m uint64
 	// Bounds of a scalar, if they are narrower than its bits; else hi is 0. hi is at most MaxInt64, or MaxUint64 if no bit is
@@ -23,6 +23,14 @@ type value struct {
 	base   int32 // of a stack pointer: its frame; of a data pointer: see explorer.loadData
 	src    int32 // source: 1 + a CO-RE record, or -1 - an index into the unit's facts; 0 for others
 }
+
+// doubts say what a value depends on, so that the verifier may know more.
+type doubts uint8
+
+const (
+	lost  doubts = 1 << iota // a constant of the code that widen has dropped
+	vague                    // bounds that Features.Unequal would make narrower
+)
 
 type valueKind uint8
 
@@ -91,15 +99,15 @@ func join(a, b value) value {
 		return value{kind: stackAny}
 	case a.kind == scalar && b.kind == scalar:
 		m := a.m | b.m | (a.v ^ b.v)
-		return value{v: a.v &^ m, m: m, taint: a.taint || b.taint, lost: a.lost || b.lost}
+		return value{v: a.v &^ m, m: m, taint: a.taint || b.taint, open: a.open | b.open}
 	}
-	return value{m: math.MaxUint64, lost: a.lost || b.lost}
+	return value{m: math.MaxUint64, open: a.open | b.open}
 }
 
 // low32 is the lower half, zero-extended.
 func (a value) low32() value {
 	if a.kind != scalar {
-		return value{m: math.MaxUint32, taint: a.taint, lost: a.lost}
+		return value{m: math.MaxUint32, taint: a.taint, open: a.open}
 	}
 	return a.cut(math.MaxUint32, math.MaxInt32)
 }
@@ -229,7 +237,7 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 	if is32 {
 		a, b, width = a.low32(), b.low32(), 32
 	}
-	taint, lost, src := a.taint || b.taint, a.lost || b.lost, a.src
+	taint, open, src := a.taint || b.taint, a.open|b.open, a.src
 	if src == 0 {
 		src = b.src
 	}
@@ -277,7 +285,7 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 		r.m = uint64(int64(a.m) >> b.v)
 		r.v = uint64(int64(a.v)>>b.v) &^ r.m
 	default:
-		r.taint, r.lost = taint, lost
+		r.taint, r.open = taint, open
 		return r
 	}
 	if is32 {
@@ -286,7 +294,9 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 	if !r.isConst() {
 		r = r.bounded(op, a, b, is32)
 	}
-	r.taint, r.lost = taint && r.m != 0, lost && r.m != 0
+	if r.m != 0 {
+		r.taint, r.open = taint, open
+	}
 	if !r.isBlank() {
 		r.src = src
 	}
