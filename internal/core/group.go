@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -133,38 +134,37 @@ func (tb *Table) choose(m *member, g *group, merged bool) choice {
 	return choice{place: best}
 }
 
-// mostFixups bounds the fixups that a table remembers.
-const mostFixups = 1 << 16
-
-// fixup returns the fixup of a spec on a candidate, where -1 is none, and remembers it.
-func (tb *Table) fixup(m *member, sp, place int32, merged bool) fixup {
-	spec := m.specs[sp]
-	if place < 0 {
-		if spec.kind.IsExistence() {
-			return fixup{local: 1}
+// selfFixups returns by spec the fixup on the local type itself. It has what every fixup has of the local side.
+func (m *member) selfFixups() []fixup {
+	own := &view{BTF: *m.btf}
+	match := ciliumMatcher{meter: limits.NewMeter(context.Background(), limits.Comparisons, "comparisons of types")}
+	all := make([]fixup, len(m.specs))
+	for i, s := range m.specs {
+		if m.question[i] >= 0 {
+			all[i] = match.fixup(s, s.kind, candidate{view: own, id: s.root}, 0, true)
 		}
-		return fixup{poison: true}
 	}
-	key := fixupKey{spec, place, merged}
-	f, ok := tb.fixups[key]
-	if !ok {
-		if len(tb.fixups) == mostFixups {
-			clear(tb.fixups)
-		}
-		c := tb.cands[tb.set.questions[m.question[sp]].name][place]
-		f = tb.cilium.fixup(spec, spec.kind, c, int(place), merged)
-		if tb.fixups == nil {
-			tb.fixups = make(map[fixupKey]fixup)
-		}
-		tb.fixups[key] = f
-	}
-	return f
+	return all
 }
 
-type fixupKey struct {
-	spec   *spec
-	place  int32 // of the candidate in its row
-	merged bool
+// fixup returns the fixup of a spec on a candidate, where -1 is none.
+func (tb *Table) fixup(m *member, sp, place int32, merged bool) fixup {
+	s, f := m.specs[sp], m.self()[sp]
+	if place >= 0 {
+		q := &tb.set.questions[m.question[sp]]
+		c, cand := &tb.rows[m.question[sp]][place], tb.cands[q.name][place]
+		switch {
+		case c.stuck&(1<<s.kind) != 0 || f.poison || f.err != nil: // match again, for the reason
+			return tb.cilium.fixup(s, s.kind, cand, int(place), merged)
+		case c.cilium&(1<<s.kind) != 0 && (merged || !f.id || cand.view.module == ""):
+			f.target = tb.values[int(c.at)+bits.OnesCount16(q.kinds)+q.number(s.kind)]
+			return f
+		}
+	}
+	if s.kind.IsExistence() {
+		return fixup{local: 1}
+	}
+	return fixup{poison: true}
 }
 
 // same reports whether cilium/ebpf does the same to the instructions of a group on both kernels.
@@ -216,7 +216,6 @@ func (c *comparison) groups(m *member, r int) (*Difference, error) {
 				Full: "cilium/ebpf: " + c.full.describe(m, g, a), Minimized: c.small.describe(m, g, b),
 			}
 		}
-		// Fixups that are not remembered any more are matched again, until the limit.
 		if err := cmp.Or(c.full.cilium.meter.Err(), c.small.cilium.meter.Err()); err != nil {
 			return nil, err
 		}

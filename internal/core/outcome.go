@@ -25,9 +25,8 @@ type Table struct {
 	found  Match
 
 	cilium    ciliumMatcher
-	fixups    map[fixupKey]fixup // cilium/ebpf's, made when needed
-	choices   map[*group]choice  // the same
-	unit      map[int32]choice   // of the last Unit, by root
+	choices   map[*group]choice // cilium/ebpf's, made when needed
+	unit      map[int32]choice  // of the last Unit, by root
 	explained map[explainKey]*candidateEntry
 }
 
@@ -75,7 +74,6 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 	}
 	tb.values = tb.values[:0]
 	clear(tb.explained)
-	clear(tb.fixups)
 	clear(tb.choices)
 	if err := tb.check(); err != nil {
 		return err
@@ -210,11 +208,7 @@ func (tb *Table) take(q *question, c *outcome) {
 
 // value returns the value of a kind, which is not among the bad ones.
 func (tb *Table) value(q *question, c *outcome, kind relo.Kind) (v value) {
-	for i, k := range q.each() {
-		if k == kind {
-			v.val = tb.values[int(c.at)+i]
-		}
-	}
+	v.val = tb.values[int(c.at)+q.number(kind)]
 	if kind == relo.ByteOffset {
 		v.load = c.load
 	}

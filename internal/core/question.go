@@ -24,6 +24,9 @@ type question struct {
 
 func (q *question) asks(k relo.Kind) bool { return q.kinds&(1<<k) != 0 }
 
+// number returns the number of a kind in the order of each.
+func (q *question) number(k relo.Kind) int { return bits.OnesCount16(q.kinds & (1<<k - 1)) }
+
 // each yields the kinds in ascending order, numbered from 0.
 func (q *question) each() iter.Seq2[int, relo.Kind] {
 	return func(yield func(int, relo.Kind) bool) {
@@ -57,6 +60,7 @@ type member struct {
 	stepOf   []int32                 // by record
 	rootOf   []int32                 // by spec
 	groups   func() (*groups, error) // of cilium/ebpf
+	self     func() []fixup
 }
 
 // root is a local type with relocations. libbpf keeps one list of candidates for
@@ -136,7 +140,7 @@ func (b *setBuilder) member(o *Object) member {
 		at := &m.roots[m.rootOf[r.spec]]
 		at.records = append(at.records, int32(i))
 	}
-	m.groups = sync.OnceValues(m.makeGroups)
+	m.groups, m.self = sync.OnceValues(m.makeGroups), sync.OnceValue(m.selfFixups)
 	return m
 }
 
