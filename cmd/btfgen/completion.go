@@ -154,7 +154,7 @@ func (l *commandLine) completeValue(app *cli.App, f cli.Flag, before, value stri
 		c.words[i].text = before + c.words[i].text
 	}
 	switch {
-	case o == nil || !isPath(o.value):
+	case o == nil || !isPath(o.value) && o.value != "KERNEL": // a file or a key
 	case o.value == "DIR":
 		c.files = directory
 	default:
