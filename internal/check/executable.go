@@ -42,7 +42,7 @@ func (r *Report) executables() (rows []ObjectRow) {
 	return rows
 }
 
-// both returns the verdict on two objects that are needed. One that is for other machines is not.
+// both returns the verdict on two objects that are needed. An object for other machines is not needed.
 func both(a, b Status) Status {
 	if a == Other || b != Other && b > a {
 		return b
