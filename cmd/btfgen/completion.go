@@ -54,7 +54,7 @@ func completionCommand() *cli.Command {
 
 // completion is what a word can become.
 type completion struct {
-	files string      // which files, which the shell completes: noFiles, anyFile or directory
+	files string      // which files: noFiles, anyFile or directory
 	words []candidate // those that begin with the word
 }
 
@@ -158,7 +158,7 @@ func (l *commandLine) completeValue(app *cli.App, f cli.Flag, before, value stri
 	case o.value == "DIR":
 		c.files = directory
 	default:
-		c.files = anyFile
+		c.completeFiles(f.Names()[0], before, value)
 	}
 	return c
 }
@@ -184,7 +184,7 @@ func (l *commandLine) completeArgument(app *cli.App, word string) *completion {
 	}
 	c := matching(word, nil)
 	if a.path {
-		c.files = anyFile
+		c.completeFiles(a.name, "", word)
 	}
 	if a.name == "objects" && word != "" && !strings.Contains(word, "=") {
 		for _, m := range machine.Archs() {

@@ -23,6 +23,9 @@ func TestCompletions(t *testing.T) {
 	app := newApp(io.Discard, io.Discard)
 	const kernels = "../../testdata/vmlinux"
 	dir := t.TempDir()
+	for _, name := range []string{"r.json", "probe.o", "sub/y"} {
+		write(t, filepath.Join(dir, name), "")
+	}
 	if s := run(t.Context(), []string{"generate", "--btf", kernels + "/debian/12/x86_64", "-o", dir + "/x.btfa", "../../testdata/bpf/execsnoop.bpfel.o"}, io.Discard, io.Discard); s != statusOK {
 		t.Fatalf("exit status %d", s)
 	}
@@ -83,17 +86,22 @@ func TestCompletions(t *testing.T) {
 		{"generate --keep=e", noFiles, "--keep=enum:"},
 		{"generate --btf " + kernels + " --select ", noFiles, "arm arm64 debian ..."},
 		{"generate --btf " + kernels + " --select deb", noFiles, "debian"},
-		{"generate --btf " + kernels + " --exclude x86_64,ar", noFiles, "x86_64,arm x86_64,arm64"},
+		{"generate --btf " + kernels + " --select debian=", noFiles, "debian=11 debian=12 debian=13 debian=13-backports debian=experimental"},
+		{"generate --btf " + kernels + " --select=debian>=", noFiles, "--select=debian>=11 --select=debian>=12 --select=debian>=13 --select=debian>=13-backports"},
+		{"generate --btf " + kernels + " --exclude x86_64,arch=a", noFiles, "x86_64,arch=arm x86_64,arch=arm64"},
 		{"generate --btf " + kernels + " --select debian/1", noFiles, "debian/11/ debian/12/ debian/13-backports/ debian/13/"},
 		{"generate --btf " + kernels + " --select debian/12/x86_64/", noFiles, "debian/12/x86_64/6.1.0-47-amd64"},
 		{"corpus list " + kernels + " --select deb", noFiles, "debian"},
 		{"generate --btf " + dir + "/none --select deb", noFiles, ""},
 		{"archive extract " + dir + "/x.btfa ", noFiles, "debian/"},
 		{"archive extract " + dir + "/x.btfa debian/12/x86_64/", noFiles, "debian/12/x86_64/6.1.0-47-amd64"},
-		{"archive extract " + dir + "/x.btfa --select=deb", noFiles, "--select=debian"},
+		{"archive extract " + dir + "/x.btfa --select debian=", noFiles, "debian=12"},
 		{"archive extract " + dir + "/none.btfa ", noFiles, ""},
-		{"archive list " + dir + "/", anyFile, ""},
-		{"generate --reuse=" + dir + "/x", anyFile, ""},
+		{"archive list " + dir + "/", noFiles, dir + "/x.btfa " + dir + "/sub/"},
+		{"archive list " + dir + "/s", anyFile, ""}, // a directory only
+		{"generate --reuse=" + dir + "/x", noFiles, "--reuse=" + dir + "/x.btfa"},
+		{"check --baseline " + dir + "/", noFiles, dir + "/r.json " + dir + "/sub/"},
+		{"check --config " + dir + "/", anyFile, ""},
 	} {
 		words := strings.Split(c.line, " ")
 		got := completions(app, words[:len(words)-1], words[len(words)-1])

@@ -3,8 +3,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -56,17 +60,41 @@ func (l *commandLine) keys(app *cli.App) (keys []kernel.Key) {
 	return keys
 }
 
-// selectorTerms returns what the last term of a selector can become: a distribution, an architecture, or a key.
+// selectorTerms returns what the last term of a selector can become.
 func selectorTerms(keys []kernel.Key, term string) []candidate {
 	if strings.Contains(term, "/") {
 		return keyParts(keys, term)
 	}
 	found := make(map[string]bool)
-	for _, k := range keys {
-		found[k.ID], found[k.Arch] = true, true
+	add := func(before, word string) {
+		if word != "" {
+			found[before+word] = true
+		}
 	}
-	delete(found, "") // of kernels whose key is unknown
-	return plain(slices.Sorted(maps.Keys(found))...)
+	i := strings.IndexAny(term, "<>=!")
+	if i < 0 {
+		for _, k := range keys {
+			add("", k.ID)
+			add("", k.Arch)
+		}
+		return plain(slices.Sorted(maps.Keys(found))...)
+	}
+	name := strings.TrimSpace(term[:i])
+	value := strings.TrimLeft(term[i:], "<>=!")
+	before := strings.TrimSuffix(term, value)
+	for _, k := range keys {
+		value, ok := corpus.Component(k, cmp.Or(name, "release"))
+		if !ok && k.ID == kernel.CanonicalID(name) {
+			value, ok = k.VersionID, true
+		}
+		if !ok {
+			continue
+		}
+		if _, err := corpus.ParseSelector(before + value); err == nil { // words have no order
+			add(before, value)
+		}
+	}
+	return plain(slices.SortedFunc(maps.Keys(found), kernel.CompareVersions)...)
 }
 
 // keyParts returns the beginnings of keys that are one component longer than a word is.
@@ -83,4 +111,50 @@ func keyParts(keys []kernel.Key, word string) []candidate {
 		found[word+rest] = true
 	}
 	return plain(slices.Sorted(maps.Keys(found))...)
+}
+
+// suffixes are those of the files that an option or argument names.
+var suffixes = map[string][]string{
+	"archive":        bundle.Suffixes,
+	"archives":       bundle.Suffixes,
+	"baseline":       {".json"},
+	"config":         {".yaml", ".yml"},
+	"reuse":          {".btfa"},
+	"reuse-manifest": {".json"},
+}
+
+// completeFiles adds files with the suffixes of an option or argument, and directories. If there is no such file, or if a shell would
+// have to quote a name, the shell completes all files.
+func (c *completion) completeFiles(name, before, word string) {
+	c.files = anyFile
+	dir, base := filepath.Split(word)
+	entries, err := os.ReadDir(filepath.Clean(dir))
+	if err != nil || suffixes[name] == nil {
+		return
+	}
+	var files, dirs []candidate
+	for _, e := range entries {
+		n := e.Name()
+		if !strings.HasPrefix(n, base) || base == "" && n[0] == '.' {
+			continue
+		}
+		fi, err := os.Stat(filepath.Join(dir, n))
+		suffixed := slices.ContainsFunc(suffixes[name], func(s string) bool { return strings.HasSuffix(n, s) })
+		switch {
+		case err != nil:
+		case strings.ContainsFunc(n, func(r rune) bool { return !isLetterOrDigit(r) && !strings.ContainsRune("._-+@%", r) }):
+			return
+		case fi.IsDir():
+			dirs = append(dirs, candidate{text: before + dir + n + "/"})
+		case suffixed:
+			files = append(files, candidate{text: before + dir + n})
+		}
+	}
+	if len(files) > 0 {
+		c.files, c.words = noFiles, append(files, dirs...)
+	}
+}
+
+func isLetterOrDigit(r rune) bool {
+	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 }
