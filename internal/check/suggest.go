@@ -314,8 +314,9 @@ func (e *evidence) lacking(n need) (kernels []int) {
 }
 
 // absent reports whether kernel k seems to lack what a program of a need is attached to, and whether something else makes one fail
-// that has nothing to do with attaching.
+// that has nothing to do with attaching. A kernel that lacks the program's type says nothing about targets.
 func (e *evidence) absent(n need, k int) (absent, other bool) {
+	noType := false
 	for _, i := range slices.Concat(n.alternatives...) {
 		for j := range e.rows[i].Findings {
 			f := &e.rows[i].Findings[j]
@@ -326,12 +327,13 @@ func (e *evidence) absent(n need, k int) (absent, other bool) {
 			case AttachTargetMissing, AttachTargetUnlisted, AttachTargetTracepoint, AttachTargetNoSymbol, AttachTargetLeftOut, AttachTargetKprobes, AttachTargetSyscall:
 				absent = true
 			case ProgTypeMissing, AttachTypeMissing:
+				noType = true
 			default:
 				other = other || FamilyOf(f.Code) != FamilyTarget || f.Code == AttachTargetLoader
 			}
 		}
 	}
-	return absent, other
+	return absent && !noType, other
 }
 
 // releasesWithout returns a selector of releases that has no kernel of a list and all others that the object is for, "" if there is none.
