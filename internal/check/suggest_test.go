@@ -139,3 +139,36 @@ func TestSuggestTargets(t *testing.T) {
 		t.Errorf("%+v", o.Suggestion)
 	}
 }
+
+// TestSuggestNames holds that options are about their object, whatever its name is.
+func TestSuggestNames(t *testing.T) {
+	for _, name := range []string{"dir/tool.o", "a=b.o", "tool:x!y_bpf", "[a]*?.o", `a\b.o`, "a,b+c.o"} {
+		e := &evidence{o: &Object{name: name}}
+		for _, option := range []Option{{"optional", e.prefix() + "p"}, {"one-of", e.prefix() + "p,q"}, {"when", e.prefix() + "p=>=5"}} {
+			p, err := new(Policy).with([]Option{option})
+			if err != nil {
+				t.Errorf("%s: %v", option, err)
+				continue
+			}
+			for _, g := range slices.Concat(p.Optional, choicePatterns(p.OneOf), conditionPatterns(p.When)) {
+				if !g.about(e.o) {
+					t.Errorf("%s is not about %s", option, name)
+				}
+			}
+		}
+	}
+}
+
+func choicePatterns(l []Choice) (out []Pattern) {
+	for _, c := range l {
+		out = append(out, c.alternatives...)
+	}
+	return out
+}
+
+func conditionPatterns(l []Condition) (out []Pattern) {
+	for _, c := range l {
+		out = append(out, c.Pattern)
+	}
+	return out
+}
