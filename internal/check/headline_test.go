@@ -70,7 +70,7 @@ func TestHeadline(t *testing.T) {
 			"Linux 6.1 and later; 1 of 2 kernels; 1 is uncertain."},
 		{"nowhere certain", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {ringbuf}},
 			[]string{"debian/12/x86_64/6.1.0-47-amd64"}, nil,
-			"None of 2 kernels for certain; 1, of Linux 5.8 and later, is uncertain. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8)."},
+			"None of 2 kernels for certain; 1 (Linux 5.8 and later) is uncertain. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8)."},
 		{"other machines", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/12/arm64/6.1.0-47-arm64": nil}, nil,
 			[]string{"debian/12/arm64/6.1.0-47-arm64"},
 			"Linux 6.1 and later; 1 of 1 kernel."},

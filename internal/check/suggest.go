@@ -41,11 +41,13 @@ type evidence struct {
 	o       *Object
 	rows    []Program // of the object
 	kernels []Kernel
+	places  []place // by program
 }
 
 func newEvidence(pl *plan, o *Object, rows []Program, kernels []Kernel) *evidence {
-	e := &evidence{view{plan: pl}, o, rows, kernels}
+	e := &evidence{view: view{plan: pl}, o: o, rows: rows, kernels: kernels}
 	for i := range rows {
+		e.places = append(e.places, o.place(i))
 		e.programs = append(e.programs, verdictRow{rows[i].Status, rows[i].Load})
 	}
 	return e
@@ -72,9 +74,15 @@ func (e *evidence) compare(a, b need) (both, onlyA, onlyB int) {
 	return both, onlyA, onlyB
 }
 
+// mostPrograms limits the objects whose programs are compared with each other.
+const mostPrograms = 512
+
 // guess makes alternatives of programs that have to work on no common kernel, but each on some, and whose names differ
-// only as those of renamed functions do. If all had to work, the object would work nowhere.
+// only as those of renamed functions do. If all had to work, the object would work on no kernel.
 func (e *evidence) guess() {
+	if len(e.rows) > mostPrograms {
+		return
+	}
 	groups := make(map[string][]need)
 	var keys []string
 	for _, n := range e.needs {
@@ -98,7 +106,7 @@ func (e *evidence) guess() {
 // renamed; "" if a rule of the user is about the need, or its own programs differ in more.
 func (e *evidence) renamed(n need) (shared string) {
 	for _, i := range slices.Concat(n.alternatives...) {
-		p := e.o.place(i)
+		p := &e.places[i]
 		own := fmt.Sprint(p.what, p.to)
 		if n.said || len(e.when[i]) > 0 || shared != "" && own != shared {
 			return ""
@@ -120,7 +128,7 @@ func (e *evidence) exclusive(needs []need) bool {
 	return true
 }
 
-// join replaces needs by one of which they are the alternatives.
+// join replaces needs by one that has their alternatives.
 func (e *evidence) join(needs []need) {
 	joined := need{joined: true}
 	for _, n := range needs {
@@ -182,7 +190,7 @@ func isVersion(word string) bool {
 func (e *evidence) likeness(a, b need) (most float64) {
 	for _, i := range slices.Concat(a.alternatives...) {
 		for _, j := range slices.Concat(b.alternatives...) {
-			p, q := e.o.place(i), e.o.place(j)
+			p, q := &e.places[i], &e.places[j]
 			if p.what != q.what && p.what != tracepoint && q.what != tracepoint {
 				continue
 			}
@@ -314,8 +322,9 @@ func (e *evidence) lacking(n need) (kernels []int) {
 }
 
 // absent reports whether kernel k seems to lack what a program of a need is attached to, and whether something else makes one fail
-// that has nothing to do with attaching.
+// that has nothing to do with attaching. A kernel that lacks the program's type says nothing about targets.
 func (e *evidence) absent(n need, k int) (absent, other bool) {
+	noType := false
 	for _, i := range slices.Concat(n.alternatives...) {
 		for j := range e.rows[i].Findings {
 			f := &e.rows[i].Findings[j]
@@ -326,12 +335,13 @@ func (e *evidence) absent(n need, k int) (absent, other bool) {
 			case AttachTargetMissing, AttachTargetUnlisted, AttachTargetTracepoint, AttachTargetNoSymbol, AttachTargetLeftOut, AttachTargetKprobes, AttachTargetSyscall:
 				absent = true
 			case ProgTypeMissing, AttachTypeMissing:
+				noType = true
 			default:
 				other = other || FamilyOf(f.Code) != FamilyTarget || f.Code == AttachTargetLoader
 			}
 		}
 	}
-	return absent, other
+	return absent && !noType, other
 }
 
 // releasesWithout returns a selector of releases that has no kernel of a list and all others that the object is for, "" if there is none.
@@ -391,9 +401,6 @@ func (e *evidence) oneOf(alternatives [][]int) Option {
 	return Option{"one-of", e.prefix() + strings.Join(texts, ",")}
 }
 
-// mostNeeds limits the objects for which suggestions are looked for.
-const mostNeeds = 256
-
 // suggest looks for options with which object i, whose plan is given, works on more kernels. It returns nil if there are none.
 func (r *run) suggest(a *axis, i int, e *evidence) *Suggestion {
 	row := &a.Objects[i]
@@ -408,7 +415,7 @@ func (r *run) suggest(a *axis, i int, e *evidence) *Suggestion {
 			s.Targets = append(s.Targets, e.rows[j].Name)
 		}
 	}
-	if row.Headline.Works < row.Headline.Total && len(e.needs) <= mostNeeds {
+	if row.Headline.Works < row.Headline.Total && len(e.rows) <= mostPrograms {
 		r.search(a, i, e, s)
 	}
 	if len(s.Options)+len(s.Targets) == 0 {

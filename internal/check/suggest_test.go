@@ -14,7 +14,8 @@ import (
 )
 
 // suggested judges an object whose programs are written down, "section name verdicts" each, with a letter per kernel: · works, X lacks the target,
-// a may lack it, l leaves it to the loader, f lacks a field.
+// a may lack it, l leaves it to the loader, f lacks a field, T the type of
+// programs and the target.
 func suggested(t *testing.T, p Policy, programs string) (*Report, *ObjectRow) {
 	t.Helper()
 	o := &Object{Object: new(bpfobj.Object), name: "dir/tool.o"}
@@ -28,6 +29,7 @@ func suggested(t *testing.T, p Policy, programs string) (*Report, *ObjectRow) {
 	findings := map[rune]Finding{
 		'X': {Status: Fails, Code: AttachTargetMissing}, 'a': {Status: MayFail, Attach: true, Code: AttachTargetUnlisted},
 		'l': {Status: Unknown, Code: AttachTargetLoader}, 'f': {Status: Fails, Code: relo.FieldMissing},
+		'T': {Status: Fails, Code: ProgTypeMissing},
 	}
 	for line := range strings.SplitSeq(programs, ", ") {
 		f := strings.Fields(line)
@@ -35,6 +37,9 @@ func suggested(t *testing.T, p Policy, programs string) (*Report, *ObjectRow) {
 		o.Funcs = append(o.Funcs, bpfobj.Function{Name: f[1]})
 		p := Program{Object: o.name, Name: f[1]}
 		for k, c := range []rune(f[2]) {
+			if c == 'T' {
+				p.Findings = append(p.Findings, KernelFinding{findings['X'], []int{k}})
+			}
 			if c != '·' {
 				p.Findings = append(p.Findings, KernelFinding{findings[c], []int{k}})
 			}
@@ -76,6 +81,7 @@ func TestSuggest(t *testing.T) {
 		{"without a tracepoint", "tp_btf/f a ··XX, tp_btf/g b ····, tp_btf/h c ····", "", "when tool.o:a=<6.12", 2, 4},
 		{"since a release", "tp_btf/f a XX··, fentry/g b ····, fentry/h c ····", "", "when tool.o:a=>=6.12", 2, 4},
 		{"no release separates", "kprobe/f a ·a··, tp_btf/g b ····, tp_btf/h c ····", "", "optional tool.o:a", 3, 4},
+		{"a kernel without such programs", "tp_btf/f a T··X, tp_btf/g b T···, tp_btf/h c T···", "", "when tool.o:a=<7.0", 2, 3},
 		{"most of it", "tp_btf/f a ··XX, tp_btf/g b ····", "", "", 2, 2},
 		{"a field", "tp_btf/f a ··ff, tp_btf/g b ····, tp_btf/h c ····", "", "", 2, 2},
 		{"the loader's", "fentry/dummy a llll, tp_btf/g b ····, tp_btf/h c ····", "", "", 0, 0},
@@ -132,4 +138,37 @@ func TestSuggestTargets(t *testing.T) {
 	if s := o.Suggestion; s == nil || !slices.Equal(s.Targets, []string{"a", "c"}) {
 		t.Errorf("%+v", o.Suggestion)
 	}
+}
+
+// TestSuggestNames holds that options are about their object, whatever its name is.
+func TestSuggestNames(t *testing.T) {
+	for _, name := range []string{"dir/tool.o", "a=b.o", "tool:x!y_bpf", "[a]*?.o", `a\b.o`, "a,b+c.o"} {
+		e := &evidence{o: &Object{name: name}}
+		for _, option := range []Option{{"optional", e.prefix() + "p"}, {"one-of", e.prefix() + "p,q"}, {"when", e.prefix() + "p=>=5"}} {
+			p, err := new(Policy).with([]Option{option})
+			if err != nil {
+				t.Errorf("%s: %v", option, err)
+				continue
+			}
+			for _, g := range slices.Concat(p.Optional, choicePatterns(p.OneOf), conditionPatterns(p.When)) {
+				if !g.about(e.o) {
+					t.Errorf("%s is not about %s", option, name)
+				}
+			}
+		}
+	}
+}
+
+func choicePatterns(l []Choice) (out []Pattern) {
+	for _, c := range l {
+		out = append(out, c.alternatives...)
+	}
+	return out
+}
+
+func conditionPatterns(l []Condition) (out []Pattern) {
+	for _, c := range l {
+		out = append(out, c.Pattern)
+	}
+	return out
 }

@@ -55,7 +55,7 @@ func (g *group) cell() cell {
 // subject names what a group is about, not more than most by name.
 func (g *group) subject(most int) string {
 	s := listed(g.what, most)
-	if e := codes.Of(g.code); e != nil && e.Family.Word != "" {
+	if e := codes.Of(g.code); e != nil && e.Family.Word != "" && e.Family.Word != s {
 		s = e.Family.Word + " " + s
 	}
 	return s

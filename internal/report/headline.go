@@ -66,11 +66,30 @@ func workingReleases(h *check.Headline) string {
 	return h.Since + " to " + h.Until
 }
 
+// doubt is why kernels are uncertain. A kernel counts for the first that it has.
+type doubt int
+
+const (
+	byLoader doubt = iota
+	byOthers
+	byModules
+	numDoubt
+)
+
+func doubtOf(f *check.Finding) doubt {
+	switch {
+	case f.Code == check.AttachTargetLoader || f.Code == check.TypesSupplied:
+		return byLoader
+	case f.Code == check.ModuleNeeded || f.When != check.Always:
+		return byModules
+	}
+	return byOthers
+}
+
 // uncertain says on how many kernels an object may fail, and what that depends on: "18 depend on the loader [attach-target-from-loader]".
 func uncertain(r *check.Report, row *check.ObjectRow) string {
 	h := &row.Headline
-	on := make(map[check.Code]map[int]bool) // kernels
-	loader, modules := true, true
+	on := make(map[int]map[check.Code]doubt) // by kernel
 	for _, d := range row.Decides {
 		for _, f := range r.Programs[d.Program].Findings {
 			if f.Status != check.MayFail && f.Status != check.Unknown {
@@ -80,43 +99,54 @@ func uncertain(r *check.Report, row *check.ObjectRow) string {
 				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || row.Status[k] == check.Fails {
 					continue
 				}
-				if on[f.Code] == nil {
-					on[f.Code] = make(map[int]bool)
+				if on[k] == nil {
+					on[k] = make(map[check.Code]doubt)
 				}
-				on[f.Code][k] = true
-				loader = loader && (f.Code == check.AttachTargetLoader || f.Code == check.TypesSupplied)
-				modules = modules && (f.Code == check.ModuleNeeded || f.When != check.Always)
+				on[k][f.Code] = doubtOf(&f.Finding)
 			}
 		}
 	}
-	codes := slices.SortedFunc(maps.Keys(on), func(a, b check.Code) int {
-		return cmp.Or(-cmp.Compare(len(on[a]), len(on[b])), cmp.Compare(a, b))
-	})
-	who := fmt.Sprint(h.MayFail)
-	switch {
-	case h.MayFail == h.Total:
-		who = "all"
-	case h.Works == 0 && h.Since != "":
-		who += ", of Linux " + workingReleases(h) + ","
+	var kernels [numDoubt]int
+	var codes [numDoubt]map[check.Code]int // with the number of kernels
+	for _, depends := range on {
+		d := slices.Min(slices.Collect(maps.Values(depends)))
+		if codes[d] == nil {
+			codes[d] = make(map[check.Code]int)
+		}
+		kernels[d]++
+		for c := range depends {
+			codes[d][c]++
+		}
 	}
-	are, depend := " are", " depend"
-	if h.MayFail == 1 {
-		are, depend = " is", " depends"
+	kernels[byOthers] = h.MayFail - kernels[byLoader] - kernels[byModules]
+	var parts []string
+	for d, n := range kernels {
+		if n == 0 {
+			continue
+		}
+		text := [numDoubt]string{" depend on the loader", " are uncertain", " depend on kernel modules"}[d]
+		if n == 1 {
+			text = [numDoubt]string{" depends on the loader", " is uncertain", " depends on kernel modules"}[d]
+		}
+		who := fmt.Sprint(n)
+		switch {
+		case n == h.Total && n > 1:
+			who = "all"
+		case n == h.MayFail && h.Works == 0 && h.Since != "":
+			who += " (Linux " + workingReleases(h) + ")"
+		}
+		var names []string
+		for _, c := range slices.SortedFunc(maps.Keys(codes[d]), func(a, b check.Code) int {
+			return cmp.Or(-cmp.Compare(codes[d][a], codes[d][b]), cmp.Compare(a, b))
+		}) {
+			names = append(names, string(c))
+		}
+		if len(names) > 0 {
+			text += " [" + some(names) + "]"
+		}
+		parts = append(parts, who+text)
 	}
-	text := who + are + " uncertain"
-	switch {
-	case len(codes) == 0:
-		return text
-	case loader:
-		text = who + depend + " on the loader"
-	case modules:
-		text = who + depend + " on kernel modules"
-	}
-	names := make([]string, len(codes))
-	for i, c := range codes {
-		names[i] = string(c)
-	}
-	return text + " [" + some(names) + "]"
+	return strings.Join(parts, "; ")
 }
 
 func countWorks(l []check.Status) (n int) {
