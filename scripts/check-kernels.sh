@@ -117,8 +117,9 @@ for i in "${!kernels[@]}"; do
 	arch=amd64
 	[[ ${kernel%/} != *arm64* ]] || arch=arm64
 	if [[ ! -e $kernel ]]; then
-		"$work/host" corpus fetch "${kernel%/*}" --select "$kernel" --newest 1 --packages "$work/$i" --quiet >&2 || { status=3; continue; }
-		kernel=$work/$i
+		packages=$work/${kernel//\//_}
+		"$work/host" corpus fetch "${kernel%/*}" --select "$kernel" --newest 1 --packages "$packages" --quiet >&2 || { status=3; continue; }
+		kernel=$packages
 	fi
 	say "$kernel"
 	# Findings are expected, since some test objects do not load. Only the table counts.
