@@ -443,9 +443,9 @@ func TestCheckBoot(t *testing.T) {
 		`broken\.bpfel\.o +unknown_helper +fails +does not load: invalid func unknown#9999\n`,
 		`broken\.bpfel\.o +no_guard +fails +does not load: reaches an unresolved relocation\n`,
 		`broken\.bpfel\.o +sound +ok +loads; attached\n`,
-		`\n\| \S+ \| libbpf loads \|( \d+/\d+ \|){4} 0/[12][0-9] \|\n`,
-		`\n\| \S+ \| ebpf-go loads \|( \d+/\d+ \|){5}\n`,
-		`\n\| \S+ \| attached \|( \d+/\d+ \|){5}\n`,
+		`\n\|\S+\|libbpf loads\|(\d+/\d+\|){4}0/[12][0-9]\|\n`,
+		`\n\|\S+\|ebpf-go loads\|(\d+/\d+\|){5}\n`,
+		`\n\|\S+\|attached\|(\d+/\d+\|){5}\n`,
 	} {
 		matches(t, stdout.String(), want)
 	}

@@ -88,9 +88,9 @@ var columns = []check.Status{check.OK, check.Guarded, check.MayFail, check.Unkno
 
 // Header returns the first lines of a Markdown table of Rows.
 func Header() []string {
-	names, rule := "| kernel | step |", "|---|---|"
+	names, rule := "|kernel|step|", "|---|---|"
 	for _, s := range columns {
-		names += " " + s.String() + " |"
+		names += s.String() + "|"
 		rule += "---:|"
 	}
 	return []string{names, rule}
@@ -98,9 +98,9 @@ func Header() []string {
 
 // Row returns the table as a row of a Markdown table: for each verdict, how many programs worked / how many did not.
 func (t *Table) Row(kernel, step string) string {
-	row := fmt.Sprintf("| %s | %s |", kernel, step)
+	row := fmt.Sprintf("|%s|%s|", kernel, step)
 	for _, s := range columns {
-		row += fmt.Sprintf(" %d/%d |", t.works[s], t.fails[s])
+		row += fmt.Sprintf("%d/%d|", t.works[s], t.fails[s])
 	}
 	return row
 }

@@ -134,9 +134,9 @@ func TestTables(t *testing.T) {
 		tables.Add(&r)
 	}
 	for i, want := range []string{
-		"| k | libbpf loads | 2/0 | 1/0 | 0/1 | 0/0 | 0/0 |",
-		"| k | ebpf-go loads | 1/0 | 0/1 | 0/0 | 1/0 | 0/1 |",
-		"| k | attached | 1/1 | 0/0 | 0/0 | 0/0 | 0/1 |",
+		"|k|libbpf loads|2/0|1/0|0/1|0/0|0/0|",
+		"|k|ebpf-go loads|1/0|0/1|0/0|1/0|0/1|",
+		"|k|attached|1/1|0/0|0/0|0/0|0/1|",
 	} {
 		if got := tables[i].Row("k", Steps[i]); got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -145,7 +145,7 @@ func TestTables(t *testing.T) {
 	if got, want := tables[1].Surprises(), []string{"1 predicted wrong: o: p: errno 22: no"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := Header()[0], "| kernel | step | ok | guarded | may fail | unknown | fails |"; got != want {
+	if got, want := Header()[0], "|kernel|step|ok|guarded|may fail|unknown|fails|"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
