@@ -48,7 +48,7 @@ func Each(ctx context.Context, jobs, n int, do func(i int) error) error {
 	return Run(ctx, jobs, n, func() struct{} { return struct{}{} }, func(_ context.Context, _ struct{}, i int) error { return do(i) })
 }
 
-// Together calls do on several goroutines at once, one of which is the caller's. A panic of any of them is the caller's.
+// Together calls do on jobs goroutines at once, the caller included, and waits for them. It panics if any of them does.
 func Together(jobs int, do func()) {
 	panics := make(chan any, max(jobs, 1))
 	var wg sync.WaitGroup
