@@ -35,7 +35,8 @@
 //
 // [Run] takes each kernel through these passes: inspect finds the names that any
 // object uses; dryRun relocates all objects; an evaluation of each program then
-// judges its interfaces, externs, attachment and code. Results for code are cached
+// judges its interfaces, externs, attachment and code. Several workers explore code; verdicts
+// are made in order, so they do not depend on timing. Results for code are cached
 // by everything that they depend on (memo), so kernels with equal relevant input
 // share them, and so do programs with equal code, of whichever object (twin). A ledger
 // keeps each distinct finding once, and [Report] merges them. [Program.Load] leaves out findings that

@@ -23,11 +23,14 @@ type evaluation struct {
 	given    int64          // bytes of the context of a tracepoint, 0 where that is not known
 	kind     []absence      // what programs of its kind must not do: accesses to the context, calls of helpers
 	may      *bounds        // what it may return; nil for anything
+	own      list           // findings on it, except on its code
 	explored *exploration   // nil before it is
 	noted    []int32        // findings on some code, except those on instructions: numbers in the ledger
 	seen     map[int32]bool // noted as a set
 	precise  bool           // explore precisely
-	doubted  bool           // the exploration was not precise enough for a finding
+
+	explorations explorations // those on which its findings depend; nil before they are made
+	doubted      bool         // the exploration was not precise enough for a finding
 
 	ebpfGoOffsets map[int]int64   // what cilium/ebpf writes into a load or store that libbpf makes invalid since it cannot change the width, by record
 	ebpfGoPoisons map[int]Finding // why cilium/ebpf makes the instruction of a record invalid into which libbpf writes a number
@@ -58,7 +61,7 @@ func (e *evaluation) code(ctx context.Context) (list, explorations) {
 		return findings, x
 	}
 	again := *e
-	again.out, again.precise, again.doubted = nil, true, false
+	again.out, again.precise, again.doubted, again.explorations = nil, true, false, nil
 	precise, y := again.judgeCode(ctx)
 	if len(y) == 0 || y[0].GaveUp {
 		return findings, x
@@ -71,16 +74,17 @@ func (e *evaluation) code(ctx context.Context) (list, explorations) {
 // the explorations name, unless all programs before have taken so much that there
 // is none.
 func (e *evaluation) judgeCode(ctx context.Context) (list, explorations) {
-	r := &exploration{new(interp.Result), e.o.Object, e.twin()}
+	r := &exploration{Result: new(interp.Result), o: e.o.Object, twin: e.twin()}
 	x := explorations{r}
-	bounded := e.bounded()
-	if bounded || len(e.kind) > 0 || e.may != nil || slices.ContainsFunc(e.pr.Funcs, e.lacks) {
-		if e.work <= limits.ObjectWork {
-			r = e.explore(ctx)
-			x[0] = r
-		} else {
-			r.Result, x = &interp.Result{GaveUp: true}, nil
+	switch {
+	case !e.dependsOnCode():
+	case e.work > limits.ObjectWork:
+		r.Result, x = &interp.Result{GaveUp: true}, nil
+	default:
+		if x = e.explorations; x == nil {
+			x = e.exploreAll(ctx)
 		}
+		r = x[0]
 	}
 	e.explored, e.out, e.noted, e.seen = r, nil, nil, make(map[int32]bool)
 	for _, a := range e.kind {
@@ -89,8 +93,8 @@ func (e *evaluation) judgeCode(ctx context.Context) (list, explorations) {
 	if e.may != nil {
 		e.judgeReturns(r, e.may)
 	}
-	if bounded && !r.GaveUp {
-		x = append(x, e.judgeBounds(ctx, r)...)
+	if len(x) > 0 {
+		e.judgeBounds(x)
 	}
 	for _, fn := range e.pr.Funcs {
 		if e.lacks(fn) {
@@ -101,6 +105,20 @@ func (e *evaluation) judgeCode(ctx context.Context) (list, explorations) {
 		e.noteNumber(e.found.number(f))
 	}
 	return e.found.keep(e.noted), x
+}
+
+// dependsOnCode reports whether findings depend on what an exploration finds.
+func (e *evaluation) dependsOnCode() bool {
+	return e.bounded() || len(e.kind) > 0 || e.may != nil || slices.ContainsFunc(e.pr.Funcs, e.lacks)
+}
+
+// exploreAll explores the program in each way on which its findings depend.
+func (e *evaluation) exploreAll(ctx context.Context) explorations {
+	r := e.explore(ctx)
+	if e.bounded() && !r.GaveUp {
+		return append(explorations{r}, e.exploreBounds(ctx, r)...)
+	}
+	return explorations{r}
 }
 
 // explorations are the explorations that the findings on a program depend on; nil if exploring it would take too long.
@@ -148,15 +166,16 @@ func (e *evaluation) twin() *twin {
 func (e *evaluation) explore(ctx context.Context) *exploration {
 	t := e.twin()
 	ours := e.o.Object
+	features := e.k.features
 	return &exploration{interp.Explore(ctx, t.o, t.pr, &interp.Input{
-		Features: e.k.features,
+		Features: features,
 		Record:   func(n int) (uint64, bool) { return e.loader.value(t.record(ours, n)) },
 		Ksym:     func(x *bpfobj.Extern) interp.Number { return e.ksym(t.extern(x)) },
 		Kconfig:  func(x *bpfobj.Extern) interp.Number { return e.k.kconfig(e.o, t.extern(x)) },
 		Settable: e.settable,
 		Precise:  e.precise,
 		Units:    sharedUnits{e, t},
-	}), ours, t}
+	}), features, ours, t}
 }
 
 // collect judges the instructions of a function that must not be reached.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
@@ -42,6 +43,7 @@ type pairing struct {
 	functions []function                 // filled by codeOf
 	externs   map[*bpfobj.Extern]Finding // why one cannot be used
 	work      int                        // of the explorations of its programs so far
+	ahead     *atomic.Int64              // of those that are not judged yet, too
 	findings  int                        // on their code so far
 	looks     int                        // at members of structs that they read
 }

@@ -8,12 +8,14 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -93,8 +95,10 @@ type run struct {
 	results results
 	twins   map[*bpfobj.Program]*twin
 	kernels []kernelResult
-	sets    map[string][]int // of kernels, for the report
-	skipped []*corpus.Error
+
+	exploring map[*bpfobj.Program]*sync.Mutex // by first twin: held while a program with its code is explored
+	sets      map[string][]int                // of kernels, for the report
+	skipped   []*corpus.Error
 }
 
 // kernelResult is one kernel and what became of each object on it.
@@ -114,6 +118,7 @@ func newRun(cfg Config) *run {
 	r := &run{
 		Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)},
 		twins: findTwins(cfg.Objects), found: newLedger(), sets: make(map[string][]int),
+		exploring: make(map[*bpfobj.Program]*sync.Mutex),
 	}
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
@@ -130,6 +135,7 @@ func newRun(cfg Config) *run {
 	}
 	for _, o := range cfg.Objects {
 		for i := range o.Programs {
+			r.exploring[&o.Programs[i]] = new(sync.Mutex)
 			names, pattern := attachNames(&o.Programs[i])
 			r.want.add(names...)
 			for _, n := range names {
@@ -177,15 +183,22 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	k := inspect(ctx, t, r.want, it.Key, it.Arch)
 	k.learn(ctx, &it.Extras)
 	res.arch = k.arch
+	all := make([][]*evaluation, len(loaded)) // by object
 	for i, d := range loaded {
 		p := r.pairing(i, k, d, t)
 		res.whole = append(res.whole, r.needs(p))
+		for j := 0; j < len(p.o.Programs) && ctx.Err() == nil; j++ {
+			all[i] = append(all[i], r.program(p, j))
+		}
+	}
+	r.explore(ctx, slices.Concat(all...))
+	for i, d := range loaded {
 		var without *pairing
 		if bare != nil && bare[i].forKernel() {
 			without = r.pairing(i, k, bare[i], t.bare)
 			without.withModules = d
 		}
-		res.programs = append(res.programs, r.programs(ctx, p, without))
+		res.programs = append(res.programs, r.programs(ctx, all[i], without))
 	}
 	if ctx.Err() != nil {
 		return
@@ -215,22 +228,32 @@ func (r *run) needs(p *pairing) list {
 
 // pairing is object i on a kernel.
 func (r *run) pairing(i int, k *inventory, d decisions, t *target) *pairing {
-	return &pairing{
+	p := &pairing{
 		o: r.Objects[i], k: k, loader: d, settable: r.settable, setsMap: func(m string) bool { return r.Policy.setsMap(r.Objects[i], m) },
 		libbpf: slices.Contains(r.Loaders, Libbpf), ebpfGo: slices.Contains(r.Loaders, EbpfGo), added: len(r.loader.adds) > 0,
 		unit: t.unit(r.Objects[i].records.Object), results: &r.results, twins: r.twins, found: r.found,
+		ahead: new(atomic.Int64),
 	}
+	for i := range p.o.Externs { // before several goroutines look for them
+		if x := &p.o.Externs[i]; x.Kind == bpfobj.ExternKsym && x.Type != 0 && d.forKernel() {
+			p.missing(x)
+		}
+	}
+	return p
 }
 
-// programs judges the programs of an object. It returns a list of two lists for each: of the findings on it, and of those on its
-// code. bare is the object where no module is loaded, nil where that is the same.
-func (r *run) programs(ctx context.Context, p, bare *pairing) list {
+// programs judges the code of all programs of an object. It returns a list of two lists for each: of the findings on it, and of
+// those on its code. bare is the object where no module is loaded, nil where that is the same.
+func (r *run) programs(ctx context.Context, all []*evaluation, bare *pairing) list {
 	var lists []int32
-	for j := range p.o.Programs {
+	for j, e := range all {
 		if ctx.Err() != nil {
 			return 0
 		}
-		own, code := r.program(ctx, p, j)
+		own, code := e.own, list(0)
+		if e.loader.forKernel() {
+			code = r.code(ctx, e)
+		}
 		if bare != nil {
 			own, code = r.withoutModules(ctx, bare, j, own, code)
 		}
@@ -239,12 +262,13 @@ func (r *run) programs(ctx context.Context, p, bare *pairing) list {
 	return r.found.keep(lists)
 }
 
-// program judges program j of an object, and its code.
-func (r *run) program(ctx context.Context, p *pairing, j int) (own, code list) {
+// program judges program j of an object without its code.
+func (r *run) program(p *pairing, j int) *evaluation {
+	e := &evaluation{pairing: p, pr: &p.o.Programs[j]}
 	if !p.loader.forKernel() {
-		return r.found.note([]Finding{p.o.otherMachine()}), 0
+		e.own = r.found.note([]Finding{p.o.otherMachine()})
+		return e
 	}
-	e := evaluation{pairing: p, pr: &p.o.Programs[j]}
 	e.attachment()
 	e.interfaces()
 	e.license()
@@ -260,9 +284,50 @@ func (r *run) program(ctx context.Context, p *pairing, j int) (own, code list) {
 		}
 	}
 	e.ebpfGoUnit()
-	own = r.found.note(e.out)
+	e.own = r.found.note(e.out)
 	e.kind, e.may = slices.Concat(e.accesses(j), e.calls(j), e.kfuncCalls()), e.returns()
-	return own, r.code(ctx, &e)
+	return e
+}
+
+// explore explores programs whose code is not judged yet, where several workers can. Programs with equal code are explored one
+// after the other, on whichever kernels, so that they share what is found.
+func (r *run) explore(ctx context.Context, all []*evaluation) {
+	var pending []*evaluation
+	for _, e := range all {
+		if e.loader.forKernel() && e.dependsOnCode() {
+			if _, known := e.results.programs.find(e.codeKey(), e.input()); !known {
+				pending = append(pending, e)
+			}
+		}
+	}
+	explore := func(e *evaluation, wait bool) {
+		mu := r.exploring[e.twin().pr]
+		if wait {
+			mu.Lock()
+		} else if !mu.TryLock() {
+			return
+		}
+		defer mu.Unlock()
+		if e.explorations == nil && e.ahead.Load() <= limits.ObjectWork {
+			e.explorations = e.exploreAll(ctx)
+			e.ahead.Add(int64(e.explorations.work()))
+		}
+	}
+	workers.Together(r.perKernel(), func() {
+		for _, wait := range []bool{false, true} {
+			for _, e := range pending {
+				explore(e, wait)
+			}
+		}
+	})
+}
+
+// perKernel is how many workers explore the programs on one kernel.
+func (r *run) perKernel() int {
+	if r.Corpus == nil {
+		return 1
+	}
+	return (r.Jobs + len(r.Corpus.Files) - 1) / max(len(r.Corpus.Files), 1)
 }
 
 // code judges the code of a program, or returns the earlier result for equal input.

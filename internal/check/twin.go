@@ -143,7 +143,8 @@ func (c *contents) section(n int32) [sha256.Size]byte {
 // exploration is the result for a program, found for its twin. Sites, functions and records are those of the program.
 type exploration struct {
 	*interp.Result
-	o *bpfobj.Object
+	features interp.Features // of the verifier
+	o        *bpfobj.Object
 	*twin
 }
 

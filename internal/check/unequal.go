@@ -37,9 +37,8 @@ func (e *evaluation) bounded() bool {
 	return f.Ranges && !f.Unequal && slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.o.indexes[fn] })
 }
 
-// judgeBounds judges the accesses that r, an exploration of the program, finds out of bounds. It returns those on which the
-// findings depend as well.
-func (e *evaluation) judgeBounds(ctx context.Context, r *exploration) (also explorations) {
+// exploreBounds explores the program, after r, as verifiers without and with Unequal where that matters for accesses.
+func (e *evaluation) exploreBounds(ctx context.Context, r *exploration) (also explorations) {
 	asked := r.Relevant().Features
 	if len(r.Far()) == 0 || !asked.Unequal {
 		return nil
@@ -50,17 +49,21 @@ func (e *evaluation) judgeBounds(ctx context.Context, r *exploration) (also expl
 		r = e.withFeatures(f).explore(ctx)
 		also = append(also, r)
 	}
-	far := r.vague()
-	if len(far) == 0 {
+	if len(r.vague()) == 0 {
 		return also
 	}
 	f.Unequal = true
-	newer := e.withFeatures(f).explore(ctx)
-	also = append(also, newer)
-	if newer.GaveUp || newer.Odd != interp.NothingOdd {
-		return also
+	return append(also, e.withFeatures(f).explore(ctx))
+}
+
+// judgeBounds judges the accesses that are out of bounds without Unequal alone.
+func (e *evaluation) judgeBounds(x explorations) {
+	newer := x[len(x)-1]
+	if len(x) == 1 || !newer.features.Unequal || newer.GaveUp || newer.Odd != interp.NothingOdd {
+		return
 	}
-	still := newer.Far()
+	r := x[len(x)-2]
+	far, still := r.vague(), newer.Far()
 	maps.DeleteFunc(far, func(at bpfobj.Site, l interp.Level) bool {
 		reached := still[mapped(r.theirs, at)]
 		e.doubted = e.doubted || l == interp.Imprecise && reached == interp.Unreached
@@ -73,7 +76,6 @@ func (e *evaluation) judgeBounds(ctx context.Context, r *exploration) (also expl
 		e.judge(absence{at: at, f: Finding{Status: MayFail, Code: BoundsUnequal, Subject: "bounds by !=", Source: e.o.Source(at)}})
 		e.explored = before
 	}
-	return also
 }
 
 // withFeatures is e on the same kernel with another verifier.

@@ -48,6 +48,32 @@ func Each(ctx context.Context, jobs, n int, do func(i int) error) error {
 	return Run(ctx, jobs, n, func() struct{} { return struct{}{} }, func(_ context.Context, _ struct{}, i int) error { return do(i) })
 }
 
+// Together calls do on jobs goroutines at once, the caller included, and waits for them. It panics if any of them does.
+func Together(jobs int, do func()) {
+	panics := make(chan any, max(jobs, 1))
+	var wg sync.WaitGroup
+	defer func() {
+		wg.Wait()
+		select {
+		case v := <-panics:
+			panic(v)
+		default:
+		}
+	}()
+	for range jobs - 1 {
+		wg.Go(func() {
+			defer func() {
+				if v := recover(); v != nil {
+					panics <- v
+				}
+			}()
+			debug.SetPanicOnFault(true) // for files that shrink while they are mapped
+			do()
+		})
+	}
+	do()
+}
+
 // Defect is a panic that was caught.
 type Defect struct {
 	Value any    // of the panic

@@ -57,6 +57,28 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestTogether checks that a panic of one goroutine is the caller's, after all have ended.
+func TestTogether(t *testing.T) {
+	for _, jobs := range []int{-1, 1, 3} {
+		var calls atomic.Int64
+		Together(jobs, func() { calls.Add(1) })
+		if want := int64(max(jobs, 1)); calls.Load() != want {
+			t.Errorf("%d jobs: %d calls, want %d", jobs, calls.Load(), want)
+		}
+		calls.Store(0)
+		err := Catch(t.Context(), func() {
+			Together(3, func() {
+				if calls.Add(1) == int64(max(jobs, 1)) {
+					panic("trouble")
+				}
+			})
+		})
+		if err == nil || err.Error() != "defect of btfgen: trouble" || calls.Load() != 3 {
+			t.Errorf("call %d: %v after %d calls", max(jobs, 1), err, calls.Load())
+		}
+	}
+}
+
 // TestPanics checks that a panic is an error of the run.
 func TestPanics(t *testing.T) {
 	err := Each(t.Context(), 2, 10, func(i int) error {

@@ -43,7 +43,7 @@
 // a constant gives none, and neither does a division. What != gives at either end of the bounds is Features.Unequal.
 //
 // [Result.Far] lists accesses of memory at an offset without a bound. Verifiers know more, so only a difference between two
-// explorations is meaningful.
+// explorations is meaningful, as older and newer verifiers. [Result.Vague] lists the accesses that can differ.
 //
 // The package has no knowledge of kernels or of the consequences of reaching an instruction.
 package interp
