@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"os/exec"
@@ -372,19 +373,38 @@ func (f *fetcher) download(ctx context.Context) error {
 		}
 	})
 	for k := range done {
-		var err error
-		if k.State != Failed && f.Keep != "" {
-			err = f.keep(k)
-		} else if k.State != Failed {
-			err = f.add(ctx, dwarf, k)
+		batch := []*Fetched{k}
+		for next := range waiting(done) { // so that the file is written once for all of them
+			batch = append(batch, next)
 		}
-		if err != nil {
-			return err
+		for len(batch) > 0 {
+			n := 1
+			for n < len(batch) && batch[n].from == batch[0].from {
+				n++
+			}
+			if err := f.add(ctx, dwarf, batch[:n], slots); err != nil {
+				return err
+			}
+			batch = batch[n:]
 		}
-		os.RemoveAll(k.dir)
-		<-slots
 	}
 	return ctx.Err()
+}
+
+// waiting returns what can be received at once.
+func waiting[T any](c <-chan T) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for {
+			select {
+			case v, ok := <-c:
+				if !ok || !yield(v) {
+					return
+				}
+			default:
+				return
+			}
+		}
+	}
 }
 
 // follow reports the bytes that are in a folder already, until stop is called.
@@ -473,35 +493,67 @@ func (f *fetcher) keep(k *Fetched) error {
 // spare is the disk space that a run leaves, in bytes.
 const spare = 64 << 20
 
-// add adds a downloaded kernel to the file.
-func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, k *Fetched) error {
+// add adds downloaded kernels of one series to the file, and removes their packages.
+func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, batch []*Fetched, slots chan struct{}) error {
 	start := time.Now()
-	defer func() { f.res.Seconds.Import += time.Since(start).Seconds() }()
-	if len(k.unit.Packages) == 1 {
+	defer func() {
+		f.res.Seconds.Import += time.Since(start).Seconds()
+		for _, k := range batch {
+			os.RemoveAll(k.dir)
+			<-slots
+		}
+	}()
+	ready := slices.DeleteFunc(slices.Clone(batch), func(k *Fetched) bool { return k.State == Failed })
+	if len(ready) == 0 {
+		return nil
+	}
+	if f.Keep != "" {
+		for _, k := range ready {
+			if err := f.keep(k); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	// All paths get the key of the series, whatever the names in a package say.
+	as, err := corpus.ParseNaming(ready[0].from.Series.String())
+	if err != nil {
+		return err
+	}
+	var dirs []string
+	for _, k := range ready {
+		dirs = append(dirs, k.dir)
+		if len(k.unit.Packages) > 1 {
+			continue
+		}
 		// The release then comes from the content, which is right where the package's version is another, as for SUSE.
 		name := k.unit.Packages[0].File
 		if err := os.Rename(filepath.Join(k.dir, name), filepath.Join(k.dir, "package"+filepath.Ext(name))); err != nil {
 			return err
 		}
 	}
-	// All paths get the key of the series, whatever the names in a package say.
-	as, err := corpus.ParseNaming(k.from.Series.String())
-	if err != nil {
-		return err
-	}
-	corp, opened := corpus.Open(ctx, []string{k.dir}, corpus.Options{As: []*corpus.Naming{as}, Extras: true, DWARF: dwarf})
+	corp, err := corpus.Open(ctx, dirs, corpus.Options{As: []*corpus.Naming{as}, Extras: true, DWARF: dwarf})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if opened != nil {
+	if err != nil {
 		corp = new(corpus.Corpus)
 	}
-	_, err = PackFrom(ctx, walk.Config{Corpus: corp, Jobs: f.Jobs}, f.Path, func(res *Packed) []btfc.Package { return f.note(k, res, opened) })
-	if errors.Is(err, ErrEmpty) {
+	opened := err
+	var notes []btfc.Package
+	_, err = PackFrom(ctx, walk.Config{Corpus: corp, Jobs: f.Jobs}, f.Path, func(res *Packed) []btfc.Package {
+		for _, k := range ready {
+			notes = append(notes, f.note(k, res, opened)...)
+		}
+		return notes
+	})
+	if err != nil && ctx.Err() == nil && len(notes) == 0 && errors.Is(err, ErrEmpty) {
 		return nil
 	}
-	if err != nil {
-		k.fail(err.Error(), true)
+	for _, k := range ready {
+		if err != nil {
+			k.fail(err.Error(), true)
+		}
 	}
 	return err
 }
@@ -510,10 +562,15 @@ func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, k *Fetched) er
 func (f *fetcher) note(k *Fetched, res *Packed, opened error) (notes []btfc.Package) {
 	below := filepath.ToSlash(k.dir) + "/"
 	key, reason, later := kernel.Key{}, "", false
-	for _, found := range res.Keys {
-		key = found
+	for path, found := range res.Keys {
+		if strings.HasPrefix(path, below) {
+			key = found
+		}
 	}
 	for _, e := range res.Skipped {
+		if !strings.HasPrefix(e.Path, below) {
+			continue
+		}
 		if key.Known() {
 			e.Path = k.Package + "!" + strings.TrimPrefix(e.Path, below)
 			f.res.Skipped = append(f.res.Skipped, e)
