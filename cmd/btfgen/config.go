@@ -228,7 +228,10 @@ func (r *configReader) values(k key, n *yaml.Node) []option {
 		}
 		text := n.Value
 		if k.path {
-			text = relative(text, filepath.Dir(r.path))
+			file := relative(text, filepath.Dir(r.path))
+			if _, err := os.Stat(file); err == nil || k.name != "boot" { // which also takes keys
+				text = file
+			}
 		}
 		if k.flag != nil {
 			if err := checkValue(k.flag, text); err != nil {

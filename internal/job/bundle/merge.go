@@ -64,7 +64,7 @@ type input struct {
 	arches  []string
 }
 
-// archesOf returns the canonical arches of kernels, as far as they are known.
+// archesOf returns the canonical arches of kernels, if known.
 func archesOf(kernels []archive.Kernel) (list []string) {
 	for _, k := range kernels {
 		if a := kernel.CanonicalArch(k.Key.Arch); a != "" && !slices.Contains(list, a) {
