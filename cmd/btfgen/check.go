@@ -182,7 +182,7 @@ func runCheck(c *cli.Context) error {
 	growSlowly()
 	bar := newProgress(c, len(corp.Files))
 	cfg := check.Config{
-		Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs"), Done: bar.set,
+		Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs"), Done: bar.set, Doing: bar.doing,
 		Loaders: o.loaders, Policy: o.policy, Rodata: c.StringSlice("rodata-var"), Types: types,
 	}
 	rep, err := check.Run(c.Context, cfg)

@@ -25,10 +25,11 @@ type progress struct {
 	mu    sync.Mutex
 	start time.Time
 	last  time.Duration // when a line was printed
+	now   string        // what is being done, if that is known
 }
 
-// barTemplate shows: kernels 12 / 100 [---->____] 12.00% 20s left
-const barTemplate = `{{string . "what"}} {{counters .}} {{bar .}} {{percent .}} {{rtime . "%s left" "" ""}}`
+// barTemplate shows: kernels 12 / 100 [---->____] 12.00% 20s left probe.bpf.o:on_open
+const barTemplate = `{{string . "what"}} {{counters .}} {{bar .}} {{percent .}} {{rtime . "%s left" "" ""}}{{string . "now"}}`
 
 // every is the time between two lines.
 const every = 30 * time.Second
@@ -37,12 +38,19 @@ const every = 30 * time.Second
 func newProgress(c *cli.Context, n int) *progress {
 	w := progressWriter(c)
 	p := &progress{w: w, start: time.Now()}
-	if isTerminal(w) && n > 1 {
-		p.bar = pb.New(n)
-		p.bar.SetTemplateString(barTemplate).Set("what", "kernels").Set(pb.CleanOnFinish, true)
-		p.bar.SetWriter(w).SetRefreshRate(100 * time.Millisecond).Start()
+	if n > 1 {
+		p.show(n)
 	}
 	return p
+}
+
+// show starts the bar if there is a terminal.
+func (p *progress) show(n int) {
+	if p.bar == nil && isTerminal(p.w) {
+		p.bar = pb.New(n)
+		p.bar.SetTemplateString(barTemplate).Set("what", "kernels").Set(pb.CleanOnFinish, true)
+		p.bar.SetWriter(p.w).SetRefreshRate(100 * time.Millisecond).Start()
+	}
 }
 
 func progressWriter(c *cli.Context) io.Writer {
@@ -66,7 +74,23 @@ func (p *progress) at(now time.Duration, state walk.Progress) {
 	} else if now-p.last >= every && 0 < state.Done && state.Done < state.All {
 		p.last = now
 		left := time.Duration(float64(now) / float64(state.Done) * float64(state.All-state.Done))
-		escape.Fprintf(p.w, "btfgen: %d of %d files done, %d left out, about %s left\n", state.Done, state.All, state.Skipped, left.Round(time.Second))
+		escape.Fprintf(p.w, "btfgen: %d of %d files done, %d left out, about %s left%s\n", state.Done, state.All, state.Skipped, left.Round(time.Second), p.now)
+	}
+}
+
+// doing notes what is being done. The bar shows it, and a line says it.
+func (p *progress) doing(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if runes := []rune(what); len(runes) > 50 {
+		what = string(runes[:49]) + "…"
+	}
+	p.now = ", at " + what
+	if time.Since(p.start) > time.Second {
+		p.show(1)
+	}
+	if p.bar != nil {
+		p.bar.Set("now", string(escape.Sprintf(" %s", what)))
 	}
 }
 

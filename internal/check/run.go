@@ -26,6 +26,7 @@ type Config struct {
 	Corpus  *corpus.Corpus
 	Jobs    int                 // workers, at least 1
 	Done    func(walk.Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
+	Doing   func(what string)   // called with OBJECT:PROGRAM before it is explored, by many goroutines; may be nil
 
 	// Loaders are those that load the objects; the worst verdict counts. None are all.
 	Loaders []Loader
@@ -309,6 +310,9 @@ func (r *run) explore(ctx context.Context, all []*evaluation) {
 		}
 		defer mu.Unlock()
 		if e.explorations == nil && e.ahead.Load() <= limits.ObjectWork {
+			if r.Doing != nil {
+				r.Doing(path.Base(e.o.name) + ":" + e.o.Funcs[e.pr.Fn].Name)
+			}
 			e.explorations = e.exploreAll(ctx)
 			e.ahead.Add(int64(e.explorations.work()))
 		}
