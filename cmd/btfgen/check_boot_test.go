@@ -179,8 +179,12 @@ func TestCheckBootConfig(t *testing.T) {
 	const text = "CONFIG_BPF_SYSCALL=y\nCONFIG_HZ=250\nCONFIG_BPF_JIT=m\n"
 	seen := filepath.Join(t.TempDir(), "seen")
 	fakeQEMU(t, `cat /dev/fd/4 >`+seen+`; echo '@btfgen {"kind":"hello"}'; echo '@btfgen {"kind":"end"}'`)
+	kernel := bootKernel(t, text)
+	// Options of btfgen.yaml that are about other kernels and whole objects do not count.
+	t.Chdir(t.TempDir())
+	write(t, "btfgen.yaml", "btf: kernels/\ncheck: { optional: [truth], format: html, require: ['debian>=12'] }\n")
 	var stdout, stderr bytes.Buffer
-	run(t.Context(), []string{"check", "--boot", bootKernel(t, text), "--btfgen", program, "--verbose", object}, &stdout, &stderr)
+	run(t.Context(), []string{"check", "--boot", kernel, "--btfgen", program, "--verbose", object}, &stdout, &stderr)
 	for _, want := range []string{`truth +guarded +not tried`, `number +guarded +not tried`, `tristate +fails +not tried`, `not_set +guarded`} {
 		matches(t, stdout.String(), want)
 	}
