@@ -33,9 +33,14 @@ func bootFlags() []cli.Flag {
 	}
 }
 
-// bootNot are options of check that --boot does not support: they select other reports or other sources of kernels.
-// --boot does not support the options of policyFlags either.
-var bootNot = []string{"btf", "select", "exclude", "min-kernel", "suggest", "require", "baseline", "diff"}
+// bootRefuses returns the options of check that --boot does not support: of other reports, other kernels, and whole objects.
+func bootRefuses() []string {
+	names := []string{"btf", "select", "exclude", "min-kernel", "suggest", "require", "baseline", "diff"}
+	for _, f := range policyFlags() {
+		names = append(names, f.Names()[0])
+	}
+	return names
+}
 
 func runBoot(c *cli.Context) error {
 	if err := checkBootOptions(c); err != nil {
@@ -143,11 +148,7 @@ func runBoot(c *cli.Context) error {
 
 // checkBootOptions refuses options that do not go together.
 func checkBootOptions(c *cli.Context) error {
-	not := slices.Clone(bootNot)
-	for _, f := range policyFlags() {
-		not = append(not, f.Names()[0])
-	}
-	for _, name := range not {
+	for _, name := range bootRefuses() {
 		if c.IsSet(name) {
 			return usagef("--boot does not go with --%s", name)
 		}

@@ -267,7 +267,11 @@ func (l *commandLine) configure(app *cli.App) error {
 	given := make(map[string]bool)
 	for _, o := range l.options {
 		given[o.name()] = true
-		for _, other := range excludes[o.name()] {
+		others := excludes[o.name()]
+		if o.name() == "boot" {
+			others = append(bootRefuses(), "format")
+		}
+		for _, other := range others {
 			given[other] = true
 		}
 	}
