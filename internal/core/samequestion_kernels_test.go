@@ -38,7 +38,7 @@ func TestSameQuestion(t *testing.T) {
 // something that the signature leaves out.
 func TestMutatedQuestion(t *testing.T) {
 	raceflag.SkipSerial(t)
-	const mutations, seed = 20000, 1
+	const mutations, seed = 10000, 1
 	paths, err := filepath.Glob(testinput.Path(t, "testdata", "bpf", "*.o"))
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ func TestPacked(t *testing.T) {
 	sets := [][]*core.Object{all, nil}
 	each := 6
 	if os.Getenv("BTFGEN_CORPUS") != "" {
-		each = 20 // three times as many kernels, which are decompressed for each set
+		each = 40 // three times as many kernels, which are decompressed for each set
 	}
 	if raceflag.Enabled || !slow.Enabled() {
 		each = len(all)
