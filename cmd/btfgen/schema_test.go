@@ -91,6 +91,8 @@ var schemaRuns = []struct {
 	{"verify", true, 0, "verify match.btfa --btf $K/debian/12/x86_64 $B/match.bpfel.o"},
 	{"check", false, 3, "check --btf $K/debian/11 --btf $K/debian/12/x86_64 --btf bad $B/broken.bpfel.o $B/biolat.bpfel.o $B/kfuncs.bpfel.o $B/guards.bpfel.o $B/context.bpfel.o words"},
 	{"check", false, 3, "check --btf $K $B/tool.bpfel.o $B/lsmhooks.bpfel.o $B/longkeys.bpfel.o --when tool*:x86_only=>=5 --json"},
+	{"check", false, 3, "check --btf $K --no-guess --loader libbpf --loader-map filter $B/tool.bpfel.o"},
+	{"check", false, 0, "check --btf $K/debian/12/x86_64 two"},
 	{"check", false, 3, "check --btf modular $B/guards.bpfel.o $B/since.bpfel.o $B/flavors.bpfel.o $B/returns.bpfel.o"},
 	{"check_boot", false, 3, "check --boot $I --btfgen $P $B/broken.bpfel.o $B/guards.bpfel.o $B/kfuncs.bpfel.o $B/context.bpfel.o $B/lsmhooks.bpfel.o"},
 	{"check_boot", false, 3, "check --boot $D --btfgen $P $B/guards.bpfel.o $B/module.bpfel.o $B/since.bpfel.o $B/helpers.bpfel.o $B/masks.bpfel.o"},
@@ -144,6 +146,15 @@ func TestSchemas(t *testing.T) {
 	write(t, "bad/debian/12/x86_64/bad.btf", "words")
 	write(t, "bad/debian/12/x86_64/empty.btf", "")
 	write(t, "words", "words")
+	two := "a program that embeds two"
+	for _, name := range []string{"tcplife", "execsnoop"} {
+		data, err := os.ReadFile(filepath.Join(td, "bpf", name+".bpfel.o"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		two += string(data)
+	}
+	write(t, "two", two)
 	write(t, "os", "ID=debian\nVERSION_ID=12\n")
 	kernel, err := os.ReadFile(filepath.Join(td, "vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst"))
 	if err != nil {

@@ -41,16 +41,16 @@ type (
 		Programs []bootedProgram `json:"programs"`
 	}
 	bootedProgram struct {
-		Object   string       `json:"object"`
-		Name     string       `json:"program"`
-		Section  string       `json:"section"`
-		AutoLoad bool         `json:"autoload"`
-		Status   check.Status `json:"status"`             // predicted
-		Load     check.Status `json:"load"`               // the same of loading alone
-		EbpfGo   check.Status `json:"load_ebpf_go"`       // the same of loading with cilium/ebpf
-		Findings []jsonNote   `json:"findings,omitempty"` // reasons for the prediction
-		Actual   boot.Actual  `json:"actual"`
-		Wrong    string       `json:"wrong,omitempty"`
+		Object   string        `json:"object"`
+		Name     string        `json:"program"`
+		Section  string        `json:"section"`
+		AutoLoad bool          `json:"autoload"`
+		Status   check.Status  `json:"status"`                 // predicted
+		Load     check.Status  `json:"load"`                   // the same of loading alone
+		EbpfGo   *check.Status `json:"load_ebpf_go,omitempty"` // the same of loading with cilium/ebpf
+		Findings []jsonNote    `json:"findings,omitempty"`     // reasons for the prediction
+		Actual   boot.Actual   `json:"actual"`
+		Wrong    string        `json:"wrong,omitempty"`
 	}
 )
 
@@ -230,8 +230,12 @@ func (b *Boot) End(k *boot.Kernel) {
 			for _, f := range row.Findings() {
 				findings = append(findings, jsonNote{f.Finding, Sentence(&f.Finding)})
 			}
+			var other *check.Status
+			if row.EbpfGo != nil {
+				other = &row.EbpfGo.Load[0]
+			}
 			out.Programs = append(out.Programs, bootedProgram{
-				p.Object, p.Name, p.Section, p.AutoLoad, p.Status[0], p.Load[0], row.EbpfGo.Load[0], findings, row.Actual(), row.Wrong(),
+				p.Object, p.Name, p.Section, p.AutoLoad, p.Status[0], p.Load[0], other, findings, row.Actual(), row.Wrong(),
 			})
 		}
 	}

@@ -22,7 +22,7 @@ type Trial struct {
 // Row is a program on the booted kernel.
 type Row struct {
 	Program *check.Program // as libbpf loads it
-	EbpfGo  *check.Program // as cilium/ebpf loads it
+	EbpfGo  *check.Program // as cilium/ebpf loads it; nil if that is not predicted
 	Unread  string         // why cilium/ebpf does not read the object unchanged; "" if it does
 
 	got   *Event // what the kernel did with the program alone; nil if no event came
@@ -30,17 +30,25 @@ type Row struct {
 }
 
 // NewTrial returns the trial of reports on one kernel about these objects, as libbpf and as cilium/ebpf load them.
+// Without the second, nothing is predicted for cilium/ebpf.
 func NewTrial(rep, ebpfGo *check.Report, objects []*check.Object) *Trial {
 	t := &Trial{first: []int{0}}
 	n := 0
 	for i, o := range objects {
-		programs, others := rep.Programs[n:][:len(o.Programs)], ebpfGo.Programs[n:]
+		programs, others := rep.Programs[n:][:len(o.Programs)], []check.Program(nil)
+		if ebpfGo != nil {
+			others = ebpfGo.Programs[n:]
+		}
 		n += len(programs)
 		if len(programs) == 0 || programs[0].Status[0] == check.Other {
 			continue
 		}
 		for j := range programs {
-			t.Rows = append(t.Rows, Row{Program: &programs[j], EbpfGo: &others[j]})
+			row := Row{Program: &programs[j]}
+			if others != nil {
+				row.EbpfGo = &others[j]
+			}
+			t.Rows = append(t.Rows, row)
 		}
 		t.first = append(t.first, len(t.Rows))
 		t.Objects = append(t.Objects, i)
@@ -139,7 +147,7 @@ func (r *Row) Actual() Actual {
 // ebpfGo returns what happened to the program with cilium/ebpf. The second result says why it fails or was not tried.
 func (r *Row) ebpfGo() (outcome, why string) {
 	switch {
-	case r.got == nil:
+	case r.got == nil || r.EbpfGo == nil:
 		return NotTried, NoResult
 	case r.Unread != "":
 		return Fails, r.Unread
@@ -166,6 +174,9 @@ func (r *Row) Findings() []check.KernelFinding {
 
 func (r *Row) wrongEbpfGo() string {
 	outcome, _ := r.ebpfGo()
+	if outcome == NotTried {
+		return ""
+	}
 	switch load := r.EbpfGo.Load[0]; {
 	case outcome == Fails && load <= check.Guarded:
 		return "was to load with cilium/ebpf, but does not"
