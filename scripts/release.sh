@@ -227,7 +227,7 @@ libbtfa() {
 
 host=linux/$(go env GOHOSTARCH)
 if [[ " ${only[*]} " == *" ${host/%\/arm//armv7} "* ]]; then
-	if command -v dpkg-shlibdeps cc >/dev/null && [ -e /usr/include/zstd.h ]; then
+	if command -v dpkg-shlibdeps >/dev/null && command -v cc >/dev/null && [ -e /usr/include/zstd.h ]; then
 		echo 'building libbtfa'
 		libbtfa
 	else
