@@ -88,7 +88,7 @@ if have dpkg; then
 fi
 
 # libbtfa: the C tracer is built with the packages, shared and static, and says that an archive is stale.
-if have dpkg && have pkg-config && have bpftool && [ -e /usr/include/bpf/libbpf.h ]; then
+if compgen -G './libbtfa0*.deb' >/dev/null && have pkg-config && have bpftool && [ -e /usr/include/bpf/libbpf.h ]; then
 	lib=$work/libbtfa
 	for p in ./libbtfa*.deb; do dpkg -x "$p" "$lib"; done
 	[ "$(dpkg-deb -f ./libbtfa-dev*.deb Depends | cut -d, -f 1)" = "libbtfa0 (= $(dpkg-deb -f ./libbtfa0*.deb Version))" ] || die 'libbtfa-dev does not need its libbtfa0'
