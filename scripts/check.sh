@@ -108,7 +108,7 @@ grep -aE '^(ok|no test files)|^ *--- SKIP|_test.go:[0-9]+: .*(needs|skip|no |not
 
 step 'race detector'
 # Except packages with a single goroutine, in code and tests.
-go list ./... | grep -vE '/(examples|internal/(bpfobj|btf|btf/canonical|check/interp|core|minimize|testing/loadtest|testing/oracle))$' |
+go list ./... | grep -vE '/(btfgen/btfgen|examples|internal/(bpfobj|btf|btf/canonical|check/interp|core|minimize|testing/(loadtest|oracle|testinput)))$' |
 	env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN -u BTFGEN_SLOW xargs go test -race
 
 step '32 bits'

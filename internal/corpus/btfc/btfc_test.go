@@ -522,6 +522,7 @@ func TestCopy(t *testing.T) {
 
 // TestRatio packs BTF that compresses better than a reader allows, in parts and as bytes: a chain of typedefs, and zeros behind the sections.
 func TestRatio(t *testing.T) {
+	raceflag.SkipSerial(t)
 	b := btf.NewBuilder(binary.LittleEndian)
 	id := b.Type("int", btf.KindInt, false, 0, 4)
 	b.Word(32)

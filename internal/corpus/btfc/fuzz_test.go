@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
@@ -110,6 +111,7 @@ func TestDamaged(t *testing.T) {
 
 // TestDamagedLarge decodes damaged payloads of a large kernel.
 func TestDamagedLarge(t *testing.T) {
+	raceflag.SkipSerial(t)
 	var b strings.Builder
 	for i := range 6000 {
 		fmt.Fprintf(&b, "struct s%d %d: next *s%d 0, member%d u32 8, data%d u8[%d] 12\n", i, 64+i%9, (i*7+1)%6000, i%999, i%40, 4+i%7)
