@@ -64,6 +64,7 @@ func TestNoInnerMap(t *testing.T) {
 
 // TestStaticProgram checks the verdicts on static programs, for which libbpf refuses the object.
 func TestStaticProgram(t *testing.T) {
+	raceflag.SkipSerial(t)
 	code := []byte{0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0} // return 0
 	for _, tt := range []struct {
 		section string

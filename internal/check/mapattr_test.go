@@ -15,6 +15,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -31,6 +32,7 @@ func TestMapDefinitions(t *testing.T) {
 // TestCorrectedMaps holds verdicts on a perf event array with values of 20 bytes: libbpf fails to create it and loads nothing, and
 // cilium/ebpf corrects the size if it is that of a type.
 func TestCorrectedMaps(t *testing.T) {
+	raceflag.SkipSerial(t)
 	for _, order := range []string{".bpfel.o", ".bpfeb.o"} {
 		for _, tt := range []struct {
 			change         func(*bpfobj.Map)

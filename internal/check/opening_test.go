@@ -7,11 +7,13 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
 // TestStructOps holds verdicts on programs beside a struct_ops that no kernel has: libbpf makes its map before any of them.
 func TestStructOps(t *testing.T) {
+	raceflag.SkipSerial(t)
 	for _, name := range []string{"ops.bpfel", "ops.bpfeb"} {
 		for loader, want := range map[Loader]Status{Libbpf: Fails, EbpfGo: OK} {
 			rep := runWith(t, Config{Loaders: []Loader{loader}}, name)

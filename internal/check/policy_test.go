@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
@@ -69,6 +70,7 @@ func short(rep *Report, row []Status, arch string) string {
 
 // TestPolicy judges a tool whose loaders choose among programs, by guesses and by policies.
 func TestPolicy(t *testing.T) {
+	raceflag.SkipSerial(t)
 	const (
 		pairs   = "one_of open_fentry | open_kprobe !; one_of on_switch | on_switch_btf !"
 		guessed = pairs + "; optional x86_only+extra !"
