@@ -33,15 +33,6 @@ func bootFlags() []cli.Flag {
 	}
 }
 
-// bootRefuses returns the options of check that --boot does not support: of other reports, other kernels, and whole objects.
-func bootRefuses() []string {
-	names := []string{"btf", "select", "exclude", "min-kernel", "suggest", "require", "baseline", "diff"}
-	for _, f := range policyFlags() {
-		names = append(names, f.Names()[0])
-	}
-	return names
-}
-
 func runBoot(c *cli.Context) error {
 	if err := checkBootOptions(c); err != nil {
 		return err
@@ -86,24 +77,9 @@ func runBoot(c *cli.Context) error {
 	}
 	// A package with only modules or a configuration belongs to the kernel of another package.
 	opts := corpus.Options{Extras: true}
-	var sources []string
-	for _, p := range packages {
-		if _, err := os.Stat(p); err == nil || !strings.Contains(p, "/") {
-			sources = append(sources, p)
-			continue
-		}
-		files, err := fetchOne(c, p, cfg.Init.Arch)
-		if err != nil {
-			return err
-		}
-		sources = append(sources, files...)
-		if len(opts.As) == 0 {
-			as, err := corpus.ParseNaming(bootNaming)
-			if err != nil {
-				return err
-			}
-			opts.As = []*corpus.Naming{as}
-		}
+	sources, err := bootSources(c, packages, &opts, cfg.Init.Arch)
+	if err != nil {
+		return err
 	}
 	corp, err := openSources(c, sources, opts)
 	if err != nil {
@@ -146,10 +122,35 @@ func runBoot(c *cli.Context) error {
 	return writeOutput(c, func(out io.Writer) error { _, err := text.WriteTo(out); return err })
 }
 
+// bootSources returns the files of packages, after downloading those that are named by a key, and adds the names of the latter to
+// opts.
+func bootSources(c *cli.Context, packages []string, opts *corpus.Options, arch string) (sources []string, err error) {
+	fetched := false
+	for _, p := range packages {
+		if _, err := os.Stat(p); err == nil || !strings.Contains(p, "/") {
+			sources = append(sources, p)
+			continue
+		}
+		files, err := fetchOne(c, p, arch)
+		if err != nil {
+			return nil, err
+		}
+		sources, fetched = append(sources, files...), true
+	}
+	if fetched {
+		as, err := corpus.ParseNaming(bootNaming)
+		if err != nil {
+			return nil, err
+		}
+		opts.As = []*corpus.Naming{as}
+	}
+	return sources, nil
+}
+
 // checkBootOptions refuses options that do not go together.
 func checkBootOptions(c *cli.Context) error {
-	for _, name := range bootRefuses() {
-		if c.IsSet(name) {
+	for _, name := range excludes["boot"] {
+		if c.IsSet(name) && name != "format" {
 			return usagef("--boot does not go with --%s", name)
 		}
 	}

@@ -166,6 +166,15 @@ func bootKernel(t *testing.T, config string) (image string) {
 	return image
 }
 
+// TestBootExcludes wants --boot to exclude all options about whole objects.
+func TestBootExcludes(t *testing.T) {
+	for _, f := range policyFlags() {
+		if name := f.Names()[0]; !slices.Contains(excludes["boot"], name) {
+			t.Errorf("--boot does not exclude --%s", name)
+		}
+	}
+}
+
 // TestCheckBootConfig checks that predictions use the kernel's configuration, and that the guest gets it.
 func TestCheckBootConfig(t *testing.T) {
 	if _, err := os.Stat("/dev/fd"); err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
-// TestCheckRealObjects checks objects of real tools on the oldest and the newest kernel. check must come to an end without a defect, and
-// judge every program.
+// TestCheckRealObjects wants check to end without a defect for objects of real tools on the oldest and the newest kernel, and to judge
+// every program.
 func TestCheckRealObjects(t *testing.T) {
 	slow.Skip(t)
 	raceflag.SkipSerial(t)

@@ -257,6 +257,8 @@ var excludes = map[string][]string{
 	"quiet":      {"verbose"},
 	"brief":      {"verbose"},
 	"diff":       {"format", "json", "min-kernel", "suggest", "baseline", "require"},
+	"boot": {"format", "btf", "select", "exclude", "min-kernel", "suggest", "require", "baseline", "diff", // other reports and kernels
+		"loader", "optional", "one-of", "when", "loader-map", "no-guess"}, // and whole objects
 }
 
 // configure adds what was not typed: options from the environment, then options and arguments from a file.
@@ -267,11 +269,7 @@ func (l *commandLine) configure(app *cli.App) error {
 	given := make(map[string]bool)
 	for _, o := range l.options {
 		given[o.name()] = true
-		others := excludes[o.name()]
-		if o.name() == "boot" {
-			others = append(bootRefuses(), "format")
-		}
-		for _, other := range others {
+		for _, other := range excludes[o.name()] {
 			given[other] = true
 		}
 	}

@@ -29,7 +29,7 @@ func runCovers(c *cli.Context, objs *objects[*core.Object]) error {
 	if err != nil {
 		return err
 	}
-	// Only what an object lacks is looked for in the kernels, of which there may be thousands.
+	// There may be thousands of kernels. They are read to say what an object lacks.
 	kernels := sync.OnceValues(func() ([]archive.Kernel, error) {
 		_, all, err := bundle.ReadKernels(c.Context, name)
 		return all, err
