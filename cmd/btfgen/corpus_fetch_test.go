@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,13 +40,7 @@ func TestFetchKilled(t *testing.T) {
 				out := filepath.Join(dir, fmt.Sprintf("%d.btfc", sig))
 				args := []string{"corpus", "fetch", "test/1", "--catalogue", filepath.Join(dir, "my.yaml"), "-j", "1", "-o", out}
 				stalled := make(chan bool, 10)
-				repo.SetHook(func(w http.ResponseWriter, r *http.Request) bool {
-					if !strings.Contains(r.URL.Path, repo.Release(3)) {
-						return false
-					}
-					repo.Stall(w, r, func() { stalled <- true })
-					return true
-				})
+				repo.StallAt(repo.Release(3), func() { stalled <- true })
 				cmd := exec.Command("btfgen", args...)
 				var stderr bytes.Buffer
 				cmd.Stderr = &stderr

@@ -260,13 +260,7 @@ func TestFetchInterrupted(t *testing.T) {
 		cfg := fetchFrom(t, r, r.Server.URL)
 		cfg.Jobs = 1
 		ctx, cancel := context.WithCancel(background)
-		r.SetHook(func(w http.ResponseWriter, req *http.Request) bool {
-			if !strings.Contains(req.URL.Path, r.Release(3)) {
-				return false
-			}
-			r.Stall(w, req, cancel)
-			return true
-		})
+		r.StallAt(r.Release(3), cancel)
 		if _, err := Fetch(ctx, cfg); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
@@ -328,13 +322,7 @@ func TestFetchKeep(t *testing.T) {
 			}
 		}
 		ctx, cancel := context.WithCancel(background)
-		r.SetHook(func(w http.ResponseWriter, req *http.Request) bool {
-			if !strings.Contains(req.URL.Path, r.Release(2)) {
-				return false
-			}
-			r.Stall(w, req, cancel)
-			return true
-		})
+		r.StallAt(r.Release(2), cancel)
 		check(ctx, context.Canceled, 1, 0, r.Release(1))
 		r.SetHook(nil)
 		r.Downloads()

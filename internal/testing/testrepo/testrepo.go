@@ -209,8 +209,18 @@ func (r *Repository) Downloads() []string {
 	return asked
 }
 
-// Stall serves the beginning of a package, calls begun, and waits until the client gives up.
-func (r *Repository) Stall(w http.ResponseWriter, req *http.Request, begun func()) {
+// StallAt sets a hook that serves the beginning of a release's packages, calls begun, and waits until the client gives up.
+func (r *Repository) StallAt(release string, begun func()) {
+	r.SetHook(func(w http.ResponseWriter, req *http.Request) bool {
+		if !strings.Contains(req.URL.Path, release) {
+			return false
+		}
+		r.stall(w, req, begun)
+		return true
+	})
+}
+
+func (r *Repository) stall(w http.ResponseWriter, req *http.Request, begun func()) {
 	data, err := os.ReadFile(filepath.Join(r.Dir, filepath.Base(req.URL.Path)))
 	if err != nil {
 		http.NotFound(w, req)
