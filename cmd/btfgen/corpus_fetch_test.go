@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testrepo"
 )
 
 // TestFetchKilled kills a run while its third package is downloaded: by KILL, and by INT. While it runs, a second run ends at
 // once. The kernels before the third are kept, and the next run goes on.
 func TestFetchKilled(t *testing.T) {
+	slow.Skip(t)
 	if raceflag.Enabled {
 		t.Skip("skipped: TestFetchInterrupted has the same goroutines")
 	}
