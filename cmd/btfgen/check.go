@@ -166,10 +166,12 @@ func runCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	growSlowly()
 	objs, types, err := readChecked(c, o.args)
 	if err != nil {
 		return err
 	}
+	objs.data = nil // the objects do without
 	corp, err := openCorpus(c, corpus.Options{Map: true, Extras: true})
 	if err != nil {
 		return err
@@ -179,7 +181,6 @@ func runCheck(c *cli.Context) error {
 	if err := in.refuse(c.String("output")); err != nil {
 		return err
 	}
-	growSlowly()
 	bar := newProgress(c, len(corp.Files))
 	cfg := check.Config{
 		Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs"), Done: bar.set, Doing: bar.doing,

@@ -90,11 +90,11 @@ func TestChain(t *testing.T) {
 	}
 	for i := range n {
 		load, call := &o.Funcs[i].Insns[0], &o.Funcs[i].Insns[2]
-		if load.Ref != (Ref{RefData, 0, int64(8 * i)}) || o.Data[0].Variable(load.Ref.Off+7) != fmt.Sprintf("v%d", i) {
-			t.Fatalf("function %d loads %+v", i, load.Ref)
+		if load.Ref != RefTo(RefData, 0) || load.Imm != int64(8*i) || o.Data[0].Variable(load.Imm+7) != fmt.Sprintf("v%d", i) {
+			t.Fatalf("function %d loads %+v", i, load)
 		}
-		if call.Ref != (Ref{RefFunc, int32(min(i+1, n-1)), 0}) || o.Sites[i] != (Site{i, 2}) {
-			t.Fatalf("function %d calls %+v, its record is at %+v", i, call.Ref, o.Sites[i])
+		if call.Ref != RefTo(RefFunc, min(i+1, n-1)) || o.Sites[i] != (Site{i, 2}) {
+			t.Fatalf("function %d calls %+v, its record is at %+v", i, call, o.Sites[i])
 		}
 	}
 }

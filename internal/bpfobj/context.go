@@ -250,11 +250,11 @@ func (f *flow) step(s *addresses, at Site, in *Insn) {
 		s.set(in.Dst, f.alu(s, at.Fn, in))
 	case in.Op == OpLdImm64:
 		s.set(in.Dst, address{})
-		if r := in.Ref; r.Kind == RefMap {
-			s.set(in.Dst, address{kind: ofMap, arg: int(r.N)})
+		if in.Ref.Kind() == RefMap {
+			s.set(in.Dst, address{kind: ofMap, arg: in.Ref.N()})
 		}
-		if r := in.Ref; r.Kind == RefFunc && r.N >= 0 && f.found == nil { // a callback, with other arguments
-			f.arrive(Site{Fn: int(r.N)}, &addresses{})
+		if in.Ref.Kind() == RefFunc && in.Ref.N() >= 0 && f.found == nil { // a callback, with other arguments
+			f.arrive(Site{Fn: in.Ref.N()}, &addresses{})
 		}
 	case c == asm.LdClass:
 		clear(s.regs[asm.R0 : asm.R5+1])
@@ -525,7 +525,7 @@ func (f *flow) call(s *addresses, at Site, in *Insn) {
 			f.lose(at.Fn, s.regs[r])
 		}
 	}
-	if to := int(in.Ref.N); in.IsFuncCall() && to >= 0 && !f.o.Funcs[to].Global && f.found == nil {
+	if to := in.Ref.N(); in.IsFuncCall() && to >= 0 && !f.o.Funcs[to].Global && f.found == nil {
 		args := &addresses{}
 		for r := asm.R1; r <= asm.R5; r++ {
 			if a := s.regs[r]; a.kind == ofContext || a.typed() {

@@ -26,8 +26,8 @@ func load(dst, src asm.Register, off int16) Insn {
 	return Insn{Op: dword, Dst: dst, Src: src, Off: off}
 }
 func mov(dst, src asm.Register) Insn { return Insn{Op: movReg, Dst: dst, Src: src} }
-func call(fn int32) Insn {
-	return Insn{Op: OpCall, Src: asm.PseudoCall, Ref: Ref{Kind: RefFunc, N: fn}}
+func call(fn int) Insn {
+	return Insn{Op: OpCall, Src: asm.PseudoCall, Ref: RefTo(RefFunc, fn)}
 }
 
 // TestAccesses follows the context and an argument as far as they are the same on all paths.
@@ -68,7 +68,7 @@ func TestAccesses(t *testing.T) {
 		"function": {[][]Insn{{mov(6, 1), call(1), mov(1, 6), call(1), exit}, {load(0, 1, 16), exit}}, []access{{1, 0, -1, 16}}},
 		"mixed":    {[][]Insn{{mov(6, 1), call(1), load(1, 6, 0), call(1), exit}, {load(0, 1, 16), exit}}, []access{{0, 2, -1, 0}}},
 		// The arguments of a callback are unknown.
-		"callback": {[][]Insn{{{Op: OpLdImm64, Dst: 2, Ref: Ref{Kind: RefFunc, N: 1}}, {}, call(1), exit}, {load(0, 1, 16), exit}}, nil},
+		"callback": {[][]Insn{{{Op: OpLdImm64, Dst: 2, Ref: RefTo(RefFunc, 1)}, {}, call(1), exit}, {load(0, 1, 16), exit}}, nil},
 	} {
 		o := &Object{}
 		p := &Program{}
@@ -97,8 +97,8 @@ func TestAccessesOfChain(t *testing.T) {
 	o := &Object{Funcs: make([]Function, n+2)}
 	o.Funcs[0].Insns = append(o.Funcs[0].Insns, mov(6, 1))
 	for i := n; i > 0; i-- {
-		o.Funcs[i].Insns = []Insn{call(int32(i + 1)), exit}
-		o.Funcs[0].Insns = append(o.Funcs[0].Insns, mov(1, 6), call(int32(i)))
+		o.Funcs[i].Insns = []Insn{call(i + 1), exit}
+		o.Funcs[0].Insns = append(o.Funcs[0].Insns, mov(1, 6), call(i))
 	}
 	o.Funcs[n].Insns = []Insn{load(0, 1, 8), exit}
 	o.Funcs[0].Insns = append(o.Funcs[0].Insns, call(n+1), exit)
@@ -119,7 +119,7 @@ func TestAccessesOf(t *testing.T) {
 	addReg := asm.OpCode(asm.ALU64Class) | asm.OpCode(asm.RegSource) | asm.OpCode(asm.Add)
 	spill := Insn{Op: toStack, Dst: asm.R10, Src: 2, Off: -8}
 	toSlot := []Insn{mov(2, asm.R10), {Op: addImm, Dst: 2, Imm: -8}}
-	theMap := []Insn{{Op: OpLdImm64, Dst: 1, Ref: Ref{Kind: RefMap}}, {}}
+	theMap := []Insn{{Op: OpLdImm64, Dst: 1, Ref: RefTo(RefMap, 0)}, {}}
 	calls := func(f asm.BuiltinFunc) Insn { return Insn{Op: OpCall, Imm: int64(f)} }
 	number := func(r asm.Register, n int64) Insn {
 		return Insn{Op: asm.OpCode(asm.ALU64Class) | asm.OpCode(asm.Mov), Dst: r, Imm: n}

@@ -22,9 +22,9 @@ type Ext struct {
 // ExtSection has the records of one ELF section.
 type ExtSection struct {
 	Name    string
-	Records []Record // CO-RE relocations, in the object's order
-	funcs   []funcInfo
-	lines   []lineInfo // both by offset
+	Records []Record   // CO-RE relocations, in the object's order
+	funcs   []funcInfo // by offset
+	lines   lines
 }
 
 // Record is a CO-RE relocation record with its function and line. Records of one function share its name.
@@ -39,6 +39,9 @@ type funcInfo struct {
 	off    uint32
 	typeID btf.TypeID
 }
+
+// lines are the lines of a section, by offset.
+type lines []lineInfo
 
 // lineInfo is the source of the code from an offset of a section on.
 type lineInfo struct {
@@ -60,13 +63,13 @@ func (l Line) Source(types *btf.BTF) string {
 	return string(types.Name(l.file)) + ":" + strconv.FormatUint(uint64(l.line), 10)
 }
 
-// line returns the line of an instruction of a function that begins at start.
-func (s *ExtSection) line(off, start uint32) Line {
-	i := sort.Search(len(s.lines), func(i int) bool { return s.lines[i].off > off })
-	if i == 0 || s.lines[i-1].off < start {
+// at returns the line of an instruction of a function that begins at start.
+func (l lines) at(off, start uint32) Line {
+	i := sort.Search(len(l), func(i int) bool { return l[i].off > off })
+	if i == 0 || l[i-1].off < start {
 		return Line{}
 	}
-	return s.lines[i-1].Line
+	return l[i-1].Line
 }
 
 // parseExt reads .BTF.ext. Names are taken from types.
@@ -173,7 +176,7 @@ func (p *extParser) place(s *ExtSection) {
 			}
 			r.Func, r.Start = functions[n], s.funcs[n].off
 		}
-		if r.Line = s.line(r.Off, r.Start); r.Line != last {
+		if r.Line = s.lines.at(r.Off, r.Start); r.Line != last {
 			if r.Line.file != last.file {
 				size = len(p.types.Name(r.Line.file))
 			}

@@ -32,8 +32,8 @@ type File struct {
 	inflated *limits.Meter
 }
 
-// Open reads the ELF header, the types and .BTF.ext; [File.Parse] reads the code. data must not change while the file, or what
-// is made of it, is in use. The error for a file of another machine is [ErrNotBPF]; a file that exceeds a limit is a
+// Open reads the ELF header, the types and .BTF.ext; [File.Parse] reads the code. data must not change while the file
+// is in use. The error for a file of another machine is [ErrNotBPF]; a file that exceeds a limit is a
 // [limits.Exceeded].
 func Open(data []byte) (*File, error) {
 	if err := checkHeader(data); err != nil {
@@ -55,15 +55,13 @@ func Open(data []byte) (*File, error) {
 	return f, f.readTypes()
 }
 
-// Data returns the bytes that were given to Open.
-func (f *File) Data() []byte { return f.data }
-
 // readTypes reads .BTF and .BTF.ext.
 func (f *File) readTypes() error {
 	raw, err := f.Section(".BTF")
 	if err != nil || len(raw) == 0 {
 		return err
 	}
+	raw = bytes.Clone(raw) // what is made of the file needs little else of it
 	if f.BTF, err = btf.New(raw, nil); err != nil {
 		return fmt.Errorf(".BTF: %w", err)
 	}

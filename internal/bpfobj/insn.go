@@ -18,16 +18,12 @@ type Insn struct {
 	Dst, Src asm.Register
 	Off      int16
 	Record   int32 // 1 + the index of its CO-RE record; 0 for none
-	Imm      int64 // sign-extended; all 64 bits of a 64-bit immediate load
 	Ref      Ref
+	Imm      int64 // sign-extended; all 64 bits of a 64-bit immediate load; of a [RefData], bytes into the section
 }
 
-// Ref is what the ELF relocation of an instruction refers to.
-type Ref struct {
-	Kind RefKind
-	N    int32 // index of the function, map, data section or extern; -1 if unknown
-	Off  int64 // into the data section, bytes
-}
+// Ref is what the ELF relocation of an instruction refers to: the kind in its low bits, and an index.
+type Ref int32
 
 // RefKind is the kind of a Ref.
 type RefKind uint8
@@ -41,6 +37,18 @@ const (
 	RefExtern         // a kfunc, ksym or kconfig variable
 )
 
+// refBits is the size of a RefKind in a Ref. No limit allows more than 1<<28 things of one kind.
+const refBits = 3
+
+// RefTo returns a Ref to number n of a kind, -1 if it is unknown which.
+func RefTo(kind RefKind, n int) Ref { return Ref(n<<refBits | int(kind)) }
+
+// Kind returns what r refers to.
+func (r Ref) Kind() RefKind { return RefKind(r & (1<<refBits - 1)) }
+
+// N returns the index of the function, map, data section or extern, -1 if it is unknown.
+func (r Ref) N() int { return int(r >> refBits) }
+
 // Complete opcodes.
 const (
 	OpLdImm64 = asm.OpCode(asm.LdClass) | asm.OpCode(asm.ImmMode) | asm.OpCode(asm.DWord)
@@ -51,11 +59,11 @@ const (
 )
 
 // IsHelper reports whether in calls a helper. Its number is Imm.
-func (in *Insn) IsHelper() bool { return in.Op == OpCall && in.Src == 0 && in.Ref.Kind == RefNone }
+func (in *Insn) IsHelper() bool { return in.Op == OpCall && in.Src == 0 && in.Ref.Kind() == RefNone }
 
 // IsFuncCall reports whether in calls a function of the object. Ref refers to it.
 func (in *Insn) IsFuncCall() bool {
-	return in.Op == OpCall && in.Src == asm.PseudoCall && in.Ref.Kind != RefExtern
+	return in.Op == OpCall && in.Src == asm.PseudoCall && in.Ref.Kind() != RefExtern
 }
 
 // Jump returns the distance of a jump from the next slot. It reports false for other instructions.

@@ -40,7 +40,7 @@ const (
 // function is refused anywhere (resolve_pseudo_ldimm64 in kernel/bpf/verifier.c).
 func (in *Insn) Newer() (Newer, bool) {
 	switch c := in.Op.Class(); {
-	case in.Op == OpLdImm64 && in.Ref.Kind == RefFunc:
+	case in.Op == OpLdImm64 && in.Ref.Kind() == RefFunc:
 		return Newer{GroupCallback, "address of a function", true}, true
 	case in.Op == OpGotol:
 		return Newer{GroupV4, Gotol, true}, true

@@ -59,11 +59,11 @@ func (p *parser) link() error {
 
 // Calls returns the functions that f refers to, without duplicates.
 func (f *Function) Calls() (funcs []int) {
-	seen := make(map[int32]bool)
+	seen := make(map[Ref]bool)
 	for i := range f.Insns {
-		if r := f.Insns[i].Ref; r.Kind == RefFunc && r.N >= 0 && !seen[r.N] {
-			seen[r.N] = true
-			funcs = append(funcs, int(r.N))
+		if r := f.Insns[i].Ref; r.Kind() == RefFunc && r.N() >= 0 && !seen[r] {
+			seen[r] = true
+			funcs = append(funcs, r.N())
 		}
 	}
 	return funcs

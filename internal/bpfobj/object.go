@@ -28,8 +28,8 @@ type Object struct {
 
 	Unfolded uint64 // bytes of compressed sections and of those without bytes in the file
 
-	ext   map[string]*ExtSection // by section
-	calls [][]int                // functions that each calls or takes the address of
+	lines map[string]lines // by section
+	calls [][]int          // functions that each calls or takes the address of
 }
 
 // Function is a function of the object.
@@ -133,9 +133,5 @@ type Site struct{ Fn, Insn int }
 // Source returns file:line of an instruction, "" if it is unknown.
 func (o *Object) Source(s Site) string {
 	f := &o.Funcs[s.Fn]
-	sec, ok := o.ext[f.Section]
-	if !ok {
-		return ""
-	}
-	return sec.line(uint32(f.Start+s.Insn)*asm.InstructionSize, uint32(f.Start)*asm.InstructionSize).Source(o.BTF)
+	return o.lines[f.Section].at(uint32(f.Start+s.Insn)*asm.InstructionSize, uint32(f.Start)*asm.InstructionSize).Source(o.BTF)
 }

@@ -83,11 +83,11 @@ func consistent(t *testing.T, name string, o *bpfobj.Object) {
 		for _, fn := range pr.Funcs {
 			for k := range o.Funcs[fn].Insns {
 				in := &o.Funcs[fn].Insns[k]
-				if in.Ref.Kind == bpfobj.RefFunc && !slices.Contains(pr.Funcs, int(in.Ref.N)) {
-					t.Errorf("%s: %s calls function %d, which is not of the program", name, o.Funcs[fn].Name, in.Ref.N)
+				if in.Ref.Kind() == bpfobj.RefFunc && !slices.Contains(pr.Funcs, in.Ref.N()) {
+					t.Errorf("%s: %s calls function %d, which is not of the program", name, o.Funcs[fn].Name, in.Ref.N())
 				}
-				if in.Ref.Kind == bpfobj.RefExtern && o.Externs[in.Ref.N].Kind == bpfobj.ExternUndeclared {
-					t.Errorf("%s: %s refers to %s, which nothing declares", name, o.Funcs[fn].Name, o.Externs[in.Ref.N].Name)
+				if in.Ref.Kind() == bpfobj.RefExtern && o.Externs[in.Ref.N()].Kind == bpfobj.ExternUndeclared {
+					t.Errorf("%s: %s refers to %s, which nothing declares", name, o.Funcs[fn].Name, o.Externs[in.Ref.N()].Name)
 				}
 			}
 		}

@@ -18,17 +18,20 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Parse reads the code of the file and what it refers to. An object without programs is an error, and so is one that exceeds
-// a limit ([limits.Exceeded]).
+// Parse reads the code of the file and what it refers to. The object does not need the file's bytes, unless sections overlap.
+// An object without programs is an error, and so is one that exceeds a limit ([limits.Exceeded]).
 func (f *File) Parse(ctx context.Context) (*Object, error) {
 	p := parser{
-		Object: &Object{Order: f.Order, BTF: f.BTF},
+		Object: &Object{Order: f.Order, BTF: f.BTF, lines: make(map[string]lines)},
 		f:      f.elf, bytes: f.bytes, code: make(map[int]span), frozen: make(map[int]int), externs: make(map[string]int),
-		spent: newSpent(ctx),
+		spent: newSpent(ctx), size: len(f.data),
 	}
 	var records []*ExtSection
 	if f.Ext != nil {
-		records, p.ext = f.Ext.Sections, f.Ext.byName
+		records = f.Ext.Sections
+		for _, s := range records {
+			p.lines[s.Name] = s.lines
+		}
 	}
 	if err := p.parse(ctx, records); err != nil {
 		return nil, err
@@ -45,6 +48,8 @@ type parser struct {
 	code    map[int]span   // functions by section
 	frozen  map[int]int    // index into Data by section
 	externs map[string]int // index by name
+	size    int            // of the file, bytes
+	copied  int            // bytes of read-only data
 	spent   spent
 }
 
@@ -167,6 +172,9 @@ func (p *parser) readData() error {
 		if err != nil {
 			return err
 		}
+		if p.copied += len(b); p.copied <= p.size { // more only where sections overlap or have no bytes in the file
+			b = bytes.Clone(b)
+		}
 		p.frozen[i] = len(p.Data)
 		p.Data = append(p.Data, Data{Bytes: b})
 	}
@@ -256,12 +264,12 @@ func (p *parser) at(s span, slot int) (Site, bool) {
 	return at, at.Insn < len(p.Funcs[at.Fn].Insns)
 }
 
-// function refers to the function that begins in a slot of a section.
-func (p *parser) function(s span, slot int) Ref {
+// function sets the function that in refers to, which begins in a slot of a section.
+func (p *parser) function(in *Insn, s span, slot int) {
+	in.Ref = RefTo(RefFunc, -1)
 	if at, ok := p.at(s, slot); ok && at.Insn == 0 {
-		return Ref{Kind: RefFunc, N: int32(at.Fn)}
+		in.Ref = RefTo(RefFunc, at.Fn)
 	}
-	return Ref{Kind: RefFunc, N: -1}
 }
 
 // relSize is the size of an Elf64_Rel, bytes.
@@ -294,8 +302,8 @@ func (p *parser) readRelocations() error {
 		for fn := s.first; fn < s.end; fn++ {
 			f := &p.Funcs[fn]
 			for i := range f.Insns {
-				if in := &f.Insns[i]; in.IsFuncCall() && in.Ref.Kind == RefNone {
-					in.Ref = p.function(s, f.Start+i+1+int(in.Imm))
+				if in := &f.Insns[i]; in.IsFuncCall() && in.Ref.Kind() == RefNone {
+					p.function(in, s, f.Start+i+1+int(in.Imm))
 				}
 			}
 		}
@@ -309,29 +317,30 @@ func (p *parser) relocate(in *Insn, y *elf.Symbol) {
 	isSection := elf.ST_TYPE(y.Info) == elf.STT_SECTION
 	switch {
 	case y.Section == elf.SHN_UNDEF:
-		in.Ref = Ref{Kind: RefExtern, N: int32(p.extern(y.Name))}
+		in.Ref = RefTo(RefExtern, p.extern(y.Name))
 	case s == nil:
 	case isCode && in.Op == OpCall:
 		to := int(y.Value / asm.InstructionSize)
 		if isSection {
 			to += int(in.Imm) + 1
 		}
-		in.Ref = p.function(code, to)
+		p.function(in, code, to)
 	case isCode && in.Op == OpLdImm64:
-		in.Ref = p.function(code, int((int64(y.Value)+in.Imm)/asm.InstructionSize))
+		p.function(in, code, int((int64(y.Value)+in.Imm)/asm.InstructionSize))
 	case in.Op != OpLdImm64:
 	case isMapSection(s.Name):
-		in.Ref = Ref{Kind: RefMap, N: int32(p.mapNamed(y.Name))}
+		in.Ref = RefTo(RefMap, p.mapNamed(y.Name))
 	default:
 		if !isData(s.Name) {
 			p.Unread = cmp.Or(p.Unread, s.Name)
 		}
-		in.Ref = Ref{Kind: RefData, N: -1, Off: int64(y.Value)}
+		in.Ref = RefTo(RefData, -1)
 		if n, ok := p.frozen[int(y.Section)]; ok {
-			in.Ref.N = int32(n)
+			in.Ref = RefTo(RefData, n)
 		}
-		if isSection { // the offset is in the instruction
-			in.Ref.Off += in.Imm
+		if !isSection {
+			in.Imm = 0
 		}
+		in.Imm += int64(y.Value)
 	}
 }

@@ -60,7 +60,7 @@ func facts(n int) (code []insn, externs []bpfobj.Extern) {
 	for i := range n {
 		externs = append(externs, bpfobj.Extern{Name: fmt.Sprintf("LINUX_%d", i), Kind: bpfobj.ExternKconfig, Weak: true, Size: 8})
 		code = append(code,
-			insn{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.Ref{Kind: bpfobj.RefExtern, N: int32(i)}}, insn{},
+			insn{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefExtern, i)}, insn{},
 			insn{Op: asm.LoadMemOp(asm.DWord), Dst: 0, Src: 1},
 			insn{Op: asm.JNE.Op(asm.ImmSource), Dst: 0, Imm: 1, Off: 1},
 			helperCall(absentHelper+int64(i)))

@@ -57,12 +57,12 @@ func (o *Object) references(pr *bpfobj.Program) map[string]bool {
 	for _, fn := range pr.Funcs {
 		code := o.Funcs[fn].Insns
 		for i := range code {
-			switch ref := code[i].Ref; {
-			case ref.N < 0:
-			case ref.Kind == bpfobj.RefMap:
-				names[o.Maps[ref.N].Name] = true
-			case ref.Kind == bpfobj.RefExtern:
-				x := &o.Externs[ref.N]
+			switch in := &code[i]; {
+			case in.Ref.N() < 0:
+			case in.Ref.Kind() == bpfobj.RefMap:
+				names[o.Maps[in.Ref.N()].Name] = true
+			case in.Ref.Kind() == bpfobj.RefExtern:
+				x := &o.Externs[in.Ref.N()]
 				names[x.Name] = true
 				settings = settings || x.Kind == bpfobj.ExternKconfig
 			}

@@ -40,20 +40,19 @@ type use struct {
 	newer *bpfobj.Newer // nil for the others
 }
 
-// Parse reads a BPF ELF object. Errors and reports call it by the name. The
-// data must stay unchanged while the object is in use.
+// Parse reads a BPF ELF object. Errors and reports call it by the name.
 func Parse(ctx context.Context, name string, data []byte) (*Object, error) {
 	f, err := bpfobj.Open(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	r, err := core.NewObject(name, f)
-	if err != nil {
-		return nil, err
-	}
 	prog, err := f.Parse(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	r, err := core.NewObject(name, f, func() (*bpfobj.Object, error) { return prog, nil })
+	if err != nil {
+		return nil, err
 	}
 	o := newObject(name, prog, records{r})
 	o.unread = o.ebpfGoReads(ctx, data)
@@ -135,7 +134,7 @@ func newObject(name string, prog *bpfobj.Object, r records) *Object {
 			if n, ok := u.in.Newer(); ok {
 				u.newer = &n
 			}
-			if u.newer != nil || u.in.IsHelper() || u.in.Ref.Kind == bpfobj.RefExtern {
+			if u.newer != nil || u.in.IsHelper() || u.in.Ref.Kind() == bpfobj.RefExtern {
 				o.uses[fn] = append(o.uses[fn], u)
 			}
 		}
@@ -159,8 +158,8 @@ func (o *Object) follow(ctx context.Context) error {
 
 // extern returns what an instruction refers to, nil unless that is an extern.
 func (o *Object) extern(in *bpfobj.Insn) *bpfobj.Extern {
-	if in.Ref.Kind != bpfobj.RefExtern {
+	if in.Ref.Kind() != bpfobj.RefExtern {
 		return nil
 	}
-	return &o.Externs[in.Ref.N]
+	return &o.Externs[in.Ref.N()]
 }

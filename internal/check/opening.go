@@ -45,7 +45,7 @@ func (o *Object) ebpfGoReads(ctx context.Context, data []byte) Finding {
 func (o *Object) ebpfGoHint() Finding {
 	refers := func(kind bpfobj.RefKind, n int) bool {
 		return slices.ContainsFunc(o.Funcs, func(f bpfobj.Function) bool {
-			return slices.ContainsFunc(f.Insns, func(in bpfobj.Insn) bool { return in.Ref.Kind == kind && int(in.Ref.N) == n })
+			return slices.ContainsFunc(f.Insns, func(in bpfobj.Insn) bool { return in.Ref.Kind() == kind && in.Ref.N() == n })
 		})
 	}
 	for i, m := range o.Maps {

@@ -348,6 +348,7 @@ func (r *run) code(ctx context.Context, e *evaluation) list {
 			e.results.programs.add(key, x.relevant(), e.input(), c)
 		}
 	}
+	e.explorations = nil // which are large
 	e.work += c.work
 	e.findings += len(r.found.of(c.findings))
 	return c.findings

@@ -58,31 +58,31 @@ func findTwins(objects []*Object) map[*bpfobj.Program]*twin {
 type contents struct {
 	o     *bpfobj.Object
 	funcs map[int]*content
-	data  map[int32][sha256.Size]byte
+	data  map[int][sha256.Size]byte
 }
 
-// content is a function: a hash of all but what it refers to, and the instructions that matter for what they refer to.
+// content is a function: a hash of all but what it refers to, and what it refers to where that matters.
 type content struct {
 	hash [sha256.Size]byte
-	refs []*bpfobj.Insn
+	refs []bpfobj.Ref
 }
 
 func newContents(o *bpfobj.Object) *contents {
-	return &contents{o, make(map[int]*content), make(map[int32][sha256.Size]byte)}
+	return &contents{o, make(map[int]*content), make(map[int][sha256.Size]byte)}
 }
 
 // of returns a hash of a program's code; false if it refers to a function that is not one of the program's.
 func (c *contents) of(pr *bpfobj.Program) (sum [sha256.Size]byte, ok bool) {
-	at, sections := make(map[int32]int), make(map[int32]int) // in pr.Funcs, and by the first reference
+	at, sections := make(map[int]int), make(map[int]int) // in pr.Funcs, and by the first reference
 	for i, fn := range pr.Funcs {
-		at[int32(fn)] = i
+		at[fn] = i
 	}
 	b := fmt.Append(nil, c.o.Order)
 	for _, fn := range pr.Funcs {
 		f := c.function(fn)
 		b = append(b, f.hash[:]...)
-		for _, in := range f.refs {
-			switch n := in.Ref.N; in.Ref.Kind {
+		for _, r := range f.refs {
+			switch n := r.N(); r.Kind() {
 			case bpfobj.RefData:
 				place, again := sections[n]
 				if !again {
@@ -114,12 +114,12 @@ func (c *contents) function(fn int) *content {
 	b := fmt.Append(nil, c.o.Funcs[fn].Global)
 	for i := range c.o.Funcs[fn].Insns {
 		in := &c.o.Funcs[fn].Insns[i]
-		known := in.Ref.N >= 0
-		b = append(b, byte(in.Op), byte(in.Dst), byte(in.Src), byte(in.Ref.Kind), byte(min(in.Record, 1)))
+		known := in.Ref.N() >= 0
+		b = append(b, byte(in.Op), byte(in.Dst), byte(in.Src), byte(in.Ref.Kind()), byte(min(in.Record, 1)))
 		b = strconv.AppendBool(b, known)
-		b = binary.AppendVarint(binary.AppendVarint(binary.AppendVarint(b, int64(in.Off)), in.Imm), in.Ref.Off)
-		if k := in.Ref.Kind; known && (in.IsFuncCall() || k != bpfobj.RefNone && k != bpfobj.RefMap) {
-			f.refs = append(f.refs, in)
+		b = binary.AppendVarint(binary.AppendVarint(b, int64(in.Off)), in.Imm)
+		if k := in.Ref.Kind(); known && (in.IsFuncCall() || k != bpfobj.RefNone && k != bpfobj.RefMap) {
+			f.refs = append(f.refs, in.Ref)
 		}
 	}
 	f.hash = sha256.Sum256(b)
@@ -128,7 +128,7 @@ func (c *contents) function(fn int) *content {
 }
 
 // section returns a hash of a data section with its variables.
-func (c *contents) section(n int32) [sha256.Size]byte {
+func (c *contents) section(n int) [sha256.Size]byte {
 	hash, ok := c.data[n]
 	if !ok {
 		d := c.o.Data[n]

@@ -18,8 +18,8 @@ func TestTwins(t *testing.T) {
 	first := &bpfobj.Object{Externs: externs, Funcs: []bpfobj.Function{{Name: "a", Insns: code}}, Programs: []bpfobj.Program{{Funcs: []int{0}}}}
 	moved := slices.Clone(code)
 	for i := range moved {
-		if moved[i].Ref.Kind == bpfobj.RefExtern {
-			moved[i].Ref.N++
+		if moved[i].Ref.Kind() == bpfobj.RefExtern {
+			moved[i].Ref = bpfobj.RefTo(bpfobj.RefExtern, moved[i].Ref.N()+1)
 		}
 	}
 	second := &bpfobj.Object{

@@ -175,7 +175,7 @@ func (g *generator) object() *Object {
 		if in := &g.code[i]; in.IsFuncCall() {
 			calls = true
 			in.Imm = int64(len(g.code) - i - 1)
-			in.Ref = bpfobj.Ref{Kind: bpfobj.RefFunc, N: 1}
+			in.Ref = bpfobj.RefTo(bpfobj.RefFunc, 1)
 		}
 	}
 	callee := []insn{

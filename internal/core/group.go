@@ -315,12 +315,7 @@ type Unit struct {
 // is a [limits.Exceeded].
 func (o *Object) Units() ([]Unit, error) { return o.units() }
 
-func link(data []byte) ([]Unit, error) {
-	f, err := bpfobj.Open(data)
-	if err != nil {
-		return nil, nil
-	}
-	o, err := f.Parse(context.Background())
+func link(o *bpfobj.Object, err error) ([]Unit, error) {
 	if x := (*limits.Exceeded)(nil); errors.As(err, &x) {
 		return nil, err
 	}

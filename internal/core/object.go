@@ -3,6 +3,7 @@
 package core
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"iter"
@@ -57,14 +58,19 @@ func ParseObject(name string, data []byte) (*Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return NewObject(name, f)
+	return NewObject(name, f, func() (*bpfobj.Object, error) {
+		f, err := bpfobj.Open(data) // f has all records
+		if err != nil {
+			return nil, err
+		}
+		return f.Parse(context.Background())
+	})
 }
 
-// NewObject makes an object of an opened file, as [ParseObject] does.
-func NewObject(name string, f *bpfobj.File) (*Object, error) {
+// NewObject makes an object of an opened file, as [ParseObject] does. parse returns the code, when it is needed.
+func NewObject(name string, f *bpfobj.File, parse func() (*bpfobj.Object, error)) (*Object, error) {
 	o := &Object{name: name, order: f.Order, btf: f.BTF, raw: f.Types}
-	data := f.Data() // f has all records
-	o.units = sync.OnceValues(func() ([]Unit, error) { return link(data) })
+	o.units = sync.OnceValues(func() ([]Unit, error) { return link(parse()) })
 	if err := o.addRecords(f); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -35,7 +35,7 @@ func findLoops(code []bpfobj.Insn, leaders []bool) map[int]int {
 	found := make(map[int]int)
 	for i := range code {
 		load := &code[i]
-		if load.Op != bpfobj.OpLdImm64 || load.Ref.Kind != bpfobj.RefFunc || load.Ref.N < 0 {
+		if load.Op != bpfobj.OpLdImm64 || load.Ref.Kind() != bpfobj.RefFunc || load.Ref.N() < 0 {
 			continue
 		}
 		for k := i + load.Slots(); k < len(code) && !leaders[k]; k += code[k].Slots() {
@@ -43,7 +43,7 @@ func findLoops(code []bpfobj.Insn, leaders []bool) map[int]int {
 			class := in.Op.Class()
 			if class.IsJump() {
 				if in.IsHelper() && callsBack[asm.BuiltinFunc(in.Imm)].fn == load.Dst {
-					found[i], found[k] = int(load.Ref.N), int(load.Ref.N)
+					found[i], found[k] = load.Ref.N(), load.Ref.N()
 				}
 				break
 			}

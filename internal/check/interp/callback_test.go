@@ -15,8 +15,8 @@ import (
 // callback gets a pointer to it in the helper's register. The guard protects the third last instruction of the
 // callback.
 func TestCallbackGuard(t *testing.T) {
-	load := func(dst asm.Register, fn int32) []insn {
-		return []insn{{Op: bpfobj.OpLdImm64, Dst: dst, Ref: bpfobj.Ref{Kind: bpfobj.RefFunc, N: fn}}, {}}
+	load := func(dst asm.Register, fn int) []insn {
+		return []insn{{Op: bpfobj.OpLdImm64, Dst: dst, Ref: bpfobj.RefTo(bpfobj.RefFunc, fn)}, {}}
 	}
 	context := func(r asm.Register) []insn { // a pointer to the guard
 		return []insn{{Op: 0xbf, Dst: r, Src: 10}, {Op: 0x07, Dst: r, Imm: -8}}
@@ -118,7 +118,7 @@ func TestCallbackEffect(t *testing.T) {
 			{Op: 0x7a, Dst: 10, Off: -8}, // *(u64 *)(r10 - 8) = 0
 			{Op: 0x7a, Dst: 10, Off: -16, Imm: 5},
 			{Op: 0xb7, Dst: 8, Imm: 3}, // r8 = 3
-			{Op: bpfobj.OpLdImm64, Dst: 2, Ref: bpfobj.Ref{Kind: bpfobj.RefFunc, N: 1}}, {},
+			{Op: bpfobj.OpLdImm64, Dst: 2, Ref: bpfobj.RefTo(bpfobj.RefFunc, 1)}, {},
 			{Op: 0xbf, Dst: 3, Src: 10},
 			{Op: 0x07, Dst: 3, Imm: -8},
 			{Op: bpfobj.OpCall, Imm: int64(asm.FnLoop)},

@@ -109,7 +109,7 @@ func dump(funcs [][]insn) string {
 	var b strings.Builder
 	for f := range funcs {
 		for i, in := range funcs[f] {
-			fmt.Fprintf(&b, "%d/%d: op %02x dst %d src %d off %d imm %d fn %d\n", f, i, uint8(in.Op), in.Dst, in.Src, in.Off, in.Imm, in.Ref.N)
+			fmt.Fprintf(&b, "%d/%d: op %02x dst %d src %d off %d imm %d fn %d\n", f, i, uint8(in.Op), in.Dst, in.Src, in.Off, in.Imm, in.Ref.N())
 		}
 	}
 	return b.String()
@@ -181,7 +181,7 @@ func (s *source) some(f, n int) {
 		s.add(insn{Op: pick(s, asm.JNE, asm.JSGT).Op(asm.ImmSource), Dst: 8, Off: int16(start - len(s.code))})
 	case 15: // a callback, which gets a pointer to the stack
 		if f+1 < n {
-			s.add(insn{Op: bpfobj.OpLdImm64, Dst: 2, Ref: bpfobj.Ref{Kind: bpfobj.RefFunc, N: int32(f + 1 + s.IntN(n-f-1))}}, insn{},
+			s.add(insn{Op: bpfobj.OpLdImm64, Dst: 2, Ref: bpfobj.RefTo(bpfobj.RefFunc, f+1+s.IntN(n-f-1))}, insn{},
 				insn{Op: asm.Mov.Op(asm.RegSource), Dst: 3, Src: pick[asm.Register](s, 6, 7, 10)},
 				insn{Op: bpfobj.OpCall, Imm: int64(asm.FnLoop)})
 			s.look()
@@ -215,7 +215,7 @@ func (s *source) some(f, n int) {
 		s.add(insn{Op: asm.LoadMemOp(s.size()), Dst: s.reg(), Src: s.ptr(), Off: s.slot()})
 	case 5, 6:
 		if f+1 < n {
-			s.add(insn{Op: asm.Mov.Op(asm.RegSource), Dst: 1, Src: pick[asm.Register](s, 6, 7, 10)}, call(int32(f+1+s.IntN(n-f-1))))
+			s.add(insn{Op: asm.Mov.Op(asm.RegSource), Dst: 1, Src: pick[asm.Register](s, 6, 7, 10)}, call(f+1+s.IntN(n-f-1)))
 		}
 	case 7, 12:
 		s.add(insn{Op: asm.Mov.Op(asm.RegSource), Dst: 1, Src: 6}, insn{Op: asm.Mov.Op(asm.ImmSource), Dst: 2, Imm: int64(s.IntN(24))})
@@ -394,13 +394,13 @@ func (m *machine) step(in *insn) {
 	}
 	switch {
 	case in.IsFuncCall():
-		m.call(int(in.Ref.N), next)
+		m.call(in.Ref.N(), next)
 		return
 	case in.Op == bpfobj.OpCall && in.Imm == int64(asm.FnLoop) && in.Src == 0:
 		m.loop(next)
 		return
 	case in.Op == bpfobj.OpLdImm64:
-		*dst = word{v: address + uint64(in.Ref.N)}
+		*dst = word{v: address + uint64(in.Ref.N())}
 		next.Insn++
 	case c == asm.LdClass:
 		m.stop("bad jump")

@@ -372,7 +372,7 @@ func (x *explorer) load64(s *state, in *bpfobj.Insn) {
 		return
 	}
 	v := constant(uint64(in.Imm))
-	switch r := in.Ref; r.Kind {
+	switch in.Ref.Kind() {
 	case bpfobj.RefNone:
 		if w, ok := x.relocated(in); ok {
 			v = w
@@ -383,27 +383,27 @@ func (x *explorer) load64(s *state, in *bpfobj.Insn) {
 		v = value{kind: anyPtr}
 	case bpfobj.RefData:
 		v = value{kind: nonNull}
-		if r.N >= 0 {
-			v = value{kind: dataPtr, base: r.N, v: uint64(r.Off)}
+		if in.Ref.N() >= 0 {
+			v = value{kind: dataPtr, base: int32(in.Ref.N()), v: uint64(in.Imm)}
 		}
 	case bpfobj.RefFunc:
 		v = value{kind: nonNull}
 		if _, later := x.code.loops[s.at.Insn]; !later {
-			x.callback(s, int(r.N))
+			x.callback(s, in.Ref.N())
 		}
 	case bpfobj.RefExtern:
-		v = x.externAddress(r.N)
+		v = x.externAddress(in.Ref.N())
 	}
 	s.write(in.Dst, v)
 }
 
-func (x *explorer) externAddress(n int32) value {
+func (x *explorer) externAddress(n int) value {
 	e := &x.o.Externs[n]
 	switch {
 	case e.Kind == bpfobj.ExternUndeclared:
 		return unknown
 	case e.Kind == bpfobj.ExternKconfig:
-		return value{kind: dataPtr, base: int32(len(x.o.Data)) + n}
+		return value{kind: dataPtr, base: int32(len(x.o.Data) + n)}
 	}
 	v := x.in.Ksym(e).value()
 	if v.isConst() && v.v != 0 {

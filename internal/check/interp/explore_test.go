@@ -16,8 +16,8 @@ import (
 
 type insn = bpfobj.Insn
 
-func call(fn int32) insn {
-	return insn{Op: bpfobj.OpCall, Src: asm.PseudoCall, Ref: bpfobj.Ref{Kind: bpfobj.RefFunc, N: fn}}
+func call(fn int) insn {
+	return insn{Op: bpfobj.OpCall, Src: asm.PseudoCall, Ref: bpfobj.RefTo(bpfobj.RefFunc, fn)}
 }
 
 // run executes a program of these functions, from the first on.
@@ -50,7 +50,7 @@ func TestOdd(t *testing.T) {
 	for want, code := range map[Odd][]insn{
 		NothingOdd:     {exit},
 		LeavesFunction: {{Op: asm.Mov.Op(asm.ImmSource)}},
-		UnnamedAddress: {{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.Ref{Kind: bpfobj.RefFunc, N: -1}}, {}, exit},
+		UnnamedAddress: {{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefFunc, -1)}, {}, exit},
 		UnnamedCall:    {call(-1), exit},
 		CallsNest:      {call(0), exit},
 	} {
@@ -162,7 +162,7 @@ func TestCallbackFollows(t *testing.T) {
 	}
 	loops := []insn{
 		{Op: 0x7b, Dst: 10, Src: 1, Off: -8}, // *(u64 *)(r10 - 8) = r1
-		{Op: bpfobj.OpLdImm64, Dst: 2, Ref: bpfobj.Ref{Kind: bpfobj.RefFunc, N: 2}}, {},
+		{Op: bpfobj.OpLdImm64, Dst: 2, Ref: bpfobj.RefTo(bpfobj.RefFunc, 2)}, {},
 		{Op: 0xbf, Dst: 3, Src: 10},
 		{Op: 0x07, Dst: 3, Imm: -8},
 		{Op: 0xb7, Dst: 1, Imm: 1},
@@ -239,7 +239,7 @@ func TestManyPointees(t *testing.T) {
 	}
 	for _, i := range []int{0, math.MaxInt16, math.MaxInt16 + 1, math.MaxUint16 + 1, n - 1} {
 		code := []insn{
-			{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.Ref{Kind: bpfobj.RefExtern, N: int32(i)}}, {},
+			{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefExtern, i)}, {},
 			{Op: 0x79, Dst: 0, Src: 1},
 			{Op: 0x55, Dst: 0, Off: 1, Imm: int64(i)},
 			{Op: bpfobj.OpExit},
@@ -259,7 +259,7 @@ func TestFarOffset(t *testing.T) {
 	for _, off := range []int64{math.MaxInt64, math.MaxInt64 - 7, math.MinInt64, -1, 1 << 40} {
 		o := &bpfobj.Object{Order: binary.LittleEndian, Data: []bpfobj.Data{{Bytes: make([]byte, 64)}}}
 		if !reaches(o, []insn{
-			{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.Ref{Kind: bpfobj.RefData}}, {},
+			{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefData, 0)}, {},
 			{Op: bpfobj.OpLdImm64, Dst: 2, Imm: off}, {},
 			{Op: 0x0f, Dst: 1, Src: 2}, // r1 += r2
 			{Op: 0x79, Dst: 0, Src: 1},
@@ -274,7 +274,7 @@ func TestFarOffset(t *testing.T) {
 func TestPartOfPointer(t *testing.T) {
 	o := &bpfobj.Object{Order: binary.LittleEndian, Data: []bpfobj.Data{{Bytes: make([]byte, 64)}}}
 	if !reaches(o, []insn{
-		{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.Ref{Kind: bpfobj.RefData}}, {},
+		{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefData, 0)}, {},
 		{Op: asm.StoreMemOp(asm.Word), Dst: asm.RFP, Src: 1, Off: -8},
 		{Op: asm.LoadMemOp(asm.Word), Dst: 2, Src: asm.RFP, Off: -8},
 		{Op: asm.JEq.Op(asm.ImmSource), Dst: 2, Off: 1},

@@ -4,6 +4,7 @@ package interp
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
@@ -30,18 +31,24 @@ func (r *Result) Guard(at bpfobj.Site) (Guard, bool) {
 		r.guards[key] = g
 	}
 	n, ok := g.first[at.Fn]
-	if n += int32(at.Insn); !ok || int(n) >= len(g.sites) || g.sites[n] != at || g.origin[n] == none || g.origin[n] == n {
+	if n += int32(at.Insn); !ok || int(n) >= len(g.origin) || g.site(n) != at || g.origin[n] == none || g.origin[n] == n {
 		return Guard{}, false
 	}
-	branch := g.sites[g.origin[n]]
+	branch := g.site(g.origin[n])
 	return Guard{branch, r.decidedBy(branch)}, true
 }
 
 // guards are the guards in some functions. Instructions are numbered in the order of the functions.
 type guards struct {
+	funcs  []int
 	first  map[int]int32 // number of the first instruction by function
-	sites  []bpfobj.Site
-	origin []int32 // the instruction that guards it; itself if it is reached
+	origin []int32       // the instruction that guards it; itself if it is reached
+}
+
+// site returns instruction n.
+func (g *guards) site(n int32) bpfobj.Site {
+	i := sort.Search(len(g.funcs), func(i int) bool { return g.first[g.funcs[i]] > n }) - 1
+	return bpfobj.Site{Fn: g.funcs[i], Insn: int(n - g.first[g.funcs[i]])}
 }
 
 // none is the origin of an instruction without a guard.
@@ -50,14 +57,17 @@ const none = -1
 // findGuards searches from all reached instructions of some functions at once. Among instructions with equally many steps,
 // calls are preferred, then the first.
 func (r *Result) findGuards(funcs []int) *guards {
-	g := &guards{first: make(map[int]int32, len(funcs))}
+	g := &guards{funcs: funcs, first: make(map[int]int32, len(funcs))}
+	n := 0
+	for _, fn := range funcs {
+		g.first[fn] = int32(n)
+		n += len(r.o.Funcs[fn].Insns)
+	}
+	g.origin = slices.Repeat([]int32{none}, n)
 	var now []int32
 	for _, fn := range funcs {
-		g.first[fn] = int32(len(g.sites))
 		for i := range r.o.Funcs[fn].Insns {
-			n, at := int32(len(g.sites)), bpfobj.Site{Fn: fn, Insn: i}
-			g.sites, g.origin = append(g.sites, at), append(g.origin, none)
-			if r.Reached(at) != Unreached {
+			if n := g.first[fn] + int32(i); r.Reached(bpfobj.Site{Fn: fn, Insn: i}) != Unreached {
 				g.origin[n] = n
 				now = append(now, n)
 			}
@@ -72,13 +82,13 @@ func (r *Result) findGuards(funcs []int) *guards {
 			}
 		}
 		for _, from := range now {
-			in := r.insn(g.sites[from])
-			if first, ok := g.first[int(in.Ref.N)]; ok && in.Ref.Kind == bpfobj.RefFunc {
+			in := r.insn(g.site(from))
+			if first, ok := g.first[in.Ref.N()]; ok && in.Ref.Kind() == bpfobj.RefFunc {
 				step(from, first)
 			}
 		}
 		for _, from := range now {
-			at := g.sites[from]
+			at := g.site(from)
 			in, last := r.insn(at), len(r.o.Funcs[at.Fn].Insns)-1
 			if in.FallsThrough() && at.Insn+in.Slots() <= last {
 				step(from, from+int32(in.Slots()))

@@ -38,7 +38,7 @@ func (r *Result) predecessors(s bpfobj.Site) (calls []bpfobj.Site) {
 	for _, fn := range r.pr.Funcs {
 		for i, in := range r.o.Funcs[fn].Insns {
 			at := bpfobj.Site{Fn: fn, Insn: i}
-			if in.Ref.Kind == bpfobj.RefFunc && s == (bpfobj.Site{Fn: int(in.Ref.N)}) {
+			if in.Ref.Kind() == bpfobj.RefFunc && s == (bpfobj.Site{Fn: in.Ref.N()}) {
 				calls = append(calls, at)
 			}
 			slots, jumps := in.Jump()
@@ -63,7 +63,7 @@ func TestGuard(t *testing.T) {
 				to := int16(rnd.IntN(n) - i - 1)
 				ops := []insn{
 					{Op: 0xb7, Dst: 6}, {Op: 0x15, Dst: 6, Off: to}, {Op: 0x55, Dst: 6, Off: to}, {Op: 0x55, Dst: 6, Off: to},
-					{Op: bpfobj.OpJa, Off: to}, {Op: bpfobj.OpGotol, Imm: int64(to)}, {Op: bpfobj.OpExit}, {Op: bpfobj.OpLdImm64, Dst: 1}, call(int32(rnd.IntN(len(funcs)))),
+					{Op: bpfobj.OpJa, Off: to}, {Op: bpfobj.OpGotol, Imm: int64(to)}, {Op: bpfobj.OpExit}, {Op: bpfobj.OpLdImm64, Dst: 1}, call(rnd.IntN(len(funcs))),
 				}
 				funcs[f] = append(funcs[f], ops[rnd.IntN(len(ops))])
 			}

@@ -21,7 +21,7 @@ func stacks(size asm.Size, tail []insn) [][]insn {
 			funcs[f] = append(funcs[f], insn{Op: asm.StoreImmOp(size), Dst: asm.RFP, Off: int16(off)})
 		}
 		if f < maxFrames-1 {
-			funcs[f] = append(funcs[f], call(int32(f+1)), insn{Op: bpfobj.OpExit})
+			funcs[f] = append(funcs[f], call(f+1), insn{Op: bpfobj.OpExit})
 		} else {
 			funcs[f] = append(funcs[f], tail...)
 		}
@@ -54,7 +54,7 @@ func counting() []insn {
 func manyCallers(n int) [][]insn {
 	funcs := [][]insn{nil, branches(8)}
 	for i := range n {
-		funcs[0] = append(funcs[0], call(int32(2+i)))
+		funcs[0] = append(funcs[0], call(2+i))
 		funcs = append(funcs, []insn{call(1), {Op: bpfobj.OpExit}})
 	}
 	funcs[0] = append(funcs[0], insn{Op: bpfobj.OpExit})

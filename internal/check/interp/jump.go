@@ -179,7 +179,7 @@ const maxFrames = 8
 
 func (x *explorer) call(s *state, in *bpfobj.Insn) bool {
 	if in.IsFuncCall() {
-		return x.callFunc(s, int(in.Ref.N))
+		return x.callFunc(s, in.Ref.N())
 	}
 	if fn, ok := x.code.loops[s.at.Insn]; ok {
 		if context := s.reg(callsBack[asm.BuiltinFunc(in.Imm)].context); context.isStack() {
