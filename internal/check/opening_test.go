@@ -98,3 +98,51 @@ func TestUnread(t *testing.T) {
 		}
 	}
 }
+
+// TestUndeclared holds verdicts on an object that refers to a function that it does not declare. libbpf does not open it; with
+// cilium/ebpf the loader may supply the function, and other programs load. Where either may load the object, that is cilium/ebpf.
+func TestUndeclared(t *testing.T) {
+	call := []byte{0x85, 0x10, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x95, 0, 0, 0, 0, 0, 0, 0} // undeclared(); return
+	ret := []byte{0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0}                 // return 0
+	global, none := elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC), elf.ST_INFO(elf.STB_GLOBAL, elf.STT_NOTYPE)
+	rel := binary.LittleEndian.AppendUint64(nil, 0)
+	f := testelf.File{
+		Order: binary.LittleEndian, Type: elf.ET_REL, Machine: elf.EM_BPF,
+		Sections: []testelf.Section{
+			{Name: "raw_tp/sys_enter", Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Data: call},
+			{Name: "socket", Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Data: ret},
+			{Name: ".relraw_tp/sys_enter", Type: elf.SHT_REL, Info: 1, Data: binary.LittleEndian.AppendUint64(rel, elf.R_INFO(1, 10))},
+		},
+		Symbols: []testelf.Symbol{
+			{Name: "undeclared", Section: -1, Info: none},
+			{Name: "calls", Size: uint64(len(call)), Info: global},
+			{Name: "plain", Section: 1, Size: uint64(len(ret)), Info: global},
+		},
+	}
+	data, _ := f.Build()
+	o, err := Parse(t.Context(), "undeclared", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		loaders             []Loader
+		calls, plain, whole Status
+	}{
+		{[]Loader{Libbpf}, Fails, Fails, Fails},
+		{[]Loader{EbpfGo}, Unknown, OK, Unknown},
+		{Loaders(), Unknown, OK, Unknown},
+	} {
+		rep := runWith(t, Config{Loaders: tt.loaders, Objects: []*Object{o}})
+		for k := range rep.Kernels {
+			calls, _ := find(t, rep, "calls", rep.Kernels[k].Name)
+			plain, _ := find(t, rep, "plain", rep.Kernels[k].Name)
+			if calls.Load[k] == Other {
+				continue
+			}
+			if calls.Load[k] != tt.calls || plain.Load[k] != tt.plain || rep.Objects[0].Load[k] != tt.whole {
+				t.Errorf("%s on %s: %s, %s, the object %s, want %s, %s, %s: %v", tt.loaders, rep.Kernels[k].Name,
+					calls.Load[k], plain.Load[k], rep.Objects[0].Load[k], tt.calls, tt.plain, tt.whole, calls.Findings)
+			}
+		}
+	}
+}

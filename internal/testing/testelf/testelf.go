@@ -37,7 +37,7 @@ type Section struct {
 // Symbol is a symbol at an offset into one of the File's sections.
 type Symbol struct {
 	Name    string
-	Section int // index into Sections
+	Section int // index into Sections; -1: undefined
 	At      uint64
 	Size    uint64
 	Info    byte // 0: a local object
@@ -197,7 +197,10 @@ func (f *File) symtab() (table, names []byte, locals uint32) {
 	table = make([]byte, f.class().symbol)
 	locals = 1
 	for _, s := range f.Symbols {
-		name, shndx, value := uint32(0), uint16(s.Section+1), f.Sections[s.Section].Addr+s.At
+		name, shndx, value := uint32(0), uint16(s.Section+1), s.At
+		if s.Section >= 0 {
+			value += f.Sections[s.Section].Addr
+		}
 		if s.Name != "" {
 			name = uint32(len(names))
 			names = append(append(names, s.Name...), 0)
