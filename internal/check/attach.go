@@ -227,7 +227,7 @@ func (e *evaluation) ebpfGoFinds(subject, module string, found []symbol) {
 		}
 	}
 	switch {
-	case !e.ebpfGo:
+	case !e.counts(EbpfGo):
 		return
 	case module != "":
 		e.add(Finding{Status: Fails, Code: AttachTargetEbpfGoName, Subject: subject, Loader: EbpfGo})

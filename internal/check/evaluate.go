@@ -187,7 +187,7 @@ func (e *evaluation) collect(fn int) {
 		f := e.ebpfGoPoisons[r]
 		switch {
 		case poisoned && e.loader[r].Unresizable():
-			if !e.libbpf {
+			if !e.counts(Libbpf) {
 				continue
 			}
 			f = e.o.records.finding(r, Fails, reason)

@@ -3,8 +3,6 @@
 package check
 
 import (
-	"slices"
-
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
@@ -35,7 +33,7 @@ func (f *Finding) ofObject() bool { return FamilyOf(f.Code) == FamilyObject }
 
 // ofProgram returns a finding on an object as a finding on one of its programs, and
 // whether it counts there. refers says that the program's code refers to the subject.
-func (c *Config) ofProgram(f Finding, refers bool) (Finding, bool) {
+func (p *pairing) ofProgram(f Finding, refers bool) (Finding, bool) {
 	switch {
 	case refers, f.ofObject():
 	case f.Loader == EbpfGo:
@@ -43,10 +41,10 @@ func (c *Config) ofProgram(f Finding, refers bool) (Finding, bool) {
 	default:
 		f.Loader = Libbpf
 	}
-	if !slices.Contains(c.Loaders, Libbpf) {
+	if !p.counts(Libbpf) {
 		f.Stops = NothingStops
 	}
-	return f, f.Loader == "" || slices.Contains(c.Loaders, f.Loader)
+	return f, f.Loader == "" || p.counts(f.Loader)
 }
 
 // references are the names of an object's maps and externs to which the code of a program

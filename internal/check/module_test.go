@@ -110,7 +110,7 @@ func __x64_sys_sync_file_range2 #p`)
 		want.add(featureNames...)
 		want.add(names...)
 		want.add(allSyscallNames("bpf")...)
-		e := evaluation{pairing: &pairing{o: o, k: inspect(t.Context(), tg, want, kernel.Key{}, "x86_64"), ebpfGo: true}, pr: &o.Programs[0]}
+		e := evaluation{pairing: &pairing{o: o, k: inspect(t.Context(), tg, want, kernel.Key{}, "x86_64"), loaders: Loaders()}, pr: &o.Programs[0]}
 		e.attachment()
 		var got []string
 		for _, f := range e.out {

@@ -16,7 +16,7 @@ type ObjectRow struct {
 	Programs []int       `json:"programs"`          // all of the object, ascending
 	Status   []Status    `json:"status"`            // by kernel, the worst of the loaders
 	Load     []Status    `json:"load"`              // by kernel: of loading it alone, whether it can be attached or not
-	Loaders  []LoaderRow `json:"loaders,omitempty"` // each of the loaders, where they differ; none where they agree. One that does not read the object does not count in Status and Load, if another does
+	Loaders  []LoaderRow `json:"loaders,omitempty"` // each of the loaders, where they differ; none where they agree. One that does not open the object does not count in Status and Load, if another does
 	Decides  []Decider   `json:"decides,omitempty"` // the programs for which it does not work, or may not
 	Rules    []Rule      `json:"rules,omitempty"`   // which programs have to work, where that is not all
 	Headline Headline    `json:"headline"`
@@ -104,12 +104,14 @@ func (r *run) objectRow(rep *Report, i, first int, policy *Policy) (ObjectRow, *
 			if s := r.wholeStatus(k, i, l.Loader); s > v.status {
 				v, deciding = result{s, max(s, v.load)}, views[n].all(k, s)
 			}
-			unread := l.Loader == EbpfGo && len(views) > 1 && o.unread.Subject != "" && v.status != Other
-			if unread { // then another loader loads the object
-				v = v.or(result{o.unread.Status, o.unread.Status})
+			aside := v.status != Other && !slices.Contains(r.loadersOf(o), l.Loader) // another loader opens the object
+			if aside {
+				for _, f := range o.unopened(l.Loader) {
+					v = v.or(result{f.Status, f.Status})
+				}
 			}
 			l.Status, l.Load = append(l.Status, v.status), append(l.Load, v.load)
-			if unread {
+			if aside {
 				continue
 			}
 			worst, by = worst.or(v), append(by, deciding...)

@@ -69,16 +69,42 @@ func (o *Object) isVar(id btf.TypeID) bool {
 	return t.Kind() == btf.KindVar
 }
 
-// opening judges what libbpf checks before it creates the first map: sections that it does not know
-// (bpf_object__elf_collect and bpf_program__record_reloc in libbpf.c), static programs (bpf_object__add_programs), and
-// struct_ops that the kernel does not have (bpf_map__init_kern_struct_ops), except in maps that the loader leaves out.
+// unopened are the reasons why a loader does not open the object, whatever the kernel; none if it does. libbpf refuses sections
+// that it does not know (bpf_object__elf_collect and bpf_program__record_reloc in libbpf.c), static programs
+// (bpf_object__add_programs) and symbols without a declaration (bpf_object__collect_externs).
+func (o *Object) unopened(l Loader) (all []Finding) {
+	if l == EbpfGo {
+		if o.unread.Subject != "" {
+			all = append(all, o.unread)
+		}
+		return all
+	}
+	if o.Unread != "" {
+		all = append(all, Finding{Status: Fails, Code: MapSection, Subject: "in section " + o.Unread, Loader: l})
+	}
+	if o.Static != "" {
+		all = append(all, Finding{Status: Fails, Code: ObjectStatic, Subject: "function " + o.Static, Loader: l})
+	}
+	for i := range o.Externs {
+		if x := &o.Externs[i]; x.Kind == bpfobj.ExternUndeclared {
+			all = append(all, Finding{Status: Fails, Code: KsymUndeclared, Subject: x.Name, Loader: l, Args: Args{Stops: ObjectStops}})
+		}
+	}
+	return all
+}
+
+// loadersOf returns the loaders that count for an object: those that open it, or all if none does.
+func (c *Config) loadersOf(o *Object) []Loader {
+	open := slices.DeleteFunc(slices.Clone(c.Loaders), func(l Loader) bool { return len(o.unopened(l)) > 0 })
+	if len(open) == 0 {
+		return c.Loaders
+	}
+	return open
+}
+
+// opening judges what libbpf checks before it creates the first map: struct_ops that the kernel does not have
+// (bpf_map__init_kern_struct_ops), except in maps that the loader leaves out.
 func (p *pairing) opening(left func(name string) bool) (l []Finding) {
-	if p.o.Unread != "" {
-		l = append(l, Finding{Status: Fails, Code: MapSection, Subject: "in section " + p.o.Unread, Loader: Libbpf})
-	}
-	if p.o.Static != "" {
-		l = append(l, Finding{Status: Fails, Code: ObjectStatic, Subject: "function " + p.o.Static, Loader: Libbpf})
-	}
 	for _, m := range p.o.StructOps.Maps {
 		if m.Optional || left(m.Name) {
 			continue

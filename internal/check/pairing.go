@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
@@ -25,8 +26,7 @@ type pairing struct {
 	loader   decisions
 	settable func(variable string) bool
 	setsMap  func(name string) bool // the loader sets up this map
-	libbpf   bool                   // judge for libbpf
-	ebpfGo   bool                   // judge for cilium/ebpf
+	loaders  []Loader               // judge for these
 	added    bool                   // the loader adds types to the kernel's
 
 	unit func(section, name string) (*core.UnitDecision, error) // decides a program as cilium/ebpf does
@@ -56,11 +56,14 @@ func (p *pairing) modules(record int) Names {
 	return namesOf(p.withModules.modules(record))
 }
 
+// counts reports whether the object is judged for a loader.
+func (p *pairing) counts(l Loader) bool { return slices.Contains(p.loaders, l) }
+
 // ebpfGoUnit judges the records of the program as cilium/ebpf does, together with those of the functions that it links, unless
 // libbpf refuses one. A refusal is a finding; instructions that only cilium/ebpf makes invalid are kept in e.ebpfGoPoisons.
 // For a type without a match libbpf writes 0 as size and ID, and it accepts IDs of types in modules.
 func (e *evaluation) ebpfGoUnit() {
-	if !e.ebpfGo || e.unit == nil {
+	if !e.counts(EbpfGo) || e.unit == nil {
 		return
 	}
 	for _, r := range e.pr.Records {

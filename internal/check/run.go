@@ -216,8 +216,8 @@ func (r *run) needs(p *pairing) list {
 		return r.found.note([]Finding{p.o.otherMachine()})
 	}
 	p.whole = slices.Concat(p.definitions(), p.strong(), p.opening(p.setsMap))
-	if p.o.unread.Subject != "" && len(r.Loaders) == 1 && p.ebpfGo {
-		p.whole = append(p.whole, p.o.unread)
+	for _, l := range p.loaders {
+		p.whole = append(p.whole, p.o.unopened(l)...)
 	}
 	p.lacked = slices.DeleteFunc(p.lackedMaps(), func(m *bpfobj.Map) bool { return p.setsMap(m.Name) })
 	all := slices.Clone(p.whole)
@@ -231,7 +231,7 @@ func (r *run) needs(p *pairing) list {
 func (r *run) pairing(i int, k *inventory, d decisions, t *target) *pairing {
 	p := &pairing{
 		o: r.Objects[i], k: k, loader: d, settable: r.settable, setsMap: func(m string) bool { return r.Policy.setsMap(r.Objects[i], m) },
-		libbpf: slices.Contains(r.Loaders, Libbpf), ebpfGo: slices.Contains(r.Loaders, EbpfGo), added: len(r.loader.adds) > 0,
+		loaders: r.loadersOf(r.Objects[i]), added: len(r.loader.adds) > 0,
 		unit: t.unit(r.Objects[i].records.Object), results: &r.results, twins: r.twins, found: r.found,
 		ahead: new(atomic.Int64),
 	}
@@ -275,12 +275,12 @@ func (r *run) program(p *pairing, j int) *evaluation {
 	e.license()
 	e.variables()
 	for _, f := range p.whole {
-		if f, ok := r.ofProgram(f, p.o.refers[j][f.Subject]); ok {
+		if f, ok := p.ofProgram(f, p.o.refers[j][f.Subject]); ok {
 			e.add(f)
 		}
 	}
 	for _, m := range p.lacked {
-		if f, ok := r.ofProgram(typeMissing(m), p.o.refers[j][m.Name]); ok {
+		if f, ok := p.ofProgram(typeMissing(m), p.o.refers[j][m.Name]); ok {
 			e.add(f)
 		}
 	}
@@ -487,9 +487,14 @@ func (r *run) row(ctx context.Context, i, j int) Program {
 	p := Program{Object: o.name, Name: o.Funcs[pr.Fn].Name, Section: pr.Section, AutoLoad: pr.AutoLoad}
 	e := evaluation{pairing: &pairing{o: o}, pr: pr}
 	p.Notes = e.external()
-	if note := o.unread; note.Subject != "" && len(r.Loaders) > 1 {
-		note.Status = OK
-		p.Notes = append(p.Notes, note)
+	for _, l := range r.Loaders {
+		if slices.Contains(r.loadersOf(o), l) {
+			continue
+		}
+		for _, note := range o.unopened(l) {
+			note.Status = OK
+			p.Notes = append(p.Notes, note)
+		}
 	}
 	t := tally{ledger: r.found}
 	for ki := range r.kernels {

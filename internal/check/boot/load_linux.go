@@ -21,6 +21,7 @@ import (
 	cbtf "github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
 
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/core"
@@ -168,6 +169,11 @@ func (l *loader) unopened(o *check.Object) error {
 	}
 	if o.Static != "" {
 		return fmt.Errorf("function %s: libbpf does not open objects that have static functions outside .text: %w", o.Static, syscall.ENOTSUP)
+	}
+	for i := range o.Externs {
+		if x := &o.Externs[i]; x.Kind == bpfobj.ExternUndeclared {
+			return fmt.Errorf("symbol %s: libbpf does not open objects that do not declare what they refer to: %w", x.Name, syscall.ENOTSUP)
+		}
 	}
 	for _, m := range o.StructOps.Maps {
 		if m.Optional {
