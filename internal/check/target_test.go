@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -210,6 +212,33 @@ func TestReplaced(t *testing.T) {
 	for k, got := range rep.Programs[0].Load {
 		if got != Other && got != Unknown {
 			t.Errorf("on %s: %s", rep.Kernels[k].Name, got)
+		}
+	}
+}
+
+// TestUnnamedTarget holds verdicts on programs whose section names no target. The kernel loads kprobes and raw tracepoints without
+// one. It refuses programs that attach by BTF ("Tracing programs must provide btf_id"), so their loader sets the target.
+func TestUnnamedTarget(t *testing.T) {
+	code := []byte{0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0} // return 0
+	cases := map[string]Status{
+		"lsm": Unknown, "fentry": Unknown, "fexit.s": Unknown, "fmod_ret": Unknown, "tp_btf": Unknown, "kprobe": OK, "raw_tp": OK,
+	}
+	f := testelf.File{Order: binary.LittleEndian, Type: elf.ET_REL, Machine: elf.EM_BPF}
+	for i, name := range slices.Sorted(maps.Keys(cases)) {
+		f.Sections = append(f.Sections, testelf.Section{Name: name, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Data: code})
+		f.Symbols = append(f.Symbols, testelf.Symbol{Name: name, Section: i, Size: uint64(len(code)), Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)})
+	}
+	f.Sections = append(f.Sections, testelf.Section{Name: "license", Data: []byte("GPL\x00")})
+	data, _ := f.Build()
+	o, err := Parse(t.Context(), "unnamed", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep := runWith(t, Config{Objects: []*Object{o}})
+	for name, want := range cases {
+		k := slices.IndexFunc(rep.Kernels, func(k Kernel) bool { return k.Key().Release == "6.1.0-47-amd64" })
+		if p, _ := find(t, rep, name, rep.Kernels[k].Name); p.Load[k] != want {
+			t.Errorf("%s: %s, want %s: %v", name, p.Load[k], want, p.Findings)
 		}
 	}
 }
