@@ -99,7 +99,10 @@ func (e *evaluation) attachment() {
 	}
 	to := s.Target(e.pr.Section)
 	if to == "" {
-		return // set at run time
+		if attachesByBTF(s.Kind) { // the kernel looks at the target when it loads the program
+			e.add(Finding{Status: Unknown, Code: AttachTargetLoader, Subject: e.pr.Section})
+		}
+		return // else set when it is attached
 	}
 	names, pattern := attachNames(e.pr)
 	switch s.Kind {

@@ -107,6 +107,15 @@ func attachesByName(kind bpfobj.AttachKind) bool {
 	return true
 }
 
+// attachesByBTF reports whether the kernel needs the BTF of what programs of a kind are attached to.
+func attachesByBTF(kind bpfobj.AttachKind) bool {
+	switch kind {
+	case bpfobj.AttachFunc, bpfobj.AttachModRet, bpfobj.AttachBTFTP, bpfobj.AttachLSM, bpfobj.AttachIter:
+		return true
+	}
+	return false
+}
+
 // otherMachine is the finding where the object is not for the kernel.
 func (o *Object) otherMachine() Finding {
 	if m := o.records.Machines(); len(m) > 0 {
