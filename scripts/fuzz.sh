@@ -69,7 +69,7 @@ go list -f '{{$p := .}}{{range .TestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}
 done | sort >"$work/targets"
 [[ -s $work/targets ]] || { printf '%s: no fuzz targets\n' "$me" >&2; exit 1; }
 
-jobs=$(nproc) module=$(go list -m) cache=$(go env GOCACHE)/fuzz
+jobs=$(getconf _NPROCESSORS_ONLN) module=$(go list -m) cache=$(go env GOCACHE)/fuzz
 export work module cache
 
 # Linking takes longer than a short run, so that all targets of a package share a program. go test -fuzz takes one package.
