@@ -155,8 +155,8 @@ ours() {
 # count PROGRAM ARG...: prints the number of instructions, also if the program finds problems. With one processor and no preemption it is the same each time, but for
 # the garbage collector.
 count() {
-	GODEBUG=asyncpreemptoff=1 GOMAXPROCS=1 valgrind --tool=callgrind --callgrind-out-file=/dev/null "$@" 2>"$tmp/valgrind.${1##*/}" >/dev/null || true
-	sed -n 's/.*Collected : //p' "$tmp/valgrind.${1##*/}"
+	GODEBUG=asyncpreemptoff=1 GOMAXPROCS=1 valgrind --tool=cachegrind --cachegrind-out-file=/dev/null --cache-sim=no --branch-sim=no "$@" 2>"$tmp/valgrind.${1##*/}" >/dev/null || true
+	sed -n 's/.*I *refs: *//p' "$tmp/valgrind.${1##*/}" | tr -d ,
 }
 
 # drop_in DIRECTORY...: removes all outputs of a version.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs all fuzz targets, one after the other. See usage below.
+# Runs all fuzz targets, as many at once as there are processors. See usage below.
 set -euo pipefail
 
 me=${0##*/}
@@ -42,17 +42,17 @@ case ${1:-} in
 esac
 
 work=$(mktemp -d)
-found=0
 # summary prints the results of all targets and exits.
 summary() {
 	local status=$?
 	if [[ -s $work/summary ]]; then
 		printf '\n%-40s %12s %8s  %s\n' target executions new result
-		awk '{ at = $0; sub(/^[^ ]+ [^ ]+ [^ ]+ /, "", at); printf "%-40s %12d %8d  %s\n", $1, $2, $3, at; sum += $2 } END { printf "%-40s %12d\n", "all", sum }' "$work/summary"
+		sort "$work/summary" |
+			awk '{ at = $0; sub(/^[^ ]+ [^ ]+ [^ ]+ /, "", at); printf "%-40s %12d %8d  %s\n", $1, $2, $3, at; sum += $2 } END { printf "%-40s %12d\n", "all", sum }'
 		printf 'ran for %d s\n' "$SECONDS"
+		cat "$work"/*.failed 2>/dev/null && status=1
 	fi
 	rm -rf "$work"
-	((status)) || status=$found
 	exit "$status"
 }
 trap summary EXIT
@@ -62,47 +62,58 @@ trap 'exit 143' TERM
 # Only the inputs of the repository are used at first.
 unset BTFGEN_CORPUS BTFGEN_DEBIAN
 
-module=$(go list -m)
 go list -f '{{$p := .}}{{range .TestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}
 {{end}}{{range .XTestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}
 {{end}}' ./... | while read -r pkg file; do
 	if [[ $pkg ]]; then sed -nE "s,^func (Fuzz[A-Za-z0-9_]+)\(.*,$pkg \1,p" "$file"; fi
 done | sort >"$work/targets"
-mapfile -t targets <"$work/targets"
-((${#targets[@]})) || { printf '%s: no fuzz targets\n' "$me" >&2; exit 1; }
+[[ -s $work/targets ]] || { printf '%s: no fuzz targets\n' "$me" >&2; exit 1; }
 
-# ended_in_time reports whether a target only failed because its time ran out during an input, which fuzzers before Go 1.27 may
+jobs=$(getconf _NPROCESSORS_ONLN) module=$(go list -m) cache=$(go env GOCACHE)/fuzz
+export work module cache
+
+# Linking takes longer than a short run, so that all targets of a package share a program. go test -fuzz takes one package.
+build() { go test -c -fuzz=. -o "$work/${1//\//_}.test" "$1"; }
+export -f build
+cut -d' ' -f1 "$work/targets" | uniq | xargs -P "$jobs" -I{} bash -c 'build {}'
+
+if [[ ! $each ]]; then
+	rounds=$((($(wc -l <"$work/targets") + jobs - 1) / jobs))
+	left=$(((seconds - SECONDS) / rounds))
+	each=$((left > 1 ? left : 1))s
+fi
+export each
+
+# ended_in_time LOG reports whether a target only failed because its time ran out during an input, which fuzzers before Go 1.27 may
 # report as a failure (https://go.dev/issue/75804). It then names no input, unlike for real failures.
 ended_in_time() {
-	[[ $(grep -A1 '^--- FAIL: ' "$work/log" | sed -n '2s/^ *//p') == 'context deadline exceeded' ]] &&
-		! grep -qE 'Failing input|panic:|_test\.go:[0-9]+:' "$work/log"
+	[[ $(grep -A1 '^--- FAIL: ' "$1" | sed -n '2s/^ *//p') == 'context deadline exceeded' ]] &&
+		! grep -qE 'Failing input|panic:|_test\.go:[0-9]+:' "$1"
 }
 
-for i in "${!targets[@]}"; do
-	read -r pkg target <<<"${targets[i]}"
-	for=$each
-	if [[ ! $each ]]; then
-		# What is left, shared by those that are left; building takes its part.
-		left=$(((seconds - SECONDS) / (${#targets[@]} - i)))
-		for=$((left > 1 ? left : 1))s
-	fi
-	printf '%s %s, %s\n' "$pkg" "$target" "$for"
-	result=passed
-	if ! go test "$pkg" -run '^$' -fuzz "^$target\$" -fuzztime "$for" -fuzzminimizetime 100x >"$work/log" 2>&1; then
-		if ended_in_time; then
+# run PACKAGE TARGET fuzzes as go test -fuzz does, in the directory of the package, with one worker.
+run() {
+	local name=${1#"$module/"} log result=passed
+	log=$work/${name//\//_}.$2
+	printf '%s %s, %s\n' "$1" "$2" "$each"
+	if ! (cd "$name" && "$work/${1//\//_}.test" -test.run '^$' -test.fuzz "^$2\$" -test.fuzztime "$each" -test.fuzzminimizetime 100x \
+		-test.fuzzcachedir "$cache/$1" -test.parallel 1 -test.paniconexit0) >"$log" 2>&1; then
+		if ended_in_time "$log"; then
 			result='passed, the last input was not done'
 		else
-			result=FAILED found=1
-			cat "$work/log"
+			result=FAILED
+			cp "$log" "$log.failed"
 		fi
 	fi
 	# fuzz: elapsed: 3s, execs: 4500 (1500/sec), new interesting: 7 (total: 90)
-	awk -v name="${pkg#"$module/"}.$target" -v result="$result" '
+	awk -v name="$name.$2" -v result="$result" '
 		/^fuzz: elapsed: .* execs: / {
 			for (i = 1; i < NF; i++) {
 				if ($i == "execs:") execs = $(i + 1)
 				if ($i == "interesting:") new = $(i + 1)
 			}
 		}
-		END { print name, execs + 0, new + 0, result }' "$work/log" >>"$work/summary"
-done
+		END { print name, execs + 0, new + 0, result }' "$log" >>"$work/summary"
+}
+export -f run ended_in_time
+xargs -P "$jobs" -L 1 bash -c 'run "$@"' - <"$work/targets"

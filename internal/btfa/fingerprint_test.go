@@ -15,6 +15,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
@@ -92,6 +93,7 @@ func TestFingerprintCode(t *testing.T) {
 // TestFingerprintChanges changes bytes of the types and records of objects. If the relocations then differ for
 // core.Hash, on which the contents of archives depend, the fingerprint differs too.
 func TestFingerprintChanges(t *testing.T) {
+	raceflag.SkipSerial(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	tried, differ := 0, 0
 	for _, in := range testinput.Objects(t) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
@@ -19,6 +20,9 @@ import (
 // testdata/vmlinux.
 func runOn(t *testing.T, names ...string) *Report {
 	t.Helper()
+	if raceflag.Enabled {
+		t.Skip("skipped with the race detector: TestIndependent has more objects, and more workers")
+	}
 	return runWith(t, Config{}, names...)
 }
 

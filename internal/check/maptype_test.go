@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
@@ -66,6 +67,7 @@ func TestMapTypeNames(t *testing.T) {
 
 // TestKnownMapTypes compares the table with every kernel at hand.
 func TestKnownMapTypes(t *testing.T) {
+	raceflag.SkipSerial(t)
 	n := 0
 	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
 		names := inspectItem(t, it, &wanted{names: make(map[string]int)}).enums[enumMap]

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -36,6 +37,7 @@ SEC("tp_btf/sched_switch") long plain(unsigned long long *ctx) { return ctx[1] >
 
 // TestV4 checks an object that clang makes for cpu v4, on the kernels at hand.
 func TestV4(t *testing.T) {
+	raceflag.SkipSerial(t)
 	clang, err := exec.LookPath("clang-19")
 	if err != nil {
 		t.Skip("needs clang-19")

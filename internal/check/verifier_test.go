@@ -19,6 +19,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -51,6 +52,7 @@ func runningKernel(t *testing.T) *inventory {
 // one bad call each. None that it refuses for that call may count as guarded;
 // that the other way round happens too is the price of knowing less.
 func TestVerifier(t *testing.T) {
+	raceflag.SkipSerial(t)
 	k := runningKernel(t)
 	const seed = 7
 	rnd := rand.New(rand.NewPCG(seed, seed))

@@ -43,10 +43,7 @@ func TestMutantsBpftool(t *testing.T) {
 	for _, k := range testinput.Kernels(t, names...) {
 		p := newPipeline(t, k.Name, k.BTF, objects)
 		all := b.paths
-		b.paths = slices.DeleteFunc(slices.Clone(all), func(path string) bool {
-			_, ok := b.decisions(k.BTF, path)
-			return !ok
-		})
+		b.paths = b.accepted(k.BTF, all)
 		want, _ := b.decisions(k.BTF, b.paths...)
 		b.mutate(p, append(without(), sample(p.mutants(), 1, rnd)...), want)
 		b.paths = all
@@ -70,6 +67,17 @@ func (b *bpftool) write(name string, data []byte) string {
 		b.Fatal(err)
 	}
 	return path
+}
+
+// accepted returns the objects that bpftool takes. If it refuses some of them, it is asked about each half.
+func (b *bpftool) accepted(btf []byte, paths []string) []string {
+	n := len(paths)
+	if _, ok := b.decisions(btf, paths...); ok {
+		return paths
+	} else if n == 1 {
+		return nil
+	}
+	return slices.Concat(b.accepted(btf, paths[:n/2]), b.accepted(btf, paths[n/2:]))
 }
 
 // mutate reports mutants that the proof accepts although bpftool refuses them or

@@ -364,6 +364,7 @@ func odd(t testing.TB) map[string][]byte {
 
 // TestOdd packs odd BTF, as the first kernel and as the next of another.
 func TestOdd(t *testing.T) {
+	raceflag.SkipSerial(t)
 	for name, btf := range odd(t) {
 		t.Run(name, func(t *testing.T) {
 			all := []input{in("6.1.0-1-amd64", btf), in("6.1.0-2-amd64", build(t, binary.LittleEndian, 1)), in("6.1.0-3-amd64", btf)}
@@ -438,6 +439,7 @@ func TestReal(t *testing.T) {
 
 // TestAgain packs the same kernel under many keys, each in a series of its own, and similar ones.
 func TestAgain(t *testing.T) {
+	raceflag.SkipSerial(t)
 	var all []input
 	for n := range 3 * limits.CorpusDepth {
 		k := in("6.1.0", build(t, binary.LittleEndian, n/4%2*n))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // extras returns those of a kernel that changes from one build to the next.
@@ -56,6 +57,7 @@ func withExtras(t testing.TB) (all []input) {
 
 // TestExtras packs kernels with extras, which take little for each.
 func TestExtras(t *testing.T) {
+	raceflag.SkipSerial(t)
 	all := withExtras(t)
 	f := open(t, written(t, nil, all...))
 	same(t, f, all...)
@@ -84,6 +86,7 @@ func hasExtras(k input) bool { return len(k.extras.Config)+len(k.extras.Symbols)
 
 // TestExtrasCopied removes kernels from a file: the chunks of others are copied if their parents are.
 func TestExtrasCopied(t *testing.T) {
+	raceflag.SkipSerial(t)
 	all := withExtras(t)
 	f := open(t, written(t, nil, all...))
 	for gone, least := range map[int]int{-1: 37, 0: 1, 16: 15} {
@@ -139,6 +142,7 @@ func TestExtrasRefused(t *testing.T) {
 
 // TestExtrasDamaged changes each byte of a file: the extras are right, or there is an error.
 func TestExtrasDamaged(t *testing.T) {
+	raceflag.SkipSerial(t)
 	all := []input{in("6.1", nil), in("6.2", nil), in("6.3", nil)}
 	for i := range all {
 		all[i].extras = Extras{[]byte("CONFIG_A=y\nCONFIG_B=y\n")[:11*(1+i%2)], []byte("t _stext\nt vfs_read\nd jiffies\n")[9*(i/2):]}

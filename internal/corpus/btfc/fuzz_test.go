@@ -95,6 +95,7 @@ func changeEach(t *testing.T, data []byte, all []input, right func(f *File, i in
 
 // TestDamaged changes each byte of a file: the BTF is right, or there is an error.
 func TestDamaged(t *testing.T) {
+	raceflag.SkipSerial(t)
 	all := []input{in("6.1.0-1-amd64", build(t, binary.LittleEndian, 1)), in("6.1.0-2-amd64", build(t, binary.LittleEndian, 2)), in("6.2", []byte("text"))}
 	data := written(t, nil, all...)
 	var s Scratch

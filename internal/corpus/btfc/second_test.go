@@ -16,10 +16,12 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // TestSecondReader reads a file with a reader that was written from docs/corpus-format.md. TestReal does so, too.
 func TestSecondReader(t *testing.T) {
+	raceflag.SkipSerial(t)
 	var all []input
 	for n := range 40 {
 		all = append(all, in(fmt.Sprintf("6.1.0-%d-amd64", n), build(t, binary.LittleEndian, n)))

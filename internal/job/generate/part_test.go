@@ -22,6 +22,9 @@ import (
 // for single objects, which need other parts, and with padding.
 func TestPacked(t *testing.T) {
 	tree := testinput.Corpus(t)
+	if raceflag.Enabled {
+		tree = testinput.Few(t) // more kernels have no other goroutines
+	}
 	packed := testinput.Packed(t, tree)
 	var all []*core.Object
 	for _, o := range testinput.Objects(t) {

@@ -4,8 +4,9 @@
 // if the environment names them. [Large] builds an object. It is for tests and benchmarks
 // only.
 //
-//	BTFGEN_CORPUS  a tree of kernel BTFs
-//	BTFGEN_DEBIAN  a directory of unpacked Debian packages with BPF objects
+//	BTFGEN_CORPUS    a tree of kernel BTFs
+//	BTFGEN_UNPACKED  a decompressed copy of it, which saves time
+//	BTFGEN_DEBIAN    a directory of unpacked Debian packages with BPF objects
 package testinput
 
 import (
@@ -121,6 +122,9 @@ func Corpus(tb testing.TB) *corpus.Corpus {
 	sources := []string{Path(tb, "testdata", "vmlinux")}
 	if dir := os.Getenv("BTFGEN_CORPUS"); dir != "" {
 		sources = []string{dir} // which includes those of testdata
+		if unpacked := os.Getenv("BTFGEN_UNPACKED"); unpacked != "" {
+			sources = []string{unpacked}
+		}
 	}
 	c, err := corpus.Open(context.Background(), sources, corpus.Options{})
 	if err != nil {
