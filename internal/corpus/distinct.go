@@ -30,15 +30,14 @@ func Second(key, owner string, same bool) error {
 // that are damaged, or whose keys are known only after reading, are kept. It must be called before c is used otherwise.
 func (c *Corpus) Distinct(ctx context.Context, jobs int) error {
 	files := make(map[kernel.Key][]*File)
+	for _, f := range c.Files {
+		if f.Key.Known() {
+			files[f.Key] = append(files[f.Key], f)
+		}
+	}
 	var again []*File // those with a key that another one has
 	for _, f := range c.Files {
-		if !f.Key.Known() {
-			continue
-		}
-		all := append(files[f.Key], f)
-		if files[f.Key] = all; len(all) == 2 {
-			again = append(again, all...)
-		} else if len(all) > 2 {
+		if len(files[f.Key]) > 1 {
 			again = append(again, f)
 		}
 	}
