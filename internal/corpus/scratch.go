@@ -17,8 +17,7 @@ type Scratch struct {
 	images stack[decompress.Buffer]
 	inputs stack[bufio.Reader]
 
-	decoders decompress.Scratch
-	packed   btfc.Scratch
+	packed btfc.Scratch
 
 	maps    []mapping // of the file that is read
 	pending []blob
