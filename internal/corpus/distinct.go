@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/workers"
@@ -30,18 +31,13 @@ func Second(key, owner string, same bool) error {
 // that are damaged, or whose keys are known only after reading, are kept. It must be called before c is used otherwise.
 func (c *Corpus) Distinct(ctx context.Context, jobs int) error {
 	files := make(map[kernel.Key][]*File)
-	var again []*File // those with a key that another one has
 	for _, f := range c.Files {
-		if !f.Key.Known() {
-			continue
-		}
-		all := append(files[f.Key], f)
-		if files[f.Key] = all; len(all) == 2 {
-			again = append(again, all...)
-		} else if len(all) > 2 {
-			again = append(again, f)
+		if f.Key.Known() {
+			files[f.Key] = append(files[f.Key], f)
 		}
 	}
+	maps.DeleteFunc(files, func(_ kernel.Key, all []*File) bool { return len(all) == 1 })
+	again := slices.Concat(slices.Collect(maps.Values(files))...)
 	contents := make([]content, len(again))
 	err := workers.Each(ctx, jobs, len(again), func(i int) error {
 		contents[i] = again[i].content(ctx, "")

@@ -93,10 +93,5 @@ func bannerRelease(b []byte) string {
 	if i < 0 {
 		return ""
 	}
-	b = b[i+len(text):]
-	end := bytes.IndexByte(b[:min(len(b), 128)], ' ')
-	if end <= 0 || !isDigit(b[0]) {
-		return ""
-	}
-	return validRelease(string(b[:end]))
+	return versionText(b, i+len(text))
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"maps"
 	"os"
 	"os/exec"
@@ -374,8 +373,8 @@ func (f *fetcher) download(ctx context.Context) error {
 	})
 	for k := range done {
 		batch := []*Fetched{k}
-		for next := range waiting(done) { // so that the file is written once for all of them
-			batch = append(batch, next)
+		for range len(done) { // so that the file is written once for all of them
+			batch = append(batch, <-done)
 		}
 		for len(batch) > 0 {
 			n := 1
@@ -389,22 +388,6 @@ func (f *fetcher) download(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
-}
-
-// waiting returns what can be received at once.
-func waiting[T any](c <-chan T) iter.Seq[T] {
-	return func(yield func(T) bool) {
-		for {
-			select {
-			case v, ok := <-c:
-				if !ok || !yield(v) {
-					return
-				}
-			default:
-				return
-			}
-		}
-	}
 }
 
 // follow reports the bytes that are in a folder already, until stop is called.
