@@ -88,10 +88,9 @@ func readTypes(c *cli.Context) (all []check.Types, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("--types: %w", err)
 		}
-		var s corpus.Scratch
 		var found []check.Types
 		for _, f := range corp.Files {
-			if err := f.Read(c.Context, &s, func(k *corpus.Kernel) error {
+			if err := f.Read(c.Context, func(k *corpus.Kernel) error {
 				found = append(found, check.Types{Name: path, BTF: bytes.Clone(k.BTF)})
 				return nil
 			}); err != nil {

@@ -138,6 +138,20 @@ func (t *Type) Words() iter.Seq2[Word, uint32] {
 	}
 }
 
+// Refs yields the references in the record, in its order.
+func (t *Type) Refs() iter.Seq[TypeID] {
+	return func(yield func(TypeID) bool) {
+		if t.Kind().Shape().Third == Ref && !yield(t.Ref()) {
+			return
+		}
+		for w, v := range t.Words() {
+			if w == Ref && !yield(TypeID(v)) {
+				return
+			}
+		}
+	}
+}
+
 // String returns libbpf's name of the kind.
 func (k Kind) String() string {
 	if int(k) < NumKinds {

@@ -75,7 +75,11 @@ func (b *BTF) longestPath(meter *limits.Meter, stop func(Kind) bool) (longest in
 		order[i], low[i] = visited, visited
 		open, frames = append(open, i), append(frames, frame{i, len(refs), len(refs)})
 		if t := b.Type(b.first + TypeID(i)); !stop(t.Kind()) {
-			refs = t.references(refs, b.first)
+			for id := range t.Refs() {
+				if id >= b.first {
+					refs = append(refs, id)
+				}
+			}
 		}
 	}
 	for root := range uint32(n) {
@@ -121,17 +125,4 @@ func (b *BTF) longestPath(meter *limits.Meter, stop func(Kind) bool) (longest in
 		}
 	}
 	return longest, cyclic
-}
-
-// references appends the types from ID first on that t refers to.
-func (t *Type) references(refs []TypeID, first TypeID) []TypeID {
-	if t.Kind().Shape().Third == Ref && t.Ref() >= first {
-		refs = append(refs, t.Ref())
-	}
-	for w, v := range t.Words() {
-		if w == Ref && TypeID(v) >= first {
-			refs = append(refs, TypeID(v))
-		}
-	}
-	return refs
 }

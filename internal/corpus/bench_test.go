@@ -45,11 +45,10 @@ func BenchmarkRead(b *testing.B) {
 			if err != nil {
 				b.Skip("needs the xz program: ", err)
 			}
-			var s Scratch
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := c.Files[0].Read(context.Background(), &s, func(*Kernel) error { return nil }); err != nil {
+				if err := c.Files[0].Read(context.Background(), func(*Kernel) error { return nil }); err != nil {
 					b.Fatal(err)
 				}
 			}

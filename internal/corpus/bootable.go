@@ -39,7 +39,7 @@ type BootModule struct {
 // Bootable reads the kernel in the file, a package or an image, with what it needs to boot. It takes the modules with the given names and
 // their dependencies. A file without an image for a machine that can be booted is an error, and so is one with several kernels. With
 // Options.Extras, it finds a configuration in a file of its own. It returns ctx's error if ctx ends it.
-func (f *File) Bootable(ctx context.Context, s *Scratch, modules []string) (*Bootable, error) {
+func (f *File) Bootable(ctx context.Context, modules []string) (*Bootable, error) {
 	if f.packed != nil {
 		return nil, wrap(f.Path, "", errors.New("holds BTF and no kernel images"))
 	}
@@ -50,7 +50,7 @@ func (f *File) Bootable(ctx context.Context, s *Scratch, modules []string) (*Boo
 	// A module may come before another one that depends on it, so the file is read until no new module is named.
 	for asked := -1; asked != len(b.want) && len(b.want) <= limits.BootModules; {
 		asked = len(b.want)
-		if err := b.read(ctx, f, s); err != nil {
+		if err := f.caught(ctx, func(s *scratch) error { return b.read(ctx, f, s) }); err != nil {
 			return nil, err
 		}
 	}
@@ -70,8 +70,7 @@ type booting struct {
 }
 
 // read reads the file once.
-func (b *booting) read(ctx context.Context, f *File, s *Scratch) error {
-	defer s.trim()
+func (b *booting) read(ctx context.Context, f *File, s *scratch) error {
 	r := &reader{ctx: ctx, f: f, s: s, boot: b, budget: decompress.NewBudget(f.opts.MaxSize, f.Size)}
 	for i := range f.parts {
 		r.part(&f.parts[i])

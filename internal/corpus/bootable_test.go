@@ -29,8 +29,7 @@ func bootable(t *testing.T, data []byte, modules ...string) (*Bootable, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s Scratch
-	return c.Files[0].Bootable(t.Context(), &s, modules)
+	return c.Files[0].Bootable(t.Context(), modules)
 }
 
 // image64 is a bzImage of a 64-bit kernel.
@@ -118,8 +117,7 @@ func TestBootablePackages(t *testing.T) {
 		if err != nil || len(c.Files) != 1 {
 			t.Fatalf("%s: %d kernels, %v", name, len(c.Files), err)
 		}
-		var s Scratch
-		b, err := c.Files[0].Bootable(t.Context(), &s, []string{"a"})
+		b, err := c.Files[0].Bootable(t.Context(), []string{"a"})
 		if err != nil || !bytes.Equal(b.Image, img) || string(b.Config) != "CONFIG_BPF=y\n" || len(b.Modules) != 2 {
 			t.Errorf("%s: %+v, %v", name, b, err)
 		}
@@ -170,8 +168,7 @@ func TestBootableRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s Scratch
-	if _, err := c.Files[0].Bootable(ctx, &s, nil); !errors.Is(err, context.Canceled) {
+	if _, err := c.Files[0].Bootable(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end of the context: %v", err)
 	}
 }

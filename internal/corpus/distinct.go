@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/workers"
@@ -35,15 +36,11 @@ func (c *Corpus) Distinct(ctx context.Context, jobs int) error {
 			files[f.Key] = append(files[f.Key], f)
 		}
 	}
-	var again []*File // those with a key that another one has
-	for _, f := range c.Files {
-		if len(files[f.Key]) > 1 {
-			again = append(again, f)
-		}
-	}
+	maps.DeleteFunc(files, func(_ kernel.Key, all []*File) bool { return len(all) == 1 })
+	again := slices.Concat(slices.Collect(maps.Values(files))...)
 	contents := make([]content, len(again))
-	err := workers.Run(ctx, jobs, len(again), func() *Scratch { return new(Scratch) }, func(ctx context.Context, s *Scratch, i int) error {
-		contents[i] = again[i].content(ctx, s, "")
+	err := workers.Each(ctx, jobs, len(again), func(i int) error {
+		contents[i] = again[i].content(ctx, "")
 		return ctx.Err()
 	})
 	if err != nil {
@@ -94,13 +91,13 @@ type content struct {
 }
 
 // content summarizes the kernel at a path of the file, or its only one. It is unknown if the file has an error.
-func (f *File) content(ctx context.Context, s *Scratch, path string) (c content) {
+func (f *File) content(ctx context.Context, path string) (c content) {
 	if f.packed != nil {
 		e := f.packed.entryOf()
 		return content{e.Sum, e.Modules, true}
 	}
 	n := 0
-	err := f.Read(ctx, s, func(k *Kernel) error {
+	err := f.Read(ctx, func(k *Kernel) error {
 		if path == "" || k.Path == path {
 			n++
 			c = content{sha256.Sum256(k.BTF), len(k.Modules), true}
@@ -114,6 +111,6 @@ func (f *File) content(ctx context.Context, s *Scratch, path string) (c content)
 
 // SameContent reports whether two kernels, given by their files and paths, are known to have the same BTF.
 func SameContent(ctx context.Context, a *File, pathOfA string, b *File, pathOfB string) bool {
-	x, y := a.content(ctx, new(Scratch), pathOfA), b.content(ctx, new(Scratch), pathOfB)
+	x, y := a.content(ctx, pathOfA), b.content(ctx, pathOfB)
 	return x.known && y.known && x.sum == y.sum
 }

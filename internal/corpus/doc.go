@@ -4,9 +4,8 @@
 // distributions' packages, and the running kernel.
 //
 //	c, err := corpus.Open(ctx, []string{"btfhub-archive"}, corpus.Options{})
-//	var s corpus.Scratch // one per worker
 //	for _, f := range c.Files {
-//		err := f.Read(ctx, &s, func(it *corpus.Kernel) error {
+//		err := f.Read(ctx, func(it *corpus.Kernel) error {
 //			fmt.Println(it.Name, len(it.BTF), len(it.Modules)) // debian/12/x86_64/6.1.0-47-amd64 …
 //			return nil
 //		})

@@ -23,8 +23,8 @@ func (r *reader) elf(in *input) error {
 	if e := r.f.opts.DWARF; e != nil && (!in.inside || isKernelName(in.member)) {
 		return r.elfOnDisk(in, e)
 	}
-	buf := r.s.image()
-	defer r.s.images.pop()
+	buf, done := image()
+	defer done()
 	if _, err := buf.Append(in.r, in.size, r.f.opts.MaxSize); err != nil {
 		return wrap(in.path, "elf", err)
 	}
@@ -93,10 +93,5 @@ func bannerRelease(b []byte) string {
 	if i < 0 {
 		return ""
 	}
-	b = b[i+len(text):]
-	end := bytes.IndexByte(b[:min(len(b), 128)], ' ')
-	if end <= 0 || !isDigit(b[0]) {
-		return ""
-	}
-	return validRelease(string(b[:end]))
+	return versionText(b, i+len(text))
 }

@@ -136,35 +136,36 @@ func (c ctxReader) Read(p []byte) (int, error) {
 // panic becomes an error of its kernel, or else of the file, that wraps a workers.Defect.
 //
 // If yield returns an error, or ctx is done, Read stops and returns that error.
-func (f *File) Read(ctx context.Context, s *Scratch, yield func(*Kernel) error) error {
+func (f *File) Read(ctx context.Context, yield func(*Kernel) error) error {
 	read := f.read
 	if f.packed != nil {
 		read = f.readPacked
 	}
-	return f.caught(ctx, s, func() error { return read(ctx, s, yield) })
+	return f.caught(ctx, func(s *scratch) error { return read(ctx, s, yield) })
 }
 
 // ReadExisting is Read, but makes no BTF of DWARF.
-func (f *File) ReadExisting(ctx context.Context, s *Scratch, yield func(*Kernel) error) error {
+func (f *File) ReadExisting(ctx context.Context, yield func(*Kernel) error) error {
 	file, opts := *f, *f.opts
 	if opts.DWARF != nil {
 		opts.DWARF = &Encoder{dir: opts.DWARF.dir}
 	}
 	file.opts = &opts
-	return file.Read(ctx, s, yield)
+	return file.Read(ctx, yield)
 }
 
 // caught returns the error of read, or one for its panic.
-func (f *File) caught(ctx context.Context, s *Scratch, read func() error) (err error) {
-	if d := workers.Catch(ctx, func() { err = read() }); d != nil {
-		*s = Scratch{} // which may be in the middle of anything
-		return wrap(f.Path, "", d)
+func (f *File) caught(ctx context.Context, read func(s *scratch) error) (err error) {
+	s := scratches.Get().(*scratch)
+	if d := workers.Catch(ctx, func() { err = read(s) }); d != nil {
+		return wrap(f.Path, "", d) // s may be in the middle of anything
 	}
+	s.trim()
+	scratches.Put(s)
 	return err
 }
 
-func (f *File) read(ctx context.Context, s *Scratch, yield func(*Kernel) error) (err error) {
-	defer s.trim()
+func (f *File) read(ctx context.Context, s *scratch, yield func(*Kernel) error) (err error) {
 	r := &reader{ctx: ctx, f: f, s: s, yield: yield, budget: decompress.NewBudget(f.opts.MaxSize, f.Size)}
 	if f.opts.Map {
 		defer s.guardMaps(&err)()

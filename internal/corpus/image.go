@@ -63,8 +63,8 @@ var errNoBTF = errors.New("no BTF in it")
 // else the image is searched, first for BTF and then for compressed data. What is unknown is treated
 // so as well.
 func (r *reader) image(in *input) error {
-	buf := r.s.image()
-	defer r.s.images.pop()
+	buf, done := image()
+	defer done()
 	if _, err := buf.Append(in.r, in.size, r.f.opts.MaxSize); err != nil {
 		return wrap(in.path, "image", err)
 	}
@@ -182,8 +182,8 @@ func (r *reader) payload(in *input, data []byte, arch, release string) error {
 	case k != kindCompressed || len(data) < 4:
 		return errors.New("no compressed kernel where the header says")
 	}
-	buf := r.s.image()
-	defer r.s.images.pop()
+	buf, done := image()
+	defer done()
 	size := int64(binary.LittleEndian.Uint32(data[len(data)-4:])) // gzip ends with it by itself
 	if size <= 16*int64(len(data)) && size <= r.f.opts.MaxSize {
 		buf.Grow(int(size) + 1)
@@ -216,8 +216,8 @@ func (r *reader) search(in *input, img []byte, arch string) error {
 	if err := r.memory(in, img, arch, ""); !errors.Is(err, errNoBTF) {
 		return err
 	}
-	buf := r.s.image()
-	defer r.s.images.pop()
+	buf, done := image()
+	defer done()
 	for at, tries := 0, 0; tries < limits.ImageTries && !r.stopped(); tries++ {
 		i, f := decompress.Next(img[at:])
 		if i < 0 {
@@ -237,5 +237,5 @@ func (r *reader) search(in *input, img []byte, arch string) error {
 
 // decompress appends what data decompresses to; anything may follow the compressed data.
 func (r *reader) decompress(data []byte, f decompress.Format, to *decompress.Buffer) error {
-	return r.s.decoders.First(r.ctx, data, f, *r.f.opts.XZ, r.f.opts.MaxSize, r.budget, to)
+	return decompress.First(r.ctx, data, f, *r.f.opts.XZ, r.f.opts.MaxSize, r.budget, to)
 }

@@ -32,7 +32,7 @@ type blob struct {
 	made   btfc.Made
 }
 
-func (b *blob) bytes(s *Scratch) []byte {
+func (b *blob) bytes(s *scratch) []byte {
 	if b.mapped != nil {
 		return b.mapped
 	}
@@ -40,7 +40,7 @@ func (b *blob) bytes(s *Scratch) []byte {
 }
 
 // drop removes b, the last BTF in the buffer.
-func (b *blob) drop(s *Scratch) {
+func (b *blob) drop(s *scratch) {
 	if b.mapped == nil {
 		s.btf.B = s.btf.B[:b.off]
 	}
@@ -211,30 +211,29 @@ func (r *reader) key(b *blob, single bool) kernel.Key {
 }
 
 // takeModules returns the pending modules that belong to a kernel, and their paths.
-func (r *reader) takeModules(of *blob, key kernel.Key) ([]core.Module, []string) {
-	s := r.s
-	s.taken, s.modules, s.paths = s.taken[:0], s.modules[:0], s.paths[:0]
-	for i := range s.pending {
-		if b := &s.pending[i]; b.split && !b.used && r.belongs(b, of, key) {
+func (r *reader) takeModules(of *blob, key kernel.Key) (modules []core.Module, paths []string) {
+	var taken []*blob
+	for i := range r.s.pending {
+		if b := &r.s.pending[i]; b.split && !b.used && r.belongs(b, of, key) {
 			b.used, b.module = true, moduleName(b.member)
-			s.taken = append(s.taken, b)
+			taken = append(taken, b)
 		}
 	}
-	slices.SortStableFunc(s.taken, func(a, b *blob) int {
+	slices.SortStableFunc(taken, func(a, b *blob) int {
 		return cmp.Or(strings.Compare(a.module, b.module), strings.Compare(a.path, b.path))
 	})
-	for _, b := range s.taken {
+	for _, b := range taken {
 		if err := kernel.CheckName(b.module); err != nil {
 			r.fail(wrap(b.path, "", fmt.Errorf("module: %w", err)))
 			continue
 		}
-		if n := len(s.modules); n > 0 && s.modules[n-1].Name == b.module {
+		if n := len(modules); n > 0 && modules[n-1].Name == b.module {
 			r.fail(wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
 			continue
 		}
-		s.modules, s.paths = append(s.modules, core.Module{Name: b.module, BTF: b.bytes(s)}), append(s.paths, b.path)
+		modules, paths = append(modules, core.Module{Name: b.module, BTF: b.bytes(r.s)}), append(paths, b.path)
 	}
-	return s.modules, s.paths
+	return modules, paths
 }
 
 // belongs reports whether a module in the same file, or in one of its modules, is the kernel's: by the release in a package's tree, else by

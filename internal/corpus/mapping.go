@@ -49,7 +49,7 @@ var errChanged = errors.New("changed while it was read")
 // guardMaps prepares this goroutine for files that change while they are mapped. Memory behind the end of a truncated file is gone, and
 // checks of earlier content do not hold for a new one. Both cause run-time errors. The caller defers the function that it returns. That
 // function replaces such an error with one of the changed file in err, and unmaps all files.
-func (s *Scratch) guardMaps(err *error) func() {
+func (s *scratch) guardMaps(err *error) func() {
 	before := debug.SetPanicOnFault(true)
 	return func() {
 		debug.SetPanicOnFault(before)

@@ -31,10 +31,10 @@ func mappedFile(t *testing.T) (c *Corpus, path string, raw []byte) {
 
 func TestMapped(t *testing.T) {
 	c, _, raw := mappedFile(t)
-	var s Scratch
+	var s scratch
 	for range 2 {
 		n := 0
-		err := c.Files[0].Read(context.Background(), &s, func(k *Kernel) error {
+		err := c.Files[0].read(context.Background(), &s, func(k *Kernel) error {
 			if n++; !bytes.Equal(k.BTF, raw) {
 				t.Error("mapped bytes differ from the file's")
 			}
@@ -62,9 +62,8 @@ func TestMappedChanged(t *testing.T) {
 		},
 	} {
 		c, path, raw := mappedFile(t)
-		var s Scratch
 		sum := 0
-		err := c.Files[0].Read(context.Background(), &s, func(k *Kernel) error {
+		err := c.Files[0].Read(context.Background(), func(k *Kernel) error {
 			if err := change(path); err != nil {
 				t.Fatal(err)
 			}
@@ -83,10 +82,13 @@ func TestMappedChanged(t *testing.T) {
 // TestMappedPanics makes sure that a defect is not taken for a changed file.
 func TestMappedPanics(t *testing.T) {
 	c, path, raw := mappedFile(t)
-	var s Scratch
-	err := c.Files[0].Read(context.Background(), &s, func(k *Kernel) error {
-		_ = k.BTF[len(raw)]
-		return nil
+	var s scratch
+	err := c.Files[0].caught(context.Background(), func(own *scratch) error {
+		defer func() { s = *own }()
+		return c.Files[0].read(context.Background(), own, func(k *Kernel) error {
+			_ = k.BTF[len(raw)]
+			return nil
+		})
 	})
 	if err == nil || !strings.HasPrefix(err.Error(), path+": defect of btfgen: ") || !strings.Contains(err.Error(), "out of range") {
 		t.Errorf("error %v", err)
@@ -104,9 +106,8 @@ func TestPanics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s Scratch
 	var got []string
-	err = c.Files[0].Read(context.Background(), &s, func(k *Kernel) error {
+	err = c.Files[0].Read(context.Background(), func(k *Kernel) error {
 		if got = append(got, k.Key.Release); len(got) == 2 {
 			panic("trouble")
 		}

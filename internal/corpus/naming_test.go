@@ -119,7 +119,7 @@ func TestNamingOfMembers(t *testing.T) {
 	}
 	var got []string
 	for _, f := range c.Files {
-		if err := f.Read(context.Background(), new(Scratch), func(k *Kernel) error {
+		if err := f.Read(context.Background(), func(k *Kernel) error {
 			got = append(got, k.Name)
 			return nil
 		}); err != nil {

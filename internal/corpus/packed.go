@@ -75,8 +75,7 @@ func (f *found) units(keep func(kernel.Key) bool) (units []*File, err error) {
 }
 
 // readPacked is Read for a kernel of a corpus in one file.
-func (f *File) readPacked(ctx context.Context, s *Scratch, yield func(*Kernel) error) error {
-	defer s.trim()
+func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) error) error {
 	if !f.opts.Selects(f.Key) {
 		return nil
 	}
@@ -85,7 +84,7 @@ func (f *File) readPacked(ctx context.Context, s *Scratch, yield func(*Kernel) e
 		return wrap(f.Path, kindBTFC.String(), decompress.TooLarge(f.opts.MaxSize))
 	}
 	var err error
-	if s.btf.B, err = p.file.BTF(ctx, &s.packed, p.entry, s.btf.B[:0]); err != nil {
+	if s.btf.B, err = p.file.BTF(ctx, p.entry, s.btf.B[:0]); err != nil {
 		return cmp.Or(ctx.Err(), wrap(f.Path, kindBTFC.String(), err))
 	}
 	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, AsBytes: e.Plain, Made: e.Made}
@@ -140,13 +139,12 @@ func (f *File) Entry() *btfc.Entry {
 
 // ReadPart is Read for a file that has an Entry. It yields a kernel with the part of the BTF that the query selects. After an error the
 // file can still be read as a whole.
-func (f *File) ReadPart(ctx context.Context, s *Scratch, yield func(*Kernel) error) (err error) {
+func (f *File) ReadPart(ctx context.Context, yield func(*Kernel) error) (err error) {
 	if f.Entry() == nil {
 		return btfc.ErrWhole
 	}
-	return f.caught(ctx, s, func() error {
-		defer s.trim()
-		if s.btf.B, err = f.packed.file.Part(ctx, &s.packed, f.packed.entry, s.btf.B[:0]); err != nil {
+	return f.caught(ctx, func(s *scratch) error {
+		if s.btf.B, err = f.packed.file.Part(ctx, f.packed.entry, s.btf.B[:0]); err != nil {
 			return err
 		}
 		return yield(&Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, Part: true, SourceSize: f.Size})

@@ -98,9 +98,8 @@ func withDWARF(ctx context.Context, e *Encoder, path string) (kernels []Kernel, 
 	if err != nil {
 		return nil, err
 	}
-	var s Scratch
 	for _, f := range c.Files {
-		err = f.Read(ctx, &s, func(k *Kernel) error {
+		err = f.Read(ctx, func(k *Kernel) error {
 			kept := *k
 			kept.BTF = bytes.Clone(k.BTF)
 			kernels = append(kernels, kept)
@@ -289,7 +288,7 @@ func TestEncodeFails(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := 0
-			err = c.Files[0].Read(t.Context(), new(Scratch), func(k *Kernel) error {
+			err = c.Files[0].Read(t.Context(), func(k *Kernel) error {
 				n++
 				if !bytes.Equal(k.BTF, blobLE) || k.Made.By != "pahole "+test.version {
 					t.Errorf("%d bytes by %s", len(k.BTF), k.Made.By)
@@ -350,7 +349,7 @@ func TestReadExisting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = c.Files[0].ReadExisting(t.Context(), new(Scratch), func(k *Kernel) error { return errors.New("a kernel") })
+	err = c.Files[0].ReadExisting(t.Context(), func(k *Kernel) error { return errors.New("a kernel") })
 	if !errors.Is(err, errDWARF) {
 		t.Errorf("error %v, want %v", err, errDWARF)
 	}
@@ -375,7 +374,7 @@ func TestEncodeSelects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = c.Files[0].Read(t.Context(), new(Scratch), func(k *Kernel) error { return errors.New("a kernel") })
+	err = c.Files[0].Read(t.Context(), func(k *Kernel) error { return errors.New("a kernel") })
 	if err != nil {
 		t.Error(err)
 	}

@@ -21,7 +21,7 @@ import (
 type reader struct {
 	ctx   context.Context
 	f     *File
-	s     *Scratch
+	s     *scratch
 	yield func(*Kernel) error
 	boot  *booting // takes images rather than BTF, if it is set
 
@@ -67,17 +67,15 @@ type input struct {
 	extra  extraKind
 }
 
-const inputBuffer = 128 << 10
-
 // open returns a stream's input, whose buffer close gives back. in is what the stream was made of.
 func (r *reader) open(stream io.Reader, in input) (*input, func()) {
-	buf := r.s.inputs.push(func() *bufio.Reader { return bufio.NewReaderSize(nil, inputBuffer) })
+	buf := inputs.Get().(*bufio.Reader)
 	buf.Reset(stream)
 	in.r = buf
 	in.depth++
 	return &in, func() {
 		buf.Reset(nil)
-		r.s.inputs.pop()
+		inputs.Put(buf)
 	}
 }
 
@@ -186,7 +184,7 @@ func (r *reader) raw(in *input) error {
 // compressed reads what a compressed stream holds.
 func (r *reader) compressed(in *input, f decompress.Format) error {
 	what := f.String()
-	stream, err := r.s.decoders.Open(r.ctx, decompress.Input{R: in.r, Size: in.size, File: in.file, XZ: *r.f.opts.XZ}, f)
+	stream, err := decompress.Open(r.ctx, decompress.Input{R: in.r, Size: in.size, File: in.file, XZ: *r.f.opts.XZ}, f)
 	if err != nil {
 		return wrap(in.path, what, err)
 	}

@@ -37,9 +37,8 @@ func readAll(t testing.TB, opts Options, sources ...string) (*Corpus, []kernelCo
 	}
 	var all []kernelCopy
 	var errs []*Error
-	var s Scratch
 	for _, f := range c.Files {
-		err := f.Read(context.Background(), &s, func(it *Kernel) error {
+		err := f.Read(context.Background(), func(it *Kernel) error {
 			k := kernelCopy{Kernel: *it, btf: bytes.Clone(it.BTF), mods: make(map[string]string)}
 			for i, m := range it.Modules {
 				if i > 0 && it.Modules[i-1].Name >= m.Name {
@@ -196,7 +195,6 @@ func checkError(t *testing.T, what, path string, err error) {
 // A file cut off or with a flipped bit gives the right BTF or a one-line error, or both where an
 // archive's end is damaged, and no panic.
 func TestReadDamaged(t *testing.T) {
-	var s Scratch // one for all, as in a run
 	for _, sm := range samples() {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "f")
@@ -215,7 +213,7 @@ func TestReadDamaged(t *testing.T) {
 				return
 			}
 			n := 0
-			err = c.Files[0].Read(context.Background(), &s, func(it *Kernel) error {
+			err = c.Files[0].Read(context.Background(), func(it *Kernel) error {
 				n++
 				if _, err := isSplit(it.BTF); err != nil {
 					t.Errorf("%s: yielded %v", what, err)
@@ -324,7 +322,7 @@ func TestReadErrors(t *testing.T) {
 			}
 			continue
 		}
-		err = c.Files[0].Read(context.Background(), new(Scratch), func(it *Kernel) error {
+		err = c.Files[0].Read(context.Background(), func(it *Kernel) error {
 			t.Errorf("%s: yielded %s", tt.name, it.Path)
 			return nil
 		})
@@ -402,9 +400,8 @@ func TestReadStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s Scratch
 	n, stop := 0, errors.New("enough")
-	err = c.Files[0].Read(context.Background(), &s, func(*Kernel) error {
+	err = c.Files[0].Read(context.Background(), func(*Kernel) error {
 		n++
 		return stop
 	})
@@ -413,7 +410,7 @@ func TestReadStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n = 0
-	err = c.Files[0].Read(ctx, &s, func(*Kernel) error {
+	err = c.Files[0].Read(ctx, func(*Kernel) error {
 		n++
 		cancel()
 		return nil
@@ -446,7 +443,7 @@ func TestReadStopsProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop := errors.New("enough")
-	if err := c.Files[0].Read(context.Background(), new(Scratch), func(*Kernel) error { return stop }); err != stop {
+	if err := c.Files[0].Read(context.Background(), func(*Kernel) error { return stop }); err != stop {
 		t.Error(err)
 	}
 }

@@ -251,7 +251,7 @@ func TestSelectionUnread(t *testing.T) {
 	if s := c.Selection(); len(s.Unmatched) != 2 || s.Unread != 1 {
 		t.Errorf("before reading: %+v", s)
 	}
-	if err := c.Files[0].Read(t.Context(), new(Scratch), func(*Kernel) error { return nil }); err != nil {
+	if err := c.Files[0].Read(t.Context(), func(*Kernel) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if s := c.Selection(); s.Unread != 0 || len(s.Unmatched) != 1 || s.Unmatched[0].Nearest != "nearest by version: 11, 12" {

@@ -4,8 +4,6 @@ package corpus
 
 import (
 	"bytes"
-	"debug/elf"
-	"encoding/binary"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
@@ -82,19 +80,6 @@ func sniff(head []byte) kind {
 		return kindCompressed
 	}
 	return kindUnknown
-}
-
-// isBPF says whether the header of an ELF file names the BPF machine.
-func isBPF(head []byte) bool {
-	const data, machine = elf.EI_DATA, 18
-	if len(head) < machine+2 {
-		return false
-	}
-	order := binary.ByteOrder(binary.LittleEndian)
-	if elf.Data(head[data]) == elf.ELFDATA2MSB {
-		order = binary.BigEndian
-	}
-	return elf.Machine(order.Uint16(head[machine:])) == elf.EM_BPF
 }
 
 // isTar accepts a tar header of any age, by its checksum.

@@ -92,7 +92,7 @@ func TestSparseStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := testlimit.Looks(1000)
-	if err := c.Files[0].Read(ctx, new(Scratch), func(*Kernel) error { return nil }); ctx.Left > 0 {
+	if err := c.Files[0].Read(ctx, func(*Kernel) error { return nil }); ctx.Left > 0 {
 		t.Errorf("%d looks are left, %v", ctx.Left, err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 )
 
 // walk finds the files of the sources. Each real file and directory is visited once, whatever
@@ -247,7 +249,7 @@ func (f *found) look() error {
 	}
 	head := buf[:n]
 	f.kind = sniff(head)
-	f.bpf = f.kind == kindELF && isBPF(head)
+	f.bpf = embedded.MayBeObject(head)
 	if (f.kind == kindUnknown || f.kind == kindZero) && isS390(r) {
 		f.kind = kindImage
 	}

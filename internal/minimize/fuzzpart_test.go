@@ -83,7 +83,7 @@ func (p *parts) check(t *testing.T, btf []byte, first, step int) (n int) {
 	}
 	for i := first; i < len(p.objects); i += step {
 		o := p.objects[i]
-		part, err := f.For(p.queries[i]).Part(t.Context(), new(btfc.Scratch), 0, nil)
+		part, err := f.For(p.queries[i]).Part(t.Context(), 0, nil)
 		if errors.Is(err, btfc.ErrWhole) {
 			return n
 		}

@@ -68,27 +68,11 @@ func (m *marks) keepWhole(b *btf.BTF, id btf.TypeID) {
 			}
 		case k == btf.KindTypedef, k.IsMod():
 			add(t.Ref())
-		default:
-			eachPart(&t, add)
+		case k != btf.KindPtr:
+			for id := range t.Refs() {
+				add(id)
+			}
 		}
-	}
-}
-
-// eachPart calls f for each type that an array, a prototype, a function or a variable
-// refers to.
-func eachPart(t *btf.Type, f func(btf.TypeID)) {
-	switch k := t.Kind(); {
-	case k == btf.KindArray:
-		a := t.Array()
-		f(a.Elem)
-		f(a.Index)
-	case k == btf.KindFuncProto:
-		f(t.Ref())
-		for i := range t.Vlen() {
-			f(t.Param(i).Type)
-		}
-	case k.HasLinkage():
-		f(t.Ref())
 	}
 }
 
@@ -109,10 +93,10 @@ func (m *marks) expandExact(n *node) {
 	case k == btf.KindPtr, k == btf.KindTypedef, k.IsMod():
 		m.mention(n, t.Ref())
 	default:
-		eachPart(t, func(id btf.TypeID) {
+		for id := range t.Refs() {
 			m.behind(t, id)
 			m.mention(n, id)
-		})
+		}
 	}
 }
 

@@ -248,7 +248,9 @@ func (m *marks) expand(n *node) {
 			m.behind(t, a.Index)
 		}
 	case btf.KindFunc, btf.KindFuncProto: // libbpf reads no BTF with a function that has no prototype
-		eachPart(t, func(id btf.TypeID) { m.behind(t, id) })
+		for id := range t.Refs() {
+			m.behind(t, id)
+		}
 	}
 	if n.exact {
 		m.expandExact(n)

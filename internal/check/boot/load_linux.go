@@ -46,8 +46,7 @@ func objects(j *Job, report func(Event)) error {
 	if err != nil {
 		return err
 	}
-	var s corpus.Scratch
-	return corp.Files[0].Read(ctx, &s, func(k *corpus.Kernel) error {
+	return corp.Files[0].Read(ctx, func(k *corpus.Kernel) error {
 		l := &loader{targets: j.Targets, kernel: new(core.Kernel), cache: cbtf.NewCache()}
 		if err := k.Load(ctx, l.kernel, k.Name); err != nil {
 			return err

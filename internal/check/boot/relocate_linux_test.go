@@ -34,8 +34,7 @@ func TestRelocator(t *testing.T) {
 		t.Fatal("no objects", err)
 	}
 	same, differ, poisoned, resized := 0, 0, 0, 0
-	var s corpus.Scratch
-	err = corp.Files[0].Read(t.Context(), &s, func(k *corpus.Kernel) error {
+	err = corp.Files[0].Read(t.Context(), func(k *corpus.Kernel) error {
 		var target core.Kernel
 		if err := k.Load(t.Context(), &target, k.Name); err != nil {
 			return err
@@ -105,9 +104,8 @@ func loadTarget(t *testing.T, path string) *core.Kernel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s corpus.Scratch
 	target := new(core.Kernel)
-	if err := corp.Files[0].Read(t.Context(), &s, func(k *corpus.Kernel) error { return k.Load(t.Context(), target, k.Name) }); err != nil {
+	if err := corp.Files[0].Read(t.Context(), func(k *corpus.Kernel) error { return k.Load(t.Context(), target, k.Name) }); err != nil {
 		t.Fatal(err)
 	}
 	return target

@@ -177,8 +177,7 @@ func (k *kernelRun) boot(ctx context.Context) error {
 			m.Types = append(m.Types, t.BTF)
 		}
 	}
-	var s corpus.Scratch
-	b, err := k.Corpus.Files[k.index].Bootable(ctx, &s, modules)
+	b, err := k.Corpus.Files[k.index].Bootable(ctx, modules)
 	if err != nil {
 		return err
 	}

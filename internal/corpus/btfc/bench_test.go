@@ -13,8 +13,8 @@ import (
 
 // BenchmarkRead reads all kernels of the file that BTFGEN_PACKED names, in its order.
 func BenchmarkRead(b *testing.B) {
-	benchmark(b, func(f *File) func(i int, s *Scratch, buf []byte) ([]byte, error) {
-		return func(i int, s *Scratch, buf []byte) ([]byte, error) { return f.BTF(ctx, s, i, buf) }
+	benchmark(b, func(f *File) func(i int, buf []byte) ([]byte, error) {
+		return func(i int, buf []byte) ([]byte, error) { return f.BTF(ctx, i, buf) }
 	})
 }
 
@@ -25,13 +25,13 @@ func BenchmarkParts(b *testing.B) {
 		reach[name] = btf.ReachValue
 	}
 	q := NewQuery(reach)
-	benchmark(b, func(f *File) func(i int, s *Scratch, buf []byte) ([]byte, error) {
+	benchmark(b, func(f *File) func(i int, buf []byte) ([]byte, error) {
 		p := f.For(q)
-		return func(i int, s *Scratch, buf []byte) ([]byte, error) { return p.Part(ctx, s, i, buf) }
+		return func(i int, buf []byte) ([]byte, error) { return p.Part(ctx, i, buf) }
 	})
 }
 
-func benchmark(b *testing.B, reader func(*File) func(i int, s *Scratch, buf []byte) ([]byte, error)) {
+func benchmark(b *testing.B, reader func(*File) func(i int, buf []byte) ([]byte, error)) {
 	data, err := os.ReadFile(os.Getenv("BTFGEN_PACKED"))
 	if err != nil {
 		b.Skip("needs a file that BTFGEN_PACKED names: ", err)
@@ -40,10 +40,9 @@ func benchmark(b *testing.B, reader func(*File) func(i int, s *Scratch, buf []by
 	for b.Loop() {
 		f := open(b, data)
 		read := reader(f)
-		var s Scratch
 		var buf []byte
 		for i := range f.Entries() {
-			if buf, err = read(i, &s, buf[:0]); err != nil && !errors.Is(err, ErrWhole) {
+			if buf, err = read(i, buf[:0]); err != nil && !errors.Is(err, ErrWhole) {
 				b.Fatal(err)
 			}
 		}
@@ -57,10 +56,9 @@ func BenchmarkWrite(b *testing.B) {
 		b.Skip("needs a file that BTFGEN_PACKED names: ", err)
 	}
 	f := open(b, data)
-	var s Scratch
 	all := make([][]byte, len(f.Entries()))
 	for i := range all {
-		if all[i], err = f.BTF(ctx, &s, i, nil); err != nil {
+		if all[i], err = f.BTF(ctx, i, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -97,13 +97,12 @@ func same(t testing.TB, f *File, want ...input) {
 	if len(f.Entries()) != len(want) {
 		t.Fatalf("%d kernels, want %d", len(f.Entries()), len(want))
 	}
-	var s Scratch
 	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(len(want)) {
 		k := want[i]
 		if f.Entries()[i].Key != k.key {
 			t.Errorf("kernel %d is %s, want %s", i, f.Entries()[i].Key, k.key)
 		}
-		got, err := f.BTF(ctx, &s, i, nil)
+		got, err := f.BTF(ctx, i, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/btfgen/btfgen/internal/btf"
 )
@@ -68,6 +69,9 @@ type builder struct {
 	text     []byte
 	record   []uint32
 }
+
+// builders has idle builders.
+var builders = sync.Pool{New: func() any { return new(builder) }}
 
 // clean returns n zeros, in b's memory if there is enough.
 func clean[T any](b []T, n int) []T {

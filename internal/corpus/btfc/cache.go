@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -17,9 +19,10 @@ type chunkID struct {
 	kernel int
 }
 
-// cache decodes chunks, each once for all goroutines that need it, and keeps the states used last. It is safe for concurrent use.
+// cache decodes chunks, each once for all goroutines that need it at a time, and keeps the states used last. It is safe for concurrent use.
 type cache struct {
-	file *File
+	file     *File
+	decoding singleflight.Group
 
 	mu    sync.Mutex
 	of    map[chunkID]*cached
@@ -32,12 +35,8 @@ const (
 	keepWords  = 20 << 20
 )
 
-// cached is a state that is being decoded or has been.
 type cached struct {
-	done  chan struct{} // closed when value or err is set
-	ready bool
 	value *state
-	err   error
 	used  int // clock when it was used last
 }
 
@@ -49,39 +48,27 @@ func (c *cache) at(ctx context.Context, id chunkID, depth int) (*state, error) {
 		return nil, fmt.Errorf("encoded against more than %d others", limits.CorpusDepth)
 	}
 	c.mu.Lock()
-	p := c.of[id]
-	if p == nil {
-		p = &cached{done: make(chan struct{}), err: errUnfinished}
-		c.of[id] = p
-		c.touch(id)
-		c.mu.Unlock()
-		defer func() { // also after a panic
-			c.mu.Lock()
-			if p.ready = p.err == nil; p.ready {
-				c.forget()
-			} else {
-				delete(c.of, id)
-			}
-			c.mu.Unlock()
-			close(p.done)
-		}()
-		p.value, p.err = c.file.decodeState(ctx, id, depth)
-		return p.value, p.err
-	}
 	c.touch(id)
+	p := c.of[id]
 	c.mu.Unlock()
-	select {
-	case <-p.done:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if p != nil {
+		return p.value, nil
 	}
-	if p.err != nil && ctx.Err() == nil && errors.Is(p.err, context.Canceled) {
+	v, err, _ := c.decoding.Do(fmt.Sprint(id), func() (any, error) {
+		st, err := c.file.decodeState(ctx, id, depth)
+		if err == nil {
+			c.put(id, st)
+		}
+		return st, err
+	})
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.Canceled) {
 		return c.at(ctx, id, depth) // another caller was cancelled
 	}
-	return p.value, p.err
+	if err != nil {
+		return nil, err
+	}
+	return v.(*state), nil
 }
-
-var errUnfinished = errors.New("not finished")
 
 // touch notes that a value is used, and those of its ancestors, which its neighbours need, too.
 func (c *cache) touch(id chunkID) {
@@ -103,9 +90,6 @@ func (c *cache) forget() {
 		n, words := 0, 0
 		var oldest chunkID
 		for id, p := range c.of {
-			if !p.ready {
-				continue
-			}
 			if n, words = n+1, words+p.value.numWords+p.value.textBytes/4; n == 1 || p.used < c.of[oldest].used {
 				oldest = id
 			}
@@ -119,11 +103,9 @@ func (c *cache) forget() {
 
 // put adds a value.
 func (c *cache) put(id chunkID, value *state) {
-	p := &cached{done: make(chan struct{}), ready: true, value: value}
-	close(p.done)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.of[id] = p
+	c.of[id] = &cached{value: value}
 	c.touch(id)
 	c.forget()
 }

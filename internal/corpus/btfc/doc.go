@@ -3,7 +3,7 @@
 // Package btfc reads and writes a corpus in one file. docs/corpus-format.md specifies the format.
 //
 //	f, err := btfc.Open(r, size)         // reads the index
-//	btf, err := f.BTF(ctx, &s, i, nil)   // reads the kernel and its ancestors
+//	btf, err := f.BTF(ctx, i, nil)   // reads the kernel and its ancestors
 //
 // A kernel is encoded as a delta against its parent: the order of its types and strings, and those that are new. A decoded kernel
 // is a state. The reader (decode) makes a state of the parent's state and a payload, and a builder makes BTF of it. The writer

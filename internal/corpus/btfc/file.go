@@ -241,20 +241,19 @@ func (f *File) baseState(ctx context.Context, i int, e *Entry, depth int) (*stat
 	return f.states.at(ctx, chunkID{partBTF, i}, depth+1)
 }
 
-// Scratch is memory that reading reuses. It is for one goroutine at a time. The zero value is ready for use.
-type Scratch struct{ builder builder }
-
 var errSum = errors.New("its SHA-256 is not the one in the index")
 
 // BTF appends the BTF of kernel i to out. It returns an error if the BTF does not have the SHA-256 in the index.
-func (f *File) BTF(ctx context.Context, s *Scratch, i int, out []byte) (btf []byte, err error) {
+func (f *File) BTF(ctx context.Context, i int, out []byte) (btf []byte, err error) {
 	e := &f.entries[i]
 	if e.Plain {
 		btf, err = f.read(ctx, e.chunks[partBTF], out)
 	} else {
 		var st *state
 		if st, err = f.states.get(ctx, chunkID{partBTF, i}); err == nil {
-			btf, err = s.builder.build(st, e.Size, out)
+			b := builders.Get().(*builder)
+			defer builders.Put(b)
+			btf, err = b.build(st, e.Size, out)
 		}
 	}
 	if err == nil && sha256.Sum256(btf[len(out):]) != e.Sum {

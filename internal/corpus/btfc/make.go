@@ -41,19 +41,16 @@ func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
 		}
 		return w.finish(k, chunks)
 	}
-	st, parts, err := w.encodeBTF(ctx, m, k)
+	base, parts, err := w.encodeBTF(ctx, m, k)
 	if err != nil {
 		return err
 	}
 	chunks, err := m.chunk(nil, e, partBTF, parts)
-	if err == nil && e.has(partModules) {
-		if parts, err = w.encodeModules(ctx, k, st); err == nil {
-			chunks, err = m.chunk(chunks, e, partModules, parts)
-		}
-	}
-	if err == nil && e.has(partExtras) {
-		if parts, err = w.encodeExtras(ctx, k); err == nil {
-			chunks, err = m.chunk(chunks, e, partExtras, parts)
+	for _, p := range []part{partModules, partExtras} {
+		if err == nil && e.has(p) {
+			if parts, err = w.encodePart(ctx, k, p, base); err == nil {
+				chunks, err = m.chunk(chunks, e, p, parts)
+			}
 		}
 	}
 	if err != nil {
@@ -122,51 +119,44 @@ func (m *Maker) encode(parent *state, k *known, size int64, btf []byte) (st *sta
 	return st, parts, err
 }
 
-// encodeModules returns the parts of the payload of a kernel's modules, and checks that decoding it gives the same bytes. base is the
-// state of the kernel.
-func (w *Writer) encodeModules(ctx context.Context, k *Kernel, base *state) ([][]byte, error) {
-	parent, err := w.file.parentState(ctx, partModules, &k.entry, 0)
+// encodePart returns the parts of the payload of a kernel's modules or extras, and checks that decoding it gives the same bytes. base is
+// the state of the kernel.
+func (w *Writer) encodePart(ctx context.Context, k *Kernel, p part, base *state) (parts [][]byte, err error) {
+	e := &k.entry
+	parent, err := w.file.parentState(ctx, p, e, 0)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := encodeModules(parent, base, newKnown(parent), k.modules)
+	size := e.Config + e.Symbols
+	if p == partModules {
+		size = math.MaxInt32
+		parts, err = encodeModules(parent, base, newKnown(parent), k.modules)
+	} else {
+		base = nil
+		parts, err = encodeExtras(parent, newKnown(parent), k.extras)
+	}
 	if err != nil {
 		return nil, err
 	}
-	st, err := decode(partModules, parent, base, slices.Concat(parts...), math.MaxInt32, nil)
+	st, err := decode(p, parent, base, slices.Concat(parts...), size, nil)
 	if err != nil {
 		return nil, err
 	}
-	all, err := st.modules(ctx, len(k.modules))
-	if err == nil && !slices.EqualFunc(all, k.modules, func(a, b Module) bool { return bytes.Equal(a.BTF, b.BTF) }) {
-		err = fmt.Errorf("modules: %w", errModel)
+	same := false
+	if p == partModules {
+		var all []Module
+		all, err = st.modules(ctx, len(k.modules))
+		same = slices.EqualFunc(all, k.modules, func(a, b Module) bool { return bytes.Equal(a.BTF, b.BTF) })
+	} else {
+		var x Extras
+		x, err = st.extras(e.Config, e.Symbols)
+		same = bytes.Equal(x.Config, k.extras.Config) && bytes.Equal(x.Symbols, k.extras.Symbols)
+	}
+	if err == nil && !same {
+		err = fmt.Errorf("modules, configuration or symbols: %w", errModel)
 	}
 	if err == nil {
-		w.file.states.put(chunkID{partModules, k.number}, st)
-	}
-	return parts, err
-}
-
-// encodeExtras returns the parts of the payload of a kernel's extras, and checks that decoding it gives the same bytes.
-func (w *Writer) encodeExtras(ctx context.Context, k *Kernel) ([][]byte, error) {
-	parent, err := w.file.parentState(ctx, partExtras, &k.entry, 0)
-	if err != nil {
-		return nil, err
-	}
-	parts, err := encodeExtras(parent, newKnown(parent), k.extras)
-	if err != nil {
-		return nil, err
-	}
-	st, err := decode(partExtras, parent, nil, slices.Concat(parts...), k.entry.Config+k.entry.Symbols, nil)
-	if err != nil {
-		return nil, err
-	}
-	x, err := st.extras(k.entry.Config, k.entry.Symbols)
-	if err == nil && (!bytes.Equal(x.Config, k.extras.Config) || !bytes.Equal(x.Symbols, k.extras.Symbols)) {
-		err = fmt.Errorf("configuration and symbols: %w", errModel)
-	}
-	if err == nil {
-		w.file.states.put(chunkID{partExtras, k.number}, st)
+		w.file.states.put(chunkID{p, k.number}, st)
 	}
 	return parts, err
 }

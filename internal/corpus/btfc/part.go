@@ -55,7 +55,7 @@ var ErrWhole = errors.New("cannot be read in part")
 // that show the size of pointers. They are in the kernel's order, as many times as in the kernel, and in its byte order. Pointers that
 // lead further point to void. Kernels with the same types in the same order give the same bytes. The error is ErrWhole if only the
 // whole kernel would do.
-func (f *File) Part(ctx context.Context, s *Scratch, i int, out []byte) ([]byte, error) {
+func (f *File) Part(ctx context.Context, i int, out []byte) ([]byte, error) {
 	e := &f.entries[i]
 	if f.query == nil || e.Plain || e.Modules > 0 {
 		return out, ErrWhole
@@ -68,7 +68,9 @@ func (f *File) Part(ctx context.Context, s *Scratch, i int, out []byte) ([]byte,
 	if err != nil || btf.CheckHeader(st.rest, e.Size) != nil {
 		return out, ErrWhole
 	}
-	return s.builder.part(st, sec.Order, out)
+	b := builders.Get().(*builder)
+	defer builders.Put(b)
+	return b.part(st, sec.Order, out)
 }
 
 // ask notes which of a state's new names and contents a query selects.

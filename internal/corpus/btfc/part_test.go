@@ -41,7 +41,7 @@ func TestParts(t *testing.T) {
 	want := make([][]byte, len(all))
 	for i := range all {
 		var err error
-		if want[i], err = open(t, data).For(q).Part(ctx, new(Scratch), i, nil); err != nil {
+		if want[i], err = open(t, data).For(q).Part(ctx, i, nil); err != nil {
 			t.Fatal(err)
 		}
 		if len(want[i]) < 100 || len(want[i]) > len(all[i].btf) {
@@ -63,9 +63,8 @@ func TestParts(t *testing.T) {
 			var g errgroup.Group
 			for range 1 + 3*workers {
 				g.Go(func() error {
-					var s Scratch
 					for i := range next {
-						if got, err := p.Part(ctx, &s, i, nil); err != nil || !bytes.Equal(got, want[i]) {
+						if got, err := p.Part(ctx, i, nil); err != nil || !bytes.Equal(got, want[i]) {
 							return fmt.Errorf("round %d, kernel %d: another part, error %v", round, i, err)
 						}
 					}
@@ -99,9 +98,8 @@ func TestReadOrder(t *testing.T) {
 		var g errgroup.Group
 		for range 1 + round%3 {
 			g.Go(func() error {
-				var s Scratch
 				for i := range next {
-					if got, err := f.BTF(ctx, &s, i, nil); err != nil || !bytes.Equal(got, all[i].btf) {
+					if got, err := f.BTF(ctx, i, nil); err != nil || !bytes.Equal(got, all[i].btf) {
 						return fmt.Errorf("round %d, kernel %d: other bytes, error %v", round, i, err)
 					}
 				}
@@ -118,7 +116,7 @@ func TestReadOrder(t *testing.T) {
 func TestPartsAndModules(t *testing.T) {
 	k := withModules(t, binary.LittleEndian)
 	f := open(t, written(t, nil, k)).For(NewQuery(map[string]btf.Reach{"ext0_0": btf.ReachValue}))
-	if _, err := f.Part(ctx, new(Scratch), 0, nil); err != ErrWhole {
+	if _, err := f.Part(ctx, 0, nil); err != ErrWhole {
 		t.Errorf("part of a kernel with modules: error %v", err)
 	}
 	modules, err := f.Modules(ctx, 0)

@@ -94,10 +94,9 @@ func TestBombs(t *testing.T) {
 				{1 << 20, 1 << 20, "larger than the limit of 1 MiB"},
 				{1 << 30, 1 << 16, "unpacks to more than 1 MiB"},
 			} {
-				var s Scratch
 				var to Buffer
 				n := allocated(func() {
-					if err := s.First(context.Background(), data, format, d, tt.limit, NewBudget(tt.budget, 0), &to); err == nil || err.Error() != tt.want {
+					if err := First(context.Background(), data, format, d, tt.limit, NewBudget(tt.budget, 0), &to); err == nil || err.Error() != tt.want {
 						t.Errorf("%s: error %v, want %s", format, err, tt.want)
 					}
 				})
@@ -105,9 +104,8 @@ func TestBombs(t *testing.T) {
 					t.Errorf("%s, limit %d: %d bytes allocated", format, tt.limit, n)
 				}
 			}
-			var s Scratch
 			n := allocated(func() {
-				r, err := s.Open(context.Background(), Input{R: bufio.NewReader(bytes.NewReader(data)), Size: int64(len(data)), XZ: d}, format)
+				r, err := Open(context.Background(), Input{R: bufio.NewReader(bytes.NewReader(data)), Size: int64(len(data)), XZ: d}, format)
 				if err != nil {
 					t.Fatal(format, err)
 				}
@@ -128,8 +126,7 @@ func TestStops(t *testing.T) {
 	for format, data := range bombs(t) {
 		for _, d := range decoders(t) {
 			ctx, cancel := context.WithCancel(context.Background())
-			var s Scratch
-			r, err := s.Open(ctx, Input{R: bufio.NewReader(bytes.NewReader(data)), Size: int64(len(data)), XZ: d}, format)
+			r, err := Open(ctx, Input{R: bufio.NewReader(bytes.NewReader(data)), Size: int64(len(data)), XZ: d}, format)
 			if err != nil {
 				t.Fatal(format, err)
 			}
@@ -155,9 +152,8 @@ func TestDictionaries(t *testing.T) {
 		data := withDictionary(t, bytes.Clone(small), size)
 		var answers []string
 		for _, d := range decoders(t) {
-			var s Scratch
 			var to Buffer
-			err := s.First(context.Background(), data, XZ, d, 1<<20, NewBudget(1<<20, 0), &to)
+			err := First(context.Background(), data, XZ, d, 1<<20, NewBudget(1<<20, 0), &to)
 			if answers = append(answers, "taken"); err != nil {
 				answers[len(answers)-1] = "refused"
 			} else if string(to.B) != "x" {
@@ -201,10 +197,9 @@ func TestLZ4Sizes(t *testing.T) {
 		"legacy": "\x02\x21\x4c\x18\xff\xff\xff\x7f",
 		"frame":  "\x04\x22\x4d\x18\x64\x70\xb9\xff\xff\xff\x7f",
 	} {
-		var s Scratch
 		n := allocated(func() {
 			var to Buffer
-			if err := s.First(context.Background(), []byte(data), LZ4, Decoder{}, 1<<30, NewBudget(1<<30, 0), &to); err == nil && len(to.B) > 0 {
+			if err := First(context.Background(), []byte(data), LZ4, Decoder{}, 1<<30, NewBudget(1<<30, 0), &to); err == nil && len(to.B) > 0 {
 				t.Errorf("%s: %d bytes", name, len(to.B))
 			}
 		})

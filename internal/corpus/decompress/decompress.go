@@ -25,6 +25,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -34,15 +35,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/limits"
 )
-
-// Scratch is memory that decoders reuse. It is for one goroutine at a time and for many streams, which may be nested. The zero value is
-// ready for use, and need not be closed.
-type Scratch struct {
-	zstd []*zstd.Decoder // idle decoders; they nest as the content does
-	gzip []*gzip.Reader
-	xz   []*xz.Reader
-	lz4  []*lz4.Reader
-}
 
 // Input is a compressed stream.
 type Input struct {
@@ -54,37 +46,37 @@ type Input struct {
 
 // Open returns a reader of the decompressed data of all streams in in, one after the other. A process that does the work ends with ctx. The
 // reader must be closed; Close never fails.
-func (s *Scratch) Open(ctx context.Context, in Input, f Format) (io.ReadCloser, error) {
-	return s.open(ctx, in, f, true)
+func Open(ctx context.Context, in Input, f Format) (io.ReadCloser, error) {
+	return open(ctx, in, f, true)
 }
 
 // open is Open, or, if all is not set, for data that is followed by something else; see trailing.
-func (s *Scratch) open(ctx context.Context, in Input, f Format, all bool) (io.ReadCloser, error) {
+func open(ctx context.Context, in Input, f Format, all bool) (io.ReadCloser, error) {
 	switch f {
 	case XZ:
 		if in.XZ.takes(in.Size) {
-			return s.xzProgram(ctx, in, all)
+			return xzProgram(ctx, in, all)
 		}
-		return s.goXZ(in.R, all)
+		return goXZ(in.R, all)
 	case Gzip:
-		return s.goGzip(in.R, all)
+		return goGzip(in.R, all)
 	case Zstd:
-		return s.goZstd(in.R)
+		return goZstd(in.R)
 	case Bzip2:
-		return stream{bzip2.NewReader(in.R), func() {}}, nil
+		return io.NopCloser(bzip2.NewReader(in.R)), nil
 	case LZ4:
-		return s.goLZ4(in.R)
+		return io.NopCloser(lz4.NewReader(in.R)), nil
 	case LZMA:
 		d, err := lzma.ReaderConfig{DictCap: limits.Dictionary}.NewReader(in.R)
 		if err != nil {
 			return nil, err
 		}
-		return stream{d, func() {}}, nil
+		return io.NopCloser(d), nil
 	}
 	return nil, errors.New("not compressed")
 }
 
-// stream is a decoder that release gives back.
+// stream is a decoder that release gives back to its pool.
 type stream struct {
 	io.Reader
 	release func()
@@ -96,12 +88,12 @@ func (s stream) Close() error {
 }
 
 // First appends what the compressed data at the beginning of data unpacks to, at most limit bytes, which it takes from the budget.
-func (s *Scratch) First(ctx context.Context, data []byte, f Format, xz Decoder, limit int64, budget *Budget, to *Buffer) error {
+func First(ctx context.Context, data []byte, f Format, xz Decoder, limit int64, budget *Budget, to *Buffer) error {
 	if f == Zstd && plausibleZstd(data) {
 		return zstdFrame(data, limit, budget, to)
 	}
 	in := Input{R: bufio.NewReader(bytes.NewReader(data)), Size: int64(len(data)), XZ: xz}
-	d, err := s.open(ctx, in, f, false)
+	d, err := open(ctx, in, f, false)
 	if err != nil {
 		return err
 	}
@@ -150,54 +142,55 @@ func trailing(f Format, err error) bool {
 	return f == LZ4 // the legacy format has no end
 }
 
-func (s *Scratch) goXZ(src io.Reader, all bool) (io.ReadCloser, error) {
-	d, err := take(&s.xz, func() (*xz.Reader, error) { return xz.NewReader(nil, limits.Dictionary) })
-	if err != nil {
-		return nil, err
+// Idle decoders of the formats that need much memory.
+var xzs, gzips, zstds sync.Pool
+
+func goXZ(src io.Reader, all bool) (io.ReadCloser, error) {
+	d, _ := xzs.Get().(*xz.Reader)
+	if d == nil {
+		var err error
+		if d, err = xz.NewReader(nil, limits.Dictionary); err != nil {
+			return nil, err
+		}
 	}
-	release := func() { s.xz = append(s.xz, d) }
 	if err := d.Reset(src); err != nil {
-		release()
 		return nil, err
 	}
 	d.Multistream(all)
-	return stream{d, release}, nil
+	return stream{d, func() { xzs.Put(d) }}, nil
 }
 
-func (s *Scratch) goGzip(src io.Reader, all bool) (io.ReadCloser, error) {
-	d, err := take(&s.gzip, func() (*gzip.Reader, error) { return new(gzip.Reader), nil })
-	if err != nil {
-		return nil, err
+func goGzip(src io.Reader, all bool) (io.ReadCloser, error) {
+	d, _ := gzips.Get().(*gzip.Reader)
+	if d == nil {
+		d = new(gzip.Reader)
 	}
-	release := func() { s.gzip = append(s.gzip, d) }
 	if err := d.Reset(src); err != nil {
-		release()
 		return nil, err
 	}
 	d.Multistream(all)
-	return stream{d, release}, nil
+	return stream{d, func() { gzips.Put(d) }}, nil
 }
 
-func (s *Scratch) goZstd(src *bufio.Reader) (io.ReadCloser, error) {
-	d, err := take(&s.zstd, func() (*zstd.Decoder, error) {
-		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(limits.Dictionary))
-	})
-	if err != nil {
-		return nil, err
+func goZstd(src *bufio.Reader) (io.ReadCloser, error) {
+	d, _ := zstds.Get().(*zstd.Decoder)
+	if d == nil {
+		var err error
+		if d, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(limits.Dictionary)); err != nil {
+			return nil, err
+		}
 	}
 	var h zstd.Header
 	head, _ := src.Peek(zstd.HeaderMaxSize)
 	large := h.Decode(head) == nil && h.WindowSize > Keep
-	release := func() {
-		if !large && d.Reset(nil) == nil { // it never lets go of its window
-			s.zstd = append(s.zstd, d)
-		}
-	}
 	if err := d.Reset(src); err != nil {
-		release()
 		return nil, err
 	}
-	return stream{d, release}, nil
+	return stream{d, func() {
+		if !large && d.Reset(nil) == nil { // it never lets go of its window
+			zstds.Put(d)
+		}
+	}}, nil
 }
 
 // plausibleZstd reports whether the size in a frame's header is in proportion to data.
@@ -231,20 +224,4 @@ func zstdFrame(data []byte, limit int64, budget *Budget, to *Buffer) error {
 		return tooLarge
 	}
 	return err
-}
-
-func (s *Scratch) goLZ4(src io.Reader) (io.ReadCloser, error) {
-	d, _ := take(&s.lz4, func() (*lz4.Reader, error) { return lz4.NewReader(nil), nil })
-	d.Reset(src)
-	return stream{d, func() { s.lz4 = append(s.lz4, d) }}, nil
-}
-
-// take returns an idle decoder, or a new one.
-func take[T any](idle *[]T, create func() (T, error)) (T, error) {
-	if n := len(*idle); n > 0 {
-		d := (*idle)[n-1]
-		*idle = (*idle)[:n-1]
-		return d, nil
-	}
-	return create()
 }

@@ -39,7 +39,7 @@ func (d Decoder) takes(size int64) bool {
 
 // xzProgram decodes with the xz program, which reads the file itself if there is one. The process ends with the context, or when the
 // reader is closed.
-func (s *Scratch) xzProgram(ctx context.Context, in Input, all bool) (io.ReadCloser, error) {
+func xzProgram(ctx context.Context, in Input, all bool) (io.ReadCloser, error) {
 	args := []string{"-dc", "-T1", "-q", fmt.Sprintf("--memlimit-decompress=%d", limits.Dictionary+limits.XZProgram)}
 	if !all {
 		args = append(args, "--single-stream")

@@ -50,7 +50,6 @@ func TestXZFile(t *testing.T) {
 	tool := program(t)
 	zeros := make([]byte, 1<<20)
 	withZeros := append(append([]byte("begin"), zeros...), "end"...)
-	var s Scratch
 	for i, want := range [][]byte{
 		bytes.Repeat([]byte("x"), 2<<20),
 		withZeros,
@@ -74,7 +73,7 @@ func TestXZFile(t *testing.T) {
 		}
 		defer f.Close()
 		in := Input{R: bufio.NewReader(f), Size: int64(len(data)), File: f, XZ: tool}
-		r, err := s.Open(context.Background(), in, XZ)
+		r, err := Open(context.Background(), in, XZ)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,10 +124,9 @@ func TestHuge(t *testing.T) {
 			t.Errorf("%s looks like %s", tt.format, got)
 		}
 		for _, d := range decoders(t) {
-			var s Scratch
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			r, err := s.Open(context.Background(), Input{R: bufio.NewReader(bytes.NewReader(tt.data)), Size: int64(len(tt.data)), XZ: d}, tt.format)
+			r, err := Open(context.Background(), Input{R: bufio.NewReader(bytes.NewReader(tt.data)), Size: int64(len(tt.data)), XZ: d}, tt.format)
 			if err == nil {
 				_, err = io.Copy(io.Discard, r)
 				r.Close()
@@ -137,7 +135,7 @@ func TestHuge(t *testing.T) {
 				t.Errorf("%s was read", tt.format)
 			}
 			to := new(Buffer)
-			if err := s.First(context.Background(), tt.data, tt.format, d, 1<<30, NewBudget(1<<20, 0), to); err == nil {
+			if err := First(context.Background(), tt.data, tt.format, d, 1<<30, NewBudget(1<<20, 0), to); err == nil {
 				t.Errorf("%s was read at once", tt.format)
 			}
 			runtime.ReadMemStats(&after)

@@ -34,14 +34,11 @@ type Progress struct {
 // skipped. An error of kernel ends the run and is returned, and so is that of ctx.
 func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel func(w W, r Rank, k *corpus.Kernel) error) ([]*corpus.Error, error) {
 	files := cfg.Corpus.Files
-	type reading struct {
-		state   W
-		scratch corpus.Scratch
-	}
-	read := func(ctx context.Context, w *reading, i int) error {
+	type worker struct{ state W }
+	read := func(ctx context.Context, w *worker, i int) error {
 		r := Rank{File: i}
 		var failed error
-		err := files[i].Read(ctx, &w.scratch, func(k *corpus.Kernel) error {
+		err := files[i].Read(ctx, func(k *corpus.Kernel) error {
 			sound := false
 			defer func() {
 				if r.Kernel++; !sound { // a panic, after which the state may be inconsistent
@@ -57,7 +54,7 @@ func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel 
 		}
 		return err
 	}
-	skipped, err := Files(ctx, files, LargestFirst(files), cfg.Jobs, func() *reading { return &reading{state: newWorker()} }, read, cfg.Progress)
+	skipped, err := Files(ctx, files, LargestFirst(files), cfg.Jobs, func() *worker { return &worker{newWorker()} }, read, cfg.Progress)
 	if err != nil {
 		return nil, err
 	}

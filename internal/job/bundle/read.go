@@ -283,7 +283,7 @@ func open(ctx context.Context, r *bufio.Reader) (io.ReadCloser, error) {
 	}
 	switch f := decompress.Sniff(head); f {
 	case decompress.Gzip, decompress.XZ, decompress.Zstd:
-		return new(decompress.Scratch).Open(ctx, decompress.Input{R: r, Size: -1}, f)
+		return decompress.Open(ctx, decompress.Input{R: r, Size: -1}, f)
 	}
 	return nil, ErrNotBundle
 }

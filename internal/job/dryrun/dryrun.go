@@ -27,10 +27,9 @@ func Run(ctx context.Context, cfg Config, log func(*relo.Log) error, skip func(*
 	for _, e := range cfg.Corpus.Skipped {
 		skip(e)
 	}
-	var scratch corpus.Scratch
 	for _, f := range cfg.Corpus.Files {
 		var failed error
-		err := f.Read(ctx, &scratch, func(k *corpus.Kernel) error {
+		err := f.Read(ctx, func(k *corpus.Kernel) error {
 			failed = r.kernel(ctx, k)
 			return failed
 		})

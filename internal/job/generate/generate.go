@@ -191,7 +191,6 @@ type run struct {
 // worker has the memory that is reused from kernel to kernel.
 type worker struct {
 	*run
-	scratch   corpus.Scratch
 	target    core.Kernel
 	minimizer *minimize.Minimizer
 	stages    Stages
@@ -239,12 +238,12 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 }
 
 // reader is a function that reads kernels, such as corpus.File.Read.
-type reader func(ctx context.Context, s *corpus.Scratch, yield func(*corpus.Kernel) error) error
+type reader func(ctx context.Context, yield func(*corpus.Kernel) error) error
 
 // read minimizes the kernels that a reader yields. A kernel that no object is for has no BTF.
 func (w *worker) read(ctx context.Context, read reader) (kernels []Kernel, errs []error) {
 	start, busy := time.Now(), time.Duration(0)
-	err := read(ctx, &w.scratch, func(it *corpus.Kernel) error {
+	err := read(ctx, func(it *corpus.Kernel) error {
 		began := time.Now()
 		k, err := w.kernel(ctx, it)
 		if err == nil || errors.Is(err, minimize.ErrNoObject) {

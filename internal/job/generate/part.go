@@ -90,8 +90,8 @@ func (w *worker) packed(ctx context.Context, f *corpus.File, sums []Sum) (done b
 // after any error.
 func (w *worker) part(ctx context.Context, f *corpus.File) (k *Kernel, shared bool) {
 	var same *outcome
-	k = w.only(ctx, func(ctx context.Context, s *corpus.Scratch, yield func(*corpus.Kernel) error) error {
-		return f.ReadPart(ctx, s, func(it *corpus.Kernel) error {
+	k = w.only(ctx, func(ctx context.Context, yield func(*corpus.Kernel) error) error {
+		return f.ReadPart(ctx, func(it *corpus.Kernel) error {
 			same = w.outcome(f, it.BTF)
 			same.mu.Lock()
 			if same.kernel != nil || same.apart {

@@ -373,7 +373,7 @@ func (f *fetcher) download(ctx context.Context) error {
 	})
 	for k := range done {
 		batch := []*Fetched{k}
-		for len(done) > 0 { // so that the file is written once for all of them
+		for range len(done) { // so that the file is written once for all of them
 			batch = append(batch, <-done)
 		}
 		for len(batch) > 0 {

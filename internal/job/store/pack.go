@@ -152,7 +152,7 @@ func Earlier(e *corpus.Encoder, path string) (done func(), err error) {
 		if !ok {
 			return nil, ""
 		}
-		btf, err := f.BTF(ctx, new(btfc.Scratch), i, nil)
+		btf, err := f.BTF(ctx, i, nil)
 		if err != nil {
 			return nil, "" // damaged: it is made again
 		}
@@ -208,8 +208,8 @@ func (p *packer) order(ctx context.Context) ([]int, error) {
 	}
 	sketches := make([]*btfc.Sketch, len(heads))
 	if len(heads) > 1 {
-		err := workers.Run(ctx, p.cfg.Jobs, len(heads), func() *corpus.Scratch { return new(corpus.Scratch) }, func(ctx context.Context, s *corpus.Scratch, i int) error {
-			p.files[heads[i]].ReadExisting(ctx, s, func(k *corpus.Kernel) error { // errors are reported when the file is read again
+		err := workers.Each(ctx, p.cfg.Jobs, len(heads), func(i int) error {
+			p.files[heads[i]].ReadExisting(ctx, func(k *corpus.Kernel) error { // errors are reported when the file is read again
 				sketches[i] = cmp.Or(sketches[i], btfc.NewSketch(ctx, k.BTF))
 				return nil
 			})
@@ -237,7 +237,7 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 	close(turns[0])
 	makers, ctx := errgroup.WithContext(ctx) // runs longer than the readers
 	makers.SetLimit(max(p.cfg.Jobs, 1))
-	skipped, err := walk.Files(ctx, p.files, order, p.cfg.Jobs, func() *corpus.Scratch { return new(corpus.Scratch) }, func(reading context.Context, s *corpus.Scratch, i int) error {
+	skipped, err := walk.Files(ctx, p.files, order, p.cfg.Jobs, func() struct{} { return struct{}{} }, func(reading context.Context, _ struct{}, i int) error {
 		n := position[i]
 		wait := func() error {
 			select {
@@ -252,7 +252,7 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 				close(turns[n+1])
 			}
 		}()
-		return p.files[i].Read(reading, s, func(k *corpus.Kernel) error {
+		return p.files[i].Read(reading, func(k *corpus.Kernel) error {
 			it, err := p.prepare(k, p.files[i])
 			if failed := wait(); failed != nil {
 				return failed

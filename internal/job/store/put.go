@@ -56,7 +56,6 @@ func moduleTar(release string, modules []core.Module) content {
 // worker has the memory for writing files, for one goroutine. With an encoder it compresses them.
 type worker struct {
 	enc *zstd.Encoder
-	dec decompress.Scratch
 	buf []byte
 }
 
@@ -108,7 +107,7 @@ func (w *worker) same(ctx context.Context, path string, c content) (bool, error)
 	defer f.Close()
 	var r io.Reader = f
 	if w.enc != nil {
-		d, err := w.dec.Open(ctx, decompress.Input{R: bufio.NewReader(f), Size: -1}, decompress.Zstd)
+		d, err := decompress.Open(ctx, decompress.Input{R: bufio.NewReader(f), Size: -1}, decompress.Zstd)
 		if err != nil {
 			return false, nil
 		}

@@ -452,8 +452,7 @@ func TestImportExtras(t *testing.T) {
 		t.Error(d)
 	}
 	cfg := with(copied)
-	var s corpus.Scratch
-	if err := cfg.Corpus.Files[0].Read(background, &s, func(k *corpus.Kernel) error {
+	if err := cfg.Corpus.Files[0].Read(background, func(k *corpus.Kernel) error {
 		if string(k.Config) != settings || string(k.Symbols) != symbols {
 			t.Errorf("%q, %q", k.Config, k.Symbols)
 		}

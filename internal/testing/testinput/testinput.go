@@ -248,9 +248,8 @@ func NewKernel(name string, vmlinux []byte, modules ...core.Module) (*core.Kerne
 // Each calls fn for every kernel of the corpus, in order.
 func Each(tb testing.TB, c *corpus.Corpus, fn func(*corpus.Kernel)) {
 	tb.Helper()
-	var s corpus.Scratch
 	for _, f := range c.Files {
-		err := f.Read(context.Background(), &s, func(k *corpus.Kernel) error {
+		err := f.Read(context.Background(), func(k *corpus.Kernel) error {
 			fn(k)
 			return nil
 		})
@@ -267,13 +266,12 @@ func Kernels(tb testing.TB, parts ...string) []corpus.Kernel {
 	var out []corpus.Kernel
 	found := make(map[string]bool)
 	c := Corpus(tb)
-	var s corpus.Scratch
 	for _, f := range c.Files {
 		i := slices.IndexFunc(parts, func(p string) bool { return strings.Contains(f.Path, p) })
 		if i < 0 {
 			continue
 		}
-		err := f.Read(context.Background(), &s, func(k *corpus.Kernel) error {
+		err := f.Read(context.Background(), func(k *corpus.Kernel) error {
 			own := *k
 			own.BTF, own.Modules, own.ModulePaths = slices.Clone(k.BTF), slices.Clone(k.Modules), slices.Clone(k.ModulePaths)
 			for i, m := range own.Modules {
