@@ -10,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/report/codes"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -138,22 +139,14 @@ type groupKey struct {
 
 // merge merges groups with equal keys.
 func merge(l []group, of func(*group) groupKey) (out []group) {
-	at := make(map[groupKey]int)
-	for i := range l {
-		k := of(&l[i])
-		j, ok := at[k]
-		if !ok {
-			at[k] = len(out)
-			out = append(out, l[i])
-			continue
+	for _, alike := range words.Group(l, of) {
+		g := alike[0]
+		for _, o := range alike[1:] {
+			g.what, g.sources, g.guards = append(g.what, o.what...), append(g.sources, o.sources...), append(g.guards, o.guards...)
+			g.programs, g.kernels = append(g.programs, o.programs...), append(g.kernels, o.kernels...)
 		}
-		g := &out[j]
-		g.what, g.sources, g.guards = append(g.what, l[i].what...), append(g.sources, l[i].sources...), append(g.guards, l[i].guards...)
-		g.programs, g.kernels = append(g.programs, l[i].programs...), append(g.kernels, l[i].kernels...)
-	}
-	for i := range out {
-		g := &out[i]
 		g.what, g.sources, g.guards, g.programs, g.kernels = sorted(g.what), sorted(g.sources), sorted(g.guards), sorted(g.programs), sorted(g.kernels)
+		out = append(out, g)
 	}
 	return out
 }

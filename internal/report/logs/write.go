@@ -14,6 +14,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -156,44 +157,29 @@ func details(w io.Writer, e *relo.Entry, indent string) {
 	if e.Source != "" {
 		escape.Fprintf(w, "%ssource        %s\n", indent, e.Source)
 	}
-	for _, f := range fold(e) {
+	for _, alike := range words.Group(e.Candidates, func(c *relo.Candidate) shown { return show(e, c) }) {
 		times := ""
-		if f.n > 1 {
-			times = fmt.Sprintf(" × %d", f.n)
+		if len(alike) > 1 {
+			times = fmt.Sprintf(" × %d", len(alike))
 		}
-		escape.Fprintf(w, "%s%s[%d] %s%s\n", indent, f.verdict, f.id, f.text, times)
+		s := show(e, &alike[0])
+		escape.Fprintf(w, "%s%s[%d] %s%s\n", indent, s.verdict, alike[0].TypeID, s.text, times)
 	}
 }
 
-// folded is equal candidates.
-type folded struct {
-	id      uint32 // of the first
-	verdict string
-	text    string
-	n       int
-}
+// shown is what is written of a candidate, apart from its type ID.
+type shown struct{ verdict, text string }
 
-func fold(e *relo.Entry) []*folded {
-	var out []*folded
-	at := make(map[string]*folded)
-	for i := range e.Candidates {
-		c := &e.Candidates[i]
-		f := folded{id: c.TypeID, verdict: "matching      ", text: specText(e.Kind, &c.Spec)}
-		switch {
-		case !c.Match:
-			f.verdict = "non-matching  "
-			f.text += ": " + cmp.Or(codes.Reason(c.Reason), "no reason known")
-		case c.Value != nil && e.Kind != relo.TargetTypeID:
-			f.text += " = " + value(e.Kind, *c.Value)
-		}
-		key := f.verdict + f.text
-		if at[key] == nil {
-			at[key] = &f
-			out = append(out, &f)
-		}
-		at[key].n++
+func show(e *relo.Entry, c *relo.Candidate) shown {
+	s := shown{"matching      ", specText(e.Kind, &c.Spec)}
+	switch {
+	case !c.Match:
+		s.verdict = "non-matching  "
+		s.text += ": " + cmp.Or(codes.Reason(c.Reason), "no reason known")
+	case c.Value != nil && e.Kind != relo.TargetTypeID:
+		s.text += " = " + value(e.Kind, *c.Value)
 	}
-	return out
+	return s
 }
 
 // Offset returns the offset of a field in bytes or, in libbpf's way, in bytes
