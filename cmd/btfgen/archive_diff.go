@@ -3,8 +3,6 @@
 package main
 
 import (
-	"bufio"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/job/generate"
@@ -42,11 +40,5 @@ func runArchiveDiff(c *cli.Context) error {
 	if c.Bool("json") {
 		return document(c, d)
 	}
-	out := bufio.NewWriter(c.App.Writer)
-	if c.String("format") == "markdown" {
-		report.ArchiveDiffMarkdown(out, d)
-	} else {
-		report.ArchiveDiff(out, d)
-	}
-	return out.Flush()
+	return report.ArchiveDiff(c.App.Writer, d, c.String("format"))
 }
