@@ -67,9 +67,8 @@ func (g *group) text(most int) string {
 	return g.verdict() + ": " + g.subject(most) + ": " + g.why
 }
 
-// causes returns what is wrong as readers have use for it, the worst first, and of that what costs most kernels, but what is done
-// about in one way together. It has findings on kernels on which the objects do not work or, with verbose, all and what is guarded.
-func (v *view) causes(verbose bool) []group {
+// causes returns what is wrong, grouped by what is done about it: the worst first, and of that what costs most kernels. It has findings on kernels on which the objects do not work or, with verbose, all and what is guarded.
+func (v *view) causes(verbose bool) [][]group {
 	owner := make([]*check.ObjectRow, len(v.Programs))
 	for i := range v.Objects {
 		for _, p := range v.Objects[i].Programs {
@@ -119,15 +118,10 @@ func (v *view) causes(verbose bool) []group {
 		return cmp.Or(-cmp.Compare(a.status, b.status), -cmp.Compare(len(a.kernels), len(b.kernels)),
 			-cmp.Compare(len(a.programs), len(b.programs)), slices.Compare(a.what, b.what), cmp.Compare(a.why, b.why))
 	})
-	first := make(map[string]int) // by advice
 	for i := range all {
 		slices.SortFunc(all[i].sources, comparePlaces)
-		if _, ok := first[all[i].advice]; !ok {
-			first[all[i].advice] = i
-		}
 	}
-	slices.SortStableFunc(all, func(a, b group) int { return cmp.Compare(first[a.advice], first[b.advice]) })
-	return all
+	return words.Group(all, func(g *group) string { return g.advice })
 }
 
 type groupKey struct {
