@@ -32,7 +32,7 @@ type group struct {
 // groupOf returns a finding as a group of its own.
 func groupOf(f *check.Finding) group {
 	what := f.Subject
-	if typeAlone(f) {
+	if f.Code == relo.NoCandidate { // about the type, whichever field the relocation is for
 		what, _ = splitSpec(what)
 	}
 	return group{status: f.Status, attach: f.Attach, code: f.Code, what: []string{what}, why: why(f)}

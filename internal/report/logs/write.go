@@ -96,7 +96,7 @@ func (p painter) table(w io.Writer, entries []*relo.Entry, indent string, target
 			tw.Flush()
 			escape.Fprintf(w, "%s%s\n", indent, program(e))
 		}
-		escape.Fprintf(tw, "%s  %s\t%s\t%s\t%s\n", indent, head(e), target(e), change(e), p.outcome(e))
+		escape.Fprintf(tw, "%s  #%d\tinsn %d\t<%s>\t%s\t%s\t%s\t%s\n", indent, e.Index, e.Insn, e.Kind, Spec(e.Kind, &e.Local), target(e), change(e), p.outcome(e))
 		if verbose {
 			tw.Flush() // details are lines of their own, not columns
 			details(w, e, indent+"      ")
@@ -115,11 +115,6 @@ func program(e *relo.Entry) string {
 		return e.Section
 	}
 	return fmt.Sprintf("%s (%s)", e.Program, e.Section)
-}
-
-// head has the columns that belong to the local side.
-func head(e *relo.Entry) escape.Own {
-	return escape.Sprintf("#%d\tinsn %d\t<%s>\t%s", e.Index, e.Insn, e.Kind, Spec(e.Kind, &e.Local))
 }
 
 // arrow has the target and how many candidates are just like it.
