@@ -8,12 +8,16 @@ import (
 	"strings"
 )
 
+// classList lists classes of findings with their meanings.
+func classList(classes []class) (list string) {
+	for _, c := range classes {
+		list += "- `" + string(c) + "`: " + meanings[c] + "\n"
+	}
+	return list
+}
+
 // chapters are the sections about all commands, in docs/cli.md and in btfgen(1).
 func chapters() []section {
-	var classes strings.Builder
-	for _, c := range slices.Sorted(maps.Keys(meanings)) {
-		classes.WriteString("- `" + string(c) + "`: " + meanings[c] + "\n")
-	}
 	commands := make(map[string][]string) // by the text about their classes
 	for _, name := range slices.Sorted(maps.Keys(commandClasses)) {
 		if t := commandClasses[name]; len(t.all()) > 0 {
@@ -47,7 +51,7 @@ standard output or to ` + "`-o`" + `, everything else to standard error.
 ` + "`--brief`" + ` hides the other findings, and ` + "`--quiet`" + ` the summary, too. In GitHub Actions, findings
 of these classes become annotations, and the step gets a summary. The classes are:
 
-` + classes.String() + `
+` + classList(slices.Sorted(maps.Keys(meanings))) + `
 These count by default, those after "on request" only if ` + "`--fail-on`" + ` names them:
 
 ` + strings.Join(counts, "")},
@@ -98,9 +102,7 @@ func exitStatus(command string) section {
 	text := "0 for success, 1 for failure, and 2 for wrong usage.\n"
 	if classes := commandClasses[command].all(); len(classes) > 0 {
 		text = "0 for success, 1 for failure, 2 for wrong usage, and 3 for findings of the classes in\n`--fail-on`. The classes of this command are:\n\n"
-		for _, c := range classes {
-			text += "- `" + string(c) + "`: " + meanings[c] + "\n"
-		}
+		text += classList(classes)
 	}
 	return section{"Exit status", text}
 }

@@ -152,21 +152,24 @@ func (r *Report) Text(w io.Writer, verbose bool) {
 // disagreements lists the relocations on which loaders disagree, each with its kernels.
 func (r *Report) disagreements(w io.Writer, verbose bool) {
 	type id struct{ object, program, relocation, libbpf, cilium string }
-	var all []Disagreement
+	var all []*Disagreement
 	for _, k := range r.Kernels {
-		all = append(all, k.Disagreements...)
+		for i := range k.Disagreements {
+			all = append(all, &k.Disagreements[i])
+		}
 	}
 	if len(all) > 0 {
 		escape.Fprintf(w, "libbpf and cilium/ebpf disagree on the full BTF:\n")
 	}
-	for _, list := range words.Group(all, func(d *Disagreement) id {
+	for _, list := range words.Group(all, func(p **Disagreement) id {
+		d := *p
 		return id{d.Object, d.Program, d.Relocation, verdict(d.Libbpf), verdict(d.Cilium)}
 	}) {
 		var kernels []string
 		for _, d := range list {
 			kernels = append(kernels, d.Kernel)
 		}
-		d := &list[0]
+		d := list[0]
 		escape.Fprintf(w, "  %s in %s %s\n    libbpf       %s\n    cilium/ebpf  %s\n    %s\n",
 			d.Relocation, d.Object, d.Program, d.Libbpf, d.Cilium, words.Kernels(slices.Compact(kernels), len(r.Kernels), verbose))
 	}
