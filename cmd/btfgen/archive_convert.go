@@ -21,10 +21,7 @@ func archiveConvertCommand() *cli.Command {
 		Name:      "convert",
 		Usage:     "convert an archive to another format",
 		ArgsUsage: "ARCHIVE",
-		Description: "ARCHIVE and OUT are .btfa, .tar.gz, .tar.xz or .tar.zst files, or directories. A tar file loses the objects\n" +
-			"and hashes.",
 		Flags:     append(outputFlags(), jsonFlag("the summary and findings")),
-		UsageText: "    btfgen archive convert tracer.btfa -o tracer.tar.gz",
 		Action: func(c *cli.Context) error {
 			out, err := parseOutput(c)
 			if err != nil {
@@ -46,11 +43,8 @@ func archiveMergeCommand() *cli.Command {
 		Name:      "merge",
 		Usage:     "merge archives",
 		ArgsUsage: "ARCHIVE...",
-		Description: "Archives for one machine must be for the same relocations.\n\n" +
-			"All shards of a run give the same bytes as a run without shards.",
 		Flags: append(outputFlags(), jsonFlag("the summary and findings"),
 			&cli.BoolFlag{Name: "mixed", Usage: "allow different relocations for one machine"}),
-		UsageText: "    btfgen archive merge x86.btfa arm64.btfa -o tracer.btfa",
 		Action: func(c *cli.Context) error {
 			out, err := parseOutput(c)
 			if err != nil {
@@ -75,15 +69,11 @@ func archiveExtractCommand() *cli.Command {
 		Name:      "extract",
 		Usage:     "write the BTFs of an archive as files",
 		ArgsUsage: "ARCHIVE [KEY...]",
-		Description: "KEY is ID/VERSION_ID/ARCH/RELEASE, with - for a missing part. The files are in BTFHub's layout,\n" +
-			"ID/VERSION_ID/ARCH/RELEASE.btf. Files of an earlier command are removed from DIR.",
 		Flags: append(selectFlags(),
 			&cli.BoolFlag{Name: "all", Usage: "extract all kernels"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write into the directory `DIR` (required)"},
 			jsonFlag("the summary and findings"),
 		),
-		UsageText: "    btfgen archive extract tracer.btfa debian/12/x86_64/6.1.0-47-amd64 -o btfs/\n" +
-			"    btfgen archive extract tracer.btfa --select 'debian>=12' -o btfs/",
 		Action: runArchiveExtract,
 	}
 }

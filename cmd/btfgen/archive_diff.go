@@ -14,14 +14,10 @@ func archiveDiffCommand() *cli.Command {
 		Name:      "diff",
 		Usage:     "compare two archives or manifests",
 		ArgsUsage: "OLD NEW",
-		Description: "OLD and NEW are outputs of generate: .btfa files, tar files or directories, or manifests (.json). The report lists\n" +
-			"the kernels that NEW gained, lost and changed, and the objects. The exit status does not depend on it.",
 		Flags: []cli.Flag{
 			choiceFlag("format", "print `FORMAT`: text, or markdown for release notes", "text", "markdown"),
 			jsonFlag("the report"),
 		},
-		UsageText: "    btfgen archive diff old.btfa new.btfa\n" +
-			"    btfgen archive diff --format markdown old.json new.json",
 		Action: runArchiveDiff,
 	}
 }

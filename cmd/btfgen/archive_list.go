@@ -23,10 +23,7 @@ func archiveListCommand() *cli.Command {
 		Name:      "list",
 		Usage:     "list the kernels of an archive",
 		ArgsUsage: "ARCHIVE",
-		Description: "ARCHIVE is a .btfa file. Kernels with the same layout have the same BTF. --json adds the objects with their\n" +
-			"machines and hashes.",
 		Flags:     []cli.Flag{jsonFlag("the list")},
-		UsageText: "    btfgen archive list tracer.btfa",
 		Action:    runArchiveList,
 	}
 }

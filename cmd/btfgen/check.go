@@ -29,12 +29,6 @@ func checkCommand() *cli.Command {
 		Name:      "check",
 		Usage:     "report which kernels objects work on, and why not on others",
 		ArgsUsage: "OBJECT...",
-		Description: "OBJECT is as for generate. Each program is checked against the BTF of each kernel: relocations that the verifier\n" +
-			"reaches, helpers, kfuncs, maps, attach targets and more. The result is for whole objects, because libbpf loads all\n" +
-			"programs or none.\n\n" +
-			"Of programs that attach to the same thing in different ways, such as a fentry and a kprobe, one is enough.\n" +
-			"--optional, --one-of and --when replace this guess, and --no-guess requires all programs.\n\n" +
-			"By default every failure counts. --require limits this to selected kernels, --baseline to what got worse.",
 		Flags: slices.Concat(sourceFlags(), bootFlags(), []cli.Flag{
 			formatFlag(),
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
@@ -51,8 +45,6 @@ func checkCommand() *cli.Command {
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show guards, notes and all kernel ranges"},
 			jobsFlag(),
 		}, policyFlags()),
-		UsageText: "    btfgen check --btf kernels/ tracer.bpf.o\n" +
-			"    btfgen check --btf kernels/ --require 'debian>=12' tracer.bpf.o",
 		Action: runCheck,
 	}
 }

@@ -31,12 +31,6 @@ func completionCommand() *cli.Command {
 		Name:      "completion",
 		Usage:     "print a script for shell completion",
 		ArgsUsage: "SHELL",
-		Description: "SHELL is bash, zsh or fish. The script belongs in\n\n" +
-			"    bash  ~/.local/share/bash-completion/completions/btfgen\n" +
-			"    zsh   _btfgen in a directory of $fpath\n" +
-			"    fish  ~/.config/fish/completions/btfgen.fish\n\n" +
-			"Packages of btfgen include it.",
-		UsageText: "    btfgen completion fish > ~/.config/fish/completions/btfgen.fish",
 		Action: func(c *cli.Context) error {
 			shell := c.Args().First()
 			if c.NArg() != 1 || !slices.Contains(shells, shell) {

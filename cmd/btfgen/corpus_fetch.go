@@ -30,13 +30,6 @@ func corpusFetchCommand() *cli.Command {
 		Name:      "fetch",
 		Usage:     "download the kernels of distributions that a file lacks",
 		ArgsUsage: "[SERIES...]",
-		Description: "SERIES is ID/VERSION_ID or ID/VERSION_ID/ARCH, as in debian/12 or ubuntu/22.04/arm64. Without ARCH, x86_64 and arm64 are\n" +
-			"fetched. Without SERIES, the catalogue is listed.\n\n" +
-			"apt or dnf download the packages and check their signatures, in ~/.cache/btfgen/fetch and without root rights. A\n" +
-			"package is deleted once its kernels are in OUT. With --packages, it stays in DIR/ID/VERSION_ID/ARCH.\n\n" +
-			"Only new packages are downloaded: OUT notes the package of each kernel, and why a package had no usable kernel. An\n" +
-			"interrupted run keeps finished kernels. Kernels that a repository no longer has stay in OUT.\n\n" +
-			"If a package has DWARF and no BTF, pahole converts it. Such packages have hundreds of megabytes.",
 		Flags: append(selectFlags(),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "add kernels to `OUT`, a .btfc file"},
 			&cli.StringFlag{Name: "packages", Usage: "keep the packages in `DIR` instead, and read no kernels"},
@@ -50,8 +43,7 @@ func corpusFetchCommand() *cli.Command {
 			jsonFlag("the summary and findings"),
 			jobsFlag(),
 		),
-		UsageText: "    btfgen corpus fetch debian/12 ubuntu/22.04 --newest 10 -o kernels.btfc",
-		Action:    runCorpusFetch,
+		Action: runCorpusFetch,
 	}
 }
 

@@ -17,13 +17,10 @@ import (
 
 func explainCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "explain",
-		Usage:       "explain a code or class of findings, or list all",
-		ArgsUsage:   "[CODE...]",
-		Description: "CODE is a code that reports show in brackets, such as helper-missing, or a class of --fail-on.",
-		UsageText: "    btfgen explain helper-missing\n" +
-			"    btfgen explain",
-		Action: runExplain,
+		Name:      "explain",
+		Usage:     "explain a code or class of findings, or list all",
+		ArgsUsage: "[CODE...]",
+		Action:    runExplain,
 	}
 }
 

@@ -33,17 +33,6 @@ func generateCommand() *cli.Command {
 		Name:      "generate",
 		Usage:     "minimize the BTF of all kernels in a corpus",
 		ArgsUsage: "OBJECT...",
-		Description: "OBJECT is one of:\n\n" +
-			"    FILE            a BPF object, or a file with embedded objects\n" +
-			"    DIRECTORY       all BPF objects in it\n" +
-			"    @LIST           a file with one OBJECT on each line\n" +
-			"    -               standard input\n" +
-			"    MACHINE=OBJECT  an object for one machine, such as x86_64=probe.o\n\n" +
-			"Without MACHINE, the machine follows from the file's name, the program that embeds the object, or the registers\n" +
-			"that it reads.\n\n" +
-			"OUT is an archive of all kernels (.btfa), a tar file (.tar.gz, .tar.xz, .tar.zst) or a directory. The last two\n" +
-			"have BTFHub's layout, ID/VERSION_ID/ARCH/RELEASE.btf. A directory loses the files of an earlier run.\n\n" +
-			"An unresolved relocation counts only with --fail-on. 'btfgen check' shows whether a program reaches it.",
 		Flags: slices.Concat(sourceFlags(), outputFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "manifest", Usage: "write hashes, sizes and counts of all kernels to `FILE`"},
 			&cli.StringFlag{Name: "reuse", Usage: "take unchanged kernels from the archive `OLD.btfa`"},
@@ -55,8 +44,6 @@ func generateCommand() *cli.Command {
 			jsonFlag("the summary and findings"),
 			verboseFlag("list kernels of poisoned relocations, what is skipped, and times"),
 		}),
-		UsageText: "    btfgen generate --btf kernels/ -o tracer.btfa tracer.bpf.o\n" +
-			"    btfgen generate --btf kernels/ --select debian -o btfs.tar.zst tracer.bpf.o",
 		Action: runGenerate,
 	}
 }

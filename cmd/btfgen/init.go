@@ -22,13 +22,9 @@ import (
 
 func initCommand() *cli.Command {
 	return &cli.Command{
-		Name:  "init",
-		Usage: "set up btfgen in a project",
-		Description: "Run it in the folder of a Go package with bpf2go, or of a project with .bpf.c or .bpf.o files. It writes\n" +
-			"btfgen.yaml, and either a go:generate line and a Go test or a Makefile to include. These make the archive and check\n" +
-			"that it is not stale. It prints what to do next. It does not change existing files.",
-		UsageText: "    btfgen init",
-		Action:    runInit,
+		Name:   "init",
+		Usage:  "set up btfgen in a project",
+		Action: runInit,
 	}
 }
 

@@ -20,8 +20,6 @@ func relologCommand() *cli.Command {
 		Name:      "relolog",
 		Usage:     "show how relocations are resolved, and why",
 		ArgsUsage: "OBJECT...",
-		Description: "Prints a line per relocation, as libbpf would resolve it. With several kernels, differences come first. PATTERN is\n" +
-			"a shell pattern. Only relocations that are shown count as findings. OBJECT is as for generate.",
 		Flags: append(sourceFlags(),
 			jsonFlag("relocations and other findings, one per line,"),
 			verboseFlag("show source lines, candidates and reasons"),
@@ -30,8 +28,7 @@ func relologCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "type", Usage: "show only local types that match `PATTERN`"},
 			jobsFlag(),
 		),
-		UsageText: "    btfgen relolog --btf kernels/ --result poisoned -v tracer.bpf.o",
-		Action:    runRelolog,
+		Action: runRelolog,
 	}
 }
 

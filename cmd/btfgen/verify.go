@@ -26,8 +26,6 @@ func verifyCommand() *cli.Command {
 		Name:      "verify",
 		Usage:     "prove that loaders decide the same on minimized BTF",
 		ArgsUsage: "ARCHIVE OBJECT...",
-		Description: "ARCHIVE is an output of generate (.btfa, tar or directory) or a single .btf file. OBJECT is as for generate.\n" +
-			"Relocations are resolved on full and minimized BTF, by the rules of libbpf and aya and by cilium/ebpf's own code.",
 		Flags: append(sourceFlags(),
 			jsonFlag("findings, one per line, and a summary"),
 			choiceFlag("loader", "compare only the decisions of `LOADER`: libbpf, ebpf-go or aya", "all", "libbpf", "ebpf-go", "aya"),
@@ -35,8 +33,6 @@ func verifyCommand() *cli.Command {
 			&cli.BoolFlag{Name: "covers", Usage: "only check that ARCHIVE was made for the relocations of OBJECT; needs no kernels"},
 			jobsFlag(),
 		),
-		UsageText: "    btfgen verify --btf kernels/ tracer.btfa tracer.bpf.o\n" +
-			"    btfgen verify --covers tracer.btfa tracer.bpf.o",
 		Action: runVerify,
 	}
 }
