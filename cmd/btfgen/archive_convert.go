@@ -16,66 +16,35 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-func archiveConvertCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "convert",
-		Usage:     "convert an archive to another format",
-		ArgsUsage: "ARCHIVE",
-		Flags:     append(outputFlags(), jsonFlag("the summary and findings")),
-		Action: func(c *cli.Context) error {
-			out, err := parseOutput(c)
-			if err != nil {
-				return err
-			}
-			if c.NArg() != 1 {
-				return usagef("convert needs one ARCHIVE")
-			}
-			if err := inputsOf(c.Args().First()).refuse(out.Path); err != nil {
-				return err
-			}
-			return rewrite(c, &out, func() (archive.Info, []archive.Kernel, error) { return bundle.ReadKernels(c.Context, c.Args().First()) })
-		},
+func runArchiveConvert(c *cli.Context) error {
+	out, err := parseOutput(c)
+	if err != nil {
+		return err
 	}
+	if c.NArg() != 1 {
+		return usagef("convert needs one ARCHIVE")
+	}
+	if err := inputsOf(c.Args().First()).refuse(out.Path); err != nil {
+		return err
+	}
+	return rewrite(c, &out, func() (archive.Info, []archive.Kernel, error) { return bundle.ReadKernels(c.Context, c.Args().First()) })
 }
 
-func archiveMergeCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "merge",
-		Usage:     "merge archives",
-		ArgsUsage: "ARCHIVE...",
-		Flags: append(outputFlags(), jsonFlag("the summary and findings"),
-			&cli.BoolFlag{Name: "mixed", Usage: "allow different relocations for one machine"}),
-		Action: func(c *cli.Context) error {
-			out, err := parseOutput(c)
-			if err != nil {
-				return err
-			}
-			if c.NArg() == 0 {
-				return usagef("merge needs at least one ARCHIVE")
-			}
-			return rewrite(c, &out, func() (archive.Info, []archive.Kernel, error) {
-				info, kernels, err := bundle.Merge(c.Context, c.Args().Slice(), c.Bool("mixed"))
-				if errors.Is(err, bundle.ErrOther) {
-					err = fmt.Errorf("%w (--mixed allows this)", err)
-				}
-				return info, kernels, err
-			})
-		},
+func runArchiveMerge(c *cli.Context) error {
+	out, err := parseOutput(c)
+	if err != nil {
+		return err
 	}
-}
-
-func archiveExtractCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "extract",
-		Usage:     "write the BTFs of an archive as files",
-		ArgsUsage: "ARCHIVE [KEY...]",
-		Flags: append(selectFlags(),
-			&cli.BoolFlag{Name: "all", Usage: "extract all kernels"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write into the directory `DIR` (required)"},
-			jsonFlag("the summary and findings"),
-		),
-		Action: runArchiveExtract,
+	if c.NArg() == 0 {
+		return usagef("merge needs at least one ARCHIVE")
 	}
+	return rewrite(c, &out, func() (archive.Info, []archive.Kernel, error) {
+		info, kernels, err := bundle.Merge(c.Context, c.Args().Slice(), c.Bool("mixed"))
+		if errors.Is(err, bundle.ErrOther) {
+			err = fmt.Errorf("%w (--mixed allows this)", err)
+		}
+		return info, kernels, err
+	})
 }
 
 func runArchiveExtract(c *cli.Context) error {
@@ -151,6 +120,13 @@ func pickSelected(c *cli.Context, kernels []archive.Kernel, opts *corpus.Options
 		}
 	}
 	return picked
+}
+
+// archiveJSON is the document of commands that write an archive.
+type archiveJSON struct {
+	Output  string `json:"output"`
+	Kernels int    `json:"kernels"`
+	allFindings
 }
 
 // rewrite writes what read returns to an output. It writes nothing if there is no kernel.

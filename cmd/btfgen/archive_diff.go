@@ -9,19 +9,6 @@ import (
 	"github.com/btfgen/btfgen/internal/report"
 )
 
-func archiveDiffCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "diff",
-		Usage:     "compare two archives or manifests",
-		ArgsUsage: "OLD NEW",
-		Flags: []cli.Flag{
-			choiceFlag("format", "print `FORMAT`: text, or markdown for release notes", "text", "markdown"),
-			jsonFlag("the report"),
-		},
-		Action: runArchiveDiff,
-	}
-}
-
 func runArchiveDiff(c *cli.Context) error {
 	if c.NArg() != 2 {
 		return usagef("diff needs OLD and NEW")

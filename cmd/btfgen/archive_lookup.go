@@ -10,25 +10,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-func archiveLookupCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "lookup",
-		Usage:     "find the BTF for a host, as a tracer would",
-		ArgsUsage: "ARCHIVE",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "os-release", Usage: "read distribution and version from `FILE`"},
-			&cli.StringFlag{Name: "release", Usage: "kernel `RELEASE`, as printed by uname -r"},
-			&cli.StringFlag{Name: "arch", Usage: "machine `ARCH`, as printed by uname -m"},
-			&cli.StringFlag{Name: "root", Usage: "use `DIR` as the root directory of the host"},
-			&cli.BoolFlag{Name: "neighbour", Usage: "fall back to the common BTF of neighbouring builds"},
-			countFlag("builds", "require `N` builds before the kernel for --neighbour", 3),
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the BTF to `FILE`"},
-			jsonFlag("the result"),
-		},
-		Action: runArchiveLookup,
-	}
-}
-
 // lookupResult is the document of lookup.
 type lookupResult struct {
 	Host       string `json:"host"`

@@ -24,31 +24,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-func checkCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "check",
-		Usage:     "report which kernels objects work on, and why not on others",
-		ArgsUsage: "OBJECT...",
-		Flags: slices.Concat(sourceFlags(), bootFlags(), []cli.Flag{
-			formatFlag(),
-			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
-			&cli.BoolFlag{Name: "min-kernel", Usage: "print from which Linux release each object works"},
-			&cli.BoolFlag{Name: "suggest", Usage: "print options with which objects work on more kernels, as YAML"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`", Value: "-"},
-			&cli.StringFlag{Name: "source-root", Usage: "in SARIF, make names of sources relative to `DIR`"},
-			&cli.StringSliceFlag{Name: "require", Usage: "count failures only on kernels that match `SELECTOR`"},
-			&cli.StringFlag{Name: "baseline", Usage: "count only what is worse than in `FILE`, an earlier --json report"},
-			&cli.BoolFlag{Name: "diff", Usage: "compare two kernels, selected by the first two arguments"},
-			&cli.StringSliceFlag{Name: "target", Usage: "override the attach target of a program: `PROGRAM=NAME`"},
-			typesFlag(),
-			&cli.StringSliceFlag{Name: "rodata-var", Usage: "the loader may set read-only variables that match `PATTERN`"},
-			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show guards, notes and all kernel ranges"},
-			jobsFlag(),
-		}, policyFlags()),
-		Action: runCheck,
-	}
-}
-
 // answers are the formats that show where objects work, for a README. With these formats, kernels on which an
 // object fails are not findings.
 var answers = []string{"min-kernel", "table", "badge", "suggest"}
@@ -367,26 +342,6 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// formatFlag is the option of check that chooses its output.
-func formatFlag() cli.Flag {
-	f := choiceFlag("format", "print `FORMAT`: text, markdown, json, junit, sarif, html, min-kernel, suggest, table or badge",
-		"text", "markdown", "json", "junit", "sarif", "html", "min-kernel", "suggest", "table", "badge")
-	f.Aliases = []string{"f"}
-	return f
-}
-
-// policyFlags are the options of check about how a whole object is loaded.
-func policyFlags() []cli.Flag {
-	return []cli.Flag{
-		choiceFlag("loader", "judge for `LOADER`: libbpf, ebpf-go, or the worse of both", "both", "libbpf", "ebpf-go"),
-		&cli.StringSliceFlag{Name: "optional", Usage: "objects work without programs that match `[OBJECT:]PROGRAM`"},
-		&cli.StringSliceFlag{Name: "one-of", Usage: "at least one of `PROGRAM,PROGRAM` must work; A+B is one alternative"},
-		&cli.StringSliceFlag{Name: "when", Usage: "load a program only on some kernels: `PROGRAM=SELECTOR`"},
-		&cli.StringSliceFlag{Name: "loader-map", Usage: "the loader sets up maps that match `MAP`"},
-		&cli.BoolFlag{Name: "no-guess", Usage: "do not guess which programs are optional"},
-	}
-}
-
 // readPolicy reads policyFlags.
 func readPolicy(c *cli.Context) (loaders []check.Loader, p check.Policy, err error) {
 	loaders = check.Loaders()
@@ -429,11 +384,6 @@ func reportUnmatchedPolicy(c *cli.Context, p *check.Policy, objs []*check.Object
 			reportUnmatched(c, option, text, "no object has such a "+what)
 		}
 	}
-}
-
-// typesFlag names types that the loader supplies and kernels do not have.
-func typesFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "types", Usage: "add the types in `FILE`, BTF or ELF, to each kernel's, as the loader does"}
 }
 
 // readTypes reads the files of --types.

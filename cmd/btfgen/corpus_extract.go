@@ -14,21 +14,6 @@ import (
 	"github.com/btfgen/btfgen/internal/job/store"
 )
 
-func corpusExtractCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "extract",
-		Usage:     "write kernel BTFs as raw files",
-		ArgsUsage: "[SOURCE...]",
-		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT` (required)"},
-			&cli.BoolFlag{Name: "modules", Usage: "also write modules, as RELEASE/MODULE.btf"},
-			jsonFlag("the summary and findings"),
-			jobsFlag(),
-		}, corpusFlags()...),
-		Action: runCorpusExtract,
-	}
-}
-
 func runCorpusExtract(c *cli.Context) error {
 	out := c.String("output")
 	if out == "" {

@@ -25,36 +25,6 @@ import (
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
-func corpusFetchCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "fetch",
-		Usage:     "download the kernels of distributions that a file lacks",
-		ArgsUsage: "[SERIES...]",
-		Flags: append(selectFlags(),
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "add kernels to `OUT`, a .btfc file"},
-			&cli.StringFlag{Name: "packages", Usage: "keep the packages in `DIR` instead, and read no kernels"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "print what would be downloaded"},
-			catalogueFlag(),
-			mirrorFlag(),
-			&cli.GenericFlag{Name: "newest", Usage: "fetch only the newest `N` kernels of each series", Value: &word{"", nil}},
-			&cli.StringFlag{Name: "limit", Usage: "download at most `SIZE` in this run, such as 2G"},
-			&cli.BoolFlag{Name: "retry", Usage: "retry packages that had no usable kernel"},
-			&cli.StringSliceFlag{Name: "prune", Usage: "remove kernels that match `SELECTOR` and that repositories no longer have"},
-			jsonFlag("the summary and findings"),
-			jobsFlag(),
-		),
-		Action: runCorpusFetch,
-	}
-}
-
-func catalogueFlag() cli.Flag {
-	return &cli.StringFlag{Name: "catalogue", Usage: "read more repositories from `FILE`; its entries take precedence"}
-}
-
-func mirrorFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "mirror", Usage: "replace the beginning of addresses in the catalogue: `URL=URL`"}
-}
-
 func runCorpusFetch(c *cli.Context) error {
 	if c.NArg() == 0 {
 		return listCatalogue(c)

@@ -17,20 +17,6 @@ import (
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
-func corpusImportCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "import",
-		Usage:     "import kernels into a file or tree that is fast to read",
-		ArgsUsage: "[SOURCE...]",
-		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT`, a directory or .btfc file (required)"},
-			jsonFlag("the summary and findings"),
-			jobsFlag(),
-		}, corpusFlags()...),
-		Action: runCorpusImport,
-	}
-}
-
 // packMemory is the memory of a worker that encodes a .btfc file, as a multiple of perWorker. It needs 160 MB, most of
 // them for an index of known types.
 const packMemory = 4

@@ -11,21 +11,6 @@ import (
 	"github.com/btfgen/btfgen/internal/job/lint"
 )
 
-func corpusLintCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "lint",
-		Usage:     "find problems in a corpus",
-		ArgsUsage: "[SOURCE...]",
-		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "earlier", Usage: "report kernels that are missing since `FILE`, from 'corpus list --long --json'"},
-			verboseFlag("list all kernels and their paths"),
-			jsonFlag("the findings"),
-			jobsFlag(),
-		}, corpusFlags()...),
-		Action: runCorpusLint,
-	}
-}
-
 func runCorpusLint(c *cli.Context) error {
 	var earlier []lint.Entry
 	var err error

@@ -13,20 +13,6 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-func corpusListCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "list",
-		Usage:     "list the kernels of a corpus",
-		ArgsUsage: "[SOURCE...]",
-		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: "long", Aliases: []string{"l"}, Usage: "read the kernels and show sizes, types, byte order, modules etc."},
-			jsonFlag("kernels, then findings, one per line,"),
-			jobsFlag(),
-		}, corpusFlags()...),
-		Action: runCorpusList,
-	}
-}
-
 func runCorpusList(c *cli.Context) error {
 	corp, err := openCorpus(c, corpus.Options{Extras: c.Bool("long")})
 	if err != nil {

@@ -15,15 +15,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-func explainCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "explain",
-		Usage:     "explain a code or class of findings, or list all",
-		ArgsUsage: "[CODE...]",
-		Action:    runExplain,
-	}
-}
-
 func runExplain(c *cli.Context) error {
 	w := bufio.NewWriter(c.App.Writer)
 	if c.Args().Len() == 0 {

@@ -20,14 +20,6 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-func initCommand() *cli.Command {
-	return &cli.Command{
-		Name:   "init",
-		Usage:  "set up btfgen in a project",
-		Action: runInit,
-	}
-}
-
 // initText has templates of the files for a project, and of what is left to do.
 //
 //go:embed init.txt

@@ -17,18 +17,6 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-func manCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "man",
-		Usage:     "print a manual page, or write them all",
-		ArgsUsage: "[COMMAND]",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write all pages into the directory `DIR`"},
-		},
-		Action: runMan,
-	}
-}
-
 func runMan(c *cli.Context) error {
 	date, err := sourceDate()
 	if err != nil {

@@ -11,21 +11,6 @@ import (
 	"github.com/btfgen/btfgen/internal/job/generate"
 )
 
-func minCoreBTFCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "min_core_btf",
-		Usage:     "minimize the BTF of one kernel, like 'bpftool gen min_core_btf'",
-		ArgsUsage: "INPUT OUTPUT OBJECT...",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "base-btf", Aliases: []string{"B"}, Usage: "read INPUT as split BTF with the base `FILE`"},
-			paddingFlag(),
-			keepFlag(),
-			jsonFlag("sizes, hash and findings"),
-		},
-		Action: minCoreBTF,
-	}
-}
-
 func minCoreBTF(c *cli.Context) error {
 	if c.NArg() < 3 && (c.NArg() < 2 || !c.IsSet("keep")) {
 		return usagef("min_core_btf needs INPUT, OUTPUT and at least one OBJECT")

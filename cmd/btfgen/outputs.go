@@ -173,10 +173,6 @@ func (in inputs) refuseTree(dir string, c *corpus.Corpus) error {
 // With --json a command prints one document, or one line for each of many results. docs/schema has a schema for each
 // command. Fields are only added.
 
-func jsonFlag(what string) cli.Flag {
-	return &cli.BoolFlag{Name: "json", Usage: "print " + what + " as JSON"}
-}
-
 // allFindings is the last field of documents.
 type allFindings struct {
 	Findings []*finding `json:"findings"`

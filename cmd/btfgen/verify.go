@@ -21,22 +21,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-func verifyCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "verify",
-		Usage:     "prove that loaders decide the same on minimized BTF",
-		ArgsUsage: "ARCHIVE OBJECT...",
-		Flags: append(sourceFlags(),
-			jsonFlag("findings, one per line, and a summary"),
-			choiceFlag("loader", "compare only the decisions of `LOADER`: libbpf, ebpf-go or aya", "all", "libbpf", "ebpf-go", "aya"),
-			verboseFlag("list all differences and disagreements"),
-			&cli.BoolFlag{Name: "covers", Usage: "only check that ARCHIVE was made for the relocations of OBJECT; needs no kernels"},
-			jobsFlag(),
-		),
-		Action: runVerify,
-	}
-}
-
 func runVerify(c *cli.Context) error {
 	if c.NArg() < 2 {
 		return usagef("verify needs ARCHIVE and at least one OBJECT")
