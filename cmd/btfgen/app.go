@@ -163,24 +163,12 @@ func messages(err error) (all []string) {
 
 func newApp(stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
-		Name:      "btfgen",
-		Usage:     "minimize BTF for BPF CO-RE objects on many kernels",
-		Version:   buildVersion(),
-		Writer:    stdout,
-		ErrWriter: stderr,
-		Commands: []*cli.Command{
-			generateCommand(),
-			minCoreBTFCommand(),
-			relologCommand(),
-			verifyCommand(),
-			checkCommand(),
-			archiveCommand(),
-			corpusCommand(),
-			initCommand(),
-			explainCommand(),
-			completionCommand(),
-			manCommand(),
-		},
+		Name:                      "btfgen",
+		Usage:                     "minimize BTF for BPF CO-RE objects on many kernels",
+		Version:                   buildVersion(),
+		Writer:                    stdout,
+		ErrWriter:                 stderr,
+		Commands:                  allCommands(),
 		DisableSliceFlagSeparator: true, // paths may have commas
 		ExitErrHandler:            func(*cli.Context, error) {},
 		HideHelp:                  true, // parse recognizes requests for help
@@ -204,7 +192,7 @@ func prepare(c *cli.Command, path string) {
 	classes, findings := commandClasses[path] // commands about btfgen itself have no findings
 	if findings {
 		c.Flags = append(c.Flags, classes.flags()...)
-		c.Flags = append(c.Flags, colorFlag(), &cli.StringFlag{Name: "config", Usage: "read options from `FILE`, or from none with '' (default: " + configFile + ", if it exists)"})
+		c.Flags = append(c.Flags, choiceFlag("color", "use color: `WHEN` is auto, always or never", "auto", "always", "never"), &cli.StringFlag{Name: "config", Usage: "read options from `FILE`, or from none with '' (default: " + configFile + ", if it exists)"})
 	}
 	c.Flags = append(c.Flags,
 		&cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "print this help"},

@@ -16,76 +16,35 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-func archiveConvertCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "convert",
-		Usage:     "convert an archive to another format",
-		ArgsUsage: "ARCHIVE",
-		Description: "ARCHIVE and OUT are .btfa, .tar.gz, .tar.xz or .tar.zst files, or directories. A tar file loses the objects\n" +
-			"and hashes.",
-		Flags:     append(outputFlags(), jsonFlag("the summary and findings")),
-		UsageText: "    btfgen archive convert tracer.btfa -o tracer.tar.gz",
-		Action: func(c *cli.Context) error {
-			out, err := parseOutput(c)
-			if err != nil {
-				return err
-			}
-			if c.NArg() != 1 {
-				return usagef("convert needs one ARCHIVE")
-			}
-			if err := inputsOf(c.Args().First()).refuse(out.Path); err != nil {
-				return err
-			}
-			return rewrite(c, &out, func() (archive.Info, []archive.Kernel, error) { return bundle.ReadKernels(c.Context, c.Args().First()) })
-		},
+func runArchiveConvert(c *cli.Context) error {
+	out, err := parseOutput(c)
+	if err != nil {
+		return err
 	}
+	if c.NArg() != 1 {
+		return usagef("convert needs one ARCHIVE")
+	}
+	if err := inputsOf(c.Args().First()).refuse(out.Path); err != nil {
+		return err
+	}
+	return rewrite(c, &out, func() (archive.Info, []archive.Kernel, error) { return bundle.ReadKernels(c.Context, c.Args().First()) })
 }
 
-func archiveMergeCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "merge",
-		Usage:     "merge archives",
-		ArgsUsage: "ARCHIVE...",
-		Description: "Archives for one machine must be for the same relocations.\n\n" +
-			"All shards of a run give the same bytes as a run without shards.",
-		Flags: append(outputFlags(), jsonFlag("the summary and findings"),
-			&cli.BoolFlag{Name: "mixed", Usage: "allow different relocations for one machine"}),
-		UsageText: "    btfgen archive merge x86.btfa arm64.btfa -o tracer.btfa",
-		Action: func(c *cli.Context) error {
-			out, err := parseOutput(c)
-			if err != nil {
-				return err
-			}
-			if c.NArg() == 0 {
-				return usagef("merge needs at least one ARCHIVE")
-			}
-			return rewrite(c, &out, func() (archive.Info, []archive.Kernel, error) {
-				info, kernels, err := bundle.Merge(c.Context, c.Args().Slice(), c.Bool("mixed"))
-				if errors.Is(err, bundle.ErrOther) {
-					err = fmt.Errorf("%w (--mixed allows this)", err)
-				}
-				return info, kernels, err
-			})
-		},
+func runArchiveMerge(c *cli.Context) error {
+	out, err := parseOutput(c)
+	if err != nil {
+		return err
 	}
-}
-
-func archiveExtractCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "extract",
-		Usage:     "write the BTFs of an archive as files",
-		ArgsUsage: "ARCHIVE [KEY...]",
-		Description: "KEY is ID/VERSION_ID/ARCH/RELEASE, with - for a missing part. The files are in BTFHub's layout,\n" +
-			"ID/VERSION_ID/ARCH/RELEASE.btf. Files of an earlier command are removed from DIR.",
-		Flags: append(selectFlags(),
-			&cli.BoolFlag{Name: "all", Usage: "extract all kernels"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write into the directory `DIR` (required)"},
-			jsonFlag("the summary and findings"),
-		),
-		UsageText: "    btfgen archive extract tracer.btfa debian/12/x86_64/6.1.0-47-amd64 -o btfs/\n" +
-			"    btfgen archive extract tracer.btfa --select 'debian>=12' -o btfs/",
-		Action: runArchiveExtract,
+	if c.NArg() == 0 {
+		return usagef("merge needs at least one ARCHIVE")
 	}
+	return rewrite(c, &out, func() (archive.Info, []archive.Kernel, error) {
+		info, kernels, err := bundle.Merge(c.Context, c.Args().Slice(), c.Bool("mixed"))
+		if errors.Is(err, bundle.ErrOther) {
+			err = fmt.Errorf("%w (--mixed allows this)", err)
+		}
+		return info, kernels, err
+	})
 }
 
 func runArchiveExtract(c *cli.Context) error {
@@ -161,6 +120,13 @@ func pickSelected(c *cli.Context, kernels []archive.Kernel, opts *corpus.Options
 		}
 	}
 	return picked
+}
+
+// archiveJSON is the document of commands that write an archive.
+type archiveJSON struct {
+	Output  string `json:"output"`
+	Kernels int    `json:"kernels"`
+	allFindings
 }
 
 // rewrite writes what read returns to an output. It writes nothing if there is no kernel.

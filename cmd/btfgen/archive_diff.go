@@ -3,30 +3,11 @@
 package main
 
 import (
-	"bufio"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/job/generate"
 	"github.com/btfgen/btfgen/internal/report"
 )
-
-func archiveDiffCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "diff",
-		Usage:     "compare two archives or manifests",
-		ArgsUsage: "OLD NEW",
-		Description: "OLD and NEW are outputs of generate: .btfa files, tar files or directories, or manifests (.json). The report lists\n" +
-			"the kernels that NEW gained, lost and changed, and the objects. The exit status does not depend on it.",
-		Flags: []cli.Flag{
-			choiceFlag("format", "print `FORMAT`: text, or markdown for release notes", "text", "markdown"),
-			jsonFlag("the report"),
-		},
-		UsageText: "    btfgen archive diff old.btfa new.btfa\n" +
-			"    btfgen archive diff --format markdown old.json new.json",
-		Action: runArchiveDiff,
-	}
-}
 
 func runArchiveDiff(c *cli.Context) error {
 	if c.NArg() != 2 {
@@ -42,11 +23,5 @@ func runArchiveDiff(c *cli.Context) error {
 	if c.Bool("json") {
 		return document(c, d)
 	}
-	out := bufio.NewWriter(c.App.Writer)
-	if c.String("format") == "markdown" {
-		report.ArchiveDiffMarkdown(out, d)
-	} else {
-		report.ArchiveDiff(out, d)
-	}
-	return out.Flush()
+	return report.ArchiveDiff(c.App.Writer, d, c.String("format"))
 }

@@ -16,20 +16,8 @@ import (
 	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
+	"github.com/btfgen/btfgen/pkg/archive"
 )
-
-func archiveListCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "list",
-		Usage:     "list the kernels of an archive",
-		ArgsUsage: "ARCHIVE",
-		Description: "ARCHIVE is a .btfa file. Kernels with the same layout have the same BTF. --json adds the objects with their\n" +
-			"machines and hashes.",
-		Flags:     []cli.Flag{jsonFlag("the list")},
-		UsageText: "    btfgen archive list tracer.btfa",
-		Action:    runArchiveList,
-	}
-}
 
 // listing is the document of list.
 type listing struct {
@@ -88,4 +76,20 @@ func forMachines(objects []bundle.MadeObject) string {
 		parts = append(parts, fmt.Sprintf("%d for %s", n[m], m))
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// openArchive opens the only argument, a .btfa file.
+func openArchive(c *cli.Context) (*archive.Archive, error) {
+	if c.NArg() != 1 {
+		return nil, usagef("%s needs one ARCHIVE", c.Command.Name)
+	}
+	name := c.Args().First()
+	native, err := bundle.IsNative(name)
+	if err != nil {
+		return nil, err
+	}
+	if !native {
+		return nil, fmt.Errorf("%s: not a %s archive ('btfgen archive convert' makes one from a directory or tar)", name, bundle.NativeSuffix)
+	}
+	return archive.OpenFile(name)
 }

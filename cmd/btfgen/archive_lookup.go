@@ -10,31 +10,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-func archiveLookupCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "lookup",
-		Usage:     "find the BTF for a host, as a tracer would",
-		ArgsUsage: "ARCHIVE",
-		Description: "The host is by default this machine. Without the kernel itself, the BTF of its release and arch matches, if there is\n" +
-			"only one.\n\n" +
-			"With --neighbour, a missing kernel gets the BTF of its neighbours if they all have the same: N builds before it\n" +
-			"and up to N after it, of the same distribution, version, arch, Linux version and flavour.",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "os-release", Usage: "read distribution and version from `FILE`"},
-			&cli.StringFlag{Name: "release", Usage: "kernel `RELEASE`, as printed by uname -r"},
-			&cli.StringFlag{Name: "arch", Usage: "machine `ARCH`, as printed by uname -m"},
-			&cli.StringFlag{Name: "root", Usage: "use `DIR` as the root directory of the host"},
-			&cli.BoolFlag{Name: "neighbour", Usage: "fall back to the common BTF of neighbouring builds"},
-			countFlag("builds", "require `N` builds before the kernel for --neighbour", 3),
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the BTF to `FILE`"},
-			jsonFlag("the result"),
-		},
-		UsageText: "    btfgen archive lookup tracer.btfa -o host.btf\n" +
-			"    btfgen archive lookup tracer.btfa --release 6.1.0-47-amd64",
-		Action: runArchiveLookup,
-	}
-}
-
 // lookupResult is the document of lookup.
 type lookupResult struct {
 	Host       string `json:"host"`

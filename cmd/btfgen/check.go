@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -22,39 +23,6 @@ import (
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
-
-func checkCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "check",
-		Usage:     "report which kernels objects work on, and why not on others",
-		ArgsUsage: "OBJECT...",
-		Description: "OBJECT is as for generate. Each program is checked against the BTF of each kernel: relocations that the verifier\n" +
-			"reaches, helpers, kfuncs, maps, attach targets and more. The result is for whole objects, because libbpf loads all\n" +
-			"programs or none.\n\n" +
-			"Of programs that attach to the same thing in different ways, such as a fentry and a kprobe, one is enough.\n" +
-			"--optional, --one-of and --when replace this guess, and --no-guess requires all programs.\n\n" +
-			"By default every failure counts. --require limits this to selected kernels, --baseline to what got worse.",
-		Flags: slices.Concat(sourceFlags(), bootFlags(), []cli.Flag{
-			formatFlag(),
-			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
-			&cli.BoolFlag{Name: "min-kernel", Usage: "print from which Linux release each object works"},
-			&cli.BoolFlag{Name: "suggest", Usage: "print options with which objects work on more kernels, as YAML"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`", Value: "-"},
-			&cli.StringFlag{Name: "source-root", Usage: "in SARIF, make names of sources relative to `DIR`"},
-			&cli.StringSliceFlag{Name: "require", Usage: "count failures only on kernels that match `SELECTOR`"},
-			&cli.StringFlag{Name: "baseline", Usage: "count only what is worse than in `FILE`, an earlier --json report"},
-			&cli.BoolFlag{Name: "diff", Usage: "compare two kernels, selected by the first two arguments"},
-			&cli.StringSliceFlag{Name: "target", Usage: "override the attach target of a program: `PROGRAM=NAME`"},
-			typesFlag(),
-			&cli.StringSliceFlag{Name: "rodata-var", Usage: "the loader may set read-only variables that match `PATTERN`"},
-			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show guards, notes and all kernel ranges"},
-			jobsFlag(),
-		}, policyFlags()),
-		UsageText: "    btfgen check --btf kernels/ tracer.bpf.o\n" +
-			"    btfgen check --btf kernels/ --require 'debian>=12' tracer.bpf.o",
-		Action: runCheck,
-	}
-}
 
 // answers are the formats that show where objects work, for a README. With these formats, kernels on which an
 // object fails are not findings.
@@ -372,4 +340,72 @@ func quoted(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// readPolicy reads policyFlags.
+func readPolicy(c *cli.Context) (loaders []check.Loader, p check.Policy, err error) {
+	loaders = check.Loaders()
+	if l := c.String("loader"); l != "both" {
+		loaders = []check.Loader{check.Loader(l)}
+	}
+	p.Exact = c.Bool("no-guess")
+	for _, option := range []string{"optional", "one-of", "when", "loader-map"} {
+		for _, text := range c.StringSlice(option) {
+			if err := p.Add(option, text); err != nil {
+				return nil, p, usagef("--%s %q: %w", option, text, err)
+			}
+		}
+	}
+	return loaders, p, nil
+}
+
+// parseAll parses the values of an option.
+func parseAll[T any](c *cli.Context, option string, parse func(string) (T, error)) (all []T, err error) {
+	for _, text := range c.StringSlice(option) {
+		x, err := parse(text)
+		if err != nil {
+			return nil, usagef("--%s %q: %w", option, text, err)
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
+// reportUnmatchedPolicy reports the parts of a policy that match no program or map.
+func reportUnmatchedPolicy(c *cli.Context, p *check.Policy, objs []*check.Object) {
+	unmatched := p.Unmatched(objs)
+	for _, f := range policyFlags() {
+		option := f.Names()[0]
+		for _, text := range unmatched[option] {
+			what := "program"
+			if option == "loader-map" {
+				what = "map"
+			}
+			reportUnmatched(c, option, text, "no object has such a "+what)
+		}
+	}
+}
+
+// readTypes reads the files of --types.
+func readTypes(c *cli.Context) (all []check.Types, err error) {
+	for _, path := range c.StringSlice("types") {
+		corp, err := corpus.Open(c.Context, []string{path}, corpus.Options{})
+		if err != nil {
+			return nil, fmt.Errorf("--types: %w", err)
+		}
+		var found []check.Types
+		for _, f := range corp.Files {
+			if err := f.Read(c.Context, func(k *corpus.Kernel) error {
+				found = append(found, check.Types{Name: path, BTF: bytes.Clone(k.BTF)})
+				return nil
+			}); err != nil {
+				return nil, fmt.Errorf("--types: %w", err)
+			}
+		}
+		if len(found) != 1 {
+			return nil, usagef("--types %s: holds %d BTFs, want one", path, len(found))
+		}
+		all = append(all, found...)
+	}
+	return all, nil
 }

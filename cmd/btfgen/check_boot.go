@@ -22,17 +22,6 @@ import (
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
-func bootFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "boot", Usage: "boot `PACKAGE` under qemu, load the objects, and compare: a .deb, .rpm or vmlinuz, or ID/VERSION_ID[/ARCH[/RELEASE]] to download"},
-		&cli.StringFlag{Name: "command", Usage: "run `COMMAND` in booted kernels instead of loading; arguments are files for it"},
-		countFlag("timeout", "stop a booted kernel after `SECONDS`", 600),
-		&cli.StringFlag{Name: "btfgen", Usage: "boot with `FILE`, a static btfgen for the machine (default: this one)"},
-		catalogueFlag(),
-		mirrorFlag(),
-	}
-}
-
 func runBoot(c *cli.Context) error {
 	if err := checkBootOptions(c); err != nil {
 		return err

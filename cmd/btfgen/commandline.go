@@ -305,8 +305,13 @@ func (l *commandLine) configure(app *cli.App) error {
 		return usageError{err}
 	}
 	for _, k := range keys(l.command) {
-		if k.flag != nil && !given[k.name] {
-			l.options = append(l.options, values[k.name]...)
+		if k.flag == nil || given[k.name] {
+			continue
+		}
+		for _, v := range values[k.name] {
+			if err := l.add(k.flag, v.value, v.from); err != nil { // a common key, with a value for other commands
+				return err
+			}
 		}
 	}
 	l.addArguments(values)

@@ -26,30 +26,17 @@ var completionScripts embed.FS
 // shells have a completion script.
 var shells = []string{"bash", "zsh", "fish"}
 
-func completionCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "completion",
-		Usage:     "print a script for shell completion",
-		ArgsUsage: "SHELL",
-		Description: "SHELL is bash, zsh or fish. The script belongs in\n\n" +
-			"    bash  ~/.local/share/bash-completion/completions/btfgen\n" +
-			"    zsh   _btfgen in a directory of $fpath\n" +
-			"    fish  ~/.config/fish/completions/btfgen.fish\n\n" +
-			"Packages of btfgen include it.",
-		UsageText: "    btfgen completion fish > ~/.config/fish/completions/btfgen.fish",
-		Action: func(c *cli.Context) error {
-			shell := c.Args().First()
-			if c.NArg() != 1 || !slices.Contains(shells, shell) {
-				return usagef("completion needs one SHELL: %s", listOr(shells))
-			}
-			script, err := completionScripts.ReadFile("completion/btfgen." + shell)
-			if err != nil {
-				return err
-			}
-			_, err = c.App.Writer.Write(script)
-			return err
-		},
+func runCompletion(c *cli.Context) error {
+	shell := c.Args().First()
+	if c.NArg() != 1 || !slices.Contains(shells, shell) {
+		return usagef("completion needs one SHELL: %s", listOr(shells))
 	}
+	script, err := completionScripts.ReadFile("completion/btfgen." + shell)
+	if err != nil {
+		return err
+	}
+	_, err = c.App.Writer.Write(script)
+	return err
 }
 
 // completion is what a word can become.

@@ -15,33 +15,6 @@ import (
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
-func corpusCommand() *cli.Command {
-	return &cli.Command{
-		Name:  "corpus",
-		Usage: "inspect, check, import and extract kernel BTFs",
-		Subcommands: []*cli.Command{
-			corpusListCommand(),
-			corpusLintCommand(),
-			corpusFetchCommand(),
-			corpusImportCommand(),
-			corpusExtractCommand(),
-		},
-	}
-}
-
-// corpusFlags are the options of all commands that read kernels. openSources evaluates them.
-func corpusFlags() []cli.Flag {
-	return append(selectFlags(), &cli.StringSliceFlag{Name: "as", Usage: "set the key of kernels: `[PATTERN=]KEY`, as in '*.btf=debian/12/{arch}/{release}'"})
-}
-
-// selectFlags are the options that selection reads.
-func selectFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "select", Usage: "use only kernels that match `SELECTOR`, such as 'debian>=11,x86_64'"},
-		&cli.StringSliceFlag{Name: "exclude", Usage: "skip kernels that match `SELECTOR`"},
-	}
-}
-
 // selection sets the selectors of --select and --exclude.
 func selection(c *cli.Context, o *corpus.Options) (err error) {
 	if o.Select, err = selectors(c, "select"); err == nil {

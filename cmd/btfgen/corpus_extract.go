@@ -14,28 +14,6 @@ import (
 	"github.com/btfgen/btfgen/internal/job/store"
 )
 
-func corpusExtractCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "extract",
-		Usage:     "write kernel BTFs as raw files",
-		ArgsUsage: "[SOURCE...]",
-		Description: "SOURCE is a file or tree (default: the running kernel). For several kernels OUT is a directory. For one kernel\n" +
-			"it is a file, or - for standard output, unless it ends in / or is a directory. A directory gets these files:\n\n" +
-			"    ID/VERSION_ID/ARCH/RELEASE.btf\n" +
-			"    ID/VERSION_ID/ARCH/RELEASE.config     if the source has it\n" +
-			"    ID/VERSION_ID/ARCH/RELEASE.kallsyms   if the source has it",
-		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT` (required)"},
-			&cli.BoolFlag{Name: "modules", Usage: "also write modules, as RELEASE/MODULE.btf"},
-			jsonFlag("the summary and findings"),
-			jobsFlag(),
-		}, corpusFlags()...),
-		UsageText: "    btfgen corpus extract linux-image-6.1.0-47-amd64.deb -o vmlinux.btf\n" +
-			"    btfgen corpus extract kernels.btfc --select debian -o kernels/",
-		Action: runCorpusExtract,
-	}
-}
-
 func runCorpusExtract(c *cli.Context) error {
 	out := c.String("output")
 	if out == "" {

@@ -25,44 +25,6 @@ import (
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
-func corpusFetchCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "fetch",
-		Usage:     "download the kernels of distributions that a file lacks",
-		ArgsUsage: "[SERIES...]",
-		Description: "SERIES is ID/VERSION_ID or ID/VERSION_ID/ARCH, as in debian/12 or ubuntu/22.04/arm64. Without ARCH, x86_64 and arm64 are\n" +
-			"fetched. Without SERIES, the catalogue is listed.\n\n" +
-			"apt or dnf download the packages and check their signatures, in ~/.cache/btfgen/fetch and without root rights. A\n" +
-			"package is deleted once its kernels are in OUT. With --packages, it stays in DIR/ID/VERSION_ID/ARCH.\n\n" +
-			"Only new packages are downloaded: OUT notes the package of each kernel, and why a package had no usable kernel. An\n" +
-			"interrupted run keeps finished kernels. Kernels that a repository no longer has stay in OUT.\n\n" +
-			"If a package has DWARF and no BTF, pahole converts it. Such packages have hundreds of megabytes.",
-		Flags: append(selectFlags(),
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "add kernels to `OUT`, a .btfc file"},
-			&cli.StringFlag{Name: "packages", Usage: "keep the packages in `DIR` instead, and read no kernels"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "print what would be downloaded"},
-			catalogueFlag(),
-			mirrorFlag(),
-			&cli.GenericFlag{Name: "newest", Usage: "fetch only the newest `N` kernels of each series", Value: &word{"", nil}},
-			&cli.StringFlag{Name: "limit", Usage: "download at most `SIZE` in this run, such as 2G"},
-			&cli.BoolFlag{Name: "retry", Usage: "retry packages that had no usable kernel"},
-			&cli.StringSliceFlag{Name: "prune", Usage: "remove kernels that match `SELECTOR` and that repositories no longer have"},
-			jsonFlag("the summary and findings"),
-			jobsFlag(),
-		),
-		UsageText: "    btfgen corpus fetch debian/12 ubuntu/22.04 --newest 10 -o kernels.btfc",
-		Action:    runCorpusFetch,
-	}
-}
-
-func catalogueFlag() cli.Flag {
-	return &cli.StringFlag{Name: "catalogue", Usage: "read more repositories from `FILE`; its entries take precedence"}
-}
-
-func mirrorFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "mirror", Usage: "replace the beginning of addresses in the catalogue: `URL=URL`"}
-}
-
 func runCorpusFetch(c *cli.Context) error {
 	if c.NArg() == 0 {
 		return listCatalogue(c)

@@ -17,33 +17,6 @@ import (
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
-func corpusImportCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "import",
-		Usage:     "import kernels into a file or tree that is fast to read",
-		ArgsUsage: "[SOURCE...]",
-		Description: "SOURCE is a file or tree (default: the running kernel). OUT can be a SOURCE of other commands. If it exists, new\n" +
-			"kernels are added to it.\n\n" +
-			"If OUT ends in .btfc, one file has all kernels, in a tenth of a tree's space or less. Kernels whose BTF changed are\n" +
-			"skipped: to replace or remove kernels, import the file into a new one with --exclude.\n\n" +
-			"Otherwise OUT is a directory with these files:\n\n" +
-			"    ID/VERSION_ID/ARCH/RELEASE.btf.zst\n" +
-			"    ID/VERSION_ID/ARCH/RELEASE.config.zst\n" +
-			"    ID/VERSION_ID/ARCH/RELEASE.kallsyms.zst\n" +
-			"    modules/ID/VERSION_ID/ARCH/RELEASE.modules.tar.zst\n\n" +
-			"Both formats keep configuration and symbols, which 'btfgen check' uses.\n\n" +
-			"If pahole is installed, it converts kernels that have DWARF but no BTF, in about ten seconds. Temporary files are\n" +
-			"next to OUT.",
-		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT`, a directory or .btfc file (required)"},
-			jsonFlag("the summary and findings"),
-			jobsFlag(),
-		}, corpusFlags()...),
-		UsageText: "    btfgen corpus import packages/*.deb -o kernels.btfc",
-		Action:    runCorpusImport,
-	}
-}
-
 // packMemory is the memory of a worker that encodes a .btfc file, as a multiple of perWorker. It needs 160 MB, most of
 // them for an index of known types.
 const packMemory = 4

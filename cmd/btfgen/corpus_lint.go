@@ -4,35 +4,12 @@ package main
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/lint"
-	"github.com/btfgen/btfgen/internal/text/escape"
 )
-
-func corpusLintCommand() *cli.Command {
-	var codes strings.Builder
-	for _, c := range lint.Codes() {
-		escape.Fprintf(&codes, "- `%s`: %s: %s\n", c, c.Severity(), c.Text())
-	}
-	return &cli.Command{
-		Name:        "lint",
-		Usage:       "find problems in a corpus",
-		ArgsUsage:   "[SOURCE...]",
-		Description: "SOURCE is a file or tree (default: the running kernel). These are the findings:\n\n" + codes.String(),
-		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "earlier", Usage: "report kernels that are missing since `FILE`, from 'corpus list --long --json'"},
-			verboseFlag("list all kernels and their paths"),
-			jsonFlag("the findings"),
-			jobsFlag(),
-		}, corpusFlags()...),
-		UsageText: "    btfgen corpus lint kernels/ --earlier last-week.json",
-		Action:    runCorpusLint,
-	}
-}
 
 func runCorpusLint(c *cli.Context) error {
 	var earlier []lint.Entry

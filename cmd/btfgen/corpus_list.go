@@ -13,23 +13,6 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-func corpusListCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "list",
-		Usage:     "list the kernels of a corpus",
-		ArgsUsage: "[SOURCE...]",
-		Description: "SOURCE is a file or tree (default: the running kernel). Without --long, a package or tar file with several\n" +
-			"kernels is one row. Unknown parts of a key are dashes.",
-		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: "long", Aliases: []string{"l"}, Usage: "read the kernels and show sizes, types, byte order, modules etc."},
-			jsonFlag("kernels, then findings, one per line,"),
-			jobsFlag(),
-		}, corpusFlags()...),
-		UsageText: "    btfgen corpus list kernels/ --select debian",
-		Action:    runCorpusList,
-	}
-}
-
 func runCorpusList(c *cli.Context) error {
 	corp, err := openCorpus(c, corpus.Options{Extras: c.Bool("long")})
 	if err != nil {

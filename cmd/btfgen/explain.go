@@ -15,18 +15,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-func explainCommand() *cli.Command {
-	return &cli.Command{
-		Name:        "explain",
-		Usage:       "explain a code or class of findings, or list all",
-		ArgsUsage:   "[CODE...]",
-		Description: "CODE is a code that reports show in brackets, such as helper-missing, or a class of --fail-on.",
-		UsageText: "    btfgen explain helper-missing\n" +
-			"    btfgen explain",
-		Action: runExplain,
-	}
-}
-
 func runExplain(c *cli.Context) error {
 	w := bufio.NewWriter(c.App.Writer)
 	if c.Args().Len() == 0 {

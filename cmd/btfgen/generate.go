@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -27,71 +26,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
-
-func generateCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "generate",
-		Usage:     "minimize the BTF of all kernels in a corpus",
-		ArgsUsage: "OBJECT...",
-		Description: "OBJECT is one of:\n\n" +
-			"    FILE            a BPF object, or a file with embedded objects\n" +
-			"    DIRECTORY       all BPF objects in it\n" +
-			"    @LIST           a file with one OBJECT on each line\n" +
-			"    -               standard input\n" +
-			"    MACHINE=OBJECT  an object for one machine, such as x86_64=probe.o\n\n" +
-			"Without MACHINE, the machine follows from the file's name, the program that embeds the object, or the registers\n" +
-			"that it reads.\n\n" +
-			"OUT is an archive of all kernels (.btfa), a tar file (.tar.gz, .tar.xz, .tar.zst) or a directory. The last two\n" +
-			"have BTFHub's layout, ID/VERSION_ID/ARCH/RELEASE.btf. A directory loses the files of an earlier run.\n\n" +
-			"An unresolved relocation counts only with --fail-on. 'btfgen check' shows whether a program reaches it.",
-		Flags: slices.Concat(sourceFlags(), outputFlags(), []cli.Flag{
-			&cli.StringFlag{Name: "manifest", Usage: "write hashes, sizes and counts of all kernels to `FILE`"},
-			&cli.StringFlag{Name: "reuse", Usage: "take unchanged kernels from the archive `OLD.btfa`"},
-			&cli.StringFlag{Name: "reuse-manifest", Usage: "read the manifest of OLD.btfa from `FILE` (default: OLD.json)"},
-			&cli.StringFlag{Name: "shard", Usage: "process part `I/N` of the corpus, or the batch system's part with auto"},
-			jobsFlag(),
-			paddingFlag(),
-			keepFlag(),
-			jsonFlag("the summary and findings"),
-			verboseFlag("list kernels of poisoned relocations, what is skipped, and times"),
-		}),
-		UsageText: "    btfgen generate --btf kernels/ -o tracer.btfa tracer.bpf.o\n" +
-			"    btfgen generate --btf kernels/ --select debian -o btfs.tar.zst tracer.bpf.o",
-		Action: runGenerate,
-	}
-}
-
-// sourceFlags are the options of commands that read kernels from --btf. openCorpus evaluates them.
-func sourceFlags() []cli.Flag {
-	btf := &cli.StringSliceFlag{Name: "btf", Usage: "read kernels from `SOURCE`, a file or tree (default: the running kernel)"}
-	return append([]cli.Flag{btf}, corpusFlags()...)
-}
-
-// outputFlags are the options that parseOutput reads.
-func outputFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `OUT` (required)"},
-		choiceFlag("layout", "names of files in a directory or tar: `KIND` is btfhub or bcc", "btfhub", "bcc"),
-	}
-}
-
-func jobsFlag() cli.Flag {
-	f := countFlag("jobs", "run `N` workers", runtime.GOMAXPROCS(0))
-	f.Aliases, f.DefaultText = []string{"j"}, "number of CPUs"
-	return f
-}
-
-func verboseFlag(usage string) cli.Flag {
-	return &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: usage}
-}
-
-func paddingFlag() cli.Flag {
-	return choiceFlag("padding", "padding for dropped members: `KIND` is implicit, or explicit for C dumps", "implicit", "explicit")
-}
-
-func keepFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "keep", Usage: "keep types for user space, also without an OBJECT: `PATTERN` is enum:NAME, struct:NAME[.MEMBER], union:, typedef:, func: or var:"}
-}
 
 func minimizeOptions(c *cli.Context) (o minimize.Options, err error) {
 	if o.Keep, err = core.ParseKeep(c.StringSlice("keep")...); err != nil {

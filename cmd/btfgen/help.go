@@ -3,13 +3,18 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
+	"text/template"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/job/lint"
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
@@ -19,8 +24,75 @@ type topic struct {
 	name string // as typed: "btfgen archive list"
 }
 
-// section is a part of a topic, in Markdown: paragraphs, indented code, and lists with lines of the form "- `term`: meaning".
+// helpText is the template of what is written about commands.
+//
+//go:embed help.txt
+var helpText string
+
+// section is a part of what is said of a command, in Markdown: paragraphs, indented code, and lists with lines of the form
+// "- `term`: meaning".
 type section struct{ title, text string }
+
+// written returns the sections of help.txt about a command, or below another heading. The first has no title.
+func written(heading string) (all []section) {
+	var b strings.Builder
+	allClasses := func() string { return classList(slices.Sorted(maps.Keys(meanings))) }
+	t := template.New("").Funcs(template.FuncMap{"classes": allClasses, "defaults": classDefaults, "variables": variableList, "codes": lintCodes})
+	if err := template.Must(t.Parse(helpText)).Execute(&b, nil); err != nil {
+		panic(err)
+	}
+	_, text, _ := strings.Cut("\n"+b.String(), "\n# "+heading+"\n")
+	text, _, _ = strings.Cut(text, "\n# ")
+	for part := range strings.SplitSeq("\n"+text, "\n## ") {
+		title, text, _ := strings.Cut(part, "\n")
+		all = append(all, section{title, strings.Trim(text, "\n") + "\n"})
+	}
+	return all
+}
+
+// classList lists classes of findings with their meanings.
+func classList(classes []class) (list string) {
+	for _, c := range classes {
+		list += "- `" + string(c) + "`: " + meanings[c] + "\n"
+	}
+	return list
+}
+
+// classDefaults lists commands with the classes that count.
+func classDefaults() string {
+	commands := make(map[string][]string) // by the text about their classes
+	for _, name := range slices.Sorted(maps.Keys(commandClasses)) {
+		if t := commandClasses[name]; len(t.all()) > 0 {
+			text := joinClasses(t.counts)
+			if len(t.others) > 0 {
+				text += "; on request " + joinClasses(t.others)
+			}
+			commands[text] = append(commands[text], "`"+name+"`")
+		}
+	}
+	var list []string
+	for text, names := range commands {
+		list = append(list, "- "+strings.Join(names, ", ")+": "+text+"\n")
+	}
+	slices.Sort(list)
+	return strings.Join(list, "")
+}
+
+// variableList lists the environment variables.
+func variableList() (list string) {
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		list += "- `" + variables[name] + "`: `--" + name + "`\n"
+	}
+	return list
+}
+
+// lintCodes lists the codes of corpus lint.
+func lintCodes() (list string) {
+	for _, c := range lint.Codes() {
+		list += fmt.Sprintf("- `%s`: %s: %s\n", c, c.Severity(), c.Text())
+	}
+	return list
+}
 
 // blocks splits the text of a section. The first byte of a block is ' ' for code, '-' for a list.
 func blocks(text string) []string { return strings.Split(strings.Trim(text, "\n"), "\n\n") }
@@ -44,7 +116,7 @@ func topics(app *cli.App) (all []topic) {
 	return all
 }
 
-// sections returns the sections of a topic. Examples are in the field UsageText.
+// sections returns the sections of a topic.
 func (p *topic) sections() []section {
 	options := describeAll(p.Command)
 	arguments := p.ArgsUsage
@@ -54,10 +126,8 @@ func (p *topic) sections() []section {
 	case len(options) > 0:
 		arguments = "[options] " + arguments
 	}
-	all := []section{
-		{"Synopsis", "    " + p.name + " " + arguments},
-		{"Description", strings.ToUpper(p.Usage[:1]) + p.Usage[1:] + ".\n\n" + p.Description},
-	}
+	text := written(p.name)
+	text[0] = section{"Description", strings.ToUpper(p.Usage[:1]) + p.Usage[1:] + ".\n\n" + text[0].text}
 	var commands, opts strings.Builder
 	for _, c := range p.Subcommands {
 		commands.WriteString(fmt.Sprintf("- `%s`: %s\n", c.Name, c.Usage))
@@ -65,12 +135,8 @@ func (p *topic) sections() []section {
 	for _, o := range options {
 		opts.WriteString(fmt.Sprintf("- `%s`: %s\n", o.typed, o.usage))
 	}
-	for _, s := range []section{{"Commands", commands.String()}, {"Options", opts.String()}, {"Examples", p.UsageText}} {
-		if s.text != "" {
-			all = append(all, s)
-		}
-	}
-	return all
+	all := []section{{"Synopsis", "    " + p.name + " " + arguments}, text[0], {"Commands", commands.String()}, {"Options", opts.String()}}
+	return slices.DeleteFunc(append(all, text[1:]...), func(s section) bool { return s.text == "" })
 }
 
 // described is what a topic says about an option.

@@ -5,13 +5,14 @@ package main
 import (
 	"bufio"
 	"bytes"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/urfave/cli/v2"
 
@@ -19,27 +20,23 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-func initCommand() *cli.Command {
-	return &cli.Command{
-		Name:  "init",
-		Usage: "set up btfgen in a project",
-		Description: "Run it in the folder of a Go package with bpf2go, or of a project with .bpf.c or .bpf.o files. It writes\n" +
-			"btfgen.yaml, and either a go:generate line and a Go test or a Makefile to include. These make the archive and check\n" +
-			"that it is not stale. It prints what to do next. It does not change existing files.",
-		UsageText: "    btfgen init",
-		Action:    runInit,
-	}
-}
+// initText has templates of the files for a project, and of what is left to do.
+//
+//go:embed init.txt
+var initText string
 
 // project is what init finds in the working directory.
 type project struct {
-	name    string   // of the archive, without its suffix
-	objects []string // files that generate reads
+	Name    string   // of the archive, without its suffix
+	Objects []string // files that generate reads
 	// For a Go package its name, and the last file with a bpf2go line. go generate runs the lines of files in order of
 	// their names, and the archive comes after the objects.
-	goPackage, goFile string
-	skeleton          bool // objects become libbpf skeletons
+	GoPackage, GoFile string
+	Skeleton          bool // objects become libbpf skeletons
 }
+
+// Archive returns the name of the archive.
+func (p *project) Archive() string { return p.Name + bundle.NativeSuffix }
 
 func runInit(c *cli.Context) error {
 	if c.NArg() > 0 {
@@ -49,24 +46,37 @@ func runInit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	texts := template.Must(template.New("").Funcs(template.FuncMap{"slash": filepath.ToSlash}).Parse(initText))
+	text := func(name string) string {
+		var b strings.Builder
+		if err := texts.ExecuteTemplate(&b, name, p); err != nil {
+			panic(err)
+		}
+		return b.String()
+	}
+	files := [][2]string{{"btfgen.yaml", "yaml"}, {"btfgen.mk", "mk"}}
+	if p.GoPackage != "" {
+		stem := strings.TrimSuffix(p.GoFile, ".go")
+		files = [][2]string{{"btfgen.yaml", "yaml"}, {stem + "_btfgen.go", "go"}, {stem + "_btfgen_test.go", "test"}}
+	}
 	kept := false
-	for _, f := range p.files() {
-		switch err := create(f.name, f.text); {
+	for _, f := range files {
+		switch err := create(f[0], text(f[1])); {
 		case errors.Is(err, fs.ErrExist):
 			kept = true
-			escape.Fprintf(c.App.Writer, "exists, not changed: %s\n", f.name)
+			escape.Fprintf(c.App.Writer, "exists, not changed: %s\n", f[0])
 		case err != nil:
 			return err
 		default:
-			escape.Fprintf(c.App.Writer, "wrote %s\n", f.name)
+			escape.Fprintf(c.App.Writer, "wrote %s\n", f[0])
 		}
 	}
 	if kept {
 		escape.Fprintf(c.App.Writer, "To see what init would write to a file that exists, rename it and run init again.\n")
 	}
 	escape.Fprintf(c.App.Writer, "\nNext:\n")
-	for i, step := range p.steps() {
-		escape.Fprintf(c.App.Writer, "%d. %s\n", i+1, step)
+	for step := range strings.Lines(text("next")) {
+		escape.Fprintf(c.App.Writer, "%s\n", strings.TrimSuffix(step, "\n"))
 	}
 	return nil
 }
@@ -93,12 +103,12 @@ func detect() (*project, error) {
 			return nil, err
 		}
 	}
-	if len(p.objects) == 0 {
+	if len(p.Objects) == 0 {
 		if err := p.addObjects(); err != nil {
 			return nil, err
 		}
 	}
-	if len(p.objects) == 0 {
+	if len(p.Objects) == 0 {
 		return nil, errors.New("nothing to set up here: no bpf2go line in a Go file, no .bpf.o file and no .bpf.c file")
 	}
 	return p, nil
@@ -113,20 +123,20 @@ func (p *project) addGo(name string) error {
 	if err != nil {
 		return err
 	}
-	if p.goFile == "" {
-		p.goFile = name
+	if p.GoFile == "" {
+		p.GoFile = name
 	}
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for lines.Scan() {
-		if words := strings.Fields(lines.Text()); p.goPackage == "" && len(words) > 1 && words[0] == "package" {
-			p.goPackage = words[1]
+		if words := strings.Fields(lines.Text()); p.GoPackage == "" && len(words) > 1 && words[0] == "package" {
+			p.GoPackage = words[1]
 		}
 		directive, ok := strings.CutPrefix(lines.Text(), "//go:generate ")
 		if !ok || !strings.Contains(directive, "bpf2go") {
 			continue
 		}
 		_, args, _ := strings.Cut(directive, "bpf2go")
-		p.goFile = name
+		p.GoFile = name
 		if err := p.addBpf2go(strings.Fields(args)); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -159,8 +169,8 @@ func (p *project) addBpf2go(args []string) error {
 	if stem == "" {
 		stem = strings.ToLower(ident)
 	}
-	if p.name == "" {
-		p.name = stem
+	if p.Name == "" {
+		p.Name = stem
 	}
 	stem = filepath.Join(options["output-dir"], stem)
 	for _, pattern := range []string{stem + "_bpfe[lb].o", stem + "_*_bpfe[lb].o"} {
@@ -168,7 +178,7 @@ func (p *project) addBpf2go(args []string) error {
 		if err != nil {
 			return err
 		}
-		p.objects = append(p.objects, found...)
+		p.Objects = append(p.Objects, found...)
 		if len(found) > 0 {
 			return nil
 		}
@@ -177,7 +187,7 @@ func (p *project) addBpf2go(args []string) error {
 		if target != "bpfel" && target != "bpfeb" {
 			return fmt.Errorf("compile the objects first, with go generate: their names depend on -target %s", options["target"])
 		}
-		p.objects = append(p.objects, stem+"_"+target+".o")
+		p.Objects = append(p.Objects, stem+"_"+target+".o")
 	}
 	return nil
 }
@@ -201,60 +211,10 @@ func (p *project) addObjects() error {
 	if err != nil || len(objects) == 0 {
 		return err
 	}
-	p.objects = objects
-	p.name = strings.TrimSuffix(filepath.Base(objects[0]), ".bpf.o")
+	p.Objects = objects
+	p.Name = strings.TrimSuffix(filepath.Base(objects[0]), ".bpf.o")
 	skeletons, err := glob("*.skel.h", "*/*.skel.h")
 	makefile, _ := os.ReadFile("Makefile")
-	p.skeleton = len(skeletons) > 0 || bytes.Contains(makefile, []byte("gen skeleton"))
+	p.Skeleton = len(skeletons) > 0 || bytes.Contains(makefile, []byte("gen skeleton"))
 	return err
-}
-
-// initFile is a file that init writes.
-type initFile struct{ name, text string }
-
-// files returns the files for the project.
-func (p *project) files() []initFile {
-	archive := p.name + bundle.NativeSuffix
-	var yaml strings.Builder
-	yaml.WriteString("# yaml-language-server: $schema=https://raw.githubusercontent.com/btfgen/btfgen/main/docs/schema/btfgen.yaml.json\n\n" +
-		"btf: kernels/ # the kernels to support: a folder, or a .btfc file of 'btfgen corpus import'\nobjects:\n")
-	for _, o := range p.objects {
-		yaml.WriteString(fmt.Sprintf("  - %q\n", o))
-	}
-	yaml.WriteString(fmt.Sprintf("generate:\n  output: %q\nverify:\n  archive: %q\n", archive, archive))
-	all := []initFile{{"btfgen.yaml", yaml.String()}}
-	if p.goPackage == "" {
-		return append(all, initFile{"btfgen.mk", fmt.Sprintf("# Include this in the Makefile.\n"+
-			"%[1]s: btfgen.yaml %[2]s\n\tbtfgen generate\n\n"+
-			"# Fails if the archive was not made for the relocations of the objects.\n"+
-			".PHONY: check-archive\ncheck-archive: %[2]s\n\tbtfgen verify --covers\n", archive, strings.Join(p.objects, " "))})
-	}
-	stem := strings.TrimSuffix(p.goFile, ".go")
-	quoted := slices.Clone(p.objects)
-	for i, o := range quoted {
-		quoted[i] = fmt.Sprintf("%q", filepath.ToSlash(o))
-	}
-	return append(all,
-		initFile{stem + "_btfgen.go", fmt.Sprintf("package %s\n\n"+
-			"// go generate runs this after the lines of %s, which compile the objects.\n//go:generate go tool btfgen generate\n", p.goPackage, p.goFile)},
-		initFile{stem + "_btfgen_test.go", fmt.Sprintf("package %s\n\nimport (\n\t\"testing\"\n\n"+
-			"\t\"github.com/btfgen/btfgen/pkg/archive/archivetest\"\n)\n\n"+
-			"// TestArchive fails if the archive was not made for the relocations of the objects.\n"+
-			"func TestArchive(t *testing.T) {\n\tarchivetest.Covers(t, %q, %s)\n}\n", p.goPackage, archive, strings.Join(quoted, ", "))})
-}
-
-// steps returns what is left to do.
-func (p *project) steps() []string {
-	kernels := "put the kernels to support into kernels/, or name them in btfgen.yaml (docs/howto-kernels.md)"
-	if p.goPackage == "" {
-		steps := []string{kernels, fmt.Sprintf("add 'include btfgen.mk' to the Makefile; 'make %s%s' makes the archive, 'make check-archive' checks it", p.name, bundle.NativeSuffix)}
-		if p.skeleton {
-			steps = append(steps, "find the types with btfa_find, with NAME__elf_bytes as the object (docs/tutorial.md, C with libbpf)")
-		}
-		return steps
-	}
-	return []string{
-		kernels, "go get -tool github.com/btfgen/btfgen/cmd/btfgen@latest", "go generate && go test",
-		"find the types with archive.Find (docs/tutorial.md)",
-	}
 }

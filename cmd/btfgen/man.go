@@ -17,21 +17,6 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-func manCommand() *cli.Command {
-	return &cli.Command{
-		Name:        "man",
-		Usage:       "print a manual page, or write them all",
-		ArgsUsage:   "[COMMAND]",
-		Description: "Without COMMAND, print the page of btfgen itself. SOURCE_DATE_EPOCH dates the pages.",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write all pages into the directory `DIR`"},
-		},
-		UsageText: "    btfgen man generate | man -l -\n" +
-			"    btfgen man -o ~/.local/share/man/man1",
-		Action: runMan,
-	}
-}
-
 func runMan(c *cli.Context) error {
 	date, err := sourceDate()
 	if err != nil {
@@ -78,6 +63,16 @@ func sourceDate() (string, error) {
 	return time.Unix(seconds, 0).UTC().Format(time.DateOnly), nil
 }
 
+// exitStatus is the section of a manual page about the findings of a command.
+func exitStatus(command string) section {
+	text := "0 for success, 1 for failure, and 2 for wrong usage.\n"
+	if classes := commandClasses[command].all(); len(classes) > 0 {
+		text = "0 for success, 1 for failure, 2 for wrong usage, and 3 for findings of the classes in\n`--fail-on`. The classes of this command are:\n\n"
+		text += classList(classes)
+	}
+	return section{"Exit status", text}
+}
+
 // manName returns the name of the page of a command.
 func manName(command string) string { return strings.ReplaceAll(command, " ", "-") }
 
@@ -92,7 +87,7 @@ func (p *topic) roff(app *cli.App, date string) string {
 	escape.Fprintf(b, ".SH NAME\n%s \\- %s\n", roffText(manName(p.name)), roffText(p.Usage))
 	all := p.sections()
 	if path := strings.TrimPrefix(p.name, app.Name); path == "" {
-		all = slices.Concat(all, chapters(), manChapters)
+		all = slices.Concat(all, written("Chapters")[1:], written("Manual")[1:])
 	} else {
 		up := p.name[:strings.LastIndex(p.name, " ")]
 		all = append(all, exitStatus(path[1:]), section{"See also", "`" + manName(up) + "`(1)\n"})

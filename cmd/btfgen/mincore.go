@@ -11,24 +11,6 @@ import (
 	"github.com/btfgen/btfgen/internal/job/generate"
 )
 
-func minCoreBTFCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "min_core_btf",
-		Usage:     "minimize the BTF of one kernel, like 'bpftool gen min_core_btf'",
-		ArgsUsage: "INPUT OUTPUT OBJECT...",
-		Description: "INPUT is raw BTF or an ELF file with a .BTF section, and may be compressed. OUTPUT may be - for standard output.\n" +
-			"OBJECT is as for generate. As with bpftool, an unresolved relocation is not a failure.",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "base-btf", Aliases: []string{"B"}, Usage: "read INPUT as split BTF with the base `FILE`"},
-			paddingFlag(),
-			keepFlag(),
-			jsonFlag("sizes, hash and findings"),
-		},
-		UsageText: "    btfgen min_core_btf /sys/kernel/btf/vmlinux min.btf tracer.bpf.o",
-		Action:    minCoreBTF,
-	}
-}
-
 func minCoreBTF(c *cli.Context) error {
 	if c.NArg() < 3 && (c.NArg() < 2 || !c.IsSet("keep")) {
 		return usagef("min_core_btf needs INPUT, OUTPUT and at least one OBJECT")

@@ -14,6 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/internal/job/generate"
 	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
@@ -163,6 +164,46 @@ func (in inputs) refuseTree(dir string, c *corpus.Corpus) error {
 	for _, f := range c.Files {
 		k := generate.Kernel{Key: f.Key, Path: f.Path}
 		if err := in.refuse(filepath.Join(dir, k.FileName())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// With --json a command prints one document, or one line for each of many results. docs/schema has a schema for each
+// command. Fields are only added.
+
+// allFindings is the last field of documents.
+type allFindings struct {
+	Findings []*finding `json:"findings"`
+}
+
+func findingsOf(c *cli.Context) allFindings {
+	found(c).runDeferred()
+	return allFindings{append([]*finding{}, found(c).all...)}
+}
+
+// document prints the document of a run if --json is set.
+func document(c *cli.Context, v any) error {
+	if !c.Bool("json") {
+		return nil
+	}
+	enc := escape.JSON(c.App.Writer)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// findingLines prints a line for each finding if --json is set, except for classes that other lines contain.
+func findingLines(c *cli.Context, shown ...class) error {
+	if !c.Bool("json") {
+		return nil
+	}
+	enc := escape.JSON(c.App.Writer)
+	for _, x := range findingsOf(c).Findings {
+		if slices.Contains(shown, x.Class) {
+			continue
+		}
+		if err := enc.Encode(x); err != nil {
 			return err
 		}
 	}

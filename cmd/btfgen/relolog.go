@@ -15,26 +15,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-func relologCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "relolog",
-		Usage:     "show how relocations are resolved, and why",
-		ArgsUsage: "OBJECT...",
-		Description: "Prints a line per relocation, as libbpf would resolve it. With several kernels, differences come first. PATTERN is\n" +
-			"a shell pattern. Only relocations that are shown count as findings. OBJECT is as for generate.",
-		Flags: append(sourceFlags(),
-			jsonFlag("relocations and other findings, one per line,"),
-			verboseFlag("show source lines, candidates and reasons"),
-			&cli.StringSliceFlag{Name: "program", Usage: "show only functions or sections that match `PATTERN`"},
-			&cli.StringSliceFlag{Name: "result", Usage: "show only `RESULT`: resolved, absent, poisoned, ambiguous or error"},
-			&cli.StringSliceFlag{Name: "type", Usage: "show only local types that match `PATTERN`"},
-			jobsFlag(),
-		),
-		UsageText: "    btfgen relolog --btf kernels/ --result poisoned -v tracer.bpf.o",
-		Action:    runRelolog,
-	}
-}
-
 func runRelolog(c *cli.Context) error {
 	opts, err := logOptions(c)
 	if err != nil {
@@ -107,10 +87,6 @@ func logOptions(c *cli.Context) (o logs.Options, err error) {
 	}
 	o.Color = colored(c)
 	return o, nil
-}
-
-func colorFlag() cli.Flag {
-	return choiceFlag("color", "use color: `WHEN` is auto, always or never", "auto", "always", "never")
 }
 
 // colored reports whether standard output gets color.

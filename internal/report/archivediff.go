@@ -3,24 +3,20 @@
 package report
 
 import (
-	"fmt"
+	_ "embed"
 	"io"
+	"maps"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/btfgen/btfgen/internal/job/generate"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
-// diffSummary returns the counts in one line.
-func diffSummary(d *generate.Diff) string {
-	s := fmt.Sprintf("%d gained, %d lost, %d changed, %d the same", len(d.Gained), len(d.Lost), len(d.Changed), d.Same)
-	if d.Old.Size > 0 && d.New.Size > 0 {
-		s += fmt.Sprintf("; %s before, %s now", words.Bytes(d.Old.Size), words.Bytes(d.New.Size))
-	}
-	return words.Plural(d.New.Kernels, "kernel") + ": " + s
-}
+//go:embed archivediff.tmpl
+var archiveDiffSource string
 
 // changes are the texts of DiffObject.Change.
 var changes = map[string]string{
@@ -28,67 +24,43 @@ var changes = map[string]string{
 	generate.ObjectFile: "another file",
 }
 
-// ArchiveDiff writes the differences between two archives for people.
-func ArchiveDiff(w io.Writer, d *generate.Diff) {
-	for _, o := range d.Objects {
-		escape.Fprintf(w, "object %s: %s\n", o.Name, changes[o.Change])
+// ArchiveDiff writes the differences between two archives: as "text" for people, or as "markdown" for release notes, with a table by
+// distribution, and the kernels that are new or gone.
+func ArchiveDiff(w io.Writer, d *generate.Diff, format string) error {
+	t := template.Must(template.New("").Funcs(template.FuncMap{
+		"text": escape.Text, "code": escape.Code, "plural": words.Plural, "bytes": words.Bytes, "series": diffSeries,
+		"change": func(c string) string { return changes[c] },
+	}).Parse(archiveDiffSource))
+	var b strings.Builder
+	if err := t.ExecuteTemplate(&b, format, d); err != nil {
+		return err
 	}
-	for _, k := range d.Gained {
-		escape.Fprintf(w, "+ %s  %s\n", k.Kernel, words.Bytes(int64(k.NewSize)))
-	}
-	for _, k := range d.Lost {
-		escape.Fprintf(w, "- %s  %s\n", k.Kernel, words.Bytes(int64(k.OldSize)))
-	}
-	for _, k := range d.Changed {
-		escape.Fprintf(w, "~ %s  %s → %s\n", k.Kernel, words.Bytes(int64(k.OldSize)), words.Bytes(int64(k.NewSize)))
-	}
-	escape.Fprintf(w, "%s\n", diffSummary(d))
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
-// ArchiveDiffMarkdown writes the differences for release notes: a table by distribution, and the kernels that are new or gone.
-func ArchiveDiffMarkdown(w io.Writer, d *generate.Diff) {
-	escape.Fprintf(w, "%s.\n", diffSummary(d))
-	if len(d.Objects) > 0 {
-		escape.Fprintf(w, "\n")
-	}
-	for _, o := range d.Objects {
-		escape.Fprintf(w, "- object %s: %s\n", escape.Code(o.Name), changes[o.Change])
-	}
-	type row struct{ gained, lost, changed int }
-	rows := make(map[string]*row)
-	var order []string
-	count := func(kernels []generate.DiffKernel, n func(*row) *int) {
+// seriesDiff is how many kernels of a distribution were gained, lost and changed.
+type seriesDiff struct {
+	Name                  string
+	Gained, Lost, Changed int
+}
+
+func diffSeries(d *generate.Diff) (all []*seriesDiff) {
+	rows := make(map[string]*seriesDiff)
+	count := func(kernels []generate.DiffKernel, n func(*seriesDiff) *int) {
 		for _, k := range kernels {
-			series := k.Kernel[:max(0, strings.LastIndexByte(k.Kernel, '/'))]
-			if rows[series] == nil {
-				rows[series] = new(row)
-				order = append(order, series)
+			name := k.Kernel[:max(0, strings.LastIndexByte(k.Kernel, '/'))]
+			if rows[name] == nil {
+				rows[name] = &seriesDiff{Name: name}
 			}
-			*n(rows[series])++
+			*n(rows[name])++
 		}
 	}
-	count(d.Gained, func(r *row) *int { return &r.gained })
-	count(d.Lost, func(r *row) *int { return &r.lost })
-	count(d.Changed, func(r *row) *int { return &r.changed })
-	slices.Sort(order)
-	if len(order) > 0 {
-		escape.Fprintf(w, "\n| distribution | gained | lost | changed |\n|---|--:|--:|--:|\n")
+	count(d.Gained, func(s *seriesDiff) *int { return &s.Gained })
+	count(d.Lost, func(s *seriesDiff) *int { return &s.Lost })
+	count(d.Changed, func(s *seriesDiff) *int { return &s.Changed })
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		all = append(all, rows[name])
 	}
-	for _, s := range order {
-		r := rows[s]
-		escape.Fprintf(w, "| %s | %d | %d | %d |\n", escape.Code(s), r.gained, r.lost, r.changed)
-	}
-	for _, part := range []struct {
-		title   string
-		kernels []generate.DiffKernel
-	}{{"Gained", d.Gained}, {"Lost", d.Lost}, {"Changed", d.Changed}} {
-		if len(part.kernels) == 0 {
-			continue
-		}
-		escape.Fprintf(w, "\n<details><summary>%s: %s</summary>\n\n", part.title, words.Plural(len(part.kernels), "kernel"))
-		for _, k := range part.kernels {
-			escape.Fprintf(w, "- %s\n", escape.Code(k.Kernel))
-		}
-		escape.Fprintf(w, "\n</details>\n")
-	}
+	return all
 }

@@ -4,8 +4,11 @@ package report
 
 import (
 	"io"
+	"slices"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 // docChanges are programs that are worse than in a baseline, better, or new.
@@ -54,21 +57,21 @@ func (v *view) changes(old *check.Baseline) (all []docChanges) {
 		{"Better than the baseline", func(c *check.Change) bool { return c.New < c.Old }},
 		{"Not in the baseline", func(c *check.Change) bool { return c.Added }},
 	} {
-		var rows []check.Change // without kernels
-		on := make(map[check.Change][]int)
-		for _, c := range l {
-			if k := at[c.Kernel]; part.in(&c) {
-				if c.Kernel = ""; on[c] == nil {
-					rows = append(rows, c)
-				}
-				on[c] = append(on[c], k)
-			}
-		}
-		if len(rows) == 0 {
+		in := slices.DeleteFunc(slices.Clone(l), func(c check.Change) bool { return !part.in(&c) })
+		if len(in) == 0 {
 			continue
 		}
 		out := docChanges{Title: part.title}
-		for _, c := range rows {
+		for _, alike := range words.Group(in, func(c *check.Change) check.Change {
+			anywhere := *c
+			anywhere.Kernel = ""
+			return anywhere
+		}) {
+			var on []int
+			for i := range alike {
+				on = append(on, at[alike[i].Kernel])
+			}
+			c := &alike[0]
 			n := c.Object
 			if c.Program != "" {
 				n += ": " + c.Program
@@ -77,9 +80,38 @@ func (v *view) changes(old *check.Baseline) (all []docChanges) {
 			if !c.Added {
 				was = cellFor(c.Old).Icon() + " " + c.Old.String()
 			}
-			out.Rows = append(out.Rows, docChange{name(n), was, c.New, cellFor(c.New), name(v.where(on[c], 5))})
+			out.Rows = append(out.Rows, docChange{name(n), was, c.New, cellFor(c.New), name(v.where(on, 5))})
 		}
 		all = append(all, out)
 	}
 	return all
+}
+
+// Diff writes what the programs use that kernels a and b disagree on, and
+// returns how many differences there are. Without any it says so.
+func Diff(w io.Writer, r *check.Report, a, b int) int {
+	l := r.Diff(a, b)
+	if len(l) == 0 {
+		escape.Fprintf(w, "nothing differs between %s and %s\n", r.Kernels[a].Name, r.Kernels[b].Name)
+		return 0
+	}
+	escape.Fprintf(w, "--- %s\n+++ %s\n", r.Kernels[a].Name, r.Kernels[b].Name)
+	program, last := -1, ""
+	for _, d := range l {
+		if d.Program != program {
+			program, last = d.Program, ""
+			p := &r.Programs[program]
+			escape.Fprintf(w, "%s: %s (%s): %s → %s\n", p.Object, p.Name, p.Section,
+				cellTexts[cellOf(p.Status, p.Load, a)].name, cellTexts[cellOf(p.Status, p.Load, b)].name)
+		}
+		sign := "-"
+		if d.Only == b {
+			sign = "+"
+		}
+		if s := sign + " " + line(&d.Finding); s != last {
+			last = s
+			escape.Fprintf(w, "  %s\n", last)
+		}
+	}
+	return len(l)
 }

@@ -98,15 +98,15 @@ func newDocument(m *matrix, o Options, rules bool, most int) *document {
 		}
 		d.Rows = append(d.Rows, out)
 	}
-	for _, g := range m.causes(o.Verbose) {
-		if n := len(d.Advice); n == 0 || d.Advice[n-1].Fix != name(g.advice) {
-			d.Advice = append(d.Advice, docAdvice{Fix: name(g.advice)})
+	for _, list := range m.causes(o.Verbose) {
+		a := docAdvice{Fix: name(list[0].advice)}
+		for _, g := range list {
+			a.Causes = append(a.Causes, docCause{
+				g.cell(), name(g.verdict()), len(g.kernels), name(g.subject(most)), name(g.why), name(g.code),
+				name(m.where(g.kernels, most)), name(m.programs(g.programs, 2*most)), name(places(g.sources, most)), names(g.guards),
+			})
 		}
-		a := &d.Advice[len(d.Advice)-1]
-		a.Causes = append(a.Causes, docCause{
-			g.cell(), name(g.verdict()), len(g.kernels), name(g.subject(most)), name(g.why), name(g.code),
-			name(m.where(g.kernels, most)), name(m.programs(g.programs, 2*most)), name(places(g.sources, most)), names(g.guards),
-		})
+		d.Advice = append(d.Advice, a)
 	}
 	return d
 }

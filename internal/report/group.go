@@ -10,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/report/codes"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -31,7 +32,7 @@ type group struct {
 // groupOf returns a finding as a group of its own.
 func groupOf(f *check.Finding) group {
 	what := f.Subject
-	if typeAlone(f) {
+	if f.Code == relo.NoCandidate { // about the type, whichever field the relocation is for
 		what, _ = splitSpec(what)
 	}
 	return group{status: f.Status, attach: f.Attach, code: f.Code, what: []string{what}, why: why(f)}
@@ -66,9 +67,8 @@ func (g *group) text(most int) string {
 	return g.verdict() + ": " + g.subject(most) + ": " + g.why
 }
 
-// causes returns what is wrong as readers have use for it, the worst first, and of that what costs most kernels, but what is done
-// about in one way together. It has findings on kernels on which the objects do not work or, with verbose, all and what is guarded.
-func (v *view) causes(verbose bool) []group {
+// causes returns what is wrong, grouped by what is done about it: the worst first, and of that what costs most kernels. It has findings on kernels on which the objects do not work or, with verbose, all and what is guarded.
+func (v *view) causes(verbose bool) [][]group {
 	owner := make([]*check.ObjectRow, len(v.Programs))
 	for i := range v.Objects {
 		for _, p := range v.Objects[i].Programs {
@@ -118,15 +118,10 @@ func (v *view) causes(verbose bool) []group {
 		return cmp.Or(-cmp.Compare(a.status, b.status), -cmp.Compare(len(a.kernels), len(b.kernels)),
 			-cmp.Compare(len(a.programs), len(b.programs)), slices.Compare(a.what, b.what), cmp.Compare(a.why, b.why))
 	})
-	first := make(map[string]int) // by advice
 	for i := range all {
 		slices.SortFunc(all[i].sources, comparePlaces)
-		if _, ok := first[all[i].advice]; !ok {
-			first[all[i].advice] = i
-		}
 	}
-	slices.SortStableFunc(all, func(a, b group) int { return cmp.Compare(first[a.advice], first[b.advice]) })
-	return all
+	return words.Group(all, func(g *group) string { return g.advice })
 }
 
 type groupKey struct {
@@ -138,22 +133,14 @@ type groupKey struct {
 
 // merge merges groups with equal keys.
 func merge(l []group, of func(*group) groupKey) (out []group) {
-	at := make(map[groupKey]int)
-	for i := range l {
-		k := of(&l[i])
-		j, ok := at[k]
-		if !ok {
-			at[k] = len(out)
-			out = append(out, l[i])
-			continue
+	for _, alike := range words.Group(l, of) {
+		g := alike[0]
+		for _, o := range alike[1:] {
+			g.what, g.sources, g.guards = append(g.what, o.what...), append(g.sources, o.sources...), append(g.guards, o.guards...)
+			g.programs, g.kernels = append(g.programs, o.programs...), append(g.kernels, o.kernels...)
 		}
-		g := &out[j]
-		g.what, g.sources, g.guards = append(g.what, l[i].what...), append(g.sources, l[i].sources...), append(g.guards, l[i].guards...)
-		g.programs, g.kernels = append(g.programs, l[i].programs...), append(g.kernels, l[i].kernels...)
-	}
-	for i := range out {
-		g := &out[i]
 		g.what, g.sources, g.guards, g.programs, g.kernels = sorted(g.what), sorted(g.sources), sorted(g.guards), sorted(g.programs), sorted(g.kernels)
+		out = append(out, g)
 	}
 	return out
 }

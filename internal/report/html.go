@@ -147,11 +147,11 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 		}
 		d.Programs = append(d.Programs, out)
 	}
-	for _, g := range v.causes(false) {
-		if n := len(d.Advice); n == 0 || d.Advice[n-1] != g.advice {
-			d.Advice = append(d.Advice, g.advice)
+	for i, list := range v.causes(false) {
+		d.Advice = append(d.Advice, list[0].advice)
+		for _, g := range list {
+			d.Causes = append(d.Causes, pageCause{i, g.cell(), d.text(g.subject(4) + ": " + g.reason()), d.set(g.kernels), g.programs})
 		}
-		d.Causes = append(d.Causes, pageCause{len(d.Advice) - 1, g.cell(), d.text(g.subject(4) + ": " + g.reason()), d.set(g.kernels), g.programs})
 	}
 	var data bytes.Buffer
 	if err := json.NewEncoder(&data).Encode(d); err != nil { // escapes <, > and &

@@ -174,7 +174,7 @@ func TestGroups(t *testing.T) {
 		cause(check.HelperMissing, "bpf_b", 0),
 	}}}, Objects: []check.ObjectRow{{Object: "o", Programs: []int{0}, Status: []check.Status{check.Fails, check.Fails}}}}
 	var got []string
-	for _, g := range newView(r).causes(false) {
+	for _, g := range slices.Concat(newView(r).causes(false)...) {
 		got = append(got, fmt.Sprint(len(g.kernels), " ", g.text(3)))
 	}
 	want := []string{

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -84,7 +85,7 @@ func SARIF(w io.Writer, r *check.Report, o Options) error {
 		}
 	}
 	v := newView(r)
-	for _, g := range v.causes(false) {
+	for _, g := range slices.Concat(v.causes(false)...) {
 		res := sarifResult{Level: "warning"}
 		res.Rule, res.Index = string(g.code), index[g.code]
 		switch g.status {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/report/codes"
-	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 var doubts = map[check.Doubt]string{
@@ -69,17 +68,14 @@ func Sentence(f *check.Finding) string {
 // Reason says in words what is wrong with the subject of a finding, with its code.
 func Reason(f *check.Finding) string { return why(f) + " [" + string(f.Code) + "]" }
 
-// note is a finding of status OK in words.
+// note is a finding of status OK in words, with the kind of the relocation.
 func note(f *check.Finding) string {
-	s := subject(f) + ": " + why(f)
+	s := strings.TrimSpace(f.Relocation+" "+f.Subject) + ": " + why(f)
 	if f.Source != "" {
 		s += " (" + f.Source + ")"
 	}
 	return s + " [" + string(f.Code) + "]"
 }
-
-// subject is what a finding is about, in a note with the kind of the relocation.
-func subject(f *check.Finding) string { return strings.TrimSpace(f.Relocation + " " + f.Subject) }
 
 // verdict is a status in words, with what it is about where that is only attaching.
 func verdict(s check.Status, attach bool) string {
@@ -126,9 +122,6 @@ func guessText(r *check.Rule) string {
 	}
 	return ""
 }
-
-// typeAlone reports whether a finding is about a type as a whole, whichever field the relocation is for.
-func typeAlone(f *check.Finding) bool { return f.Code == relo.NoCandidate }
 
 // splitSpec cuts "struct s.a.b" or "enum e::A" behind the type.
 func splitSpec(spec string) (typ, rest string) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -76,19 +77,18 @@ type distribution struct {
 }
 
 func distributions(r *check.Report) (out []distribution) {
-	keys := make([]kernel.Key, len(r.Kernels))
-	for k := range r.Kernels {
-		keys[k] = r.Kernels[k].Key().Canonical()
-		name := r.Kernels[k].Name
-		if keys[k].Known() {
-			name = strings.TrimSpace(keys[k].ID + " " + keys[k].VersionID)
+	keys, all := make([]kernel.Key, len(r.Kernels)), make([]int, len(r.Kernels))
+	for k := range all {
+		keys[k], all[k] = r.Kernels[k].Key().Canonical(), k
+	}
+	name := func(k *int) string {
+		if keys[*k].Known() {
+			return strings.TrimSpace(keys[*k].ID + " " + keys[*k].VersionID)
 		}
-		i := slices.IndexFunc(out, func(d distribution) bool { return d.name == name })
-		if i < 0 {
-			i = len(out)
-			out = append(out, distribution{name: name})
-		}
-		out[i].kernels = append(out[i].kernels, k)
+		return r.Kernels[*k].Name
+	}
+	for _, kernels := range words.Group(all, name) {
+		out = append(out, distribution{name(&kernels[0]), kernels})
 	}
 	slices.SortStableFunc(out, func(a, b distribution) int {
 		x, y := keys[a.kernels[0]], keys[b.kernels[0]]

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -89,4 +90,221 @@ func line(f *check.Finding) string {
 		s += " (" + f.Source + ")"
 	}
 	return s + " [" + string(f.Code) + "]"
+}
+
+// cell is a verdict as tables show it: a status that is only about attaching is one
+// of its own. Greater is worse.
+type cell uint8
+
+const (
+	cellOK cell = iota
+	cellGuarded
+	cellOther
+	cellUnknown
+	cellMayFailToAttach
+	cellMayFail
+	cellFailsToAttach
+	cellFails
+	numCell
+)
+
+// cellTexts has the cells in words, their signs and their colours on terminals.
+var cellTexts = [numCell]struct {
+	name  string
+	sign  escape.Own
+	color string
+	icon  string // in Markdown
+}{
+	{"ok", "·", "32", "✅"},
+	{"guarded", "g", "36", "🛡️"},
+	{"for other machines", "-", "", "–"},
+	{"unknown", "u", "35", "❔"},
+	{"loads, may fail to attach", "a", "33", "🔸"},
+	{"may fail", "?", "33", "⚠️"},
+	{"loads, fails to attach", "A", "31", "🔻"},
+	{"fails", "X", "31", "❌"},
+}
+
+// cellOf returns the cell of a program or an object on kernel k from its verdicts
+// by kernel. Those of loading may be absent.
+func cellOf(status, load []check.Status, k int) cell {
+	loads := k < len(load) && load[k] <= check.Guarded
+	switch s := status[k]; {
+	case s == check.Fails && loads:
+		return cellFailsToAttach
+	case s == check.MayFail && loads:
+		return cellMayFailToAttach
+	default:
+		return cellFor(s)
+	}
+}
+
+// cellFor returns the cell of a status alone.
+func cellFor(s check.Status) cell {
+	switch s {
+	case check.Fails:
+		return cellFails
+	case check.MayFail:
+		return cellMayFail
+	}
+	return cell(s) // which are alike up to Unknown
+}
+
+// mrow is a row of a matrix: an object, or programs of it that are alike.
+type mrow struct {
+	object   *check.ObjectRow
+	programs []int  // none where the row is the object's own
+	cells    []cell // by kernel
+}
+
+// worst is the worst verdict on kernels that a row is for.
+func (m *mrow) worst() cell {
+	w := cellOK
+	for _, c := range m.cells {
+		if c != cellOther {
+			w = max(w, c)
+		}
+	}
+	return w
+}
+
+// spared reports whether the object works wherever the program does not.
+func (m *mrow) spared(object []check.Status) bool {
+	for k, c := range m.cells {
+		if c > cellOther && object[k] > check.Other {
+			return false
+		}
+	}
+	return true
+}
+
+// matrix is what of a report is not fine, by kernel. Neighbours that are equal are
+// folded, and kernels left out that no row is for.
+type matrix struct {
+	*view
+	columns [][]int // kernels
+	rows    []mrow
+	fine    int // programs that are not in it
+	guarded int // of those, how many are guarded somewhere
+	spared  int // programs that are not in it, because their objects do without
+}
+
+func newMatrix(r *check.Report, verbose bool) *matrix {
+	m := &matrix{view: newView(r)}
+	for i := range r.Objects {
+		o := &r.Objects[i]
+		if rows := m.rowsOf(o, verbose); len(rows) > 0 {
+			m.rows = append(append(m.rows, mrow{object: o, cells: cells(o.Status, o.Load)}), rows...)
+		}
+	}
+	shown := slices.DeleteFunc(slices.Clone(m.ordered), func(k int) bool {
+		return !slices.ContainsFunc(m.rows, func(row mrow) bool { return row.cells[k] != cellOther })
+	})
+	m.columns = m.spans(shown, func(a, b int) bool {
+		return !slices.ContainsFunc(m.rows, func(row mrow) bool { return row.cells[a] != row.cells[b] })
+	})
+	return m
+}
+
+// rowsOf returns the rows of an object's programs, and counts those that have none.
+func (m *matrix) rowsOf(o *check.ObjectRow, verbose bool) (rows []mrow) {
+	least := cellUnknown
+	if verbose {
+		least = cellGuarded
+	}
+	for _, i := range o.Programs {
+		p := &m.Programs[i]
+		row := mrow{object: o, programs: []int{i}, cells: cells(p.Status, p.Load)}
+		n := len(rows)
+		switch w := row.worst(); {
+		case w < least:
+			m.fine++
+			if w == cellGuarded {
+				m.guarded++
+			}
+		case !verbose && row.spared(o.Status):
+			m.spared++
+		case !verbose && n > 0 && slices.Equal(rows[n-1].cells, row.cells):
+			rows[n-1].programs = append(rows[n-1].programs, i)
+		default:
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+func cells(status, load []check.Status) []cell {
+	out := make([]cell, len(status))
+	for k := range out {
+		out[k] = cellOf(status, load, k)
+	}
+	return out
+}
+
+// name names a row, programs within their object.
+func (m *matrix) name(row *mrow) string {
+	if row.programs == nil {
+		return row.object.Object
+	}
+	p := &m.Programs[row.programs[0]]
+	last := m.Programs[row.programs[len(row.programs)-1]].Name
+	switch n := len(row.programs); n {
+	case 1:
+		return fmt.Sprintf("%s (%s)", p.Name, p.Section)
+	case 2:
+		return p.Name + ", " + last
+	default:
+		return fmt.Sprintf("%s … %s (%d)", p.Name, last, n)
+	}
+}
+
+// at is the cell of a row in a column.
+func (m *matrix) at(row *mrow, column int) cell { return row.cells[m.columns[column][0]] }
+
+// rest says how many programs are not in the matrix, "" if all are.
+func (m *matrix) rest() string {
+	var parts []string
+	if m.fine > 0 {
+		parts = append(parts, words.Plural(m.fine, "program")+" ok on every kernel")
+	}
+	if m.guarded > 0 {
+		parts = append(parts, fmt.Sprintf("%d of them thanks to guards", m.guarded))
+	}
+	if m.spared > 0 {
+		parts = append(parts, fmt.Sprintf("%s not ok where the object does without", words.Plural(m.spared, "program")))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// objectsByNeed returns the rows of objects, those that do not work everywhere first.
+func (v *view) objectsByNeed() []*check.ObjectRow {
+	var bad, good []*check.ObjectRow
+	for i := range v.Objects {
+		if o := &v.Objects[i]; fine(o) {
+			good = append(good, o)
+		} else {
+			bad = append(bad, o)
+		}
+	}
+	return append(bad, good...)
+}
+
+// fine reports whether an object works on every kernel that it is for.
+func fine(o *check.ObjectRow) bool { return o.Headline.Works == o.Headline.Total }
+
+// signs returns the cells that the matrix has, ascending.
+func (m *matrix) signs() []cell {
+	var seen [numCell]bool
+	for i := range m.rows {
+		for c := range m.columns {
+			seen[m.at(&m.rows[i], c)] = true
+		}
+	}
+	var out []cell
+	for c := range numCell {
+		if seen[c] {
+			out = append(out, c)
+		}
+	}
+	return out
 }

@@ -26,7 +26,7 @@ type side struct {
 // diffBTF is the minimized BTF of a kernel.
 type diffBTF struct {
 	sum  [sha256.Size]byte
-	size int
+	size int64
 }
 
 // diffObject identifies an object. Prefixes of a hash have different lengths.
@@ -53,8 +53,8 @@ type DiffSide struct {
 // DiffKernel is a kernel with the bytes of its BTF on the sides that have it.
 type DiffKernel struct {
 	Kernel  string `json:"kernel"`
-	OldSize int    `json:"old_size,omitempty"`
-	NewSize int    `json:"new_size,omitempty"`
+	OldSize int64  `json:"old_size,omitempty"`
+	NewSize int64  `json:"new_size,omitempty"`
 }
 
 // The values of DiffObject.Change.
@@ -102,7 +102,7 @@ func readSide(ctx context.Context, name string) (*side, error) {
 		}
 		b, ok := sums[&k.BTF[0]]
 		if !ok {
-			b = diffBTF{sha256.Sum256(k.BTF), len(k.BTF)}
+			b = diffBTF{sha256.Sum256(k.BTF), int64(len(k.BTF))}
 			sums[&k.BTF[0]] = b
 		}
 		s.kernels[k.Key.Canonical()] = b
@@ -124,7 +124,7 @@ func (s *side) addManifest(ctx context.Context, name string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		s.kernels[k.Canonical()] = diffBTF{e.SHA256, e.Size}
+		s.kernels[k.Canonical()] = diffBTF{e.SHA256, int64(e.Size)}
 	}
 	for _, o := range m.Objects {
 		s.objects[o.Name] = diffObject{sum: hex.EncodeToString(o.SHA256[:])}

@@ -23,10 +23,10 @@ const (
 // lists each finding with its path.
 func (r *Report) Text(w io.Writer, verbose bool) error {
 	bw := bufio.NewWriter(w)
-	for _, list := range group(r.Findings, func(f *Finding) string { return string(f.Code) }) {
+	for _, list := range words.Group(r.Findings, func(f *Finding) string { return string(f.Code) }) {
 		c := list[0].Code
 		escape.Fprintf(bw, "%s: %s (%d): %s\n", c.Severity(), c, len(list), c.Text())
-		rows := group(list, func(f *Finding) string { return f.Detail })
+		rows := words.Group(list, func(f *Finding) string { return f.Detail })
 		if verbose {
 			rows = slices.Collect(slices.Chunk(list, 1))
 		}
@@ -41,20 +41,6 @@ func (r *Report) Text(w io.Writer, verbose bool) error {
 		}
 	}
 	return bw.Flush()
-}
-
-// group groups findings by key, in the order of the first of each group.
-func group(list []Finding, key func(*Finding) string) (groups [][]Finding) {
-	at := make(map[string]int)
-	for _, f := range list {
-		i, ok := at[key(&f)]
-		if !ok {
-			i = len(groups)
-			at[key(&f)], groups = i, append(groups, nil)
-		}
-		groups[i] = append(groups[i], f)
-	}
-	return groups
 }
 
 // names lists the kernels of a row, which are sorted.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -136,21 +137,17 @@ func (b *groupBuilder) functions(data []byte) error {
 
 // add splits the relocations of a program by local type. It skips those that do not depend on the kernel.
 func (b *groupBuilder) add(program string, relos []*cbtf.CORERelocation, records []int) {
-	byType := make(map[string]int)
-	var groups []group
-	for i, r := range relos {
-		if b.o.Records()[records[i]].Kind == relo.LocalTypeID {
-			continue
+	var targeted []int
+	for i := range relos {
+		if b.o.Records()[records[i]].Kind != relo.LocalTypeID {
+			targeted = append(targeted, i)
 		}
-		id := localID(r)
-		n, ok := byType[id]
-		if !ok {
-			n = len(groups)
-			byType[id], groups = n, append(groups, group{program: program})
-		}
-		groups[n].relos, groups[n].records = append(groups[n].relos, r), append(groups[n].records, records[i])
 	}
-	for _, g := range groups {
+	for _, list := range words.Group(targeted, func(i *int) string { return localID(relos[*i]) }) {
+		g := group{program: program}
+		for _, i := range list {
+			g.relos, g.records = append(g.relos, relos[i]), append(g.records, records[i])
+		}
 		if k := fmt.Sprint(g.records); !b.seen[k] {
 			b.seen[k] = true
 			b.c.groups = append(b.c.groups, g)

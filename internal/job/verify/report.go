@@ -152,28 +152,26 @@ func (r *Report) Text(w io.Writer, verbose bool) {
 // disagreements lists the relocations on which loaders disagree, each with its kernels.
 func (r *Report) disagreements(w io.Writer, verbose bool) {
 	type id struct{ object, program, relocation, libbpf, cilium string }
-	var list []Disagreement // the first of each
-	kernels := make(map[id][]string)
-	idOf := func(d *Disagreement) id {
-		return id{d.Object, d.Program, d.Relocation, verdict(d.Libbpf), verdict(d.Cilium)}
-	}
+	var all []*Disagreement
 	for _, k := range r.Kernels {
-		for _, d := range k.Disagreements {
-			on := kernels[idOf(&d)]
-			if len(on) == 0 {
-				list = append(list, d)
-			}
-			if !slices.Contains(on, d.Kernel) {
-				kernels[idOf(&d)] = append(on, d.Kernel)
-			}
+		for i := range k.Disagreements {
+			all = append(all, &k.Disagreements[i])
 		}
 	}
-	if len(list) > 0 {
+	if len(all) > 0 {
 		escape.Fprintf(w, "libbpf and cilium/ebpf disagree on the full BTF:\n")
 	}
-	for _, d := range list {
+	for _, list := range words.Group(all, func(p **Disagreement) id {
+		d := *p
+		return id{d.Object, d.Program, d.Relocation, verdict(d.Libbpf), verdict(d.Cilium)}
+	}) {
+		var kernels []string
+		for _, d := range list {
+			kernels = append(kernels, d.Kernel)
+		}
+		d := list[0]
 		escape.Fprintf(w, "  %s in %s %s\n    libbpf       %s\n    cilium/ebpf  %s\n    %s\n",
-			d.Relocation, d.Object, d.Program, d.Libbpf, d.Cilium, words.Kernels(kernels[idOf(&d)], len(r.Kernels), verbose))
+			d.Relocation, d.Object, d.Program, d.Libbpf, d.Cilium, words.Kernels(slices.Compact(kernels), len(r.Kernels), verbose))
 	}
 }
 

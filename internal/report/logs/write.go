@@ -14,6 +14,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -95,7 +96,7 @@ func (p painter) table(w io.Writer, entries []*relo.Entry, indent string, target
 			tw.Flush()
 			escape.Fprintf(w, "%s%s\n", indent, program(e))
 		}
-		escape.Fprintf(tw, "%s  %s\t%s\t%s\t%s\n", indent, head(e), target(e), change(e), p.outcome(e))
+		escape.Fprintf(tw, "%s  #%d\tinsn %d\t<%s>\t%s\t%s\t%s\t%s\n", indent, e.Index, e.Insn, e.Kind, Spec(e.Kind, &e.Local), target(e), change(e), p.outcome(e))
 		if verbose {
 			tw.Flush() // details are lines of their own, not columns
 			details(w, e, indent+"      ")
@@ -114,11 +115,6 @@ func program(e *relo.Entry) string {
 		return e.Section
 	}
 	return fmt.Sprintf("%s (%s)", e.Program, e.Section)
-}
-
-// head has the columns that belong to the local side.
-func head(e *relo.Entry) escape.Own {
-	return escape.Sprintf("#%d\tinsn %d\t<%s>\t%s", e.Index, e.Insn, e.Kind, Spec(e.Kind, &e.Local))
 }
 
 // arrow has the target and how many candidates are just like it.
@@ -156,42 +152,74 @@ func details(w io.Writer, e *relo.Entry, indent string) {
 	if e.Source != "" {
 		escape.Fprintf(w, "%ssource        %s\n", indent, e.Source)
 	}
-	for _, f := range fold(e) {
+	for _, alike := range words.Group(e.Candidates, func(c *relo.Candidate) shown { return show(e, c) }) {
 		times := ""
-		if f.n > 1 {
-			times = fmt.Sprintf(" × %d", f.n)
+		if len(alike) > 1 {
+			times = fmt.Sprintf(" × %d", len(alike))
 		}
-		escape.Fprintf(w, "%s%s[%d] %s%s\n", indent, f.verdict, f.id, f.text, times)
+		s := show(e, &alike[0])
+		escape.Fprintf(w, "%s%s[%d] %s%s\n", indent, s.verdict, alike[0].TypeID, s.text, times)
 	}
 }
 
-// folded is equal candidates.
-type folded struct {
-	id      uint32 // of the first
-	verdict string
-	text    string
-	n       int
+// shown is what is written of a candidate, apart from its type ID.
+type shown struct{ verdict, text string }
+
+func show(e *relo.Entry, c *relo.Candidate) shown {
+	s := shown{"matching      ", specText(e.Kind, &c.Spec)}
+	switch {
+	case !c.Match:
+		s.verdict = "non-matching  "
+		s.text += ": " + cmp.Or(codes.Reason(c.Reason), "no reason known")
+	case c.Value != nil && e.Kind != relo.TargetTypeID:
+		s.text += " = " + value(e.Kind, *c.Value)
+	}
+	return s
 }
 
-func fold(e *relo.Entry) []*folded {
-	var out []*folded
-	at := make(map[string]*folded)
-	for i := range e.Candidates {
-		c := &e.Candidates[i]
-		f := folded{id: c.TypeID, verdict: "matching      ", text: specText(e.Kind, &c.Spec)}
-		switch {
-		case !c.Match:
-			f.verdict = "non-matching  "
-			f.text += ": " + cmp.Or(codes.Reason(c.Reason), "no reason known")
-		case c.Value != nil && e.Kind != relo.TargetTypeID:
-			f.text += " = " + value(e.Kind, *c.Value)
-		}
-		key := f.verdict + f.text
-		if at[key] == nil {
-			at[key] = &f
-			out = append(out, &f)
-		}
-		at[key].n++
+// Offset returns the offset of a field in bytes or, in libbpf's way, in bytes
+// and bits ("20.3"), and "" for what is no field.
+func Offset(s *relo.Spec) string {
+	switch {
+	case s.BitOffset != nil:
+		return fmt.Sprintf("%d.%d", *s.BitOffset/8, *s.BitOffset%8)
+	case s.Offset != nil:
+		return fmt.Sprint(*s.Offset)
+	}
+	return ""
+}
+
+// Spec returns a spec in libbpf's notation:
+// "[86] struct task_struct.fs (0:121 @ offset 1960)". Types of a module are
+// followed by its name in brackets.
+func Spec(kind relo.Kind, s *relo.Spec) string {
+	return fmt.Sprintf("[%d] %s", s.TypeID, specText(kind, s))
+}
+
+// specText is Spec without the type ID.
+func specText(kind relo.Kind, s *relo.Spec) string {
+	out := s.Name(kind)
+	if off := Offset(s); off != "" {
+		out += fmt.Sprintf(" (%s @ offset %s)", s.Raw, off)
+	}
+	if s.Module != nil && *s.Module != "" {
+		out += " [" + *s.Module + "]"
 	}
 	return out
+}
+
+// signed kinds are read as numbers with a sign.
+func value(kind relo.Kind, v uint64) string {
+	if kind == relo.EnumvalValue && int64(v) < 0 {
+		return fmt.Sprint(int64(v))
+	}
+	return fmt.Sprint(v)
+}
+
+// change returns "1960 → 1816", or "" where nothing is put in.
+func change(e *relo.Entry) string {
+	if e.New == nil {
+		return ""
+	}
+	return value(e.Kind, e.Old) + " → " + value(e.Kind, *e.New)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package words formats counts, sizes and lists of names for messages.
+// Package words formats counts, sizes and lists for messages.
 package words
 
 import (
@@ -47,4 +47,19 @@ func Kernels(names []string, n int, all bool) string {
 		return Names(names, all)
 	}
 	return fmt.Sprintf("%d of %d kernels: %s", len(names), n, Names(names, all))
+}
+
+// Group groups elements with equal keys, in the order of the first of each group.
+func Group[T any, K comparable](list []T, key func(*T) K) (groups [][]T) {
+	at := make(map[K]int)
+	for i := range list {
+		k := key(&list[i])
+		n, ok := at[k]
+		if !ok {
+			n = len(groups)
+			at[k], groups = n, append(groups, nil)
+		}
+		groups[n] = append(groups[n], list[i])
+	}
+	return groups
 }
