@@ -98,6 +98,9 @@ func (k *inventory) kfuncForbidden(s *bpfobj.Section, name string) Finding {
 	}
 	p, may := rule.types[s.ProgType]
 	slept, sleeps := t.sleeps[name]
+	if name == "bpf_iter_css_task_new" && (of == "LSM" || s.Kind == bpfobj.AttachIter) { // check_css_task_iter_allowlist in verifier.c
+		sleeps = false
+	}
 	switch {
 	case !may && k.has(kfuncsRead.next()) == present:
 		return forbidden(MayFail, Args{Name: of, Until: kfuncsRead})

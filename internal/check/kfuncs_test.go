@@ -127,6 +127,8 @@ func TestKfuncs(t *testing.T) {
 		{"6.18.1", "kprobe/vfs_read", "bpf_rcu_read_lock", OK},
 		{"6.18.1", "kprobe/vfs_read", "bpf_copy_from_user_str", Fails},
 		{"6.18.1", "fentry.s/vfs_read", "bpf_copy_from_user_str", OK},
+		{"6.18.1", "kprobe/vfs_read", "bpf_iter_css_task_new", Fails},
+		{"6.18.1", "iter/task", "bpf_iter_css_task_new", OK},
 		{"6.18.1", "kprobe/vfs_read", "bpf_arena_alloc_pages", Fails},
 		{"7.0.1", "kprobe/vfs_read", "bpf_arena_alloc_pages", MayFail},
 		{"7.2.1", "kprobe/vfs_read", "bpf_arena_alloc_pages", OK},
