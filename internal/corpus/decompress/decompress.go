@@ -57,9 +57,9 @@ func open(ctx context.Context, in Input, f Format, all bool) (io.ReadCloser, err
 		if in.XZ.takes(in.Size) {
 			return xzProgram(ctx, in, all)
 		}
-		return goXZ(in.R, all)
+		return reuse[*xz.Reader](&xzs, in.R, all)
 	case Gzip:
-		return goGzip(in.R, all)
+		return reuse[*gzip.Reader](&gzips, in.R, all)
 	case Zstd:
 		return goZstd(in.R)
 	case Bzip2:
@@ -143,33 +143,27 @@ func trailing(f Format, err error) bool {
 }
 
 // Idle decoders of the formats that need much memory.
-var xzs, gzips, zstds sync.Pool
+var (
+	xzs = sync.Pool{New: func() any {
+		d, _ := xz.NewReader(nil, limits.Dictionary) // it fails only on a stream
+		return d
+	}}
+	gzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
+	zstds sync.Pool
+)
 
-func goXZ(src io.Reader, all bool) (io.ReadCloser, error) {
-	d, _ := xzs.Get().(*xz.Reader)
-	if d == nil {
-		var err error
-		if d, err = xz.NewReader(nil, limits.Dictionary); err != nil {
-			return nil, err
-		}
-	}
+// reuse returns a decoder of a pool that reads src: all its streams, or only the first one.
+func reuse[D interface {
+	io.Reader
+	Reset(io.Reader) error
+	Multistream(bool)
+}](idle *sync.Pool, src io.Reader, all bool) (io.ReadCloser, error) {
+	d := idle.Get().(D)
 	if err := d.Reset(src); err != nil {
 		return nil, err
 	}
 	d.Multistream(all)
-	return stream{d, func() { xzs.Put(d) }}, nil
-}
-
-func goGzip(src io.Reader, all bool) (io.ReadCloser, error) {
-	d, _ := gzips.Get().(*gzip.Reader)
-	if d == nil {
-		d = new(gzip.Reader)
-	}
-	if err := d.Reset(src); err != nil {
-		return nil, err
-	}
-	d.Multistream(all)
-	return stream{d, func() { gzips.Put(d) }}, nil
+	return stream{d, func() { idle.Put(d) }}, nil
 }
 
 func goZstd(src *bufio.Reader) (io.ReadCloser, error) {

@@ -105,7 +105,7 @@ func (d *Distribution) check() error {
 	if len(d.Versions) == 0 || len(d.Machines) == 0 || len(d.Repositories) == 0 || len(d.Packages) == 0 || len(d.Keys) == 0 {
 		return errors.New("want versions, machines, keys, repositories and packages")
 	}
-	if clients[d.Client] == nil {
+	if d.Client != "apt" && d.Client != "dnf" {
 		return fmt.Errorf("client %q: want apt or dnf", d.Client)
 	}
 	for version := range d.Versions {

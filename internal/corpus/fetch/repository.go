@@ -55,13 +55,6 @@ type client interface {
 	file(name, version string) string
 }
 
-// clients makes the client of a series, with its files in dir.
-var clients map[string]func(ctx context.Context, s *Series, dir string) (client, error)
-
-func init() { // which would otherwise depend on itself
-	clients = map[string]func(context.Context, *Series, string) (client, error){"apt": newApt, "dnf": newDnf}
-}
-
 // Repositories are the repositories of a series.
 type Repositories struct {
 	Series *Series
@@ -88,7 +81,11 @@ func (s *Series) Open(ctx context.Context, cache string, mirrors map[string]stri
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	c, err := clients[s.client](ctx, &own, dir)
+	newClient := newApt
+	if s.client == "dnf" {
+		newClient = newDnf
+	}
+	c, err := newClient(ctx, &own, dir)
 	if err != nil {
 		return nil, err
 	}
