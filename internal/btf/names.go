@@ -3,7 +3,6 @@
 package btf
 
 import (
-	"bytes"
 	"context"
 	"math/bits"
 	"slices"
@@ -165,16 +164,11 @@ func (n *Names) mayHave(s []byte) bool {
 // Numbers returns the numbers of the names that the string at the beginning of s
 // matches. The string ends with a NUL byte. The error says that it begins like a name and
 // is too long.
-func (n *Names) Numbers(s []byte) ([]int, error) {
+func (n *Names) Numbers(s []byte) (found []int, err error) {
 	if !n.mayHave(s) {
 		return nil, nil
 	}
-	return n.numbers(s[:max(bytes.IndexByte(s, 0), 0)])
-}
-
-// numbers is Numbers for a whole string that passes the filter.
-func (n *Names) numbers(s []byte) (found []int, err error) {
-	if len(s) > limits.NameBytes {
+	if s = cut(s); len(s) > limits.NameBytes {
 		return nil, &limits.Exceeded{Max: limits.NameBytes, What: "bytes in a name"}
 	}
 	lens := essentialLens(s)
@@ -215,11 +209,7 @@ func (b *BTF) Find(ctx context.Context, names *Names, size int, out [][]TypeID) 
 			return out, err
 		}
 		for _, n := range named {
-			s := b.tail(n.name)
-			if !names.mayHave(s) {
-				continue
-			}
-			found, err := names.numbers(b.Name(n.name))
+			found, err := names.Numbers(b.tail(n.name))
 			if err != nil {
 				return out, err
 			}

@@ -104,8 +104,10 @@ func (b *BTF) strEnd() uint32 { return b.strOff + uint32(len(b.strs)) }
 // Name returns the string at an offset taken from this view, as a sub-slice of the
 // data. The empty string has offset 0. Name cuts strings off one byte after
 // limits.NameBytes.
-func (b *BTF) Name(off uint32) []byte {
-	s := b.tail(off)
+func (b *BTF) Name(off uint32) []byte { return cut(b.tail(off)) }
+
+// cut returns the string at the beginning of s as Name does.
+func cut(s []byte) []byte {
 	s = s[:min(len(s), limits.NameBytes+1)]
 	if i := bytes.IndexByte(s, 0); i >= 0 {
 		return s[:i]
