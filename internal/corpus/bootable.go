@@ -138,11 +138,11 @@ func (b *booting) take(r *reader, in *input, k kind) error {
 		}
 		data, err := r.whole(in, limits.BootConfig)
 		b.config = data
-		return wrapAny(in, "config", err)
+		return wrap(in.path, "config", err)
 	case in.inside && isModuleFile(in.member):
-		return wrapAny(in, "module", b.module(r, in))
+		return wrap(in.path, "module", b.module(r, in))
 	case k == kindImage, k == kindUnknown && !in.inside:
-		return wrapAny(in, "image", b.kernel(r, in))
+		return wrap(in.path, "image", b.kernel(r, in))
 	}
 	return nil
 }
@@ -152,14 +152,6 @@ func (r *reader) whole(in *input, limit int64) ([]byte, error) {
 	var buf decompress.Buffer
 	_, err := buf.Append(in.r, in.size, limit)
 	return buf.B, err
-}
-
-// wrapAny is wrap for an error that may be nil.
-func wrapAny(in *input, what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return wrap(in.path, what, err)
 }
 
 // module takes a module, and notes what it depends on.

@@ -69,10 +69,7 @@ func (r *reader) section(in *input, sec *elf.Section) error {
 		path: in.path, member: in.member, size: int64(sec.Size), depth: in.depth, inside: in.inside, rel: in.rel,
 	})
 	defer done()
-	if err := r.content(inner); err != nil {
-		return wrap(in.path, "elf: "+sec.Name, err)
-	}
-	return nil
+	return wrap(in.path, "elf: "+sec.Name, r.content(inner))
 }
 
 // banner returns the release in the kernel's banner at the beginning of .rodata, or "".

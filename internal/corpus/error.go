@@ -72,8 +72,11 @@ func Errors(err error) []*Error {
 	return []*Error{{Err: err}}
 }
 
-// wrap makes an error an Error. One that wraps an Error already becomes that.
+// wrap makes an error an Error. One that wraps an Error already becomes that, and nil stays nil.
 func wrap(path, what string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var e *Error
 	if errors.As(err, &e) {
 		return e

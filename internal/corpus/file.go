@@ -101,10 +101,8 @@ func hashFile(ctx context.Context, path string) (sum [sha256.Size]byte, err erro
 		return sum, wrap(path, "", err)
 	}
 	defer r.Close()
-	if sum, err = hash(ctx, r); err != nil {
-		err = wrap(path, "", err)
-	}
-	return sum, err
+	sum, err = hash(ctx, r)
+	return sum, wrap(path, "", err)
 }
 
 // hash returns the SHA-256 of what r has.

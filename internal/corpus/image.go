@@ -90,10 +90,7 @@ func (r *reader) image(in *input) error {
 			return wrap(in.path, "", what)
 		}
 	}
-	if err != nil {
-		return wrap(in.path, "image", err)
-	}
-	return nil
+	return wrap(in.path, "image", err)
 }
 
 // bzImage follows the x86 boot protocol's header: payload_offset counts from the end of the setup

@@ -97,13 +97,10 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 		k.Modules = append(k.Modules, core.Module{Name: m.Name, BTF: m.BTF})
 		k.ModulePaths = append(k.ModulePaths, f.Path+"!"+m.Name)
 	}
-	if failed != nil {
-		failed = wrap(f.Path, "modules", failed)
-	}
+	failed = wrap(f.Path, "modules", failed)
 	if f.opts.Extras {
-		if k.Extras, err = p.file.Extras(ctx, p.entry); err != nil {
-			failed = errors.Join(failed, wrap(f.Path, "configuration and symbols", err))
-		}
+		k.Extras, err = p.file.Extras(ctx, p.entry)
+		failed = errors.Join(failed, wrap(f.Path, "configuration and symbols", err))
 	}
 	if err := yield(&k); err != nil {
 		return err
