@@ -101,36 +101,25 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return "", s, false
 }
 
-// token matches the variables in a path pattern. It is compiled on demand.
-var token = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\*|\{[^{}]*\}`) })
+// variables replaces the variables of a path pattern, whose text is quoted, by groups of a regular expression.
+var variables = strings.NewReplacer(`\*`, `[^/]*`, `\{id\}`, `(?P<id>[^/]+?)`, `\{version\}`, `(?P<version>[^/]+?)`,
+	`\{arch\}`, `(?P<arch>[A-Za-z0-9_]+)`, `\{release\}`, `(?P<release>[^/]+)`)
+
+// token matches a variable. It is compiled on demand.
+var token = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[^{}]*\}`) })
 
 // compile compiles a path pattern.
-func (n *Naming) compile(pattern string) error {
+func (n *Naming) compile(pattern string) (err error) {
 	if pattern == "" || path.Clean(pattern) != pattern || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "../") {
 		return fmt.Errorf("%q: %q is not the end of a path", n.text, pattern)
 	}
-	var b strings.Builder
-	b.WriteString(`(?s)(?:^|/)`)
-	at := 0
-	for _, t := range token().FindAllStringIndex(pattern, -1) {
-		b.WriteString(regexp.QuoteMeta(pattern[at:t[0]]))
-		switch name := pattern[t[0]:t[1]]; name {
-		case "*":
-			b.WriteString(`[^/]*`)
-		case "{arch}":
-			b.WriteString(`(?P<arch>[A-Za-z0-9_]+)`)
-		case "{release}":
-			b.WriteString(`(?P<release>[^/]+)`)
-		case "{id}", "{version}":
-			b.WriteString(`(?P<` + name[1:len(name)-1] + `>[^/]+?)`)
-		default:
+	for _, name := range token().FindAllString(pattern, -1) {
+		if !slices.Contains(keyParts[:], strings.Trim(name, "{}")) {
 			return fmt.Errorf("%q: unknown %s, want {id}, {version}, {arch} or {release}", n.text, name)
 		}
-		at = t[1]
 	}
-	b.WriteString(regexp.QuoteMeta(pattern[at:]) + "$")
-	var err error
-	n.path, err = regexp.Compile(b.String())
+	text := variables.Replace(regexp.QuoteMeta(pattern))
+	n.path, err = regexp.Compile(`(?s)(?:^|/)` + text + "$")
 	return err
 }
 
