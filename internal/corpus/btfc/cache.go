@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"sync"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -19,10 +17,9 @@ type chunkID struct {
 	kernel int
 }
 
-// cache decodes chunks, each once for all goroutines that need it at a time, and keeps the states used last. It is safe for concurrent use.
+// cache decodes chunks, each once for all goroutines that need it, and keeps the states used last. It is safe for concurrent use.
 type cache struct {
-	file     *File
-	decoding singleflight.Group
+	file *File
 
 	mu    sync.Mutex
 	of    map[chunkID]*cached
@@ -35,10 +32,15 @@ const (
 	keepWords  = 20 << 20
 )
 
+// cached is a state that is or will be decoded.
 type cached struct {
-	value *state
-	used  int // clock when it was used last
+	get   func() (*state, error) // decodes the state when it is called first
+	words int                    // of the state, once it is decoded
+	used  int                    // clock when it was used last
 }
+
+// size returns about how many words of memory a state takes.
+func (s *state) size() int { return s.numWords + s.textBytes/4 }
 
 func (c *cache) get(ctx context.Context, id chunkID) (*state, error) { return c.at(ctx, id, 0) }
 
@@ -48,26 +50,27 @@ func (c *cache) at(ctx context.Context, id chunkID, depth int) (*state, error) {
 		return nil, fmt.Errorf("encoded against more than %d others", limits.CorpusDepth)
 	}
 	c.mu.Lock()
-	c.touch(id)
 	p := c.of[id]
-	c.mu.Unlock()
-	if p != nil {
-		return p.value, nil
+	if p == nil {
+		p = &cached{get: sync.OnceValues(func() (*state, error) { return c.file.decodeState(ctx, id, depth) })}
+		c.of[id] = p
 	}
-	v, err, _ := c.decoding.Do(fmt.Sprint(id), func() (any, error) {
-		st, err := c.file.decodeState(ctx, id, depth)
-		if err == nil {
-			c.put(id, st)
-		}
-		return st, err
-	})
+	c.touch(id)
+	c.mu.Unlock()
+	st, err := p.get()
+	c.mu.Lock()
+	switch {
+	case err == nil && p.words == 0:
+		p.words = st.size()
+		c.forget()
+	case err != nil && c.of[id] == p:
+		delete(c.of, id)
+	}
+	c.mu.Unlock()
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.Canceled) {
 		return c.at(ctx, id, depth) // another caller was cancelled
 	}
-	if err != nil {
-		return nil, err
-	}
-	return v.(*state), nil
+	return st, err
 }
 
 // touch notes that a value is used, and those of its ancestors, which its neighbours need, too.
@@ -90,7 +93,10 @@ func (c *cache) forget() {
 		n, words := 0, 0
 		var oldest chunkID
 		for id, p := range c.of {
-			if n, words = n+1, words+p.value.numWords+p.value.textBytes/4; n == 1 || p.used < c.of[oldest].used {
+			if p.words == 0 {
+				continue
+			}
+			if n, words = n+1, words+p.words; n == 1 || p.used < c.of[oldest].used {
 				oldest = id
 			}
 		}
@@ -105,7 +111,7 @@ func (c *cache) forget() {
 func (c *cache) put(id chunkID, value *state) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.of[id] = &cached{value: value}
+	c.of[id] = &cached{get: func() (*state, error) { return value, nil }, words: value.size()}
 	c.touch(id)
 	c.forget()
 }
