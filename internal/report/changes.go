@@ -62,7 +62,7 @@ func (v *view) changes(old *check.Baseline) (all []docChanges) {
 			continue
 		}
 		out := docChanges{Title: part.title}
-		for _, alike := range words.Group(in, func(c *check.Change) check.Change {
+		for _, alike := range words.Group(in, func(c *check.Change) any {
 			anywhere := *c
 			anywhere.Kernel = ""
 			return anywhere
