@@ -130,8 +130,14 @@ func (p *topic) sections() []section {
 	for _, o := range options {
 		opts.WriteString(fmt.Sprintf("- `%s`: %s\n", o.typed, o.usage))
 	}
-	all := []section{{"Synopsis", "    " + p.name + " " + arguments}, text[0], {"Commands", commands.String()}, {"Options", opts.String()}}
-	return slices.DeleteFunc(append(all, text[1:]...), func(s section) bool { return s.text == "" })
+	all := []section{{"Synopsis", "    " + p.name + " " + arguments}, text[0]}
+	if commands.Len() > 0 {
+		all = append(all, section{"Commands", commands.String()})
+	}
+	if opts.Len() > 0 {
+		all = append(all, section{"Options", opts.String()})
+	}
+	return append(all, text[1:]...)
 }
 
 // described is what a topic says about an option.
