@@ -192,10 +192,11 @@ func prepare(c *cli.Command, path string) {
 	classes, findings := commandClasses[path] // commands about btfgen itself have no findings
 	if findings {
 		c.Flags = append(c.Flags, classes.flags()...)
-		c.Flags = append(c.Flags, choiceFlag("color", "use color: `WHEN` is auto, always or never", "auto", "always", "never"), &cli.StringFlag{Name: "config", Usage: "read options from `FILE`, or from none with '' (default: " + configFile + ", if it exists)"})
+		c.Flags = append(c.Flags, choiceFlag("color", "use color: `WHEN` is auto, always or never", "auto", "always", "never"),
+			newFlag("config", "read options from `FILE`, or from none with '' (default: "+configFile+", if it exists)"))
 	}
 	c.Flags = append(c.Flags,
-		&cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "print this help"},
+		newFlag("help", "print this help", "h"),
 		&cli.BoolFlag{Name: "debug", Usage: "print the stack of defects in btfgen", Hidden: true})
 	c.Before = func(c *cli.Context) error {
 		workers.DefectsOf(c.Context).Stacks = c.Bool("debug")

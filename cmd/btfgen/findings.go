@@ -107,17 +107,18 @@ const noClass = "none"
 
 // flags returns a command's options about findings.
 func (t findingClasses) flags() []cli.Flag {
-	quiet := &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print only errors"}
 	if len(t.all()) == 0 {
-		return []cli.Flag{quiet}
+		return []cli.Flag{newFlag("quiet", "print only errors", "q")}
 	}
-	quiet.Usage += " and findings that count"
-	brief := &cli.BoolFlag{Name: "brief", Usage: "print only summaries, errors and findings that count"}
 	usage := "count findings of the classes in `LIST`: " + joinClasses(t.all()) + " or " + noClass
 	if slices.Contains(t.all(), failing) {
 		usage += "; or of codes, such as helper-missing"
 	}
-	return []cli.Flag{quiet, brief, &cli.StringFlag{Name: "fail-on", Value: strings.ReplaceAll(joinClasses(t.counts), " ", ""), Usage: usage}}
+	return []cli.Flag{
+		newFlag("quiet", "print only errors and findings that count", "q"),
+		newFlag("brief", "print only summaries, errors and findings that count"),
+		&cli.StringFlag{Name: "fail-on", Value: strings.ReplaceAll(joinClasses(t.counts), " ", ""), Usage: usage},
+	}
 }
 
 // failOn parses the value of --fail-on.

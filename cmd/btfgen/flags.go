@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 )
@@ -37,6 +38,20 @@ func (w *word) Set(text string) error {
 }
 
 func (w *word) String() string { return w.text }
+
+// newFlag returns an option. Its usage has a placeholder in backquotes, as in package flag, if it takes a
+// value.
+func newFlag(name, usage string, short ...string) cli.Flag {
+	if !strings.Contains(usage, "`") {
+		return &cli.BoolFlag{Name: name, Usage: usage, Aliases: short}
+	}
+	return &cli.StringFlag{Name: name, Usage: usage, Aliases: short}
+}
+
+// listFlag returns an option that may be repeated.
+func listFlag(name, usage string) cli.Flag {
+	return &cli.StringSliceFlag{Name: name, Usage: usage}
+}
 
 // choiceFlag returns an option that takes one of several words. The first is the default.
 func choiceFlag(name, usage string, words ...string) *cli.GenericFlag {

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/template"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
@@ -24,7 +23,7 @@ type topic struct {
 	name string // as typed: "btfgen archive list"
 }
 
-// helpText is the template of what is written about commands.
+// helpText is what is written about commands, with places for lists that follow from the code.
 //
 //go:embed help.txt
 var helpText string
@@ -35,15 +34,11 @@ type section struct{ title, text string }
 
 // written returns the sections of help.txt about a command, or below another heading. The first has no title.
 func written(heading string) (all []section) {
-	var b strings.Builder
-	allClasses := func() string { return classList(slices.Sorted(maps.Keys(meanings))) }
-	t := template.New("").Funcs(template.FuncMap{"classes": allClasses, "defaults": classDefaults, "variables": variableList, "codes": lintCodes})
-	if err := template.Must(t.Parse(helpText)).Execute(&b, nil); err != nil {
-		panic(err)
-	}
-	_, text, _ := strings.Cut("\n"+b.String(), "\n# "+heading+"\n")
+	filled := strings.NewReplacer("{{classes}}", classList(slices.Sorted(maps.Keys(meanings))), "{{defaults}}", classDefaults(),
+		"{{variables}}", variableList(), "{{codes}}", lintCodes()).Replace(helpText)
+	_, text, _ := strings.Cut("\n"+filled, "\n# "+heading+"\n")
 	text, _, _ = strings.Cut(text, "\n# ")
-	for part := range strings.SplitSeq("\n"+text, "\n## ") {
+	for _, part := range strings.Split("\n"+text, "\n## ") {
 		title, text, _ := strings.Cut(part, "\n")
 		all = append(all, section{title, strings.Trim(text, "\n") + "\n"})
 	}
@@ -135,8 +130,14 @@ func (p *topic) sections() []section {
 	for _, o := range options {
 		opts.WriteString(fmt.Sprintf("- `%s`: %s\n", o.typed, o.usage))
 	}
-	all := []section{{"Synopsis", "    " + p.name + " " + arguments}, text[0], {"Commands", commands.String()}, {"Options", opts.String()}}
-	return slices.DeleteFunc(append(all, text[1:]...), func(s section) bool { return s.text == "" })
+	all := []section{{"Synopsis", "    " + p.name + " " + arguments}, text[0]}
+	if commands.Len() > 0 {
+		all = append(all, section{"Commands", commands.String()})
+	}
+	if opts.Len() > 0 {
+		all = append(all, section{"Options", opts.String()})
+	}
+	return append(all, text[1:]...)
 }
 
 // described is what a topic says about an option.

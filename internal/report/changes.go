@@ -4,7 +4,6 @@ package report
 
 import (
 	"io"
-	"slices"
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/text/escape"
@@ -49,6 +48,11 @@ func (v *view) changes(old *check.Baseline) (all []docChanges) {
 	for k := range v.Kernels {
 		at[v.Kernels[k].Name] = k
 	}
+	groups := words.Group(l, func(c *check.Change) any {
+		anywhere := *c
+		anywhere.Kernel = ""
+		return anywhere
+	})
 	for _, part := range []struct {
 		title string
 		in    func(*check.Change) bool
@@ -57,21 +61,16 @@ func (v *view) changes(old *check.Baseline) (all []docChanges) {
 		{"Better than the baseline", func(c *check.Change) bool { return c.New < c.Old }},
 		{"Not in the baseline", func(c *check.Change) bool { return c.Added }},
 	} {
-		in := slices.DeleteFunc(slices.Clone(l), func(c check.Change) bool { return !part.in(&c) })
-		if len(in) == 0 {
-			continue
-		}
 		out := docChanges{Title: part.title}
-		for _, alike := range words.Group(in, func(c *check.Change) check.Change {
-			anywhere := *c
-			anywhere.Kernel = ""
-			return anywhere
-		}) {
+		for _, alike := range groups {
+			c := &alike[0]
+			if !part.in(c) {
+				continue
+			}
 			var on []int
 			for i := range alike {
 				on = append(on, at[alike[i].Kernel])
 			}
-			c := &alike[0]
 			n := c.Object
 			if c.Program != "" {
 				n += ": " + c.Program
@@ -82,7 +81,9 @@ func (v *view) changes(old *check.Baseline) (all []docChanges) {
 			}
 			out.Rows = append(out.Rows, docChange{name(n), was, c.New, cellFor(c.New), name(v.where(on, 5))})
 		}
-		all = append(all, out)
+		if len(out.Rows) > 0 {
+			all = append(all, out)
+		}
 	}
 	return all
 }

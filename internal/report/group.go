@@ -106,8 +106,8 @@ func (v *view) causes(verbose bool) [][]group {
 			all = append(all, g)
 		}
 	}
-	all = merge(all, func(g *group) groupKey { return groupKey{g.status, g.attach, g.code, g.what[0], g.why, ""} })
-	all = merge(all, func(g *group) groupKey {
+	all = merge(all, func(g *group) any { return groupKey{g.status, g.attach, g.code, g.what[0], g.why, ""} })
+	all = merge(all, func(g *group) any {
 		what := ""
 		if check.FamilyOf(g.code) == check.FamilyCORE && g.code != relo.NoCandidate {
 			what, _ = splitSpec(g.what[0])
@@ -121,7 +121,7 @@ func (v *view) causes(verbose bool) [][]group {
 	for i := range all {
 		slices.SortFunc(all[i].sources, comparePlaces)
 	}
-	return words.Group(all, func(g *group) string { return g.advice })
+	return words.Group(all, func(g *group) any { return g.advice })
 }
 
 type groupKey struct {
@@ -132,7 +132,7 @@ type groupKey struct {
 }
 
 // merge merges groups with equal keys.
-func merge(l []group, of func(*group) groupKey) (out []group) {
+func merge(l []group, of func(*group) any) (out []group) {
 	for _, alike := range words.Group(l, of) {
 		g := alike[0]
 		for _, o := range alike[1:] {

@@ -81,14 +81,14 @@ func distributions(r *check.Report) (out []distribution) {
 	for k := range all {
 		keys[k], all[k] = r.Kernels[k].Key().Canonical(), k
 	}
-	name := func(k *int) string {
-		if keys[*k].Known() {
-			return strings.TrimSpace(keys[*k].ID + " " + keys[*k].VersionID)
+	name := func(k int) string {
+		if keys[k].Known() {
+			return strings.TrimSpace(keys[k].ID + " " + keys[k].VersionID)
 		}
-		return r.Kernels[*k].Name
+		return r.Kernels[k].Name
 	}
-	for _, kernels := range words.Group(all, name) {
-		out = append(out, distribution{name(&kernels[0]), kernels})
+	for _, kernels := range words.Group(all, func(k *int) any { return name(*k) }) {
+		out = append(out, distribution{name(kernels[0]), kernels})
 	}
 	slices.SortStableFunc(out, func(a, b distribution) int {
 		x, y := keys[a.kernels[0]], keys[b.kernels[0]]

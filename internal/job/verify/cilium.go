@@ -143,7 +143,7 @@ func (b *groupBuilder) add(program string, relos []*cbtf.CORERelocation, records
 			targeted = append(targeted, i)
 		}
 	}
-	for _, list := range words.Group(targeted, func(i *int) string { return localID(relos[*i]) }) {
+	for _, list := range words.Group(targeted, func(i *int) any { return localID(relos[*i]) }) {
 		g := group{program: program}
 		for _, i := range list {
 			g.relos, g.records = append(g.relos, relos[i]), append(g.records, records[i])

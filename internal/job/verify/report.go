@@ -161,7 +161,7 @@ func (r *Report) disagreements(w io.Writer, verbose bool) {
 	if len(all) > 0 {
 		escape.Fprintf(w, "libbpf and cilium/ebpf disagree on the full BTF:\n")
 	}
-	for _, list := range words.Group(all, func(p **Disagreement) id {
+	for _, list := range words.Group(all, func(p **Disagreement) any {
 		d := *p
 		return id{d.Object, d.Program, d.Relocation, verdict(d.Libbpf), verdict(d.Cilium)}
 	}) {

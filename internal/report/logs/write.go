@@ -152,7 +152,7 @@ func details(w io.Writer, e *relo.Entry, indent string) {
 	if e.Source != "" {
 		escape.Fprintf(w, "%ssource        %s\n", indent, e.Source)
 	}
-	for _, alike := range words.Group(e.Candidates, func(c *relo.Candidate) shown { return show(e, c) }) {
+	for _, alike := range words.Group(e.Candidates, func(c *relo.Candidate) any { return show(e, c) }) {
 		times := ""
 		if len(alike) > 1 {
 			times = fmt.Sprintf(" × %d", len(alike))

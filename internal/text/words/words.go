@@ -50,8 +50,8 @@ func Kernels(names []string, n int, all bool) string {
 }
 
 // Group groups elements with equal keys, in the order of the first of each group.
-func Group[T any, K comparable](list []T, key func(*T) K) (groups [][]T) {
-	at := make(map[K]int)
+func Group[T any](list []T, key func(*T) any) (groups [][]T) {
+	at := make(map[any]int)
 	for i := range list {
 		k := key(&list[i])
 		n, ok := at[k]
