@@ -135,7 +135,7 @@ func runCheck(c *cli.Context) error {
 		return err
 	}
 	growSlowly()
-	objs, types, err := readChecked(c, o.args)
+	objs, types, err := readChecked(c, o.args, make(map[string]string))
 	if err != nil {
 		return err
 	}
@@ -179,26 +179,27 @@ func runCheck(c *cli.Context) error {
 	return writeOutput(c, func(w io.Writer) error { return report.Formats[o.format](w, rep, o.report) })
 }
 
-// readChecked reads the objects to check, with --target, and the types of --types.
-func readChecked(c *cli.Context, args []string) (*programs, []check.Types, error) {
+// readChecked reads the objects to check, with --target, and the types of --types. It adds the new targets by program.
+func readChecked(c *cli.Context, args []string, targets map[string]string) (*programs, []check.Types, error) {
 	objs, err := readPrograms(c, args)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, target := range c.StringSlice("target") {
-		setTarget(c, objs.list, target)
+		setTarget(c, objs.list, target, targets)
 	}
 	types, err := readTypes(c)
 	return objs, types, err
 }
 
-// setTarget overrides the attach target of the programs that match target, which is PROGRAM=NAME.
-func setTarget(c *cli.Context, objs []*check.Object, target string) {
-	program, to, _ := strings.Cut(target, "=")
+// setTarget overrides the attach target of the programs that match target, which is PROGRAM=NAME. It adds it to targets by program.
+func setTarget(c *cli.Context, objs []*check.Object, target string, targets map[string]string) {
+	glob, to, _ := strings.Cut(target, "=")
 	matched := false
 	for i, o := range objs {
-		if with, ok := o.WithTarget(program, to); ok {
-			objs[i], matched = with, true
+		with, programs := o.WithTarget(glob, to)
+		for _, p := range programs {
+			targets[p], objs[i], matched = to, with, true
 		}
 	}
 	if !matched {

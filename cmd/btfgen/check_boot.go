@@ -53,16 +53,13 @@ func runBoot(c *cli.Context) error {
 		return err
 	}
 	if cfg.Tool == nil {
-		objs, types, err := readChecked(c, args)
+		cfg.Targets = make(map[string]string)
+		objs, types, err := readChecked(c, args, cfg.Targets)
 		if err != nil {
 			return err
 		}
 		inputs = slices.Concat(objs.paths, c.StringSlice("types"))
-		cfg.Objects, cfg.Data, cfg.Types, cfg.Targets = objs.list, objs.data, types, make(map[string]string)
-		for _, t := range c.StringSlice("target") {
-			program, to, _ := strings.Cut(t, "=")
-			cfg.Targets[program] = to
-		}
+		cfg.Objects, cfg.Data, cfg.Types = objs.list, objs.data, types
 	}
 	// A package with only modules or a configuration belongs to the kernel of another package.
 	opts := corpus.Options{Extras: true}

@@ -81,20 +81,21 @@ func (o *Object) ForMachines(machines ...string) *Object {
 	return &out
 }
 
-// WithTarget returns the same object with programs of a name attached to another
-// function, tracepoint or hook than the section says, or than it leaves to the loader. It reports
-// whether there is such a program.
-func (o *Object) WithTarget(program, to string) (*Object, bool) {
-	prog, out, found := *o.Object, *o, false
+// WithTarget returns the same object with the programs whose name matches a glob attached to another
+// function, tracepoint or hook than the section says, or than it leaves to the loader. It also returns
+// their names.
+func (o *Object) WithTarget(glob, to string) (_ *Object, programs []string) {
+	prog, out := *o.Object, *o
 	prog.Programs = slices.Clone(prog.Programs)
 	for i := range prog.Programs {
 		pr := &prog.Programs[i]
-		if s := pr.Attach; s != nil && attachesByName(s.Kind) && prog.Funcs[pr.Fn].Name == program {
-			pr.Section, found = s.Prefix+"/"+to, true
+		if s := pr.Attach; s != nil && attachesByName(s.Kind) && matches(glob, prog.Funcs[pr.Fn].Name) {
+			pr.Section = s.Prefix + "/" + to
+			programs = append(programs, prog.Funcs[pr.Fn].Name)
 		}
 	}
 	out.Object = &prog
-	return &out, found
+	return &out, programs
 }
 
 // attachesByName reports whether programs of a kind are attached to something of
