@@ -37,11 +37,13 @@ const (
 	slowLimit  = 280 << 20
 )
 
-// growSlowly keeps the heap at less than 1.5 times its live size, and below slowLimit while an eighth of that is free.
+// growSlowly keeps the heap at less than 1.5 times its live size from the first collection on, and below slowLimit while an
+// eighth of that is free.
 // The user's GOGC and GOMEMLIMIT take precedence.
 func growSlowly() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(slowGrowth)
+		debug.SetGCPercent(firstGrowth)
+		runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, slowGrowth)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(slowLimit)
