@@ -107,7 +107,26 @@ var resultStruct = map[asm.BuiltinFunc]string{
 // addresses is what is known before an instruction.
 type addresses struct {
 	regs  [10]address
-	stack map[int64]address // slots of 8 bytes, by offset
+	stack []slot
+}
+
+// stackSize is the size of a function's stack in bytes (MAX_BPF_STACK).
+const stackSize = 512
+
+// slot is 8 bytes of the stack.
+type slot struct {
+	at int64 // offset
+	address
+}
+
+// slot returns what is known of the slot at an offset.
+func (s *addresses) slot(off int64) address {
+	for i := range s.stack {
+		if s.stack[i].at == off {
+			return s.stack[i].address
+		}
+	}
+	return address{}
 }
 
 // flow follows addresses through a program. It keeps what is the same on all paths to an instruction.
@@ -151,7 +170,7 @@ func (f *flow) arrive(at Site, s *addresses) {
 	}
 	old, ok := f.at[at]
 	if !ok {
-		f.at[at] = &addresses{s.regs, maps.Clone(s.stack)}
+		f.at[at] = &addresses{s.regs, slices.Clone(s.stack)}
 		f.work = append(f.work, at)
 		return
 	}
@@ -172,13 +191,9 @@ func (f *flow) arrive(at Site, s *addresses) {
 			old.regs[r], changed = address{}, true
 		}
 	}
-	for off, a := range old.stack {
-		if s.stack[off] != a {
-			delete(old.stack, off)
-			changed = true
-		}
-	}
-	if changed {
+	n := len(old.stack)
+	old.stack = slices.DeleteFunc(old.stack, func(x slot) bool { return s.slot(x.at) != x.address })
+	if changed || len(old.stack) < n {
 		f.work = append(f.work, at)
 	}
 }
@@ -192,7 +207,7 @@ func (f *flow) lose(fn int, a address) {
 
 // loseAll is lose for an address whose offset becomes unknown.
 func (f *flow) loseAll(fn int, a address) {
-	a.off = -512
+	a.off = -stackSize
 	f.lose(fn, a)
 }
 
@@ -204,7 +219,7 @@ func (f *flow) block(at Site) {
 		leaders = JumpTargets(code)
 		f.leaders[at.Fn] = leaders
 	}
-	s := &addresses{f.at[at].regs, maps.Clone(f.at[at].stack)}
+	s := &addresses{f.at[at].regs, slices.Clone(f.at[at].stack)}
 	for first := at.Insn; at.Insn < len(code); {
 		if at.Insn != first && leaders[at.Insn] {
 			if f.found == nil {
@@ -408,7 +423,7 @@ func (f *flow) load(s *addresses, at Site, in *Insn) {
 		out = address{kind: isBounded, off: math.MaxInt64 >> max(0, 63-8*size)}
 	case !whole:
 	case a.kind == ofStack:
-		out = s.stack[off]
+		out = s.slot(off)
 	case a.kind == ofContext && !a.computed && in.Record == 0 && off >= 0 && off%8 == 0:
 		out = address{kind: ofArg, arg: int(off / 8)}
 	}
@@ -431,12 +446,9 @@ func (f *flow) store(s *addresses, at Site, in *Insn) {
 		return
 	}
 	off := to.off + int64(in.Off)
-	maps.DeleteFunc(s.stack, func(k int64, _ address) bool { return k < off+size && off < k+8 })
-	if in.Op.Mode() == asm.MemMode && size == 8 && (v.kind == ofContext || v.typed()) && off+8 <= f.exposed[at.Fn] {
-		if s.stack == nil {
-			s.stack = make(map[int64]address)
-		}
-		s.stack[off] = v
+	s.stack = slices.DeleteFunc(s.stack, func(x slot) bool { return x.at < off+size && off < x.at+8 })
+	if in.Op.Mode() == asm.MemMode && size == 8 && (v.kind == ofContext || v.typed()) && off+8 <= f.exposed[at.Fn] && off >= -stackSize {
+		s.stack = append(s.stack, slot{off, v})
 	}
 }
 
@@ -505,15 +517,10 @@ func (f *flow) helper(s *addresses, at Site, call asm.BuiltinFunc) bool {
 
 // give hands memory on the stack to a helper.
 func (s *addresses) give(off, size int64, writes bool) {
-	for k, a := range s.stack {
-		switch {
-		case k >= off+size || off >= k+8:
-		case writes || !a.typed():
-			delete(s.stack, k)
-		default:
-			a.given = true
-			s.stack[k] = a
-		}
+	within := func(x slot) bool { return x.at < off+size && off < x.at+8 }
+	s.stack = slices.DeleteFunc(s.stack, func(x slot) bool { return within(x) && (writes || !x.typed()) })
+	for i := range s.stack {
+		s.stack[i].given = s.stack[i].given || within(s.stack[i])
 	}
 }
 
