@@ -67,7 +67,8 @@ func (g *group) text(most int) string {
 	return g.verdict() + ": " + g.subject(most) + ": " + g.why
 }
 
-// causes returns what is wrong, grouped by what is done about it: the worst first, and of that what costs most kernels. It has findings on kernels on which the objects do not work or, with verbose, all and what is guarded.
+// causes returns what is wrong, grouped by what is done about it: the worst first, and of that what costs most kernels. It has
+// findings on kernels on which the objects do not work or, with verbose, all and what is guarded.
 func (v *view) causes(verbose bool) [][]group {
 	owner := make([]*check.ObjectRow, len(v.Programs))
 	for i := range v.Objects {
