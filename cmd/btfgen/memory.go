@@ -18,13 +18,19 @@ const perWorker = 64 << 20
 // need no collection. Early collections took a tenth of the CPU time for 50 objects on 20 kernels.
 const firstGrowth = 1200
 
-// limitMemory keeps the peak in proportion to the workers. Without a limit the heap may grow to twice its live size.
-// The user's GOMEMLIMIT and GOGC take precedence.
-func limitMemory(workers int) {
+// collectLate delays the first collection. From then on the heap may grow by percent of its live size. The user's GOGC takes
+// precedence.
+func collectLate(percent int) {
 	if os.Getenv("GOGC") == "" {
-		usual := debug.SetGCPercent(firstGrowth)
-		runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
+		debug.SetGCPercent(firstGrowth)
+		runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, percent)
 	}
+}
+
+// limitMemory keeps the peak in proportion to the workers. Without a limit the heap may grow to twice its live size.
+// The user's GOMEMLIMIT takes precedence.
+func limitMemory(workers int) {
+	collectLate(100) // Go's default
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(int64(max(workers, 2)) * perWorker)
 	}
@@ -38,13 +44,9 @@ const (
 )
 
 // growSlowly keeps the heap at less than 1.5 times its live size from the first collection on, and below slowLimit while an
-// eighth of that is free.
-// The user's GOGC and GOMEMLIMIT take precedence.
+// eighth of that is free. The user's GOMEMLIMIT takes precedence.
 func growSlowly() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(firstGrowth)
-		runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, slowGrowth)
-	}
+	collectLate(slowGrowth)
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(slowLimit)
 		unlimit(slowLimit)

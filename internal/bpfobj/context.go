@@ -119,6 +119,9 @@ type slot struct {
 	address
 }
 
+// overlaps reports whether x shares bytes with size bytes at an offset.
+func (x slot) overlaps(off, size int64) bool { return x.at < off+size && off < x.at+8 }
+
 // slot returns what is known of the slot at an offset.
 func (s *addresses) slot(off int64) address {
 	for i := range s.stack {
@@ -446,7 +449,7 @@ func (f *flow) store(s *addresses, at Site, in *Insn) {
 		return
 	}
 	off := to.off + int64(in.Off)
-	s.stack = slices.DeleteFunc(s.stack, func(x slot) bool { return x.at < off+size && off < x.at+8 })
+	s.stack = slices.DeleteFunc(s.stack, func(x slot) bool { return x.overlaps(off, size) })
 	if in.Op.Mode() == asm.MemMode && size == 8 && (v.kind == ofContext || v.typed()) && off+8 <= f.exposed[at.Fn] && off >= -stackSize {
 		s.stack = append(s.stack, slot{off, v})
 	}
@@ -517,10 +520,10 @@ func (f *flow) helper(s *addresses, at Site, call asm.BuiltinFunc) bool {
 
 // give hands memory on the stack to a helper.
 func (s *addresses) give(off, size int64, writes bool) {
-	within := func(x slot) bool { return x.at < off+size && off < x.at+8 }
-	s.stack = slices.DeleteFunc(s.stack, func(x slot) bool { return within(x) && (writes || !x.typed()) })
+	s.stack = slices.DeleteFunc(s.stack, func(x slot) bool { return x.overlaps(off, size) && (writes || !x.typed()) })
 	for i := range s.stack {
-		s.stack[i].given = s.stack[i].given || within(s.stack[i])
+		x := &s.stack[i]
+		x.given = x.given || x.overlaps(off, size)
 	}
 }
 

@@ -407,8 +407,7 @@ func (e *evaluation) external() (notes []Finding) {
 		if !s.Libbpf(e.pr.Section) {
 			note(Finding{Code: SectionUnknown, Subject: e.pr.Section, Args: Args{Name: s.Prefix}})
 		}
-		switch s.Kind {
-		case bpfobj.AttachFunc, bpfobj.AttachModRet, bpfobj.AttachLSM, bpfobj.AttachBTFTP, bpfobj.AttachIter, bpfobj.AttachOps:
+		if attachesByBTF(s.Kind) || s.Kind == bpfobj.AttachOps {
 			note(Finding{Code: RunningKernelBTF, Subject: s.Prefix})
 		}
 	}

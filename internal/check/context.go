@@ -303,11 +303,7 @@ func openEnded(t *btf.Type) bool {
 // givesContext reports whether what programs of a kind read of their context is judged. Of
 // others it is only whether they read it where it is.
 func givesContext(kind bpfobj.AttachKind) bool {
-	switch kind {
-	case bpfobj.AttachFunc, bpfobj.AttachModRet, bpfobj.AttachBTFTP, bpfobj.AttachLSM, bpfobj.AttachIter, bpfobj.AttachRawTP, bpfobj.AttachTP:
-		return true
-	}
-	return false
+	return attachesByBTF(kind) || kind == bpfobj.AttachRawTP || kind == bpfobj.AttachTP
 }
 
 // contextAccesses returns what is judged of the accesses of a program to its context, and to what helpers return.

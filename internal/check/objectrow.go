@@ -95,6 +95,7 @@ func (r *run) objectRow(rep *Report, i, first int, policy *Policy) (ObjectRow, *
 		views = append(views, v)
 		row.Loaders = append(row.Loaders, LoaderRow{Loader: l})
 	}
+	open := r.loadersOf(o)
 	decides := make([][]int, len(o.Programs))
 	for k := range rep.Kernels {
 		worst, by := result{}, []int(nil)
@@ -104,7 +105,7 @@ func (r *run) objectRow(rep *Report, i, first int, policy *Policy) (ObjectRow, *
 			if s := r.wholeStatus(k, i, l.Loader); s > v.status {
 				v, deciding = result{s, max(s, v.load)}, views[n].all(k, s)
 			}
-			aside := v.status != Other && !slices.Contains(r.loadersOf(o), l.Loader) // another loader opens the object
+			aside := v.status != Other && !slices.Contains(open, l.Loader) // another loader opens the object
 			if aside {
 				for _, f := range o.unopened(l.Loader) {
 					v = v.or(result{f.Status, f.Status})

@@ -487,8 +487,9 @@ func (r *run) row(ctx context.Context, i, j int) Program {
 	p := Program{Object: o.name, Name: o.Funcs[pr.Fn].Name, Section: pr.Section, AutoLoad: pr.AutoLoad}
 	e := evaluation{pairing: &pairing{o: o}, pr: pr}
 	p.Notes = e.external()
+	open := r.loadersOf(o)
 	for _, l := range r.Loaders {
-		if slices.Contains(r.loadersOf(o), l) {
+		if slices.Contains(open, l) {
 			continue
 		}
 		for _, note := range o.unopened(l) {
