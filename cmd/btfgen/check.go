@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -114,8 +115,12 @@ func checkLoader(c *cli.Context) error {
 		return err
 	}
 	for _, t := range c.StringSlice("target") {
-		if program, to, ok := strings.Cut(t, "="); !ok || program == "" || to == "" {
+		program, to, ok := strings.Cut(t, "=")
+		if !ok || program == "" || to == "" {
 			return usagef("--target %q: want PROGRAM=NAME", t)
+		}
+		if _, err := path.Match(program, ""); err != nil {
+			return usagef("--target %q: %w", t, err)
 		}
 	}
 	return nil
