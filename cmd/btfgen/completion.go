@@ -196,8 +196,6 @@ func values(command string, f cli.Flag) []candidate {
 		return plain(machine.Archs()...)
 	case "result":
 		return plain(results...)
-	case "shard":
-		return plain("auto")
 	}
 	if g, ok := f.(*cli.GenericFlag); ok {
 		return plain(g.Value.(*word).words...)

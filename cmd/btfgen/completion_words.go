@@ -115,12 +115,11 @@ func keyParts(keys []kernel.Key, word string) []candidate {
 
 // suffixes are those of the files that an option or argument names.
 var suffixes = map[string][]string{
-	"archive":        bundle.Suffixes,
-	"archives":       bundle.Suffixes,
-	"baseline":       {".json"},
-	"config":         {".yaml", ".yml"},
-	"reuse":          {".btfa"},
-	"reuse-manifest": {".json"},
+	"archive":  bundle.Suffixes,
+	"archives": bundle.Suffixes,
+	"baseline": {".json"},
+	"config":   {".yaml", ".yml"},
+	"reuse":    {".btfa"},
 }
 
 // completeFiles adds files with the suffixes of an option or argument, and directories. If there is no such file, or if a shell would
