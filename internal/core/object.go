@@ -58,13 +58,7 @@ func ParseObject(name string, data []byte) (*Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return NewObject(name, f, func() (*bpfobj.Object, error) {
-		f, err := bpfobj.Open(data) // f has all records
-		if err != nil {
-			return nil, err
-		}
-		return f.Parse(context.Background())
-	})
+	return NewObject(name, f, func() (*bpfobj.Object, error) { return f.Parse(context.Background()) })
 }
 
 // NewObject makes an object of an opened file, as [ParseObject] does. parse returns the code, when it is needed.

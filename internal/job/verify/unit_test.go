@@ -61,7 +61,7 @@ func TestUnits(t *testing.T) {
 			u.programs = append(u.programs, unitProgram{p.SectionName, name, relos, records})
 			var mine []int
 			for _, r := range ours[name].Records {
-				mine = append(mine, int(r))
+				mine = append(mine, r)
 			}
 			slices.Sort(mine)
 			if theirs := slices.Sorted(slices.Values(records)); ours[name].Section != p.SectionName || !slices.Equal(mine, theirs) {
