@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 
@@ -99,33 +98,6 @@ func (o *Object) Len() int { return len(o.records) }
 // Records returns the relocation records in the object's order. The slice
 // belongs to the object.
 func (o *Object) Records() []Record { return o.records }
-
-// Member is a member on the path of a relocation.
-type Member struct {
-	Struct btf.TypeID // that has it
-	Name   string     // empty if the relocation is about the struct as a whole
-	Exists bool       // the relocation tests whether it exists
-}
-
-// Members returns the named members on the paths of readable relocations, and the
-// structs that relocations are about as a whole.
-func (o *Object) Members() iter.Seq[Member] {
-	return func(yield func(Member) bool) {
-		for _, s := range o.specs {
-			if s.err != nil || s.kind.IsEnumval() {
-				continue
-			}
-			if t, ok := o.btf.SkipMods(s.root); s.kind.IsType() && ok && !yield(Member{t.ID, "", s.kind.IsExistence()}) {
-				return
-			}
-			for _, a := range s.acc {
-				if a.name != "" && !yield(Member{a.typeID, a.name, s.kind.IsExistence()}) {
-					return
-				}
-			}
-		}
-	}
-}
 
 // Set returns the set of this object alone, made at the first call.
 func (o *Object) Set() *Set { return o.alone() }
