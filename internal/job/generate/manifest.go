@@ -255,33 +255,22 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 	}
 	old = make(Old)
 	now, some := make(hashes), false
-	// add adds a kernel if the relocations are the same on its machine.
-	add := func(e ManifestKernel, key kernel.Key, btf []byte, issues []*Issue) bool {
-		machine := cmp.Or(kernel.CanonicalArch(key.Arch), e.Machine)
-		if sum, ok := m.Relocations[machine]; !ok || sum != now.of(machine, cfg.Objects, cfg.Options.Keep) {
-			return false
-		}
-		name := key.String()
-		if e.File != "" {
-			name = "file " + e.File
-		}
-		if len(e.Sources) > 0 {
-			old[name] = &Kernel{
-				Key: key, Name: key.String(), SourceSize: e.SourceSize, RawSize: e.RawSize, Machine: machine, BTF: btf, Resolved: e.Resolved,
-				Reused: btf != nil, Sources: e.Sources, issues: issues, unmatched: e.Unmatched,
-			}
-		}
-		return true
+	all := m.Kernels
+	for _, e := range m.NoObject {
+		all = append(all, ManifestKernel{ManifestSource: e})
 	}
-	for _, e := range m.Kernels {
+	for i, e := range all {
 		key, err := kernel.ParseKey(e.Kernel)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
 		}
-		btf, ok := btfs[key]
-		if !ok || sha256.Sum256(btf) != e.SHA256 {
-			// A run that was killed between writing the manifest and the archive leaves an older archive.
-			return nil, fmt.Sprintf("%s is not its manifest: %s differs", manifestPath, e.Kernel), nil
+		var btf []byte
+		minimized := i < len(m.Kernels)
+		if minimized {
+			if btf = btfs[key]; btf == nil || sha256.Sum256(btf) != e.SHA256 {
+				// A run that was killed between writing the manifest and the archive leaves an older archive.
+				return nil, fmt.Sprintf("%s is not its manifest: %s differs", manifestPath, e.Kernel), nil
+			}
 		}
 		issues := make([]*Issue, len(e.Issues))
 		for i, n := range e.Issues {
@@ -290,14 +279,21 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 			}
 			issues[i] = &m.Issues[n]
 		}
-		some = add(e, key, btf, issues) || some
-	}
-	for _, e := range m.NoObject {
-		key, err := kernel.ParseKey(e.Kernel)
-		if err != nil {
-			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
+		machine := cmp.Or(kernel.CanonicalArch(key.Arch), e.Machine)
+		if sum, ok := m.Relocations[machine]; !ok || sum != now.of(machine, cfg.Objects, cfg.Options.Keep) {
+			continue
 		}
-		add(ManifestKernel{ManifestSource: e}, key, nil, nil)
+		some = some || minimized
+		name := key.String()
+		if e.File != "" {
+			name = "file " + e.File
+		}
+		if len(e.Sources) > 0 {
+			old[name] = &Kernel{
+				Key: key, Name: key.String(), SourceSize: e.SourceSize, RawSize: e.RawSize, Machine: machine, BTF: btf, Resolved: e.Resolved,
+				Reused: minimized, Sources: e.Sources, issues: issues, unmatched: e.Unmatched,
+			}
+		}
 	}
 	if !some && len(m.Kernels) > 0 {
 		return nil, "it was made for other relocations", nil
