@@ -112,10 +112,20 @@ func (o *Object) Relocation(r *Record) string { return o.specs[r.spec].String() 
 func (o *Object) Source(r *Record) string { return r.line.Source(o.btf) }
 
 // Disputed returns a name in a record on whose flavor loaders differ, and what libbpf, cilium/ebpf and aya take it for, "" if
-// they agree.
+// they agree. It is the name of the type or the enumerator.
 func (o *Object) Disputed(r *Record) (name string, takenFor []string) {
-	if s := o.specs[r.spec]; s.asks() {
-		return s.disputed()
+	s := o.specs[r.spec]
+	if !s.asks() {
+		return "", nil
+	}
+	names := []string{s.rootName()}
+	if s.kind.IsEnumval() {
+		names = append(names, s.acc[0].name)
+	}
+	for _, name := range names {
+		if libbpf, cilium, aya, ok := btf.Disputed(name); ok {
+			return name, []string{libbpf, cilium, aya}
+		}
 	}
 	return "", nil
 }
@@ -136,11 +146,7 @@ func (o *Object) addRecords(f *bpfobj.File) error {
 		access, kind uint32
 	}
 	specs := make(map[key]int32)
-	names, relos := 0, 0 // bytes, records
-	for _, s := range f.Ext.Sections {
-		relos += len(s.Records)
-	}
-	o.records = make([]Record, 0, relos)
+	names := 0 // bytes
 	for _, s := range f.Ext.Sections {
 		if len(s.Records) == 0 {
 			continue
