@@ -135,17 +135,13 @@ func (h hashes) of(machine string, objects []*core.Object, keep *core.Keep) Sum 
 // Relocations returns, for each arch of the kernels, the hash of the relocations and of the patterns of --keep.
 func (r *Report) Relocations(objects []*core.Object, keep *core.Keep) (all []archive.Relocations) {
 	hashes := make(hashes)
-	seen := make(map[string]bool)
 	for i := range r.Kernels {
 		k := &r.Kernels[i]
-		if arch := kernel.CanonicalArch(k.OutputKey().Arch); !seen[arch] {
-			seen[arch] = true
-			sum := hashes.of(k.Machine, objects, keep)
-			all = append(all, archive.Relocations{Arch: arch, Sum: sum[:]})
-		}
+		sum := hashes.of(k.Machine, objects, keep)
+		all = append(all, archive.Relocations{Arch: kernel.CanonicalArch(k.OutputKey().Arch), Sum: sum[:]})
 	}
-	slices.SortFunc(all, func(a, b archive.Relocations) int { return strings.Compare(a.Arch, b.Arch) })
-	return all
+	slices.SortStableFunc(all, func(a, b archive.Relocations) int { return strings.Compare(a.Arch, b.Arch) })
+	return slices.CompactFunc(all, func(a, b archive.Relocations) bool { return a.Arch == b.Arch })
 }
 
 func (k *Kernel) manifestSource() ManifestSource {
@@ -301,17 +297,13 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 	return old, "", nil
 }
 
-// find returns the result for files with the same names, or nil. Only files with a single kernel have one.
-func (o Old) find(f *corpus.File) *Kernel {
-	if f.Key.Known() {
-		return o[f.Key.String()]
-	}
-	return o["file "+filepath.Base(f.Path)]
-}
-
-// take returns the result for files with the same hashes, or nil.
+// take returns the result for files with the same names and hashes, or nil. Only files with a single kernel have one.
 func (o Old) take(f *corpus.File, sums []Sum) *Kernel {
-	k := o.find(f)
+	name := f.Key.String()
+	if !f.Key.Known() {
+		name = "file " + filepath.Base(f.Path)
+	}
+	k := o[name]
 	if k == nil || !slices.Equal(k.Sources, sums) {
 		return nil
 	}
