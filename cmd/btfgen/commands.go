@@ -208,7 +208,6 @@ func allCommands() []*cli.Command {
 					Usage:     "find problems in a corpus",
 					ArgsUsage: "[SOURCE...]",
 					Flags: slices.Concat([]cli.Flag{
-						newFlag("earlier", "report kernels that are missing since `FILE`, from 'corpus list --long --json'"),
 						verboseFlag("list all kernels and their paths"),
 						jsonFlag("the findings"),
 						jobs,
