@@ -41,9 +41,8 @@ func allCommands() []*cli.Command {
 			ArgsUsage: "OBJECT...",
 			Flags: slices.Concat(kernels, writing, []cli.Flag{
 				newFlag("manifest", "write hashes, sizes and counts of all kernels to `FILE`"),
-				newFlag("reuse", "take unchanged kernels from the archive `OLD.btfa`"),
-				newFlag("reuse-manifest", "read the manifest of OLD.btfa from `FILE` (default: OLD.json)"),
-				newFlag("shard", "process part `I/N` of the corpus, or the batch system's part with auto"),
+				newFlag("reuse", "take unchanged kernels from the archive `OLD.btfa`, whose manifest is OLD.json"),
+				newFlag("shard", "process part `I/N` of the corpus"),
 				jobs,
 				padding,
 				keep,
