@@ -109,7 +109,6 @@ func allCommands() []*cli.Command {
 				newFlag("source-root", "in SARIF, make names of sources relative to `DIR`"),
 				listFlag("require", "count failures only on kernels that match `SELECTOR`"),
 				newFlag("baseline", "count only what is worse than in `FILE`, an earlier --json report"),
-				newFlag("diff", "compare two kernels, selected by the first two arguments"),
 				listFlag("target", "set the target of programs that match: `PROGRAM=NAME`"),
 				listFlag("types", "add the types in `FILE`, BTF or ELF, to each kernel's, as the loader does"),
 				listFlag("rodata-var", "the loader may set read-only variables that match `PATTERN`"),
