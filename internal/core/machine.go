@@ -41,9 +41,9 @@ func (o *Object) fits(machine string) bool {
 // spelling: those of its byte order that are for it, or for any. For "" it returns all.
 func OnMachine(name string, objects ...*Object) []*Object {
 	name = kernel.CanonicalArch(name)
-	order := machine.OrderOf(name)
+	m := machine.Named(name)
 	return slices.DeleteFunc(slices.Clone(objects), func(o *Object) bool {
-		return !o.fits(name) || order != nil && o.order != order
+		return !o.fits(name) || m != nil && o.order != m.Order
 	})
 }
 
@@ -95,7 +95,7 @@ var registerNames = btf.NewNames(registerStructs)
 // ofStruct returns the machines of a struct, given the members that are read.
 func ofStruct(b *btf.BTF, t *btf.Type, names []string) []string {
 	var defined, named []string
-	for m := range machine.All() {
+	for _, m := range machine.All {
 		if m.Order != b.Order() || m.Registers == "" {
 			continue
 		}
