@@ -68,7 +68,7 @@ var meanings = map[class]string{
 }
 
 // findingClasses are the classes of findings that a command reports: those that count by default, and the others.
-type findingClasses struct{ counts, others []class }
+type findingClasses struct{ Counts, Others []class }
 
 // commandClasses has every command that is not about btfgen itself, including those without findings.
 var commandClasses = map[string]findingClasses{
@@ -91,7 +91,7 @@ var commandClasses = map[string]findingClasses{
 }
 
 func (t findingClasses) all() []class {
-	return slices.Sorted(slices.Values(slices.Concat(t.counts, t.others)))
+	return slices.Sorted(slices.Values(slices.Concat(t.Counts, t.Others)))
 }
 
 // noClass is the value of --fail-on that selects no class.
@@ -109,7 +109,7 @@ func (t findingClasses) flags() []cli.Flag {
 	return []cli.Flag{
 		newFlag("quiet", "print only errors and findings that count", "q"),
 		newFlag("brief", "print only summaries, errors and findings that count"),
-		&cli.StringFlag{Name: "fail-on", Value: strings.Join(t.counts, ","), Usage: usage},
+		&cli.StringFlag{Name: "fail-on", Value: strings.Join(t.Counts, ","), Usage: usage},
 	}
 }
 
