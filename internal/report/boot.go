@@ -5,8 +5,8 @@ package report
 import (
 	"cmp"
 	"io"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -155,55 +155,25 @@ func (b *Boot) wrong(row *boot.Row) {
 	for _, f := range row.Findings() {
 		escape.Fprintf(b.w, "      predicted: %s: %s\n", f.Status, Sentence(&f.Finding))
 	}
-	log := row.Actual().Log
+	log := strings.TrimSpace(row.Actual().Log)
 	if log == "" {
 		return
 	}
-	lines := logEnd(log)
-	if b.verbose {
-		lines = strings.Split(strings.TrimSpace(log), "\n")
+	lines := strings.Split(log, "\n")
+	if !b.verbose {
+		lines = slices.DeleteFunc(lines, func(line string) bool { return statistics.MatchString(line) })
+		lines = lines[max(0, len(lines)-logLines):]
 	}
 	for _, line := range lines {
 		escape.Fprintf(b.w, "      | %s\n", strings.TrimRight(line, "\r"))
 	}
 }
 
-// logLines is the maximum number of lines of a log that are printed without --verbose.
+// logLines is the maximum number of lines of a log that are printed without --verbose. The last say why the verifier refused the program.
 const logLines = 6
 
-// isInsn reports whether a line of a verifier's log begins with an instruction: "12: (b7) ".
-func isInsn(line string) bool {
-	number, rest, ok := strings.Cut(line, ": (")
-	_, err := strconv.Atoi(number)
-	return ok && err == nil && len(rest) > 3 && rest[2:4] == ") "
-}
-
-// isStatistics reports whether a line is one of those at the end of the log.
-func isStatistics(line string) bool {
-	first, _, _ := strings.Cut(line, " ")
-	return first == "processed" || first == "verification" || first == "stack"
-}
-
-// logEnd returns the end of a verifier's log: the last instruction, the source line above it, and the lines below it except
-// statistics. These say why the verifier refused the program.
-func logEnd(log string) []string {
-	lines := strings.Split(strings.TrimSpace(log), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], "\r")
-	}
-	end := len(lines)
-	for end > 1 && isStatistics(lines[end-1]) {
-		end--
-	}
-	start := end - 1
-	for start > 0 && !isInsn(lines[start]) {
-		start--
-	}
-	if start > 0 && strings.HasPrefix(lines[start-1], ";") {
-		start--
-	}
-	return lines[max(start, end-logLines):end]
-}
+// statistics matches lines at the end of a log that say nothing about the reason.
+var statistics = regexp.MustCompile("^(processed|verification|stack) ")
 
 // End writes how a booted kernel ended.
 func (b *Boot) End(k *boot.Kernel) {
