@@ -191,11 +191,6 @@ func findingsIn(ctx context.Context) *findings { return ctx.Value(findingsKey{})
 // options reads the options that flags defines.
 func (f *findings) options(c *cli.Context, t findingClasses) (err error) {
 	f.quiet, f.verbose = c.Bool("quiet") || c.Bool("brief"), c.Bool("verbose")
-	for _, name := range []string{"quiet", "brief"} {
-		if f.verbose && c.Bool(name) {
-			return usagef("--%s does not go with --verbose", name)
-		}
-	}
 	f.silent = c.Bool("quiet") || c.Bool("json")
 	f.canVerbose = slices.ContainsFunc(c.Command.Flags, func(o cli.Flag) bool { return slices.Contains(o.Names(), "verbose") })
 	if len(t.all()) > 0 {
