@@ -56,8 +56,6 @@ func runArchiveExtract(c *cli.Context) error {
 		return usagef("extract needs -o DIR")
 	case all && c.NArg() > 1:
 		return usagef("--all does not go with a KEY")
-	case all && selects:
-		return usagef("--all does not go with --select or --exclude")
 	case selects && c.NArg() > 1:
 		return usagef("--select does not go with a KEY")
 	case !all && !selects && c.NArg() == 1:

@@ -40,17 +40,10 @@ func reportOptions(c *cli.Context) (format string, o report.Options, err error) 
 		o.SourceRoot = filepath.ToSlash(root)
 	}
 	format = c.String("format")
-	first := ""
 	for _, short := range []string{"json", "min-kernel", "suggest"} {
-		switch {
-		case !c.Bool(short):
-			continue
-		case first != "":
-			return "", o, usagef("--%s does not go with --%s", short, first)
-		case c.IsSet("format") && format != short:
-			return "", o, usagef("--%s does not go with --format %s", short, format)
+		if c.Bool(short) {
+			format = short
 		}
-		format, first = short, short
 	}
 	if format == "html" {
 		o.Date, err = sourceDate()

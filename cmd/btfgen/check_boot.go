@@ -131,16 +131,9 @@ func bootSources(c *cli.Context, packages []string, opts *corpus.Options, arch s
 
 // checkBootOptions refuses options that do not go together.
 func checkBootOptions(c *cli.Context) error {
-	for _, name := range excludes["boot"] {
-		if c.IsSet(name) && name != "format" {
-			return usagef("--boot does not go with --%s", name)
-		}
-	}
 	switch f := c.String("format"); {
 	case f != "text" && f != "json":
 		return usagef("--boot does not go with --format %s, only with text and json", f)
-	case c.Bool("json") && c.IsSet("format") && f != "json":
-		return usagef("--json does not go with --format %s", f)
 	case (c.Bool("json") || f == "json") && c.IsSet("command"):
 		return usagef("--json does not go with --command")
 	case c.IsSet("types") && c.IsSet("command"):

@@ -169,7 +169,7 @@ func bootKernel(t *testing.T, config string) (image string) {
 // TestBootExcludes wants --boot to exclude all options about whole objects.
 func TestBootExcludes(t *testing.T) {
 	for _, f := range policyFlags() {
-		if name := f.Names()[0]; !slices.Contains(excludes["boot"], name) {
+		if name := f.Names()[0]; !slices.Contains(conflicts["boot"], name) {
 			t.Errorf("--boot does not exclude --%s", name)
 		}
 	}

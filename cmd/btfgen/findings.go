@@ -68,7 +68,7 @@ var meanings = map[class]string{
 }
 
 // findingClasses are the classes of findings that a command reports: those that count by default, and the others.
-type findingClasses struct{ counts, others []class }
+type findingClasses struct{ Counts, Others []class }
 
 // commandClasses has every command that is not about btfgen itself, including those without findings.
 var commandClasses = map[string]findingClasses{
@@ -91,7 +91,7 @@ var commandClasses = map[string]findingClasses{
 }
 
 func (t findingClasses) all() []class {
-	return slices.Sorted(slices.Values(slices.Concat(t.counts, t.others)))
+	return slices.Sorted(slices.Values(slices.Concat(t.Counts, t.Others)))
 }
 
 // noClass is the value of --fail-on that selects no class.
@@ -109,7 +109,7 @@ func (t findingClasses) flags() []cli.Flag {
 	return []cli.Flag{
 		newFlag("quiet", "print only errors and findings that count", "q"),
 		newFlag("brief", "print only summaries, errors and findings that count"),
-		&cli.StringFlag{Name: "fail-on", Value: strings.Join(t.counts, ","), Usage: usage},
+		&cli.StringFlag{Name: "fail-on", Value: strings.Join(t.Counts, ","), Usage: usage},
 	}
 }
 
@@ -191,11 +191,6 @@ func findingsIn(ctx context.Context) *findings { return ctx.Value(findingsKey{})
 // options reads the options that flags defines.
 func (f *findings) options(c *cli.Context, t findingClasses) (err error) {
 	f.quiet, f.verbose = c.Bool("quiet") || c.Bool("brief"), c.Bool("verbose")
-	for _, name := range []string{"quiet", "brief"} {
-		if f.verbose && c.Bool(name) {
-			return usagef("--%s does not go with --verbose", name)
-		}
-	}
 	f.silent = c.Bool("quiet") || c.Bool("json")
 	f.canVerbose = slices.ContainsFunc(c.Command.Flags, func(o cli.Flag) bool { return slices.Contains(o.Names(), "verbose") })
 	if len(t.all()) > 0 {
