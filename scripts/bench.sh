@@ -115,7 +115,7 @@ calc() { awk "BEGIN { printf \"$1\", $2 }"; }
 
 ms() { calc '%.1f ms' "$1*1e3"; }
 
-# bench-helper prints usage as a line of JSON. $tmp/use.SIDE collects that of one side of a comparison.
+# benchhelper prints usage as a line of JSON. $tmp/use.SIDE collects that of one side of a comparison.
 
 # fresh SIDE...: forgets earlier measurements.
 fresh() {
@@ -231,7 +231,7 @@ compile() { (cd "$1" && CGO_ENABLED=0 go build -tags urfave_cli_no_docs -ldflags
 
 build() {
 	compile "$root" "$tmp/btfgen"
-	(cd "$root" && go build -o "$tmp/helper" ./scripts/bench-helper)
+	(cd "$root" && go build -o "$tmp/helper" ./internal/testing/benchhelper)
 }
 
 # prepare_before: sets before to the program of the earlier version, or empty.

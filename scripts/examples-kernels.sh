@@ -183,7 +183,7 @@ else
 	tail -n 3 "$work/c/log" >&2
 	say 'c-tracer cannot be built here; go-tracer runs alone'
 fi
-go build -trimpath -ldflags '-s -w' -o "$root/init" ./examples/internal/guest
+go build -trimpath -ldflags '-s -w' -o "$root/init" ./internal/testing/guest
 ln -s init "$root/traced"
 
 for i in "${ready[@]}"; do
