@@ -48,7 +48,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r := NewJudge(ctx, cfg).run
 	skipped, err := walk.Kernels(ctx, walk.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *Judge { return &Judge{run: r} },
-		func(j *Judge, _ walk.Rank, it *corpus.Kernel) error {
+		func(j *Judge, _ int, it *corpus.Kernel) error {
 			j.kernel(ctx, it)
 			return ctx.Err()
 		})
