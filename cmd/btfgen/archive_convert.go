@@ -135,18 +135,13 @@ func rewrite(c *cli.Context, out *bundle.Output, read func() (archive.Info, []ar
 	if c.Command.Name == "extract" {
 		sources = sources[:1]
 	}
-	unlock, err := holdInput(c, out.Path, sources...)
+	unlock, err := holdOutput(c, out, sources...)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	if err := out.Check(c.Context); err != nil {
 		return err
-	}
-	for _, name := range sources {
-		if err := reportUnlisted(c, name); err != nil {
-			return err
-		}
 	}
 	info, kernels, err := read()
 	if err != nil {

@@ -32,7 +32,7 @@ func runCorpusImport(c *cli.Context) error {
 	}
 	packed := filepath.Ext(out) == ".btfc"
 	if packed {
-		unlock, err := hold(c, out)
+		unlock, err := hold(c, out, false)
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -167,23 +166,16 @@ func readDir(ctx context.Context, root string) (files []File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	moving, err := output.Moving(root)
-	if err != nil {
-		return nil, err
-	}
 	paths := make(map[string]string) // by name
 	if list != nil {
 		for _, name := range list.Files {
-			paths[name] = cmp.Or(moving[name], filepath.Join(root, filepath.FromSlash(name)))
+			paths[name] = filepath.Join(root, filepath.FromSlash(name))
 			if fi, err := os.Stat(paths[name]); err != nil || !fi.Mode().IsRegular() {
 				return nil, fmt.Errorf("%s: %s is missing", filepath.Join(root, output.ListName), name)
 			}
 		}
-	} else {
-		if err := findFiles(ctx, root, paths); err != nil {
-			return nil, err
-		}
-		maps.Copy(paths, moving)
+	} else if err := findFiles(ctx, root, paths); err != nil {
+		return nil, err
 	}
 	total := int64(0)
 	for name, p := range paths {

@@ -21,7 +21,11 @@ var ErrSeveral = errors.New("more than one kernel")
 // Modules become <release>/<module>.btf beside it, configuration and symbols <release>.config and <release>.kallsyms, as
 // far as the corpus was opened for them. A kernel without a complete key is named after its release or its source file.
 func Extract(ctx context.Context, cfg walk.Config, dir string) (*Result, error) {
-	t := newTree(ctx, dir, cfg.Corpus)
+	t, err := newTree(ctx, dir, cfg.Corpus)
+	if err != nil {
+		return nil, err
+	}
+	defer t.out.Close()
 	if err := t.check(cfg.Corpus, extractName); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,11 @@ import (
 
 // Import writes all kernels to the compressed tree at dir, which it creates if necessary. It skips kernels without a complete key.
 func Import(ctx context.Context, cfg walk.Config, dir string) (*Result, error) {
-	t := newTree(ctx, dir, cfg.Corpus)
+	t, err := newTree(ctx, dir, cfg.Corpus)
+	if err != nil {
+		return nil, err
+	}
+	defer t.out.Close()
 	name := func(k *corpus.Kernel) string { return k.Key.FileName() + ".zst" }
 	if err := t.check(cfg.Corpus, name); err != nil {
 		return nil, err

@@ -333,6 +333,15 @@ func TestVerified(t *testing.T) {
 	}
 }
 
+func openTree(t *testing.T, ctx context.Context, dir string) *tree {
+	t.Helper()
+	tr, err := newTree(ctx, dir, new(corpus.Corpus))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
 // TestStopped checks that a cancelled run leaves no incomplete files.
 func TestStopped(t *testing.T) {
 	src := write(t, t.TempDir(), map[string][]byte{"debian/12/x86_64/6.1.btf": blob("a")})
@@ -343,7 +352,7 @@ func TestStopped(t *testing.T) {
 		t.Error(err)
 	}
 	w := newCompressor()
-	stopped, tr := newTree(ctx, out, new(corpus.Corpus)), newTree(background, out, new(corpus.Corpus))
+	stopped, tr := openTree(t, ctx, out), openTree(t, background, out)
 	for _, old := range []bool{false, true} {
 		if old {
 			write(t, out, map[string][]byte{"x.zst": []byte("old")})
@@ -377,7 +386,7 @@ func TestStopped(t *testing.T) {
 // TestReplaced checks that an earlier kernel of the corpus replaces a later one that was written first, with all its files.
 func TestReplaced(t *testing.T) {
 	out := t.TempDir()
-	tr := newTree(background, out, new(corpus.Corpus))
+	tr := openTree(t, background, out)
 	put := func(rank int, name string, files ...string) {
 		t.Helper()
 		var list []file

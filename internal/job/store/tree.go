@@ -102,14 +102,16 @@ type tree struct {
 	skipped []*corpus.Error
 }
 
-func newTree(ctx context.Context, dir string, c *corpus.Corpus) *tree {
-	t := &tree{ctx: ctx, dir: dir, out: output.OpenDir(dir), places: make(map[string]*place), inputs: make(map[string]bool)}
+func newTree(ctx context.Context, dir string, c *corpus.Corpus) (*tree, error) {
+	t := &tree{ctx: ctx, dir: dir, places: make(map[string]*place), inputs: make(map[string]bool)}
 	if _, err := os.Stat(dir); err == nil {
 		for _, p := range c.Paths() {
 			t.inputs[output.Real(p)] = true
 		}
 	}
-	return t
+	var err error
+	t.out, err = output.OpenDir(dir)
+	return t, err
 }
 
 // check returns an error if the directory has minimized BTF, or if a kernel's file could not be put in its place. It checks only
