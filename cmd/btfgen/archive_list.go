@@ -89,7 +89,7 @@ func openArchive(c *cli.Context) (*archive.Archive, error) {
 		return nil, err
 	}
 	if !native {
-		return nil, fmt.Errorf("%s: not a %s archive ('btfgen archive convert' makes one from a directory or tar)", name, bundle.NativeSuffix)
+		return nil, fmt.Errorf("%s: not a %s archive ('btfgen archive merge' makes one from a directory or tar)", name, bundle.NativeSuffix)
 	}
 	return archive.OpenFile(name)
 }

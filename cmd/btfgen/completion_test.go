@@ -37,7 +37,7 @@ func TestCompletions(t *testing.T) {
 		{"", noFiles, "generate min_core_btf ..."},
 		{"ver", noFiles, "verify version"},
 		{"--", noFiles, "--help --version"},
-		{"archive ", noFiles, "list diff lookup extract merge convert help"},
+		{"archive ", noFiles, "list diff lookup extract merge help"},
 		{"archive l", noFiles, "list lookup"},
 		{"help arch", noFiles, "archive"},
 		{"archive help l", noFiles, "list lookup"},
@@ -180,7 +180,7 @@ func folder(t *testing.T) string {
 // completed are lines before and after the user presses TAB.
 var completed = []struct{ line, want string }{
 	{"btfgen gen", "btfgen generate"},
-	{"btfgen archive conv", "btfgen archive convert"},
+	{"btfgen archive mer", "btfgen archive merge"},
 	{"btfgen generate --pad", "btfgen generate --padding"},
 	{"btfgen generate --padding e", "btfgen generate --padding explicit"},
 	{"btfgen generate --padding=e", "btfgen generate --padding=explicit"},

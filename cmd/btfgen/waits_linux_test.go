@@ -29,8 +29,8 @@ func TestWaits(t *testing.T) {
 	slow.Skip(t)
 	w := newTogether(t, 2)
 	w.run("corpus", "import", "k0", "-o", "x.btfc")
-	w.run("archive", "convert", "a0.btfa", "-o", "tree")
-	w.run("archive", "convert", "a0.btfa", "-o", "x.btfa")
+	w.run("archive", "merge", "a0.btfa", "-o", "tree")
+	w.run("archive", "merge", "a0.btfa", "-o", "x.btfa")
 	w.run("generate", "--btf", "k0", "-o", "r.btfa", "--manifest", "r.json", "o.o")
 	for _, tc := range []struct{ path, line string }{
 		{"x.btfc", "corpus import k1 -o x.btfc"},

@@ -16,20 +16,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-func runArchiveConvert(c *cli.Context) error {
-	out, err := parseOutput(c)
-	if err != nil {
-		return err
-	}
-	if c.NArg() != 1 {
-		return usagef("convert needs one ARCHIVE")
-	}
-	if err := inputsOf(c.Args().First()).refuse(out.Path); err != nil {
-		return err
-	}
-	return rewrite(c, &out, func() (archive.Info, []archive.Kernel, error) { return bundle.ReadKernels(c.Context, c.Args().First()) })
-}
-
 func runArchiveMerge(c *cli.Context) error {
 	out, err := parseOutput(c)
 	if err != nil {
