@@ -23,13 +23,13 @@ var (
 
 func (a *Archive) readMeta(c *btfa.Cursor) {
 	info := &a.info
-	info.Tool = string(c.Text())
+	*info = Info{Tool: string(c.Text()), Relocations: []Relocations{}, Objects: []Object{}}
 	if n := c.Uvarint(); n > 0 {
 		i := c.Uvarint()
 		if c.Err == nil && (i == 0 || i > n || n > btfa.MaxShards) {
 			c.Fail(errShard)
 		}
-		info.Shard = Shard{int(i), int(n)}
+		info.Shard = Shard{Index: int(i), N: int(n)}
 	}
 	sum := c.Count(sha256.Size, "bytes of a hash")
 	for range c.Count(btfa.MaxMachines+1, "hashes of relocations") {
@@ -71,7 +71,7 @@ func (a *Archive) readFingerprints(c *btfa.Cursor) {
 
 // readObjects reads a group of objects for the same machines, without their hashes.
 func (a *Archive) readObjects(c *btfa.Cursor) {
-	var arches []string
+	arches := []string{}
 	for range c.Count(btfa.MaxMachines, "machines") {
 		arch := string(c.Text())
 		if c.Err == nil && (arch == "" || (kernel.Key{Arch: arch}).Validate() != nil) {
@@ -99,7 +99,7 @@ func (a *Archive) readObjects(c *btfa.Cursor) {
 // relocations that no kernel needs are dropped, and fingerprints if one is missing. The error is that of Write.
 func (info Info) Canonical(kernels []Kernel) (Info, error) {
 	groups, relocations, err := canonicalInfo(info, kernels)
-	info.Relocations, info.Objects = relocations, slices.Concat(groups...)
+	info.Relocations, info.Objects = relocations, append([]Object{}, slices.Concat(groups...)...)
 	slices.SortStableFunc(info.Objects, func(a, b Object) int { return cmp.Compare(a.Name, b.Name) })
 	return info, err
 }
@@ -195,7 +195,7 @@ func distinctRelocations(info Info, kernels []Kernel) ([]Relocations, error) {
 	if len(all) > btfa.MaxMachines+1 {
 		return nil, tooLarge("relocations of %d arches, more than %d", len(all), btfa.MaxMachines)
 	}
-	var out []Relocations
+	out := []Relocations{}
 	for _, arch := range slices.Sorted(maps.Keys(all)) {
 		out = append(out, Relocations{Arch: arch, Sum: []byte(all[arch])})
 	}
@@ -240,7 +240,7 @@ func groupObjects(objects []Object) ([][]Object, error) {
 	for _, o := range byName {
 		if n := len(out); n > 0 && compare(out[n-1], o) == 0 {
 			if len(o.Arches) == 0 || len(out[n-1].Arches) == 0 {
-				out[n-1].Arches = nil
+				out[n-1].Arches = []string{}
 			} else {
 				out[n-1].Arches = canonicalArches(slices.Concat(out[n-1].Arches, o.Arches))
 			}

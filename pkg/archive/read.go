@@ -183,17 +183,22 @@ func (a *Archive) BTF(k kernel.Key) ([]byte, error) {
 }
 
 // Kernels returns all kernels with their BTFs, in the order of [Archive.Keys]. The
-// memory belongs to the caller; kernels with the same layout share it. The error is
-// [ErrDamaged] if a broken writer made the archive.
+// memory belongs to the caller; kernels with the same layout share it. The error says
+// that the BTFs have more than 256 MiB, or is [ErrDamaged] if a broken writer made the
+// archive.
 func (a *Archive) Kernels() ([]Kernel, error) {
 	layouts := make([][]byte, len(a.pool.layouts))
 	kernels := make([]Kernel, a.Len())
+	total := 0
 	for i, k := range a.dir.keys {
 		l := a.layoutOf[i]
 		if layouts[l] == nil {
 			b, err := a.pool.layoutBTF(int(l))
 			if err != nil {
 				return nil, fmt.Errorf("archive: kernel %s: %w", k, damaged{err})
+			}
+			if total += len(b); total > btfa.MaxBTFs {
+				return nil, fmt.Errorf("archive: BTFs of more than %d MiB", btfa.MaxBTFs>>20)
 			}
 			layouts[l] = b
 		}

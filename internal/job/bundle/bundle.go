@@ -75,10 +75,10 @@ type Output struct {
 // HasInfo reports whether the output stores an archive.Info.
 func (o *Output) HasInfo() bool { return o.Format == Native || o.Format == Dir }
 
-// Check returns an error if Write would refuse the path because of its present content.
+// Check returns an error if Write would refuse the path because of its present content, as far as this is known before writing.
 func (o *Output) Check(ctx context.Context) error {
 	if o.Format != Dir {
-		return nil
+		return output.CheckFile(o.Path)
 	}
 	return output.CheckDir(ctx, o.Path)
 }
@@ -113,7 +113,7 @@ func (o *Output) Write(ctx context.Context, info archive.Info, kernels []archive
 		if info, err = info.Canonical(kernels); err != nil {
 			return res, fmt.Errorf("%s: %w", o.Path, err)
 		}
-		if made, err = json.Marshal(NewMade(info)); err != nil {
+		if made, err = json.Marshal(info); err != nil {
 			return res, err
 		}
 	}
