@@ -199,7 +199,6 @@ func allCommands() []*cli.Command {
 					Usage:     "find problems in a corpus",
 					ArgsUsage: "[SOURCE...]",
 					Flags: slices.Concat([]cli.Flag{
-						newFlag("earlier", "report kernels that are missing since `FILE`, from 'corpus list --long --json'"),
 						verboseFlag("list all kernels and their paths"),
 						jsonFlag("the findings"),
 						jobs,
@@ -227,10 +226,10 @@ func allCommands() []*cli.Command {
 				},
 				{
 					Name:      "import",
-					Usage:     "import kernels into a file or tree that is fast to read",
+					Usage:     "import kernels into a file that is small and fast to read",
 					ArgsUsage: "[SOURCE...]",
 					Flags: slices.Concat([]cli.Flag{
-						newFlag("output", "write to `OUT`, a directory or .btfc file (required)", "o"),
+						newFlag("output", "add kernels to `OUT`, a .btfc file (required)", "o"),
 						jsonFlag("the summary and findings"),
 						jobs,
 					}, reading),

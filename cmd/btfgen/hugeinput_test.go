@@ -46,10 +46,6 @@ func hugeInputs() map[string]map[string]string {
 			"status":   list(`{"version":1,"programs":[{"object":"a","program":"b","status":[`, `"ok"`, `]}]}`),
 			"skipped":  list(`{"version":1,"skipped":[`, `{}`, `]}`),
 		},
-		"earlier": {
-			"kernels": strings.Repeat(`{"path":"p"}`+"\n", hugeInput/13),
-			"unknown": list(`{"path":"p","later":[`, `{}`, `]}`),
-		},
 	}
 }
 
@@ -75,7 +71,6 @@ func TestHugeInputs(t *testing.T) {
 			args := map[string][]string{
 				"manifest": {"generate", "--btf", kernel, "-o", filepath.Join(dir, "out.btfa"), "--reuse", old, "--reuse-manifest", path, object},
 				"baseline": {"check", "--btf", kernel, "--baseline", path, object},
-				"earlier":  {"corpus", "lint", "--earlier", path, kernel},
 			}[option]
 			var stdout, stderr bytes.Buffer
 			var before, after runtime.MemStats

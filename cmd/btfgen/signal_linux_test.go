@@ -36,8 +36,7 @@ var endless = []string{
 	"archive merge -o @out/x.tar.gz @archive @pipe",
 	"corpus list --long @kernels",
 	"corpus lint @kernels",
-	"corpus lint --earlier @pipe @kernels",
-	"corpus import -o @out/x @kernels",
+	"corpus import -o @out/x.btfc @kernels",
 	"corpus extract -o @out/x @kernels",
 }
 

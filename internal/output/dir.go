@@ -14,8 +14,7 @@ import (
 	"slices"
 )
 
-// Dir is a directory to which files are written one after the other. It is safe for concurrent use with different names. Names are
-// relative paths with slashes.
+// Dir is a directory to which files are written one after the other. Names are relative paths with slashes.
 type Dir struct {
 	path string
 	root *os.Root
@@ -102,14 +101,6 @@ func (d *Dir) Put(name string, write func(io.Writer) error) error {
 		return err
 	}
 	return p.write(d.path, write)
-}
-
-// Remove removes a file, if it exists.
-func (d *Dir) Remove(name string) error {
-	if err := d.root.Remove(filepath.FromSlash(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return named(d.Path(name), err)
-	}
-	return nil
 }
 
 // File is one file of a directory.
@@ -240,8 +231,8 @@ func (d *Dir) removeAll(names []string) (n int, err error) {
 		if fi, err := d.root.Lstat(at); err != nil || fi.IsDir() {
 			continue
 		}
-		if err := d.Remove(name); err != nil {
-			return n, err
+		if err := d.root.Remove(at); err != nil {
+			return n, named(d.Path(name), err)
 		}
 		n++
 		for at = filepath.Dir(at); at != "." && d.root.Remove(at) == nil; {

@@ -305,7 +305,7 @@ func TestTogether(t *testing.T) {
 				_, err = writeDir(filepath.Join(dir, "unit"+name), File{"d/x.btf", []byte(name)}, File{"e/x.btf", []byte(name)})
 				err = errors.Join(err,
 					WriteFile(filepath.Join(dir, name), text(name)),
-					d.Put("g/"+name+"/f", text(name)), d.Remove("g/absent"), d.Close(),
+					d.Put("g/"+name+"/f", text(name)), d.Close(),
 				)
 				if err != nil {
 					t.Errorf("%d, %d: %v", n, i, err)
