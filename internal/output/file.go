@@ -218,18 +218,6 @@ func (w *writer) Write(b []byte) (int, error) {
 	return n, named(w.path, err)
 }
 
-// Counter counts the bytes that it writes.
-type Counter struct {
-	io.Writer
-	N int64
-}
-
-func (c *Counter) Write(b []byte) (int, error) {
-	n, err := c.Writer.Write(b)
-	c.N += int64(n)
-	return n, err
-}
-
 // named replaces the operation and the path of an error, which may be that of a temporary file.
 func named(path string, err error) error {
 	if err == nil {

@@ -78,30 +78,17 @@ func readList(ctx context.Context, dir string) (*List, error) {
 		return nil, named(at, errNoFile)
 	}
 	l := new(List)
-	file := func(d *jsonfile.Decoder) error {
-		var name string
-		if err := d.Value(&name); err != nil {
+	err = jsonfile.Read(ctx, at, limits.ManifestBytes, "a list of files", func(d *jsonfile.Decoder) error {
+		if err := cmp.Or(d.Value(l), d.End()); err != nil {
 			return err
 		}
-		name, err := url.PathUnescape(name)
-		if err != nil || CheckName(name) != nil {
-			return errName
-		}
-		l.Files = append(l.Files, name)
-		return nil
-	}
-	err = jsonfile.Read(ctx, at, limits.ManifestBytes, "a list of files", func(d *jsonfile.Decoder) error {
-		return cmp.Or(d.Object(func(field string) error {
-			switch field {
-			case "made":
-				return d.Value(&l.Made)
-			case "files":
-				return d.Array(limits.EarlierKernels, field, func() error { return file(d) })
-			case "incomplete":
-				return d.Value(&l.Incomplete)
+		for i, name := range l.Files {
+			var err error
+			if l.Files[i], err = url.PathUnescape(name); err != nil || CheckName(l.Files[i]) != nil {
+				return fmt.Errorf("files, number %d: %w", i+1, errName)
 			}
-			return d.Skip()
-		}), d.End())
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err

@@ -139,11 +139,13 @@ func (o *Output) write(ctx context.Context, files []File, made json.RawMessage) 
 
 // writeFile writes an output that is one file.
 func (o *Output) writeFile(write func(io.Writer) error) (res output.Result, err error) {
-	err = output.WriteFile(o.Path, func(w io.Writer) error {
-		c := output.Counter{Writer: w}
-		defer func() { res.Size = c.N }()
-		return write(&c)
-	})
+	if err := output.WriteFile(o.Path, write); err != nil {
+		return res, err
+	}
+	fi, err := os.Stat(o.Path)
+	if err == nil {
+		res.Size = fi.Size()
+	}
 	return res, err
 }
 
