@@ -254,8 +254,7 @@ var excludes = map[string][]string{
 	"suggest":    {"json", "format", "min-kernel"},
 	"quiet":      {"verbose"},
 	"brief":      {"verbose"},
-	"diff":       {"format", "json", "min-kernel", "suggest", "baseline", "require"},
-	"boot": {"format", "btf", "select", "exclude", "min-kernel", "suggest", "require", "baseline", "diff", // other reports and kernels
+	"boot": {"format", "btf", "select", "exclude", "min-kernel", "suggest", "require", "baseline", // other reports and kernels
 		"loader", "optional", "one-of", "when", "loader-map", "no-guess"}, // and whole objects
 }
 

@@ -53,7 +53,7 @@ var meanings = map[class]string{
 	ambiguous:   "a relocation that several types of a kernel resolve differently",
 	conflicting: "different files for one place, such as two BTFs of one kernel",
 	damaged:     "a file that cannot be read or is invalid; in `check --boot`, a kernel that does not boot",
-	different:   "a minimized BTF on which a loader decides differently; in `check`, a difference (`--diff`) or a wrong prediction (`--boot`)",
+	different:   "a minimized BTF on which a loader decides differently; in `check --boot`, a wrong prediction",
 	disagreeing: "a relocation that libbpf and cilium/ebpf decide differently on full BTF",
 	failed:      "another relocation for which loaders refuse the object; a severity of `corpus lint`",
 	failing:     "an object that does not work on a kernel, or got worse since `--baseline`; in `check --boot`, a program or `--command` that fails",

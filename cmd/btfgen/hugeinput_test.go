@@ -65,11 +65,14 @@ func TestHugeInputs(t *testing.T) {
 	for option, files := range hugeInputs() {
 		for name, content := range files {
 			path := filepath.Join(dir, option+".json")
+			if option == "manifest" {
+				path = strings.TrimSuffix(old, ".btfa") + ".json"
+			}
 			if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
 				t.Fatal(err)
 			}
 			args := map[string][]string{
-				"manifest": {"generate", "--btf", kernel, "-o", filepath.Join(dir, "out.btfa"), "--reuse", old, "--reuse-manifest", path, object},
+				"manifest": {"generate", "--btf", kernel, "-o", filepath.Join(dir, "out.btfa"), "--reuse", old, object},
 				"baseline": {"check", "--btf", kernel, "--baseline", path, object},
 			}[option]
 			var stdout, stderr bytes.Buffer
