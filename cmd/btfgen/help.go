@@ -83,8 +83,8 @@ func variableList() (list string) {
 
 // lintCodes lists the codes of corpus lint.
 func lintCodes() (list string) {
-	for _, c := range lint.Codes() {
-		list += fmt.Sprintf("- `%s`: %s: %s\n", c, c.Severity(), c.Text())
+	for _, c := range lint.Codes {
+		list += fmt.Sprintf("- `%s`: %s: %s\n", c, c.Severity, c.Text)
 	}
 	return list
 }
