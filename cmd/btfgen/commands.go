@@ -119,7 +119,7 @@ func allCommands() []*cli.Command {
 		},
 		{
 			Name:  "archive",
-			Usage: "inspect, compare, extract, merge and convert archives",
+			Usage: "inspect, compare, extract and merge archives",
 			Subcommands: []*cli.Command{
 				{
 					Name:      "list",
@@ -130,7 +130,7 @@ func allCommands() []*cli.Command {
 				},
 				{
 					Name:      "diff",
-					Usage:     "compare two archives or manifests",
+					Usage:     "compare two archives",
 					ArgsUsage: "OLD NEW",
 					Flags: []cli.Flag{
 						choiceFlag("format", "print `FORMAT`: text, or markdown for release notes", "text", "markdown"),
@@ -167,22 +167,13 @@ func allCommands() []*cli.Command {
 				},
 				{
 					Name:      "merge",
-					Usage:     "merge archives",
+					Usage:     "merge archives, or write one in another format",
 					ArgsUsage: "ARCHIVE...",
 					Flags: slices.Concat(writing, []cli.Flag{
 						jsonFlag("the summary and findings"),
 						newFlag("mixed", "allow different relocations for one machine"),
 					}),
 					Action: runArchiveMerge,
-				},
-				{
-					Name:      "convert",
-					Usage:     "convert an archive to another format",
-					ArgsUsage: "ARCHIVE",
-					Flags: slices.Concat(writing, []cli.Flag{
-						jsonFlag("the summary and findings"),
-					}),
-					Action: runArchiveConvert,
 				},
 			},
 		},

@@ -27,7 +27,7 @@ func TestCompletions(t *testing.T) {
 	}{
 		{"", "generate min_core_btf ..."},
 		{"ver", "verify version"},
-		{"archive ", "list diff lookup extract merge convert help"},
+		{"archive ", "list diff lookup extract merge help"},
 		{"archive l", "list lookup"},
 		{"help arch", "archive"},
 		{"archive help l", "list lookup"},
@@ -141,7 +141,7 @@ func folder(t *testing.T) string {
 // completed are lines before and after the user presses TAB.
 var completed = []struct{ line, want string }{
 	{"btfgen gen", "btfgen generate"},
-	{"btfgen archive conv", "btfgen archive convert"},
+	{"btfgen archive mer", "btfgen archive merge"},
 	{"btfgen generate --pad", "btfgen generate --padding"},
 	{"btfgen generate --padding e", "btfgen generate --padding explicit"},
 	{"btfgen generate --padding=e", "btfgen generate --padding=explicit"},

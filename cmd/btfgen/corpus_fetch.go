@@ -20,6 +20,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/job/store"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
@@ -58,11 +59,11 @@ func runCorpusFetch(c *cli.Context) error {
 			return err
 		}
 	}
-	for _, path := range []string{cfg.Cache, cmp.Or(cfg.Path, cfg.Keep)} {
-		if path == "" {
+	for _, path := range []string{cfg.Cache, cfg.Path, cfg.Keep} {
+		if path == "" || path == cfg.Keep && cfg.Path != "" {
 			continue
 		}
-		unlock, err := holdNow(c, path)
+		unlock, err := holdNow(c, path, path != cfg.Path)
 		if err != nil {
 			return err
 		}
@@ -131,12 +132,11 @@ func fetchOne(c *cli.Context, name, arch string) ([]string, error) {
 		}
 		cfg.Options.Select = []corpus.Selector{s}
 	}
-	before := c.Context
-	unlock, err := hold(c, cfg.Cache)
+	unlock, err := hold(c, cfg.Cache, true)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { unlock(); c.Context = before }()
+	defer unlock()
 	cfg.Keep, cfg.Newest, cfg.One = filepath.Join(cfg.Cache, "boot"), 1, true
 	res, err := runFetch(c, cfg)
 	switch {
@@ -200,20 +200,15 @@ func mirrors(c *cli.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// holdNow locks an output or folder, or fails if another process has locked it.
-func holdNow(c *cli.Context, path string) (func(), error) {
-	before := c.Context
-	ctx, cancel := context.WithCancel(before)
-	c.Context = ctx
-	unlock, err := lock(c, path, cancel)
-	if err != nil {
-		defer cancel()
-		if ctx.Err() != nil && before.Err() == nil {
-			err = errors.New(path + ": another process is writing it")
-		}
-		return nil, err
+// holdNow locks an output, a file or folder, or fails if another process has locked it.
+func holdNow(c *cli.Context, path string, dir bool) (unlock func(), err error) {
+	ctx, cancel := context.WithCancel(c.Context)
+	defer cancel()
+	unlock, err = output.Lock(ctx, path, dir, cancel)
+	if err != nil && ctx.Err() != nil && c.Context.Err() == nil {
+		err = errors.New(path + ": another process is writing it")
 	}
-	return func() { unlock(); cancel() }, nil
+	return unlock, err
 }
 
 // reportFetched prints the findings and the tables of a run.

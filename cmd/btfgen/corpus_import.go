@@ -31,7 +31,7 @@ func runCorpusImport(c *cli.Context) error {
 	if err := refuseSource(c, out); err != nil {
 		return err
 	}
-	unlock, err := hold(c, out)
+	unlock, err := hold(c, out, false)
 	if err != nil {
 		return err
 	}

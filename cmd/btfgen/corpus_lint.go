@@ -27,7 +27,7 @@ func runCorpusLint(c *cli.Context) error {
 	}
 	infof(c, "%s", rep.Summary())
 	for _, f := range rep.Findings {
-		x := finding{Class: class(f.Code.Severity().String()), Code: string(f.Code), Message: f.Code.Text(), Kernel: f.Kernel, File: f.Path}
+		x := finding{Class: class(f.Code.Severity.String()), Code: f.Code.Name, Message: f.Code.Text, Kernel: f.Kernel, File: f.Path}
 		if f.Detail != "" {
 			x.Message += " (" + f.Detail + ")"
 		}

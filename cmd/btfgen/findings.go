@@ -77,7 +77,6 @@ var commandClasses = map[string]findingClasses{
 	"relolog":         {[]class{ambiguous, conflicting, damaged, failed, unmatched}, []class{poisoned, skipped}},
 	"verify":          {[]class{conflicting, damaged, different, missing, unmatched}, []class{disagreeing, skipped}},
 	"check":           {[]class{conflicting, damaged, different, failing, unmatched}, []class{skipped, uncertain}},
-	"archive convert": {},
 	"archive diff":    {},
 	"archive list":    {},
 	"archive lookup":  {[]class{missing}, nil},

@@ -41,16 +41,14 @@ func runGenerate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if out.Format == bundle.Dir { // a second run waits before its work, not after it
-		unlock, err := hold(c, out.Path)
-		if err != nil {
-			return err
-		}
-		defer unlock()
+	manifest, reuse := c.String("manifest"), c.String("reuse")
+	unlock, err := holdOutput(c, &out, reuse, manifestOf(reuse)) // a second run waits before its work, not after it
+	if err != nil {
+		return err
 	}
-	manifest := c.String("manifest")
-	for _, file := range []string{out.Path, manifest} {
-		unlock, err := holdInput(c, file, c.String("reuse"), manifestOf(c.String("reuse")))
+	defer unlock()
+	if output.Real(manifest) != output.Real(out.Path) { // else it is refused
+		unlock, err := holdInput(c, manifest, reuse, manifestOf(reuse))
 		if err != nil {
 			return err
 		}

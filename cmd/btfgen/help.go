@@ -38,7 +38,7 @@ var helpFilled = sync.OnceValue(func() string {
 		"join": func(classes []class) string { return strings.Join(classes, ", ") },
 	}).Parse(helpText))
 	var b strings.Builder
-	if err := t.Execute(&b, map[string]any{"Codes": lint.Codes(), "Classes": meanings, "Commands": commandClasses, "Variables": variables}); err != nil {
+	if err := t.Execute(&b, map[string]any{"Codes": lint.Codes, "Classes": meanings, "Commands": commandClasses, "Variables": variables}); err != nil {
 		panic(err)
 	}
 	return b.String()

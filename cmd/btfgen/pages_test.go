@@ -350,7 +350,7 @@ func TestSigning(t *testing.T) {
 	for _, c := range commands {
 		r.do(string(c[1]), statusOK)
 	}
-	r.do("btfgen archive convert tracer.btfa -o tree && btfgen archive convert tree -o tracer.btfa --quiet && "+string(commands[1][1]), statusOK)
+	r.do("btfgen archive merge tracer.btfa -o tree && btfgen archive merge tree -o tracer.btfa --quiet && "+string(commands[1][1]), statusOK)
 	r.do("btfgen generate --btf kernels --select debian=12 -o tracer.btfa tracer.bpf.o", statusOK)
 	r.do(string(commands[1][1]), 1)
 }

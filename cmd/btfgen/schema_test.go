@@ -101,7 +101,7 @@ var schemaRuns = []struct {
 	{"archive", false, 0, "archive extract x.btfa --all -o all"},
 	{"archive", false, 3, "archive extract x.btfa debian/9/x86_64/4.9 -o none"},
 	{"archive", false, 0, "archive merge x.btfa y.btfa -o m.btfa"},
-	{"archive", false, 0, "archive convert x.btfa -o x.tar.gz"},
+	{"archive", false, 0, "archive merge x.btfa -o x.tar.gz"},
 	{"archive_list", false, 0, "archive list x.btfa"},
 	{"archive_list", false, 0, "archive list shard.btfa"},
 	{"archive_lookup", false, 0, "archive lookup x.btfa --os-release os --release 6.1.0-47-amd64 --arch x86_64"},

@@ -18,9 +18,9 @@ import (
 // judge turns facts into findings.
 type judge struct{ rep *Report }
 
-func (j *judge) add(c Code, kernel, path, detail string) {
+func (j *judge) add(c *Code, kernel, path, detail string) {
 	j.rep.Findings = append(j.rep.Findings, Finding{c, kernel, path, detail})
-	switch c.Severity() {
+	switch c.Severity {
 	case Error:
 		j.rep.Errors++
 	case Warning:
@@ -84,7 +84,7 @@ const (
 
 // kernel judges a kernel whose BTF could be loaded.
 func (j *judge) kernel(f *facts, withModules bool) {
-	add := func(c Code, detail string) { j.add(c, f.Kernel, f.Path, detail) }
+	add := func(c *Code, detail string) { j.add(c, f.Kernel, f.Path, detail) }
 	for _, m := range f.bad {
 		j.add(Damaged, f.Kernel, m.Path, m.Reason())
 	}

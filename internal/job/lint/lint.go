@@ -47,7 +47,7 @@ import (
 
 // Finding is a mistake in one kernel or file.
 type Finding struct {
-	Code   Code
+	Code   *Code
 	Kernel string // key, or path if it is unknown
 	Path   string
 	Detail string // in addition to the text of the code
@@ -76,8 +76,23 @@ const (
 
 func (s Severity) String() string { return [...]string{"error", "warning", "note"}[s] }
 
-// Code is a kind of finding. Codes are never renamed.
-type Code string
+// Code is a kind of finding.
+type Code struct {
+	Name     string // never renamed
+	Severity Severity
+	Text     string // explains the code and advises what to do
+}
+
+func (c *Code) String() string { return c.Name }
+
+// Codes are all codes in the order of a report.
+var Codes []*Code
+
+func define(s Severity, name, text string) *Code {
+	c := &Code{name, s, text}
+	Codes = append(Codes, c)
+	return c
+}
 
 // The codes, in the order of a report.
 var (
@@ -111,37 +126,6 @@ var (
 		"a second name of files that are read anyway")
 )
 
-// rule is what is known about a code.
-type rule struct {
-	code     Code
-	severity Severity
-	text     string
-}
-
-var rules []rule
-
-func define(s Severity, c Code, text string) Code {
-	rules = append(rules, rule{c, s, text})
-	return c
-}
-
-// place returns the index of the code's rule.
-func (c Code) place() int { return slices.IndexFunc(rules, func(r rule) bool { return r.code == c }) }
-
-// Severity returns the severity of findings with the code.
-func (c Code) Severity() Severity { return rules[c.place()].severity }
-
-// Text returns a line that explains the code and advises what to do.
-func (c Code) Text() string { return rules[c.place()].text }
-
-// Codes returns all codes in the order of a report.
-func Codes() (list []Code) {
-	for _, r := range rules {
-		list = append(list, r.code)
-	}
-	return list
-}
-
 // Run reads the whole corpus and reports mistakes. The only error is ctx's.
 func Run(ctx context.Context, cfg walk.Config) (*Report, error) {
 	all, skipped, err := inspectAll(ctx, cfg, (*inspector).inspect)
@@ -154,7 +138,7 @@ func Run(ctx context.Context, cfg walk.Config) (*Report, error) {
 	j.kernels(all)
 	slices.SortFunc(j.rep.Findings, func(a, b Finding) int {
 		return cmp.Or(
-			cmp.Compare(a.Code.place(), b.Code.place()),
+			cmp.Compare(slices.Index(Codes, a.Code), slices.Index(Codes, b.Code)),
 			cmp.Compare(a.Kernel, b.Kernel), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Detail, b.Detail),
 		)
 	})

@@ -15,7 +15,7 @@ import (
 
 func TestText(t *testing.T) {
 	rep := &Report{Kernels: 20}
-	add := func(c Code, kernel, path, detail string) {
+	add := func(c *Code, kernel, path, detail string) {
 		rep.Findings = append(rep.Findings, Finding{c, kernel, path, detail})
 	}
 	for i := range 7 {
@@ -32,16 +32,16 @@ func TestText(t *testing.T) {
 		}
 		return b.String()
 	}
-	want := "error: damaged (7): " + Damaged.Text() + `
+	want := "error: damaged (7): " + Damaged.Text + `
   d/0: cause 0 (d0.btf)
   d/1: cause 1 (d1.btf)
   d/2: cause 2 (d2.btf)
   d/3: cause 3 (d3.btf)
   d/4: cause 4 (d4.btf)
   and 2 more (-v lists all)
-warning: no-modules (5): ` + NoModules.Text() + `
+warning: no-modules (5): ` + NoModules.Text + `
   n/0, n/1, n/2 and 2 more
-warning: no-functions (1): ` + NoFunctions.Text() + `
+warning: no-functions (1): ` + NoFunctions.Text + `
   f
 `
 	if d := cmp.Diff(want, text(false)); d != "" {
@@ -60,14 +60,14 @@ warning: no-functions (1): ` + NoFunctions.Text() + `
 
 func TestCodes(t *testing.T) {
 	last := Error
-	for _, c := range Codes() {
-		if c == "" || c.Text() == "" {
-			t.Errorf("code %q: %q", c, c.Text())
+	for _, c := range Codes {
+		if c.Name == "" || c.Text == "" {
+			t.Errorf("code %q: %q", c, c.Text)
 		}
-		if c.Severity() < last {
+		if c.Severity < last {
 			t.Errorf("%s is out of order", c)
 		}
-		last = c.Severity()
+		last = c.Severity
 	}
 }
 

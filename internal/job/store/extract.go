@@ -37,12 +37,17 @@ type Result struct {
 // far as the corpus was opened for them. A kernel without a complete key is named after its release or its source file.
 func Extract(ctx context.Context, cfg walk.Config, dir string) (*Result, error) {
 	c := cfg.Corpus
-	t := &tree{dir: output.OpenDir(dir), owners: make(map[string]owner), inputs: make(map[string]bool)}
+	t := &tree{owners: make(map[string]owner), inputs: make(map[string]bool)}
 	if _, err := os.Stat(dir); err == nil {
 		for _, p := range c.Paths() {
 			t.inputs[output.Real(p)] = true
 		}
 	}
+	var err error
+	if t.dir, err = output.OpenDir(dir); err != nil {
+		return nil, err
+	}
+	defer t.dir.Close()
 	if l, err := output.ReadList(ctx, dir); err != nil {
 		return nil, err
 	} else if l != nil {
