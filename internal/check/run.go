@@ -367,13 +367,13 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 	var all []*evidence
 	for i, o := range r.Objects {
 		for j := range o.Programs {
-			rep.Programs = append(rep.Programs, r.row(ctx, i, j))
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			rep.Programs = append(rep.Programs, r.row(i, j))
 		}
 		row, e := r.objectRow(rep, i, len(rep.Programs)-len(o.Programs), &r.Policy)
 		rep.Objects, all = append(rep.Objects, row), append(all, e)
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 	}
 	rep.Executables = rep.executables()
 	a := rep.axis()
@@ -480,8 +480,8 @@ func (p *Program) verdicts(kernels int, counts func(*Finding) bool) (status, loa
 	return status, load
 }
 
-// row collects the results of program j of object i, as long as ctx does not end.
-func (r *run) row(ctx context.Context, i, j int) Program {
+// row collects the results of program j of object i.
+func (r *run) row(i, j int) Program {
 	o := r.Objects[i]
 	pr := &o.Programs[j]
 	p := Program{Object: o.name, Name: o.Funcs[pr.Fn].Name, Section: pr.Section, AutoLoad: pr.AutoLoad}
@@ -497,15 +497,7 @@ func (r *run) row(ctx context.Context, i, j int) Program {
 			p.Notes = append(p.Notes, note)
 		}
 	}
-	t := tally{ledger: r.found}
-	for ki := range r.kernels {
-		if ctx.Err() != nil {
-			break
-		}
-		l := r.found.of(r.kernels[ki].programs[i])[2*j:]
-		t.add(ki, [2]list{list(l[0]), list(l[1])})
-	}
-	p.Findings = t.findings(r.sets)
+	p.Findings = r.tally(i, j)
 	p.blameLoader(len(r.kernels))
 	p.sum(len(r.kernels))
 	sortRow(p.Findings)
