@@ -215,14 +215,17 @@ func (r *run) needs(p *pairing) list {
 	if !p.loader.forKernel() {
 		return r.found.note([]Finding{p.o.otherMachine()})
 	}
-	p.whole = slices.Concat(p.definitions(), p.strong(), p.opening(p.setsMap))
+	p.whole = p.definitions()
+	all := slices.Concat(p.strong(), p.opening())
 	for _, l := range p.loaders {
-		p.whole = append(p.whole, p.o.unopened(l)...)
+		all = append(all, p.o.unopened(l)...)
 	}
-	p.lacked = slices.DeleteFunc(p.lackedMaps(), func(m *bpfobj.Map) bool { return p.setsMap(m.Name) })
-	all := slices.Clone(p.whole)
-	for _, m := range p.lacked {
-		all = append(all, typeMissing(m))
+	for _, f := range all {
+		p.whole = append(p.whole, part{f.Subject, f})
+	}
+	all = nil
+	for _, w := range p.whole {
+		all = append(all, w.f)
 	}
 	return r.found.note(all)
 }
@@ -274,13 +277,8 @@ func (r *run) program(p *pairing, j int) *evaluation {
 	e.interfaces()
 	e.license()
 	e.variables()
-	for _, f := range p.whole {
-		if f, ok := p.ofProgram(f, p.o.refers[j][f.Subject]); ok {
-			e.add(f)
-		}
-	}
-	for _, m := range p.lacked {
-		if f, ok := p.ofProgram(typeMissing(m), p.o.refers[j][m.Name]); ok {
+	for _, w := range p.whole {
+		if f, ok := p.ofProgram(w.f, p.o.refers[j][w.name]); ok {
 			e.add(f)
 		}
 	}
