@@ -72,7 +72,8 @@ func runApp(ctx context.Context, app *cli.App, args []string) int {
 
 func runCommand(ctx context.Context, app *cli.App, args []string) error {
 	if len(args) > 0 && args[0] == completeWord {
-		return complete(app, args[1:])
+		complete(app, args[1:])
+		return nil
 	}
 	if len(args) > 0 && args[0] == boot.Word {
 		return boot.Guest()

@@ -79,15 +79,15 @@ func runBoot(c *cli.Context) error {
 		return err
 	}
 	w := &bootWatcher{c: c, cfg: &cfg, used: make(map[int]bool), printed: make(map[*boot.Kernel]time.Time)}
+	asJSON := c.Bool("json") || c.String("format") == "json"
 	var text bytes.Buffer // that goes into a file
-	switch {
-	case c.Bool("json") || c.String("format") == "json":
-		w.report = report.NewBoot(io.Discard, c.Bool("verbose"))
-	case c.String("output") != "-":
-		w.report = report.NewBoot(&text, c.Bool("verbose"))
-	default:
-		w.report = report.NewBoot(c.App.Writer, c.Bool("verbose"))
+	out := c.App.Writer
+	if asJSON {
+		out = io.Discard
+	} else if c.String("output") != "-" {
+		out = &text
 	}
+	w.report = report.NewBoot(out, c.Bool("verbose"))
 	if err := boot.Run(c.Context, cfg, w); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func runBoot(c *cli.Context) error {
 		}
 		w.report.Sum()
 	}
-	if c.Bool("json") || c.String("format") == "json" {
+	if asJSON {
 		return writeOutput(c, func(out io.Writer) error { return w.report.JSON(out, findingsOf(c).Findings) })
 	}
 	return writeOutput(c, func(out io.Writer) error { _, err := text.WriteTo(out); return err })

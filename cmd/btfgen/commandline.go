@@ -32,7 +32,6 @@ type commandLine struct {
 	args    []string
 
 	pending cli.Flag // the last word is this option, without its value
-	literal bool     // "--" was among the words
 	added   []option // arguments from the file
 }
 
@@ -136,7 +135,6 @@ func (l *commandLine) read(words []string) (err error) {
 		words = words[1:]
 		switch {
 		case w == "--":
-			l.literal = true
 			l.args = append(l.args, words...)
 			return err
 		case len(w) < 2 || w[0] != '-':

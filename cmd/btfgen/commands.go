@@ -41,9 +41,8 @@ func allCommands() []*cli.Command {
 			ArgsUsage: "OBJECT...",
 			Flags: slices.Concat(kernels, writing, []cli.Flag{
 				newFlag("manifest", "write hashes, sizes and counts of all kernels to `FILE`"),
-				newFlag("reuse", "take unchanged kernels from the archive `OLD.btfa`"),
-				newFlag("reuse-manifest", "read the manifest of OLD.btfa from `FILE` (default: OLD.json)"),
-				newFlag("shard", "process part `I/N` of the corpus, or the batch system's part with auto"),
+				newFlag("reuse", "take unchanged kernels from the archive `OLD.btfa`, whose manifest is OLD.json"),
+				newFlag("shard", "process part `I/N` of the corpus"),
 				jobs,
 				padding,
 				keep,
@@ -207,7 +206,6 @@ func allCommands() []*cli.Command {
 					Usage:     "find problems in a corpus",
 					ArgsUsage: "[SOURCE...]",
 					Flags: slices.Concat([]cli.Flag{
-						newFlag("earlier", "report kernels that are missing since `FILE`, from 'corpus list --long --json'"),
 						verboseFlag("list all kernels and their paths"),
 						jsonFlag("the findings"),
 						jobs,
@@ -235,10 +233,10 @@ func allCommands() []*cli.Command {
 				},
 				{
 					Name:      "import",
-					Usage:     "import kernels into a file or tree that is fast to read",
+					Usage:     "import kernels into a file that is small and fast to read",
 					ArgsUsage: "[SOURCE...]",
 					Flags: slices.Concat([]cli.Flag{
-						newFlag("output", "write to `OUT`, a directory or .btfc file (required)", "o"),
+						newFlag("output", "add kernels to `OUT`, a .btfc file (required)", "o"),
 						jsonFlag("the summary and findings"),
 						jobs,
 					}, reading),

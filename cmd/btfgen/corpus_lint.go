@@ -12,21 +12,12 @@ import (
 )
 
 func runCorpusLint(c *cli.Context) error {
-	var earlier []lint.Entry
-	var err error
-	if path := c.String("earlier"); path != "" {
-		if earlier, err = lint.ReadListing(c.Context, path); err != nil {
-			return err
-		}
-	}
 	corp, err := openCorpus(c, corpus.Options{})
 	if err != nil {
 		return err
 	}
 	cfg, stop := walkConfig(c, corp)
-	rep, err := lint.Run(c.Context, lint.Config{
-		Walk: cfg, Earlier: earlier, Selected: func(e *lint.Entry) bool { return corp.Selects(e.Key()) },
-	})
+	rep, err := lint.Run(c.Context, cfg)
 	stop()
 	if err != nil {
 		return err

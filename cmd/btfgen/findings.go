@@ -25,7 +25,7 @@ import (
 )
 
 // class is the kind of a finding, as --fail-on selects it.
-type class string
+type class = string
 
 const (
 	ambiguous   class = "ambiguous"
@@ -94,14 +94,6 @@ func (t findingClasses) all() []class {
 	return slices.Sorted(slices.Values(slices.Concat(t.counts, t.others)))
 }
 
-func joinClasses(names []class) string {
-	texts := make([]string, len(names))
-	for i, n := range names {
-		texts[i] = string(n)
-	}
-	return strings.Join(texts, ", ")
-}
-
 // noClass is the value of --fail-on that selects no class.
 const noClass = "none"
 
@@ -110,14 +102,14 @@ func (t findingClasses) flags() []cli.Flag {
 	if len(t.all()) == 0 {
 		return []cli.Flag{newFlag("quiet", "print only errors", "q")}
 	}
-	usage := "count findings of the classes in `LIST`: " + joinClasses(t.all()) + " or " + noClass
+	usage := "count findings of the classes in `LIST`: " + strings.Join(t.all(), ", ") + " or " + noClass
 	if slices.Contains(t.all(), failing) {
 		usage += "; or of codes, such as helper-missing"
 	}
 	return []cli.Flag{
 		newFlag("quiet", "print only errors and findings that count", "q"),
 		newFlag("brief", "print only summaries, errors and findings that count"),
-		&cli.StringFlag{Name: "fail-on", Value: strings.ReplaceAll(joinClasses(t.counts), " ", ""), Usage: usage},
+		&cli.StringFlag{Name: "fail-on", Value: strings.Join(t.counts, ","), Usage: usage},
 	}
 }
 
@@ -128,12 +120,12 @@ func (t findingClasses) failOn(text string) (map[class]bool, error) {
 		return on, nil
 	}
 	for _, name := range strings.Split(text, ",") {
-		c := class(strings.TrimSpace(name))
+		c := strings.TrimSpace(name)
 		if c == "" {
-			return nil, usagef("--fail-on %q: a class is missing; there are %s", text, joinClasses(append(t.all(), noClass)))
+			return nil, usagef("--fail-on %q: a class is missing; there are %s", text, strings.Join(append(t.all(), noClass), ", "))
 		}
 		if !slices.Contains(t.all(), c) && !(slices.Contains(t.all(), failing) && codes.Of(relo.Code(c)) != nil) {
-			return nil, usagef("--fail-on %s: %q is none of %s", text, c, joinClasses(append(t.all(), noClass)))
+			return nil, usagef("--fail-on %s: %q is none of %s", text, c, strings.Join(append(t.all(), noClass), ", "))
 		}
 		on[c] = true
 	}
@@ -156,7 +148,7 @@ func (f *finding) String() string {
 	if f.Class == defective {
 		return f.text() // names the class already
 	}
-	return string(f.Class) + ": " + f.text()
+	return f.Class + ": " + f.text()
 }
 
 // text returns the finding without its class.
@@ -262,7 +254,7 @@ func (f *findings) status() int {
 
 // counts reports whether --fail-on selects a finding by its class or, for check, by its code. A reached relocation is also poisoned.
 func (f *findings) counts(x *finding) bool {
-	return f.on[x.Class] || x.Code != "" && f.on[class(x.Code)] || x.Class == reached && f.on[poisoned]
+	return f.on[x.Class] || x.Code != "" && f.on[x.Code] || x.Class == reached && f.on[poisoned]
 }
 
 func (f *findings) print(c *cli.Context, x *finding) {

@@ -48,7 +48,7 @@ func written(heading string) (all []section) {
 // classList lists classes of findings with their meanings.
 func classList(classes []class) (list string) {
 	for _, c := range classes {
-		list += "- `" + string(c) + "`: " + meanings[c] + "\n"
+		list += "- `" + c + "`: " + meanings[c] + "\n"
 	}
 	return list
 }
@@ -58,9 +58,9 @@ func classDefaults() string {
 	commands := make(map[string][]string) // by the text about their classes
 	for _, name := range slices.Sorted(maps.Keys(commandClasses)) {
 		if t := commandClasses[name]; len(t.all()) > 0 {
-			text := joinClasses(t.counts)
+			text := strings.Join(t.counts, ", ")
 			if len(t.others) > 0 {
-				text += "; on request " + joinClasses(t.others)
+				text += "; on request " + strings.Join(t.others, ", ")
 			}
 			commands[text] = append(commands[text], "`"+name+"`")
 		}

@@ -37,8 +37,7 @@ var endless = []string{
 	"archive convert -o @out/x.tar.xz @pipe",
 	"corpus list --long @kernels",
 	"corpus lint @kernels",
-	"corpus lint --earlier @pipe @kernels",
-	"corpus import -o @out/x @kernels",
+	"corpus import -o @out/x.btfc @kernels",
 	"corpus extract -o @out/x @kernels",
 }
 

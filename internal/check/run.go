@@ -218,7 +218,7 @@ func (r *run) needs(p *pairing) list {
 	p.whole = p.definitions()
 	all := slices.Concat(p.strong(), p.opening())
 	for _, l := range p.loaders {
-		all = append(all, p.o.unopened(l)...)
+		all = append(all, p.o.Unopened(l)...)
 	}
 	for _, f := range all {
 		p.whole = append(p.whole, part{f.Subject, f})
@@ -490,7 +490,7 @@ func (r *run) row(i, j int) Program {
 		if slices.Contains(open, l) {
 			continue
 		}
-		for _, note := range o.unopened(l) {
+		for _, note := range o.Unopened(l) {
 			note.Status = OK
 			p.Notes = append(p.Notes, note)
 		}

@@ -42,11 +42,11 @@ type Record struct {
 	Index   int    // position among the records of the section, from 0
 	Insn    int    // position in the function, or in the section where that is unknown, in instructions
 	Kind    relo.Kind
+	Offset  uint32 // of the instruction in the section, bytes
 
-	line   bpfobj.Line
-	insn   insn
-	spec   int32  // number of the spec
-	offset uint32 // of the instruction in the section, bytes
+	line bpfobj.Line
+	insn insn
+	spec int32 // number of the spec
 }
 
 // ParseObject reads a BPF ELF object. An object without relocations is not an
@@ -58,13 +58,7 @@ func ParseObject(name string, data []byte) (*Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return NewObject(name, f, func() (*bpfobj.Object, error) {
-		f, err := bpfobj.Open(data) // f has all records
-		if err != nil {
-			return nil, err
-		}
-		return f.Parse(context.Background())
-	})
+	return NewObject(name, f, func() (*bpfobj.Object, error) { return f.Parse(context.Background()) })
 }
 
 // NewObject makes an object of an opened file, as [ParseObject] does. parse returns the code, when it is needed.
@@ -199,7 +193,7 @@ func (o *Object) addRecords(f *bpfobj.File) error {
 			}
 			o.records = append(o.records, Record{
 				Section: s.Name, Program: rec.Func, Index: i, Insn: int((rec.Off - rec.Start) / insnSize),
-				Kind: relo.Kind(rec.Kind), line: rec.Line, insn: readInsn(code, rec.Off, o.order), spec: n, offset: rec.Off,
+				Kind: relo.Kind(rec.Kind), line: rec.Line, insn: readInsn(code, rec.Off, o.order), spec: n, Offset: rec.Off,
 			})
 		}
 	}

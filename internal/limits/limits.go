@@ -132,7 +132,7 @@ const (
 // Files of earlier runs: the command fails.
 const (
 	ConfigBytes    = 256 << 10 // bytes of btfgen.yaml; 2 kB
-	ManifestBytes  = 64 << 20  // bytes of a manifest or listing; 99 kB for 33 kernels
+	ManifestBytes  = 64 << 20  // bytes of a manifest; 99 kB for 33 kernels
 	ReportBytes    = 512 << 20 // bytes of a report; 743 kB for 33 kernels
 	EarlierElement = 16 << 20  // bytes of one value in them; 6 kB
 	EarlierDepth   = 1000      // nested values in what is skipped; 5

@@ -339,14 +339,5 @@ func (d *Dir) Put(name string, write func(io.Writer) error) error {
 	return p.write(write)
 }
 
-// Remove removes a file that was put, if it exists.
-func (d *Dir) Remove(name string) error {
-	path := d.Path(name)
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return named(path, err)
-	}
-	return nil
-}
-
 // Close syncs the directory.
 func (d *Dir) Close() error { return syncDirs(d.touched) }

@@ -16,22 +16,17 @@ type docChanges struct {
 }
 
 type docChange struct {
-	Name  name
-	Was   string
-	Is    check.Status
-	New   cell
-	Where name
+	Name, Was string
+	Is        check.Status
+	New       cell
+	Where     string
 }
 
 // Markdown writes the report for a pull request.
 func Markdown(w io.Writer, r *check.Report, o Options) error {
-	m, most := newMatrix(r, o.Verbose), 5
-	if o.Verbose {
-		most = 1000
-	}
-	d := newDocument(m, o, false, most)
+	d := newDocument(r, 5, o.Verbose)
 	if o.Baseline != nil {
-		d.Changes, d.Compared = m.changes(o.Baseline), true
+		d.Changes, d.Compared = d.changes(o.Baseline), true
 	}
 	return d.write(w, markdownSource, false)
 }
@@ -78,7 +73,7 @@ func (v *view) changes(old *check.Baseline) (all []docChanges) {
 			if !c.Added {
 				was = cellFor(c.Old).Icon() + " " + c.Old.String()
 			}
-			out.Rows = append(out.Rows, docChange{name(n), was, c.New, cellFor(c.New), name(v.where(on, 5))})
+			out.Rows = append(out.Rows, docChange{n, was, c.New, cellFor(c.New), v.where(on, 5)})
 		}
 		if len(out.Rows) > 0 {
 			all = append(all, out)

@@ -175,7 +175,7 @@ func TestGroups(t *testing.T) {
 	}}}, Objects: []check.ObjectRow{{Object: "o", Programs: []int{0}, Status: []check.Status{check.Fails, check.Fails}}}}
 	var got []string
 	for _, g := range slices.Concat(newView(r).causes(false)...) {
-		got = append(got, fmt.Sprint(len(g.kernels), " ", g.text(3)))
+		got = append(got, fmt.Sprint(len(g.Kernels), " ", g.text(3)))
 	}
 	want := []string{
 		"2 fails: struct bits.a … .e (4): field absent",

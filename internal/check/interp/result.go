@@ -64,8 +64,8 @@ type Result struct {
 	of       map[int][]part  // by function
 	levels   map[int][]Level // by function, by slot
 	relevant []Relevant
-	vague    bool            // which functions are called may depend on vague values
-	guards   map[int]*guards // by function; -1 for all functions
+	vague    bool           // which functions are called may depend on vague values
+	guards   map[int]guards // by function; -1 for all functions
 }
 
 // part is the part of a unit in a function.
@@ -163,7 +163,7 @@ func (r *Result) Far() map[bpfobj.Site]Level {
 	return all
 }
 
-// Vague returns those of Far that may be within bounds to a verifier with Features.Unequal.
+// Vague returns those of Far that may be within bounds to a verifier with Unequal.
 func (r *Result) Vague() map[bpfobj.Site]Level {
 	all := r.Far()
 	for fn, parts := range r.of {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lint finds mistakes in a corpus of kernel BTFs: files that are damaged, misplaced or missing, and BTF that misleads
-// its users.
+// Package lint finds mistakes in a corpus of kernel BTFs: files that are damaged or misplaced, and BTF that misleads its users.
 //
 // Run inspects each kernel and keeps some hundred bytes of facts. Then it judges the facts of all kernels. Each Finding has a
 // Code, with a severity and an advice.
@@ -45,16 +44,6 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 )
-
-// Config configures a run.
-type Config struct {
-	Walk walk.Config
-
-	// Earlier is an earlier listing of the corpus. Its kernels that are missing now, and that Selected accepts, are
-	// reported. A nil Selected accepts all.
-	Earlier  []Entry
-	Selected func(*Entry) bool
-}
 
 // Finding is a mistake in one kernel or file.
 type Finding struct {
@@ -100,8 +89,6 @@ var (
 		"the BTF is not for the machine that its path names; move it")
 	KeyConflict = define(Error, "key-conflict",
 		"files with different BTF for one kernel; only one is used, so remove the others")
-	Lost = define(Error, "lost",
-		"in the earlier listing, but not here; hosts with this kernel lose their BTF")
 	NoKey = define(Warning, "no-key",
 		"the path does not identify the kernel; put it at ID/VERSION_ID/ARCH/RELEASE.btf")
 	Undeduplicated = define(Warning, "undeduplicated",
@@ -156,16 +143,15 @@ func Codes() (list []Code) {
 }
 
 // Run reads the whole corpus and reports mistakes. The only error is ctx's.
-func Run(ctx context.Context, cfg Config) (*Report, error) {
-	all, skipped, err := inspectAll(ctx, cfg.Walk, (*inspector).inspect)
+func Run(ctx context.Context, cfg walk.Config) (*Report, error) {
+	all, skipped, err := inspectAll(ctx, cfg, (*inspector).inspect)
 	if err != nil {
 		return nil, err
 	}
-	c := cfg.Walk.Corpus
-	j := judge{rep: &Report{Kernels: len(all), Ignored: c.Ignored, Unselected: c.Unselected, Findings: []Finding{}}, have: make(map[string]bool)}
+	c := cfg.Corpus
+	j := judge{&Report{Kernels: len(all), Ignored: c.Ignored, Unselected: c.Unselected, Findings: []Finding{}}}
 	j.skipped(skipped)
-	j.kernels(c, all)
-	j.earlier(&cfg)
+	j.kernels(all)
 	slices.SortFunc(j.rep.Findings, func(a, b Finding) int {
 		return cmp.Or(
 			cmp.Compare(a.Code.place(), b.Code.place()),
@@ -181,9 +167,7 @@ func inspectAll(ctx context.Context, cfg walk.Config,
 	all := make([][]facts, len(cfg.Corpus.Files)) // each file has its own slice, so workers need no lock
 	skipped, err := walk.Kernels(ctx, cfg, func() *inspector { return &inspector{sources: cfg.Corpus.Sources} },
 		func(in *inspector, r walk.Rank, k *corpus.Kernel) error {
-			f := inspect(in, ctx, k)
-			f.file = r.File
-			all[r.File] = append(all[r.File], f)
+			all[r.File] = append(all[r.File], inspect(in, ctx, k))
 			return nil
 		})
 	return slices.Concat(all...), skipped, err

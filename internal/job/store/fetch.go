@@ -524,7 +524,7 @@ func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, batch []*Fetch
 	}
 	opened := err
 	var notes []btfc.Package
-	_, err = PackFrom(ctx, walk.Config{Corpus: corp, Jobs: f.Jobs}, f.Path, func(res *Packed) []btfc.Package {
+	_, err = Pack(ctx, walk.Config{Corpus: corp, Jobs: f.Jobs}, f.Path, func(res *Packed) []btfc.Package {
 		for _, k := range ready {
 			notes = append(notes, f.note(k, res, opened)...)
 		}

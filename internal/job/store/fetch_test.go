@@ -19,6 +19,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testrepo"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -58,9 +59,14 @@ func states(res *FetchResult) map[string]string {
 	return all
 }
 
+// eachClient runs a test with a repository for each client. By default it is TestFetch with apt, as clients take seconds to read
+// a repository.
 func eachClient(t *testing.T, test func(t *testing.T, client string, r *testrepo.Repository)) {
+	if t.Name() != "TestFetch" {
+		slow.Skip(t)
+	}
 	clients := []string{"apt", "dnf"}
-	if raceflag.Enabled { // the client runs in its own process
+	if raceflag.Enabled || !slow.Enabled() { // the client runs in its own process
 		clients = clients[:1]
 	}
 	for _, client := range clients {
