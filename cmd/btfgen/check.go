@@ -147,7 +147,13 @@ func runCheck(c *cli.Context) error {
 	for _, g := range cfg.UnmatchedRodata() {
 		reportUnmatched(c, "rodata-var", g, "no object has such a variable")
 	}
-	reportUnmatchedPolicy(c, &o.policy, objs.list)
+	for _, x := range o.policy.Unmatched(objs.list) {
+		what := "program"
+		if x.Name == "loader-map" {
+			what = "map"
+		}
+		reportUnmatched(c, x.Name, x.Value, "no object has such a "+what)
+	}
 	reportSkipped(c, rep.Skipped)
 	if len(rep.Kernels) == 0 {
 		reportHidden(c)
@@ -321,21 +327,6 @@ func parseAll[T any](c *cli.Context, option string, parse func(string) (T, error
 		all = append(all, x)
 	}
 	return all, nil
-}
-
-// reportUnmatchedPolicy reports the parts of a policy that match no program or map.
-func reportUnmatchedPolicy(c *cli.Context, p *check.Policy, objs []*check.Object) {
-	unmatched := p.Unmatched(objs)
-	for _, f := range policyFlags() {
-		option := f.Names()[0]
-		for _, text := range unmatched[option] {
-			what := "program"
-			if option == "loader-map" {
-				what = "map"
-			}
-			reportUnmatched(c, option, text, "no object has such a "+what)
-		}
-	}
 }
 
 // readTypes reads the files of --types.

@@ -15,17 +15,16 @@ import (
 // evaluation is one program on one kernel.
 type evaluation struct {
 	*pairing
-	pr       *bpfobj.Program
-	out      []Finding
-	hook     *hook          // nil where the program is not attached by BTF, or what to is not known
-	given    int64          // bytes of the context of a tracepoint, 0 where that is not known
-	kind     []absence      // what depends on its kind or on all of it, besides the absences of its functions
-	may      *bounds        // what it may return; nil for anything
-	own      list           // findings on it, except on its code
-	explored *exploration   // nil before it is
-	noted    []int32        // findings on some code, except those on instructions: numbers in the ledger
-	seen     map[int32]bool // noted as a set
-	precise  bool           // explore precisely
+	pr      *bpfobj.Program
+	out     []Finding
+	hook    *hook          // nil where the program is not attached by BTF, or what to is not known
+	given   int64          // bytes of the context of a tracepoint, 0 where that is not known
+	kind    []absence      // what depends on its kind or on all of it, besides the absences of its functions
+	may     *bounds        // what it may return; nil for anything
+	own     list           // findings on it, except on its code
+	noted   []int32        // findings on some code, except those on instructions: numbers in the ledger
+	seen    map[int32]bool // noted as a set
+	precise bool           // explore precisely
 
 	explorations explorations // those on which its findings depend; nil before they are made
 	doubted      bool         // the exploration was not precise enough for a finding
@@ -84,9 +83,9 @@ func (e *evaluation) judgeCode(ctx context.Context) (list, explorations) {
 		}
 		r = x[0]
 	}
-	e.explored, e.out, e.noted, e.seen = r, nil, nil, make(map[int32]bool)
+	e.out, e.noted, e.seen = nil, nil, make(map[int32]bool)
 	for _, a := range e.kind {
-		e.judge(a)
+		e.judge(r, a)
 	}
 	if e.may != nil {
 		e.judgeReturns(r, e.may)
@@ -95,7 +94,7 @@ func (e *evaluation) judgeCode(ctx context.Context) (list, explorations) {
 		e.judgeBounds(x)
 	}
 	for _, fn := range e.pr.Funcs {
-		e.absences(fn, e.judge)
+		e.absences(fn, func(a absence) { e.judge(r, a) })
 	}
 	for _, f := range e.out {
 		e.noteNumber(e.found.number(f))
@@ -110,7 +109,7 @@ func (e *evaluation) dependsOnCode() bool {
 
 // exploreAll explores the program in each way on which its findings depend.
 func (e *evaluation) exploreAll(ctx context.Context) explorations {
-	r := e.explore(ctx)
+	r := e.explore(ctx, e.k.features)
 	if e.bounded() && !r.GaveUp {
 		return append(explorations{r}, e.exploreBounds(ctx, r)...)
 	}
@@ -159,10 +158,9 @@ func (e *evaluation) twin() *twin {
 	return &twin{o: e.o.Object, pr: e.pr}
 }
 
-func (e *evaluation) explore(ctx context.Context) *exploration {
+func (e *evaluation) explore(ctx context.Context, features interp.Features) *exploration {
 	t := e.twin()
 	ours := e.o.Object
-	features := e.k.features
 	return &exploration{interp.Explore(ctx, t.o, t.pr, &interp.Input{
 		Features: features,
 		Record:   func(n int) (uint64, bool) { return e.loader.value(t.record(ours, n)) },
@@ -170,7 +168,7 @@ func (e *evaluation) explore(ctx context.Context) *exploration {
 		Kconfig:  func(x *bpfobj.Extern) interp.Number { return e.k.kconfig(e.o, t.extern(x)) },
 		Settable: e.settable,
 		Precise:  e.precise,
-		Units:    sharedUnits{e, t},
+		Units:    sharedUnits{e, t, features},
 	}), features, ours, t}
 }
 
@@ -224,13 +222,12 @@ var oddReach = map[interp.Odd]Reach{
 	interp.CallsNest:      CallsNest,
 }
 
-// judge turns an absence into a finding.
-func (e *evaluation) judge(a absence) {
+// judge turns an absence into a finding by an exploration.
+func (e *evaluation) judge(r *exploration, a absence) {
 	if a.anyhow {
 		e.note(a.f)
 		return
 	}
-	r := e.explored
 	reached := r.reached(a.at)
 	if a.moved {
 		reached = r.moved(a.at)

@@ -75,87 +75,64 @@ type Guard struct {
 }
 
 // GuardKind says what decides a guard.
-type GuardKind uint8
+type GuardKind string
 
 // The kinds of guards.
 const (
-	Unreachable GuardKind = iota // no path leads there
-	Constant                     // a constant condition
-	Fact                         // Name has Value on this kernel
+	Unreachable GuardKind = "unreachable" // no path leads there
+	Constant    GuardKind = "constant"    // a constant condition
+	Fact        GuardKind = "fact"        // Name has Value on this kernel
 )
 
 // Doubt says why the kernel's release does not decide.
-type Doubt uint8
+type Doubt string
 
 // The doubts about releases.
 const (
-	NoDoubt      Doubt = iota
-	NewerBTF           // the release is older, but the BTF has what came later
-	OlderRelease       // the release is older, and the BTF does not show it
-	NoRelease          // neither BTF nor name shows the release
-	Backported         // the BTF does not show whether an update has it
-	LaterUnknown       // what the kernel has of later releases is not known
-	SomeKernels        // some kernels refuse, whatever their release
+	NoDoubt      Doubt = ""
+	NewerBTF     Doubt = "newer-btf"     // the release is older, but the BTF has what came later
+	OlderRelease Doubt = "older-release" // the release is older, and the BTF does not show it
+	NoRelease    Doubt = "no-release"    // neither BTF nor name shows the release
+	Backported   Doubt = "backported"    // the BTF does not show whether an update has it
+	LaterUnknown Doubt = "later-unknown" // what the kernel has of later releases is not known
+	SomeKernels  Doubt = "some-kernels"  // some kernels refuse, whatever their release
 )
 
 // Reach says how the verifier gets to an instruction, where that is not certain.
-type Reach uint8
+type Reach string
 
 // The ways to an instruction.
 const (
-	Reached        Reach = iota
-	BySettings           // with some settings of the kernel's build or of the loader
-	TooManyPaths         // the analysis lost track of values
-	TooLarge             // the analysis gave up
-	UnlessKnown          // the verifier may know that it is not reached
-	LeavesFunction       // not followed: execution beyond the end of a function
-	UnnamedAddress       // not followed: a function without a symbol whose address is taken
-	UnnamedCall          // not followed: a call of a function without a symbol
-	CallsNest            // not followed: calls that nest too deeply
+	Reached        Reach = ""
+	BySettings     Reach = "by-settings"     // with some settings of the kernel's build or of the loader
+	TooManyPaths   Reach = "too-many-paths"  // the analysis lost track of values
+	TooLarge       Reach = "too-large"       // the analysis gave up
+	UnlessKnown    Reach = "unless-known"    // the verifier may know that it is not reached
+	LeavesFunction Reach = "leaves-function" // not followed: execution beyond the end of a function
+	UnnamedAddress Reach = "unnamed-address" // not followed: a function without a symbol whose address is taken
+	UnnamedCall    Reach = "unnamed-call"    // not followed: a call of a function without a symbol
+	CallsNest      Reach = "calls-nest"      // not followed: calls that nest too deeply
 )
 
 // When says in which state of modules a finding counts.
-type When uint8
+type When string
 
 // The states of modules.
 const (
-	Always    When = iota
-	Loaded         // where one of Modules is loaded
-	NotLoaded      // where none of Modules is loaded
+	Always    When = ""
+	Loaded    When = "loaded"     // where one of Modules is loaded
+	NotLoaded When = "not-loaded" // where none of Modules is loaded
 )
 
 // Stops says what a loader gives up on because of a finding.
-type Stops uint8
+type Stops string
 
 // What loaders give up on.
 const (
-	NothingStops Stops = iota
-	ObjectStops        // libbpf, on the whole object
-	ProgramStops       // ebpf-go, on the program
+	NothingStops Stops = ""
+	ObjectStops  Stops = "object"  // libbpf, on the whole object
+	ProgramStops Stops = "program" // ebpf-go, on the program
 )
-
-var (
-	guardNames = []string{"unreachable", "constant", "fact"}
-	doubtNames = []string{"", "newer-btf", "older-release", "no-release", "backported", "later-unknown", "some-kernels"}
-	reachNames = []string{"", "by-settings", "too-many-paths", "too-large", "unless-known", "leaves-function", "unnamed-address", "unnamed-call", "calls-nest"}
-	whenNames  = []string{"", "loaded", "not-loaded"}
-	stopsNames = []string{"", "object", "program"}
-)
-
-// MarshalText returns the name of the kind.
-func (k GuardKind) MarshalText() ([]byte, error) { return []byte(guardNames[k]), nil }
-
-// MarshalText returns the name of the doubt.
-func (d Doubt) MarshalText() ([]byte, error) { return []byte(doubtNames[d]), nil }
-
-// MarshalText returns the name of the way.
-func (r Reach) MarshalText() ([]byte, error) { return []byte(reachNames[r]), nil }
-
-// MarshalText returns the name of the state.
-func (w When) MarshalText() ([]byte, error) { return []byte(whenNames[w]), nil }
-
-// MarshalText returns the name of what stops.
-func (s Stops) MarshalText() ([]byte, error) { return []byte(stopsNames[s]), nil }
 
 // MarshalText returns "6.1".
 func (r release) MarshalText() ([]byte, error) { return []byte(r.String()), nil }

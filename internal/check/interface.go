@@ -35,17 +35,6 @@ func snake(s string) string {
 	return b.String()
 }
 
-// lackedMaps returns those of the object that the kernel has no type for.
-func (p *pairing) lackedMaps() (lacked []*bpfobj.Map) {
-	types := p.k.enums[enumMap]
-	for i := range p.o.Maps {
-		if m := &p.o.Maps[i]; types != nil && !hasValue(types, uint64(m.Type)) {
-			lacked = append(lacked, m)
-		}
-	}
-	return lacked
-}
-
 // interfaces judges the types of programs, attachments and links by the enums in the
 // kernel's BTF. Without an enum, nothing is judged.
 func (e *evaluation) interfaces() {

@@ -4,7 +4,9 @@ package check
 
 import (
 	"context"
+	"maps"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -232,28 +234,22 @@ func versionOf(key kernel.Key) interp.Number {
 // syscallNames returns the functions that a system call may have on an
 // architecture, best first.
 func syscallNames(name, arch string) []string {
-	var prefix string
-	switch kernel.CanonicalArch(arch) {
-	case "x86_64", "i386":
-		prefix = map[string]string{"x86_64": "__x64_sys_", "i386": "__ia32_sys_"}[kernel.CanonicalArch(arch)]
-	case "arm64":
-		prefix = "__arm64_sys_"
-	case "s390x":
-		prefix = "__s390x_sys_"
-	case "riscv64":
-		prefix = "__riscv_sys_"
-	}
 	names := []string{"sys_" + name, "__se_sys_" + name}
-	if prefix != "" {
-		names = append([]string{prefix + name}, names...)
+	if prefix := syscallPrefixes[kernel.CanonicalArch(arch)]; prefix != "" {
+		names = slices.Insert(names, 0, prefix+name)
 	}
 	return names
 }
 
+// syscallPrefixes begin the names of wrappers of system calls.
+var syscallPrefixes = map[string]string{
+	"x86_64": "__x64_sys_", "i386": "__ia32_sys_", "arm64": "__arm64_sys_", "s390x": "__s390x_sys_", "riscv64": "__riscv_sys_",
+}
+
 // allSyscallNames is syscallNames for every architecture.
 func allSyscallNames(name string) (all []string) {
-	for _, a := range []string{"x86_64", "i386", "arm64", "s390x", "riscv64"} {
-		all = append(all, syscallNames(name, a)...)
+	for _, arch := range slices.Sorted(maps.Keys(syscallPrefixes)) {
+		all = append(all, syscallNames(name, arch)...)
 	}
 	return all
 }

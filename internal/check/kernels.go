@@ -99,12 +99,7 @@ func readTable(text string, f func(names, words []string) error) error {
 
 // releases are those with which parts of the kernel's interface came, by name.
 var releases = sync.OnceValue(func() map[string]release {
-	m := make(map[string]release)
-	for _, words := range kernelFacts()["came"] {
-		for _, name := range words[1:] {
-			m[name] = parseRelease(words[0])
-		}
-	}
+	m := factsBy("came", parseRelease)
 	last := release(0)
 	for id := int64(1); ; id++ {
 		name := helperName(id)
@@ -134,30 +129,29 @@ var witnesses = sync.OnceValue(func() (all []witness) {
 	return all
 })
 
-// disabledHooks are the hooks of LSM that programs cannot be attached to, with the first release that has them in the set.
-var disabledHooks = sync.OnceValue(func() map[string]release {
-	all := make(map[string]release)
-	for _, words := range kernelFacts()["disabled hooks"] {
-		for _, hook := range words[1:] {
-			all[hook] = parseRelease(words[0])
+// factsBy returns a paragraph of kernelText by the words of its lines, each with the value of the line's first word.
+func factsBy[V any](paragraph string, value func(first string) V) map[string]V {
+	all := make(map[string]V)
+	for _, words := range kernelFacts()[paragraph] {
+		for _, name := range words[1:] {
+			all[name] = value(words[0])
 		}
 	}
 	return all
-})
+}
+
+// disabledHooks are the hooks of LSM that programs cannot be attached to, with the first release that has them in the set.
+var disabledHooks = sync.OnceValue(func() map[string]release { return factsBy("disabled hooks", parseRelease) })
 
 // sleepableHooks are the hooks of LSM to which programs that may sleep can be attached.
 var sleepableHooks = sync.OnceValue(func() map[string]permission {
-	all := make(map[string]permission)
-	for _, words := range kernelFacts()["sleepable hooks"] {
-		_, p, err := parsePermission("@" + words[0])
+	return factsBy("sleepable hooks", func(first string) permission {
+		_, p, err := parsePermission("@" + first)
 		if err != nil {
 			panic(err)
 		}
-		for _, hook := range words[1:] {
-			all[hook] = p
-		}
-	}
-	return all
+		return p
+	})
 })
 
 // noLongerSleepable reports whether a hook was once one of sleepableHooks.

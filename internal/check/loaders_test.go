@@ -30,13 +30,9 @@ func expectLoads(t *testing.T, object string, loader Loader, policy Policy, want
 // cilium/ebpf refuses.
 func TestKernelVersion(t *testing.T) {
 	raceflag.SkipSerial(t)
-	outer, err := ParsePattern("outer")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, object := range []string{"loaders.bpfel", "loaders.bpfeb"} {
-		expectLoads(t, object, Libbpf, Policy{Maps: []Pattern{outer}}, map[string]Status{"plain": OK, "asks_version": OK})
-		expectLoads(t, object, EbpfGo, Policy{Maps: []Pattern{outer}}, map[string]Status{"plain": OK, "asks_version": Fails})
+		expectLoads(t, object, Libbpf, policy(t, "loader-map outer"), map[string]Status{"plain": OK, "asks_version": OK})
+		expectLoads(t, object, EbpfGo, policy(t, "loader-map outer"), map[string]Status{"plain": OK, "asks_version": Fails})
 	}
 	rep := runOn(t, "biolat.bpfel") // its variable is an int
 	for i := range rep.Programs {
@@ -54,11 +50,7 @@ func TestNoInnerMap(t *testing.T) {
 	for _, object := range []string{"loaders.bpfel", "loaders.bpfeb"} {
 		expectLoads(t, object, Libbpf, Policy{}, map[string]Status{"plain": MayFail, "looks_up": MayFail})
 		expectLoads(t, object, EbpfGo, Policy{}, map[string]Status{"plain": OK, "looks_up": MayFail})
-		outer, err := ParsePattern("outer")
-		if err != nil {
-			t.Fatal(err)
-		}
-		expectLoads(t, object, Libbpf, Policy{Maps: []Pattern{outer}}, map[string]Status{"plain": OK, "looks_up": OK})
+		expectLoads(t, object, Libbpf, policy(t, "loader-map outer"), map[string]Status{"plain": OK, "looks_up": OK})
 	}
 }
 

@@ -183,18 +183,18 @@ func (k *inventory) tooLarge(m *bpfobj.Map, percpu bool) Finding {
 	return Finding{}
 }
 
-// definitions judges the definitions of all maps of the object but those that the loader sets. Where libbpf cannot make a map it loads
+// definitions judges the types and definitions of all maps of the object but those that the loader sets. Where libbpf cannot make a map it loads
 // no program of the object; cilium/ebpf may still load programs that do not need it.
-func (p *pairing) definitions() (l []Finding) {
+func (p *pairing) definitions() (l []part) {
 	types := p.k.enums[enumMap]
 	for i := range p.o.Maps {
 		m := &p.o.Maps[i]
-		if types != nil && !hasValue(types, uint64(m.Type)) {
-			continue // see lackedMaps
-		}
 		f := p.k.mapsRefused(m)
 		switch {
 		case p.setsMap(m.Name):
+			continue
+		case types != nil && !hasValue(types, uint64(m.Type)):
+			l = append(l, part{m.Name, typeMissing(m)})
 			continue
 		case f.Status != OK:
 			if p.k.mapsRefused(corrected(m)).Status == OK {
@@ -206,7 +206,7 @@ func (p *pairing) definitions() (l []Finding) {
 			continue
 		}
 		f.Subject, f.Stops = m.Name, ObjectStops
-		l = append(l, f)
+		l = append(l, part{m.Name, f})
 	}
 	return l
 }

@@ -128,6 +128,7 @@ type unitKey struct {
 type sharedUnits struct {
 	*evaluation
 	*twin
+	features interp.Features
 }
 
 func (s sharedUnits) key(from interp.Entry) (k unitKey, ok bool) {
@@ -136,7 +137,7 @@ func (s sharedUnits) key(from interp.Entry) (k unitKey, ok bool) {
 }
 
 func (s sharedUnits) input() *input {
-	return &input{s.k.features, func(n int) uint64 { return s.loader[s.record(s.evaluation.o.Object, n)].New }}
+	return &input{s.features, func(n int) uint64 { return s.loader[s.record(s.evaluation.o.Object, n)].New }}
 }
 
 // Find returns what Add was given for equal input.

@@ -274,5 +274,5 @@ func brief(f *Finding) string {
 	if f.Loader != "" {
 		text = string(f.Loader) + ": " + text
 	}
-	return strings.TrimSpace(text + " " + string(f.Names) + " " + whenNames[f.When])
+	return strings.TrimSpace(text + " " + string(f.Names) + " " + string(f.When))
 }

@@ -104,9 +104,9 @@ func (c *Config) loadersOf(o *Object) []Loader {
 
 // opening judges what libbpf checks before it creates the first map: struct_ops that the kernel does not have
 // (bpf_map__init_kern_struct_ops), except in maps that the loader leaves out.
-func (p *pairing) opening(left func(name string) bool) (l []Finding) {
+func (p *pairing) opening() (l []Finding) {
 	for _, m := range p.o.StructOps.Maps {
-		if m.Optional || left(m.Name) {
+		if m.Optional || p.setsMap(m.Name) {
 			continue
 		}
 		f := Finding{Status: Fails, Code: StructOpsMissing, Subject: structOpsOf(m.Type), Args: Args{Stops: ObjectStops}}

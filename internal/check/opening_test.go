@@ -29,11 +29,7 @@ func TestStructOps(t *testing.T) {
 		if name == "ops.bpfeb" {
 			others = Fails
 		}
-		left, err := ParsePattern("missing")
-		if err != nil {
-			t.Fatal(err)
-		}
-		rep := runWith(t, Config{Policy: Policy{Maps: []Pattern{left}}}, name)
+		rep := runWith(t, Config{Policy: policy(t, "loader-map missing")}, name)
 		for k := range rep.Kernels {
 			for _, program := range []string{"beside", "ssthresh"} {
 				p, _ := find(t, rep, program, rep.Kernels[k].Name)

@@ -37,8 +37,7 @@ type pairing struct {
 	twins   map[*bpfobj.Program]*twin
 	found   *ledger
 
-	whole  []Finding     // on what the object needs for any program, except the maps in lacked
-	lacked []*bpfobj.Map // maps of types that the kernel does not have
+	whole []part // findings on what the object needs for any program
 
 	functions []function                 // filled by codeOf
 	externs   map[*bpfobj.Extern]Finding // why one cannot be used
@@ -46,6 +45,12 @@ type pairing struct {
 	ahead     *atomic.Int64              // of those that are not judged yet, too
 	findings  int                        // on their code so far
 	looks     int                        // at members of structs that they read
+}
+
+// part is a finding on a part of an object, and the name by which code refers to that part.
+type part struct {
+	name string
+	f    Finding
 }
 
 // unlessLoaded returns a finding on a record, or that it needs a module if it resolves only with modules.

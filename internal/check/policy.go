@@ -4,6 +4,8 @@ package check
 
 import (
 	"errors"
+	"fmt"
+	"iter"
 	"maps"
 	"path"
 	"slices"
@@ -17,166 +19,142 @@ import (
 // Policy is what users know of how their objects are loaded, and no object says.
 // The zero Policy leaves it to guesses.
 type Policy struct {
-	Optional []Pattern   // programs without which the object works
-	OneOf    []Choice    // alternatives; one has to work
-	When     []Condition // programs that are loaded on some kernels only
-	Maps     []Pattern   // maps whose type and sizes the loader sets
-	Exact    bool        // what is not said is not guessed
+	choices []choice
+	Exact   bool // what is not said is not guessed
 }
 
-// Pattern chooses programs or maps by their name, and by that of their object where it says one.
-type Pattern struct {
-	text   string
+// Option is an option of a policy.
+type Option struct {
+	Name  string `json:"option"`
+	Value string `json:"value"`
+}
+
+// String returns the option as a command line has it.
+func (o Option) String() string { return fmt.Sprintf("--%s %s", o.Name, o.Value) }
+
+// The options of policies.
+const (
+	optional  = "optional"   // programs without which the object works
+	oneOf     = "one-of"     // alternatives; one has to work, with all its programs
+	when      = "when"       // programs that are loaded on some kernels only
+	loaderMap = "loader-map" // maps whose type and sizes the loader sets
+)
+
+// choice is an option of a policy, parsed.
+type choice struct {
+	Option
+	alternatives []pattern       // of one-of, else one
+	kernels      corpus.Selector // of when
+}
+
+// pattern chooses programs or maps by their name, and by that of their object where it says one.
+type pattern struct {
 	object string // a glob of the object's name, "" for every object
 	names  []string
 }
 
-// ParsePattern reads [OBJECT:]NAME, where both may have *, ? and [].
-func ParsePattern(text string) (Pattern, error) {
-	p := Pattern{text: text}
-	name := text
-	if i := strings.LastIndexByte(text, ':'); i >= 0 {
-		p.object, name = text[:i], text[i+1:]
-		if p.object == "" {
-			return p, errors.New("no name of an object before the colon")
+// Add adds [OBJECT:]NAME, where both may have *, ? and [], as an option: optional, one-of, when or loader-map. An alternative of
+// several programs is NAME+NAME. one-of has commas between its alternatives, and when ends with =SELECTOR.
+func (p *Policy) Add(option, value string) (err error) {
+	c := choice{Option: Option{option, value}}
+	names := value
+	if option == when {
+		var sel string
+		var ok bool
+		if names, sel, ok = strings.Cut(value, "="); !ok {
+			return errors.New("want [OBJECT:]NAME=SELECTOR")
+		}
+		if c.kernels, err = corpus.ParseSelector(sel); err != nil {
+			return err
 		}
 	}
-	p.names = strings.Split(name, "+")
-	for _, g := range append(p.names, p.object) {
-		if _, err := path.Match(g, ""); err != nil {
-			return p, err
+	object := ""
+	if i := strings.LastIndexByte(names, ':'); i >= 0 {
+		if object, names = names[:i], names[i+1:]; object == "" {
+			return errors.New("no name of an object before the colon")
 		}
 	}
-	if slices.Contains(p.names, "") {
-		return p, errors.New("want [OBJECT:]NAME")
+	list := []string{names}
+	if option == oneOf {
+		if list = strings.Split(names, ","); len(list) < 2 {
+			return errors.New("want two or more alternatives with commas between them")
+		}
 	}
-	return p, nil
+	for _, text := range list {
+		g := pattern{object, strings.Split(strings.TrimSpace(text), "+")}
+		for _, glob := range append(slices.Clip(g.names), object) {
+			if _, err := path.Match(glob, ""); err != nil {
+				return err
+			}
+		}
+		if slices.Contains(g.names, "") {
+			return errors.New("want [OBJECT:]NAME")
+		}
+		c.alternatives = append(c.alternatives, g)
+	}
+	p.choices = append(p.choices, c)
+	return nil
+}
+
+// of returns the choices of an option.
+func (p *Policy) of(option string) iter.Seq[choice] {
+	return func(yield func(choice) bool) {
+		for _, c := range p.choices {
+			if c.Name == option && !yield(c) {
+				return
+			}
+		}
+	}
 }
 
 // about reports whether the pattern is about an object. The name may lack
 // its directories and the !#1 of an embedded object.
-func (p *Pattern) about(o *Object) bool {
-	if p.object == "" {
+func (g *pattern) about(o *Object) bool {
+	if g.object == "" {
 		return true
 	}
 	whole, _, _ := strings.Cut(o.name, "!")
-	return slices.ContainsFunc([]string{o.name, path.Base(o.name), whole, path.Base(whole)}, func(n string) bool { return matches(p.object, n) })
+	return slices.ContainsFunc([]string{o.name, path.Base(o.name), whole, path.Base(whole)}, func(n string) bool { return matches(g.object, n) })
 }
 
-func (p *Pattern) matches(name string) bool {
-	return slices.ContainsFunc(p.names, func(g string) bool { return matches(g, name) })
+// matches reports whether the pattern chooses a program or map of an object.
+func (g *pattern) matches(o *Object, name string) bool {
+	return g.about(o) && slices.ContainsFunc(g.names, func(glob string) bool { return matches(glob, name) })
 }
 
 // programs returns the programs of an object that the pattern chooses, ascending.
-func (p *Pattern) programs(o *Object) (list []int) {
+func (g *pattern) programs(o *Object) (list []int) {
 	for i := range o.Programs {
-		if p.about(o) && p.matches(o.programName(i)) {
+		if g.matches(o, o.programName(i)) {
 			list = append(list, i)
 		}
 	}
 	return list
 }
 
-// Choice is alternatives. One has to work, with all its programs.
-type Choice struct {
-	text         string
-	alternatives []Pattern
-}
-
-// ParseChoice reads [OBJECT:]NAME,NAME..., in which an alternative of several programs is
-// NAME+NAME or has a *.
-func ParseChoice(text string) (Choice, error) {
-	c := Choice{text: text}
-	object, names := "", text
-	if i := strings.LastIndexByte(text, ':'); i >= 0 {
-		object, names = text[:i+1], text[i+1:]
-	}
-	for name := range strings.SplitSeq(names, ",") {
-		p, err := ParsePattern(object + strings.TrimSpace(name))
-		if err != nil {
-			return c, err
-		}
-		c.alternatives = append(c.alternatives, p)
-	}
-	if len(c.alternatives) < 2 {
-		return c, errors.New("want two or more alternatives with commas between them")
-	}
-	return c, nil
-}
-
-// Condition says on which kernels programs are loaded.
-type Condition struct {
-	Pattern
-	kernels corpus.Selector
-}
-
-// ParseCondition reads [OBJECT:]NAME=SELECTOR.
-func ParseCondition(text string) (Condition, error) {
-	name, sel, ok := strings.Cut(text, "=")
-	if !ok {
-		return Condition{}, errors.New("want [OBJECT:]NAME=SELECTOR")
-	}
-	p, err := ParsePattern(name)
-	if err != nil {
-		return Condition{}, err
-	}
-	p.text = text
-	s, err := corpus.ParseSelector(sel)
-	return Condition{p, s}, err
-}
-
-// Add adds a value of an option by its name: optional, one-of, when or loader-map.
-func (p *Policy) Add(option, value string) error {
-	switch option {
-	case "one-of":
-		c, err := ParseChoice(value)
-		p.OneOf = append(p.OneOf, c)
-		return err
-	case "when":
-		c, err := ParseCondition(value)
-		p.When = append(p.When, c)
-		return err
-	}
-	g, err := ParsePattern(value)
-	if option == "optional" {
-		p.Optional = append(p.Optional, g)
-	} else {
-		p.Maps = append(p.Maps, g)
-	}
-	return err
-}
-
 // setsMap reports whether the loader sets up a map of an object.
 func (p *Policy) setsMap(o *Object, name string) bool {
-	return slices.ContainsFunc(p.Maps, func(g Pattern) bool { return g.about(o) && g.matches(name) })
+	for c := range p.of(loaderMap) {
+		if c.alternatives[0].matches(o, name) {
+			return true
+		}
+	}
+	return false
 }
 
-// Unmatched returns, by option, the patterns of the policy that match no object, program or map.
-func (p *Policy) Unmatched(objects []*Object) map[string][]string {
-	out := make(map[string][]string)
-	check := func(option string, g Pattern, text string) {
-		if !slices.ContainsFunc(objects, func(o *Object) bool {
-			if option == "loader-map" {
-				return g.about(o) && slices.ContainsFunc(o.mapNames(), g.matches)
-			}
-			return len(g.programs(o)) > 0
-		}) && !slices.Contains(out[option], text) {
-			out[option] = append(out[option], text)
-		}
-	}
-	for _, g := range p.Optional {
-		check("optional", g, g.text)
-	}
-	for _, c := range p.OneOf {
+// Unmatched returns the options of the policy with a pattern that matches no object, program or map.
+func (p *Policy) Unmatched(objects []*Object) (out []Option) {
+	for _, c := range p.choices {
 		for _, g := range c.alternatives {
-			check("one-of", g, c.text)
+			if !slices.ContainsFunc(objects, func(o *Object) bool {
+				if c.Name == loaderMap {
+					return slices.ContainsFunc(o.mapNames(), func(m string) bool { return g.matches(o, m) })
+				}
+				return len(g.programs(o)) > 0
+			}) && !slices.Contains(out, c.Option) {
+				out = append(out, c.Option)
+			}
 		}
-	}
-	for _, c := range p.When {
-		check("when", c.Pattern, c.text)
-	}
-	for _, g := range p.Maps {
-		check("loader-map", g, g.text)
 	}
 	return out
 }
@@ -272,18 +250,18 @@ func (pl *planner) rule(kind RuleKind, guess Guess, at string, lists ...[]int) {
 
 // follow adds what a policy says. What comes first counts.
 func (pl *planner) follow(p *Policy) {
-	for _, g := range p.Optional {
-		pl.rule(Optional, "", "", pl.open(g.programs(pl.o)))
+	for c := range p.of(optional) {
+		pl.rule(Optional, "", "", pl.open(c.alternatives[0].programs(pl.o)))
 	}
-	for _, c := range p.OneOf {
+	for c := range p.of(oneOf) {
 		var alternatives [][]int
 		for _, g := range c.alternatives {
 			alternatives = append(alternatives, pl.open(g.programs(pl.o)))
 		}
 		pl.rule(OneOf, "", "", alternatives...)
 	}
-	for _, c := range p.When {
-		l := c.programs(pl.o)
+	for c := range p.of(when) {
+		l := c.alternatives[0].programs(pl.o)
 		for _, i := range l {
 			pl.when[i] = append(pl.when[i], c.kernels)
 		}

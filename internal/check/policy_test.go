@@ -226,23 +226,23 @@ func TestLoaders(t *testing.T) {
 }
 
 func TestParsePolicy(t *testing.T) {
-	for text, parse := range map[string]func(string) error{
-		"":          func(s string) error { _, err := ParsePattern(s); return err },
-		":x":        func(s string) error { _, err := ParsePattern(s); return err },
-		"o:":        func(s string) error { _, err := ParsePattern(s); return err },
-		"a+":        func(s string) error { _, err := ParsePattern(s); return err },
-		"[":         func(s string) error { _, err := ParsePattern(s); return err },
-		"[:x":       func(s string) error { _, err := ParsePattern(s); return err },
-		"a":         func(s string) error { _, err := ParseChoice(s); return err },
-		"o:a,":      func(s string) error { _, err := ParseChoice(s); return err },
-		"a,[":       func(s string) error { _, err := ParseChoice(s); return err },
-		"x":         func(s string) error { _, err := ParseCondition(s); return err },
-		"x=":        func(s string) error { _, err := ParseCondition(s); return err },
-		"=>=5":      func(s string) error { _, err := ParseCondition(s); return err },
-		"x=>=":      func(s string) error { _, err := ParseCondition(s); return err },
-		"x=debian,": func(s string) error { _, err := ParseCondition(s); return err },
+	for text, option := range map[string]string{
+		"":          "optional",
+		":x":        "optional",
+		"o:":        "optional",
+		"a+":        "optional",
+		"[":         "optional",
+		"[:x":       "optional",
+		"a":         "one-of",
+		"o:a,":      "one-of",
+		"a,[":       "one-of",
+		"x":         "when",
+		"x=":        "when",
+		"=>=5":      "when",
+		"x=>=":      "when",
+		"x=debian,": "when",
 	} {
-		if err := parse(text); err == nil {
+		if err := new(Policy).Add(option, text); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}
@@ -251,7 +251,7 @@ func TestParsePolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := policy(t, "optional nobody", "one-of tool.o:extra,nobody", "when dir/*:on_*=5.10", "when tool:on_*=5.10", "loader-map extra", "loader-map tool.o!#1:filter")
-	want := "map[loader-map:[extra] one-of:[tool.o:extra,nobody] optional:[nobody] when:[tool:on_*=5.10]]"
+	want := "[--optional nobody --one-of tool.o:extra,nobody --when tool:on_*=5.10 --loader-map extra]"
 	if got := fmt.Sprint(p.Unmatched([]*Object{o})); got != want {
 		t.Errorf("unmatched: %s, want %s", got, want)
 	}

@@ -215,14 +215,17 @@ func (r *run) needs(p *pairing) list {
 	if !p.loader.forKernel() {
 		return r.found.note([]Finding{p.o.otherMachine()})
 	}
-	p.whole = slices.Concat(p.definitions(), p.strong(), p.opening(p.setsMap))
+	p.whole = p.definitions()
+	all := slices.Concat(p.strong(), p.opening())
 	for _, l := range p.loaders {
-		p.whole = append(p.whole, p.o.Unopened(l)...)
+		all = append(all, p.o.Unopened(l)...)
 	}
-	p.lacked = slices.DeleteFunc(p.lackedMaps(), func(m *bpfobj.Map) bool { return p.setsMap(m.Name) })
-	all := slices.Clone(p.whole)
-	for _, m := range p.lacked {
-		all = append(all, typeMissing(m))
+	for _, f := range all {
+		p.whole = append(p.whole, part{f.Subject, f})
+	}
+	all = nil
+	for _, w := range p.whole {
+		all = append(all, w.f)
 	}
 	return r.found.note(all)
 }
@@ -274,13 +277,8 @@ func (r *run) program(p *pairing, j int) *evaluation {
 	e.interfaces()
 	e.license()
 	e.variables()
-	for _, f := range p.whole {
-		if f, ok := p.ofProgram(f, p.o.refers[j][f.Subject]); ok {
-			e.add(f)
-		}
-	}
-	for _, m := range p.lacked {
-		if f, ok := p.ofProgram(typeMissing(m), p.o.refers[j][m.Name]); ok {
+	for _, w := range p.whole {
+		if f, ok := p.ofProgram(w.f, p.o.refers[j][w.name]); ok {
 			e.add(f)
 		}
 	}
@@ -367,13 +365,13 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 	var all []*evidence
 	for i, o := range r.Objects {
 		for j := range o.Programs {
-			rep.Programs = append(rep.Programs, r.row(ctx, i, j))
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			rep.Programs = append(rep.Programs, r.row(i, j))
 		}
 		row, e := r.objectRow(rep, i, len(rep.Programs)-len(o.Programs), &r.Policy)
 		rep.Objects, all = append(rep.Objects, row), append(all, e)
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 	}
 	rep.Executables = rep.executables()
 	a := rep.axis()
@@ -480,8 +478,8 @@ func (p *Program) verdicts(kernels int, counts func(*Finding) bool) (status, loa
 	return status, load
 }
 
-// row collects the results of program j of object i, as long as ctx does not end.
-func (r *run) row(ctx context.Context, i, j int) Program {
+// row collects the results of program j of object i.
+func (r *run) row(i, j int) Program {
 	o := r.Objects[i]
 	pr := &o.Programs[j]
 	p := Program{Object: o.name, Name: o.Funcs[pr.Fn].Name, Section: pr.Section, AutoLoad: pr.AutoLoad}
@@ -497,15 +495,7 @@ func (r *run) row(ctx context.Context, i, j int) Program {
 			p.Notes = append(p.Notes, note)
 		}
 	}
-	t := tally{ledger: r.found}
-	for ki := range r.kernels {
-		if ctx.Err() != nil {
-			break
-		}
-		l := r.found.of(r.kernels[ki].programs[i])[2*j:]
-		t.add(ki, [2]list{list(l[0]), list(l[1])})
-	}
-	p.Findings = t.findings(r.sets)
+	p.Findings = r.tally(i, j)
 	p.blameLoader(len(r.kernels))
 	p.sum(len(r.kernels))
 	sortRow(p.Findings)

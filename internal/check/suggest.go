@@ -19,16 +19,10 @@ type Suggestion struct {
 	Targets []string  // programs whose attach targets the loader seems to set
 }
 
-// Option is an option of a policy.
-type Option struct {
-	Name  string `json:"option"` // "one-of", "optional" or "when"
-	Value string `json:"value"`
-}
-
 // with returns the policy with options added.
 func (p *Policy) with(options []Option) (out Policy, err error) {
 	out = *p
-	out.Optional, out.OneOf, out.When = slices.Clip(p.Optional), slices.Clip(p.OneOf), slices.Clip(p.When)
+	out.choices = slices.Clip(p.choices)
 	for _, o := range options {
 		err = errors.Join(err, out.Add(o.Name, o.Value))
 	}
@@ -398,7 +392,7 @@ func (e *evidence) oneOf(alternatives [][]int) Option {
 	for _, l := range alternatives {
 		texts = append(texts, e.pattern(l))
 	}
-	return Option{"one-of", e.prefix() + strings.Join(texts, ",")}
+	return Option{oneOf, e.prefix() + strings.Join(texts, ",")}
 }
 
 // suggest looks for options with which object i, whose plan is given, works on more kernels. It returns nil if there are none.
@@ -471,9 +465,9 @@ func (r *run) search(a *axis, i int, e *evidence, s *Suggestion) {
 				continue
 			}
 			names := e.prefix() + e.pattern(g.programs)
-			when := e.releasesWithout(g.kernels)
-			if when != "" && try(append(slices.Clip(s.Options), Option{"when", names + "=" + when})) ||
-				try(append(slices.Clip(s.Options), Option{"optional", names})) {
+			releases := e.releasesWithout(g.kernels)
+			if releases != "" && try(append(slices.Clip(s.Options), Option{when, names + "=" + releases})) ||
+				try(append(slices.Clip(s.Options), Option{optional, names})) {
 				dropped, again = dropped+g.needs, true
 				break
 			}
@@ -485,6 +479,3 @@ func (r *run) search(a *axis, i int, e *evidence, s *Suggestion) {
 func (h *Headline) better(than *Headline) bool {
 	return h.Works > than.Works || h.Works == than.Works && h.Works+h.MayFail > than.Works+than.MayFail
 }
-
-// String returns the option as a command line has it.
-func (o Option) String() string { return fmt.Sprintf("--%s %s", o.Name, o.Value) }

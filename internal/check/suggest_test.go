@@ -150,25 +150,13 @@ func TestSuggestNames(t *testing.T) {
 				t.Errorf("%s: %v", option, err)
 				continue
 			}
-			for _, g := range slices.Concat(p.Optional, choicePatterns(p.OneOf), conditionPatterns(p.When)) {
-				if !g.about(e.o) {
-					t.Errorf("%s is not about %s", option, name)
+			for _, c := range p.choices {
+				for _, g := range c.alternatives {
+					if !g.about(e.o) {
+						t.Errorf("%s is not about %s", option, name)
+					}
 				}
 			}
 		}
 	}
-}
-
-func choicePatterns(l []Choice) (out []Pattern) {
-	for _, c := range l {
-		out = append(out, c.alternatives...)
-	}
-	return out
-}
-
-func conditionPatterns(l []Condition) (out []Pattern) {
-	for _, c := range l {
-		out = append(out, c.Pattern)
-	}
-	return out
 }

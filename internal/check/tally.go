@@ -9,20 +9,6 @@ import (
 	"slices"
 )
 
-// tally collects the findings on a program. Kernels with the same are looked at
-// once.
-type tally struct {
-	*ledger
-	same []*alike // in order of the first kernel
-	by   map[[2]list]*alike
-}
-
-// alike are kernels with the same lists of findings.
-type alike struct {
-	lists   [2]list
-	kernels kernelSet
-}
-
 // kernelSet is a set of indices of kernels, as bits.
 type kernelSet []uint64
 
@@ -52,51 +38,34 @@ func (s kernelSet) list() (l []int) {
 	return l
 }
 
-// add adds the findings on the next kernel.
-func (t *tally) add(kernel int, lists [2]list) {
-	a := t.by[lists]
-	if a == nil {
-		a = &alike{lists: lists}
-		if t.by == nil {
-			t.by = make(map[[2]list]*alike)
-		}
-		t.by[lists] = a
-		t.same = append(t.same, a)
+// tally returns all findings on program j of object i with their kernels. Equal sets of kernels are one slice. Kernels with the same
+// lists of findings are looked at once.
+func (r *run) tally(i, j int) (l []KernelFinding) {
+	same, on := make(map[[2]int32]kernelSet), make(map[int32]kernelSet)
+	for ki := range r.kernels {
+		lists := [2]int32(r.found.of(r.kernels[ki].programs[i])[2*j:])
+		s := same[lists]
+		s.add(ki)
+		same[lists] = s
 	}
-	a.kernels.add(kernel)
-}
-
-// findings returns all findings with their kernels. Equal sets of kernels are one slice,
-// which sets knows.
-func (t *tally) findings(sets map[string][]int) (l []KernelFinding) {
-	at := make(map[int32]int) // place in of
-	var of []kernelSet
-	var found []int32
-	for _, a := range t.same {
-		for _, l := range a.lists {
-			for _, n := range t.of(l) {
-				i, ok := at[n]
-				if !ok {
-					i = len(of)
-					at[n] = i
-					of, found = append(of, nil), append(found, n)
-				}
-				of[i].addAll(a.kernels)
-			}
+	for lists, kernels := range same {
+		for _, n := range slices.Concat(r.found.of(list(lists[0])), r.found.of(list(lists[1]))) {
+			s := on[n]
+			s.addAll(kernels)
+			on[n] = s
 		}
 	}
-	l = slices.Grow(l, len(of))
-	for i, s := range of {
+	for n, s := range on {
 		key := make([]byte, 0, 8*len(s))
 		for _, w := range s {
 			key = binary.NativeEndian.AppendUint64(key, w)
 		}
-		kernels, ok := sets[string(key)]
+		kernels, ok := r.sets[string(key)]
 		if !ok {
 			kernels = s.list()
-			sets[string(key)] = kernels
+			r.sets[string(key)] = kernels
 		}
-		l = append(l, KernelFinding{t.all[found[i]], kernels})
+		l = append(l, KernelFinding{r.found.all[n], kernels})
 	}
 	return l
 }

@@ -46,13 +46,13 @@ func (e *evaluation) exploreBounds(ctx context.Context, r *exploration) (also ex
 	f := e.k.features
 	if asked.Has(interp.Partial) && !f.Has(interp.Partial) { // updates of 5.10 have that, and BTF does not show it
 		f |= interp.Partial
-		r = e.withFeatures(f).explore(ctx)
+		r = e.explore(ctx, f)
 		also = append(also, r)
 	}
 	if len(r.vague()) == 0 {
 		return also
 	}
-	return append(also, e.withFeatures(f|interp.Unequal).explore(ctx))
+	return append(also, e.explore(ctx, f|interp.Unequal))
 }
 
 // judgeBounds judges the accesses that are out of bounds without Unequal alone.
@@ -70,16 +70,6 @@ func (e *evaluation) judgeBounds(x explorations) {
 	})
 	if len(far) > 0 { // one is enough
 		at := slices.MinFunc(slices.Collect(maps.Keys(far)), func(a, b bpfobj.Site) int { return cmp.Or(cmp.Compare(a.Fn, b.Fn), cmp.Compare(a.Insn, b.Insn)) })
-		before := e.explored
-		e.explored = r
-		e.judge(absence{at: at, f: Finding{Status: MayFail, Code: BoundsUnequal, Subject: "bounds by !=", Source: e.o.Source(at)}})
-		e.explored = before
+		e.judge(r, absence{at: at, f: Finding{Status: MayFail, Code: BoundsUnequal, Subject: "bounds by !=", Source: e.o.Source(at)}})
 	}
-}
-
-// withFeatures is e on the same kernel with another verifier.
-func (e *evaluation) withFeatures(f interp.Features) *evaluation {
-	k, p, other := *e.k, *e.pairing, *e
-	k.features, p.k, other.pairing = f, &k, &p
-	return &other
 }

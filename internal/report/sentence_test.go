@@ -27,13 +27,12 @@ func TestReaches(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := schema.Defs.Finding.Properties.Reach.Enum
-	if len(names) != len(reaches) || len(names) != int(check.CallsNest) {
-		t.Errorf("%d names in the schema, %d sentences, %d values", len(names), len(reaches), check.CallsNest)
+	if len(names) != len(reaches) {
+		t.Errorf("%d names in the schema, %d sentences", len(names), len(reaches))
 	}
-	for i, name := range names {
-		r := check.Reach(i + 1)
-		if got, err := r.MarshalText(); string(got) != name || err != nil || reaches[r] == "" {
-			t.Errorf("value %d is %s, in the schema %s; its sentence is %q", r, got, name, reaches[r])
+	for _, name := range names {
+		if reaches[check.Reach(name)] == "" {
+			t.Errorf("%s in the schema has no sentence", name)
 		}
 	}
 }
