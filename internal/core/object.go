@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
@@ -146,7 +145,11 @@ func (o *Object) addRecords(f *bpfobj.File) error {
 		access, kind uint32
 	}
 	specs := make(map[key]int32)
-	names := 0 // bytes
+	names, relos := 0, 0 // bytes, records
+	for _, s := range f.Ext.Sections {
+		relos += len(s.Records)
+	}
+	o.records = make([]Record, 0, relos)
 	for _, s := range f.Ext.Sections {
 		if len(s.Records) == 0 {
 			continue
@@ -155,7 +158,6 @@ func (o *Object) addRecords(f *bpfobj.File) error {
 		if err != nil {
 			return err
 		}
-		o.records = slices.Grow(o.records, len(s.Records))
 		for i := range s.Records {
 			rec := &s.Records[i]
 			k := key{rec.Type, rec.Access, rec.Kind}
