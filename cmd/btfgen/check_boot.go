@@ -111,7 +111,6 @@ func runBoot(c *cli.Context) error {
 // bootSources returns the files of packages, after downloading those that are named by a key, and adds the names of the latter to
 // opts.
 func bootSources(c *cli.Context, packages []string, opts *corpus.Options, arch string) (sources []string, err error) {
-	fetched := false
 	for _, p := range packages {
 		if _, err := os.Stat(p); err == nil || !strings.Contains(p, "/") {
 			sources = append(sources, p)
@@ -121,14 +120,11 @@ func bootSources(c *cli.Context, packages []string, opts *corpus.Options, arch s
 		if err != nil {
 			return nil, err
 		}
-		sources, fetched = append(sources, files...), true
-	}
-	if fetched {
 		as, err := corpus.ParseNaming(bootNaming)
 		if err != nil {
 			return nil, err
 		}
-		opts.As = []*corpus.Naming{as}
+		sources, opts.As = append(sources, files...), []*corpus.Naming{as}
 	}
 	return sources, nil
 }
@@ -149,11 +145,8 @@ func checkBootOptions(c *cli.Context) error {
 // readCommand reads --command, which may begin with variables, and its files.
 func readCommand(c *cli.Context, cfg *boot.Config, paths []string) error {
 	line := strings.Fields(c.String("command"))
-	n := 0
-	for n < len(line) && strings.Contains(line[n], "=") {
-		n++
-	}
-	if n == len(line) {
+	n := slices.IndexFunc(line, func(word string) bool { return !strings.Contains(word, "=") })
+	if n < 0 {
 		return usagef("--command names no program")
 	}
 	cfg.Env, cfg.Command = line[:n], line[n:]

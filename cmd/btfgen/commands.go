@@ -47,7 +47,7 @@ func allCommands() []*cli.Command {
 				padding,
 				keep,
 				jsonFlag("the summary and findings"),
-				verboseFlag("list kernels of poisoned relocations, what is skipped, and times"),
+				verboseFlag("list kernels of poisoned relocations, and what is skipped"),
 			}),
 			Action: runGenerate,
 		},

@@ -120,9 +120,6 @@ func reportGenerated(c *cli.Context, cfg *generate.Config, objs *objects[*core.O
 		}
 		rep.PrintUnmatched(stderr, verbose)
 	}
-	if verbose {
-		infof(c, "%s", rep.Times())
-	}
 	f.printSkipped(stderr)
 	infof(c, "%s", s)
 	return document(c, struct {

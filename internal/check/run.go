@@ -74,7 +74,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	skipped, err := walk.Kernels(ctx, walk.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *target { return new(target) },
-		func(t *target, _ walk.Rank, it *corpus.Kernel) error {
+		func(t *target, _ int, it *corpus.Kernel) error {
 			r.item(ctx, t, it)
 			return ctx.Err()
 		})

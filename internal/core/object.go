@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 
@@ -100,33 +99,6 @@ func (o *Object) Len() int { return len(o.records) }
 // belongs to the object.
 func (o *Object) Records() []Record { return o.records }
 
-// Member is a member on the path of a relocation.
-type Member struct {
-	Struct btf.TypeID // that has it
-	Name   string     // empty if the relocation is about the struct as a whole
-	Exists bool       // the relocation tests whether it exists
-}
-
-// Members returns the named members on the paths of readable relocations, and the
-// structs that relocations are about as a whole.
-func (o *Object) Members() iter.Seq[Member] {
-	return func(yield func(Member) bool) {
-		for _, s := range o.specs {
-			if s.err != nil || s.kind.IsEnumval() {
-				continue
-			}
-			if t, ok := o.btf.SkipMods(s.root); s.kind.IsType() && ok && !yield(Member{t.ID, "", s.kind.IsExistence()}) {
-				return
-			}
-			for _, a := range s.acc {
-				if a.name != "" && !yield(Member{a.typeID, a.name, s.kind.IsExistence()}) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // Set returns the set of this object alone, made at the first call.
 func (o *Object) Set() *Set { return o.alone() }
 
@@ -140,10 +112,20 @@ func (o *Object) Relocation(r *Record) string { return o.specs[r.spec].String() 
 func (o *Object) Source(r *Record) string { return r.line.Source(o.btf) }
 
 // Disputed returns a name in a record on whose flavor loaders differ, and what libbpf, cilium/ebpf and aya take it for, "" if
-// they agree.
+// they agree. It is the name of the type or the enumerator.
 func (o *Object) Disputed(r *Record) (name string, takenFor []string) {
-	if s := o.specs[r.spec]; s.asks() {
-		return s.disputed()
+	s := o.specs[r.spec]
+	if !s.asks() {
+		return "", nil
+	}
+	names := []string{s.rootName()}
+	if s.kind.IsEnumval() {
+		names = append(names, s.acc[0].name)
+	}
+	for _, name := range names {
+		if libbpf, cilium, aya, ok := btf.Disputed(name); ok {
+			return name, []string{libbpf, cilium, aya}
+		}
 	}
 	return "", nil
 }
@@ -164,11 +146,7 @@ func (o *Object) addRecords(f *bpfobj.File) error {
 		access, kind uint32
 	}
 	specs := make(map[key]int32)
-	names, relos := 0, 0 // bytes, records
-	for _, s := range f.Ext.Sections {
-		relos += len(s.Records)
-	}
-	o.records = make([]Record, 0, relos)
+	names := 0 // bytes
 	for _, s := range f.Ext.Sections {
 		if len(s.Records) == 0 {
 			continue

@@ -184,44 +184,29 @@ func without(l, o []column) (out []column) {
 	return out
 }
 
-// difference describes one of the columns that only one side has, next to the column of
-// the other side that is most similar.
+// difference describes the first columns that only one side has, by the first question on which they differ.
 func (c *comparison) difference(name int, only, others []column) *Difference {
-	none := []column{{place: -1}}
-	if len(only) == 0 {
-		only = none
+	i, j := -1, -1
+	if len(only) > 0 {
+		i = only[0].place
 	}
-	if len(others) == 0 {
-		others = none
+	if len(others) > 0 {
+		j = others[0].place
 	}
-	i, j, differ := -1, -1, []int(nil)
-	for _, x := range only {
-		for _, y := range others {
-			if d := c.questions(name, x.place, y.place); differ == nil || len(d) < len(differ) {
-				i, j, differ = x.place, y.place, d
-			}
-		}
-	}
-	d := c.full.set.difference(differ[0])
-	d.Full, d.Minimized = c.full.text(differ[0], i), c.small.text(differ[0], j)
-	of, at := c.full, i
+	set := c.full.set
+	of := set.byName[name]
+	q := of[slices.IndexFunc(of, func(q int) bool {
+		full := c.full.appendOutcome(nil, &set.questions[q], c.full.outcome(q, i))
+		return !bytes.Equal(full, c.small.appendOutcome(nil, &set.questions[q], c.small.outcome(q, j)))
+	})]
+	d := set.difference(q)
+	d.Full, d.Minimized = c.full.text(q, i), c.small.text(q, j)
+	cand := c.full.cands[name]
 	if i < 0 {
-		of, at = c.small, j
+		cand, i = c.small.cands[name], j
 	}
-	cand := of.cands[name][at]
-	d.Candidate = typeName(cand.view.Type(cand.id))
+	d.Candidate = typeName(cand[i].view.Type(cand[i].id))
 	return d
-}
-
-// questions returns the questions on which two candidates differ.
-func (c *comparison) questions(name, i, j int) (out []int) {
-	for _, q := range c.full.set.byName[name] {
-		quest := &c.full.set.questions[q]
-		if !bytes.Equal(c.full.appendOutcome(nil, quest, c.full.outcome(q, i)), c.small.appendOutcome(nil, quest, c.small.outcome(q, j))) {
-			out = append(out, q)
-		}
-	}
-	return out
 }
 
 // text describes the outcome of a question for the candidate at a place.

@@ -31,8 +31,6 @@ const (
 	Errors       = 100      // errors reported per file
 	SelectedKeys = 1 << 16  // kernels remembered for messages about selectors; 5,000
 	ImageTries   = 64       // places of an image searched for compressed data
-	LinkedMember = 64 << 10 // bytes of a tar member with hard links; some kB
-	Linked       = 16 << 20 // bytes of all such members
 	XZProgram    = 64 << 20 // bytes for the xz program, in addition to the dictionary
 	Believed     = 8 << 20  // bytes allocated because of a header
 )

@@ -256,8 +256,6 @@ func (x *explorer) callUnit(s *state, from Entry) bool {
 	u, whole := x.unit(from, len(s.frames))
 	if !whole {
 		x.unfinished = append(x.unfinished, u.relevant)
-	}
-	if !whole {
 		return x.within() && x.tooDeep()
 	}
 	x.spend(len(x.u.uses))

@@ -28,23 +28,22 @@ type Progress struct {
 }
 
 // Kernels reads every kernel and passes it to a worker. newWorker makes the state of each worker, which only one goroutine uses. Several
-// goroutines call kernel, each with its own state, in no particular order. rank orders the kernels by file, then by position in it.
+// goroutines call kernel, each with its own state and the number of the file, in no particular order.
 //
 // A kernel that cannot be read, or makes kernel panic, does not affect the others: it is returned, by path, with what the corpus has
 // skipped. An error of kernel ends the run and is returned, and so is that of ctx.
-func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel func(w W, r Rank, k *corpus.Kernel) error) ([]*corpus.Error, error) {
+func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel func(w W, file int, k *corpus.Kernel) error) ([]*corpus.Error, error) {
 	files := cfg.Corpus.Files
 	type worker struct{ state W }
 	read := func(ctx context.Context, w *worker, i int) error {
-		r := Rank{File: i}
 		return eachOf(ctx, files[i], func(k *corpus.Kernel) error {
 			sound := false
 			defer func() {
-				if r.Kernel++; !sound { // a panic, after which the state may be inconsistent
+				if !sound { // a panic, after which the state may be inconsistent
 					w.state = newWorker()
 				}
 			}()
-			err := kernel(w.state, r, k)
+			err := kernel(w.state, i, k)
 			sound = true
 			return err
 		})
@@ -152,13 +151,4 @@ func Files[W any](ctx context.Context, files []*corpus.File, order []int, jobs i
 	}
 	slices.SortFunc(skipped, (*corpus.Error).Compare)
 	return skipped, nil
-}
-
-// Rank is a kernel's place in a corpus: the number of its file, and its own within the file, both
-// from 0.
-type Rank struct{ File, Kernel int }
-
-// Compare orders ranks as the corpus has the kernels.
-func (r Rank) Compare(o Rank) int {
-	return cmp.Or(cmp.Compare(r.File, o.File), cmp.Compare(r.Kernel, o.Kernel))
 }

@@ -166,8 +166,8 @@ func inspectAll(ctx context.Context, cfg walk.Config,
 	inspect func(*inspector, context.Context, *corpus.Kernel) facts) ([]facts, []*corpus.Error, error) {
 	all := make([][]facts, len(cfg.Corpus.Files)) // each file has its own slice, so workers need no lock
 	skipped, err := walk.Kernels(ctx, cfg, func() *inspector { return &inspector{sources: cfg.Corpus.Sources} },
-		func(in *inspector, r walk.Rank, k *corpus.Kernel) error {
-			all[r.File] = append(all[r.File], inspect(in, ctx, k))
+		func(in *inspector, file int, k *corpus.Kernel) error {
+			all[file] = append(all[file], inspect(in, ctx, k))
 			return nil
 		})
 	return slices.Concat(all...), skipped, err

@@ -226,7 +226,7 @@ func TestReal(t *testing.T) {
 	}
 	in := new(inspector)
 	cfg.Jobs = 1
-	_, err = walk.Kernels(context.Background(), cfg, func() *inspector { return in }, func(in *inspector, _ walk.Rank, k *corpus.Kernel) error {
+	_, err = walk.Kernels(context.Background(), cfg, func() *inspector { return in }, func(in *inspector, _ int, k *corpus.Kernel) error {
 		f := in.inspect(t.Context(), k)
 		if f.funcs < 10000 || f.worstCount < 2 || f.structs < 5000 || f.Types < f.structs {
 			t.Errorf("%s: %d functions, %d × %s, %d structs, %d types", k.Name, f.funcs, f.worstCount, f.worst, f.structs, f.Types)

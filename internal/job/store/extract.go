@@ -176,7 +176,7 @@ var ErrSeveral = errors.New("more than one kernel")
 func One(ctx context.Context, cfg walk.Config) (one *corpus.Kernel, skipped []*corpus.Error, err error) {
 	cfg.Jobs = 1
 	skipped, err = walk.Kernels(ctx, cfg, func() struct{} { return struct{}{} },
-		func(_ struct{}, _ walk.Rank, k *corpus.Kernel) error {
+		func(_ struct{}, _ int, k *corpus.Kernel) error {
 			if one != nil {
 				return fmt.Errorf("%w: %s and %s", ErrSeveral, one.Name, k.Name)
 			}

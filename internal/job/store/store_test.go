@@ -92,7 +92,7 @@ func read(t *testing.T, dir string) map[string]string {
 func kernels(t *testing.T, source string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
-	_, err := walk.Kernels(background, config(t, 1, source), func() int { return 0 }, func(_ int, _ walk.Rank, k *corpus.Kernel) error {
+	_, err := walk.Kernels(background, config(t, 1, source), func() int { return 0 }, func(_ int, _ int, k *corpus.Kernel) error {
 		all[k.Name] = string(k.BTF)
 		for _, m := range k.Modules {
 			all[k.Name+" "+m.Name] = string(m.BTF)

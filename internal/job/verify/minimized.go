@@ -57,7 +57,7 @@ func Read(ctx context.Context, path string) (all []Minimized, skipped []*corpus.
 	if err != nil {
 		return nil, nil, err
 	}
-	skipped, err = walk.Kernels(ctx, walk.Config{Corpus: c}, func() int { return 0 }, func(_ int, _ walk.Rank, k *corpus.Kernel) error {
+	skipped, err = walk.Kernels(ctx, walk.Config{Corpus: c}, func() int { return 0 }, func(_ int, _ int, k *corpus.Kernel) error {
 		all = append(all, Minimized{k.Key, k.Name, slices.Clone(k.BTF)})
 		return nil
 	})

@@ -23,9 +23,8 @@ const (
 
 // The values of Difference.What.
 const (
-	WhatDecision   = "decision"   // what the loader does
-	WhatCandidates = "candidates" // which candidates match, and how
-	WhatTable      = "match"      // properties of a match other than its value
+	WhatDecision = "decision" // what the loader does
+	WhatTable    = "match"    // which candidates match, and how
 )
 
 // Difference is a relocation on which the minimized and the full BTF differ.

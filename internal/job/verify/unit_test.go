@@ -63,11 +63,7 @@ func TestUnits(t *testing.T) {
 			p := spec.Programs[name]
 			relos, records := recordsOf(p, at)
 			u.programs = append(u.programs, unitProgram{p.SectionName, name, relos, records})
-			var mine []int
-			for _, r := range ours[name].Records {
-				mine = append(mine, r)
-			}
-			slices.Sort(mine)
+			mine := slices.Sorted(slices.Values(ours[name].Records))
 			if theirs := slices.Sorted(slices.Values(records)); ours[name].Section != p.SectionName || !slices.Equal(mine, theirs) {
 				t.Errorf("%s: %s in %s has records %v, cilium/ebpf's in %s has %v", o.Name(), name, ours[name].Section, mine, p.SectionName, theirs)
 			}
