@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -46,17 +47,13 @@ func catchSignals(ctx context.Context) context.Context {
 		}
 	}
 	return endOn(ctx, c, func(s signaled) {
-		tidied := make(chan struct{})
-		go func() {
-			output.Abandon()
-			close(tidied)
-		}()
-		select {
-		case <-tidied:
-		case <-time.After(tidying):
-		}
-		escape.Fprintf(os.Stderr, "btfgen: %v\n", s)
-		os.Exit(s.status())
+		end := sync.OnceFunc(func() {
+			escape.Fprintf(os.Stderr, "btfgen: %v\n", s)
+			os.Exit(s.status())
+		})
+		time.AfterFunc(tidying, end)
+		output.Abandon()
+		end()
 	})
 }
 
