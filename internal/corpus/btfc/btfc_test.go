@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -174,40 +173,15 @@ func TestSeries(t *testing.T) {
 				t.Errorf("%s is kept as bytes", f.Entries()[i].Key)
 			}
 			depth := 0
-			for j := i; j >= 0; j = f.Entries()[j].parent {
+			for j := i; j >= 0; j = f.Entries()[j].chunks[partBTF].parent {
 				depth++
 			}
 			if depth > 50 {
 				t.Errorf("%s is encoded against %d others", f.Entries()[i].Key, depth)
 			}
 		}
-		if head := f.Entries()[test.builds]; head.parent != test.builds-1 {
+		if head := &f.Entries()[test.builds].chunks[partBTF]; head.parent != test.builds-1 {
 			t.Errorf("the second series is encoded against kernel %d", head.parent)
-		}
-	}
-}
-
-// TestLarge checks that the parent of a kernel does not take longer to read than the kernel alone.
-func TestLarge(t *testing.T) {
-	w, err := NewWriter(nil, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Discard()
-	for i, c := range []struct {
-		size   int64
-		parent int
-	}{{30 << 20, -1}, {30 << 20, 0}, {10 << 20, -1}, {29 << 20, 2}} {
-		k, err := Prepare(kernel.Key{ID: "id", VersionID: strconv.Itoa(i), Arch: "x86_64", Release: "1"}, build(t, binary.LittleEndian, 100), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		k.entry.Size, k.entry.Sum = c.size, [SumSize]byte{byte(i)}
-		if _, err := w.Plan(ctx, k); err != nil {
-			t.Fatal(err)
-		}
-		if k.entry.parent != c.parent {
-			t.Errorf("kernel %d, of %d bytes: encoded against %d, want %d", i, c.size, k.entry.parent, c.parent)
 		}
 	}
 }
@@ -429,8 +403,8 @@ func TestReal(t *testing.T) {
 	f := open(t, data)
 	same(t, f, all...)
 	for i, most := range []int64{920 << 10, 420 << 10, 480 << 10}[:len(all)] {
-		if e := f.Entries()[i]; e.Plain || e.parent != i-1 || e.Packed() > most {
-			t.Errorf("%s: %d bytes, encoded against %d, kept as bytes: %v", e.Key, e.Packed(), e.parent, e.Plain)
+		if e := f.Entries()[i]; e.Plain || e.chunks[partBTF].parent != i-1 || e.Packed() > most {
+			t.Errorf("%s: %d bytes, encoded against %d, kept as bytes: %v", e.Key, e.Packed(), e.chunks[partBTF].parent, e.Plain)
 		}
 	}
 	second(t, data, all...)
@@ -449,8 +423,8 @@ func TestAgain(t *testing.T) {
 	f := open(t, data)
 	same(t, f, all...)
 	for i := 8; i < len(all); i++ {
-		if e := f.Entries()[i]; i/4%2 == 0 && (e.parent != 0 || e.Packed() > 120) {
-			t.Errorf("kernel %d: encoded against %d in %d bytes", i, e.parent, e.Packed())
+		if e := f.Entries()[i]; i/4%2 == 0 && (e.chunks[partBTF].parent != 0 || e.Packed() > 120) {
+			t.Errorf("kernel %d: encoded against %d in %d bytes", i, e.chunks[partBTF].parent, e.Packed())
 		}
 	}
 }

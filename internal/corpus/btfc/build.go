@@ -38,11 +38,9 @@ func readSections(head []byte, size int64) (s sections, err error) {
 // section returns the bytes of a section.
 func section(blob []byte, s btf.Section) []byte { return blob[s.Off : s.Off+s.Len] }
 
-// rest returns all of a blob except its sections.
-func (s *sections) rest(blob []byte) []byte {
-	out := append([]byte(nil), blob[:s.first.Off]...)
-	out = append(out, blob[s.first.Off+s.first.Len:s.second.Off]...)
-	return append(out, blob[s.second.Off+s.second.Len:]...)
+// without returns all of a blob except its sections.
+func (s *sections) without(blob []byte) []byte {
+	return slices.Concat(blob[:s.first.Off], blob[s.first.Off+s.first.Len:s.second.Off], blob[s.second.Off+s.second.Len:])
 }
 
 // fill writes rest to a blob.
@@ -58,16 +56,13 @@ func (s *sections) fill(blob, rest []byte) error {
 
 // builder makes BTF of states. It reuses its memory, and is for one goroutine at a time.
 type builder struct {
-	ids   []uint32 // type IDs by entity
-	names []uint32 // offsets by name
-	base  *builder // of modules: that of their kernel
+	ids    []uint32 // type IDs by entity
+	names  []uint32 // offsets by name
+	kernel []uint32 // names, with the strings of a kernel only
 
 	// For parts:
-	far      []btf.Reach // by type ID
-	todo     []uint32    // type IDs
-	renumber []uint32    // new type IDs
-	text     []byte
-	record   []uint32
+	far  []btf.Reach // by type ID
+	todo []uint32    // type IDs
 }
 
 // builders has idle builders.
@@ -75,174 +70,177 @@ var builders = sync.Pool{New: func() any { return new(builder) }}
 
 // clean returns n zeros, in b's memory if there is enough.
 func clean[T any](b []T, n int) []T {
-	b = grow(b, n)
-	clear(b)
-	return b
-}
-
-// grow returns n arbitrary values, in b's memory if there is enough.
-func grow[T any](b []T, n int) []T {
 	if cap(b) < n {
 		return make([]T, n, n+n/8)
 	}
+	clear(b[:n])
 	return b[:n]
 }
 
-// build appends the BTF of a kernel, which has size bytes, to out.
-func (b *builder) build(st *state, size int64, out []byte) ([]byte, error) {
-	s, err := readSections(st.rest, size)
+// build appends the units of a state to out, except for the first skip ones.
+func (b *builder) build(st *state, skip int, out []byte) ([]byte, error) {
+	list, err := st.strings()
 	if err != nil {
-		return nil, err
-	}
-	at, n := len(out), len(out)+int(size)
-	out = slices.Grow(out, int(size))
-	blob := out[at:n]
-	if err := s.fill(blob, st.rest); err != nil {
-		return nil, err
-	}
-	types, strings := section(blob, s.Types), section(blob, s.Strings)
-	if len(types) != st.bytes(st.types) || len(strings) > st.textBytes {
-		return nil, errWrong
-	}
-	if err := b.strings(st, strings); err != nil {
 		return nil, fmt.Errorf("strings: %w", err)
 	}
-	err = b.place(st)
-	if err == nil {
-		err = b.write(st, st.types, s.Order, types)
+	b.ids, b.names = clean(b.ids, int(st.numEnts)+1), clean(b.names, st.names.n)
+	types, inKernel, lenKernel := st.types, 0, 0
+	for i, u := range st.units {
+		own, strings := types[:u.types], list[:u.strings]
+		types, list = types[u.types:], list[u.strings:]
+		if err := b.place(st, own, inKernel); err != nil {
+			return nil, err
+		}
+		if at := len(out); i >= skip {
+			out = slices.Grow(out, int(u.size))[:at+int(u.size)]
+			if err := b.unit(st, &u, own, strings, lenKernel, out[at:]); err != nil {
+				return nil, err
+			}
+		}
+		if i == 0 {
+			if inKernel = u.types; len(st.units) > 1 {
+				lenKernel = b.strings(st, strings, 0, nil)
+				b.kernel = append(b.kernel[:0], b.names...)
+			}
+			continue
+		}
+		for _, c := range own {
+			b.ids[st.entity(c)] = 0
+		}
+		for _, n := range strings {
+			b.names[n] = b.kernel[n]
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("types: %w", err)
-	}
-	return out[:n], nil
+	return out, nil
 }
 
-// place sets the type IDs of a state's types.
-func (b *builder) place(st *state) error {
-	b.ids = clean(b.ids, int(st.numEnts)+1)
-	var page *contentPage
-	last := ^uint32(0) // number of the page, often that of the next content, too
-	for i, c := range st.types {
-		if n := c >> pageBits; n != last {
-			page, last = st.contents[n], n
-		}
-		e := page.entity[c%pageLen]
-		if b.ids[e] != 0 {
+// unit writes a unit whose types have been placed. Its strings are behind others of base bytes.
+func (b *builder) unit(st *state, u *unit, types, strings []uint32, base int, out []byte) error {
+	if len(u.rest) == 0 && len(types) == 0 { // lines
+		if n := b.strings(st, strings, 0, out); n != len(out) {
 			return errWrong
 		}
-		b.ids[e] = uint32(i) + 1
+		for i, c := range out {
+			if c == 0 {
+				out[i] = '\n'
+			}
+		}
+		return nil
+	}
+	if len(types)+len(strings) == 0 { // bytes
+		if copy(out, u.rest) != len(out) || len(u.rest) != len(out) {
+			return errWrong
+		}
+		return nil
+	}
+	s, err := readSections(u.rest, u.size)
+	if err != nil {
+		return err
+	}
+	if err := s.fill(out, u.rest); err != nil {
+		return err
+	}
+	text, records := section(out, s.Strings), section(out, s.Types)
+	if b.strings(st, strings, base, text) != len(text) || len(records) != st.bytes(types) {
+		return errWrong
+	}
+	if missing := b.write(st, types, s.Order, records); missing > 0 {
+		return fmt.Errorf("types: %d references to missing types or names", missing)
 	}
 	return nil
 }
 
-// strings writes the string section and sets the offsets of names.
-func (b *builder) strings(st *state, out []byte) error {
-	b.names = clean(b.names, st.numNames)
-	at := uint32(0)
-	list, err := st.list()
-	if err != nil {
-		return err
+// place sets the IDs of types behind others.
+func (b *builder) place(st *state, types []uint32, others int) error {
+	var page *page[uint32]
+	last := ^uint32(0) // number of the page, often that of the next content, too
+	for i, c := range types {
+		if n := c >> pageBits; n != last {
+			page, last = st.contents.all[n], n
+		}
+		e := page.notes[c%pageLen]
+		if b.ids[e] != 0 {
+			return errWrong
+		}
+		b.ids[e] = uint32(others + i + 1)
 	}
+	return nil
+}
+
+// strings sets the offsets of names behind others of base bytes, and writes them to out as far as they fit. It returns how many bytes
+// they have.
+func (b *builder) strings(st *state, list []uint32, base int, out []byte) int {
+	at := base
 	for len(list) > 0 {
 		first := list[0]
 		n := 1
 		for n < len(list) && list[n] == first+uint32(n) && list[n]%pageLen > 0 {
 			n++
 		}
-		page := st.names[first>>pageBits]
+		page := st.names.all[first>>pageBits]
 		ends := page.ends[first%pageLen:][:n+1]
-		text := page.text[ends[0]:ends[n]]
-		if len(text) > len(out)-int(at) {
-			return errWrong
+		if at-base <= len(out) {
+			copy(out[at-base:], page.data[ends[0]:ends[n]])
 		}
-		copy(out[at:], text)
 		for i, end := range ends[1:] {
-			b.names[first+uint32(i)] = at
-			at += end - ends[i]
+			if name := first + uint32(i); name != 0 {
+				b.names[name] = uint32(at)
+			}
+			at += int(end - ends[i])
 		}
 		list = list[n:]
 	}
-	if int(at) != len(out) {
-		return errWrong
-	}
-	return nil
+	return at - base
 }
 
-// write writes types that have been placed and fill out. A missing type or name has the ID or offset 0, as void and the empty name do.
-func (b *builder) write(st *state, types []uint32, as binary.ByteOrder, out []byte) error {
+// write writes types that have been placed and fill out. A missing type or name has the ID or offset 0, as void and the empty name do. It
+// returns how many are missing.
+func (b *builder) write(st *state, types []uint32, as binary.ByteOrder, out []byte) (missing int) {
 	order, all := binary.LittleEndian, out
-	ids, names := b.ids, b.names
-	missing := uint32(0)
-	ref := func(e uint32) uint32 {
-		id := uint32(0)
-		if int(e) < len(ids) {
-			id = ids[e]
-		} else {
-			id = b.base.ids[e&^inBase]
-		}
-		if id == 0 && e != 0 {
+	look := func(in []uint32, x uint32) uint32 {
+		v := in[x]
+		if v == 0 && x != 0 {
 			missing++
 		}
-		return id
-	}
-	name := func(n uint32) uint32 {
-		off := uint32(0)
-		if int(n) < len(names) {
-			off = names[n]
-		} else {
-			off = b.base.names[n&^inBase]
-		}
-		if off == 0 && n != 0 {
-			missing++
-		}
-		return off
+		return v
 	}
 	for _, c := range types {
-		all := st.content(c)
-		w, l := all, &layouts[kindOf(all)]
+		w := st.content(c)
+		l := &layouts[kindOf(w)]
 		o := out[:4*len(w)]
-		out = out[4*len(w):]
-		order.PutUint32(o, name(w[0]))
+		out = out[len(o):]
+		order.PutUint32(o, look(b.names, w[0]))
 		order.PutUint32(o[4:], w[1])
+		third := w[2]
 		if l.third == btf.Ref {
-			order.PutUint32(o[8:], ref(w[2]))
-		} else {
-			order.PutUint32(o[8:], w[2])
+			third = look(b.ids, third)
 		}
+		order.PutUint32(o[8:], third)
 		if len(w) == 3 {
 			continue
 		}
-		w, o = w[3:], o[12:]
-		switch {
-		case l.ref && l.names == 3:
-			for len(w) >= 3 && len(o) >= 12 {
-				order.PutUint32(o, name(w[0]))
-				order.PutUint32(o[4:], ref(w[1]))
+		for i, word := range kindOf(w).Shape().Extra {
+			x := w[3+i]
+			if word == btf.Ref {
+				x = look(b.ids, x)
+			}
+			order.PutUint32(o[12+4*i:], x)
+		}
+		w, o = w[l.first:], o[4*int(l.first):]
+		for n := int(l.words); len(w) > 0 && len(o) >= 4*n; w, o = w[n:], o[4*n:] {
+			x, y := w[0], w[1]
+			switch {
+			case l.ref:
+				x, y = look(b.names, x), look(b.ids, y)
+			case l.names > 0:
+				x = look(b.names, x)
+			default: // of a DATASEC
+				x = look(b.ids, x)
+			}
+			order.PutUint32(o, x)
+			order.PutUint32(o[4:], y)
+			if n == 3 {
 				order.PutUint32(o[8:], w[2])
-				w, o = w[3:], o[12:]
-			}
-		case l.ref:
-			for len(w) >= 2 && len(o) >= 8 {
-				order.PutUint32(o, name(w[0]))
-				order.PutUint32(o[4:], ref(w[1]))
-				w, o = w[2:], o[8:]
-			}
-		default:
-			shape := kindOf(all).Shape()
-			for i, x := range w {
-				word := btf.Data
-				if i < len(shape.Extra) {
-					word = shape.Extra[i]
-				} else if n := len(shape.Elem); n > 0 {
-					word = shape.Elem[(i-len(shape.Extra))%n]
-				}
-				switch word {
-				case btf.Ref:
-					x = ref(x)
-				case btf.Name:
-					x = name(x)
-				}
-				order.PutUint32(o[4*i:], x)
 			}
 		}
 	}
@@ -251,8 +249,5 @@ func (b *builder) write(st *state, types []uint32, as binary.ByteOrder, out []by
 			binary.BigEndian.PutUint32(all[i:], order.Uint32(all[i:]))
 		}
 	}
-	if missing > 0 {
-		return fmt.Errorf("%d references to missing types or names", missing)
-	}
-	return nil
+	return missing
 }

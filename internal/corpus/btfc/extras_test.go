@@ -69,9 +69,7 @@ func TestExtras(t *testing.T) {
 		if e.has(partExtras) != hasExtras(all[i]) || !e.has(partExtras) && packed > 0 {
 			t.Errorf("%s: extras of %d bytes", e.Key, packed)
 		}
-		if parent, err := f.parent(ctx, partExtras, e); err != nil {
-			t.Fatal(err)
-		} else if parent.kernel < 0 {
+		if e.chunks[partExtras].parent < 0 {
 			first += packed
 		} else {
 			others += packed
@@ -158,15 +156,21 @@ func TestExtrasDamaged(t *testing.T) {
 // FuzzLines decodes damaged payloads of extras: there is an error, or lines of the right size, which can be encoded and decoded again.
 func FuzzLines(f *testing.F) {
 	decoded := func(parent *state, payload []byte, size int64) (*state, []byte, error) {
-		st, err := decode(partExtras, parent, nil, payload, size, nil)
+		st, err := decode(parent, payload, size, nil)
 		if err != nil {
 			return nil, nil, err
 		}
-		x, err := st.extras(0, size)
-		return st, x.Symbols, err
+		text, err := new(builder).build(st, 0, nil)
+		return st, text, err
+	}
+	m, err := NewMaker()
+	if err != nil {
+		f.Fatal(err)
 	}
 	encoded := func(tb testing.TB, parent *state, text []byte) []byte {
-		parts, err := encodeExtras(parent, newKnown(parent), Extras{Symbols: text})
+		p := newParsed(newKnown(parent))
+		p.text(text)
+		_, parts, err := m.encode(parent, p, false, [][]byte{text})
 		if err != nil {
 			tb.Fatal(err)
 		}

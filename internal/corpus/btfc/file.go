@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"sync"
 
@@ -41,19 +40,20 @@ func (f *File) entry(ctx context.Context, i int) (*Entry, error) {
 	return &f.entries[i], nil
 }
 
-// parent returns what a part of a kernel is encoded against: the same part of the nearest ancestor that has it.
-func (f *File) parent(ctx context.Context, p part, e *Entry) (chunkID, error) {
-	for range limits.CorpusDepth {
-		if e.parent < 0 {
-			break
-		}
-		id := chunkID{p, e.parent}
-		var err error
-		if e, err = f.entry(ctx, e.parent); err != nil || e.has(p) {
-			return id, err
-		}
+// parent returns what a chunk is encoded against. Those of a file that is being written are not known here.
+func (f *File) parent(id chunkID) chunkID {
+	if id.kernel >= len(f.entries) {
+		return chunkID{id.part, -1}
 	}
-	return chunkID{p, -1}, nil
+	return f.entries[id.kernel].parent(id)
+}
+
+// parent returns what a chunk of the entry, with number id.kernel, is encoded against.
+func (e *Entry) parent(id chunkID) chunkID {
+	if i := e.chunks[id.part].parent; i >= 0 || id.part != partModules {
+		return chunkID{id.part, i}
+	}
+	return chunkID{partBTF, id.kernel}
 }
 
 var errEnd = errors.New("does not end as a corpus does: it may have been cut short")
@@ -183,8 +183,8 @@ func (f *File) read(ctx context.Context, c chunk, out []byte) ([]byte, error) {
 	return unpack(frame, c.size, limits.PartSize, out)
 }
 
-// decodeState decodes a part of a kernel.
-func (f *File) decodeState(ctx context.Context, id chunkID, depth int) (*state, error) {
+// decodeState decodes a chunk.
+func (f *File) decodeState(ctx context.Context, id chunkID) (*state, error) {
 	if id.kernel < 0 {
 		return newState(), nil
 	}
@@ -192,31 +192,21 @@ func (f *File) decodeState(ctx context.Context, id chunkID, depth int) (*state, 
 	if err != nil {
 		return nil, err
 	}
-	if e.Plain && id.part == partBTF {
-		return nil, errors.New("encoded against a plain kernel")
-	}
-	parent, err := f.parentState(ctx, id.part, e, depth)
+	parent, err := f.states.get(ctx, e.parent(id))
 	if err != nil {
 		return nil, err
 	}
-	var base *state
 	var q *Query
-	size := e.Size
-	switch id.part {
-	case partBTF:
+	if id.part == partBTF {
 		q = f.query
-	case partModules:
-		size = math.MaxInt32
-		if base, err = f.baseState(ctx, id.kernel, e, depth); err != nil {
-			return nil, err
-		}
-	case partExtras:
-		size = e.Config + e.Symbols
 	}
 	var st *state
 	payload, err := f.read(ctx, e.chunks[id.part], nil)
 	if err == nil {
-		st, err = decode(id.part, parent, base, payload, size, q)
+		st, err = decode(parent, payload, e.unitsSize(id.part), q)
+	}
+	if err == nil && len(st.units) != [...]int{1, 1 + e.Modules, 2}[id.part] {
+		err = errWrong
 	}
 	if err != nil {
 		return nil, e.wrap(ctx, id.part, err)
@@ -224,43 +214,81 @@ func (f *File) decodeState(ctx context.Context, id chunkID, depth int) (*state, 
 	return st, nil
 }
 
-// parentState returns the state that a part of a kernel is encoded against.
-func (f *File) parentState(ctx context.Context, p part, e *Entry, depth int) (*state, error) {
-	parent, err := f.parent(ctx, p, e)
+// build appends the units of a part of kernel i to out, for modules without the kernel. check returns an error if they are not right.
+func (f *File) build(ctx context.Context, p part, i int, out []byte, check func(*state, []byte) error) ([]byte, error) {
+	st, err := f.states.get(ctx, chunkID{p, i})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	return f.states.at(ctx, parent, depth+1)
-}
-
-// baseState returns the state of kernel i for its modules: an empty one if the kernel is plain.
-func (f *File) baseState(ctx context.Context, i int, e *Entry, depth int) (*state, error) {
-	if e.Plain {
-		i = -1
+	b := builders.Get().(*builder)
+	defer builders.Put(b)
+	skip := 0
+	if p == partModules {
+		skip = 1
 	}
-	return f.states.at(ctx, chunkID{partBTF, i}, depth+1)
+	all, err := b.build(st, skip, out)
+	if err == nil {
+		err = check(st, all[len(out):])
+	}
+	if err != nil {
+		return out, f.entries[i].wrap(ctx, p, err)
+	}
+	return all, nil
 }
 
 var errSum = errors.New("its SHA-256 is not the one in the index")
 
 // BTF appends the BTF of kernel i to out. It returns an error if the BTF does not have the SHA-256 in the index.
-func (f *File) BTF(ctx context.Context, i int, out []byte) (btf []byte, err error) {
-	e := &f.entries[i]
-	if e.Plain {
-		btf, err = f.read(ctx, e.chunks[partBTF], out)
-	} else {
-		var st *state
-		if st, err = f.states.get(ctx, chunkID{partBTF, i}); err == nil {
-			b := builders.Get().(*builder)
-			defer builders.Put(b)
-			btf, err = b.build(st, e.Size, out)
+func (f *File) BTF(ctx context.Context, i int, out []byte) ([]byte, error) {
+	return f.build(ctx, partBTF, i, out, func(_ *state, btf []byte) error {
+		if sha256.Sum256(btf) != f.entries[i].Sum {
+			return errSum
 		}
+		return nil
+	})
+}
+
+// Modules returns the BTF of the modules of kernel i, in order of their names. It returns an error if they do not have the SHA-256 in the
+// index.
+func (f *File) Modules(ctx context.Context, i int) (out []Module, err error) {
+	e := &f.entries[i]
+	if !e.has(partModules) {
+		return nil, nil
 	}
-	if err == nil && sha256.Sum256(btf[len(out):]) != e.Sum {
-		err = errSum
-	}
+	_, err = f.build(ctx, partModules, i, nil, func(st *state, all []byte) error {
+		for _, u := range st.units[1:] {
+			out = append(out, Module{u.name, all[:u.size:u.size]})
+			all = all[u.size:]
+		}
+		sum, _, err := sumModules(out)
+		if err == nil && sum != e.ModulesSum {
+			err = errSum
+		}
+		return err
+	})
 	if err != nil {
-		return out, err
+		return nil, err
 	}
-	return btf, nil
+	return out, nil
+}
+
+// Extras returns the configuration and the symbols of kernel i.
+func (f *File) Extras(ctx context.Context, i int) (x Extras, err error) {
+	e := &f.entries[i]
+	if !e.has(partExtras) {
+		return x, nil
+	}
+	_, err = f.build(ctx, partExtras, i, nil, func(st *state, all []byte) error {
+		if st.units[0].size != e.Config {
+			return errWrong
+		}
+		if e.Config > 0 {
+			x.Config = all[:e.Config:e.Config]
+		}
+		if e.Symbols > 0 {
+			x.Symbols = all[e.Config:]
+		}
+		return nil
+	})
+	return x, err
 }

@@ -14,6 +14,13 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
+// encode encodes the BTF of a kernel.
+func encode(m *Maker, parent *state, btf []byte) (*state, [][]byte, error) {
+	p := newParsed(newKnown(parent))
+	p.btf(Module{BTF: btf})
+	return m.encode(parent, p, false, [][]byte{btf})
+}
+
 // FuzzDecode decodes damaged payloads, with and without a parent: there is an error, or BTF of the right size.
 func FuzzDecode(f *testing.F) {
 	w, err := NewWriter(nil, f.TempDir())
@@ -23,7 +30,7 @@ func FuzzDecode(f *testing.F) {
 	defer w.Discard()
 	root := newState()
 	payload := func(parent *state, btf []byte) ([]byte, *state) {
-		st, parts, err := w.maker.encode(parent, newKnown(parent), int64(len(btf)), btf)
+		st, parts, err := encode(w.maker, parent, btf)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -42,11 +49,11 @@ func FuzzDecode(f *testing.F) {
 		if next {
 			on = parent
 		}
-		st, err := decode(partBTF, on, nil, data, size, nil)
+		st, err := decode(on, data, size, nil)
 		if err != nil {
 			return
 		}
-		out, err := b.build(st, size, nil)
+		out, err := b.build(st, 0, nil)
 		if err == nil && int64(len(out)) != size {
 			t.Errorf("%d bytes, want %d", len(out), size)
 		}
@@ -61,14 +68,14 @@ func FuzzIndex(f *testing.F) {
 	a.extras, b.extras = extras(1), extras(2)
 	file := open(f, written(f, nil, a, b, in("6.2", []byte("text"))))
 	file.entries[1].Made = Made{By: "pahole v1.24", Of: file.entries[0].Sum}
-	f.Add(appendIndex(nil, file.entries), file.end)
-	f.Add(appendPackages(appendIndex(nil, file.entries), file.entries, somePackages(file)), file.end)
+	f.Add(appendIndex(file.entries, nil), file.end)
+	f.Add(appendIndex(file.entries, somePackages(file)), file.end)
 	f.Fuzz(func(t *testing.T, data []byte, end int64) {
 		entries, packages, err := parseIndex(data, end)
 		if err != nil {
 			return
 		}
-		again, noted, err := parseIndex(appendPackages(appendIndex(nil, entries), entries, packages), end)
+		again, noted, err := parseIndex(appendIndex(entries, packages), end)
 		if err != nil || len(again) != len(entries) || !slices.Equal(noted, packages) {
 			t.Errorf("written again: %v", err)
 		}
@@ -121,7 +128,7 @@ func TestDamagedLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, parts, err := m.encode(newState(), newKnown(newState()), int64(len(btf)), btf)
+	_, parts, err := encode(m, newState(), btf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,11 +139,11 @@ func TestDamagedLarge(t *testing.T) {
 		if n > 0 {
 			bad[n*len(bad)/200] ^= 0x11
 		}
-		st, err := decode(partBTF, newState(), nil, bad, int64(len(btf)), nil)
+		st, err := decode(newState(), bad, int64(len(btf)), nil)
 		if err != nil {
 			continue
 		}
-		out, err := build.build(st, int64(len(btf)), nil)
+		out, err := build.build(st, 0, nil)
 		if n == 0 && (err != nil || !bytes.Equal(out, btf)) {
 			t.Fatalf("not damaged: error %v", err)
 		}

@@ -3,10 +3,12 @@
 package btfc
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -31,15 +33,15 @@ type Entry struct {
 	Key   kernel.Key
 	Size  int64         // bytes of BTF
 	Sum   [SumSize]byte // SHA-256 of the BTF
-	Plain bool          // stored as compressed bytes, because it does not have the usual form
+	Plain bool          // stored as bytes, because it does not have the usual form
 	Made  Made          // zero for BTF that came with its kernel
 
-	Modules    int           // with BTF of their own
-	ModulesSum [SumSize]byte // SHA-256 of their names, sizes and BTF
+	Modules     int           // with BTF of their own
+	ModulesSum  [SumSize]byte // SHA-256 of their names, sizes and BTF
+	modulesSize int64
 
 	Config, Symbols int64 // bytes; 0 if unknown
 
-	parent int // number of the kernel that it is encoded against, or -1
 	chunks [numParts]chunk
 	sketch *Sketch // of the first kernel of a series, else nil
 }
@@ -50,18 +52,29 @@ type Made struct {
 	Of [SumSize]byte
 }
 
-// part is what kernels have chunks of. A part is encoded against the same part of the nearest ancestor that has it.
+// Package is a package of a distribution that kernels of the file were looked for in.
+type Package struct {
+	Series        string // ID/VERSION_ID/ARCH of its repository
+	Name, Version string
+	Sum           [SumSize]byte // SHA-256 of the package
+	Kernel        kernel.Key    // the kernel of the file that it belongs to, or zero
+	Reason        string        // why it has no usable kernel, if Kernel is zero
+}
+
+// part is what kernels have chunks of.
 type part int
 
 const (
-	partBTF part = iota
-	partModules
+	partBTF     part = iota
+	partModules      // the kernel again, followed by its modules
 	partExtras
 	numParts
 )
 
-// chunk is a zstd frame in the file.
+// chunk is a zstd frame in the file, with a payload that is encoded against the same part of another kernel.
 type chunk struct {
+	parent         int // number of that kernel, or -1; modules are then encoded against their kernel
+	depth          int // number of ancestors
 	offset, packed int64
 	size           int64 // bytes unpacked
 }
@@ -69,6 +82,24 @@ type chunk struct {
 // has reports whether a kernel has a part.
 func (e *Entry) has(p part) bool {
 	return p == partBTF || p == partModules && e.Modules > 0 || p == partExtras && e.Config+e.Symbols > 0
+}
+
+// unitsSize returns the bytes of the units of a part.
+func (e *Entry) unitsSize(p part) int64 {
+	return [...]int64{e.Size, e.Size + e.modulesSize, e.Config + e.Symbols}[p]
+}
+
+// setParent sets the parent of a part: kernel number i, or none if that is nil.
+func (e *Entry) setParent(p part, i int, parent *Entry) {
+	c := &e.chunks[p]
+	switch {
+	case parent != nil:
+		c.parent, c.depth = i, parent.chunks[p].depth+1
+	case p == partModules:
+		c.parent, c.depth = -1, e.chunks[partBTF].depth+1
+	default:
+		c.parent, c.depth = -1, 0
+	}
 }
 
 // Packed returns the bytes of the kernel's chunks.
@@ -87,109 +118,194 @@ func (e *Entry) wrap(ctx context.Context, p part, err error) error {
 	return fmt.Errorf("kernel %s, at byte %d: %w", e.Key, e.chunks[p].offset, err)
 }
 
-// minEntry is the minimum of bytes of an entry in the index: its key, four numbers and a sum.
-const minEntry = 2 + 4 + SumSize
-
-// Bits of the number that begins an entry.
-const (
-	entryPlain = 1 << iota
-	entryHead
-	entryMade
-	entryModules
-	entryExtras
-	entryBits = iota
-)
-
-// appendIndex appends the index of entries, which are in the order of their chunks.
-func appendIndex(b []byte, entries []Entry) []byte {
-	b = binary.AppendUvarint(b, uint64(len(entries)))
-	last := ""
-	for i := range entries {
-		e := &entries[i]
-		text := btfa.KeyText(e.Key)
-		n := 0
-		for n < min(len(text), len(last)) && text[n] == last[n] {
-			n++
-		}
-		last = text
-		b = binary.AppendUvarint(b, uint64(n))
-		b = append(append(b, text[n:]...), 0)
-		how := uint64(0)
-		if e.parent >= 0 {
-			how = uint64(i-e.parent) << entryBits
-		}
-		for bit, set := range []bool{e.Plain, e.sketch != nil, e.Made.By != "", e.has(partModules), e.has(partExtras)} {
-			if set {
-				how |= 1 << bit
-			}
-		}
-		b = binary.AppendUvarint(b, how)
-		for p, c := range e.chunks {
-			if e.has(part(p)) {
-				b = binary.AppendUvarint(b, uint64(c.packed))
-				b = binary.AppendUvarint(b, uint64(c.size))
-			}
-		}
-		b = binary.AppendUvarint(b, uint64(e.Size))
-		b = append(b, e.Sum[:]...)
-		if e.Made.By != "" {
-			b = append(append(append(b, e.Made.By...), 0), e.Made.Of[:]...)
-		}
-		if e.has(partModules) {
-			b = append(binary.AppendUvarint(b, uint64(e.Modules)), e.ModulesSum[:]...)
-		}
-		if e.has(partExtras) {
-			b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.Config)), uint64(e.Symbols))
-		}
-		if e.sketch != nil {
-			for _, x := range e.sketch {
-				b = binary.LittleEndian.AppendUint32(b, x)
-			}
-		}
-	}
-	return b
+// wire reads or writes values of the index.
+type wire struct {
+	in  *btfa.Cursor // nil to write
+	out []byte
 }
 
-// parseIndex is the inverse of appendIndex and appendPackages. end is where the chunks end.
+// wireInt codes an integer, which is at most limit.
+func wireInt[T int | int64 | uint32](w *wire, v *T, limit int64, what string) {
+	if w.in == nil {
+		w.out = binary.AppendUvarint(w.out, uint64(*v))
+	} else {
+		*v = T(w.in.Count(int(limit), what))
+	}
+}
+
+func (w *wire) text(v *string) {
+	if w.in == nil {
+		w.out = append(append(w.out, strings.ReplaceAll(*v, "\x00", " ")...), 0)
+	} else {
+		*v = string(w.in.Text())
+	}
+}
+
+func (w *wire) sum(v *[SumSize]byte) {
+	if w.in == nil {
+		w.out = append(w.out, v[:]...)
+	} else {
+		copy(v[:], w.in.Bytes(SumSize))
+	}
+}
+
+// Bits of the number that begins an entry, behind one for each part.
+const (
+	entryPlain = 1 << (iota + numParts)
+	entrySketch
+	entryMade
+	entryEnd
+)
+
+// code codes what is behind the key of kernel i. entries are those before it.
+func (e *Entry) code(w *wire, i int, entries []Entry) error {
+	bits := 0
+	for p := range numParts {
+		if e.has(p) {
+			bits |= 1 << p
+		}
+	}
+	for bit, set := range map[int]bool{entryPlain: e.Plain, entrySketch: e.sketch != nil, entryMade: e.Made.By != ""} {
+		if set {
+			bits |= bit
+		}
+	}
+	wireInt(w, &bits, entryEnd-1, "bits")
+	wireInt(w, &e.Size, limits.PartSize, "bytes of BTF")
+	w.sum(&e.Sum)
+	e.Plain = bits&entryPlain != 0
+	if bits&entryMade != 0 {
+		w.text(&e.Made.By)
+		w.sum(&e.Made.Of)
+	}
+	if bits&(1<<partModules) != 0 {
+		wireInt(w, &e.Modules, limits.Modules, "modules")
+		wireInt(w, &e.modulesSize, limits.PartSize, "bytes of modules")
+		w.sum(&e.ModulesSum)
+	}
+	if bits&(1<<partExtras) != 0 {
+		wireInt(w, &e.Config, limits.KconfigBytes, "bytes of configuration")
+		wireInt(w, &e.Symbols, limits.SymbolBytes, "bytes of symbols")
+	}
+	if bits&entrySketch != 0 {
+		if e.sketch == nil {
+			e.sketch = new(Sketch)
+		}
+		for i := range e.sketch {
+			wireInt(w, &e.sketch[i], 1<<32-1, "of a sketch")
+		}
+	}
+	for p := range numParts {
+		if e.has(p) != (bits&(1<<p) != 0) {
+			return errors.New("has an empty part")
+		}
+		if !e.has(p) {
+			continue
+		}
+		c := &e.chunks[p]
+		back := i - c.parent
+		if c.parent < 0 {
+			back = 0
+		}
+		wireInt(w, &back, int64(i), "kernels before it")
+		wireInt(w, &c.packed, 1<<31-1, "bytes of a chunk")
+		wireInt(w, &c.size, 1<<31-1, "bytes unpacked")
+		if w.in == nil {
+			continue
+		}
+		var parent *Entry
+		if back > 0 {
+			if parent = &entries[i-back]; !parent.has(p) {
+				return errors.New("encoded against a kernel without such a part")
+			}
+		}
+		if e.setParent(p, i-back, parent); c.depth > limits.CorpusDepth {
+			return fmt.Errorf("encoded against more than %d others", limits.CorpusDepth)
+		}
+	}
+	return nil
+}
+
+// code codes a package of one of the kernels in entries.
+func (p *Package) code(w *wire, number int, entries []Entry) {
+	for _, text := range []*string{&p.Series, &p.Name, &p.Version, &p.Reason} {
+		w.text(text)
+	}
+	w.sum(&p.Sum)
+	if wireInt(w, &number, int64(len(entries)), "kernels"); number > 0 {
+		p.Kernel = entries[number-1].Key
+	}
+}
+
+// appendIndex returns the index of entries, which are in the order of their chunks, and of packages. It leaves out those whose kernel is not in
+// the file.
+func appendIndex(entries []Entry, packages []Package) []byte {
+	w := new(wire)
+	n := len(entries)
+	wireInt(w, &n, 0, "")
+	number := make(map[kernel.Key]int, n)
+	for i := range entries {
+		e := &entries[i]
+		number[e.Key.Canonical()] = i + 1
+		text := btfa.KeyText(e.Key)
+		w.text(&text)
+		e.code(w, i, entries)
+	}
+	list := wire{}
+	n = 0
+	for _, p := range packages {
+		if k := number[p.Kernel.Canonical()]; k > 0 || p.Kernel == (kernel.Key{}) {
+			p.code(&list, k, entries)
+			n++
+		}
+	}
+	wireInt(w, &n, 0, "")
+	return append(w.out, list.out...)
+}
+
+// Minimum of bytes of an entry and of a package in the index.
+const (
+	minEntry   = 2 + 2 + SumSize + 3
+	minPackage = 4 + SumSize + 1
+)
+
+// parseIndex is the inverse of appendIndex. end is where the chunks end.
 func parseIndex(b []byte, end int64) ([]Entry, []Package, error) {
 	cursor := btfa.NewCursor(b)
 	c := &cursor
-	n := c.Count(min(limits.CorpusKernels, len(b)), "kernels")
-	room := min(n, c.Len()/minEntry)
-	entries := make([]Entry, 0, room)
-	seen := make(map[kernel.Key]bool, room)
-	last := ""
+	w := &wire{in: c}
+	n := c.Count(min(limits.CorpusKernels, len(b)/minEntry), "kernels")
+	entries := make([]Entry, 0, n)
+	seen := make(map[kernel.Key]bool, n)
 	offset := int64(headerLen)
-	for i := range n {
+	for i := 0; i < n && c.Err == nil; i++ {
 		var e Entry
-		shared := c.Uvarint()
-		if shared > uint64(len(last)) {
-			return nil, nil, errors.New("index: a key shares more than there is")
-		}
-		last = last[:shared] + string(c.Text())
-		if c.Err != nil {
-			break
-		}
-		var err error
-		if e.Key, err = btfa.ParseKey(last); err != nil {
+		var text string
+		w.text(&text)
+		key, err := btfa.ParseKey(text)
+		if err = cmp.Or(c.Err, err); err != nil {
 			return nil, nil, fmt.Errorf("index: %w", err)
 		}
-		if k := e.Key.Canonical(); seen[k] {
-			return nil, nil, fmt.Errorf("index: kernel %s twice", e.Key)
-		} else {
-			seen[k] = true
+		if seen[key.Canonical()] {
+			return nil, nil, fmt.Errorf("index: kernel %s twice", key)
 		}
-		if err := e.parse(c, i, &offset); err != nil {
-			return nil, nil, fmt.Errorf("index: kernel %s: %w", e.Key, err)
+		seen[key.Canonical()] = true
+		e.Key = key
+		if err := e.code(w, i, entries); cmp.Or(c.Err, err) != nil {
+			return nil, nil, fmt.Errorf("index: kernel %s: %w", key, cmp.Or(c.Err, err))
 		}
-		if c.Err != nil {
-			break
+		for p := range e.chunks {
+			e.chunks[p].offset = offset
+			offset += e.chunks[p].packed
 		}
 		entries = append(entries, e)
 	}
-	packages, err := parsePackages(c, entries)
-	if err != nil {
-		return nil, nil, fmt.Errorf("index: %w", err)
+	n = c.Count(min(limits.CorpusPackages, c.Len()/minPackage), "packages")
+	packages := make([]Package, n)
+	for i := range packages {
+		if packages[i].code(w, 0, entries); c.Err != nil {
+			return nil, nil, fmt.Errorf("index: package %s: %w", packages[i].Name, c.Err)
+		}
 	}
 	if c.End(); c.Err != nil {
 		return nil, nil, fmt.Errorf("index: %w", c.Err)
@@ -198,53 +314,4 @@ func parseIndex(b []byte, end int64) ([]Entry, []Package, error) {
 		return nil, nil, fmt.Errorf("index: chunks end at byte %d, not %d", offset, end)
 	}
 	return entries, packages, nil
-}
-
-// parse reads what is behind the key of kernel i, whose chunks begin at offset, and moves offset behind these. The cursor has an
-// error if the bytes end.
-func (e *Entry) parse(c *btfa.Cursor, i int, offset *int64) error {
-	how := c.Uvarint()
-	e.Plain, e.parent = how&entryPlain != 0, -1
-	if back := how >> entryBits; back > uint64(i) {
-		return errors.New("its parent is not before it")
-	} else if back > 0 {
-		e.parent = i - int(back)
-	}
-	for p, there := range [numParts]bool{true, how&entryModules != 0, how&entryExtras != 0} {
-		if there {
-			packed, size := int64(c.Count(1<<31-1, "bytes of a chunk")), int64(c.Count(1<<31-1, "bytes unpacked"))
-			e.chunks[p] = chunk{*offset, packed, size}
-			*offset += packed
-		}
-	}
-	e.Size = int64(c.Count(limits.PartSize, "bytes of BTF"))
-	copy(e.Sum[:], c.Bytes(SumSize))
-	if how&entryMade != 0 {
-		e.Made.By = string(c.Text())
-		copy(e.Made.Of[:], c.Bytes(SumSize))
-	}
-	if how&entryModules != 0 {
-		e.Modules = c.Count(limits.Modules, "modules")
-		copy(e.ModulesSum[:], c.Bytes(SumSize))
-	}
-	if how&entryExtras != 0 {
-		e.Config = int64(c.Count(limits.KconfigBytes, "bytes of configuration"))
-		e.Symbols = int64(c.Count(limits.SymbolBytes, "bytes of symbols"))
-	}
-	if how&entryHead != 0 {
-		e.sketch = new(Sketch)
-		for i := range e.sketch {
-			if b := c.Bytes(4); b != nil {
-				e.sketch[i] = binary.LittleEndian.Uint32(b)
-			}
-		}
-	}
-	switch {
-	case c.Err != nil:
-	case e.Plain && (e.parent >= 0 || e.chunks[partBTF].size != e.Size):
-		return errors.New("plain, but with a parent or another size")
-	case how&entryMade != 0 && e.Made.By == "", e.has(partModules) != (how&entryModules != 0), e.has(partExtras) != (how&entryExtras != 0):
-		return errors.New("has an empty part")
-	}
-	return nil
 }

@@ -5,8 +5,7 @@ package btfc
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"math"
+	"errors"
 	"slices"
 	"sync"
 
@@ -32,140 +31,129 @@ func NewMaker() (*Maker, error) {
 // Make encodes a kernel that has been planned. After an error the file cannot be finished.
 func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
 	e := &k.entry
+	var chunks []byte
 	if k.copied {
 		o := &k.from.entries[k.fromNumber]
-		e.Plain, e.chunks = o.Plain, o.chunks
-		chunks := make([]byte, o.Packed())
+		for p := range e.chunks {
+			e.chunks[p].packed, e.chunks[p].size = o.chunks[p].packed, o.chunks[p].size
+		}
+		e.Plain = o.Plain
+		chunks = make([]byte, o.Packed())
 		if err := readFull(k.from.r, chunks, o.chunks[partBTF].offset); err != nil {
 			return err
 		}
 		return w.finish(k, chunks)
 	}
-	base, parts, err := w.encodeBTF(ctx, m, k)
-	if err != nil {
-		return err
-	}
-	chunks, err := m.chunk(nil, e, partBTF, parts)
-	for _, p := range []part{partModules, partExtras} {
-		if err == nil && e.has(p) {
-			if parts, err = w.encodePart(ctx, k, p, base); err == nil {
-				chunks, err = m.chunk(chunks, e, p, parts)
-			}
+	for p := range numParts {
+		if !e.has(p) {
+			continue
 		}
-	}
-	if err != nil {
-		return err
+		frame, size, err := w.encode(ctx, m, k, p)
+		if err != nil {
+			return err
+		}
+		e.chunks[p].packed, e.chunks[p].size = int64(len(frame)), size
+		chunks = append(chunks, frame...)
 	}
 	return w.finish(k, chunks)
 }
 
-// chunk appends the chunk of a part to those of the parts before it, and notes its sizes.
-func (m *Maker) chunk(chunks []byte, e *Entry, p part, parts [][]byte) ([]byte, error) {
-	frame, size, err := m.pack(parts...)
-	e.chunks[p].packed, e.chunks[p].size = int64(len(frame)), size
-	return append(chunks, frame...), err
+// encode returns the chunk of a part, and its bytes unpacked. What does not have the usual form is encoded as bytes.
+func (w *Writer) encode(ctx context.Context, m *Maker, k *Kernel, p part) (frame []byte, size int64, err error) {
+	id := chunkID{p, k.number}
+	from := k.entry.parent(id)
+	parent, err := w.file.states.get(ctx, from)
+	if err == nil {
+		_, err = parent.strings()
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	known := w.knownOf(from, parent)
+	for _, plain := range []bool{false, true} {
+		parsed := k.parse(known, p, plain)
+		var st *state
+		var parts [][]byte
+		if st, parts, err = m.encode(parent, parsed, p == partModules && from.part == partBTF, k.blobs(p)); err == nil {
+			if p == partBTF {
+				k.entry.Plain = len(st.types) == 0 && len(parsed.strings) == 0
+			}
+			w.file.states.put(id, st)
+			return m.pack(parts...)
+		}
+	}
+	return nil, 0, err
 }
 
-// encodeBTF returns the state of a kernel and the parts of its payload. A kernel that does not have the usual form is plain, and its
-// state is empty.
-func (w *Writer) encodeBTF(ctx context.Context, m *Maker, k *Kernel) (st *state, parts [][]byte, err error) {
-	e := &k.entry
-	if e.parent >= 0 {
-		from, err := w.entry(ctx, e.parent)
-		if err != nil {
-			return nil, nil, err
+// blobs returns what a part is made of.
+func (k *Kernel) blobs(p part) [][]byte {
+	switch p {
+	case partBTF:
+		return [][]byte{k.btf}
+	case partExtras:
+		return [][]byte{k.extras.Config, k.extras.Symbols}
+	}
+	all := make([][]byte, len(k.modules)+1)
+	all[0] = k.btf
+	for i, m := range k.modules {
+		all[i+1] = m.BTF
+	}
+	return all
+}
+
+// parse parses a part.
+func (k *Kernel) parse(known *known, p part, plain bool) *parsed {
+	out := newParsed(known)
+	for i, blob := range k.blobs(p) {
+		m := Module{BTF: blob}
+		if i > 0 && p == partModules {
+			m.Name = k.modules[i-1].Name
 		}
-		if from.Plain {
-			e.parent = -1
+		switch {
+		case p == partExtras:
+			out.text(blob)
+		case plain:
+			out.bytes(m)
+		default:
+			out.btf(m)
 		}
 	}
-	parent, err := w.file.states.get(ctx, chunkID{partBTF, e.parent})
-	if err == nil {
-		_, err = parent.list()
-	}
+	return out
+}
+
+var errModel = errors.New("encoded and decoded, the bytes are others")
+
+// encode returns the payload of a chunk that is made of blobs, and its state. It checks that decoding it gives the same bytes.
+func (m *Maker) encode(parent *state, p *parsed, kernel bool, blobs [][]byte) (st *state, parts [][]byte, err error) {
+	parts, err = p.encode(parent, match(parent, p, kernel))
 	if err != nil {
 		return nil, nil, err
 	}
-	known := w.knownOf(e.parent, parent)
-	st, parts, err = m.encode(parent, known, e.Size, k.btf)
-	switch {
-	case ctx.Err() != nil:
-		return nil, nil, ctx.Err()
-	case err != nil:
-		e.Plain, e.parent = true, -1
-		return newState(), [][]byte{k.btf}, nil
+	size := int64(0)
+	for _, b := range blobs {
+		size += int64(len(b))
 	}
-	w.file.states.put(chunkID{partBTF, k.number}, st)
+	if st, err = decode(parent, slices.Concat(parts...), size, nil); err != nil {
+		return nil, nil, err
+	}
+	if m.buf, err = m.builder.build(st, 0, m.buf[:0]); err != nil {
+		return nil, nil, err
+	}
+	at := 0
+	for _, b := range blobs {
+		if !bytes.Equal(m.buf[at:at+len(b)], b) {
+			return nil, nil, errModel
+		}
+		at += len(b)
+	}
 	return st, parts, nil
 }
 
-// encode encodes BTF, and checks that decoding it gives the same bytes.
-func (m *Maker) encode(parent *state, k *known, size int64, btf []byte) (st *state, parts [][]byte, err error) {
-	p, err := parse(k, btf)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := write(parent, p, match(parent, k, p))
-	if err != nil {
-		return nil, nil, err
-	}
-	parts = s.parts()
-	if st, err = decode(partBTF, parent, nil, slices.Concat(parts...), size, nil); err != nil {
-		return nil, nil, err
-	}
-	if m.buf, err = m.builder.build(st, size, m.buf[:0]); err == nil && !bytes.Equal(m.buf, btf) {
-		err = errModel
-	}
-	return st, parts, err
-}
-
-// encodePart returns the parts of the payload of a kernel's modules or extras, and checks that decoding it gives the same bytes. base is
-// the state of the kernel.
-func (w *Writer) encodePart(ctx context.Context, k *Kernel, p part, base *state) (parts [][]byte, err error) {
-	e := &k.entry
-	parent, err := w.file.parentState(ctx, p, e, 0)
-	if err != nil {
-		return nil, err
-	}
-	size := e.Config + e.Symbols
-	if p == partModules {
-		size = math.MaxInt32
-		parts, err = encodeModules(parent, base, newKnown(parent), k.modules)
-	} else {
-		base = nil
-		parts, err = encodeExtras(parent, newKnown(parent), k.extras)
-	}
-	if err != nil {
-		return nil, err
-	}
-	st, err := decode(p, parent, base, slices.Concat(parts...), size, nil)
-	if err != nil {
-		return nil, err
-	}
-	same := false
-	if p == partModules {
-		var all []Module
-		all, err = st.modules(ctx, len(k.modules))
-		same = slices.EqualFunc(all, k.modules, func(a, b Module) bool { return bytes.Equal(a.BTF, b.BTF) })
-	} else {
-		var x Extras
-		x, err = st.extras(e.Config, e.Symbols)
-		same = bytes.Equal(x.Config, k.extras.Config) && bytes.Equal(x.Symbols, k.extras.Symbols)
-	}
-	if err == nil && !same {
-		err = fmt.Errorf("modules, configuration or symbols: %w", errModel)
-	}
-	if err == nil {
-		w.file.states.put(chunkID{p, k.number}, st)
-	}
-	return parts, err
-}
-
-// knownOf is newKnown for the state of a kernel. It keeps the last one for the kernel's next child.
-func (w *Writer) knownOf(number int, st *state) *known {
+// knownOf is newKnown for the state of a chunk. It keeps the last one for the next chunk with this parent.
+func (w *Writer) knownOf(id chunkID, st *state) *known {
 	w.mu.Lock()
-	if w.known == nil || w.knownKernel != number {
-		w.known, w.knownKernel = sync.OnceValue(func() *known { return newKnown(st) }), number
+	if w.known == nil || w.knownChunk != id {
+		w.known, w.knownChunk = sync.OnceValue(func() *known { return newKnown(st) }), id
 	}
 	get := w.known
 	w.mu.Unlock()

@@ -2,17 +2,14 @@
 
 package btfc
 
-import (
-	"slices"
-)
+import "slices"
 
-// known indexes a parent's state for a writer.
+// known indexes a parent's state for an encoder.
 type known struct {
 	names    map[string]uint32 // the first number of each
 	numNames int
 	entities map[ordinal]uint32
 	contents map[uint64]uint32 // one content by its hash
-	latest   []uint32          // content of each entity: the parent's, or else the last one
 	in       []uint32          // position in the parent's types of each entity, from 1
 }
 
@@ -24,24 +21,24 @@ type ordinal struct {
 
 // newKnown returns the index of a state.
 func newKnown(st *state) *known {
-	k := &known{names: make(map[string]uint32, st.numNames), numNames: st.numNames, contents: make(map[uint64]uint32, st.numContents)}
-	for i := range uint32(st.numNames) {
-		t := st.name(i)
+	k := &known{names: make(map[string]uint32, st.names.n), numNames: st.names.n, contents: make(map[uint64]uint32, st.contents.n)}
+	for i := range uint32(st.names.n) {
+		t := st.names.at(i)
 		t = t[:len(t)-1]
 		if _, ok := k.names[string(t)]; !ok {
 			k.names[string(t)] = i
 		}
 	}
-	k.latest = make([]uint32, st.numEnts+1)
-	k.in = make([]uint32, st.numEnts+1)
-	for c := range uint32(st.numContents) {
-		k.latest[st.entity(c)] = c
+	latest := make([]uint32, st.numEnts+1) // content of each entity: the parent's, or else the last one
+	for c := range uint32(st.contents.n) {
+		latest[st.entity(c)] = c
 		k.contents[contentHash(st.entity(c), st.content(c))] = c
 	}
+	k.in = make([]uint32, st.numEnts+1)
 	order := make([]uint32, 0, st.numEnts)
 	for i, c := range st.types {
 		e := st.entity(c)
-		k.latest[e] = c
+		latest[e] = c
 		k.in[e] = uint32(i) + 1
 		order = append(order, e)
 	}
@@ -50,13 +47,9 @@ func newKnown(st *state) *known {
 			order = append(order, e)
 		}
 	}
-	h := newHasher(int(st.numEnts), len(st.types), order, func(e uint32) []uint32 { return st.content(k.latest[e]) })
+	h := newHasher(order, len(st.types), func(e uint32) []uint32 { return st.content(latest[e]) })
 	k.entities = make(map[ordinal]uint32, len(order))
-	h.ordinals(order, func(o ordinal, e uint32) {
-		if _, ok := k.entities[o]; !ok {
-			k.entities[o] = e
-		}
-	})
+	h.ordinals(order, func(o ordinal, e uint32) { k.entities[o] = e })
 	return k
 }
 
@@ -77,21 +70,15 @@ func contentHash(entity uint32, words []uint32) uint64 {
 // hasher hashes the names of types or, without a name, their contents. Types are numbered from 1.
 type hasher struct {
 	content func(uint32) []uint32
-	hash    []uint64
-	state   []uint8 // hashDone, hashBusy
+	hash    []uint64 // 0 before it is computed, 1 meanwhile
 	named   map[uint64]int
 }
 
-const (
-	hashBusy = 1
-	hashDone = 2
+const hashDepth = 200 // of anonymous types in each other
 
-	hashDepth = 200 // of anonymous types in each other
-)
-
-// newHasher returns a hasher of n types. The kernel has the first of order, and its ancestors had the others.
-func newHasher(n, there int, order []uint32, content func(uint32) []uint32) *hasher {
-	h := &hasher{content: content, hash: make([]uint64, n+1), state: make([]uint8, n+1), named: make(map[uint64]int)}
+// newHasher returns a hasher of types. The kernel has the first of order, and its ancestors had the others.
+func newHasher(order []uint32, there int, content func(uint32) []uint32) *hasher {
+	h := &hasher{content: content, hash: make([]uint64, len(order)+1), named: make(map[uint64]int)}
 	for _, t := range order[:there] {
 		if w := content(t); w[0] != 0 {
 			h.named[nameHash(w)]++
@@ -116,18 +103,16 @@ func (h *hasher) of(t uint32, depth int) uint64 {
 	switch {
 	case t == 0:
 		return 0
-	case t >= inBase:
-		return uint64(t)
-	case h.state[t] == hashDone:
+	case h.hash[t] != 0:
 		return h.hash[t]
-	case h.state[t] == hashBusy || depth > hashDepth:
+	case depth > hashDepth:
 		return 1
 	}
 	w := h.content(t)
 	x := nameHash(w)
 	switch {
 	case w[0] == 0:
-		h.state[t] = hashBusy
+		h.hash[t] = 1
 		sum := slices.Clone(w)
 		eachRef(w, func(i int) { sum[i] = uint32(h.of(w[i], depth+1)) })
 		for _, v := range sum {
@@ -137,11 +122,11 @@ func (h *hasher) of(t uint32, depth int) uint64 {
 		x = mix(x, uint64(w[1]))
 		eachName(w, func(i int) { x = mix(x, uint64(w[i])) })
 	}
-	h.hash[t], h.state[t] = x, hashDone
+	h.hash[t] = x
 	return x
 }
 
-// matching says what of a kernel its parent has.
+// matching says what of a chunk its parent has.
 type matching struct {
 	entity  []uint32 // by type ID
 	fresh   []bool   // by type ID: whether the type has a new content
@@ -149,31 +134,30 @@ type matching struct {
 	numEnts uint32
 }
 
-// ref returns the entity of a reference, 0 if it is void or not known yet.
-func (m *matching) ref(x uint32) uint32 {
-	if x < inBase {
-		x = m.entity[x]
-	}
-	return x
-}
-
-// match finds the types of p that the parent has.
-func match(parent *state, k *known, p *parsed) *matching {
+// match finds the types of p that the parent has. If that is the kernel of these modules, its types come first.
+func match(parent *state, p *parsed, kernel bool) *matching {
+	k := p.known
 	n := len(p.types) - 1
 	order := make([]uint32, n)
 	for i := range order {
 		order[i] = uint32(i) + 1
 	}
 	m := &matching{entity: make([]uint32, n+1), fresh: make([]bool, n+1), items: make([]item, n), numEnts: parent.numEnts}
-	h := newHasher(n, n, order, func(id uint32) []uint32 { return p.types[id] })
-	h.ordinals(order, func(o ordinal, id uint32) { m.entity[id] = k.entities[o] })
+	if kernel && n >= len(parent.types) {
+		for i, c := range parent.types {
+			m.entity[i+1] = parent.entity(c)
+		}
+	} else {
+		h := newHasher(order, n, func(id uint32) []uint32 { return p.types[id] })
+		h.ordinals(order, func(o ordinal, id uint32) { m.entity[id] = k.entities[o] })
+	}
 	buf := make([]uint32, 0, 64)
 	content := func(id uint32) (uint32, bool) {
 		t := p.types[id]
 		buf = append(buf[:0], t...)
 		known := true
 		eachRef(t, func(i int) {
-			buf[i] = m.ref(t[i])
+			buf[i] = m.entity[t[i]]
 			known = known && (t[i] == 0 || buf[i] != 0)
 		})
 		if !known {
@@ -198,7 +182,7 @@ func match(parent *state, k *known, p *parsed) *matching {
 	for _, id := range order {
 		e := m.entity[id]
 		if e == 0 {
-			m.items[id-1] = item{kind: runNew}
+			m.items[id-1] = item{kind: runNext}
 			m.fresh[id] = true
 			continue
 		}

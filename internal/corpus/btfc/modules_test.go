@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -125,9 +124,8 @@ func TestModuleSeries(t *testing.T) {
 		second(t, data, all...)
 		for i := range f.Entries() {
 			e := &f.Entries()[i]
-			parent, err := f.parent(ctx, partModules, e)
-			if err != nil || i > 0 && !f.entries[parent.kernel].has(partModules) {
-				t.Errorf("%s: modules are encoded against kernel %d, error %v", e.Key, parent.kernel, err)
+			if parent := e.chunks[partModules].parent; i > 0 && e.has(partModules) && parent < 0 {
+				t.Errorf("%s: modules are encoded against their kernel", e.Key)
 			}
 		}
 
@@ -201,12 +199,8 @@ func TestModulesAgain(t *testing.T) {
 	}
 	f := open(t, written(t, nil, all...))
 	for i := 2; i < len(all); i++ {
-		parent, err := f.parent(ctx, partModules, &f.entries[i])
-		if err != nil {
-			t.Fatal(err)
-		}
 		got, first := f.entries[i].chunks[partModules].packed, f.entries[1].chunks[partModules].packed
-		if parent.kernel >= 0 && got > first/4 {
+		if f.entries[i].chunks[partModules].parent >= 0 && got > first/4 {
 			t.Errorf("kernel %d: modules of %d bytes, the first of %d", i, got, first)
 		}
 	}
@@ -226,19 +220,20 @@ func TestDamagedModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	readModules := func(payload []byte) ([]Module, error) {
-		st, err := decode(partModules, newState(), base, payload, math.MaxInt32, nil)
+	readModules := func(payload []byte) (int, error) {
+		st, err := decode(base, payload, e.unitsSize(partModules), nil)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		return st.modules(ctx, e.Modules)
+		_, err = new(builder).build(st, 1, nil)
+		return len(st.units) - 1, err
 	}
 	for at := 0; at < len(good); at += len(good) / slow.Some(len(good)/3) {
 		bad := bytes.Clone(good)
 		bad[at] ^= 0x15
-		all, err := readModules(bad)
-		if err == nil && len(all) != len(k.modules) {
-			t.Errorf("byte %d changed: %d modules and no error", at, len(all))
+		n, err := readModules(bad)
+		if err == nil && n != len(k.modules) {
+			t.Errorf("byte %d changed: %d modules and no error", at, n)
 		}
 		if _, err := readModules(good[:at]); err == nil {
 			t.Errorf("cut to %d of %d bytes: no error", at, len(good))
@@ -257,37 +252,34 @@ func FuzzModules(f *testing.F) {
 		all = append(all, k)
 	}
 	file := open(f, written(f, nil, all...))
-	var parents, bases [2]*state
-	for i := range bases {
-		e := &file.entries[i]
+	var parents [2]*state
+	var sizes [2]int64
+	for i := range parents {
+		id := chunkID{partModules, i}
 		var err error
-		if bases[i], err = file.states.get(ctx, chunkID{partBTF, i}); err != nil {
+		if parents[i], err = file.states.get(ctx, file.parent(id)); err != nil {
 			f.Fatal(err)
 		}
-		if parents[i], err = file.parentState(ctx, partModules, e, 0); err != nil {
-			f.Fatal(err)
-		}
+		e := &file.entries[i]
+		sizes[i] = e.unitsSize(partModules)
 		payload, err := file.read(ctx, e.chunks[partModules], nil)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(payload, i == 1, uint8(2))
+		f.Add(payload, i == 1)
 	}
-	f.Fuzz(func(t *testing.T, data []byte, second bool, n uint8) {
+	f.Fuzz(func(t *testing.T, data []byte, second bool) {
 		i := 0
 		if second {
 			i = 1
 		}
-		st, err := decode(partModules, parents[i], bases[i], data, math.MaxInt32, nil)
+		st, err := decode(parents[i], data, sizes[i], nil)
 		if err != nil {
 			return
 		}
-		got, err := st.modules(ctx, int(n))
-		if err != nil {
-			return
-		}
-		if len(got) != int(n) {
-			t.Errorf("%d modules, want %d", len(got), n)
+		got, err := new(builder).build(st, 0, nil)
+		if err == nil && int64(len(got)) != sizes[i] {
+			t.Errorf("%d bytes, want %d", len(got), sizes[i])
 		}
 	})
 }
@@ -299,10 +291,7 @@ func TestModuleNames(t *testing.T) {
 		if _, err := Prepare(in("6.1", btf).key, btf, []Module{{name, btf}}); err == nil || !strings.Contains(err.Error(), "module") {
 			t.Errorf("%q is written: %v", name, err)
 		}
-		st := newState()
-		st.base = newState()
-		st.rest = append([]byte(name), 0, 0, 1, 'x')
-		if _, err := st.modules(ctx, 1); err == nil {
+		if _, _, err := sumModules([]Module{{name, btf}}); err == nil {
 			t.Errorf("%q is read", name)
 		}
 	}

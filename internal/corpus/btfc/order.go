@@ -5,6 +5,7 @@ package btfc
 import (
 	"encoding/binary"
 	"errors"
+	"iter"
 
 	"github.com/btfgen/btfgen/internal/btfa"
 )
@@ -13,8 +14,7 @@ import (
 const (
 	runCopy    = 0 // items of the parent's list
 	runChanged = 1 // types: new contents for the entities of items of the parent's list
-	runDerived = 1 // strings: the next names in the order in which the types use them first
-	runNew     = 2 // new contents, names or lines
+	runNext    = 2 // types: new contents for new entities; strings: the next names in the order in which the types use them first
 	runOld     = 3 // consecutive numbers
 )
 
@@ -73,14 +73,29 @@ func (o *orderReader) run(room int) (kind, n int) {
 	v := o.s[orderRuns].Uvarint()
 	if v>>2 >= uint64(room) {
 		o.s[orderRuns].Fail(errRun)
-		return runNew, 0
+		return runNext, 0
 	}
 	return int(v & 3), int(v>>2) + 1
 }
 
-// start moves to where a run begins in the parent's list.
-func (o *orderReader) start() {
-	o.here = int(o.seek(int64(o.skip(o.here)), len(o.taken)))
+// copies reads where a run of n items of the parent's list begins, and yields their positions, from one to another. It takes the items.
+func (o *orderReader) copies(n int) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		for o.here = int(o.seek(int64(o.skip(o.here)), len(o.taken))); n > 0 && o.err() == nil; {
+			at := o.skip(o.here)
+			end := at
+			for ; end < min(at+n, len(o.taken)) && !o.taken[end]; end++ {
+				o.taken[end] = true
+			}
+			if at == end {
+				o.s[orderRuns].Fail(errRun)
+			}
+			n -= end - at
+			if o.here = end; !yield(at, end) {
+				return
+			}
+		}
+	}
 }
 
 // seek reads a distance, and returns the position at that distance from another one. After an error it returns 0.
@@ -91,19 +106,6 @@ func (o *orderReader) seek(from int64, limit int) int64 {
 		return 0
 	}
 	return to
-}
-
-// take takes up to n items of the parent's list, those from at to end. If there is none, the runs fail.
-func (o *orderReader) take(n int) (at, end int) {
-	at = o.skip(o.here)
-	for end = at; end < min(at+n, len(o.taken)) && !o.taken[end]; end++ {
-		o.taken[end] = true
-	}
-	if at == end {
-		o.s[orderRuns].Fail(errRun)
-	}
-	o.here = end
-	return at, end
 }
 
 // takeOld returns the numbers of a run of n old ones below limit. After an error there are none.
@@ -129,13 +131,15 @@ type orderWriter struct {
 	old uint32
 }
 
-// encodeOrder returns the streams of a list. The parent's list has n items. With strings, kind 1 is runDerived instead of runChanged.
-func encodeOrder(items []item, n int, strings bool) [][]byte {
-	o := &orderWriter{place: place{taken: make([]bool, n)}}
+// newOrderWriter returns a writer of a list whose parent's list has n items.
+func newOrderWriter(n int) *orderWriter { return &orderWriter{place: place{taken: make([]bool, n)}} }
+
+// add appends items to the list, as runs of their own.
+func (o *orderWriter) add(items []item) {
 	for len(items) > 0 {
 		first, n := items[0], 1
-		switch {
-		case first.kind == runCopy, first.kind == runChanged && !strings:
+		switch first.kind {
+		case runCopy, runChanged:
 			o.seek(o.skip(o.here), int(first.at))
 			o.here = int(first.at)
 			for ; ; n++ {
@@ -147,7 +151,7 @@ func encodeOrder(items []item, n int, strings bool) [][]byte {
 					o.here = next
 				}
 			}
-		case first.kind == runOld:
+		case runOld:
 			for n < len(items) && items[n] == (item{runOld, first.at + uint32(n)}) {
 				n++
 			}
@@ -161,7 +165,6 @@ func encodeOrder(items []item, n int, strings bool) [][]byte {
 		o.s[orderRuns] = binary.AppendUvarint(o.s[orderRuns], uint64(n-1)<<2|uint64(first.kind))
 		items = items[n:]
 	}
-	return o.s[:]
 }
 
 // seek writes the distance of one position from another.

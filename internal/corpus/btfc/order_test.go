@@ -29,7 +29,7 @@ func TestOrders(t *testing.T) {
 			for _, at := range list {
 				switch r.IntN(1 + 2*round) {
 				case 0:
-					items = append(items, item{kind: runNew})
+					items = append(items, item{kind: runNext})
 				case 1:
 					items = append(items, item{runOld, uint32(at)})
 				default:
@@ -37,16 +37,17 @@ func TestOrders(t *testing.T) {
 				}
 			}
 			o := newOrderReader(make([]btfa.Cursor, orderStreams), n)
-			for i, s := range encodeOrder(items, n, true) {
+			w := newOrderWriter(n)
+			w.add(items)
+			for i, s := range w.s {
 				o.s[i] = btfa.NewCursor(s)
 			}
 			var got []item
 			for len(got) < len(items) && o.err() == nil {
 				switch kind, run := o.run(len(items) - len(got)); kind {
 				case runCopy:
-					for o.start(); run > 0 && o.err() == nil; {
-						at, end := o.take(run)
-						for run -= end - at; at < end; at++ {
+					for at, end := range o.copies(run) {
+						for ; at < end; at++ {
 							got = append(got, item{runCopy, uint32(at)})
 						}
 					}

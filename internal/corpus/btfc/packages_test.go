@@ -51,15 +51,15 @@ func TestPackages(t *testing.T) {
 	same(t, f, k)
 	second(t, data, k)
 
-	index := appendPackages(appendIndex(nil, f.entries), f.entries, want)
-	for n := len(index) - 1; n > len(appendIndex(nil, f.entries)); n-- {
+	index := appendIndex(f.entries, want)
+	for n := len(index) - 1; n >= len(appendIndex(f.entries, nil)); n-- {
 		if _, _, err := parseIndex(index[:n], f.end); err == nil {
 			t.Errorf("no error for an index cut to %d bytes", n)
 		}
 	}
 	bad := bytes.Clone(index)
 	bad[bytes.LastIndex(bad, want[0].Sum[:])+SumSize] = 9
-	if _, _, err := parseIndex(bad, f.end); err == nil || err.Error() != "index: package linux-image-6.1.0-1-amd64: kernel 9 of 1" {
+	if _, _, err := parseIndex(bad, f.end); err == nil || err.Error() != "index: package linux-image-6.1.0-1-amd64: 9 kernels, more than 1" {
 		t.Error(err)
 	}
 }

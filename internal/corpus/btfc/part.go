@@ -52,9 +52,9 @@ func (f *File) For(q *Query) *File {
 var ErrWhole = errors.New("cannot be read in part")
 
 // Part appends BTF to out with the types of kernel i that the query selects, the types that they refer to as far as it says, and the types
-// that show the size of pointers. They are in the kernel's order, as many times as in the kernel, and in its byte order. Pointers that
-// lead further point to void. Kernels with the same types in the same order give the same bytes. The error is ErrWhole if only the
-// whole kernel would do.
+// that show the size of pointers. They are in the kernel's order, as many times as in the kernel, and in its byte order. References to
+// other types refer to void. Kernels with the same types in the same order give the same bytes. The error is ErrWhole if only the whole
+// kernel would do.
 func (f *File) Part(ctx context.Context, i int, out []byte) ([]byte, error) {
 	e := &f.entries[i]
 	if f.query == nil || e.Plain || e.Modules > 0 {
@@ -64,48 +64,44 @@ func (f *File) Part(ctx context.Context, i int, out []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	sec, err := readSections(st.rest, e.Size)
-	if err != nil || btf.CheckHeader(st.rest, e.Size) != nil {
+	rest := st.units[0].rest
+	s, err := readSections(rest, e.Size)
+	if err != nil || btf.CheckHeader(rest, e.Size) != nil {
 		return out, ErrWhole
 	}
 	b := builders.Get().(*builder)
 	defer builders.Put(b)
-	return b.part(st, sec.Order, out)
-}
-
-// ask notes which of a state's new names and contents a query selects.
-func (r *reader) ask(q *Query) error {
-	p, st := r.parent, r.state
-	for i := p.numNames; i < st.numNames; i++ {
-		page, at := st.names[i>>pageBits], i%pageLen
-		found, err := q.names.Numbers(page.text[page.ends[at]:])
-		if err != nil {
-			return err
-		}
-		for _, n := range found {
-			page.asked[at] = max(page.asked[at], q.reach[n])
-		}
-	}
-	st.found = slices.Clip(p.found)
-	for c := uint32(p.numContents); int(c) < st.numContents; c++ {
-		w := st.content(c)
-		if st.asked(w[0]) > 0 && kindOf(w).Shape().Named {
-			st.found = append(st.found, c)
-		}
-	}
-	return nil
-}
-
-// part appends the selected part of a kernel to out.
-func (b *builder) part(st *state, order binary.ByteOrder, out []byte) ([]byte, error) {
-	if err := b.place(st); err != nil {
+	b.ids, b.names = clean(b.ids, int(st.numEnts)+1), clean(b.names, st.names.n)
+	if err := b.place(st, st.types, 0); err != nil {
 		return out, err
 	}
 	if err := b.reach(st); err != nil {
 		return out, err
 	}
-	b.number()
-	return b.writePart(st, order, out), nil
+	return b.part(st, s.Order, out), nil
+}
+
+// ask notes which of a state's new names and contents a query selects.
+func (c *codec) ask(q *Query) error {
+	p, st := c.parent, c.st
+	for i := uint32(p.names.n); int(i) < st.names.n; i++ {
+		found, err := q.names.Numbers(st.names.at(i))
+		if err != nil {
+			return err
+		}
+		for _, n := range found {
+			note := &st.names.all[i>>pageBits].notes[i%pageLen]
+			*note = max(*note, uint32(q.reach[n]))
+		}
+	}
+	st.found = slices.Clip(p.found)
+	for i := uint32(p.contents.n); int(i) < st.contents.n; i++ {
+		w := st.content(i)
+		if st.asked(w[0]) > 0 && kindOf(w).Shape().Named {
+			st.found = append(st.found, i)
+		}
+	}
+	return nil
 }
 
 // reach computes how far to look from each type, by its ID.
@@ -142,58 +138,35 @@ func (b *builder) reach(st *state) error {
 	return nil
 }
 
-// number lists the IDs of the types that are reached, and assigns new ones.
-func (b *builder) number() {
-	b.todo = b.todo[:0]
-	b.renumber = grow(b.renumber, len(b.far))
-	for id, r := range b.far {
-		if r > 0 {
-			b.todo = append(b.todo, uint32(id))
-			b.renumber[id] = uint32(len(b.todo))
+// part appends BTF with the types that are reached.
+func (b *builder) part(st *state, order binary.ByteOrder, out []byte) []byte {
+	var types []uint32
+	text := []byte{0}
+	for id, r := range b.far[1:] {
+		c := st.types[id]
+		if b.ids[st.entity(c)] = 0; r == 0 {
+			continue
 		}
-	}
-}
-
-// writePart appends BTF with the listed types.
-func (b *builder) writePart(st *state, order binary.ByteOrder, out []byte) []byte {
-	b.names = clean(b.names, st.numNames)
-	b.text = append(b.text[:0], 0)
-	o := binary.AppendByteOrder(binary.LittleEndian)
-	if order == binary.BigEndian {
-		o = binary.BigEndian
-	}
-	types := 0 // bytes
-	for _, id := range b.todo {
-		types += 4 * len(st.content(st.types[id-1]))
-	}
-	head := len(out)
-	out = slices.Grow(out, btf.HeaderLen+types+min(types/4, 1<<17)) // the size of names is a guess
-	out = append(out, make([]byte, btf.HeaderLen)...)
-	name := func(n uint32) uint32 {
-		if n != 0 && b.names[n] == 0 {
-			b.names[n] = uint32(len(b.text))
-			b.text = append(b.text, st.name(n)...)
-		}
-		return b.names[n]
-	}
-	for _, id := range b.todo {
-		w := st.content(st.types[id-1])
-		record := append(b.record[:0], w...)
-		b.record = record
-		eachName(w, func(i int) { record[i] = name(w[i]) })
-		follow := b.far[id].Then(kindOf(w)) > 0
-		eachRef(w, func(i int) {
-			if record[i] = 0; follow && w[i] != 0 {
-				record[i] = b.renumber[b.ids[w[i]]]
+		types = append(types, c)
+		b.ids[st.entity(c)] = uint32(len(types))
+		w := st.content(c)
+		eachName(w, func(i int) {
+			if n := w[i]; n != 0 && b.names[n] == 0 {
+				b.names[n] = uint32(len(text))
+				text = append(text, st.names.at(n)...)
 			}
 		})
-		for _, x := range record {
-			out = o.AppendUint32(out, x)
-		}
 	}
-	h := append(o.AppendUint16(out[:head], btf.Magic), btf.Version, 0)
-	for _, v := range []uint32{btf.HeaderLen, 0, uint32(types), uint32(types), uint32(len(b.text))} {
-		h = o.AppendUint32(h, v)
+	size := st.bytes(types)
+	out = slices.Grow(out, btf.HeaderLen+size+len(text))
+	head := out[len(out):][:btf.HeaderLen]
+	clear(head)
+	order.PutUint16(head, btf.Magic)
+	head[2] = btf.Version
+	for i, v := range []int{btf.HeaderLen, 0, size, size, len(text)} {
+		order.PutUint32(head[4+4*i:], uint32(v))
 	}
-	return append(out, b.text...)
+	out = out[:len(out)+btf.HeaderLen+size]
+	b.write(st, types, order, out[len(out)-size:])
+	return append(out, text...)
 }

@@ -4,7 +4,9 @@ package btfc
 
 import (
 	"context"
+	"slices"
 
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -30,13 +32,13 @@ func (w *Writer) Plan(ctx context.Context, k *Kernel) (added bool, err error) {
 		w.source = k.from
 	}
 	if !w.copy(k) {
-		w.chooseParent(ctx, k)
+		w.chooseParents(ctx, k)
 	}
 	w.append(k)
 	return true, nil
 }
 
-// copy plans a kernel whose chunks can be copied: the source has all of it, and its parent is a copy.
+// copy plans a kernel whose chunks can be copied: the source has all of it, and the parents are copies.
 func (w *Writer) copy(k *Kernel) bool {
 	if k.from == nil || k.from != w.source {
 		return false
@@ -45,12 +47,20 @@ func (w *Writer) copy(k *Kernel) bool {
 	if o.Sum != e.Sum || o.ModulesSum != e.ModulesSum || o.Config != e.Config || o.Symbols != e.Symbols {
 		return false
 	}
-	if o.parent >= 0 {
-		parent, ok := w.copies[o.parent]
-		if !ok {
-			return false
+	for p := range numParts {
+		if !e.has(p) {
+			continue
 		}
-		e.parent = parent
+		var parent *Entry
+		number := -1
+		if i := o.chunks[p].parent; i >= 0 {
+			copied, ok := w.copies[i]
+			if !ok {
+				return false
+			}
+			number, parent = copied, &w.kernels[copied].entry
+		}
+		e.setParent(p, number, parent)
 	}
 	w.copies[k.fromNumber] = len(w.kernels)
 	e.sketch, k.copied = o.sketch, true
@@ -65,71 +75,62 @@ const seriesStep = 4
 // fewer than limits.CorpusDepth.
 const seriesDepth = limits.CorpusDepth / 2
 
-// The first kernel of a series is encoded against a similar kernel that takes little to read.
-const (
-	leastAlike = 6       // classes of a sketch that have to agree
-	mostCost   = 6 << 20 // bytes to be unpacked, if that is not less than for the kernel alone
-	classCost  = 1 << 18 // bytes that are worth a class; of a large kernel a classPart of its own
-	classPart  = 20
-)
+// leastAlike is how many classes of the sketch of the first kernel of a series have to agree with those of its parent's series.
+const leastAlike = 6
 
-// chooseParent chooses the parent of a kernel: one with the same BTF, or one of its series, or else the last one of the most similar
-// series, unless that takes long to read.
-func (w *Writer) chooseParent(ctx context.Context, k *Kernel) {
+// chooseParents chooses the parent of each part of a kernel. Modules and extras have the nearest ancestor that has some.
+func (w *Writer) chooseParents(ctx context.Context, k *Kernel) {
 	e := &k.entry
-	if same := w.same[e.Sum]; same != nil && same.depth < seriesDepth {
-		e.parent = same.number
-		return
+	parent := w.parent(ctx, k)
+	for p := range numParts {
+		at := parent
+		for at != nil && !at.entry.has(p) {
+			if at.entry.chunks[partBTF].parent < 0 {
+				at = nil
+			} else {
+				at = w.kernels[at.entry.chunks[partBTF].parent]
+			}
+		}
+		if at == nil {
+			e.setParent(p, -1, nil)
+		} else {
+			e.setParent(p, at.number, &at.entry)
+		}
+	}
+}
+
+// parent returns a kernel with the same BTF, or one of the series, or else the last one of the most similar series, or nil.
+func (w *Writer) parent(ctx context.Context, k *Kernel) (parent *Kernel) {
+	e := &k.entry
+	if same := w.same[e.Sum]; same != nil && same.entry.chunks[partBTF].depth < seriesDepth {
+		return same
 	}
 	if all := w.series[e.Key.Series()]; len(all) > 0 {
 		step := 1
 		for len(all)%(step*seriesStep) == 0 {
 			step *= seriesStep
 		}
-		e.parent = all[len(all)-step].number
-		return
+		return all[len(all)-step]
 	}
 	if e.sketch = NewSketch(ctx, k.btf); e.sketch == nil {
-		return
+		return nil
 	}
-	most := 0
-	class, limit := max(classCost, e.Size/classPart), max(mostCost, e.alone())
+	most := leastAlike - 1
 	for _, s := range w.order {
 		all := w.series[s]
-		head, last := all[0], all[len(all)-1]
-		n := e.sketch.alike(head.entry.sketch)
-		if head.entry.sketch == nil || n < leastAlike || last.depth >= seriesDepth || last.cost > limit {
-			continue
-		}
-		if score := n - int(last.cost/class); e.parent < 0 || score > most {
-			e.parent, most = last.number, score
+		last := all[len(all)-1]
+		if n := e.sketch.alike(all[0].entry.sketch); n > most && last.entry.chunks[partBTF].depth < seriesDepth {
+			parent, most = last, n
 		}
 	}
+	return parent
 }
-
-// alone is about how many bytes have to be unpacked for a kernel without a parent.
-func (e *Entry) alone() int64 { return e.Size / 2 }
 
 // append adds a kernel.
 func (w *Writer) append(k *Kernel) {
 	e := &k.entry
 	k.number = len(w.kernels)
 	key := e.Key.Series()
-	if k.cost = e.alone(); e.parent >= 0 {
-		from := w.kernels[e.parent]
-		k.depth = from.depth + 1
-		switch {
-		case from.entry.Sum == e.Sum:
-			k.cost = 0
-		case e.sketch != nil:
-			classes := int64(len(e.sketch))
-			others := classes - int64(e.sketch.alike(w.series[from.entry.Key.Series()][0].entry.sketch))
-			k.cost = k.cost * others * others / (classes * classes)
-		default:
-			k.cost /= 64
-		}
-		k.cost += from.cost
-	}
 	w.at[e.Key.Canonical()] = k
 	if w.same[e.Sum] == nil {
 		w.same[e.Sum] = k
@@ -141,4 +142,88 @@ func (w *Writer) append(k *Kernel) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.kernels = append(w.kernels, k)
+}
+
+// Sketch measures how alike two kernels are. It has the smallest hash of each class, of the named types with their sizes and numbers
+// of members.
+type Sketch [64]uint32
+
+// NewSketch returns the sketch of a kernel, nil if its BTF cannot be read.
+func NewSketch(ctx context.Context, blob []byte) *Sketch {
+	var b btf.BTF
+	if b.Load(ctx, blob, nil) != nil {
+		return nil
+	}
+	s := Sketch(slices.Repeat([]uint32{^uint32(0)}, len(Sketch{})))
+	for id := range b.Named {
+		t := b.Type(id)
+		h := mix(uint64(t.Kind()), uint64(t.Vlen()))
+		h = mix(h, uint64(t.Size()))
+		for _, c := range t.Name() {
+			h = mix(h, uint64(c))
+		}
+		i := h % uint64(len(s))
+		s[i] = min(s[i], uint32(h>>32))
+	}
+	return &s
+}
+
+// alike returns how many classes agree; with nil, none do.
+func (s *Sketch) alike(o *Sketch) (n int) {
+	if o == nil {
+		return 0
+	}
+	for i := range s {
+		if s[i] == o[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// Order returns the numbers of the sketches in the best order to add their kernels: each is as much as possible like one before it or in
+// the file. The first one of a new file is most like all others. Kernels without a sketch come last.
+func (w *Writer) Order(sketches []*Sketch) []int {
+	order := make([]int, 0, len(sketches))
+	nearest := make([]int, len(sketches)) // how much alike to those before, -1 for what is in order
+	for i, s := range sketches {
+		for j := range w.file.entries {
+			if e := &w.file.entries[j]; s != nil && e.sketch != nil {
+				nearest[i] = max(nearest[i], s.alike(e.sketch))
+			}
+		}
+	}
+	if len(w.file.entries) == 0 {
+		first, most := 0, -1
+		for i, s := range sketches {
+			sum := 0
+			for _, o := range sketches {
+				if s != nil && o != nil {
+					sum += s.alike(o)
+				}
+			}
+			if s != nil && sum > most {
+				first, most = i, sum
+			}
+		}
+		if len(sketches) > 0 {
+			nearest[first] = len(Sketch{}) + 1
+		}
+	}
+	for range sketches {
+		next := -1
+		for i, n := range nearest {
+			if n >= 0 && (next < 0 || n > nearest[next]) && (sketches[i] != nil || next < 0 || sketches[next] == nil) {
+				next = i
+			}
+		}
+		order = append(order, next)
+		nearest[next] = -1
+		for i, s := range sketches {
+			if nearest[i] >= 0 && s != nil && sketches[next] != nil {
+				nearest[i] = max(nearest[i], s.alike(sketches[next]))
+			}
+		}
+	}
+	return order
 }

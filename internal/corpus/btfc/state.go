@@ -3,88 +3,54 @@
 package btfc
 
 import (
+	"slices"
+
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// state is a decoded kernel: its types and strings, and those of its ancestors, with which it shares memory. The modules of a
-// kernel have a state of their own. A state does not change once it is decoded, and is safe for concurrent use.
+// state is a decoded chunk: its types and strings, and those of its ancestors, with which it shares memory. A state does not change
+// once it is decoded, and is safe for concurrent use.
 type state struct {
-	// Names are numbered from 0, the empty one.
-	names     []*namePage
-	numNames  int
-	textBytes int // of all names
+	names    pages[byte]   // each with a NUL byte; number 0 is empty. Their notes say how far a query looks from types of the name
+	contents pages[uint32] // records with numbers of names for offsets, and entities for type IDs. Their notes are the entities
+	numEnts  uint32
 
-	// Contents are numbered from 0. They have the words of the type's record, with numbers of names for offsets, and entities
-	// for type IDs.
-	contents    []*contentPage
-	numContents int
-	numWords    int // of all contents
-	numEnts     uint32
+	units   []unit
+	types   []uint32                 // contents in the order of type IDs, of all units
+	strings func() ([]uint32, error) // names in the order of the string sections, of all units
 
-	types []uint32                 // contents in the order of type IDs
-	list  func() ([]uint32, error) // names in the order of the string section
-	rest  []byte                   // of the BTF: all but types and strings
-
-	base  *state   // of modules: their kernel. Numbers of names and entities of it have the bit inBase
 	found []uint32 // of a state for a query: the contents that it selects, ascending
 }
 
-const inBase = 1 << 31
-
-// A page has pageLen names or contents, the last page fewer. States share full pages with the states derived from them.
-const (
-	pageBits = 10
-	pageLen  = 1 << pageBits
-)
-
-type namePage struct {
-	text  []byte              // names, each with a NUL byte
-	ends  [pageLen + 1]uint32 // name i is text[ends[i]:ends[i+1]]
-	asked [pageLen]btf.Reach  // of a state for a query: how far to look from types of the name
+// unit is a kernel's or a module's BTF, or a text of lines, with so many types and strings of a state.
+type unit struct {
+	name           string // of a module
+	types, strings int
+	size           int64  // bytes
+	rest           []byte // all but types and strings. A text has none
 }
 
-type contentPage struct {
-	words  []uint32
-	ends   [pageLen + 1]uint32 // content i is words[ends[i]:ends[i+1]]
-	entity [pageLen]uint32
-}
-
-// extend returns the pages for n items more than have. The last page of the given ones is copied if it is not full.
-func extend[P any](pages []*P, have, n int) []*P {
-	all := make([]*P, (have+n+pageLen-1)>>pageBits)
-	copy(all, pages)
-	if n == 0 {
-		return all
-	}
-	for i := have >> pageBits; i < len(all); i++ {
-		p := new(P)
-		if all[i] != nil {
-			*p = *all[i]
-		}
-		all[i] = p
-	}
-	return all
-}
-
-// newState returns the parent of kernels without a parent. It has the empty name.
+// newState returns the parent of chunks without a parent. It has the empty name.
 func newState() *state {
-	s := &state{names: []*namePage{{text: []byte{0}}}, numNames: 1, textBytes: 1, list: func() ([]uint32, error) { return nil, nil }}
-	s.names[0].ends[1] = 1
+	s := &state{strings: func() ([]uint32, error) { return nil, nil }}
+	s.names = s.names.extend(1, 1)
+	s.names.push(1)
 	return s
 }
 
-// name returns a name with its NUL byte.
-func (s *state) name(i uint32) []byte {
-	p, i := s.names[i>>pageBits], i%pageLen
-	return p.text[p.ends[i]:p.ends[i+1]]
+// memory returns about how many bytes of memory a state takes.
+func (s *state) memory() int {
+	return s.names.size + 4*(s.contents.size+s.names.n+s.contents.n)
 }
 
-// asked says how far a query looks from types of a name.
-func (s *state) asked(i uint32) btf.Reach { return s.names[i>>pageBits].asked[i%pageLen] }
+func (s *state) content(i uint32) []uint32 { return s.contents.at(i) }
 
-func (s *state) content(i uint32) []uint32 {
-	p, i := s.contents[i>>pageBits], i%pageLen
-	return p.words[p.ends[i]:p.ends[i+1]]
+// entity returns the entity of a content.
+func (s *state) entity(i uint32) uint32 { return s.contents.all[i>>pageBits].notes[i%pageLen] }
+
+// asked says how far a query looks from types of a name.
+func (s *state) asked(i uint32) btf.Reach {
+	return btf.Reach(s.names.all[i>>pageBits].notes[i%pageLen])
 }
 
 // bytes returns how many bytes types take.
@@ -95,15 +61,62 @@ func (s *state) bytes(types []uint32) (n int) {
 	return n
 }
 
-// entity returns the entity of a content.
-func (s *state) entity(i uint32) uint32 { return s.contents[i>>pageBits].entity[i%pageLen] }
+// pages is a list of items, each of them a slice with a note. A list that extends another one shares its full pages.
+type pages[T any] struct {
+	all  []*page[T]
+	n    int // items
+	size int // of all items
+	left int // items that there is room for
+	room int // of each
+}
 
-// numBase returns how many types the base has.
-func (s *state) numBase() int {
-	if s.base == nil {
-		return 0
+const (
+	pageBits = 10
+	pageLen  = 1 << pageBits
+)
+
+type page[T any] struct {
+	data  []T
+	ends  [pageLen + 1]uint32 // item i is data[ends[i]:ends[i+1]]
+	notes [pageLen]uint32
+}
+
+// extend returns a list with room for n more items of size altogether. It copies the last page if that is not full.
+func (p pages[T]) extend(n, size int) pages[T] {
+	if n == 0 {
+		return p
 	}
-	return len(s.base.types)
+	p.all = append(make([]*page[T], 0, (p.n+n)>>pageBits+1), p.all...)
+	p.left, p.room = n, size/n+1
+	if at := p.n % pageLen; at > 0 {
+		last := *p.all[len(p.all)-1]
+		last.data = append(make([]T, 0, len(last.data)+min(n, pageLen-at)*p.room), last.data...)
+		p.all[len(p.all)-1] = &last
+	}
+	for len(p.all)<<pageBits < p.n+n {
+		p.all = append(p.all, new(page[T]))
+	}
+	return p
+}
+
+// push adds an item of size zeros, for which extend has made room, and returns it.
+func (p *pages[T]) push(size int) []T {
+	page, i := p.all[p.n>>pageBits], p.n%pageLen
+	if page.data == nil {
+		page.data = make([]T, 0, p.room*min(p.left, pageLen))
+	}
+	at := len(page.data)
+	page.data = slices.Grow(page.data, size)[:at+size]
+	page.ends[i+1] = uint32(at + size)
+	p.n++
+	p.left--
+	p.size += size
+	return page.data[at:]
+}
+
+func (p *pages[T]) at(i uint32) []T {
+	page, i := p.all[i>>pageBits], i%pageLen
+	return page.data[page.ends[i]:page.ends[i+1]]
 }
 
 // layout describes the records of a kind.
@@ -135,6 +148,15 @@ var layouts = func() (l [btf.NumKinds]layout) {
 	}
 	return l
 }()
+
+// recordLen returns the words of a record that begins with the second word given, or 0 if there is no such record.
+func recordLen(second uint32) uint64 {
+	k, n := btf.Kind(second>>24&0x7f), uint64(second&0xffffff)
+	if k == btf.KindVoid || int(k) >= btf.NumKinds || n > 0 && !layouts[k].counted {
+		return 0
+	}
+	return uint64(layouts[k].first) + uint64(layouts[k].words)*n
+}
 
 func kindOf(w []uint32) btf.Kind { return btf.Kind(w[1] >> 24 & 0x7f) }
 

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -44,8 +45,8 @@ type Writer struct {
 	end     int64     // where the next chunk goes
 	room    chan struct{}
 
-	known       func() *known
-	knownKernel int // what known is for
+	known      func() *known
+	knownChunk chunkID // what known is for
 }
 
 // mostPlanned is how many kernels may wait to be written behind one that takes long to make.
@@ -108,10 +109,8 @@ type Kernel struct {
 	fromNumber int
 
 	// Set by Plan. They depend only on the kernels before this one.
-	number int   // in the file
-	depth  int   // number of ancestors
-	cost   int64 // about how many bytes have to be unpacked to read it
-	copied bool  // its chunks are copied
+	number int  // in the file
+	copied bool // its chunks are copied
 
 	chunks  []byte
 	written chan struct{} // closed when the kernel is in the file; nil for one of the old file
@@ -127,7 +126,7 @@ func Prepare(key kernel.Key, btf []byte, modules []Module) (*Kernel, error) {
 		return nil, &limits.Exceeded{Max: limits.PartSize, What: "bytes of BTF"}
 	}
 	k := &Kernel{
-		entry: Entry{Key: key, Size: int64(len(btf)), Sum: sha256.Sum256(btf), Modules: len(modules), parent: -1},
+		entry: Entry{Key: key, Size: int64(len(btf)), Sum: sha256.Sum256(btf), Modules: len(modules)},
 		btf:   btf, modules: modules, written: make(chan struct{}),
 	}
 	if len(modules) > 0 {
@@ -139,9 +138,44 @@ func Prepare(key kernel.Key, btf []byte, modules []Module) (*Kernel, error) {
 			return nil, &limits.Exceeded{Max: limits.PartSize, What: "bytes of modules"}
 		}
 		k.entry.ModulesSum = sum
+		for _, m := range modules {
+			k.entry.modulesSize += int64(len(m.BTF))
+		}
 	}
 	return k, nil
 }
+
+// Extras are the configuration and the symbols of a kernel: lines with a newline each. Nil is unknown.
+type Extras struct {
+	Config, Symbols []byte
+}
+
+// check returns an error if a file cannot have the extras.
+func (x *Extras) check() error {
+	switch {
+	case len(x.Config) > limits.KconfigBytes:
+		return &limits.Exceeded{Max: limits.KconfigBytes, What: "bytes of configuration"}
+	case len(x.Symbols) > limits.SymbolBytes:
+		return &limits.Exceeded{Max: limits.SymbolBytes, What: "bytes of symbols"}
+	}
+	count := 0
+	for _, text := range [][]byte{x.Config, x.Symbols} {
+		if len(text) > 0 && text[len(text)-1] != '\n' {
+			return errors.New("configuration or symbols: the last line has no end")
+		}
+		if bytes.IndexByte(text, 0) >= 0 {
+			return errors.New("configuration or symbols: a NUL byte")
+		}
+		count += bytes.Count(text, []byte("\n"))
+	}
+	if count > (len(x.Config)+len(x.Symbols))/lineBytes {
+		return errors.New("configuration or symbols: too many short lines")
+	}
+	return nil
+}
+
+// lineBytes is the minimum of bytes of a line: "t x" and the newline.
+const lineBytes = 4
 
 // Extras sets the configuration and symbols of the kernel, which must not change until the kernel has been made.
 func (k *Kernel) Extras(x Extras) error {
@@ -164,6 +198,24 @@ func (w *Writer) Lacks(k *Kernel) bool {
 
 // Len returns the number of kernels.
 func (w *Writer) Len() int { return len(w.kernels) }
+
+// Note adds packages to those that the file was made from. The later of two notes of one package counts.
+func (w *Writer) Note(packages ...Package) {
+	type id struct{ series, name, version string }
+	at := make(map[id]int, len(w.packages))
+	for i, p := range w.packages {
+		at[id{p.Series, p.Name, p.Version}] = i
+	}
+	for _, p := range packages {
+		here := id{p.Series, p.Name, p.Version}
+		if i, ok := at[here]; ok {
+			w.packages[i] = p
+		} else {
+			at[here] = len(w.packages)
+			w.packages = append(w.packages, p)
+		}
+	}
+}
 
 // entry waits until a kernel has been written, and returns its entry.
 func (w *Writer) entry(ctx context.Context, i int) (*Entry, error) {
@@ -225,7 +277,7 @@ func (w *Writer) WriteTo(out io.Writer) (n int64, err error) {
 	for i, k := range w.kernels {
 		entries[i] = k.entry
 	}
-	plain := appendPackages(appendIndex(nil, entries), entries, w.packages)
+	plain := appendIndex(entries, w.packages)
 	if len(plain) > limits.CorpusIndex {
 		return n, &limits.Exceeded{Max: limits.CorpusIndex, What: "bytes of the index"}
 	}
@@ -242,4 +294,30 @@ func (w *Writer) WriteTo(out io.Writer) (n int64, err error) {
 func (w *Writer) Discard() {
 	w.spool.Close()
 	os.Remove(w.spool.Name()) // where it had to keep its name
+}
+
+// sumModules returns the SHA-256 of the names and sizes of modules and of their BTF, and how many bytes these are.
+func sumModules(modules []Module) (sum [SumSize]byte, size int64, err error) {
+	var b []byte
+	last := ""
+	for _, m := range modules {
+		if err := kernel.CheckName(m.Name); err != nil {
+			return sum, 0, fmt.Errorf("module: %w", err)
+		}
+		if m.Name <= last {
+			return sum, 0, fmt.Errorf("module %q: out of order", m.Name)
+		}
+		last = m.Name
+		b = append(append(b, m.Name...), 0)
+		b = binary.AppendUvarint(b, uint64(len(m.BTF)))
+	}
+	h := sha256.New()
+	h.Write(b)
+	size = int64(len(b))
+	for _, m := range modules {
+		h.Write(m.BTF)
+		size += int64(len(m.BTF))
+	}
+	h.Sum(sum[:0])
+	return sum, size, nil
 }

@@ -7,7 +7,6 @@ the sums of its configuration and of its symbols, if it has either.
 import hashlib, struct, subprocess, sys
 
 M = 0xffffffff
-BASE = 1 << 31  # is added to numbers of names and entities of the base of modules
 PTR, ARRAY, STRUCT, UNION, ENUM, FWD, TYPEDEF, VOLATILE, CONST, RESTRICT, FUNC, PROTO, VAR, DATASEC, FLOAT, DECL_TAG, TYPE_TAG, ENUM64 = range(2, 20)
 INT = 1
 NAMELESS = {PTR, ARRAY, CONST, VOLATILE, RESTRICT, PROTO}
@@ -60,11 +59,10 @@ def unpack(frame, size=None):
 
 
 class State:
-    """A decoded kernel, or the modules of one, whose base is the state of the kernel."""
+    """A decoded chunk."""
 
-    def __init__(self, parent=None, base=None):
+    def __init__(self, parent=None):
         p = parent
-        self.base = base
         self.names = list(p.names) if p else [b""]
         self.contents = list(p.contents) if p else []
         self.entity = list(p.entity) if p else []
@@ -131,44 +129,49 @@ def unused(uses, have, n):
 
 
 class Reader:
-    def __init__(self, parent, payload, base=None):
-        self.p, self.st, self.n_base = parent, State(parent, base), len(base.types) if base else 0
+    def __init__(self, parent, payload):
+        self.p, self.st = parent, State(parent)
         self.listed, self.guess = [], ({}, {})
         top = Stream(payload)
-        lens = [top.number() for _ in range(21)]
+        lens = [top.number() for _ in range(20)]
         self.s = [Stream(top.bytes(n)) for n in lens]
         assert top.at == len(payload)
-        h = self.s[0]
-        self.n_names, text, self.n_contents, words, listed, n_types, n_strings = [h.number() for _ in range(7)]
-        self.rest = self.s[1].bytes(len(self.s[1].data))
         self.new_names()
-        self.types(n_types)
+        self.units()
+        self.types()
         self.L, self.last_name, self.next_new = 0, 0, len(parent.names)
         for c, id, old in self.fresh:
             if old is not None:
                 self.learn(parent.contents[old])
             self.st.contents[c] = self.content(id)
-        assert listed == len(self.listed)
-        self.strings(n_strings)
+        self.strings()
         for s in self.s:
             assert s.at == len(s.data), "bytes left"
 
     def new_names(self):
         last = b""
-        for _ in range(self.n_names):
-            last = last[:self.s[3].byte()] + self.s[2].text()
+        for shared in self.s[2].data:
+            last = last[:shared] + self.s[1].text()
             self.st.names.append(last)
+        self.s[2].at = len(self.s[2].data)
 
-    def types(self, n):
+    def units(self):
+        s, self.st.units = self.s[0], []
+        while s.at < len(s.data):
+            name, size, types, strings = s.text(), s.number(), s.number(), s.number()
+            self.st.units.append((name, size, types, strings, s.bytes(s.number())))
+
+    def types(self):
         p, st = self.p, self.st
-        order, self.fresh = Order(self.s[4:6], len(p.types)), []
+        order, self.fresh = Order(self.s[3:5], len(p.types)), []
 
         def new(entity, old=None):
             st.contents.append(None)
             st.entity.append(entity)
             st.types.append(len(st.contents) - 1)
-            self.fresh.append((len(st.contents) - 1, self.n_base + len(st.types), old))
+            self.fresh.append((len(st.contents) - 1, len(st.types), old))
 
+        n = sum(u[2] for u in st.units)
         while len(st.types) < n:
             kind, count = order.run()
             if kind == 0:
@@ -182,7 +185,7 @@ class Reader:
                     new(st.entities)
             else:
                 st.types += order.consecutive(count, len(p.contents))
-        assert len(st.types) == n and len(st.contents) == len(p.contents) + self.n_contents
+        assert len(st.types) == n and len(st.contents) == len(p.contents) + len(self.s[7].data)
 
     @staticmethod
     def slot(a, b):
@@ -208,7 +211,7 @@ class Reader:
         names, f = self.guess[0], self.slot(a, b)
         x = self.s[stream].byte()
         if x in (0, 3):
-            n = self.next_new + (unzigzag(self.s[16].number()) if x == 3 else 0)
+            n = self.next_new + (unzigzag(self.s[15].number()) if x == 3 else 0)
             assert 0 <= n < len(self.st.names)
             self.next_new = n + 1
         elif x == 1:
@@ -216,13 +219,8 @@ class Reader:
         elif x == 2:
             n = 0
         else:
-            if x == 4:
-                n = self.s[16].number()
-                if n >= len(self.st.names):
-                    n += BASE - len(self.st.names)
-            else:
-                n = self.last_name + x - 130
-            assert 0 <= n < len(self.st.names) or 0 <= n - BASE < len(self.st.base.names)
+            n = self.s[15].number() if x == 4 else self.last_name + x - 130
+            assert 0 <= n < len(self.st.names)
         self.last_name = n or self.last_name
         names[f] = n
         return n
@@ -231,44 +229,39 @@ class Reader:
         refs, f = self.guess[1], self.slot(a, b)
         x = self.s[stream].byte()
         if x == 0:
-            e = self.at(id + unzigzag(self.s[19].number()))
+            e = self.at(id + unzigzag(self.s[18].number()))
             self.listed.append(e)
         elif x == 1:
             e = refs.get(f, 0)
         elif x < 49:
             e = self.at(id + x - 25)
         else:
-            e = self.listed[x - 49 if x < 255 else self.s[20].number()]
+            e = self.listed[x - 49 if x < 255 else self.s[19].number()]
         refs[f] = e
         return e
 
     def at(self, id):
         if id == 0:
             return 0
-        st, bit = self.st, 0
-        if id <= self.n_base:
-            st, bit = st.base, BASE
-        else:
-            id -= self.n_base
         assert id > 0
-        return st.entity[st.types[id - 1]] + bit
+        return self.st.entity[self.st.types[id - 1]]
 
     def content(self, id):
-        b = self.s[8].byte()
+        b = self.s[7].byte()
         kind = b & 127
         assert 0 < kind <= ENUM64
-        count = self.s[9].number() if kind in ELEM or kind == FUNC else 0
-        T = 0 if kind in NAMELESS else self.name(14, kind, self.L)
+        count = self.s[8].number() if kind in ELEM or kind == FUNC else 0
+        T = 0 if kind in NAMELESS else self.name(13, kind, self.L)
         self.L = T or self.L
-        numbers = self.s[13]
+        numbers = self.s[12]
         third = 0
         if kind in REF:
-            third = self.ref(17, id, kind, self.L)
+            third = self.ref(16, id, kind, self.L)
         elif kind in SIZE:
-            third = (self.s[11] if kind in (STRUCT, UNION) else numbers).number()
+            third = (self.s[10] if kind in (STRUCT, UNION) else numbers).number()
         w = [T, b << 24 | count, third]
         if kind == ARRAY:
-            w += [self.ref(18, id, kind, 0), self.ref(18, id, kind, 1), numbers.number()]
+            w += [self.ref(17, id, kind, 0), self.ref(17, id, kind, 1), numbers.number()]
         elif kind in EXTRA:
             w.append(numbers.number())
         if kind not in ELEM:
@@ -276,60 +269,78 @@ class Reader:
         A, B, v, R = T, kind, 0, third if kind == PROTO else 0
         for _ in range(count):
             if kind == DATASEC:
-                e = self.ref(18, id, kind, 0)
-                v = v + unzigzag(self.s[12].number()) & M
+                e = self.ref(17, id, kind, 0)
+                v = v + unzigzag(self.s[11].number()) & M
                 size = numbers.number()
                 w += [e, v, size]
                 v = v + size & M
                 continue
-            N = self.name(15, A, B)
+            N = self.name(14, A, B)
             w.append(N)
             if kind in (ENUM, ENUM64):
-                v = v + unzigzag(self.s[12].number()) & M
+                v = v + unzigzag(self.s[11].number()) & M
                 w.append(v)
                 if kind == ENUM64:
                     w.append(numbers.number())
             else:
-                R = self.ref(18, id, N or R, A)
+                R = self.ref(17, id, N or R, A)
                 w.append(R)
             if kind in (STRUCT, UNION):
-                o = self.s[10].number()
+                o = self.s[9].number()
                 v = v + (1, 8, 32, 64)[o & 3] * unzigzag(o >> 2) & M
                 w.append(v)
             A, B = N, A
         return w
 
-    def strings(self, n):
+    def strings(self):
         p, st = self.p, self.st
-        order, new, uses = Order(self.s[6:8], len(p.strings)), len(p.names), used(st, st.types)
-        out, have = st.strings, set()
-        while len(out) < n:
-            kind, count = order.run()
-            if kind == 0:
-                more = [p.strings[i] for i in order.take(count)]
-            elif kind == 1:
-                more = unused(uses, have, count)
-            elif kind == 2:
-                more = range(new, new + count)
-                new += count
-            else:
-                more = order.consecutive(count, len(st.names))
-            out += more
-            have.update(more)
-        assert len(out) == n
+        order, out, first = Order(self.s[5:7], len(p.strings)), st.strings, 0
+        for i, (_, _, types, n, _) in enumerate(st.units):
+            uses, own = used(st, st.types[first:first + types]), []
+            have = set(kernel) if i else set()
+            first += types
+            while len(own) < n:
+                kind, count = order.run()
+                if kind == 0:
+                    more = [p.strings[i] for i in order.take(count)]
+                elif kind == 2:
+                    more = unused(uses, have, count)
+                else:
+                    assert kind == 3
+                    more = order.consecutive(count, len(st.names))
+                own += more
+                have.update(more)
+            assert len(own) == n
+            out += own
+            if i == 0:
+                kernel = own
 
-    def btf(self, size):
-        offsets, text = {}, bytearray()
-        for n in self.st.strings:
-            offsets[n] = len(text)
-            text += self.st.names[n] + b"\0"
-        ids = {0: 0}
-        for i, c in enumerate(self.st.types):
-            assert self.st.entity[c] not in ids
-            ids[self.st.entity[c]] = i + 1
-        btf = self.blob(self.rest, self.st.types, offsets, text, ids)
-        assert len(btf) == size
-        return btf
+    def blobs(self):
+        """The names and bytes of the units."""
+        st, out, first, at = self.st, [], 0, 0
+        offsets, ids, length, placed = {}, {0: 0}, 0, 0
+        for i, (name, size, types, strings, rest) in enumerate(st.units):
+            own, mine = st.types[first:first + types], st.strings[at:at + strings]
+            first, at = first + types, at + strings
+            o, d, text = dict(offsets), dict(ids), b""
+            for x in mine:
+                if x or i == 0:
+                    o[x] = length + len(text)
+                text += st.names[x] + b"\0"
+            for k, c in enumerate(own):
+                assert st.entity[c] not in d
+                d[st.entity[c]] = placed + k + 1
+            if not types and not rest:
+                blob = text.replace(b"\0", b"\n")
+            elif not types and not strings:
+                blob = rest
+            else:
+                blob = self.blob(rest, own, o, text, d)
+            assert len(blob) == size
+            out.append((name, blob))
+            if i == 0:
+                offsets, ids, length, placed = o, d, len(text), types
+        return out
 
     def blob(self, rest, types, offsets, text, ids):
         st = self.st
@@ -360,113 +371,59 @@ class Reader:
         return rest
 
 
-def modules(st, r, n):
-    """The names and BTF of the n modules in a state."""
-    s, at, out = Stream(r.rest), 0, []
-    base_ids, base_offsets, base_len = {0: 0}, {0: 0}, 0
-    for i, c in enumerate(st.base.types):
-        base_ids[st.base.entity[c] + BASE] = i + 1
-    for name in st.base.strings:
-        base_offsets[name + BASE] = base_len
-        base_len += len(st.base.names[name]) + 1
-    for _ in range(n):
-        name, count = s.text(), s.number()
-        if count == 0:
-            out.append((name, s.bytes(s.number())))
-            continue
-        own = st.types[at:at + count - 1]
-        assert len(own) == count - 1
-        at += count - 1
-        have, strings, uses = {0}, [], used(st, own)
-        have.update(x for x in used(st, own) if x >= BASE)
-        left = s.number()
-        while left > 0:
-            v = s.number()
-            run = (v >> 1) + 1
-            if v & 1:
-                first = s.number()
-                more = range(first, first + run)
-                have.update(more)
-            else:
-                more = unused(uses, have, run)
-            strings += more
-            left -= run
-        assert left == 0
-        offsets, text, ids = dict(base_offsets), bytearray(), dict(base_ids)
-        for x in strings:
-            if x:
-                offsets[x] = base_len + len(text)
-            text += st.names[x] + b"\0"
-        for i, c in enumerate(own):
-            ids[st.entity[c]] = len(st.base.types) + i + 1
-        out.append((name, r.blob(s.bytes(s.number()), own, offsets, text, ids)))
-    assert at == len(st.types) and s.at == len(s.data)
-    assert [name for name, _ in out] == sorted(set(name for name, _ in out))
-    return out
-
-
 def main(path):
     data = open(path, "rb").read()
     assert data[:5] == b"btfc\1" and data[-8:] == b"btfc.end"
     n, = struct.unpack("<Q", data[-16:-8])
     end = len(data) - 16 - n
-    index = Stream(unpack(data[end:-16]))
-    key, at = b"", 5
-    parents, parts = [], [{}, {}, {}]  # of kernels by number: states of the BTF, the modules and the lines
-
-    def parent(part, i, none):
-        """What a part of kernel i is encoded against."""
-        while parents[i] is not None:
-            i = parents[i]
-            if i in parts[part]:
-                return parts[part][i]
-        return none
-
+    index, at, states = Stream(unpack(data[end:-16])), 5, []
     for i in range(index.number()):
-        key = key[:index.number()] + index.text()
-        how = index.number()
-        parents.append(i - (how >> 5) if how >> 5 else None)
-        chunks = []
-        for there in (True, how & 8, how & 16):
-            packed, size = (index.number(), index.number()) if there else (0, 0)
-            chunks.append(unpack(data[at:at + packed], size) if there else None)
-            at += packed
-        size, total, n_modules = index.number(), index.bytes(32), 0
-        if how & 4:
+        key, bits = index.text(), index.number()
+        sizes, total, n_modules = [index.number(), 0, 0], index.bytes(32), 0
+        if bits & 32:
             assert index.text() and index.bytes(32)
-        if how & 1:
-            btf, base = chunks[0], State()
-        else:
-            r = Reader(parent(0, i, State()), chunks[0])
-            btf, base = r.btf(size), r.st
-            parts[0][i] = r.st
-        assert len(btf) == size and hashlib.sha256(btf).digest() == total, key
-        if how & 8:
-            n_modules, sum_modules = index.number(), index.bytes(32)
-            r = Reader(parent(1, i, State()), chunks[1], base)
-            parts[1][i] = r.st
-            all = modules(r.st, r, n_modules)
-            text = b"".join(name + b"\0" + number(len(b)) for name, b in all) + b"".join(b for _, b in all)
-            assert hashlib.sha256(text).digest() == sum_modules
-        more = []
-        if how & 16:
+        if bits & 2:
+            n_modules, sizes[1], sum_modules = index.number(), index.number(), index.bytes(32)
+            sizes[1] += sizes[0]
+        if bits & 4:
             config, symbols = index.number(), index.number()
-            st = parts[2][i] = Reader(parent(2, i, State()), chunks[2]).st
-            assert not st.types
-            text = b"".join(st.names[n] + b"\n" for n in st.strings)
-            assert len(text) == config + symbols
-            more = [hashlib.sha256(part).hexdigest() for part in (text[:config], text[config:])]
-        if how & 2:
-            index.bytes(256)
+            sizes[2] = config + symbols
+        if bits & 16:
+            for _ in range(64):
+                index.number()
+        states.append({})
+        for part in range(3):
+            if not bits >> part & 1:
+                continue
+            back, packed, size = index.number(), index.number(), index.number()
+            if back:
+                parent = states[i - back][part]
+            else:
+                parent = states[i][0] if part == 1 else State()
+            r = Reader(parent, unpack(data[at:at + packed], size))
+            at += packed
+            states[i][part] = r.st
+            blobs = r.blobs()
+            assert sum(len(b) for _, b in blobs) == sizes[part]
+            if part == 0:
+                (_, btf), = blobs
+                assert hashlib.sha256(btf).digest() == total, key
+            elif part == 1:
+                all = blobs[1:]
+                assert blobs[0][1] == btf and len(all) == n_modules
+                assert [name for name, _ in all] == sorted(set(name for name, _ in all))
+                text = b"".join(name + b"\0" + number(len(b)) for name, b in all) + b"".join(b for _, b in all)
+                assert hashlib.sha256(text).digest() == sum_modules
+            else:
+                lines = [b for _, b in blobs]
+                assert [len(b) for b in lines] == [config, symbols]
+        more = [hashlib.sha256(b).hexdigest() for b in lines] if bits & 4 else []
         print(key.decode(), total.hex(), n_modules, *more)
     assert at == end
-    if index.at < len(index.data):
-        packages = index.number()
-        assert packages > 0
-        for _ in range(packages):
-            series, name, version, reason = index.text(), index.text(), index.text(), index.text()
-            index.bytes(32)
-            assert index.number() <= len(parents)
+    for _ in range(index.number()):
+        series, name, version, reason = index.text(), index.text(), index.text(), index.text()
+        index.bytes(32)
+        assert index.number() <= len(states)
     assert index.at == len(index.data)
 
 

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package btfc
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/btfa"
+)
+
+// Module is a module's BTF.
+type Module struct {
+	Name string
+	BTF  []byte
+}
+
+// parsed is a chunk to be encoded.
+type parsed struct {
+	known   *known
+	units   []unit
+	types   [][]uint32 // records by type ID. Names have numbers
+	strings []uint32   // names
+	fresh   [][]byte   // the text of names that the parent does not have
+	own     map[string]uint32
+	kernel  []uint32 // names by offset in the kernel's strings, from 1
+}
+
+func newParsed(k *known) *parsed {
+	return &parsed{known: k, types: [][]uint32{nil}, own: make(map[string]uint32)}
+}
+
+// number returns the number of a name, which may be new.
+func (p *parsed) number(text []byte) uint32 {
+	if n, ok := p.known.names[string(text)]; ok {
+		return n
+	}
+	n, ok := p.own[string(text)]
+	if !ok {
+		n = uint32(p.known.numNames + len(p.fresh))
+		p.own[string(text)] = n
+		p.fresh = append(p.fresh, text)
+	}
+	return n
+}
+
+// text adds lines.
+func (p *parsed) text(lines []byte) {
+	first := len(p.strings)
+	for line := range bytes.Lines(lines) {
+		p.strings = append(p.strings, p.number(line[:len(line)-1]))
+	}
+	p.units = append(p.units, unit{strings: len(p.strings) - first, size: int64(len(lines))})
+}
+
+// bytes adds BTF without a model.
+func (p *parsed) bytes(m Module) {
+	p.units = append(p.units, unit{name: m.Name, size: int64(len(m.BTF)), rest: m.BTF})
+}
+
+// btf adds the BTF of a kernel, or of a module behind its kernel's, as bytes if it does not have the usual form.
+func (p *parsed) btf(m Module) {
+	types, strings, fresh := len(p.types), len(p.strings), len(p.fresh)
+	if rest, ok := p.parse(m.BTF); ok {
+		p.units = append(p.units, unit{m.Name, len(p.types) - types, len(p.strings) - strings, int64(len(m.BTF)), rest})
+		return
+	}
+	for _, name := range p.fresh[fresh:] {
+		delete(p.own, string(name))
+	}
+	p.types, p.strings, p.fresh = p.types[:types], p.strings[:strings], p.fresh[:fresh]
+	p.bytes(m)
+}
+
+// parse adds the types and strings of BTF and returns the rest, unless the BTF does not have the usual form.
+func (p *parsed) parse(blob []byte) (rest []byte, ok bool) {
+	s, err := readSections(blob, int64(len(blob)))
+	if err != nil {
+		return nil, false
+	}
+	strs := section(blob, s.Strings)
+	if len(strs) > 0 && strs[len(strs)-1] != 0 {
+		return nil, false
+	}
+	names := make([]uint32, len(strs)) // by offset, from 1
+	seen := make(map[uint32]bool)
+	for off := 0; off < len(strs); {
+		t := strs[off:]
+		t = t[:bytes.IndexByte(t, 0)]
+		n := p.number(t)
+		if seen[n] {
+			return nil, false
+		}
+		seen[n] = true
+		names[off] = n + 1
+		p.strings = append(p.strings, n)
+		off += len(t) + 1
+	}
+	first := len(p.types)
+	if !p.records(section(blob, s.Types), s.Order) {
+		return nil, false
+	}
+	inKernel := 0 // types
+	if len(p.units) > 0 {
+		inKernel = p.units[0].types
+	} else if len(names) == 0 || names[0] != 1 {
+		return nil, false
+	}
+	ok = true
+	for _, t := range p.types[first:] {
+		eachName(t, func(i int) {
+			n := uint32(0)
+			if at := int(t[i]); at < len(p.kernel) {
+				if n = p.kernel[at]; n > 1 && seen[n-1] {
+					n = 0 // the module has this name, too, so a reader would take that one
+				}
+			} else if at -= len(p.kernel); at < len(names) {
+				n = names[at]
+			}
+			ok = ok && n > 0
+			t[i] = n - 1
+		})
+		eachRef(t, func(i int) {
+			if t[i] > uint32(inKernel) {
+				t[i] += uint32(first - 1 - inKernel)
+			}
+			ok = ok && int(t[i]) < len(p.types)
+		})
+	}
+	if len(p.units) == 0 {
+		p.kernel = names
+	}
+	return s.without(blob), ok
+}
+
+// records adds the records of types as they are.
+func (p *parsed) records(b []byte, order binary.ByteOrder) bool {
+	all := make([]uint32, len(b)/4)
+	for i := range all {
+		all[i] = order.Uint32(b[4*i:])
+	}
+	for len(all) > 0 {
+		if len(all) < 3 {
+			return false
+		}
+		n := recordLen(all[1])
+		if n == 0 || n > uint64(len(all)) {
+			return false
+		}
+		if l := &layouts[kindOf(all)]; !l.named && all[0] != 0 || l.third == btf.Data && all[2] != 0 {
+			return false
+		}
+		p.types = append(p.types, all[:n:n])
+		all = all[n:]
+	}
+	return true
+}
+
+// encode returns the parts of a payload. m is what of it the parent has.
+func (p *parsed) encode(parent *state, m *matching) ([][]byte, error) {
+	c := &codec{
+		parent: parent, out: new([numStreams][]byte), used: make([]bool, len(p.fresh)),
+		ids: make([]uint32, m.numEnts+1), ranks: make([]uint32, m.numEnts+1),
+	}
+	for _, u := range p.units {
+		b := append(append(c.out[streamUnits], u.name...), 0)
+		for _, n := range []int{int(u.size), u.types, u.strings, len(u.rest)} {
+			b = binary.AppendUvarint(b, uint64(n))
+		}
+		c.out[streamUnits] = append(b, u.rest...)
+	}
+	p.encodeNames(c)
+	types := newOrderWriter(len(parent.types))
+	types.add(m.items)
+	copy(c.out[streamTypes:], types.s[:])
+	contents, words := 0, 0
+	for id, t := range p.types[1:] {
+		c.ids[m.entity[id+1]] = uint32(id) + 1
+		eachRef(t, func(i int) { t[i] = m.entity[t[i]] })
+		if m.fresh[id+1] {
+			contents++
+			words += len(t)
+		}
+	}
+	size := int64(0)
+	for _, u := range p.units {
+		size += u.size
+	}
+	for i := range streamStrings {
+		c.in[i] = btfa.NewCursor(c.out[i])
+	}
+	if err := c.begin(contents, words, size, int(size)); err != nil {
+		return nil, err
+	}
+	if err := c.contents(p.types); err != nil {
+		return nil, err
+	}
+	from, err := parent.strings()
+	if err != nil {
+		return nil, err
+	}
+	copy(c.out[streamStrings:], p.order(c.st, parent.names.n, from))
+	return join(c.out), nil
+}
+
+// encodeNames encodes the new names.
+func (p *parsed) encodeNames(c *codec) {
+	var last []byte
+	for _, t := range p.fresh {
+		n := 0
+		for n < min(len(t), len(last), 255) && t[n] == last[n] {
+			n++
+		}
+		c.byte(streamShared, byte(n))
+		c.out[streamText] = append(append(c.out[streamText], t[n:]...), 0)
+		last = t
+	}
+}
+
+// order returns the streams of the order of strings, which are of the parent's list, in the order of use, or by number.
+func (p *parsed) order(st *state, known int, from []uint32) [][]byte {
+	// The next position of each name in the parent's list, from 1: lines may occur more than once.
+	at, next := make([]uint32, known), make([]uint32, len(from))
+	for i := len(from) - 1; i >= 0; i-- {
+		n := from[i]
+		at[n], next[i] = uint32(i)+1, at[n]
+	}
+	o := newOrderWriter(len(from))
+	uses := newUses(st)
+	list := p.strings
+	for _, u := range st.units {
+		uses.unit(u)
+		items := make([]item, 0, u.strings)
+		last := item{kind: runNext}
+		for _, n := range list[:u.strings] {
+			copied := item{runCopy, 0}
+			if n < uint32(known) {
+				copied.at = at[n] - 1
+			}
+			it := item{runOld, n}
+			switch used, ok := uses.next(); {
+			case int(n) < known && at[n] > 0 && last == item{runCopy, copied.at - 1}:
+				it = copied
+			case last == item{runOld, n - 1}:
+			case ok && used == n:
+				it = item{kind: runNext}
+			case int(n) < known && at[n] > 0:
+				it = copied
+			}
+			if it.kind == runCopy {
+				at[n] = next[it.at]
+			}
+			uses.taken[n] = true
+			items = append(items, it)
+			last = it
+		}
+		o.add(items)
+		list = list[u.strings:]
+	}
+	return o.s[:]
+}
