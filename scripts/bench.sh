@@ -8,7 +8,7 @@ me=${0##*/}
 root=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=scripts/bounds
 . "$root/scripts/bounds"
-all=(corpus40 corpus50 objects real sizes single xz zst packed many big large check reuse go)
+all=(corpus40 corpus50 objects real sizes single xz packed many big large check reuse go)
 
 usage() {
 	cat <<EOF
@@ -26,11 +26,10 @@ an earlier version.
   sizes     what corpus50 wrote: bytes, ours and bpftool's
   single    one object, one kernel: wall and CPU time, ours and bpftool's
   xz        the corpus as .btf.tar.xz: wall time, ours and that of xz -dc
-  zst       what 'corpus import' makes of it: wall time, and that from .btf.tar.xz
   packed    the corpus in one file, and each of its series of 3 kernels or more:
             bytes, and those of .btf.tar.xz and of tar | zstd -19 --long=31; wall
-            and CPU time from it, from raw files, from the tree of 'zst', and from
-            .btf.tar.xz; what the bytes are spent on
+            and CPU time from it, from raw files, and from .btf.tar.xz; what the
+            bytes are spent on
   many      about 1,000 kernels, and the corpus they are made of: CPU time per
             kernel, and peak memory; the same in one file
   big       a kernel with 20 MB of BTF or more: wall time, ours and bpftool's
@@ -116,7 +115,7 @@ calc() { awk "BEGIN { printf \"$1\", $2 }"; }
 
 ms() { calc '%.1f ms' "$1*1e3"; }
 
-# bench-helper prints usage as a line of JSON. $tmp/use.SIDE collects that of one side of a comparison.
+# benchhelper prints usage as a line of JSON. $tmp/use.SIDE collects that of one side of a comparison.
 
 # fresh SIDE...: forgets earlier measurements.
 fresh() {
@@ -232,7 +231,7 @@ compile() { (cd "$1" && CGO_ENABLED=0 go build -tags urfave_cli_no_docs -ldflags
 
 build() {
 	compile "$root" "$tmp/btfgen"
-	(cd "$root" && go build -o "$tmp/helper" ./scripts/bench-helper)
+	(cd "$root" && go build -o "$tmp/helper" ./internal/testing/benchhelper)
 }
 
 # prepare_before: sets before to the program of the earlier version, or empty.
@@ -481,23 +480,6 @@ measure_xz() {
 	result "CPU time btfgen and its xz $(ms "$(cpu btfgen)"), xz -dc $(ms "$(cpu plain)")"
 }
 
-measure_zst() {
-	need xz || return 0
-	objects 50
-	list=$tmp/raw.list
-	prepare_xz
-	"$tmp/btfgen" corpus import -o "$tmp/zst" "$tmp/xz" 2>/dev/null
-	warm "$tmp/zst"
-	fresh xz zst
-	local i
-	for ((i = 0; i < repeat; i++)); do
-		generate xz -j "$jobs" --btf "$tmp/xz" "${objs[@]}"
-		generate zst -j "$jobs" --btf "$tmp/zst" "${objs[@]}"
-	done
-	result "$(counts), $jobs at once: wall time from corpus import's tree $(ms "$(wall zst)"), from .btf.tar.xz $(ms "$(wall xz)"):" \
-		"$(calc '%.1f' "$(wall xz)/$(wall zst)") times faster; want at least 4"
-}
-
 # packed_size NAME DIR: packs the .btf.tar.xz files in a directory into NAME.btfc, unpacks them to NAME.raw, and prints the sizes
 # of both and of a solid tar.
 packed_size() {
@@ -511,25 +493,22 @@ packed_size() {
 	result "$name, $files kernels: $packed bytes, as .btf.tar.xz $xz: 1/$(calc '%.1f' "$xz/$packed"); as tar | zstd -19 --long=31 $solid: $(calc '%.2f' "$packed/$solid")"
 }
 
-# packed_speed NAME DIR: prints the time to read kernels from NAME.btfc, raw BTF, a tree of corpus import, and .btf.tar.xz.
+# packed_speed NAME DIR: prints the time to read kernels from NAME.btfc, raw BTF and .btf.tar.xz.
 packed_speed() {
 	local name=$1 dir=$2 side i
-	"$tmp/btfgen" corpus import -o "$tmp/$name.zst" "$dir" 2>/dev/null
-	warm "$tmp/$name.zst" "$tmp/$name.raw" "$tmp/$name.btfc"
-	fresh btfc raw zst xz
+	warm "$tmp/$name.raw" "$tmp/$name.btfc"
+	fresh btfc raw xz
 	for ((i = 0; i < repeat; i++)); do
 		generate btfc -j "$jobs" --btf "$tmp/$name.btfc" "${objs[@]}"
 		generate raw -j "$jobs" --btf "$tmp/$name.raw" "${objs[@]}"
-		generate zst -j "$jobs" --btf "$tmp/$name.zst" "${objs[@]}"
 		generate xz -j "$jobs" --btf "$dir" "${objs[@]}"
 	done
 	for side in wall cpu; do
-		result "$name, ${#objs[@]} objects, $jobs at once, $side time: one file $(ms "$($side btfc)"), tree of .btf.zst $(ms "$($side zst)")," \
-			"raw files $(ms "$($side raw)"), .btf.tar.xz $(ms "$($side xz)"): $(calc '%.1f' "$($side zst)/$($side btfc)")," \
-			"$(calc '%.1f' "$($side raw)/$($side btfc)") and $(calc '%.1f' "$($side xz)/$($side btfc)") times faster"
+		result "$name, ${#objs[@]} objects, $jobs at once, $side time: one file $(ms "$($side btfc)"), raw files $(ms "$($side raw)")," \
+			".btf.tar.xz $(ms "$($side xz)"): $(calc '%.1f' "$($side raw)/$($side btfc)") and $(calc '%.1f' "$($side xz)/$($side btfc)") times faster"
 	done
-	result "$name: peak memory from one file $(memory btfc), from the tree $(memory zst)"
-	rm -rf "$tmp/$name.zst" "$tmp/$name.raw"
+	result "$name: peak memory from one file $(memory btfc), from raw files $(memory raw)"
+	rm -rf "$tmp/$name.raw"
 }
 
 measure_packed() {
@@ -542,7 +521,7 @@ measure_packed() {
 		n=$((n + 1))
 		packed_size "series$n" "$dir"
 		packed_speed "series$n" "$dir"
-		result "want at most 1/9 of .btf.tar.xz, and to be faster than the tree"
+		result "want at most 1/9 of .btf.tar.xz, and to be faster than that"
 		packed_series "series$n" "$dir"
 	done < <(find "$tmp/xz" -name '*.btf.tar.xz' -printf '%h\n' | sort | uniq -c | awk '$1 >= 3 { print $2 }')
 	packed_size packed "$tmp/xz"

@@ -141,7 +141,7 @@ prepare() {
 	printf '%s\n' "$release" >"$2/release"
 	os_release "${id#-}" "$name" >"$2/os-release"
 	if ! "$work/btfgen" archive lookup "$tracer_archive" --os-release "$2/os-release" --release "$release" --arch x86_64 >/dev/null 2>&1; then
-		"$work/btfgen" corpus import --as "debian/$id/x86_64/$release" -o "$work/corpus" "$2/vmlinuz" 2>"$2/log" ||
+		"$work/btfgen" corpus import --as "debian/$id/x86_64/$release" -o "$work/corpus.btfc" "$2/vmlinuz" 2>"$2/log" ||
 			{ cat "$2/log" >&2; return 1; }
 	fi
 }
@@ -161,9 +161,9 @@ done
 
 # The tracers, with all kernels in their archive.
 embedded=$PWD/$tracer_archive
-if [[ -d $work/corpus ]]; then
+if [[ -e $work/corpus.btfc ]]; then
 	embedded=$work/tracer.btfa
-	"$work/btfgen" generate --btf "$work/corpus" -o "$work/more.btfa" examples/go-tracer/bpf/exec.bpf.o
+	"$work/btfgen" generate --btf "$work/corpus.btfc" -o "$work/more.btfa" examples/go-tracer/bpf/exec.bpf.o
 	"$work/btfgen" archive merge "$tracer_archive" "$work/more.btfa" -o "$embedded"
 fi
 root=$work/root
@@ -183,7 +183,7 @@ else
 	tail -n 3 "$work/c/log" >&2
 	say 'c-tracer cannot be built here; go-tracer runs alone'
 fi
-go build -trimpath -ldflags '-s -w' -o "$root/init" ./examples/internal/guest
+go build -trimpath -ldflags '-s -w' -o "$root/init" ./internal/testing/guest
 ln -s init "$root/traced"
 
 for i in "${ready[@]}"; do

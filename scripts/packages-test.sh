@@ -31,7 +31,7 @@ cd "$work/release"
 sha256sum --quiet -c SHA256SUMS
 [ "$(sort -k 2 SHA256SUMS | awk '{ print $2 }' | paste -sd' ')" = "$(find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | paste -sd' ')" ] ||
 	die 'SHA256SUMS does not have all files'
-version=v$(basename ./*.spdx.json .spdx.json | sed 's/^btfgen-//')
+version=v$(basename ./*.cdx.json "-linux-$arch.cdx.json" | sed 's/^btfgen-//')
 
 # check WHERE: tests the program, manual and completion in WHERE/usr.
 check() {

@@ -7,6 +7,7 @@ shopt -s inherit_errexit
 me=${0##*/}
 root=$(cd "$(dirname "$0")/.." && pwd -P) # as git has it
 nfpm=github.com/goreleaser/nfpm/v2/cmd/nfpm
+cyclonedx=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 targets=(linux/amd64 linux/arm64 linux/armv7 linux/386 linux/ppc64le linux/riscv64 linux/s390x darwin/amd64 darwin/arm64)
 
 usage() {
@@ -21,7 +22,7 @@ empty:
   btfgen*.deb, .rpm, .apk         the same as packages, for Linux
   libbtfa0*.deb, libbtfa-dev*.deb the reader of archives in C, on Debian for
                                   its own TARGET
-  btfgen-VERSION.spdx.json        what the programs are linked from
+  btfgen-VERSION-OS-ARCH.cdx.json what the program is linked from (CycloneDX)
   SHA256SUMS                      of all of these
 
   --only TARGET   of ${targets[*]}
@@ -116,12 +117,15 @@ for t in "${only[@]}"; do
 	d=$work/${t/\//-}
 	mkdir -p "$d"
 	build "${t%/*}" "${t#*/}" "$d/btfgen"
-	programs+=("btfgen-$number-${t/\//-}/bin/btfgen=$d/btfgen")
+	programs+=("$d/btfgen")
 done
 build "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" "$work/btfgen"
 go build -modfile=packaging/nfpm.mod -o "$work/nfpm" "$nfpm"
-go run ./scripts/release-helper -version "$version" -copyright packaging/copyright -o "$work" "${programs[@]}"
-cp "$work/btfgen.spdx.json" "$out/btfgen-$number.spdx.json"
+go run ./scripts/release-helper -copyright packaging/copyright -o "$work" "${programs[@]}"
+for t in "${only[@]}"; do
+	go run -trimpath "$cyclonedx" bin -json -noserial -notimestamp -short-purls -std -version "$version" \
+		-output "$out/btfgen-$number-${t/\//-}.cdx.json" "$work/${t/\//-}/btfgen"
+done
 
 # The files of all packages, with their paths below /usr or /usr/local.
 common=$work/common

@@ -72,7 +72,8 @@ func runApp(ctx context.Context, app *cli.App, args []string) int {
 
 func runCommand(ctx context.Context, app *cli.App, args []string) error {
 	if len(args) > 0 && args[0] == completeWord {
-		return complete(app, args[1:])
+		complete(app, args[1:])
+		return nil
 	}
 	if len(args) > 0 && args[0] == boot.Word {
 		return boot.Guest()
@@ -89,7 +90,7 @@ func runCommand(ctx context.Context, app *cli.App, args []string) error {
 		printHelp(app.Writer, topic{line.command, strings.TrimSpace(app.Name + " " + line.path)})
 		return nil
 	}
-	if err := line.configure(app); err != nil {
+	if err := cmp.Or(line.configure(app), line.refuseConflicts()); err != nil {
 		return err
 	}
 	if i := slices.Index(line.args, ""); i >= 0 { // an unset variable, say

@@ -13,9 +13,6 @@ func runArchiveDiff(c *cli.Context) error {
 	if c.NArg() != 2 {
 		return usagef("diff needs OLD and NEW")
 	}
-	if c.Bool("json") && c.IsSet("format") {
-		return usagef("--json does not go with --format")
-	}
 	d, err := generate.Compare(c.Context, c.Args().Get(0), c.Args().Get(1))
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ import (
 // listing is the document of list.
 type listing struct {
 	Format int `json:"format"`
-	bundle.Made
+	archive.Info
 	Layouts int             `json:"layouts"`
 	Kernels []listingKernel `json:"kernels"`
 }
@@ -37,7 +37,7 @@ func runArchiveList(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	l := listing{Format: btfa.Version, Made: bundle.NewMade(a.Info()), Layouts: a.Layouts(), Kernels: []listingKernel{}}
+	l := listing{Format: btfa.Version, Info: a.Info(), Layouts: a.Layouts(), Kernels: []listingKernel{}}
 	for _, k := range a.Keys() {
 		layout, _ := a.Layout(k)
 		l.Kernels = append(l.Kernels, listingKernel{k.String(), layout})
@@ -54,8 +54,8 @@ func runArchiveList(c *cli.Context) error {
 		return err
 	}
 	part := ""
-	if l.Shard != nil {
-		part = fmt.Sprintf("part %d/%d of a run: ", l.Shard.Index, l.Shard.N)
+	if l.Shard.N > 0 {
+		part = fmt.Sprintf("part %s of a run: ", l.Shard)
 	}
 	infof(c, "%s: %s%s, %s, %s, by %s", c.Args().First(), part, words.Plural(len(l.Kernels), "kernel"),
 		words.Plural(l.Layouts, "layout"), words.Plural(len(l.Objects), "object")+forMachines(l.Objects), l.Tool)
@@ -63,7 +63,7 @@ func runArchiveList(c *cli.Context) error {
 }
 
 // forMachines returns the number of objects for each machine, or "" if all are for any machine.
-func forMachines(objects []bundle.MadeObject) string {
+func forMachines(objects []archive.Object) string {
 	n := make(map[string]int)
 	for _, o := range objects {
 		n[cmp.Or(strings.Join(o.Arches, "+"), "any machine")]++
@@ -84,12 +84,9 @@ func openArchive(c *cli.Context) (*archive.Archive, error) {
 		return nil, usagef("%s needs one ARCHIVE", c.Command.Name)
 	}
 	name := c.Args().First()
-	native, err := bundle.IsNative(name)
-	if err != nil {
-		return nil, err
+	a, err := bundle.OpenNative(name)
+	if a == nil && err == nil {
+		err = fmt.Errorf("%s: not a %s archive ('btfgen archive merge' makes one from a directory or tar)", name, bundle.NativeSuffix)
 	}
-	if !native {
-		return nil, fmt.Errorf("%s: not a %s archive ('btfgen archive convert' makes one from a directory or tar)", name, bundle.NativeSuffix)
-	}
-	return archive.OpenFile(name)
+	return a, err
 }

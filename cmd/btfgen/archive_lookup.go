@@ -6,7 +6,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/text/escape"
-	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -61,7 +60,15 @@ func runArchiveLookup(c *cli.Context) error {
 			return err
 		}
 	}
-	r := lookupOf(a, m)
+	r := lookupResult{Host: m.Want.String(), Match: m.Rule.String(), Reason: m.Reason, SameLayout: m.SameLayout}
+	for at, k := range map[*string]kernel.Key{&r.Kernel: m.Key, &r.Below: m.Below, &r.Above: m.Above} {
+		if k != (kernel.Key{}) {
+			*at = k.String()
+		}
+	}
+	if layout, ok := a.Layout(m.Key); ok {
+		r.Layout = &layout
+	}
 	if c.Bool("json") {
 		r.allFindings = findingsOf(c)
 		return document(c, r)
@@ -71,13 +78,11 @@ func runArchiveLookup(c *cli.Context) error {
 		w = c.App.ErrWriter
 	}
 	escape.Fprintf(w, "host:   %s\nmatch:  %s: %s\n", r.Host, r.Match, r.Reason)
-	if r.Kernel != "" {
+	switch {
+	case m.Found():
 		escape.Fprintf(w, "kernel: %s (layout %d)\n", r.Kernel, *r.Layout)
-	}
-	if m.Found() {
 		return nil
-	}
-	if r.Below != "" {
+	case r.Below != "":
 		escape.Fprintf(w, "below:  %s\n", r.Below)
 	}
 	if r.Above != "" {
@@ -87,21 +92,4 @@ func runArchiveLookup(c *cli.Context) error {
 		escape.Fprintf(w, "hint:   both neighbours have the same BTF, so this kernel may have it too\n")
 	}
 	return nil
-}
-
-func lookupOf(a *archive.Archive, m archive.Match) *lookupResult {
-	text := func(k kernel.Key) string {
-		if k == (kernel.Key{}) {
-			return ""
-		}
-		return k.String()
-	}
-	r := &lookupResult{
-		Host: m.Want.String(), Match: m.Rule.String(), Reason: m.Reason, Kernel: text(m.Key),
-		Below: text(m.Below), Above: text(m.Above), SameLayout: m.SameLayout,
-	}
-	if layout, ok := a.Layout(m.Key); ok {
-		r.Layout = &layout
-	}
-	return r
 }

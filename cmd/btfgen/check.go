@@ -40,17 +40,10 @@ func reportOptions(c *cli.Context) (format string, o report.Options, err error) 
 		o.SourceRoot = filepath.ToSlash(root)
 	}
 	format = c.String("format")
-	first := ""
 	for _, short := range []string{"json", "min-kernel", "suggest"} {
-		switch {
-		case !c.Bool(short):
-			continue
-		case first != "":
-			return "", o, usagef("--%s does not go with --%s", short, first)
-		case c.IsSet("format") && format != short:
-			return "", o, usagef("--%s does not go with --format %s", short, format)
+		if c.Bool(short) {
+			format = short
 		}
-		format, first = short, short
 	}
 	if format == "html" {
 		o.Date, err = sourceDate()
@@ -66,7 +59,6 @@ type checkOptions struct {
 	format  string // of the report
 	report  report.Options
 	require []corpus.Selector
-	diff    []corpus.Selector // two kernels, or none
 	loaders []check.Loader
 	policy  check.Policy
 	args    []string // the OBJECT arguments
@@ -83,18 +75,6 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 		return o, err
 	}
 	o.args = c.Args().Slice()
-	if c.Bool("diff") {
-		if len(o.args) < 3 {
-			return o, usagef("check --diff needs two kernels and at least one OBJECT")
-		}
-		if c.IsSet("format") || c.Bool("json") || c.Bool("min-kernel") || c.Bool("suggest") || c.IsSet("baseline") || c.IsSet("require") {
-			return o, usagef("--diff does not go with --format, --json, --min-kernel, --suggest, --baseline or --require")
-		}
-		if o.diff, err = corpus.ParseSelectors(o.args[:2]); err != nil {
-			return o, usagef("--diff: %w", err)
-		}
-		o.args = o.args[2:]
-	}
 	if len(o.args) == 0 {
 		return o, usagef("no BPF object given")
 	}
@@ -172,9 +152,6 @@ func runCheck(c *cli.Context) error {
 	if len(rep.Kernels) == 0 {
 		reportHidden(c)
 		return errors.New("no kernel could be checked")
-	}
-	if o.diff != nil {
-		return checkDiff(c, rep, o.diff)
 	}
 	found(c).report = func(w io.Writer) error { return report.Markdown(w, rep, report.Options{Baseline: o.report.Baseline}) }
 	if err := checkVerdict(c, rep, &o); err != nil {
@@ -259,7 +236,13 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 			}
 		}
 		if n == 0 {
-			reportUnmatched(c, "require", s.String(), nearestKernels(s, rep))
+			reportUnmatched(c, "require", s.String(), corpus.Nearest(s, func(yield func(kernel.Key) bool) {
+				for i := range rep.Kernels {
+					if !yield(rep.Kernels[i].Key()) {
+						return
+					}
+				}
+			}))
 		}
 		if o.report.Baseline != nil {
 			continue
@@ -296,43 +279,6 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 	}
 	for _, object := range slices.Sorted(maps.Keys(added)) {
 		infof(c, "btfgen: new: %s is not ok on %s; the baseline does not have it", object, words.Plural(added[object], "kernel"))
-	}
-	return nil
-}
-
-// nearestKernels describes the report's kernels closest to a selector that matches none of them.
-func nearestKernels(s corpus.Selector, rep *check.Report) string {
-	return corpus.Nearest(s, func(yield func(kernel.Key) bool) {
-		for i := range rep.Kernels {
-			if !yield(rep.Kernels[i].Key()) {
-				return
-			}
-		}
-	})
-}
-
-// checkDiff prints the differences between two kernels.
-func checkDiff(c *cli.Context, rep *check.Report, sel []corpus.Selector) error {
-	var k [2]int
-	for i, s := range sel {
-		var found []int
-		for n := range rep.Kernels {
-			if s.Match(rep.Kernels[n].Key()) || rep.Kernels[n].Name == s.String() {
-				found = append(found, n)
-			}
-		}
-		if len(found) != 1 {
-			near := ""
-			if len(found) == 0 {
-				near = fmt.Sprintf(" (%s)", nearestKernels(s, rep))
-			}
-			return fmt.Errorf("--diff %s: selects %s, want one%s", s, words.Plural(len(found), "kernel"), near)
-		}
-		k[i] = found[0]
-	}
-	n := report.Diff(c.App.Writer, rep, k[0], k[1])
-	if n > 0 {
-		record(c, finding{Class: different, Message: words.Plural(n, "program")})
 	}
 	return nil
 }

@@ -79,15 +79,15 @@ func runBoot(c *cli.Context) error {
 		return err
 	}
 	w := &bootWatcher{c: c, cfg: &cfg, used: make(map[int]bool), printed: make(map[*boot.Kernel]time.Time)}
+	asJSON := c.Bool("json") || c.String("format") == "json"
 	var text bytes.Buffer // that goes into a file
-	switch {
-	case c.Bool("json") || c.String("format") == "json":
-		w.report = report.NewBoot(io.Discard, c.Bool("verbose"))
-	case c.String("output") != "-":
-		w.report = report.NewBoot(&text, c.Bool("verbose"))
-	default:
-		w.report = report.NewBoot(c.App.Writer, c.Bool("verbose"))
+	out := c.App.Writer
+	if asJSON {
+		out = io.Discard
+	} else if c.String("output") != "-" {
+		out = &text
 	}
+	w.report = report.NewBoot(out, c.Bool("verbose"))
 	if err := boot.Run(c.Context, cfg, w); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func runBoot(c *cli.Context) error {
 		}
 		w.report.Sum()
 	}
-	if c.Bool("json") || c.String("format") == "json" {
+	if asJSON {
 		return writeOutput(c, func(out io.Writer) error { return w.report.JSON(out, findingsOf(c).Findings) })
 	}
 	return writeOutput(c, func(out io.Writer) error { _, err := text.WriteTo(out); return err })
@@ -111,7 +111,6 @@ func runBoot(c *cli.Context) error {
 // bootSources returns the files of packages, after downloading those that are named by a key, and adds the names of the latter to
 // opts.
 func bootSources(c *cli.Context, packages []string, opts *corpus.Options, arch string) (sources []string, err error) {
-	fetched := false
 	for _, p := range packages {
 		if _, err := os.Stat(p); err == nil || !strings.Contains(p, "/") {
 			sources = append(sources, p)
@@ -121,30 +120,20 @@ func bootSources(c *cli.Context, packages []string, opts *corpus.Options, arch s
 		if err != nil {
 			return nil, err
 		}
-		sources, fetched = append(sources, files...), true
-	}
-	if fetched {
 		as, err := corpus.ParseNaming(bootNaming)
 		if err != nil {
 			return nil, err
 		}
-		opts.As = []*corpus.Naming{as}
+		sources, opts.As = append(sources, files...), []*corpus.Naming{as}
 	}
 	return sources, nil
 }
 
 // checkBootOptions refuses options that do not go together.
 func checkBootOptions(c *cli.Context) error {
-	for _, name := range excludes["boot"] {
-		if c.IsSet(name) && name != "format" {
-			return usagef("--boot does not go with --%s", name)
-		}
-	}
 	switch f := c.String("format"); {
 	case f != "text" && f != "json":
 		return usagef("--boot does not go with --format %s, only with text and json", f)
-	case c.Bool("json") && c.IsSet("format") && f != "json":
-		return usagef("--json does not go with --format %s", f)
 	case (c.Bool("json") || f == "json") && c.IsSet("command"):
 		return usagef("--json does not go with --command")
 	case c.IsSet("types") && c.IsSet("command"):
@@ -156,11 +145,8 @@ func checkBootOptions(c *cli.Context) error {
 // readCommand reads --command, which may begin with variables, and its files.
 func readCommand(c *cli.Context, cfg *boot.Config, paths []string) error {
 	line := strings.Fields(c.String("command"))
-	n := 0
-	for n < len(line) && strings.Contains(line[n], "=") {
-		n++
-	}
-	if n == len(line) {
+	n := slices.IndexFunc(line, func(word string) bool { return !strings.Contains(word, "=") })
+	if n < 0 {
 		return usagef("--command names no program")
 	}
 	cfg.Env, cfg.Command = line[:n], line[n:]

@@ -32,7 +32,6 @@ type commandLine struct {
 	args    []string
 
 	pending cli.Flag // the last word is this option, without its value
-	literal bool     // "--" was among the words
 	added   []option // arguments from the file
 }
 
@@ -45,6 +44,18 @@ type option struct {
 
 func (o *option) name() string { return o.flag.Names()[0] }
 func (o *option) typed() bool  { return strings.HasPrefix(o.from, "-") }
+
+// String returns the option as in a message.
+func (o *option) String() string {
+	text := "--" + o.name()
+	if takesValue(o.flag) {
+		text += " " + o.value
+	}
+	if !o.typed() {
+		text += " (" + o.from + ")"
+	}
+	return text
+}
 
 // root returns btfgen itself as a command.
 func root(app *cli.App) *cli.Command {
@@ -136,7 +147,6 @@ func (l *commandLine) read(words []string) (err error) {
 		words = words[1:]
 		switch {
 		case w == "--":
-			l.literal = true
 			l.args = append(l.args, words...)
 			return err
 		case len(w) < 2 || w[0] != '-':
@@ -244,21 +254,24 @@ var variables = map[string]string{
 	"jobs":   "BTFGEN_JOBS",
 }
 
-// excludes lists the options that a typed option removes from the environment and the file.
-var excludes = map[string][]string{
-	"all":        {"select", "exclude"},
-	"select":     {"all"},
-	"exclude":    {"all"},
-	"json":       {"verbose", "format", "min-kernel", "suggest", "color"},
-	"format":     {"json", "min-kernel", "suggest"},
-	"verbose":    {"json", "quiet", "brief"},
-	"min-kernel": {"json", "format", "suggest"},
-	"suggest":    {"json", "format", "min-kernel"},
-	"quiet":      {"verbose"},
-	"brief":      {"verbose"},
-	"diff":       {"format", "json", "min-kernel", "suggest", "baseline", "require"},
-	"boot": {"format", "btf", "select", "exclude", "min-kernel", "suggest", "require", "baseline", "diff", // other reports and kernels
+// conflicts lists the options that an option does not go with, some only for one command. A typed one removes the others from
+// the environment and the file.
+var conflicts = map[string][]string{
+	"all":          {"select", "exclude"},
+	"json":         {"format"},
+	"min-kernel":   {"format", "json"},
+	"suggest":      {"format", "json", "min-kernel"},
+	"quiet":        {"verbose"},
+	"brief":        {"verbose"},
+	"relolog json": {"verbose", "color"},
+	"verify json":  {"verbose"},
+	"boot": {"btf", "select", "exclude", "min-kernel", "suggest", "require", "baseline", // other reports and kernels
 		"loader", "optional", "one-of", "when", "loader-map", "no-guess"}, // and whole objects
+}
+
+// excludes reports whether conflicts says that an option does not go with another.
+func (l *commandLine) excludes(name, other string) bool {
+	return slices.Contains(conflicts[name], other) || slices.Contains(conflicts[l.path+" "+name], other)
 }
 
 // configure adds what was not typed: options from the environment, then options and arguments from a file.
@@ -267,11 +280,14 @@ func (l *commandLine) configure(app *cli.App) error {
 		return nil
 	}
 	given := make(map[string]bool)
-	for _, o := range l.options {
-		given[o.name()] = true
-		for _, other := range excludes[o.name()] {
-			given[other] = true
-		}
+	for _, f := range l.command.Flags {
+		name := f.Names()[0]
+		given[name] = slices.ContainsFunc(l.options, func(o option) bool {
+			return o.name() == name || l.excludes(o.name(), name) || l.excludes(name, o.name())
+		})
+	}
+	if _, boot := l.value("boot"); boot { // has few formats
+		given["format"] = true
 	}
 	if l.path == "archive extract" && len(l.args) > 1 { // with keys, which select as well
 		given["all"], given["select"], given["exclude"] = true, true, true
@@ -315,6 +331,18 @@ func (l *commandLine) configure(app *cli.App) error {
 		}
 	}
 	l.addArguments(values)
+	return nil
+}
+
+// refuseConflicts returns an error about options that do not go together.
+func (l *commandLine) refuseConflicts() error {
+	for _, o := range l.options {
+		for _, other := range l.options {
+			if l.excludes(o.name(), other.name()) && o.value != "false" && other.value != "false" {
+				return usagef("%v does not go with %v", &o, &other)
+			}
+		}
+	}
 	return nil
 }
 

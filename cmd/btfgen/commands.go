@@ -41,14 +41,13 @@ func allCommands() []*cli.Command {
 			ArgsUsage: "OBJECT...",
 			Flags: slices.Concat(kernels, writing, []cli.Flag{
 				newFlag("manifest", "write hashes, sizes and counts of all kernels to `FILE`"),
-				newFlag("reuse", "take unchanged kernels from the archive `OLD.btfa`"),
-				newFlag("reuse-manifest", "read the manifest of OLD.btfa from `FILE` (default: OLD.json)"),
-				newFlag("shard", "process part `I/N` of the corpus, or the batch system's part with auto"),
+				newFlag("reuse", "take unchanged kernels from the archive `OLD.btfa`, whose manifest is OLD.json"),
+				newFlag("shard", "process part `I/N` of the corpus"),
 				jobs,
 				padding,
 				keep,
 				jsonFlag("the summary and findings"),
-				verboseFlag("list kernels of poisoned relocations, what is skipped, and times"),
+				verboseFlag("list kernels of poisoned relocations, and what is skipped"),
 			}),
 			Action: runGenerate,
 		},
@@ -110,7 +109,6 @@ func allCommands() []*cli.Command {
 				newFlag("source-root", "in SARIF, make names of sources relative to `DIR`"),
 				listFlag("require", "count failures only on kernels that match `SELECTOR`"),
 				newFlag("baseline", "count only what is worse than in `FILE`, an earlier --json report"),
-				newFlag("diff", "compare two kernels, selected by the first two arguments"),
 				listFlag("target", "set the target of programs that match: `PROGRAM=NAME`"),
 				listFlag("types", "add the types in `FILE`, BTF or ELF, to each kernel's, as the loader does"),
 				listFlag("rodata-var", "the loader may set read-only variables that match `PATTERN`"),
@@ -121,7 +119,7 @@ func allCommands() []*cli.Command {
 		},
 		{
 			Name:  "archive",
-			Usage: "inspect, compare, extract, merge and convert archives",
+			Usage: "inspect, compare, extract and merge archives",
 			Subcommands: []*cli.Command{
 				{
 					Name:      "list",
@@ -132,7 +130,7 @@ func allCommands() []*cli.Command {
 				},
 				{
 					Name:      "diff",
-					Usage:     "compare two archives or manifests",
+					Usage:     "compare two archives",
 					ArgsUsage: "OLD NEW",
 					Flags: []cli.Flag{
 						choiceFlag("format", "print `FORMAT`: text, or markdown for release notes", "text", "markdown"),
@@ -169,22 +167,13 @@ func allCommands() []*cli.Command {
 				},
 				{
 					Name:      "merge",
-					Usage:     "merge archives",
+					Usage:     "merge archives, or write one in another format",
 					ArgsUsage: "ARCHIVE...",
 					Flags: slices.Concat(writing, []cli.Flag{
 						jsonFlag("the summary and findings"),
 						newFlag("mixed", "allow different relocations for one machine"),
 					}),
 					Action: runArchiveMerge,
-				},
-				{
-					Name:      "convert",
-					Usage:     "convert an archive to another format",
-					ArgsUsage: "ARCHIVE",
-					Flags: slices.Concat(writing, []cli.Flag{
-						jsonFlag("the summary and findings"),
-					}),
-					Action: runArchiveConvert,
 				},
 			},
 		},
@@ -208,7 +197,6 @@ func allCommands() []*cli.Command {
 					Usage:     "find problems in a corpus",
 					ArgsUsage: "[SOURCE...]",
 					Flags: slices.Concat([]cli.Flag{
-						newFlag("earlier", "report kernels that are missing since `FILE`, from 'corpus list --long --json'"),
 						verboseFlag("list all kernels and their paths"),
 						jsonFlag("the findings"),
 						jobs,
@@ -236,10 +224,10 @@ func allCommands() []*cli.Command {
 				},
 				{
 					Name:      "import",
-					Usage:     "import kernels into a file or tree that is fast to read",
+					Usage:     "import kernels into a file that is small and fast to read",
 					ArgsUsage: "[SOURCE...]",
 					Flags: slices.Concat([]cli.Flag{
-						newFlag("output", "write to `OUT`, a directory or .btfc file (required)", "o"),
+						newFlag("output", "add kernels to `OUT`, a .btfc file (required)", "o"),
 						jsonFlag("the summary and findings"),
 						jobs,
 					}, reading),

@@ -13,14 +13,14 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
-	"github.com/cheggaaa/pb/v3"
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
+	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/job/store"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
@@ -59,11 +59,11 @@ func runCorpusFetch(c *cli.Context) error {
 			return err
 		}
 	}
-	for _, path := range []string{cfg.Cache, cmp.Or(cfg.Path, cfg.Keep)} {
-		if path == "" {
+	for _, path := range []string{cfg.Cache, cfg.Path, cfg.Keep} {
+		if path == "" || path == cfg.Keep && cfg.Path != "" {
 			continue
 		}
-		unlock, err := holdNow(c, path)
+		unlock, err := holdNow(c, path, path != cfg.Path)
 		if err != nil {
 			return err
 		}
@@ -100,8 +100,12 @@ func fetchConfig(c *cli.Context, names []string) (*store.FetchConfig, error) {
 
 // runFetch downloads with a progress bar.
 func runFetch(c *cli.Context, cfg *store.FetchConfig) (*store.FetchResult, error) {
-	bar := &fetchProgress{progress{w: progressWriter(c), start: time.Now()}}
-	cfg.Progress = bar.set
+	bar := newProgress(c, 0)
+	cfg.Progress = func(done, all int, now string) {
+		bar.show(all)
+		bar.doing(now)
+		bar.set(walk.Progress{Done: done, All: all})
+	}
 	defer bar.finish()
 	return store.Fetch(c.Context, *cfg)
 }
@@ -128,12 +132,11 @@ func fetchOne(c *cli.Context, name, arch string) ([]string, error) {
 		}
 		cfg.Options.Select = []corpus.Selector{s}
 	}
-	before := c.Context
-	unlock, err := hold(c, cfg.Cache)
+	unlock, err := hold(c, cfg.Cache, true)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { unlock(); c.Context = before }()
+	defer unlock()
 	cfg.Keep, cfg.Newest, cfg.One = filepath.Join(cfg.Cache, "boot"), 1, true
 	res, err := runFetch(c, cfg)
 	switch {
@@ -197,42 +200,15 @@ func mirrors(c *cli.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// holdNow locks an output or folder, or fails if another process has locked it.
-func holdNow(c *cli.Context, path string) (func(), error) {
-	before := c.Context
-	ctx, cancel := context.WithCancel(before)
-	c.Context = ctx
-	unlock, err := lock(c, path, cancel)
-	if err != nil {
-		defer cancel()
-		if ctx.Err() != nil && before.Err() == nil {
-			err = errors.New(path + ": another process is writing it")
-		}
-		return nil, err
+// holdNow locks an output, a file or folder, or fails if another process has locked it.
+func holdNow(c *cli.Context, path string, dir bool) (unlock func(), err error) {
+	ctx, cancel := context.WithCancel(c.Context)
+	defer cancel()
+	unlock, err = output.Lock(ctx, path, dir, cancel)
+	if err != nil && ctx.Err() != nil && c.Context.Err() == nil {
+		err = errors.New(path + ": another process is writing it")
 	}
-	return func() { unlock(); cancel() }, nil
-}
-
-// fetchProgress shows how far downloads are: a bar on a terminal, else a line every half minute.
-type fetchProgress struct{ progress }
-
-// fetchTemplate shows: linux-image-6.1.0-47-amd64 2/12 85.02 MiB / 512.00 MiB [-->___] 12.3 MiB/s 35s left
-const fetchTemplate = `{{string . "what"}} {{counters .}} {{bar .}} {{speed . "%s/s" "?/s"}} {{rtime . "%s left" "" ""}}`
-
-func (p *fetchProgress) set(s store.FetchProgress) {
-	if p.bar == nil && isTerminal(p.w) {
-		p.bar = pb.New64(s.AllBytes).Set(pb.Bytes, true).Set(pb.CleanOnFinish, true)
-		p.bar.SetTemplateString(fetchTemplate).SetWriter(p.w).SetRefreshRate(200 * time.Millisecond).Start()
-	}
-	if p.bar != nil {
-		p.bar.Set("what", string(escape.Sprintf("%s %d/%d", s.Current, s.Done, s.All))).SetCurrent(s.DoneBytes)
-	} else if now := time.Since(p.start); now-p.last >= every && s.DoneBytes > 0 {
-		p.last = now
-		rate := float64(s.DoneBytes) / now.Seconds()
-		left := time.Duration(float64(s.AllBytes-s.DoneBytes)/rate) * time.Second
-		escape.Fprintf(p.w, "btfgen: %s: %d of %d packages, %s of %s, %s/s, %s left\n", s.Current, s.Done, s.All,
-			words.Bytes(s.DoneBytes), words.Bytes(s.AllBytes), words.Bytes(int64(rate)), left)
-	}
+	return unlock, err
 }
 
 // reportFetched prints the findings and the tables of a run.

@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -24,51 +23,40 @@ const packMemory = 4
 func runCorpusImport(c *cli.Context) error {
 	out := c.String("output")
 	if out == "" || out == "-" {
-		return usagef("import needs -o OUT: a directory, or a name that ends in .btfc")
+		return usagef("import needs -o OUT, a name that ends in .btfc")
 	}
-	opts := corpus.Options{Extras: true}
+	if filepath.Ext(out) != ".btfc" {
+		return usagef("-o %s: want a name that ends in .btfc", out)
+	}
 	if err := refuseSource(c, out); err != nil {
 		return err
 	}
-	packed := filepath.Ext(out) == ".btfc"
-	if packed {
-		unlock, err := hold(c, out)
-		if err != nil {
-			return err
-		}
-		defer unlock()
+	unlock, err := hold(c, out, false)
+	if err != nil {
+		return err
 	}
-	opts.DWARF = corpus.NewEncoder(existingFolder(out), c.Int("jobs"))
-	if packed {
-		done, err := store.Earlier(opts.DWARF, out)
-		if err != nil {
-			return err
-		}
-		defer done()
+	defer unlock()
+	dwarf := corpus.NewEncoder(filepath.Dir(out), c.Int("jobs"))
+	done, err := store.Earlier(dwarf, out)
+	if err != nil {
+		return err
 	}
-	corp, err := openCorpus(c, opts)
+	defer done()
+	corp, err := openCorpus(c, corpus.Options{Extras: true, DWARF: dwarf})
 	if err != nil {
 		return err
 	}
 	cfg, stop := walkConfig(c, corp)
-	if packed {
-		limitMemory(packMemory * cfg.Jobs)
-		res, err := store.Pack(c.Context, cfg, out)
-		stop()
-		if err != nil {
-			if res != nil { // the reasons for an empty file
-				reportSkipped(c, res.Skipped)
-			}
-			return err
-		}
-		return reportPacked(c, out, res)
-	}
-	res, err := store.Import(c.Context, cfg, out)
+	limitMemory(packMemory * cfg.Jobs)
+	res, err := store.Pack(c.Context, cfg, out, nil)
 	stop()
 	if err != nil {
+		if res != nil { // the reasons for an empty file
+			reportSkipped(c, res.Skipped)
+		}
 		return err
 	}
-	return reportStored(c, out, res)
+	return reportPacked(c, out, res)
 }
 
 // refuseSource returns an error if an output is also a source.
@@ -77,17 +65,6 @@ func refuseSource(c *cli.Context, out string) error {
 		return usagef("%s is input and output", out)
 	}
 	return nil
-}
-
-// existingFolder returns the innermost existing folder of an output.
-func existingFolder(path string) string {
-	for {
-		dir := filepath.Dir(path)
-		if fi, err := os.Stat(dir); err == nil && fi.IsDir() || dir == path {
-			return dir
-		}
-		path = dir
-	}
 }
 
 // storedJSON is the document of commands that write kernels to a directory.

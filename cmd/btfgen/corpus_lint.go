@@ -12,21 +12,12 @@ import (
 )
 
 func runCorpusLint(c *cli.Context) error {
-	var earlier []lint.Entry
-	var err error
-	if path := c.String("earlier"); path != "" {
-		if earlier, err = lint.ReadListing(c.Context, path); err != nil {
-			return err
-		}
-	}
 	corp, err := openCorpus(c, corpus.Options{})
 	if err != nil {
 		return err
 	}
 	cfg, stop := walkConfig(c, corp)
-	rep, err := lint.Run(c.Context, lint.Config{
-		Walk: cfg, Earlier: earlier, Selected: func(e *lint.Entry) bool { return corp.Selects(e.Key()) },
-	})
+	rep, err := lint.Run(c.Context, cfg)
 	stop()
 	if err != nil {
 		return err
@@ -36,7 +27,7 @@ func runCorpusLint(c *cli.Context) error {
 	}
 	infof(c, "%s", rep.Summary())
 	for _, f := range rep.Findings {
-		x := finding{Class: class(f.Code.Severity().String()), Code: string(f.Code), Message: f.Code.Text(), Kernel: f.Kernel, File: f.Path}
+		x := finding{Class: class(f.Code.Severity.String()), Code: f.Code.Name, Message: f.Code.Text, Kernel: f.Kernel, File: f.Path}
 		if f.Detail != "" {
 			x.Message += " (" + f.Detail + ")"
 		}

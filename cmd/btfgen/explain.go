@@ -39,7 +39,7 @@ func runExplain(c *cli.Context) error {
 			if err := e.Write(w); err != nil {
 				return err
 			}
-		} else if text, ok := meanings[class(name)]; ok {
+		} else if text, ok := meanings[name]; ok {
 			escape.Fprintf(w, "%s: %s\n", name, strings.ReplaceAll(text, "`", ""))
 		} else {
 			return usagef("%q is neither a code nor a class%s; 'btfgen explain' lists all", name, didYouMean("", name, codesAndClasses()))
@@ -55,8 +55,5 @@ func codesAndClasses() (all []string) {
 			all = append(all, string(e.Code))
 		}
 	}
-	for _, cl := range slices.Sorted(maps.Keys(meanings)) {
-		all = append(all, string(cl))
-	}
-	return all
+	return append(all, slices.Sorted(maps.Keys(meanings))...)
 }

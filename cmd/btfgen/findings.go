@@ -25,7 +25,7 @@ import (
 )
 
 // class is the kind of a finding, as --fail-on selects it.
-type class string
+type class = string
 
 const (
 	ambiguous   class = "ambiguous"
@@ -53,7 +53,7 @@ var meanings = map[class]string{
 	ambiguous:   "a relocation that several types of a kernel resolve differently",
 	conflicting: "different files for one place, such as two BTFs of one kernel",
 	damaged:     "a file that cannot be read or is invalid; in `check --boot`, a kernel that does not boot",
-	different:   "a minimized BTF on which a loader decides differently; in `check`, a difference (`--diff`) or a wrong prediction (`--boot`)",
+	different:   "a minimized BTF on which a loader decides differently; in `check --boot`, a wrong prediction",
 	disagreeing: "a relocation that libbpf and cilium/ebpf decide differently on full BTF",
 	failed:      "another relocation for which loaders refuse the object; a severity of `corpus lint`",
 	failing:     "an object that does not work on a kernel, or got worse since `--baseline`; in `check --boot`, a program or `--command` that fails",
@@ -68,7 +68,7 @@ var meanings = map[class]string{
 }
 
 // findingClasses are the classes of findings that a command reports: those that count by default, and the others.
-type findingClasses struct{ counts, others []class }
+type findingClasses struct{ Counts, Others []class }
 
 // commandClasses has every command that is not about btfgen itself, including those without findings.
 var commandClasses = map[string]findingClasses{
@@ -77,7 +77,6 @@ var commandClasses = map[string]findingClasses{
 	"relolog":         {[]class{ambiguous, conflicting, damaged, failed, unmatched}, []class{poisoned, skipped}},
 	"verify":          {[]class{conflicting, damaged, different, missing, unmatched}, []class{disagreeing, skipped}},
 	"check":           {[]class{conflicting, damaged, different, failing, unmatched}, []class{skipped, uncertain}},
-	"archive convert": {},
 	"archive diff":    {},
 	"archive list":    {},
 	"archive lookup":  {[]class{missing}, nil},
@@ -91,15 +90,7 @@ var commandClasses = map[string]findingClasses{
 }
 
 func (t findingClasses) all() []class {
-	return slices.Sorted(slices.Values(slices.Concat(t.counts, t.others)))
-}
-
-func joinClasses(names []class) string {
-	texts := make([]string, len(names))
-	for i, n := range names {
-		texts[i] = string(n)
-	}
-	return strings.Join(texts, ", ")
+	return slices.Sorted(slices.Values(slices.Concat(t.Counts, t.Others)))
 }
 
 // noClass is the value of --fail-on that selects no class.
@@ -110,14 +101,14 @@ func (t findingClasses) flags() []cli.Flag {
 	if len(t.all()) == 0 {
 		return []cli.Flag{newFlag("quiet", "print only errors", "q")}
 	}
-	usage := "count findings of the classes in `LIST`: " + joinClasses(t.all()) + " or " + noClass
+	usage := "count findings of the classes in `LIST`: " + strings.Join(t.all(), ", ") + " or " + noClass
 	if slices.Contains(t.all(), failing) {
 		usage += "; or of codes, such as helper-missing"
 	}
 	return []cli.Flag{
 		newFlag("quiet", "print only errors and findings that count", "q"),
 		newFlag("brief", "print only summaries, errors and findings that count"),
-		&cli.StringFlag{Name: "fail-on", Value: strings.ReplaceAll(joinClasses(t.counts), " ", ""), Usage: usage},
+		&cli.StringFlag{Name: "fail-on", Value: strings.Join(t.Counts, ","), Usage: usage},
 	}
 }
 
@@ -128,12 +119,12 @@ func (t findingClasses) failOn(text string) (map[class]bool, error) {
 		return on, nil
 	}
 	for _, name := range strings.Split(text, ",") {
-		c := class(strings.TrimSpace(name))
+		c := strings.TrimSpace(name)
 		if c == "" {
-			return nil, usagef("--fail-on %q: a class is missing; there are %s", text, joinClasses(append(t.all(), noClass)))
+			return nil, usagef("--fail-on %q: a class is missing; there are %s", text, strings.Join(append(t.all(), noClass), ", "))
 		}
 		if !slices.Contains(t.all(), c) && !(slices.Contains(t.all(), failing) && codes.Of(relo.Code(c)) != nil) {
-			return nil, usagef("--fail-on %s: %q is none of %s", text, c, joinClasses(append(t.all(), noClass)))
+			return nil, usagef("--fail-on %s: %q is none of %s", text, c, strings.Join(append(t.all(), noClass), ", "))
 		}
 		on[c] = true
 	}
@@ -156,7 +147,7 @@ func (f *finding) String() string {
 	if f.Class == defective {
 		return f.text() // names the class already
 	}
-	return string(f.Class) + ": " + f.text()
+	return f.Class + ": " + f.text()
 }
 
 // text returns the finding without its class.
@@ -199,11 +190,6 @@ func findingsIn(ctx context.Context) *findings { return ctx.Value(findingsKey{})
 // options reads the options that flags defines.
 func (f *findings) options(c *cli.Context, t findingClasses) (err error) {
 	f.quiet, f.verbose = c.Bool("quiet") || c.Bool("brief"), c.Bool("verbose")
-	for _, name := range []string{"quiet", "brief"} {
-		if f.verbose && c.Bool(name) {
-			return usagef("--%s does not go with --verbose", name)
-		}
-	}
 	f.silent = c.Bool("quiet") || c.Bool("json")
 	f.canVerbose = slices.ContainsFunc(c.Command.Flags, func(o cli.Flag) bool { return slices.Contains(o.Names(), "verbose") })
 	if len(t.all()) > 0 {
@@ -262,7 +248,7 @@ func (f *findings) status() int {
 
 // counts reports whether --fail-on selects a finding by its class or, for check, by its code. A reached relocation is also poisoned.
 func (f *findings) counts(x *finding) bool {
-	return f.on[x.Class] || x.Code != "" && f.on[class(x.Code)] || x.Class == reached && f.on[poisoned]
+	return f.on[x.Class] || x.Code != "" && f.on[x.Code] || x.Class == reached && f.on[poisoned]
 }
 
 func (f *findings) print(c *cli.Context, x *finding) {

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -42,16 +41,14 @@ func runGenerate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if out.Format == bundle.Dir { // a second run waits before its work, not after it
-		unlock, err := hold(c, out.Path)
-		if err != nil {
-			return err
-		}
-		defer unlock()
+	manifest, reuse := c.String("manifest"), c.String("reuse")
+	unlock, err := holdOutput(c, &out, reuse, manifestOf(reuse)) // a second run waits before its work, not after it
+	if err != nil {
+		return err
 	}
-	manifest := c.String("manifest")
-	for _, file := range []string{out.Path, manifest} {
-		unlock, err := holdInput(c, file, c.String("reuse"), c.String("reuse-manifest"), manifestOf(c.String("reuse")))
+	defer unlock()
+	if output.Real(manifest) != output.Real(out.Path) { // else it is refused
+		unlock, err := holdInput(c, manifest, reuse, manifestOf(reuse))
 		if err != nil {
 			return err
 		}
@@ -121,9 +118,6 @@ func reportGenerated(c *cli.Context, cfg *generate.Config, objs *objects[*core.O
 		}
 		rep.PrintUnmatched(stderr, verbose)
 	}
-	if verbose {
-		infof(c, "%s", rep.Times())
-	}
 	f.printSkipped(stderr)
 	infof(c, "%s", s)
 	return document(c, struct {
@@ -141,8 +135,10 @@ func generateConfig(c *cli.Context, out string) (*generate.Config, *objects[*cor
 		return nil, nil, err
 	}
 	limitMemory(cfg.Jobs)
-	if cfg.Shard, err = shardFlag(c); err != nil {
-		return nil, nil, err
+	if text := c.String("shard"); text != "" {
+		if cfg.Shard, err = generate.ParseShard(text); err != nil {
+			return nil, nil, usagef("--shard %w", err)
+		}
 	}
 	objs, err := readKept(c, c.Args().Slice(), cfg.Options.Keep, false)
 	if err != nil {
@@ -160,44 +156,17 @@ func generateConfig(c *cli.Context, out string) (*generate.Config, *objects[*cor
 	return cfg, objs, readReused(c, cfg)
 }
 
-// shardFlag reads --shard. With auto it prints the part.
-func shardFlag(c *cli.Context) (s archive.Shard, err error) {
-	text := c.String("shard")
-	if text == "" {
-		return s, nil
-	}
-	if text != "auto" {
-		if s, err = generate.ParseShard(text); err != nil {
-			err = usagef("--shard %w", err)
-		}
-		return s, err
-	}
-	s, from, err := generate.ShardFrom(os.Getenv)
-	if err != nil {
-		return s, usagef("--shard auto: %w", err)
-	}
-	part := "the only part"
-	if s.N > 0 {
-		part = "part " + s.String()
-	}
-	infof(c, "btfgen: --shard auto: %s, by %s", part, from)
-	return s, nil
-}
-
 // readReused reads the archive of --reuse. If it cannot be used, all kernels are minimized.
 func readReused(c *cli.Context, cfg *generate.Config) error {
 	path := c.String("reuse")
 	if path == "" {
-		if c.String("reuse-manifest") != "" {
-			return usagef("--reuse-manifest needs --reuse")
-		}
 		return nil
 	}
 	var same string
 	if distinct(buildVersion()) {
 		same = tool()
 	}
-	old, why, err := generate.ReadOld(c.Context, path, cmp.Or(c.String("reuse-manifest"), manifestOf(path)), same, cfg)
+	old, why, err := generate.ReadOld(c.Context, path, manifestOf(path), same, cfg)
 	if why != "" {
 		infof(c, "btfgen: %s is not reused: %s", path, why)
 	}
@@ -217,7 +186,7 @@ func writeManifest(c *cli.Context, path string, cfg *generate.Config, objs *obje
 	return writeOut(c, path, b)
 }
 
-// manifestOf returns the default path of an archive's manifest.
+// manifestOf returns the path of an archive's manifest.
 func manifestOf(archive string) string {
 	return strings.TrimSuffix(archive, bundle.NativeSuffix) + ".json"
 }

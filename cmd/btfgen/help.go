@@ -6,9 +6,9 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
+	"sync"
+	"text/template"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
@@ -32,61 +32,27 @@ var helpText string
 // "- `term`: meaning".
 type section struct{ title, text string }
 
+// helpFilled is helpText with its lists.
+var helpFilled = sync.OnceValue(func() string {
+	t := template.Must(template.New("help.txt").Funcs(template.FuncMap{
+		"join": func(classes []class) string { return strings.Join(classes, ", ") },
+	}).Parse(helpText))
+	var b strings.Builder
+	if err := t.Execute(&b, map[string]any{"Codes": lint.Codes, "Classes": meanings, "Commands": commandClasses, "Variables": variables}); err != nil {
+		panic(err)
+	}
+	return b.String()
+})
+
 // written returns the sections of help.txt about a command, or below another heading. The first has no title.
 func written(heading string) (all []section) {
-	filled := strings.NewReplacer("{{classes}}", classList(slices.Sorted(maps.Keys(meanings))), "{{defaults}}", classDefaults(),
-		"{{variables}}", variableList(), "{{codes}}", lintCodes()).Replace(helpText)
-	_, text, _ := strings.Cut("\n"+filled, "\n# "+heading+"\n")
+	_, text, _ := strings.Cut("\n"+helpFilled(), "\n# "+heading+"\n")
 	text, _, _ = strings.Cut(text, "\n# ")
 	for _, part := range strings.Split("\n"+text, "\n## ") {
 		title, text, _ := strings.Cut(part, "\n")
 		all = append(all, section{title, strings.Trim(text, "\n") + "\n"})
 	}
 	return all
-}
-
-// classList lists classes of findings with their meanings.
-func classList(classes []class) (list string) {
-	for _, c := range classes {
-		list += "- `" + string(c) + "`: " + meanings[c] + "\n"
-	}
-	return list
-}
-
-// classDefaults lists commands with the classes that count.
-func classDefaults() string {
-	commands := make(map[string][]string) // by the text about their classes
-	for _, name := range slices.Sorted(maps.Keys(commandClasses)) {
-		if t := commandClasses[name]; len(t.all()) > 0 {
-			text := joinClasses(t.counts)
-			if len(t.others) > 0 {
-				text += "; on request " + joinClasses(t.others)
-			}
-			commands[text] = append(commands[text], "`"+name+"`")
-		}
-	}
-	var list []string
-	for text, names := range commands {
-		list = append(list, "- "+strings.Join(names, ", ")+": "+text+"\n")
-	}
-	slices.Sort(list)
-	return strings.Join(list, "")
-}
-
-// variableList lists the environment variables.
-func variableList() (list string) {
-	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		list += "- `" + variables[name] + "`: `--" + name + "`\n"
-	}
-	return list
-}
-
-// lintCodes lists the codes of corpus lint.
-func lintCodes() (list string) {
-	for _, c := range lint.Codes() {
-		list += fmt.Sprintf("- `%s`: %s: %s\n", c, c.Severity(), c.Text())
-	}
-	return list
 }
 
 // blocks splits the text of a section. The first byte of a block is ' ' for code, '-' for a list.

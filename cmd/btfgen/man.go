@@ -13,7 +13,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
@@ -22,30 +21,27 @@ func runMan(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	dir := c.String("output")
-	if dir == "" {
-		name := strings.Join(append([]string{c.App.Name}, c.Args().Slice()...), " ")
-		for _, p := range topics(c.App) {
-			if p.name == name {
-				_, err := io.WriteString(c.App.Writer, p.roff(c.App, date))
-				return err
-			}
-		}
-		return usagef("man: no command %q", strings.Join(c.Args().Slice(), " "))
-	}
-	if c.NArg() > 0 {
+	dir, command := c.String("output"), strings.Join(c.Args().Slice(), " ")
+	if dir != "" && command != "" {
 		return usagef("man -o writes the pages of all commands: it takes no COMMAND")
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
 	for _, p := range topics(c.App) {
-		if err := output.WriteFile(filepath.Join(dir, manName(p.name)+".1"), func(w io.Writer) error {
-			_, err := io.WriteString(w, p.roff(c.App, date))
-			return err
-		}); err != nil {
+		page := p.roff(c.App, date)
+		switch {
+		case dir != "":
+			if err := os.MkdirAll(dir, 0o777); err != nil {
+				return err
+			}
+			if err := writeOut(c, filepath.Join(dir, manName(p.name)+".1"), []byte(page)); err != nil {
+				return err
+			}
+		case p.name == strings.TrimSpace(c.App.Name+" "+command):
+			_, err := io.WriteString(c.App.Writer, page)
 			return err
 		}
+	}
+	if dir == "" {
+		return usagef("man: no command %q", command)
 	}
 	return nil
 }
@@ -68,7 +64,9 @@ func exitStatus(command string) section {
 	text := "0 for success, 1 for failure, and 2 for wrong usage.\n"
 	if classes := commandClasses[command].all(); len(classes) > 0 {
 		text = "0 for success, 1 for failure, 2 for wrong usage, and 3 for findings of the classes in\n`--fail-on`. The classes of this command are:\n\n"
-		text += classList(classes)
+		for _, c := range classes {
+			text += "- `" + c + "`: " + meanings[c] + "\n"
+		}
 	}
 	return section{"Exit status", text}
 }
@@ -148,17 +146,4 @@ func roffInline(text string) string {
 }
 
 // roffText escapes what roff would interpret, or print as another character.
-func roffText(text string) string {
-	var b strings.Builder
-	for _, c := range text {
-		switch at := strings.IndexRune("\\-'`\"^~", c); {
-		case at >= 0:
-			b.WriteString([]string{`\e`, `\-`, `\(aq`, `\(ga`, `\(dq`, `\(ha`, `\(ti`}[at])
-		case c > '~':
-			escape.Fprintf(&b, `\[u%04X]`, c)
-		default:
-			b.WriteRune(c)
-		}
-	}
-	return b.String()
-}
+var roffText = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, `"`, `\(dq`, "^", `\(ha`, "~", `\(ti`, "…", `\[u2026]`).Replace

@@ -61,60 +61,35 @@ func parseOutput(c *cli.Context) (o bundle.Output, err error) {
 	return o, nil
 }
 
-// hold locks an output that the command reads and replaces. It prints a line if another process has the lock.
-func hold(c *cli.Context, path string) (unlock func(), err error) {
-	return lock(c, path, func() { infof(c, "btfgen: %s: waiting for another process that writes it", path) })
+// hold locks an output, a file or directory, that the command reads and replaces. It prints a line if another process has the lock.
+func hold(c *cli.Context, path string, dir bool) (unlock func(), err error) {
+	return output.Lock(c.Context, path, dir, func() { infof(c, "btfgen: %s: waiting for another process that writes it", path) })
 }
 
-// lock locks an output for the rest of the command. It calls waiting if another process has the lock.
-func lock(c *cli.Context, path string, waiting func()) (unlock func(), err error) {
-	ctx, unlock, err := output.Lock(c.Context, path, waiting)
-	if err == nil {
-		c.Context = ctx
-	}
-	return unlock, err
-}
-
-// holdInput locks an output if it is one of the inputs.
+// holdInput locks an output that is a file if it is one of the inputs.
 func holdInput(c *cli.Context, out string, inputs ...string) (unlock func(), err error) {
 	if out == "" || !inputsOf(inputs...)[output.Real(out)] {
 		return func() {}, nil
 	}
-	return hold(c, out)
+	return hold(c, out, false)
 }
 
-// writeKernels writes an output and returns its size. It reports files of an earlier run that it removes, and other files.
-func writeKernels(c *cli.Context, out *bundle.Output, info archive.Info, kernels []archive.Kernel) (size int64, err error) {
+// holdOutput locks an output if it is a directory or one of the inputs.
+func holdOutput(c *cli.Context, out *bundle.Output, inputs ...string) (unlock func(), err error) {
 	if out.Format == bundle.Dir {
-		unlock, err := hold(c, out.Path)
-		if err != nil {
-			return 0, err
-		}
-		defer unlock()
+		return hold(c, out.Path, true)
 	}
+	return holdInput(c, out.Path, inputs...)
+}
+
+// writeKernels writes an output, which is locked if it is a directory, and returns its size. It reports files of an earlier run that
+// it removes.
+func writeKernels(c *cli.Context, out *bundle.Output, info archive.Info, kernels []archive.Kernel) (size int64, err error) {
 	res, err := out.Write(c.Context, info, kernels)
-	if err != nil {
-		return 0, err
-	}
-	if res.Removed > 0 {
+	if err == nil && res.Removed > 0 {
 		infof(c, "%s: removed %s of an earlier run", out.Path, words.Plural(res.Removed, "file"))
 	}
-	if res.Foreign.N > 0 {
-		infof(c, "%s: left alone what btfgen did not write: %s", out.Path, res.Foreign)
-	}
-	return res.Size, nil
-}
-
-// reportUnlisted reports BTF files in a directory that its list does not have. They are not read.
-func reportUnlisted(c *cli.Context, dir string) error {
-	if l, err := output.ReadList(c.Context, dir); err != nil || l == nil {
-		return err
-	}
-	f, err := output.FindForeign(c.Context, dir)
-	if err == nil && f.N > 0 {
-		infof(c, "%s: skipped what btfgen did not write: %s", dir, f)
-	}
-	return err
+	return res.Size, err
 }
 
 // inputs are the files and directories that a command reads, by output.Real.

@@ -82,9 +82,6 @@ func logOptions(c *cli.Context) (o logs.Options, err error) {
 		}
 		o.Filter.Results = append(o.Filter.Results, result)
 	}
-	if c.Bool("json") && (o.Verbose || c.IsSet("color")) {
-		return o, usagef("--json does not go with --verbose or --color")
-	}
 	o.Color = colored(c)
 	return o, nil
 }

@@ -8,6 +8,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -20,13 +21,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/btf"
-	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 	"github.com/btfgen/btfgen/internal/testing/testrepo"
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // schemas compiles docs/schema, where schemas refer to each other. The keys are their names without .schema.json.
@@ -99,7 +101,7 @@ var schemaRuns = []struct {
 	{"archive", false, 0, "archive extract x.btfa --all -o all"},
 	{"archive", false, 3, "archive extract x.btfa debian/9/x86_64/4.9 -o none"},
 	{"archive", false, 0, "archive merge x.btfa y.btfa -o m.btfa"},
-	{"archive", false, 0, "archive convert x.btfa -o x.tar.gz"},
+	{"archive", false, 0, "archive merge x.btfa -o x.tar.gz"},
 	{"archive_list", false, 0, "archive list x.btfa"},
 	{"archive_list", false, 0, "archive list shard.btfa"},
 	{"archive_lookup", false, 0, "archive lookup x.btfa --os-release os --release 6.1.0-47-amd64 --arch x86_64"},
@@ -113,17 +115,42 @@ var schemaRuns = []struct {
 	{"corpus_fetch", false, 0, "corpus fetch test/1 --catalogue my.yaml --dry-run"},
 	{"corpus_fetch", false, 0, "corpus fetch test/1 --catalogue my.yaml --packages packages --select release=6.1.0-1-amd64"},
 	{"corpus_fetch", false, 3, "corpus fetch test/1 test/2 --catalogue my.yaml -o fetched.btfc"},
-	{"corpus", false, 3, "corpus import $K/debian/12/x86_64 bad -o imported"},
 	{"corpus_packed", false, 3, "corpus import $K/debian/12/x86_64 bad -o x.btfc"},
 	{"corpus_packed", false, 0, "corpus import odd -o odd.btfc"},
 	{"corpus_list", true, 0, "corpus list --long odd.btfc"},
-	{"corpus_list", true, 0, "corpus list --long made"},
-	{"corpus_packed", false, 0, "corpus import made -o made.btfc"},
-	{"corpus_packed", false, 0, "corpus import known -o made.btfc"},
+	{"corpus_list", true, 0, "corpus list --long made.btfc"},
+	{"corpus", false, 0, "corpus extract made.btfc -o made/"},
+	{"corpus_packed", false, 0, "corpus import made.btfc -o known.btfc"},
+	{"corpus_packed", false, 0, "corpus import known -o known.btfc"},
 	{"corpus_list", true, 0, "corpus list --long known"},
-	{"corpus", false, 0, "corpus import made -o made2"},
 	{"corpus", false, 0, "corpus extract $K/debian/12/x86_64 -o dir/"},
 	{"corpus", false, 0, "corpus extract $K/debian/12/x86_64 -o file.btf"},
+}
+
+// writeMade writes a .btfc file with BTF that pahole made.
+func writeMade(t *testing.T, path string, data []byte) {
+	t.Helper()
+	w, err := btfc.NewWriter(nil, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Discard()
+	k, err := btfc.Prepare(kernel.Key{ID: "debian", VersionID: "10", Arch: "x86_64", Release: "5.4.0-7-test"}, data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Made(btfc.Made{By: "pahole v1.24"})
+	m, err := btfc.NewMaker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Plan(t.Context(), k)
+	err = errors.Join(err, w.Make(t.Context(), m, k))
+	var b bytes.Buffer
+	if _, failed := w.WriteTo(&b); err != nil || failed != nil {
+		t.Fatal(err, failed)
+	}
+	write(t, path, b.String())
 }
 
 // TestSchemas checks that every command has --json, and that its output matches docs/schema.
@@ -161,13 +188,13 @@ func TestSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, "some/kernel.btf.zst", string(kernel))
-	write(t, "made/debian/10/x86_64/5.4.0-7-test.btf.zst", string(kernel)+string(corpus.MadeFrame("pahole v1.24")))
-	for suffix, text := range map[string]string{".btf.zst": string(kernel), ".config": "CONFIG_BPF=y\n", ".kallsyms": "t _stext\n"} {
-		write(t, "known/debian/10/x86_64/5.4.0-7-test"+suffix, text)
-	}
 	b := btf.NewBuilder(binary.LittleEndian)
 	b.Type("abc", btf.KindStruct, false, 0, 4)
 	odd := b.Bytes()
+	writeMade(t, "made.btfc", bytes.Clone(odd))
+	for suffix, text := range map[string]string{".btf": string(odd), ".config": "CONFIG_BPF=y\n", ".kallsyms": "t _stext\n"} {
+		write(t, "known/debian/10/x86_64/5.4.0-7-test"+suffix, text)
+	}
 	odd[btf.HeaderLen]++ // the rest of a name is a name
 	write(t, "odd/debian/12/x86_64/odd.btf", string(odd))
 	for _, r := range []string{"47", "49"} {

@@ -34,11 +34,9 @@ var endless = []string{
 	"archive lookup --release 1 --arch x86_64 @pipe",
 	"archive extract --all -o @out/x @pipe",
 	"archive merge -o @out/x.tar.gz @archive @pipe",
-	"archive convert -o @out/x.tar.xz @pipe",
 	"corpus list --long @kernels",
 	"corpus lint @kernels",
-	"corpus lint --earlier @pipe @kernels",
-	"corpus import -o @out/x @kernels",
+	"corpus import -o @out/x.btfc @kernels",
 	"corpus extract -o @out/x @kernels",
 }
 

@@ -25,9 +25,6 @@ func runVerify(c *cli.Context) error {
 	if c.NArg() < 2 {
 		return usagef("verify needs ARCHIVE and at least one OBJECT")
 	}
-	if c.Bool("json") && c.Bool("verbose") {
-		return usagef("--json does not go with --verbose")
-	}
 	loaders := map[string]string{"libbpf": verify.Libbpf, "ebpf-go": verify.Cilium, "aya": verify.Aya}
 	objs, err := readObjects(c, c.Args().Slice()[1:])
 	if err != nil {

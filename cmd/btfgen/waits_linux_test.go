@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -28,8 +29,8 @@ func TestWaits(t *testing.T) {
 	slow.Skip(t)
 	w := newTogether(t, 2)
 	w.run("corpus", "import", "k0", "-o", "x.btfc")
-	w.run("archive", "convert", "a0.btfa", "-o", "tree")
-	w.run("archive", "convert", "a0.btfa", "-o", "x.btfa")
+	w.run("archive", "merge", "a0.btfa", "-o", "tree")
+	w.run("archive", "merge", "a0.btfa", "-o", "x.btfa")
 	w.run("generate", "--btf", "k0", "-o", "r.btfa", "--manifest", "r.json", "o.o")
 	for _, tc := range []struct{ path, line string }{
 		{"x.btfc", "corpus import k1 -o x.btfc"},
@@ -49,7 +50,7 @@ func TestWaits(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, unlock, err := output.Lock(t.Context(), filepath.Join(w.dir, tc.path), nil)
+			unlock, err := output.Lock(t.Context(), filepath.Join(w.dir, tc.path), filepath.Ext(tc.path) == "", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +82,15 @@ func TestWaits(t *testing.T) {
 		if _, err := feed.Write(object[:1]); err != nil {
 			t.Fatal(err)
 		}
-		for start := time.Now(); len(leftovers(t, filepath.Join(w.dir, "tree"))) == 0; time.Sleep(time.Millisecond) {
+		locked := func() bool {
+			ctx, cancel := context.WithCancel(t.Context())
+			unlock, err := output.Lock(ctx, filepath.Join(w.dir, "tree"), true, cancel)
+			if err == nil {
+				unlock()
+			}
+			return err != nil
+		}
+		for start := time.Now(); !locked(); time.Sleep(time.Millisecond) {
 			if time.Since(start) > 5*time.Second {
 				feed.Close()
 				first.Wait()
@@ -150,7 +159,7 @@ func TestHold(t *testing.T) {
 	if path == "" {
 		return
 	}
-	if _, _, err := output.Lock(t.Context(), path, nil); err != nil {
+	if _, err := output.Lock(t.Context(), path, false, nil); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Print("x")

@@ -30,14 +30,13 @@ type Access struct {
 	Given    bool // the address, not the context's, was on the stack in memory that a helper was given to read
 }
 
-// Accesses returns the accesses of a program in its own function and in the static functions to which it hands the context
-// or an argument, in order of the code. Each holds whenever the instruction is executed: addresses that differ between
+// Accesses returns the accesses of a program in all its functions, in order of the code. Each holds whenever the instruction is executed: addresses that differ between
 // paths are left out. If it runs out of steps it returns none.
 func (o *Object) Accesses(p *Program, steps *limits.Meter) []Access {
 	f := flow{o: o, steps: steps, exposed: make(map[int]int64), leaders: make(map[int][]bool)}
 	// The first round finds the stack slots that others can write to; the second does not trust these.
 	for range 2 {
-		f.at, f.plain = make(map[Site]*addresses), make(map[int]bool)
+		f.at = make(map[Site]*addresses)
 		s := &addresses{}
 		s.regs[asm.R1].kind = ofContext
 		f.arrive(Site{Fn: p.Fn}, s)
@@ -48,11 +47,8 @@ func (o *Object) Accesses(p *Program, steps *limits.Meter) []Access {
 		}
 	}
 	f.found = make(map[Site]Access)
-	known := f.known(p)
 	for at := range f.at {
-		if known[at.Fn] {
-			f.block(at)
-		}
+		f.block(at)
 	}
 	if steps.Err() != nil {
 		return nil
@@ -135,34 +131,12 @@ func (s *addresses) slot(off int64) address {
 // flow follows addresses through a program. It keeps what is the same on all paths to an instruction.
 type flow struct {
 	o       *Object
-	steps   *limits.Meter       // instructions, calls of functions that are not followed, and stack slots where paths meet
+	steps   *limits.Meter       // instructions, and stack slots where paths meet
 	at      map[Site]*addresses // where paths meet
 	work    []Site
 	leaders map[int][]bool  // by function: where paths can meet
 	exposed map[int]int64   // by function: others can write to the stack from this offset on
-	plain   map[int]bool    // functions that are also called without an address to follow
 	found   map[Site]Access // nil in the rounds that only follow
-}
-
-// known returns the functions all of whose calls in the program were followed, also those of their callers.
-func (f *flow) known(p *Program) map[int]bool {
-	known := make(map[int]bool)
-	for at := range f.at {
-		known[at.Fn] = true
-	}
-	unknown := slices.DeleteFunc(slices.Clone(p.Funcs), func(fn int) bool { return known[fn] })
-	for len(unknown) > 0 {
-		caller := unknown[len(unknown)-1]
-		unknown = unknown[:len(unknown)-1]
-		for _, fn := range f.o.calls[caller] {
-			f.steps.Step(1)
-			if known[fn] && fn != p.Fn {
-				delete(known, fn)
-				unknown = append(unknown, fn)
-			}
-		}
-	}
-	return known
 }
 
 // arrive merges s into what is known at a place and queues the place if that changed.
@@ -527,7 +501,7 @@ func (s *addresses) give(off, size int64, writes bool) {
 	}
 }
 
-// call follows a call. Global functions are verified on their own, whatever their arguments.
+// call follows a call. Global functions are verified on their own, whatever their arguments: they are entered with none.
 func (f *flow) call(s *addresses, at Site, in *Insn) {
 	call := asm.BuiltinFunc(in.Imm)
 	if !in.IsHelper() || !f.helper(s, at, call) {
@@ -535,18 +509,14 @@ func (f *flow) call(s *addresses, at Site, in *Insn) {
 			f.lose(at.Fn, s.regs[r])
 		}
 	}
-	if to := in.Ref.N(); in.IsFuncCall() && to >= 0 && !f.o.Funcs[to].Global && f.found == nil {
+	if to := in.Ref.N(); in.IsFuncCall() && to >= 0 && f.found == nil {
 		args := &addresses{}
-		for r := asm.R1; r <= asm.R5; r++ {
+		for r := asm.R1; r <= asm.R5 && !f.o.Funcs[to].Global; r++ {
 			if a := s.regs[r]; a.kind == ofContext || a.typed() {
 				args.regs[r] = a
 			}
 		}
-		_, entered := f.at[Site{Fn: to}]
-		f.plain[to] = f.plain[to] || args.regs == [10]address{}
-		if entered || !f.plain[to] {
-			f.arrive(Site{Fn: to}, args)
-		}
+		f.arrive(Site{Fn: to}, args)
 	}
 	first := s.regs[asm.R1]
 	clear(s.regs[asm.R0 : asm.R5+1])

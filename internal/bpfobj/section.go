@@ -120,8 +120,8 @@ var known = [...]Section{
 	{"netfilter", "NETFILTER", "BPF_NETFILTER", AttachNone, false},
 }
 
-// sections has a row for each name. The first match is used.
-var sections = sync.OnceValue(func() (all []Section) {
+// Sections returns a row for each name. The first match is used.
+var Sections = sync.OnceValue(func() (all []Section) {
 	for _, s := range known {
 		for prefix := range strings.FieldsSeq(s.Prefix) {
 			s.Prefix = prefix
@@ -131,19 +131,11 @@ var sections = sync.OnceValue(func() (all []Section) {
 	return all
 })
 
-// Sections returns the prefixes of the names of sections that loaders know.
-func Sections() (prefixes []string) {
-	for _, s := range sections() {
-		prefixes = append(prefixes, s.Prefix)
-	}
-	return prefixes
-}
-
 // SectionOf returns the meaning of a section's name, without the ? at its beginning, to ebpf-go; nil if it is unknown. If a
 // name cannot include a target, ebpf-go compares its beginning only: classifier/x/y is a classifier, socket1 a socket filter.
 func SectionOf(name string) *Section {
 	first, _, _ := strings.Cut(name, "/")
-	all := sections()
+	all := Sections()
 	for i := range all {
 		s := &all[i]
 		if s.named() && first == s.Prefix || !s.named() && strings.HasPrefix(name, s.Prefix) {

@@ -48,7 +48,8 @@ func TestSectionOf(t *testing.T) {
 
 // sectionNames returns the names in the table and variants of them.
 func sectionNames() (names []string) {
-	for _, p := range bpfobj.Sections() {
+	for _, s := range bpfobj.Sections() {
+		p := s.Prefix
 		names = append(names, p, p+"/", p+"/x", p+"/x/y", p+"1", p+"_x", p+".s", p+".s/x", p[:len(p)-1], "x"+p, strings.ToUpper(p))
 	}
 	return slices.Compact(slices.Sorted(slices.Values(names)))

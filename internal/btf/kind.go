@@ -172,9 +172,6 @@ func (k Kind) IsMod() bool {
 	return k == KindConst || k == KindVolatile || k == KindRestrict || k == KindTypeTag
 }
 
-// HasLinkage reports whether k is a function or a variable.
-func (k Kind) HasLinkage() bool { return k == KindFunc || k == KindVar }
-
 // Compat reports whether libbpf treats a and b as one kind: they are equal, or both
 // are enums of any width.
 func (k Kind) Compat(o Kind) bool {

@@ -61,6 +61,10 @@ const (
 	MaxContent = 8 << 20
 )
 
+// MaxBTFs is the limit of the bytes of all layouts together, for readers of a whole
+// archive.
+const MaxBTFs = 256 << 20
+
 // SumSize is the number of bytes that an archive keeps of a hash of relocations, and
 // ObjectSumSize of the SHA-256 of an object. Whole hashes would take more room than the
 // BTF.

@@ -178,27 +178,3 @@ func (b *Baseline) each(r *Report, of row, now []Status, changed func(k int, bef
 		}
 	}
 }
-
-// Difference is what one program uses that two kernels disagree on.
-type Difference struct {
-	Program int
-	Finding Finding
-	Only    int // index of the kernel that has the finding
-}
-
-// Diff returns what differs between two kernels of the report, by program.
-func (r *Report) Diff(a, b int) []Difference {
-	var out []Difference
-	for i := range r.Programs {
-		for _, f := range r.Programs[i].Findings {
-			onA, onB := slices.Contains(f.Kernels, a), slices.Contains(f.Kernels, b)
-			switch {
-			case onA && !onB:
-				out = append(out, Difference{i, f.Finding, a})
-			case onB && !onA:
-				out = append(out, Difference{i, f.Finding, b})
-			}
-		}
-	}
-	return out
-}

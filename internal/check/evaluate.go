@@ -7,8 +7,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/cilium/ebpf/asm"
-
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -21,7 +19,7 @@ type evaluation struct {
 	out      []Finding
 	hook     *hook          // nil where the program is not attached by BTF, or what to is not known
 	given    int64          // bytes of the context of a tracepoint, 0 where that is not known
-	kind     []absence      // what programs of its kind must not do: accesses to the context, calls of helpers
+	kind     []absence      // what depends on its kind or on all of it, besides the absences of its functions
 	may      *bounds        // what it may return; nil for anything
 	own      list           // findings on it, except on its code
 	explored *exploration   // nil before it is
@@ -32,15 +30,15 @@ type evaluation struct {
 	explorations explorations // those on which its findings depend; nil before they are made
 	doubted      bool         // the exploration was not precise enough for a finding
 
-	ebpfGoOffsets map[int]int64   // what cilium/ebpf writes into a load or store that libbpf makes invalid since it cannot change the width, by record
-	ebpfGoPoisons map[int]Finding // why cilium/ebpf makes the instruction of a record invalid into which libbpf writes a number
+	ebpfGoOffsets map[int]int64 // what cilium/ebpf writes into a load or store that libbpf makes invalid since it cannot change the width, by record
 }
 
 // absence is an instruction that the verifier refuses if it reaches it.
 type absence struct {
-	at    bpfobj.Site
-	f     Finding
-	moved bool // only if it reaches it with a context that is not where it was
+	at     bpfobj.Site
+	f      Finding
+	moved  bool // only if it reaches it with a context that is not where it was
+	anyhow bool // whether it reaches it or not
 }
 
 func (e *evaluation) add(f Finding) { e.out = append(e.out, f) }
@@ -97,9 +95,7 @@ func (e *evaluation) judgeCode(ctx context.Context) (list, explorations) {
 		e.judgeBounds(x)
 	}
 	for _, fn := range e.pr.Funcs {
-		if e.lacks(fn) {
-			e.collect(fn)
-		}
+		e.absences(fn, e.judge)
 	}
 	for _, f := range e.out {
 		e.noteNumber(e.found.number(f))
@@ -109,7 +105,7 @@ func (e *evaluation) judgeCode(ctx context.Context) (list, explorations) {
 
 // dependsOnCode reports whether findings depend on what an exploration finds.
 func (e *evaluation) dependsOnCode() bool {
-	return e.bounded() || len(e.kind) > 0 || e.may != nil || slices.ContainsFunc(e.pr.Funcs, e.lacks)
+	return e.bounded() || len(e.kind) > 0 || e.may != nil || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks })
 }
 
 // exploreAll explores the program in each way on which its findings depend.
@@ -178,73 +174,45 @@ func (e *evaluation) explore(ctx context.Context) *exploration {
 	}), features, ours, t}
 }
 
-// collect judges the instructions of a function that must not be reached.
-func (e *evaluation) collect(fn int) {
+// absences calls f for the instructions of a function that the kernel does not take, whatever the program is.
+func (p *pairing) absences(fn int, f func(absence)) {
 	gone := make(map[bpfobj.Site]bool) // made invalid
-	for _, n := range e.o.recordsOf[fn] {
+	for _, n := range p.o.recordsOf[fn] {
 		r := int(n)
-		poisoned, refused, reason := e.loader.outcome(r)
-		f := e.ebpfGoPoisons[r]
-		switch {
-		case poisoned && e.loader[r].Unresizable():
-			if !e.counts(Libbpf) {
-				continue
-			}
-			f = e.o.records.finding(r, Fails, reason)
-			f.Loader = Libbpf
-		case poisoned || refused:
-			f = e.o.records.finding(r, Fails, reason)
-		case f.Code == "":
+		poisoned, refused, reason := p.loader.outcome(r)
+		if !poisoned && !refused || p.loader[r].Unresizable() && !p.counts(Libbpf) {
 			continue
 		}
-		if names := e.modules(r); names != "" {
-			f.Status, f.Code, f.Args = MayFail, ModuleNeeded, Args{Names: names}
-		}
+		a := absence{at: p.o.Sites[r], f: p.unlessLoaded(r, p.o.records.finding(r, Fails, reason)), anyhow: refused}
 		if refused {
-			f.Stops = ObjectStops
-			e.note(f)
-			continue
+			a.f.Stops = ObjectStops
+		} else if p.loader[r].Unresizable() {
+			a.f.Loader = Libbpf
 		}
-		e.judge(absence{at: e.o.Sites[r], f: f})
-		gone[e.o.Sites[r]] = poisoned
+		f(a)
+		gone[p.o.Sites[r]] = poisoned
 	}
-	for i := range e.o.uses[fn] {
-		u := &e.o.uses[fn][i]
+	for i := range p.o.uses[fn] {
+		u := &p.o.uses[fn][i]
+		a := absence{at: u.at}
 		switch {
 		case u.in.IsHelper():
-			e.helper(u)
+			if p.k.lacksHelper(u.in.Imm) {
+				a.f = Finding{Status: Fails, Code: HelperMissing, Subject: helperName(u.in.Imm)}
+			}
 		case u.in.Op == bpfobj.OpCall:
-			e.kfunc(u)
+			// Of a strong kfunc that is absent, loaders refuse the object before the verifier sees it: see strong.
+			if x := p.o.extern(u.in); x.Weak && !p.hasKsym(x) {
+				a.f = p.missing(x)
+				a.f.Status, a.f.Subject = Fails, x.Name
+			}
 		case u.newer != nil && !gone[u.at]:
-			e.instruction(u)
+			a.f, a.anyhow = p.instruction(u.newer)
 		}
-	}
-}
-
-// mustNotReach judges an instruction that the kernel does not take.
-func (e *evaluation) mustNotReach(u *use, f Finding, subject string) {
-	f.Status, f.Subject, f.Source = Fails, subject, e.o.Source(u.at)
-	e.judge(absence{at: u.at, f: f})
-}
-
-func isAttachCookie(in *bpfobj.Insn) bool {
-	return in.IsHelper() && asm.BuiltinFunc(in.Imm) == asm.FnGetAttachCookie
-}
-
-func (e *evaluation) helper(u *use) {
-	if isAttachCookie(u.in) && e.cookieLink() && e.k.lacks(enumLink, linkPerf) {
-		e.mustNotReach(u, Finding{Code: LinkTypeCookie}, linkPerf)
-	}
-	if e.k.lacksHelper(u.in.Imm) {
-		e.mustNotReach(u, Finding{Code: HelperMissing}, helperName(u.in.Imm))
-	}
-}
-
-// kfunc notes a call of a weak kfunc that is absent; of a strong one loaders
-// refuse the object before the verifier sees it: see externs.
-func (e *evaluation) kfunc(u *use) {
-	if x := e.o.extern(u.in); x.Weak && !e.hasKsym(x) {
-		e.mustNotReach(u, e.missing(x), x.Name)
+		if a.f.Status != OK {
+			a.f.Source = p.o.Source(u.at)
+			f(a)
+		}
 	}
 }
 
@@ -258,6 +226,10 @@ var oddReach = map[interp.Odd]Reach{
 
 // judge turns an absence into a finding.
 func (e *evaluation) judge(a absence) {
+	if a.anyhow {
+		e.note(a.f)
+		return
+	}
 	r := e.explored
 	reached := r.reached(a.at)
 	if a.moved {

@@ -23,7 +23,7 @@ func (p *pairing) strong() (l []Finding) {
 		x := &p.o.Externs[i]
 		switch {
 		case x.Kind == bpfobj.ExternUndeclared:
-			l = append(l, Finding{Status: Unknown, Code: KsymUndeclared, Subject: x.Name, Loader: EbpfGo}) // see unopened for libbpf
+			l = append(l, Finding{Status: Unknown, Code: KsymUndeclared, Subject: x.Name, Loader: EbpfGo}) // see Unopened for libbpf
 		case x.Kind == bpfobj.ExternKconfig:
 			add(p.k.settingFinding(p.o, x), x)
 			if f := p.o.ebpfGoKconfig(x); f.Status != OK {

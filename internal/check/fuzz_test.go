@@ -52,7 +52,7 @@ func FuzzParse(f *testing.F) {
 
 func execute(o *Object, i int) {
 	interp.Explore(context.Background(), o.Object, &o.Programs[i], &interp.Input{
-		Features: interp.Features{Rodata: true, Partial: true, StImm: true, Globals: true, LazyGlobals: i%2 == 0},
+		Features: interp.Rodata | interp.Partial | interp.StImm | interp.Globals | interp.Features(1-i%2)*interp.LazyGlobals,
 		Record:   func(int) (uint64, bool) { return 0, false },
 		Ksym:     func(*bpfobj.Extern) interp.Number { return interp.Number{V: uint64(i) % 2} },
 		Kconfig:  func(*bpfobj.Extern) interp.Number { return interp.Number{Unknown: math.MaxUint64} },

@@ -227,10 +227,11 @@ func (e *evaluation) iterated(helper int64) bool {
 }
 
 // calls judges the helpers that program number n of the object calls by whether
-// programs of its type may.
+// programs of its type may, and whether the way of attaching it gives it a cookie.
 func (e *evaluation) calls(n int) (l []absence) {
 	forbids, unlicensed := e.k.forbids(e.pr.Attach), e.o.unlicensed()
-	if !unlicensed && !e.o.called[n].meets(forbids) {
+	cookies := e.cookieLink() && e.o.called[n].has(int64(asm.FnGetAttachCookie)) && e.k.lacks(enumLink, linkPerf)
+	if !unlicensed && !cookies && !e.o.called[n].meets(forbids) {
 		return nil
 	}
 	e.eachUse(func(u *use) {
@@ -238,6 +239,9 @@ func (e *evaluation) calls(n int) (l []absence) {
 			return
 		}
 		id := u.in.Imm
+		if cookies && asm.BuiltinFunc(id) == asm.FnGetAttachCookie {
+			l = append(l, absence{at: u.at, f: Finding{Status: Fails, Code: LinkTypeCookie, Subject: linkPerf, Source: e.o.Source(u.at)}})
+		}
 		var f Finding
 		if forbids.has(id) && !e.iterated(id) {
 			f = e.k.forbidden(e.pr.Attach, id)

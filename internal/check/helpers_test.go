@@ -260,7 +260,8 @@ func TestHelperTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := make(map[string]bool)
-	for _, section := range bpfobj.Sections() {
+	for _, row := range bpfobj.Sections() {
+		section := row.Prefix
 		s := bpfobj.SectionOf(section)
 		of, name := p.of(s)
 		used[name] = true

@@ -180,15 +180,19 @@ func (k *inventory) readFeatures() {
 			k.helpers[int64(v)] = true
 		}
 	}
-	f := &k.features
-	f.Rodata = has(enumHelper, "BPF_FUNC_probe_read_kernel")
-	f.Partial = has(enumHelper, "BPF_FUNC_kallsyms_lookup_name")
-	f.Narrow = has(enumMap, "BPF_MAP_TYPE_ARENA")
-	f.StImm = has(enumAttach, "BPF_NETFILTER")
-	f.Ranges = has(enumHelper, "BPF_FUNC_redirect_peer")
-	f.Globals = k.hasMember(auxStruct, "linkage") == present
-	f.LazyGlobals = k.hasMember(auxStruct, "called") == present
-	f.Unequal = f.LazyGlobals
+	for f, has := range map[interp.Features]bool{
+		interp.Rodata:                       has(enumHelper, "BPF_FUNC_probe_read_kernel"),
+		interp.Partial:                      has(enumHelper, "BPF_FUNC_kallsyms_lookup_name"),
+		interp.Narrow:                       has(enumMap, "BPF_MAP_TYPE_ARENA"),
+		interp.StImm:                        has(enumAttach, "BPF_NETFILTER"),
+		interp.Ranges:                       has(enumHelper, "BPF_FUNC_redirect_peer"),
+		interp.Globals:                      k.hasMember(auxStruct, "linkage") == present,
+		interp.LazyGlobals | interp.Unequal: k.hasMember(auxStruct, "called") == present,
+	} {
+		if has {
+			k.features |= f
+		}
+	}
 	for _, n := range syscallNames("bpf", k.arch) {
 		if _, ok := k.find(n, btf.KindFunc); ok && strings.HasPrefix(n, "__") {
 			k.wrapper = true

@@ -60,20 +60,19 @@ func (k *inventory) knows(g bpfobj.Group) presence {
 	return untold
 }
 
-// instruction judges an instruction by the group that it belongs to.
-func (e *evaluation) instruction(u *use) {
-	n := u.newer
-	has := e.k.knows(n.Group)
-	if has == present {
-		e.cast(u)
-		return
-	}
-	f := Finding{Status: MayFail, Code: InsnUnsupported, Subject: n.Name, Source: e.o.Source(u.at), Args: Args{Since: groups[n.Group].since}}
+// instruction judges a newer instruction by the group that it belongs to, and whether verifiers look at it even if they do not reach it.
+func (p *pairing) instruction(n *bpfobj.Newer) (f Finding, anyhow bool) {
+	has := p.k.knows(n.Group)
+	f = Finding{Status: MayFail, Code: InsnUnsupported, Subject: n.Name, Args: Args{Since: groups[n.Group].since}}
 	if n.Group == bpfobj.GroupV4 {
 		f.Subject += " (cpu v4)"
 	}
 	switch {
-	case has == lacking && n.Name == bpfobj.Gotol && !e.k.before(gotolUpdates):
+	case has == present && n.Group == bpfobj.GroupArena && !p.o.hasArena(): // an addr_space_cast
+		return Finding{Status: Fails, Code: InsnNoArena, Subject: n.Name}, p.k.has(unreachedCasts) == present
+	case has == present:
+		return Finding{}, false
+	case has == lacking && n.Name == bpfobj.Gotol && !p.k.before(gotolUpdates):
 		f.Doubt = Backported
 	case has == lacking:
 		f.Status = Fails
@@ -84,24 +83,7 @@ func (e *evaluation) instruction(u *use) {
 	default:
 		f.Status, f.Doubt = Unknown, NoRelease
 	}
-	if n.Static || n.Group == bpfobj.GroupAcqRel && e.k.knows(bpfobj.GroupAtomics) == lacking {
-		e.addInsn(f)
-		return
-	}
-	e.judge(absence{at: u.at, f: f})
-}
-
-// cast judges an addr_space_cast of an object without an arena, on a kernel that knows it.
-func (e *evaluation) cast(u *use) {
-	if u.newer.Group != bpfobj.GroupArena || e.o.hasArena() {
-		return
-	}
-	f := Finding{Status: Fails, Code: InsnNoArena, Subject: u.newer.Name, Source: e.o.Source(u.at)}
-	if e.k.has(unreachedCasts) == present {
-		e.addInsn(f)
-		return
-	}
-	e.judge(absence{at: u.at, f: f})
+	return f, n.Static || n.Group == bpfobj.GroupAcqRel && p.k.knows(bpfobj.GroupAtomics) == lacking
 }
 
 func (o *Object) hasArena() bool {

@@ -59,6 +59,7 @@ func TestLinks(t *testing.T) {
 			o.StructOps = c.ops
 			r := newRun(Config{Objects: []*Object{o}})
 			e := evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
+			e.kind = e.calls(0)
 			list, _ := e.code(t.Context())
 			e.out = r.found.read(list)
 			e.interfaces()

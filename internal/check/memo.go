@@ -42,7 +42,7 @@ func (in *input) answer(r interp.Relevant) answer {
 	for _, n := range r.Records {
 		b = binary.AppendUvarint(b, in.value(int(n)))
 	}
-	return answer{in.features.Of(r.Features), string(b)}
+	return answer{in.features & r.Features, string(b)}
 }
 
 // find returns the cached result for a key and an input.

@@ -69,10 +69,10 @@ func (o *Object) isVar(id btf.TypeID) bool {
 	return t.Kind() == btf.KindVar
 }
 
-// unopened are the reasons why a loader does not open the object, whatever the kernel; none if it does. libbpf refuses sections
+// Unopened returns the reasons why a loader does not open the object, whatever the kernel; none if it does. libbpf refuses sections
 // that it does not know (bpf_object__elf_collect and bpf_program__record_reloc in libbpf.c), static programs
 // (bpf_object__add_programs) and symbols without a declaration (bpf_object__collect_externs).
-func (o *Object) unopened(l Loader) (all []Finding) {
+func (o *Object) Unopened(l Loader) (all []Finding) {
 	if l == EbpfGo {
 		if o.unread.Subject != "" {
 			all = append(all, o.unread)
@@ -95,7 +95,7 @@ func (o *Object) unopened(l Loader) (all []Finding) {
 
 // loadersOf returns the loaders that count for an object: those that open it, or all if none does.
 func (c *Config) loadersOf(o *Object) []Loader {
-	open := slices.DeleteFunc(slices.Clone(c.Loaders), func(l Loader) bool { return len(o.unopened(l)) > 0 })
+	open := slices.DeleteFunc(slices.Clone(c.Loaders), func(l Loader) bool { return len(o.Unopened(l)) > 0 })
 	if len(open) == 0 {
 		return c.Loaders
 	}

@@ -48,19 +48,21 @@ type pairing struct {
 	looks     int                        // at members of structs that they read
 }
 
-// modules returns the modules that have what a record resolves to, if it resolves only with modules.
-func (p *pairing) modules(record int) Names {
-	if p.withModules == nil {
-		return ""
+// unlessLoaded returns a finding on a record, or that it needs a module if it resolves only with modules.
+func (p *pairing) unlessLoaded(record int, f Finding) Finding {
+	if p.withModules != nil {
+		if names := namesOf(p.withModules.modules(record)); names != "" {
+			f.Status, f.Code, f.Args = MayFail, ModuleNeeded, Args{Names: names}
+		}
 	}
-	return namesOf(p.withModules.modules(record))
+	return f
 }
 
 // counts reports whether the object is judged for a loader.
 func (p *pairing) counts(l Loader) bool { return slices.Contains(p.loaders, l) }
 
 // ebpfGoUnit judges the records of the program as cilium/ebpf does, together with those of the functions that it links, unless
-// libbpf refuses one. A refusal is a finding; instructions that only cilium/ebpf makes invalid are kept in e.ebpfGoPoisons.
+// libbpf refuses one. A refusal is a finding; instructions that only cilium/ebpf makes invalid are added to e.kind.
 // For a type without a match libbpf writes 0 as size and ID, and it accepts IDs of types in modules.
 func (e *evaluation) ebpfGoUnit() {
 	if !e.counts(EbpfGo) || e.unit == nil {
@@ -78,10 +80,7 @@ func (e *evaluation) ebpfGoUnit() {
 	}
 	refuse := func(r int, err error) { e.add(finding(r, core.ReasonOf(EbpfGoRefuses, err))) }
 	poison := func(r int, code Code) {
-		if e.ebpfGoPoisons == nil {
-			e.ebpfGoPoisons = make(map[int]Finding)
-		}
-		e.ebpfGoPoisons[r] = finding(r, relo.Reason{Code: code})
+		e.kind = append(e.kind, absence{at: e.o.Sites[r], f: e.unlessLoaded(r, finding(r, relo.Reason{Code: code}))})
 	}
 	d, err := e.unit(e.o.Funcs[e.pr.Fn].Section, e.o.Funcs[e.pr.Fn].Name)
 	switch {
@@ -120,24 +119,6 @@ func (e *evaluation) ebpfGoUnit() {
 			poison(r, EbpfGoNoMatch)
 		}
 	}
-}
-
-// ebpfGoKey appends the instructions of a function that only cilium/ebpf makes invalid.
-func (e *evaluation) ebpfGoKey(b []byte, fn int) []byte {
-	if len(e.ebpfGoPoisons) == 0 {
-		return b
-	}
-	for _, r := range e.o.recordsOf[fn] {
-		if f := e.ebpfGoPoisons[int(r)]; f.Code != "" {
-			b = append(binary.AppendUvarint(b, uint64(r)), f.Code...)
-		}
-	}
-	return b
-}
-
-// lacks reports whether a function has instructions that must not be reached.
-func (e *evaluation) lacks(fn int) bool {
-	return e.codeOf(fn).lacks || len(e.ebpfGoKey(nil, fn)) > 0
 }
 
 // input returns the parts of the kernel that results for the object's code may depend on.
@@ -185,10 +166,10 @@ func (p *pairing) ksym(x *bpfobj.Extern) interp.Number {
 // codeKey returns the key of a program's code. It covers e.kind, e.may and e.bounded, too.
 func (e *evaluation) codeKey() programKey {
 	key := programKey{o: e.o.Object, fn: e.pr.Fn}
-	if bounded := e.bounded(); bounded || len(e.kind) > 0 || e.may != nil || len(e.ebpfGoPoisons) > 0 {
-		b := fmt.Append(nil, e.kind, e.may, bounded)
-		for _, fn := range e.pr.Funcs {
-			b = e.ebpfGoKey(b, fn)
+	if bounded := e.bounded(); bounded || len(e.kind) > 0 || e.may != nil {
+		b := fmt.Append(nil, e.may, bounded)
+		for _, a := range e.kind {
+			b = e.appendKey(b, a)
 		}
 		key.kind = e.results.number(b)
 	}
@@ -200,11 +181,18 @@ func (e *evaluation) codeKey() programKey {
 	return key
 }
 
+// appendKey appends what identifies an absence.
+func (p *pairing) appendKey(b []byte, a absence) []byte {
+	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(a.at.Fn)), uint64(a.at.Insn))
+	b = strconv.AppendBool(strconv.AppendBool(b, a.moved), a.anyhow)
+	return binary.NativeEndian.AppendUint32(b, uint32(p.found.number(a.f)))
+}
+
 // function is the keys of a function on a kernel.
 type function struct {
 	key   uint32 // number of what its code depends on, without what is relevant; 0 before it is made
 	calls uint32 // number of what exploring it and its callees depends on; 0 if calls nest too deep
-	lacks bool   // it has instructions that must not be reached
+	lacks bool   // it has absences
 }
 
 // codeOf returns the keys of a function, which several programs may share.
@@ -216,75 +204,32 @@ func (p *pairing) codeOf(fn int) *function {
 	if f.key != 0 {
 		return f
 	}
-	var k functionKey
-	k.add(p, fn)
-	f.lacks, f.key = k.lacks, p.results.number(append(append(k.all, 0), k.explored...))
+	explored := p.explored(fn)
+	all := slices.Concat(explored, []byte{0})
+	p.absences(fn, func(a absence) { f.lacks, all = true, p.appendKey(all, a) })
+	f.key = p.results.number(all)
 	if c := &p.o.callees[fn]; c.shared {
 		for _, fn := range c.calls {
-			k.explored = binary.NativeEndian.AppendUint32(k.explored, p.codeOf(fn).calls)
+			explored = binary.NativeEndian.AppendUint32(explored, p.codeOf(fn).calls)
 		}
-		f.calls = p.results.number(k.explored)
+		f.calls = p.results.number(explored)
 	}
 	return f
 }
 
-// functionKey collects what the findings on a function's code depend on.
-type functionKey struct {
-	all      []byte // everything else
-	explored []byte // what exploring it depends on
-	lacks    bool   // it has instructions that must not be reached
-}
-
-func (k *functionKey) add(p *pairing, fn int) {
-	flag := func(lacks bool) {
-		k.all = strconv.AppendBool(append(k.all, ' '), lacks)
-		k.lacks = k.lacks || lacks
-	}
+// explored returns what exploring a function depends on, without what is relevant.
+func (p *pairing) explored(fn int) (b []byte) {
 	for _, r := range p.o.recordsOf[fn] {
-		known := p.loader[r].Result.OK()
-		k.explored = strconv.AppendBool(k.explored, known)
-		if p.o.records.asksForSize(int(r)) || p.o.records.asksForID(int(r)) {
-			k.all = append(k.all, p.modules(int(r))...)
-		}
-		if k.lacks = k.lacks || !known; !known {
-			k.all = append(p.loader.appendKey(k.all, int(r)), p.modules(int(r))...)
-		}
+		b = strconv.AppendBool(b, p.loader[r].Result.OK())
 	}
-	var groups [bpfobj.NumGroups]bool
 	for i := range p.o.uses[fn] {
-		u := &p.o.uses[fn][i]
-		x := p.o.extern(u.in)
-		switch {
-		case u.newer != nil:
-			groups[u.newer.Group] = true
-			groups[bpfobj.GroupAtomics] = groups[bpfobj.GroupAtomics] || u.newer.Group == bpfobj.GroupAcqRel
-		case u.in.IsHelper():
-			flag(p.k.lacksHelper(u.in.Imm))
-			if isAttachCookie(u.in) {
-				flag(p.k.lacks(enumLink, linkPerf))
-			}
+		switch x := p.o.extern(p.o.uses[fn][i].in); {
+		case x == nil:
 		case x.Kind == bpfobj.ExternKconfig:
-			k.explored = fmt.Appendf(k.explored, " %v", p.k.kconfig(p.o, x))
+			b = fmt.Appendf(b, " %v", p.k.kconfig(p.o, x))
 		case x.Kind == bpfobj.ExternKsym:
-			lacks := !p.hasKsym(x)
-			flag(lacks)
-			k.explored = fmt.Appendf(k.explored, " %v", p.ksym(x))
-			if x.Type != 0 {
-				if f := p.missing(x); f.Status == Fails {
-					k.all = append(append(k.all, f.Code...), f.Name...)
-				}
-			}
+			b = fmt.Appendf(b, " %v", p.ksym(x))
 		}
 	}
-	for g := range bpfobj.NumGroups {
-		if groups[g] {
-			has := p.k.knows(g)
-			k.all = append(k.all, ' ', byte('0'+has))
-			k.lacks = k.lacks || has != present
-		}
-	}
-	if groups[bpfobj.GroupArena] { // see cast
-		k.all = strconv.AppendBool(append(k.all, ' '), p.k.has(unreachedCasts) == present)
-		k.lacks = k.lacks || !p.o.hasArena()
-	}
+	return b
 }

@@ -47,11 +47,6 @@ func (r records) notes(i int) (l []Finding) {
 // source is the file:line of a record, "" where it is not known.
 func (r records) source(i int) string { return r.Object.Source(&r.Object.Records()[i]) }
 
-// asksForSize reports whether the value of a record is the size of a kernel's type.
-func (r records) asksForSize(i int) bool {
-	return r.Object.Records()[i].Kind == relo.TypeSize
-}
-
 // asksForID reports whether the value of a record is the ID of a kernel's type.
 func (r records) asksForID(i int) bool {
 	return r.Object.Records()[i].Kind == relo.TargetTypeID
@@ -175,13 +170,4 @@ func (d decisions) outcome(i int) (poisoned, refused bool, reason relo.Reason) {
 		return false, true, d[i].Reason()
 	}
 	return false, false, relo.Reason{}
-}
-
-// appendKey appends the decision on a record without its value.
-func (d decisions) appendKey(b []byte, i int) []byte {
-	b = append(b, byte(d[i].Result))
-	if d[i].Result.OK() {
-		return b
-	}
-	return append(append(b, d[i].Reason().String()...), 0)
 }

@@ -74,7 +74,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	skipped, err := walk.Kernels(ctx, walk.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *target { return new(target) },
-		func(t *target, _ walk.Rank, it *corpus.Kernel) error {
+		func(t *target, _ int, it *corpus.Kernel) error {
 			r.item(ctx, t, it)
 			return ctx.Err()
 		})
@@ -217,7 +217,7 @@ func (r *run) needs(p *pairing) list {
 	}
 	p.whole = slices.Concat(p.definitions(), p.strong(), p.opening(p.setsMap))
 	for _, l := range p.loaders {
-		p.whole = append(p.whole, p.o.unopened(l)...)
+		p.whole = append(p.whole, p.o.Unopened(l)...)
 	}
 	p.lacked = slices.DeleteFunc(p.lackedMaps(), func(m *bpfobj.Map) bool { return p.setsMap(m.Name) })
 	all := slices.Clone(p.whole)
@@ -286,7 +286,7 @@ func (r *run) program(p *pairing, j int) *evaluation {
 	}
 	e.ebpfGoUnit()
 	e.own = r.found.note(e.out)
-	e.kind, e.may = slices.Concat(e.accesses(j), e.calls(j), e.kfuncCalls()), e.returns()
+	e.kind, e.may = slices.Concat(e.kind, e.accesses(j), e.calls(j), e.kfuncCalls()), e.returns()
 	return e
 }
 
@@ -492,7 +492,7 @@ func (r *run) row(ctx context.Context, i, j int) Program {
 		if slices.Contains(open, l) {
 			continue
 		}
-		for _, note := range o.unopened(l) {
+		for _, note := range o.Unopened(l) {
 			note.Status = OK
 			p.Notes = append(p.Notes, note)
 		}

@@ -33,7 +33,7 @@ func TestTwins(t *testing.T) {
 			cfg.Objects = append(cfg.Objects, newObject("o", o, noRecords(t)))
 		}
 		r := newRun(cfg)
-		k := &inventory{want: r.want, helpers: map[int64]bool{presentHelper: true}, features: interp.Features{Ranges: true}}
+		k := &inventory{want: r.want, helpers: map[int64]bool{presentHelper: true}, features: interp.Ranges}
 		for i, o := range cfg.Objects {
 			findings = append(findings, r.found.read(r.code(t.Context(), &evaluation{pairing: r.pairing(i, k, decisions{}, new(target)), pr: &o.Programs[0]})))
 		}

@@ -34,32 +34,31 @@ func indexes(f *bpfobj.Function) bool {
 // bounded reports whether the kernel's verifier knows bounds, but learns none from !=, and the program may need them.
 func (e *evaluation) bounded() bool {
 	f := e.k.features
-	return f.Ranges && !f.Unequal && slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.o.indexes[fn] })
+	return f.Has(interp.Ranges) && !f.Has(interp.Unequal) && slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.o.indexes[fn] })
 }
 
 // exploreBounds explores the program, after r, as verifiers without and with Unequal where that matters for accesses.
 func (e *evaluation) exploreBounds(ctx context.Context, r *exploration) (also explorations) {
 	asked := r.Relevant().Features
-	if len(r.Far()) == 0 || !asked.Unequal {
+	if len(r.Far()) == 0 || !asked.Has(interp.Unequal) {
 		return nil
 	}
 	f := e.k.features
-	if asked.Partial && !f.Partial { // updates of 5.10 have that, and BTF does not show it
-		f.Partial = true
+	if asked.Has(interp.Partial) && !f.Has(interp.Partial) { // updates of 5.10 have that, and BTF does not show it
+		f |= interp.Partial
 		r = e.withFeatures(f).explore(ctx)
 		also = append(also, r)
 	}
 	if len(r.vague()) == 0 {
 		return also
 	}
-	f.Unequal = true
-	return append(also, e.withFeatures(f).explore(ctx))
+	return append(also, e.withFeatures(f|interp.Unequal).explore(ctx))
 }
 
 // judgeBounds judges the accesses that are out of bounds without Unequal alone.
 func (e *evaluation) judgeBounds(x explorations) {
 	newer := x[len(x)-1]
-	if len(x) == 1 || !newer.features.Unequal || newer.GaveUp || newer.Odd != interp.NothingOdd {
+	if len(x) == 1 || !newer.features.Has(interp.Unequal) || newer.GaveUp || newer.Odd != interp.NothingOdd {
 		return
 	}
 	r := x[len(x)-2]

@@ -138,16 +138,13 @@ type AyaDecision struct {
 }
 
 // Same reports whether two decisions do the same to the instruction, or both end the load.
-func (d *AyaDecision) Same(o *AyaDecision) bool {
-	if !d.Result.OK() || !o.Result.OK() {
-		return min(d.Result, relo.Ambiguous) == min(o.Result, relo.Ambiguous)
-	}
-	return d.Result == o.Result && d.load == o.load && (d.id && o.id || d.New == o.New)
-}
+func (d *AyaDecision) Same(o *AyaDecision) bool { return d.effect() == o.effect() }
+
+func (d *AyaDecision) effect() effect { return effectOf(d.Result, d.New, d.load, d.id) }
 
 func (d *AyaDecision) String() string {
 	if d.Result == relo.Resolved && !d.id {
-		return effect{relo.Resolved, d.New, d.load}.String()
+		return d.effect().String()
 	}
 	return d.Result.String()
 }

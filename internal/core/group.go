@@ -4,11 +4,9 @@ package core
 
 import (
 	"cmp"
-	"context"
-	"encoding/binary"
 	"errors"
+	"fmt"
 	"maps"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -33,11 +31,10 @@ type group struct {
 	total  int
 }
 
-// groups are the distinct groups of an object.
+// groups are the units of an object, and their distinct groups.
 type groups struct {
-	all    []group
-	ofUnit [][]int32
-	ofRoot [][]int32
+	units          []Unit
+	ofUnit, ofRoot [][]*group
 }
 
 func (m *member) makeGroups() (*groups, error) {
@@ -45,26 +42,23 @@ func (m *member) makeGroups() (*groups, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &groups{ofUnit: make([][]int32, len(units)), ofRoot: make([][]int32, len(m.roots))}
-	known := make(map[string]int32)
-	for i := range units {
-		for _, one := range m.groupsOf(units[i].Records) {
-			key := one.key()
-			n, ok := known[key]
-			if !ok {
-				n = int32(len(g.all))
-				known[key] = n
-				g.all = append(g.all, one)
-				g.ofRoot[one.root] = append(g.ofRoot[one.root], n)
+	g := &groups{units, make([][]*group, len(units)), make([][]*group, len(m.roots))}
+	known := make(map[string]*group)
+	for i, u := range units {
+		for _, one := range m.groupsOf(u.Records) {
+			key := fmt.Sprint(one)
+			if known[key] == nil {
+				known[key] = &one
+				g.ofRoot[one.root] = append(g.ofRoot[one.root], &one)
 			}
-			g.ofUnit[i] = append(g.ofUnit[i], n)
+			g.ofUnit[i] = append(g.ofUnit[i], known[key])
 		}
 	}
 	return g, nil
 }
 
 // groupsOf groups the records of a unit by local type.
-func (m *member) groupsOf(unit []int32) (out []group) {
+func (m *member) groupsOf(unit []int) (out []group) {
 	specs := make(map[int32]int)
 	for _, rec := range unit {
 		if n := m.records[rec].spec; m.question[n] >= 0 {
@@ -84,15 +78,6 @@ func (m *member) groupsOf(unit []int32) (out []group) {
 		g.specs, g.counts, g.total = append(g.specs, n), append(g.counts, specs[n]), g.total+specs[n]
 	}
 	return out
-}
-
-// key is equal for equal groups.
-func (g *group) key() string {
-	var b []byte
-	for i, n := range g.specs {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(n)), uint64(g.counts[i]))
-	}
-	return string(b)
 }
 
 // choice is cilium/ebpf's decision on a group: a candidate, or the error that ends the load of the program.
@@ -134,51 +119,30 @@ func (tb *Table) choose(m *member, g *group, merged bool) choice {
 	return choice{place: best}
 }
 
-// selfFixups returns by spec the fixup on the local type itself. It has what every fixup has of the local side.
-func (m *member) selfFixups() []fixup {
-	own := &view{BTF: *m.btf}
-	match := ciliumMatcher{meter: limits.NewMeter(context.Background(), limits.Comparisons, "comparisons of types")}
-	all := make([]fixup, len(m.specs))
-	for i, s := range m.specs {
-		if m.question[i] >= 0 {
-			all[i] = match.fixup(s, s.kind, candidate{view: own, id: s.root}, 0, true)
-		}
-	}
-	return all
+// fixupKey is a spec on a candidate.
+type fixupKey struct {
+	spec   *spec
+	place  int32
+	merged bool
 }
 
 // fixup returns the fixup of a spec on a candidate, where -1 is none.
 func (tb *Table) fixup(m *member, sp, place int32, merged bool) fixup {
-	s, f := m.specs[sp], m.self()[sp]
-	if place >= 0 {
-		q := &tb.set.questions[m.question[sp]]
-		c, cand := &tb.rows[m.question[sp]][place], tb.cands[q.name][place]
-		switch {
-		case c.stuck&(1<<s.kind) != 0 || f.poison || f.err != nil: // match again, for the reason
-			return tb.cilium.fixup(s, s.kind, cand, int(place), merged)
-		case c.cilium&(1<<s.kind) != 0 && (merged || !f.id || cand.view.module == ""):
-			f.target = tb.values[int(c.at)+bits.OnesCount16(q.kinds)+q.number(s.kind)]
-			return f
-		}
-	}
-	if s.kind.IsExistence() {
+	s := m.specs[sp]
+	switch {
+	case place >= 0:
+	case s.kind.IsExistence():
 		return fixup{local: 1}
+	default:
+		return fixup{poison: true}
 	}
-	return fixup{poison: true}
-}
-
-// same reports whether cilium/ebpf does the same to the instructions of a group on both kernels.
-func (c *comparison) same(m *member, g *group, full, small choice) bool {
-	if full.err != nil || small.err != nil {
-		return full.err != nil && small.err != nil && errors.Is(full.err, errAmbiguous) == errors.Is(small.err, errAmbiguous)
+	key := fixupKey{s, place, merged}
+	f, ok := tb.fixups[key]
+	if !ok {
+		f = tb.cilium.fixup(s, s.kind, tb.cands[tb.set.questions[m.question[sp]].name][place], int(place), merged)
+		tb.fixups[key] = f
 	}
-	for _, sp := range g.specs {
-		a, b := c.full.fixup(m, sp, full.place, true), c.small.fixup(m, sp, small.place, true)
-		if a.poison != b.poison || !(a.id && b.id) && !a.agrees(&b) {
-			return false
-		}
-	}
-	return true
+	return f
 }
 
 // describe returns cilium/ebpf's decision on a group in words.
@@ -203,28 +167,24 @@ func (c *comparison) groups(m *member, r int) (*Difference, error) {
 	}
 	q := m.roots[r].question
 	rows := len(c.full.rows[q]) + len(c.small.rows[q])
-	for _, n := range all.ofRoot[r] {
-		g := &all.all[n]
+	for _, g := range all.ofRoot[r] {
 		if !c.meter.Step(len(g.specs) * rows) {
 			return nil, nil
 		}
 		a, b := c.full.choose(m, g, true), c.small.choose(m, g, true)
-		var d *Difference
-		if !c.same(m, g, a, b) {
-			d = &Difference{
-				Object: m.name, Relocation: m.specs[g.specs[0]].String(), Order: true,
-				Full: "cilium/ebpf: " + c.full.describe(m, g, a), Minimized: c.small.describe(m, g, b),
-			}
-		}
+		full, small := c.full.describe(m, g, a), c.small.describe(m, g, b)
 		if err := cmp.Or(c.full.cilium.meter.Err(), c.small.cilium.meter.Err()); err != nil {
 			return nil, err
 		}
-		if d != nil {
-			return d, nil
+		if full != small && !(a.fails() && b.fails()) {
+			return &Difference{Object: m.name, Relocation: m.specs[g.specs[0]].String(), Order: true, Full: "cilium/ebpf: " + full, Minimized: small}, nil
 		}
 	}
 	return nil, nil
 }
+
+// fails reports whether cilium/ebpf fails on a candidate.
+func (c choice) fails() bool { return c.err != nil && !errors.Is(c.err, errAmbiguous) }
 
 // Fixup is cilium/ebpf's decision on a record.
 type Fixup struct {
@@ -256,43 +216,30 @@ func (d *UnitDecision) Fixup(record int) (Fixup, bool) {
 	return Fixup{f.poison, f.local, f.target, f.id, cmp.Or(f.err, rec.insn.cilium(&f))}, true
 }
 
-// Unit returns the decision on a unit of object number i, which is valid until the next call, nil if the object has no
-// such unit. A relocation that is broken on the local side ends the load.
+// Unit returns the decision on a unit of object number i, nil if the object has no such unit. A relocation that is broken on the local side ends the load.
 func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 	m := &tb.set.objects[i]
-	units, err := m.Units()
-	if err != nil {
-		return nil, err
-	}
 	all, err := m.groups()
 	if err != nil {
 		return nil, err
 	}
-	n := slices.IndexFunc(units, func(u Unit) bool { return u.Section == section && u.Name == name })
+	n := slices.IndexFunc(all.units, func(u Unit) bool { return u.Section == section && u.Name == name })
 	if n < 0 {
 		return nil, nil
 	}
-	if tb.unit == nil {
-		tb.unit = make(map[int32]choice)
-	}
-	clear(tb.unit)
-	d := &UnitDecision{tb: tb, m: m, choices: tb.unit}
-	for _, rec := range units[n].Records {
+	d := &UnitDecision{tb: tb, m: m, choices: make(map[int32]choice)}
+	for _, rec := range all.units[n].Records {
 		if sp := m.records[rec].spec; m.local[sp].err != nil && m.specs[sp].kind != relo.LocalTypeID {
-			d.Err, d.Record = m.local[sp].err, int(rec)
+			d.Err, d.Record = m.local[sp].err, rec
 			return d, nil
 		}
 	}
-	for _, i := range all.ofUnit[n] {
-		g := &all.all[i]
+	for _, g := range all.ofUnit[n] {
 		c, ok := tb.choices[g]
 		if !ok {
 			c = tb.choose(m, g, false)
 			if err := tb.cilium.meter.Err(); err != nil {
 				return nil, err
-			}
-			if tb.choices == nil {
-				tb.choices = make(map[*group]choice)
 			}
 			tb.choices[g] = c
 		}
@@ -308,7 +255,7 @@ func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 // cilium/ebpf relocates these together (flattenInstructions in linker.go, v0.22).
 type Unit struct {
 	Section, Name string
-	Records       []int32 // of the object
+	Records       []int // of the object
 }
 
 // Units returns the units of the object, none if its code cannot be read. The error
@@ -325,10 +272,7 @@ func link(o *bpfobj.Object, err error) ([]Unit, error) {
 	units := make([]Unit, len(o.Programs))
 	for i, p := range o.Programs {
 		fn := &o.Funcs[p.Fn]
-		units[i] = Unit{Section: fn.Section, Name: fn.Name, Records: make([]int32, len(p.Records))}
-		for k, r := range p.Records {
-			units[i].Records[k] = int32(r)
-		}
+		units[i] = Unit{fn.Section, fn.Name, p.Records}
 	}
 	return units, nil
 }

@@ -17,22 +17,14 @@ import (
 
 // Keep is patterns of types that are kept whatever relocations need. It is
 // immutable and safe for many goroutines. A nil Keep has none.
-type Keep struct {
-	patterns []keepPattern
-	byKind   [btf.NumKinds]keepNames
-}
+type Keep struct{ patterns []keepPattern }
 
 // keepPattern is one pattern: "struct:task_struct.se.vruntime".
 type keepPattern struct {
-	text string
-	name string   // shell pattern of the type's name
-	path []string // shell patterns of a member and those inside it, or of an enumerator; nil for the whole type
-}
-
-// keepNames are the patterns for types of one kind, by number.
-type keepNames struct {
-	literal map[string][]int
-	globs   []int
+	text  string
+	kinds []btf.Kind
+	name  string   // shell pattern of the type's name
+	path  []string // shell patterns of a member and those inside it, or of an enumerator; nil for the whole type
 }
 
 // keepKinds are the kinds for the first word of a pattern.
@@ -56,33 +48,15 @@ func ParseKeep(patterns ...string) (*Keep, error) {
 		}
 		kp.patterns = append(kp.patterns, l...)
 	}
-	byText := func(a, b keepPattern) int { return strings.Compare(a.text, b.text) }
-	slices.SortFunc(kp.patterns, byText)
+	slices.SortFunc(kp.patterns, func(a, b keepPattern) int { return strings.Compare(a.text, b.text) })
 	kp.patterns = slices.CompactFunc(kp.patterns, func(a, b keepPattern) bool { return a.text == b.text })
-	for i := range kp.patterns {
-		p := &kp.patterns[i]
-		kind, _, _ := strings.Cut(p.text, ":")
-		for _, k := range keepKinds[kind] {
-			kp.byKind[k].add(p.name, i)
-		}
-	}
 	return kp, nil
-}
-
-func (n *keepNames) add(name string, pattern int) {
-	if strings.ContainsAny(name, `*?[\`) {
-		n.globs = append(n.globs, pattern)
-		return
-	}
-	if n.literal == nil {
-		n.literal = make(map[string][]int)
-	}
-	n.literal[name] = append(n.literal[name], pattern)
 }
 
 func parseKeep(s string) ([]keepPattern, error) {
 	kind, rest, ok := strings.Cut(s, ":")
-	if keepKinds[kind] == nil || !ok {
+	kinds := keepKinds[kind]
+	if kinds == nil || !ok {
 		return nil, fmt.Errorf("want KIND:NAME, where KIND is enum, struct, union, typedef, func or var")
 	}
 	name, members, ok := rest, "", false
@@ -97,11 +71,11 @@ func parseKeep(s string) ([]keepPattern, error) {
 		return nil, fmt.Errorf("%q is not a pattern", name)
 	}
 	if !ok {
-		return []keepPattern{{text: s, name: name}}, nil
+		return []keepPattern{{s, kinds, name, nil}}, nil
 	}
 	var l []keepPattern
 	for m := range strings.SplitSeq(members, ",") {
-		p := keepPattern{kind + ":" + name + "." + m, name, strings.Split(m, ".")}
+		p := keepPattern{kind + ":" + name + "." + m, kinds, name, strings.Split(m, ".")}
 		for _, word := range p.path {
 			if _, err := path.Match(word, ""); err != nil || word == "" {
 				return nil, fmt.Errorf("%q is not a pattern of members", m)
@@ -155,11 +129,17 @@ func (kp *Keep) Find(ctx context.Context, k *Kernel, found func(*Kept)) (unmatch
 	if kp == nil || len(kp.patterns) == 0 {
 		return nil, nil
 	}
-	f := finder{Keep: kp, matched: make([]bool, len(kp.patterns)), found: found}
+	f := finder{matched: make([]bool, len(kp.patterns)), found: found}
 	f.meter = limits.NewMeter(ctx, limits.Marks, "steps to find the types to keep")
-	for _, v := range k.views {
-		if err := f.view(&v.BTF); err != nil {
-			return nil, err
+	for _, b := range k.Views() {
+		for id := b.FirstID(); int(id) < b.NumTypes() && f.meter.Step(1); id++ {
+			t := b.Type(id)
+			for i := range kp.patterns {
+				if p := &kp.patterns[i]; slices.Contains(p.kinds, t.Kind()) && matches(p.name, t.Name()) {
+					f.kept = Kept{BTF: b, Type: id, Path: f.kept.Path[:0], pattern: i}
+					f.parts(t, p.path)
+				}
+			}
 		}
 	}
 	for i, ok := range f.matched {
@@ -172,68 +152,39 @@ func (kp *Keep) Find(ctx context.Context, k *Kernel, found func(*Kept)) (unmatch
 
 // finder is one Find.
 type finder struct {
-	*Keep
 	matched []bool // by pattern
 	found   func(*Kept)
 	meter   *limits.Meter
 	kept    Kept
 }
 
-func (f *finder) view(b *btf.BTF) error {
-	for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
-		t := b.Type(id)
-		k := t.Kind()
-		if int(k) >= btf.NumKinds || f.byKind[k].literal == nil && f.byKind[k].globs == nil {
-			continue
-		}
-		names := &f.byKind[k]
-		if !f.meter.Step(1 + len(names.globs)) {
-			return f.meter.Err()
-		}
-		name := t.Name()
-		if len(name) > limits.NameBytes {
-			return &limits.Exceeded{Max: limits.NameBytes, What: "bytes in a name"}
-		}
-		for _, i := range names.literal[string(name)] {
-			f.pattern(b, t, i)
-		}
-		for _, i := range names.globs {
-			if matches(f.patterns[i].name, name) {
-				f.pattern(b, t, i)
-			}
-		}
-	}
-	return nil
-}
-
-// matches reports whether a name matches a shell pattern. A slash in it is like any other character.
+// matches reports whether a name matches a shell pattern. A slash in it is like any other character. A name that is too long
+// matches nothing.
 func matches(pattern string, name []byte) bool {
-	if len(name) == 0 {
-		return pattern == ""
+	if len(name) == 0 || !strings.ContainsAny(pattern, `*?[\`) {
+		return pattern == string(name)
 	}
 	ok, _ := path.Match(pattern, strings.ReplaceAll(string(name), "/", "\x00"))
-	return ok
+	return ok && len(name) <= limits.NameBytes
 }
 
-// pattern finds the parts of a type, whose name matches, that a pattern names.
-func (f *finder) pattern(b *btf.BTF, t btf.Type, i int) {
-	p := &f.patterns[i]
-	f.kept = Kept{BTF: b, Type: t.ID, Path: f.kept.Path[:0], pattern: i}
+// parts finds the parts of a type that a pattern's path names.
+func (f *finder) parts(t btf.Type, words []string) {
 	switch {
-	case p.path == nil:
+	case words == nil:
 		f.hit()
 	case t.Kind().IsAnyEnum():
 		for n := range t.Vlen() {
 			if !f.meter.Step(1) {
 				return
 			}
-			if matches(p.path[0], b.Name(t.Enumerator(n).NameOff)) {
+			if matches(words[0], t.BTF().Name(t.Enumerator(n).NameOff)) {
 				f.kept.Path = append(f.kept.Path[:0], Need{t.ID, NeedEnumerator, n})
 				f.hit()
 			}
 		}
 	default:
-		f.members(t, p.path)
+		f.members(t, words)
 	}
 }
 

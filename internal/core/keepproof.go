@@ -7,9 +7,11 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/btf/canonical"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -79,48 +81,48 @@ func (w *keptWriter) number(content []byte) uint32 {
 
 // kept returns the number of a type, or of the members or enumerator of a path.
 func (w *keptWriter) kept(kept *Kept) uint32 {
-	b := appendU32(nil, uint32(kept.pattern))
-	if len(kept.Path) == 0 {
-		return w.number(appendU32(b, w.of(keptType{kept.BTF, kept.Type, false}, 0)))
-	}
-	path := kept.Path
-	for len(path) > 0 {
-		step := path[0]
-		for path = path[1:]; len(path) > 0 && path[0].What == NeedPointee; {
-			path = path[1:]
-		}
-		t := kept.BTF.Type(step.Type)
-		b = appendFrame(b, &t)
-		if step.What == NeedEnumerator {
-			b = appendEnumerator(b, &t, step.Idx)
+	b, leaf := binary.LittleEndian.AppendUint32(nil, uint32(kept.pattern)), kept.Type
+	for i, step := range kept.Path {
+		if step.What == NeedPointee {
 			continue
 		}
-		m := t.Member(step.Idx)
-		if b = appendMember(b, &t, m); len(path) == 0 {
-			b = appendU32(b, w.of(keptType{kept.BTF, m.Type, false}, 0))
-		} else {
-			b = w.between(b, kept.BTF.Type(m.Type))
+		t := kept.BTF.Type(step.Type)
+		o := canonical.Read(&t, anything)
+		o.Fields = o.Fields[step.Idx:][:1]
+		if b = appendKept(b, o); step.What == NeedEnumerator {
+			return w.number(b)
+		}
+		if leaf = t.Member(step.Idx).Type; i < len(kept.Path)-1 {
+			b = between(b, kept.BTF.Type(leaf))
 		}
 	}
-	return w.number(b)
+	return w.number(binary.LittleEndian.AppendUint32(b, w.of(keptType{kept.BTF, leaf, false}, 0)))
 }
 
 // between appends the types between a member and the struct or union behind it.
-func (w *keptWriter) between(b []byte, t btf.Type) []byte {
+func between(b []byte, t btf.Type) []byte {
 	for range limits.KeptDepth {
-		k := t.Kind()
-		if k.IsComposite() {
+		if t.Kind().IsComposite() {
 			break
 		}
-		b = appendName(append(b, byte(k)), &t, t.NameOff)
-		id := t.Ref()
-		if k == btf.KindArray {
-			a := t.Array()
-			b, id = appendU32(b, a.Nelems), a.Elem
+		b = appendKept(b, canonical.Read(&t, anything))
+		if t.Kind() == btf.KindArray {
+			t = t.BTF().Type(t.Array().Elem)
+		} else {
+			t = t.BTF().Type(t.Ref())
 		}
-		t = t.BTF().Type(id)
 	}
 	return b
+}
+
+func anything(btf.TypeID) int { return 0 }
+
+// appendKept appends the content of a type. The flag of structs and unions says only that some members are bitfields.
+func appendKept(b []byte, o canonical.Type) []byte {
+	if o.Kind.IsComposite() {
+		o.Flag = o.Flag && slices.ContainsFunc(o.Fields, func(f canonical.Field) bool { return f.Lo>>24 > 0 })
+	}
+	return o.AppendContent(b)
 }
 
 // of returns the number of a type's content. depth is how many types it is inside of.
@@ -142,41 +144,23 @@ func (w *keptWriter) of(kt keptType, depth int) uint32 {
 
 func (w *keptWriter) content(t *btf.Type, behind bool, depth int) []byte {
 	k := t.Kind()
-	of := func(b []byte, id btf.TypeID, behind bool) []byte {
-		return appendU32(b, w.of(keptType{t.BTF(), id, behind}, depth))
+	declared := behind && t.NameOff != 0 // the name is enough
+	if declared && k.IsComposite() {
+		return appendKept(nil, canonical.Type{Kind: btf.KindFwd, Flag: k == btf.KindUnion, Name: string(t.Name())})
 	}
-	if behind && t.NameOff != 0 && (k.IsComposite() || k == btf.KindFwd) { // equal to a forward declaration
-		return appendName(strconv.AppendBool(nil, k == btf.KindUnion || k == btf.KindFwd && t.KindFlag()), t, t.NameOff)
+	behind = k == btf.KindPtr || behind && !k.IsComposite()
+	o := canonical.Read(t, func(id btf.TypeID) int { return int(w.of(keptType{t.BTF(), id, behind}, depth)) })
+	if declared && k.IsAnyEnum() {
+		o.Fields = nil
 	}
-	b := appendFrame(nil, t)
-	switch {
-	case k.IsComposite():
-		for i := range t.Vlen() {
-			if m := t.Member(i); !w.padded || !isPadding(t, m) {
-				b = of(appendMember(b, t, m), m.Type, false)
-			}
+	for i := len(o.Fields) - 1; i >= 0 && w.padded && k.IsComposite(); i-- {
+		if isPadding(t, t.Member(uint32(i))) {
+			o.Fields, o.Refs = slices.Delete(o.Fields, i, i+1), slices.Delete(o.Refs, i, i+1)
 		}
-	case k.IsAnyEnum() && !(behind && t.NameOff != 0):
-		for i := range t.Vlen() {
-			b = appendEnumerator(b, t, i)
-		}
-	case k == btf.KindInt:
-		b = appendU32(b, t.IntData())
-	case k == btf.KindPtr:
-		b = of(b, t.Ref(), true)
-	case k == btf.KindTypedef, k.IsMod():
-		b = of(b, t.Ref(), behind)
-	case k.HasLinkage():
-		b = of(appendU32(b, t.Linkage()), t.Ref(), behind)
-	case k == btf.KindArray:
-		a := t.Array()
-		b = of(of(appendU32(b, a.Nelems), a.Elem, behind), a.Index, behind)
-	case k == btf.KindFuncProto:
-		b = of(b, t.Ref(), behind)
-		for i := range t.Vlen() {
-			p := t.Param(i)
-			b = of(appendName(b, t, p.NameOff), p.Type, behind)
-		}
+	}
+	b := appendKept(nil, o)
+	for _, r := range o.Refs {
+		b = binary.LittleEndian.AppendUint32(b, uint32(r))
 	}
 	return b
 }
@@ -186,29 +170,3 @@ func isPadding(t *btf.Type, m btf.Member) bool {
 	in := t.BTF().Type(m.Type)
 	return in.Kind() == btf.KindArray && t.BTF().NameIs(m.NameOff, "__pad"+strconv.FormatUint(uint64(m.BitOffset/8), 10))
 }
-
-// appendFrame appends kind, name and size. The flag of structs and unions says only
-// that some members are bitfields.
-func appendFrame(b []byte, t *btf.Type) []byte {
-	k := t.Kind()
-	b = strconv.AppendBool(append(b, byte(k)), t.KindFlag() && !k.IsComposite())
-	if b = appendName(b, t, t.NameOff); k.Shape().Third == btf.Size {
-		b = appendU32(b, t.Size())
-	}
-	return b
-}
-
-func appendMember(b []byte, t *btf.Type, m btf.Member) []byte {
-	return appendName(appendU32(appendU32(b, m.BitOffset), m.BitSize), t, m.NameOff)
-}
-
-func appendEnumerator(b []byte, t *btf.Type, i uint32) []byte {
-	e := t.Enumerator(i)
-	return appendName(binary.LittleEndian.AppendUint64(b, e.Value), t, e.NameOff)
-}
-
-func appendName(b []byte, t *btf.Type, off uint32) []byte {
-	return append(append(b, t.BTF().Name(off)...), 0)
-}
-
-func appendU32(b []byte, n uint32) []byte { return binary.LittleEndian.AppendUint32(b, n) }

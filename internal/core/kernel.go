@@ -26,9 +26,7 @@ type Kernel struct {
 	// Part says that only types that relocations can reach are loaded. Load resets it.
 	Part bool
 
-	mu           sync.Mutex
-	machine      string
-	knowsMachine bool // machine is set, or known to be unknown
+	machine func() string
 }
 
 // Module is the split BTF of a kernel module.
@@ -49,7 +47,7 @@ type view struct {
 // module; after one, k must be loaded again before it is used.
 func (k *Kernel) Load(ctx context.Context, name string, vmlinux []byte, modules ...Module) error {
 	k.name, k.Part = name, false
-	k.machine, k.knowsMachine = "", false
+	k.SetMachine("")
 	k.spare = append(k.spare, k.views...)
 	k.views = k.views[:0]
 	if err := k.load(ctx, "", vmlinux, nil); err != nil {
@@ -66,20 +64,19 @@ func (k *Kernel) Load(ctx context.Context, name string, vmlinux []byte, modules 
 // Machine returns the machine of the kernel, as kernel.CanonicalArch spells it:
 // the one that SetMachine was given, or else the one whose struct pt_regs the
 // kernel has. It returns "" if neither is known.
-func (k *Kernel) Machine() string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !k.knowsMachine && len(k.views) > 0 {
-		k.machine, k.knowsMachine = machine.OfKernel(context.Background(), &k.views[0].BTF), true
-	}
-	return k.machine
-}
+func (k *Kernel) Machine() string { return k.machine() }
 
 // SetMachine sets the machine of the kernel, in any spelling, until the next
 // Load. "" leaves it to [Kernel.Machine]. It must be called before k is shared
 // with other goroutines.
 func (k *Kernel) SetMachine(arch string) {
-	k.machine, k.knowsMachine = kernel.CanonicalArch(arch), arch != ""
+	arch = kernel.CanonicalArch(arch)
+	k.machine = sync.OnceValue(func() string {
+		if arch == "" && len(k.views) > 0 {
+			return machine.OfKernel(context.Background(), &k.views[0].BTF)
+		}
+		return arch
+	})
 }
 
 func (k *Kernel) load(ctx context.Context, module string, data []byte, base *btf.BTF) error {
@@ -191,12 +188,9 @@ func visible(all []candidate, kind btf.Kind) int {
 // NoTypes returns a little-endian kernel without types.
 var NoTypes = sync.OnceValue(func() *Kernel {
 	k := new(Kernel)
-	_ = k.Load(context.Background(), "", emptyBTF) // which is valid
+	_ = k.Load(context.Background(), "", btf.NewBuilder(binary.LittleEndian).Bytes()) // which is valid
 	return k
 })
-
-// emptyBTF is a header, an empty type section and a string section with the empty string.
-var emptyBTF = []byte("\x9f\xeb\x01\x00\x18\x00\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00\x01\x00\x00\x00" + "\x00")
 
 // ForMachine returns the same kernel for a machine, in any spelling. It shares
 // the types of k, which must not be loaded again while either is in use.

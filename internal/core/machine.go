@@ -41,9 +41,9 @@ func (o *Object) fits(machine string) bool {
 // spelling: those of its byte order that are for it, or for any. For "" it returns all.
 func OnMachine(name string, objects ...*Object) []*Object {
 	name = kernel.CanonicalArch(name)
-	order := machine.OrderOf(name)
+	m := machine.Named(name)
 	return slices.DeleteFunc(slices.Clone(objects), func(o *Object) bool {
-		return !o.fits(name) || order != nil && o.order != order
+		return !o.fits(name) || m != nil && o.order != m.Order
 	})
 }
 
@@ -56,48 +56,38 @@ var registerStructs = []string{"pt_regs", "user_pt_regs", "user_regs_struct"}
 // the members. A struct does not count if no member is read: such an object runs
 // on all machines. Nor does it count if the object tests whether the struct or a
 // member exists, since it then handles kernels without.
-func machinesOf(o *Object) []string {
-	b := o.BTF()
-	if b == nil {
+func machinesOf(o *Object) (out []string) {
+	if o.btf == nil {
 		return nil
 	}
-	structs := registersOf(b)
-	read := make(map[btf.TypeID][]string) // members, by struct
-	asked := make(map[btf.TypeID]bool)
-	for m := range o.Members() {
-		switch {
-		case !structs[m.Struct]:
-		case m.Exists:
-			asked[m.Struct] = true
-		case m.Name != "":
-			read[m.Struct] = append(read[m.Struct], m.Name)
+	read, tested := make(map[btf.TypeID][]string), make(map[btf.TypeID]bool)
+	for _, s := range o.specs {
+		if s.err != nil || s.kind.IsEnumval() {
+			continue
+		}
+		if t, _ := o.btf.SkipMods(s.root); s.kind.IsType() && s.kind.IsExistence() {
+			tested[t.ID] = true
+		}
+		for _, a := range s.acc {
+			if a.name != "" {
+				read[a.typeID] = append(read[a.typeID], a.name)
+				tested[a.typeID] = tested[a.typeID] || s.kind.IsExistence()
+			}
 		}
 	}
-	var out []string
-	for id, names := range read {
-		if t := b.Type(id); !asked[id] {
-			out = append(out, ofStruct(b, &t, names)...)
+	found, err := o.btf.Find(context.Background(), registerNames, len(registerStructs), nil)
+	if err != nil {
+		return nil // more of one name than any object has
+	}
+	for _, id := range slices.Concat(found...) {
+		t, _ := o.btf.SkipMods(id) // s390's is a typedef of a nameless one
+		if t.Kind().IsComposite() && len(read[t.ID]) > 0 && !tested[t.ID] {
+			out = append(out, ofStruct(o.btf, &t, read[t.ID])...)
+			delete(read, t.ID)
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// registersOf returns the structs with registers of an object.
-func registersOf(b *btf.BTF) map[btf.TypeID]bool {
-	found, err := b.Find(context.Background(), registerNames, len(registerStructs), nil)
-	if err != nil {
-		return nil // more of one name than any object has
-	}
-	structs := make(map[btf.TypeID]bool)
-	for _, ids := range found {
-		for _, id := range ids {
-			if t, ok := b.SkipMods(id); ok && t.Kind().IsComposite() { // s390's is a typedef of a nameless one
-				structs[t.ID] = true
-			}
-		}
-	}
-	return structs
 }
 
 var registerNames = btf.NewNames(registerStructs)
@@ -105,7 +95,7 @@ var registerNames = btf.NewNames(registerStructs)
 // ofStruct returns the machines of a struct, given the members that are read.
 func ofStruct(b *btf.BTF, t *btf.Type, names []string) []string {
 	var defined, named []string
-	for m := range machine.All() {
+	for _, m := range machine.All {
 		if m.Order != b.Order() || m.Registers == "" {
 			continue
 		}

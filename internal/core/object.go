@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 
@@ -42,11 +41,11 @@ type Record struct {
 	Index   int    // position among the records of the section, from 0
 	Insn    int    // position in the function, or in the section where that is unknown, in instructions
 	Kind    relo.Kind
+	Offset  uint32 // of the instruction in the section, bytes
 
-	line   bpfobj.Line
-	insn   insn
-	spec   int32  // number of the spec
-	offset uint32 // of the instruction in the section, bytes
+	line bpfobj.Line
+	insn insn
+	spec int32 // number of the spec
 }
 
 // ParseObject reads a BPF ELF object. An object without relocations is not an
@@ -58,13 +57,7 @@ func ParseObject(name string, data []byte) (*Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return NewObject(name, f, func() (*bpfobj.Object, error) {
-		f, err := bpfobj.Open(data) // f has all records
-		if err != nil {
-			return nil, err
-		}
-		return f.Parse(context.Background())
-	})
+	return NewObject(name, f, func() (*bpfobj.Object, error) { return f.Parse(context.Background()) })
 }
 
 // NewObject makes an object of an opened file, as [ParseObject] does. parse returns the code, when it is needed.
@@ -106,33 +99,6 @@ func (o *Object) Len() int { return len(o.records) }
 // belongs to the object.
 func (o *Object) Records() []Record { return o.records }
 
-// Member is a member on the path of a relocation.
-type Member struct {
-	Struct btf.TypeID // that has it
-	Name   string     // empty if the relocation is about the struct as a whole
-	Exists bool       // the relocation tests whether it exists
-}
-
-// Members returns the named members on the paths of readable relocations, and the
-// structs that relocations are about as a whole.
-func (o *Object) Members() iter.Seq[Member] {
-	return func(yield func(Member) bool) {
-		for _, s := range o.specs {
-			if s.err != nil || s.kind.IsEnumval() {
-				continue
-			}
-			if t, ok := o.btf.SkipMods(s.root); s.kind.IsType() && ok && !yield(Member{t.ID, "", s.kind.IsExistence()}) {
-				return
-			}
-			for _, a := range s.acc {
-				if a.name != "" && !yield(Member{a.typeID, a.name, s.kind.IsExistence()}) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // Set returns the set of this object alone, made at the first call.
 func (o *Object) Set() *Set { return o.alone() }
 
@@ -146,10 +112,20 @@ func (o *Object) Relocation(r *Record) string { return o.specs[r.spec].String() 
 func (o *Object) Source(r *Record) string { return r.line.Source(o.btf) }
 
 // Disputed returns a name in a record on whose flavor loaders differ, and what libbpf, cilium/ebpf and aya take it for, "" if
-// they agree.
+// they agree. It is the name of the type or the enumerator.
 func (o *Object) Disputed(r *Record) (name string, takenFor []string) {
-	if s := o.specs[r.spec]; s.asks() {
-		return s.disputed()
+	s := o.specs[r.spec]
+	if !s.asks() {
+		return "", nil
+	}
+	names := []string{s.rootName()}
+	if s.kind.IsEnumval() {
+		names = append(names, s.acc[0].name)
+	}
+	for _, name := range names {
+		if libbpf, cilium, aya, ok := btf.Disputed(name); ok {
+			return name, []string{libbpf, cilium, aya}
+		}
 	}
 	return "", nil
 }
@@ -170,11 +146,7 @@ func (o *Object) addRecords(f *bpfobj.File) error {
 		access, kind uint32
 	}
 	specs := make(map[key]int32)
-	names, relos := 0, 0 // bytes, records
-	for _, s := range f.Ext.Sections {
-		relos += len(s.Records)
-	}
-	o.records = make([]Record, 0, relos)
+	names := 0 // bytes
 	for _, s := range f.Ext.Sections {
 		if len(s.Records) == 0 {
 			continue
@@ -199,7 +171,7 @@ func (o *Object) addRecords(f *bpfobj.File) error {
 			}
 			o.records = append(o.records, Record{
 				Section: s.Name, Program: rec.Func, Index: i, Insn: int((rec.Off - rec.Start) / insnSize),
-				Kind: relo.Kind(rec.Kind), line: rec.Line, insn: readInsn(code, rec.Off, o.order), spec: n, offset: rec.Off,
+				Kind: relo.Kind(rec.Kind), line: rec.Line, insn: readInsn(code, rec.Off, o.order), spec: n, Offset: rec.Off,
 			})
 		}
 	}

@@ -26,7 +26,7 @@ type Table struct {
 
 	cilium    ciliumMatcher
 	choices   map[*group]choice // cilium/ebpf's, made when needed
-	unit      map[int32]choice  // of the last Unit, by root
+	fixups    map[fixupKey]fixup
 	explained map[explainKey]*candidateEntry
 }
 
@@ -73,8 +73,7 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 		return err
 	}
 	tb.values = tb.values[:0]
-	clear(tb.explained)
-	clear(tb.choices)
+	tb.explained, tb.choices, tb.fixups = make(map[explainKey]*candidateEntry), make(map[*group]choice), make(map[fixupKey]fixup)
 	if err := tb.check(); err != nil {
 		return err
 	}
@@ -263,9 +262,6 @@ func (tb *Table) explain(mt *match, place int32) *candidateEntry {
 	module := cand.view.module // a view is used again for another kernel
 	c.Module = &module
 	c.err = err
-	if tb.explained == nil {
-		tb.explained = make(map[explainKey]*candidateEntry)
-	}
 	tb.explained[key] = c
 	return c
 }

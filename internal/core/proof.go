@@ -68,61 +68,59 @@ func Compare(ctx context.Context, full, small *Table) (*Difference, error) {
 type comparison struct {
 	full, small *Table
 	meter       *limits.Meter
-	f, s        columns // of the last name
+	buf         []byte
 }
 
 func (c *comparison) name(name int) (*Difference, error) {
-	c.f.read(c.full, name, c.meter)
-	c.s.read(c.small, name, c.meter)
-	if slices.EqualFunc(c.f.key, c.s.key, bytes.Equal) { // as nearly always
+	full, small := c.columns(c.full, name), c.columns(c.small, name)
+	if slices.EqualFunc(full, small, func(a, b column) bool { return a.key == b.key }) { // as nearly always
 		return nil, nil
 	}
-	if d := c.f.compare(&c.s); d != nil || slices.EqualFunc(c.f.order(), c.s.order(), bytes.Equal) {
-		return d, nil
+	only, others := without(full, small), without(small, full)
+	if len(only)+len(others) > 0 {
+		return c.difference(name, only, others), nil
+	}
+	if slices.Equal(order(full), order(small)) {
+		return nil, nil
 	}
 	return c.decisions(name)
 }
 
-// columns are the candidates of one name that a loader matches or fails on, in
-// their order.
-type columns struct {
-	tb    *Table
-	name  int
-	place []int32
-	key   [][]byte // the column, as bytes; equal ones have equal ids
-	ids   []bool   // a relocation uses the type ID
-	buf   []byte   // that key refers to
+// column is a candidate that a loader matches or fails on.
+type column struct {
+	place int    // among the candidates of its name, -1 for one that no loader matches
+	key   string // what loaders see of it; equal columns have equal ids
+	ids   bool   // a relocation uses the type ID
 }
 
-// read replaces l with the columns of a name, and reuses its memory.
-func (l *columns) read(tb *Table, name int, meter *limits.Meter) {
-	*l = columns{tb: tb, name: name, place: l.place[:0], key: l.key[:0], ids: l.ids[:0], buf: l.buf}
-	buf := l.buf[:0]
+// columns returns the columns of a name, in the order of the candidates.
+func (c *comparison) columns(tb *Table, name int) (l []column) {
 	for i := range tb.cands[name] {
-		if !meter.Step(1 + len(tb.set.byName[name])) {
+		if !c.meter.Step(1 + len(tb.set.byName[name])) {
 			break
 		}
-		from := len(buf)
-		matters, ids := false, false
+		col, matters := column{place: i}, false
+		c.buf = c.buf[:0]
 		for _, q := range tb.set.byName[name] {
-			if i >= len(tb.rows[q]) {
-				buf = append(buf, 0)
-				continue
-			}
-			c := &tb.rows[q][i]
-			buf = tb.appendOutcome(buf, &tb.set.questions[q], c)
-			matters = matters || c.matters()
-			ids = ids || c.matters() && tb.set.questions[q].asks(relo.TargetTypeID)
+			o := tb.outcome(q, i)
+			c.buf = tb.appendOutcome(c.buf, &tb.set.questions[q], o)
+			matters = matters || o.matters()
+			col.ids = col.ids || o.matters() && tb.set.questions[q].asks(relo.TargetTypeID)
 		}
-		if !matters {
-			buf = buf[:from]
-			continue
+		if matters {
+			col.key = string(c.buf)
+			l = append(l, col)
 		}
-		l.place = append(l.place, int32(i))
-		l.key = append(l.key, buf[from:len(buf):len(buf)])
-		l.ids = append(l.ids, ids)
 	}
-	l.buf = buf
+	return l
+}
+
+// outcome returns the outcome of a question for the candidate at a place.
+func (tb *Table) outcome(q, place int) *outcome {
+	if place < 0 || place >= len(tb.rows[q]) {
+		return new(outcome)
+	}
+	return &tb.rows[q][place]
 }
 
 // appendOutcome appends an encoding that is equal only for equal outcomes.
@@ -156,138 +154,102 @@ func (l load) append(b []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, l.size), byte(l.kind), l.enc)
 }
 
-// order returns the columns in the order of the candidates, equal ones once
-// unless they count.
-func (l *columns) order() [][]byte {
-	var out [][]byte
-	seen := make(map[string]bool, len(l.key))
-	for i, k := range l.key {
-		if l.ids[i] || !seen[string(k)] {
-			seen[string(k)] = true
-			out = append(out, k)
+// order returns the keys of columns, equal ones once unless they count.
+func order(l []column) (out []string) {
+	seen := make(map[string]bool, len(l))
+	for _, c := range l {
+		if c.ids || !seen[c.key] {
+			seen[c.key] = true
+			out = append(out, c.key)
 		}
 	}
 	return out
 }
 
-// compare looks for a column that only one side has, or has more often.
-func (l *columns) compare(o *columns) *Difference {
-	only, others := l.without(o), o.without(l)
-	if len(only) == 0 && len(others) == 0 {
-		return nil
-	}
-	return l.difference(o, only, others)
-}
-
-// without returns the columns that o does not have, or has less often where
+// without returns the columns of l that o does not have, or has less often where
 // that counts.
-func (l *columns) without(o *columns) (out []int) {
+func without(l, o []column) (out []column) {
 	count := make(map[string]int)
-	for _, k := range o.key {
-		count[string(k)]++
+	for _, c := range o {
+		count[c.key]++
 	}
-	for i, k := range l.key {
-		switch n := count[string(k)]; {
+	for _, c := range l {
+		switch n := count[c.key]; {
 		case n <= 0:
-			out = append(out, i)
-		case l.ids[i]:
-			count[string(k)] = n - 1
+			out = append(out, c)
+		case c.ids:
+			count[c.key] = n - 1
 		}
 	}
 	return out
 }
 
-// difference describes one column that only one side has, next to the column of
-// the other side that is most similar. -1 is one that no loader matches.
-func (l *columns) difference(o *columns, only, others []int) *Difference {
-	if len(only) == 0 {
-		only = []int{-1}
+// difference describes the first columns that only one side has, by the first question on which they differ.
+func (c *comparison) difference(name int, only, others []column) *Difference {
+	i, j := -1, -1
+	if len(only) > 0 {
+		i = only[0].place
 	}
-	if len(others) == 0 {
-		others = []int{-1}
+	if len(others) > 0 {
+		j = others[0].place
 	}
-	i, j, differ := only[0], others[0], l.questions(o, only[0], others[0])
-	for _, x := range only {
-		for _, y := range others {
-			if d := l.questions(o, x, y); len(d) < len(differ) {
-				i, j, differ = x, y, d
-			}
-		}
-	}
-	q := differ[0]
-	d := l.tb.set.difference(q)
-	d.Full, d.Minimized = l.text(q, i), o.text(q, j)
-	of, at := l, i
+	set := c.full.set
+	of := set.byName[name]
+	q := of[slices.IndexFunc(of, func(q int) bool {
+		full := c.full.appendOutcome(nil, &set.questions[q], c.full.outcome(q, i))
+		return !bytes.Equal(full, c.small.appendOutcome(nil, &set.questions[q], c.small.outcome(q, j)))
+	})]
+	d := set.difference(q)
+	d.Full, d.Minimized = c.full.text(q, i), c.small.text(q, j)
+	cand := c.full.cands[name]
 	if i < 0 {
-		of, at = o, j
+		cand, i = c.small.cands[name], j
 	}
-	cand := of.tb.cands[l.name][of.place[at]]
-	d.Candidate = typeName(cand.view.Type(cand.id))
+	d.Candidate = typeName(cand[i].view.Type(cand[i].id))
 	return d
 }
 
-// questions returns the questions on which two columns differ. -1 is a column
-// that no loader matches.
-func (l *columns) questions(o *columns, i, j int) (out []int) {
-	for _, q := range l.tb.set.byName[l.name] {
-		if !bytes.Equal(l.outcome(q, i), o.outcome(q, j)) {
-			out = append(out, q)
-		}
-	}
-	return out
-}
-
-func (l *columns) outcome(q, i int) []byte {
-	if i < 0 || int(l.place[i]) >= len(l.tb.rows[q]) {
-		return []byte{0}
-	}
-	return l.tb.appendOutcome(nil, &l.tb.set.questions[q], &l.tb.rows[q][l.place[i]])
-}
-
-// text describes the outcome of column i, -1 for none, on question q.
-func (l *columns) text(q, i int) string {
-	if i < 0 || int(l.place[i]) >= len(l.tb.rows[q]) {
+// text describes the outcome of a question for the candidate at a place.
+func (tb *Table) text(q, place int) string {
+	quest, c := &tb.set.questions[q], tb.outcome(q, place)
+	switch {
+	case place < 0:
 		return "no such candidate"
-	}
-	quest, c := &l.tb.set.questions[q], &l.tb.rows[q][l.place[i]]
-	if !c.matters() {
+	case !c.matters():
 		return "no match"
 	}
-	var libbpf, cilium, loaders []string
+	var values [2][]string // of libbpf, cilium/ebpf
 	if quest.spec.kind.IsField() {
-		libbpf = append(libbpf, fmt.Sprintf("bit %d", c.bitOff))
-	}
-	n := bits.OnesCount16(quest.kinds)
-	text := func(k relo.Kind, i int) string {
-		if k == relo.TargetTypeID {
-			return k.String()
-		}
-		return fmt.Sprintf("%s %d", k, l.tb.values[int(c.at)+i])
+		values[0] = append(values[0], fmt.Sprintf("bit %d", c.bitOff))
 	}
 	for i, k := range quest.each() {
-		if c.bad&(1<<k) != 0 {
-			libbpf = append(libbpf, "no "+k.String())
-		} else {
-			libbpf = append(libbpf, text(k, i))
-		}
-		switch {
-		case c.stuck&(1<<k) != 0:
-			cilium = append(cilium, "no "+k.String())
-		case c.cilium&(1<<k) != 0:
-			cilium = append(cilium, text(k, n+i))
+		for loader, kinds := range []struct{ good, bad uint16 }{{^c.bad, c.bad}, {c.cilium, c.stuck}} {
+			text := ""
+			switch {
+			case kinds.bad&(1<<k) != 0:
+				text = "no " + k.String()
+			case kinds.good&(1<<k) == 0:
+				continue
+			case k == relo.TargetTypeID:
+				text = k.String()
+			default:
+				text = fmt.Sprintf("%s %d", k, tb.values[int(c.at)+loader*bits.OnesCount16(quest.kinds)+i])
+			}
+			values[loader] = append(values[loader], text)
 		}
 	}
 	if c.load.ok {
-		libbpf = append(libbpf, c.load.String())
+		values[0] = append(values[0], c.load.String())
 	}
+	var loaders []string
 	switch {
 	case c.err:
 		loaders = append(loaders, "libbpf gives up")
 	case c.libbpf:
-		loaders = append(loaders, "libbpf: "+strings.Join(libbpf, ", "))
+		loaders = append(loaders, "libbpf: "+strings.Join(values[0], ", "))
 	}
-	if len(cilium) > 0 {
-		loaders = append(loaders, "cilium/ebpf: "+strings.Join(cilium, ", "))
+	if len(values[1]) > 0 {
+		loaders = append(loaders, "cilium/ebpf: "+strings.Join(values[1], ", "))
 	}
 	if c.aya {
 		loaders = append(loaders, "aya matches")
@@ -346,17 +308,21 @@ type effect struct {
 	load   load
 }
 
-func (d *Decision) effect() effect {
-	e := effect{result: d.Result}
+// effectOf returns the effect of a decision. id says that the value is the ID of a type.
+func effectOf(result relo.Result, val uint64, l load, id bool) effect {
 	switch {
-	case d.Result == relo.Ambiguous:
-		e.result = relo.Error // the order decides which comes first, and both end the load
-	case d.Result == relo.Resolved:
-		if e.load = d.m.new.load; d.m.spec.kind != relo.TargetTypeID {
-			e.val = d.New
-		}
+	case result == relo.Ambiguous:
+		return effect{result: relo.Error} // the order decides which comes first, and both end the load
+	case result != relo.Resolved:
+		return effect{result: result}
+	case id:
+		val = 0
 	}
-	return e
+	return effect{result, val, l}
+}
+
+func (d *Decision) effect() effect {
+	return effectOf(d.Result, d.New, d.m.new.load, d.m.spec.kind == relo.TargetTypeID)
 }
 
 func (e effect) String() string {

@@ -60,7 +60,6 @@ type member struct {
 	stepOf   []int32                 // by record
 	rootOf   []int32                 // by spec
 	groups   func() (*groups, error) // of cilium/ebpf
-	self     func() []fixup
 }
 
 // root is a local type with relocations. libbpf keeps one list of candidates for
@@ -140,7 +139,7 @@ func (b *setBuilder) member(o *Object) member {
 		at := &m.roots[m.rootOf[r.spec]]
 		at.records = append(at.records, int32(i))
 	}
-	m.groups, m.self = sync.OnceValues(m.makeGroups), sync.OnceValue(m.selfFixups)
+	m.groups = sync.OnceValues(m.makeGroups)
 	return m
 }
 

@@ -61,7 +61,7 @@ func TestRulesCilium(t *testing.T) {
 				var specs []int32
 				for _, rec := range units[0].Records {
 					if sp := m.records[rec].spec; m.rootOf[sp] == g.root && m.question[sp] >= 0 {
-						relos, specs = append(relos, byOffset[m.records[rec].offset]), append(specs, sp)
+						relos, specs = append(relos, byOffset[m.records[rec].Offset]), append(specs, sp)
 					}
 				}
 				want, err := btf.CORERelocate(relos, []*btf.Spec{kernel}, m.order, func(btf.Type) (btf.TypeID, error) { return 1, nil })

@@ -238,22 +238,6 @@ func (s *spec) rootKind() btf.Kind {
 	return t.Kind()
 }
 
-// disputed returns the name of the root or the enumerator on whose flavor loaders
-// differ, and what libbpf, cilium/ebpf and aya take it for, "" if they agree.
-func (s *spec) disputed() (name string, takenFor []string) {
-	t := s.btf.Type(s.root)
-	names := []string{string(t.Name())}
-	if s.kind.IsEnumval() {
-		names = append(names, s.acc[0].name)
-	}
-	for _, name := range names {
-		if libbpf, cilium, aya, ok := btf.Disputed(name); ok {
-			return name, []string{libbpf, cilium, aya}
-		}
-	}
-	return "", nil
-}
-
 // asks reports whether loaders accept s and its result depends on the kernel.
 func (s *spec) asks() bool {
 	return s.err == nil && s.kind != relo.LocalTypeID && s.name() != ""

@@ -4,14 +4,11 @@ package corpus
 
 import (
 	"archive/tar"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"path"
 	"strings"
-
-	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // container reads the members of an archive or a package. A member that fails is noted and the
@@ -100,54 +97,15 @@ func clean(name string) string {
 	return name
 }
 
-func (r *reader) tar(in *input) error {
-	return r.members(in, &tarReader{tr: tar.NewReader(in.r), small: make(map[string][]byte), room: limits.Linked})
-}
+func (r *reader) tar(in *input) error { return r.members(in, tarReader{tar.NewReader(in.r)}) }
 
-// tarReader reads a tar file. It keeps small BTF, because tars of minimized BTF have hard links for equal files.
-type tarReader struct {
-	tr    *tar.Reader
-	small map[string][]byte // content by name
-	room  int64             // bytes that may still be kept
-	name  string            // of the member that is being kept, or empty
-	data  []byte            // of that member so far
-	size  int64
-	link  io.Reader // in place of tr, for a hard link
-}
+// tarReader reads a tar file. A hard link to BTF is an empty file, which is reported.
+type tarReader struct{ *tar.Reader }
 
-func (t *tarReader) next() (string, int64, bool, error) {
-	t.name, t.link = "", nil
-	h, err := t.tr.Next()
-	switch {
-	case err != nil:
+func (t tarReader) next() (string, int64, bool, error) {
+	h, err := t.Next()
+	if err != nil {
 		return "", 0, false, err
-	case !strings.Contains(h.Name, ".btf"):
-	case h.Typeflag == tar.TypeLink:
-		data, ok := t.small[path.Clean(h.Linkname)]
-		if t.link = bytes.NewReader(data); !ok {
-			t.link = failingReader{fmt.Errorf("hard link to %s, which is missing or too large to be kept", clean(h.Linkname))}
-		}
-		return h.Name, int64(len(data)), true, nil
-	case h.Typeflag == tar.TypeReg && 0 < h.Size && h.Size <= min(limits.LinkedMember, t.room):
-		t.name, t.size, t.data = path.Clean(h.Name), h.Size, make([]byte, 0, h.Size)
-		t.room -= h.Size + int64(len(h.Name))
 	}
-	return h.Name, h.Size, h.Typeflag == tar.TypeReg, nil
-}
-
-type failingReader struct{ err error }
-
-func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
-
-func (t *tarReader) Read(p []byte) (int, error) {
-	if t.link != nil {
-		return t.link.Read(p)
-	}
-	n, err := t.tr.Read(p)
-	if t.name != "" {
-		if t.data = append(t.data, p[:n]...); int64(len(t.data)) == t.size {
-			t.small[t.name], t.name = t.data, ""
-		}
-	}
-	return n, err
+	return h.Name, h.Size, h.Typeflag == tar.TypeReg || h.Typeflag == tar.TypeLink && strings.Contains(h.Name, ".btf"), nil
 }

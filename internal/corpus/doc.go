@@ -19,8 +19,7 @@
 //
 //   - raw BTF of either byte order, and ELF files with a .BTF section: vmlinux, modules;
 //   - .xz, .gz, .zst, .bz2, .lz4, .lzma around anything;
-//   - tar, Debian packages (ar with data.tar.*), RPM packages (cpio) and their members; hard links in a
-//     tar are followed to small BTF, as minimized BTF is;
+//   - tar, Debian packages (ar with data.tar.*), RPM packages (cpio) and their members;
 //   - kernel images: x86 bzImage and EFI zboot by their headers; arm64 and riscv64 Image, which are
 //     the kernel's memory, by searching for a BTF header whose every field is plausible; s390x and
 //     32-bit arm images by searching for compressed data first. The kernel inside is ELF or memory.

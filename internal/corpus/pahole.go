@@ -202,35 +202,3 @@ func (e *Encoder) run(ctx context.Context, file *os.File, buf *decompress.Buffer
 	}
 	return n, nil
 }
-
-// A compressed file with BTF made of DWARF ends in a zstd frame that decoders skip: its magic number, the length of the following, and
-// "btfgen: " with what made the BTF, padded with NUL bytes.
-const (
-	madeMagic = "\x5b\x2a\x4d\x18\x20\x00\x00\x00"
-	madeMark  = "btfgen: "
-	madeLen   = len(madeMagic) + 0x20
-)
-
-// MadeFrame returns the frame that ends a .zst file and says what made its BTF.
-func MadeFrame(maker string) []byte {
-	b := make([]byte, madeLen)
-	copy(b[copy(b, madeMagic+madeMark):], maker)
-	return b
-}
-
-// madeBy returns what made the BTF in a file according to its last frame, or "".
-func madeBy(file *os.File) string {
-	fi, err := file.Stat()
-	if err != nil {
-		return ""
-	}
-	var b [madeLen]byte
-	if _, err := file.ReadAt(b[:], fi.Size()-int64(madeLen)); err != nil {
-		return ""
-	}
-	maker, ok := strings.CutPrefix(strings.TrimRight(string(b[:]), "\x00"), madeMagic+madeMark)
-	if !ok || strings.Contains(maker, "\x00") {
-		return ""
-	}
-	return maker
-}

@@ -12,7 +12,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -63,7 +62,6 @@ type input struct {
 	inside bool     // a container, where other files are no error
 	file   *os.File // the file, if nothing is between it and r
 	rel    string   // release, if something around the stream told it
-	maker  string   // what made the BTF of DWARF, if something around the stream told it
 	extra  extraKind
 }
 
@@ -178,7 +176,7 @@ func (r *reader) raw(in *input) error {
 	if err != nil {
 		return wrap(in.path, "btf", err)
 	}
-	return r.add(in, blob{off: off, n: n, made: btfc.Made{By: in.maker}}, "", "")
+	return r.add(in, blob{off: off, n: n}, "", "")
 }
 
 // compressed reads what a compressed stream holds.
@@ -193,9 +191,6 @@ func (r *reader) compressed(in *input, f decompress.Format) error {
 		path: in.path, member: in.member, size: -1, depth: in.depth, inside: in.inside, rel: in.rel, extra: in.extra,
 	})
 	defer done()
-	if f == decompress.Zstd && in.file != nil {
-		inner.maker = madeBy(in.file)
-	}
 	mark := r.mark()
 	err = r.content(inner)
 	if err == nil {

@@ -8,7 +8,6 @@ import (
 	"path"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -52,19 +51,15 @@ func Component(k kernel.Key, name string) (value string, ok bool) {
 // String returns the text the selector was parsed from.
 func (s Selector) String() string { return s.text }
 
-// ParseSelector reads a selector such as "debian>=11,x86_64" or "release>=5.4". Its errors say at which
-// character they are, counted from one.
+// ParseSelector reads a selector such as "debian>=11,x86_64" or "release>=5.4".
 func ParseSelector(text string) (Selector, error) {
 	s := Selector{text: text}
-	at := 0
 	for t := range strings.SplitSeq(text, ",") {
-		terms, err := parseTerm(span{t, at})
-		var bad *syntaxError
-		if errors.As(err, &bad) {
-			return Selector{}, fmt.Errorf("selector %q: character %d: %s", text, utf8.RuneCountInString(text[:bad.at])+1, bad.text)
+		terms, err := parseTerm(strings.Trim(t, " "))
+		if err != nil {
+			return Selector{}, fmt.Errorf("selector %q: %w", text, err)
 		}
 		s.terms = append(s.terms, terms...)
-		at += len(t) + 1
 	}
 	return s, nil
 }
@@ -82,159 +77,127 @@ func ParseSelectors(texts []string) ([]Selector, error) {
 	return all, nil
 }
 
-// span is a part of a selector, with its offset in bytes.
-type span struct {
-	text string
-	at   int
-}
-
-func (t span) trim() span {
-	left := strings.TrimLeft(t.text, " ")
-	return span{strings.TrimRight(left, " "), t.at + len(t.text) - len(left)}
-}
-
-// from returns what begins n bytes later.
-func (t span) from(n int) span { return span{t.text[n:], t.at + n} }
-
-// syntaxError is what a selector cannot have, at an offset in bytes.
-type syntaxError struct {
-	at   int
-	text string
-}
-
-func (e *syntaxError) Error() string { return e.text }
-
-func (t span) errorf(format string, args ...any) error {
-	return &syntaxError{t.at, fmt.Sprintf(format, args...)}
-}
-
-func parseTerm(t span) ([]term, error) {
-	t = t.trim()
-	if t.text == "" {
-		return nil, t.errorf("no term (commas stand between terms only)")
+func parseTerm(t string) ([]term, error) {
+	if t == "" {
+		return nil, errors.New("no term (commas stand between terms only)")
 	}
-	name, op, value := t.cutOperator()
+	name, op, value := cutOperator(t)
 	switch op {
 	case "":
 		return parseGlobs(t)
 	case "!":
-		return nil, t.from(strings.IndexByte(t.text, '!')).errorf("'!' is no operator (want !=)")
+		return nil, errors.New("'!' is no operator (want !=)")
 	}
-	f, ok := fields[name.text]
+	f, ok := fields[name]
 	var terms []term
 	switch {
-	case name.text == "":
+	case name == "":
 		f = fieldRelease // >=5.4
 	case !ok:
-		terms, f = []term{{fieldID, "=", name.text}}, fieldVersion // debian>=11
-		if err := name.checkGlob(); err != nil {
+		terms, f = []term{{fieldID, "=", name}}, fieldVersion // debian>=11
+		if err := checkGlob(name); err != nil {
 			return nil, err
 		}
 	}
-	if value.text == "" {
-		return nil, value.errorf("no value after %s", op)
+	if value == "" {
+		return nil, fmt.Errorf("no value after %s", op)
 	}
-	if err := value.checkGlob(); err != nil {
+	if err := checkGlob(value); err != nil {
 		return nil, err
 	}
 	if op != "=" && op != "!=" {
-		if err := value.checkOrder(f, op); err != nil {
+		if err := checkOrder(value, f, op); err != nil {
 			return nil, err
 		}
 	}
-	return append(terms, term{f, op, value.text}), nil
+	return append(terms, term{f, op, value}), nil
 }
 
 // cutOperator cuts a term at its operator.
-func (t span) cutOperator() (name span, op string, value span) {
-	i := strings.IndexAny(t.text, "<>=!")
+func cutOperator(t string) (name, op, value string) {
+	i := strings.IndexAny(t, "<>=!")
 	if i < 0 {
-		return t, "", span{}
+		return t, "", ""
 	}
-	name = span{t.text[:i], t.at}.trim()
-	for _, op := range []string{"<=", ">=", "!=", "<", ">", "="} {
-		if strings.HasPrefix(t.text[i:], op) {
-			return name, op, t.from(i + len(op)).trim()
+	op = "!"
+	for _, o := range []string{"<=", ">=", "!=", "<", ">", "="} {
+		if strings.HasPrefix(t[i:], o) {
+			op = o
+			break
 		}
 	}
-	return name, "!", t.from(i + 1).trim()
+	return strings.Trim(t[:i], " "), op, strings.Trim(t[i+len(op):], " ")
 }
 
 // parseGlobs reads a term without an operator: a key or its beginning if it has a slash, else an
 // architecture if it is one, a release if it begins with a digit, and a distribution otherwise.
-func parseGlobs(t span) ([]term, error) {
-	var terms []term
-	alone, rest := !strings.Contains(t.text, "/"), t
-	for f := fieldID; ; f++ {
-		p, _, more := strings.Cut(rest.text, "/")
-		part := span{p, rest.at}
-		if f > fieldRelease {
-			return nil, part.errorf("more than ID/VERSION_ID/ARCH/RELEASE")
+func parseGlobs(t string) (terms []term, err error) {
+	parts := strings.Split(t, "/")
+	for i, p := range parts {
+		if i > int(fieldRelease) {
+			return nil, errors.New("more than ID/VERSION_ID/ARCH/RELEASE")
 		}
-		if p != "*" { // which is also where nothing is known
-			if err := part.checkGlob(); err != nil {
-				return nil, err
-			}
-			terms = append(terms, part.glob(f, alone))
+		if p == "*" { // which is also where nothing is known
+			continue
 		}
-		if !more {
-			return terms, nil
+		if err := checkGlob(p); err != nil {
+			return nil, err
 		}
-		rest = rest.from(len(p) + 1)
+		terms = append(terms, glob(p, field(i), len(parts) == 1))
 	}
+	return terms, nil
 }
 
 // glob returns the term for a component of a key, or for a word that stands alone.
-func (t span) glob(f field, alone bool) term {
+func glob(t string, f field, alone bool) term {
 	switch {
 	case !alone:
-	case kernel.KnownArch(t.text):
+	case kernel.KnownArch(t):
 		f = fieldArch
-	case isDigit(t.text[0]) && !strings.ContainsAny(t.text, globs):
-		return term{fieldRelease, opWithin, t.text}
-	case isDigit(t.text[0]):
+	case isDigit(t[0]) && !strings.ContainsAny(t, globs):
+		return term{fieldRelease, opWithin, t}
+	case isDigit(t[0]):
 		f = fieldRelease
 	}
-	return term{f, "=", t.text}
+	return term{f, "=", t}
 }
 
 // globs are the characters that make a name a pattern.
 const globs = "*?[]^"
 
 // checkGlob refuses what no key has: a selector with a mistake in it would choose nothing, or too much.
-func (t span) checkGlob() error {
-	if t.text == "" {
-		return t.errorf("nothing where a name or pattern should be")
+func checkGlob(t string) error {
+	if t == "" {
+		return errors.New("nothing where a name or pattern should be")
 	}
-	for i, c := range t.text {
-		at := t.from(i)
+	for _, c := range t {
 		switch {
 		case unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-._+~:@%"+globs, c):
 		case strings.ContainsRune("<>=!", c):
-			return at.errorf("%q: a second operator in one term", c)
+			return fmt.Errorf("%q: a second operator in one term", c)
 		case strings.ContainsRune("; |&", c):
-			return at.errorf("%q: between terms stands a comma", c)
+			return fmt.Errorf("%q: between terms stands a comma", c)
 		case c == '/':
-			return at.errorf("a key stands without an operator")
+			return errors.New("a key stands without an operator")
 		default:
-			return at.errorf("%q is not allowed in a name (? matches any character)", c)
+			return fmt.Errorf("%q is not allowed in a name (? matches any character)", c)
 		}
 	}
-	if _, err := path.Match(t.text, ""); err != nil {
-		return t.errorf("%q: %v", t.text, err)
+	if _, err := path.Match(t, ""); err != nil {
+		return fmt.Errorf("%q: %w", t, err)
 	}
 	return nil
 }
 
 // checkOrder refuses bounds that nothing could be compared with.
-func (t span) checkOrder(f field, op string) error {
+func checkOrder(t string, f field, op string) error {
 	switch {
 	case f == fieldID || f == fieldArch:
-		return t.errorf("distributions and architectures have no order (want = or != rather than %s)", op)
-	case strings.ContainsAny(t.text, globs):
-		return t.errorf("%q: a pattern has no order (want = or != rather than %s)", t.text, op)
-	case !numbered(t.text):
-		return t.errorf("%q is no version: it has to begin with a number", t.text)
+		return fmt.Errorf("distributions and architectures have no order (want = or != rather than %s)", op)
+	case strings.ContainsAny(t, globs):
+		return fmt.Errorf("%q: a pattern has no order (want = or != rather than %s)", t, op)
+	case !numbered(t):
+		return fmt.Errorf("%q is no version: it has to begin with a number", t)
 	}
 	return nil
 }

@@ -102,42 +102,42 @@ func TestSelector(t *testing.T) {
 	}
 }
 
-// What is not understood is refused, with the character at which it is.
+// What is not understood is refused.
 func TestSelectorErrors(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
-		{"", "1: no term"},
-		{",", "1: no term"},
-		{"debian,", "8: no term"},
-		{"debian, ,x86_64", "9: no term"},
-		{"debian>=", "9: no value after >="},
-		{"debian>=12;x86_64", "11: ';': between terms stands a comma"},
-		{"debian>=12 x86_64", "11: ' ': between terms stands a comma"},
-		{"debian | ubuntu", "7: ' ': between terms stands a comma"},
-		{"debian>=x", `9: "x" is no version: it has to begin with a number`},
-		{"debian>=sid", `9: "sid" is no version`},
-		{"release>=*", `10: "*": a pattern has no order (want = or != rather than >=)`},
-		{"release==5", "9: '=': a second operator"},
-		{"release=>5", "9: '>': a second operator"},
-		{">=5<6", "4: '<': a second operator"},
-		{"a/b/c/d/e", "9: more than ID/VERSION_ID/ARCH/RELEASE"},
-		{"debian//x86_64", "8: nothing where a name"},
-		{"debian/12>=5", "7: a key stands without an operator"},
-		{"debian=12/x86_64", "10: a key stands without an operator"},
-		{"!", "1: '!' is no operator (want !=)"},
-		{"debian!12", "7: '!' is no operator (want !=)"},
-		{"arch>=x86_64", "7: distributions and architectures have no order (want = or != rather than >=)"},
-		{"debian/12/x86_64/6.1/x", "22: more than ID/VERSION_ID/ARCH/RELEASE"},
-		{"id<debian", "4: distributions and architectures have no order"},
-		{"release=[", `9: "[": syntax error in pattern`},
-		{"[", `1: "[": syntax error in pattern`},
-		{"debian(12)", "7: '(' is not allowed in a name"},
-		{"dębian,a#b", "9: '#' is not allowed in a name"},
-		{"a\nb", "2: '\\n' is not allowed in a name"},
+		{"", "no term"},
+		{",", "no term"},
+		{"debian,", "no term"},
+		{"debian, ,x86_64", "no term"},
+		{"debian>=", "no value after >="},
+		{"debian>=12;x86_64", "';': between terms stands a comma"},
+		{"debian>=12 x86_64", "' ': between terms stands a comma"},
+		{"debian | ubuntu", "' ': between terms stands a comma"},
+		{"debian>=x", `"x" is no version: it has to begin with a number`},
+		{"debian>=sid", `"sid" is no version`},
+		{"release>=*", `"*": a pattern has no order (want = or != rather than >=)`},
+		{"release==5", "'=': a second operator"},
+		{"release=>5", "'>': a second operator"},
+		{">=5<6", "'<': a second operator"},
+		{"a/b/c/d/e", "more than ID/VERSION_ID/ARCH/RELEASE"},
+		{"debian//x86_64", "nothing where a name"},
+		{"debian/12>=5", "a key stands without an operator"},
+		{"debian=12/x86_64", "a key stands without an operator"},
+		{"!", "'!' is no operator (want !=)"},
+		{"debian!12", "'!' is no operator (want !=)"},
+		{"arch>=x86_64", "distributions and architectures have no order (want = or != rather than >=)"},
+		{"debian/12/x86_64/6.1/x", "more than ID/VERSION_ID/ARCH/RELEASE"},
+		{"id<debian", "distributions and architectures have no order"},
+		{"release=[", `"[": syntax error in pattern`},
+		{"[", `"[": syntax error in pattern`},
+		{"debian(12)", "'(' is not allowed in a name"},
+		{"dębian,a#b", "'#' is not allowed in a name"},
+		{"a\nb", "'\\n' is not allowed in a name"},
 	} {
 		s, err := ParseSelectors([]string{"debian", tt.text})
 		if err == nil {
 			t.Errorf("%q: parsed as %+v", tt.text, s)
-		} else if want := fmt.Sprintf("selector %q: character %s", tt.text, tt.want); !strings.HasPrefix(err.Error(), want) {
+		} else if want := fmt.Sprintf("selector %q: %s", tt.text, tt.want); !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s\nwant %s", err, want)
 		}
 	}

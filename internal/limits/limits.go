@@ -31,8 +31,6 @@ const (
 	Errors       = 100      // errors reported per file
 	SelectedKeys = 1 << 16  // kernels remembered for messages about selectors; 5,000
 	ImageTries   = 64       // places of an image searched for compressed data
-	LinkedMember = 64 << 10 // bytes of a tar member with hard links; some kB
-	Linked       = 16 << 20 // bytes of all such members
 	XZProgram    = 64 << 20 // bytes for the xz program, in addition to the dictionary
 	Believed     = 8 << 20  // bytes allocated because of a header
 )
@@ -132,7 +130,7 @@ const (
 // Files of earlier runs: the command fails.
 const (
 	ConfigBytes    = 256 << 10 // bytes of btfgen.yaml; 2 kB
-	ManifestBytes  = 64 << 20  // bytes of a manifest or listing; 99 kB for 33 kernels
+	ManifestBytes  = 64 << 20  // bytes of a manifest; 99 kB for 33 kernels
 	ReportBytes    = 512 << 20 // bytes of a report; 743 kB for 33 kernels
 	EarlierElement = 16 << 20  // bytes of one value in them; 6 kB
 	EarlierDepth   = 1000      // nested values in what is skipped; 5

@@ -10,13 +10,98 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
-	"syscall"
 )
+
+// Dir is a directory to which files are written one after the other. Names are relative paths with slashes.
+type Dir struct {
+	path string
+	root *os.Root
+	made bool // by OpenDir
+}
+
+// OpenDir returns the directory at path, which it creates with its parents. The caller closes it.
+func OpenDir(path string) (*Dir, error) {
+	path = filepath.Clean(path)
+	_, err := os.Stat(path)
+	made := errors.Is(err, fs.ErrNotExist)
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return nil, named(path, err)
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, named(path, err)
+	}
+	clean(path)
+	return &Dir{path, root, made}, nil
+}
+
+// Close syncs the directory. It removes one that OpenDir created and that is empty.
+func (d *Dir) Close() error {
+	err := d.sync()
+	d.release()
+	return named(d.path, err)
+}
+
+// release is Close without syncing.
+func (d *Dir) release() {
+	if d.made {
+		os.Remove(d.path) // fails if it has files
+	}
+	d.root.Close()
+}
+
+// sync syncs all files and names.
+func (d *Dir) sync() error {
+	f, err := d.root.Open(".")
+	if err != nil {
+		return nil // writable, but not readable
+	}
+	defer f.Close()
+	return syncAll(f)
+}
+
+// Path returns the path of a file of the directory.
+func (d *Dir) Path(name string) string { return filepath.Join(d.path, filepath.FromSlash(name)) }
+
+// place returns the place of a file. It fails if a link leads out of the directory, or if the place is not that of a file.
+func (d *Dir) place(name string) (p place, err error) {
+	p.path = d.Path(name)
+	p.real = p.path
+	switch p.old, err = d.root.Stat(filepath.FromSlash(name)); {
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	case err == nil && p.isDir():
+		err = errIsDir
+	case err == nil && !p.old.Mode().IsRegular():
+		err = errNoFile
+	}
+	return p, named(p.path, err)
+}
+
+// Check returns an error if a file could not be put in its place.
+func (d *Dir) Check(name string) error {
+	_, err := d.place(name)
+	return err
+}
+
+// parent creates the directory of a file.
+func (d *Dir) parent(name string) error {
+	return named(d.Path(name), d.root.MkdirAll(filepath.Dir(filepath.FromSlash(name)), 0o777))
+}
+
+// Put creates or replaces a file as [WriteFile] does, with missing directories. It replaces a link, not its target.
+func (d *Dir) Put(name string, write func(io.Writer) error) error {
+	p, err := d.place(name)
+	if err != nil {
+		return err
+	}
+	if err := d.parent(name); err != nil {
+		return err
+	}
+	return p.write(d.path, write)
+}
 
 // File is one file of a directory.
 type File struct {
@@ -26,15 +111,15 @@ type File struct {
 
 // Result is what WriteDir did.
 type Result struct {
-	Size    int64   // bytes of the files
-	Removed int     // files of an earlier run
-	Foreign Foreign // files that it left alone because btfgen did not write them
+	Size    int64 // bytes of the files
+	Removed int   // files of an earlier run
 }
 
 // WriteDir makes the files the content of the directory at path, which it creates with its parents. It removes files that an
 // earlier call wrote and that are not among these. Names must be distinct and satisfy [CheckName]. The list of the directory,
 // [ListName], also has made. Files that are not in the list are left alone; WriteDir fails if one of them is in the way, or if
-// the directory has BTF but no list. After an error the directory has not changed. WriteDir locks it, see [Lock].
+// the directory has BTF but no list. After most errors the directory has not changed; after others, such as missing permission
+// to remove a file, its list is incomplete. If other processes may write to the directory, the caller holds its [Lock].
 func WriteDir(ctx context.Context, path string, files []File, made json.RawMessage) (res Result, err error) {
 	next := &List{Made: made}
 	for _, f := range files {
@@ -45,115 +130,85 @@ func WriteDir(ctx context.Context, path string, files []File, made json.RawMessa
 		res.Size += int64(len(f.Data))
 	}
 	slices.Sort(next.Files)
-	list, err := next.encode()
+	d, err := OpenDir(path)
 	if err != nil {
 		return res, err
 	}
-	// target returns the place of the directory, and where temporary ones go: into it or, if it does not exist, beside it.
-	target := func() (p place, inside string, err error) {
-		if p, err = find(filepath.Clean(path)); err == nil && p.old != nil && !p.old.IsDir() {
-			err = named(path, errNotDir)
-		}
-		if p.old == nil {
-			return p, p.dir(), err
-		}
-		return p, p.real, err
-	}
-	_, inside, err := target()
+	defer d.release()
+	now, err := listToReplace(ctx, d.path)
 	if err != nil {
 		return res, err
 	}
-	if err := os.MkdirAll(filepath.Clean(inside), 0o777); err != nil {
-		return res, named(path, err)
-	}
-	ctx, unlock, err := Lock(ctx, path, nil)
-	if err != nil {
-		return res, err
-	}
-	defer unlock()
-	p, inside, err := target() // again, because another run may have created the directory
-	if err != nil {
-		return res, err
-	}
-	clean(inside)
-	if p.old != nil {
-		if res.Removed, err = replaceable(ctx, p.path, next); err != nil {
-			return Result{}, err
+	for _, name := range next.Files {
+		if p, err := d.place(name); err != nil {
+			return res, err
+		} else if p.old != nil && !now.has(name) {
+			return res, fmt.Errorf("%s: is in the way: btfgen did not write it", p.path)
 		}
 	}
-	t, err := createDir(inside)
+	const meanwhile = "incomplete"
+	both := &List{Files: slices.Concat(now.Files, next.Files), Incomplete: true}
+	files = append(slices.Clone(files), File{meanwhile, both.encode()}, File{ListName, next.encode()})
+	t, err := create(d.path, fs.ModeDir|0o777)
 	if err != nil {
 		return res, named(path, err)
 	}
 	defer t.remove()
-	files = append(slices.Clone(files), File{ListName, list})
-	if err := t.stage(ctx, p.path, files); err != nil {
+	if err := d.stage(ctx, t.path, files); err != nil {
 		return res, err
 	}
-	if p.old == nil {
-		if err := p.move(t.path); err != nil {
+
+	gate.RLock()
+	defer gate.RUnlock()
+	move := func(from, to string) error {
+		p, err := d.place(to)
+		if err != nil {
+			return err
+		}
+		if err := d.parent(to); err != nil {
+			return err
+		}
+		return p.rename(filepath.Join(t.path, filepath.FromSlash(from)))
+	}
+	if err := move(meanwhile, ListName); err != nil {
+		return res, err
+	}
+	if err := syncDir(d.path); err != nil {
+		return res, named(path, err)
+	}
+	for _, name := range next.Files {
+		if err := move(name, name); err != nil {
 			return res, err
 		}
-		return res, named(p.path, syncDir(p.dir()))
 	}
-	if err := makeDirs(p.real, files); err != nil {
+	if res.Removed, err = d.removeAll(slices.DeleteFunc(now.Files, next.has)); err != nil {
 		return res, err
 	}
-	if err := t.moveInto(p.real); err != nil {
+	if err := d.sync(); err != nil {
+		return res, named(path, err)
+	}
+	if err := move(ListName, ListName); err != nil {
 		return res, err
 	}
-	res.Foreign, err = FindForeign(context.WithoutCancel(ctx), p.path)
-	return res, err
+	return res, named(path, syncDir(d.path))
 }
 
-// replaceable returns an error if the content of a directory cannot be replaced by what is in the next list. Otherwise it returns
-// how many files will be removed.
-func replaceable(ctx context.Context, dir string, next *List) (removed int, err error) {
-	if err := CheckDir(ctx, dir); err != nil {
-		return 0, err
-	}
-	now, err := ReadList(ctx, dir)
-	if err != nil {
-		return 0, err
-	}
-	for _, name := range append(slices.Clone(next.Files), ListName) {
-		if err := checkPlace(dir, name); err != nil {
-			return 0, err
-		}
-		at := filepath.Join(dir, filepath.FromSlash(name))
-		if _, err := os.Lstat(at); err == nil && !now.has(name) && name != ListName {
-			return 0, fmt.Errorf("%s: is in the way: btfgen did not write it", at)
-		}
-	}
-	for _, name := range now.stale(next) {
-		at := filepath.Join(dir, filepath.FromSlash(name))
-		if _, err := os.Lstat(at); err == nil {
-			if err := writable(filepath.Dir(at)); err != nil {
-				return 0, named(at, err)
-			}
-			removed++
-		}
-	}
-	return removed, nil
-}
-
-// stage writes files to a temporary directory, which replaces path, and syncs it.
-func (t *temporary) stage(ctx context.Context, path string, files []File) error {
+// stage writes files to a temporary directory and syncs them. Errors have the paths of their places.
+func (d *Dir) stage(ctx context.Context, dir string, files []File) error {
 	for _, f := range files {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		name := filepath.FromSlash(f.Name)
-		at := filepath.Join(t.path, name)
+		at := filepath.Join(dir, filepath.FromSlash(f.Name))
 		err := os.MkdirAll(filepath.Dir(at), 0o777)
 		if err == nil {
 			err = writeNew(at, f.Data)
 		}
 		if err != nil {
-			return named(filepath.Join(path, name), err)
+			return named(d.Path(f.Name), err)
 		}
 	}
-	return named(path, syncAll(t.file))
+	return named(d.path, d.sync())
 }
 
 // writeNew writes a new file. It syncs it unless syncAll does.
@@ -169,184 +224,20 @@ func writeNew(path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// checkPlace returns an error if a file could not be put in its place in the directory.
-func checkPlace(dir, name string) error {
-	p, err := findIn(dir, name)
-	if errors.Is(err, syscall.ENOTDIR) { // find out which level it is
-		for up := filepath.Dir(filepath.Join(dir, filepath.FromSlash(name))); ; up = filepath.Dir(up) {
-			if fi, err := os.Stat(up); err == nil && !fi.IsDir() {
-				return named(up, errNotDir)
-			} else if err == nil || up == filepath.Dir(up) {
-				break
-			}
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return p.check()
-}
-
-// makeDirs creates the directories of files. If it fails, it removes them again.
-func makeDirs(dir string, files []File) error {
-	var made []string
-	for _, f := range files {
-		at := dir
-		for level := range strings.SplitSeq(path.Dir(f.Name), "/") {
-			at = filepath.Join(at, level)
-			err := os.Mkdir(at, 0o777)
-			if err == nil {
-				made = append(made, at)
-			} else if !errors.Is(err, fs.ErrExist) {
-				for _, d := range slices.Backward(made) {
-					os.Remove(d)
-				}
-				return named(at, err)
-			}
-		}
-	}
-	return nil
-}
-
-// moveInto moves the files of a temporary directory to an existing one.
-func (t *temporary) moveInto(dir string) error {
-	gate.RLock()
-	defer gate.RUnlock()
-	to := strings.TrimSuffix(t.path, making) + moving
-	if err := os.Rename(t.path, to); err != nil {
-		return named(dir, err)
-	}
-	t.path = to
-	if err := syncDir(dir); err != nil {
-		return named(dir, err)
-	}
-	return moveAll(to, dir)
-}
-
-// moveAll moves the files below one directory to another, and then removes files that are only in the old list. The list moves
-// last: until then everything can be repeated.
-func moveAll(from, to string) error {
-	now, err := readList(context.Background(), to)
-	if err != nil {
-		return err
-	}
-	next, err := readList(context.Background(), from)
-	if err != nil {
-		return err
-	}
-	dirs := make(map[string]bool)
-	move := func(name string) error {
-		p, err := findIn(to, name)
-		if err != nil {
-			return err
-		}
-		if err := os.MkdirAll(filepath.Join(to, filepath.Dir(name)), 0o777); err != nil {
-			return named(p.path, err)
-		}
-		dirs[p.dir()] = true
-		return p.rename(filepath.Join(from, name))
-	}
-	names, err := filesIn(from)
-	if err != nil {
-		return err
-	}
+// removeAll removes files, and directories that become empty. It returns how many files there were.
+func (d *Dir) removeAll(names []string) (n int, err error) {
 	for _, name := range names {
-		if name != ListName {
-			if err := move(name); err != nil {
-				return err
-			}
+		at := filepath.FromSlash(name)
+		if fi, err := d.root.Lstat(at); err != nil || fi.IsDir() {
+			continue
+		}
+		if err := d.root.Remove(at); err != nil {
+			return n, named(d.Path(name), err)
+		}
+		n++
+		for at = filepath.Dir(at); at != "." && d.root.Remove(at) == nil; {
+			at = filepath.Dir(at)
 		}
 	}
-	if err := syncDirs(dirs); err != nil || next == nil {
-		return err
-	}
-	if err := removeStale(to, now.stale(next)); err != nil {
-		return err
-	}
-	if err := move(ListName); err != nil {
-		return err
-	}
-	return syncDirs(dirs)
+	return n, nil
 }
-
-// filesIn returns the relative paths of the files below a directory.
-func filesIn(dir string) (names []string, err error) {
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		names = append(names, name)
-		return err
-	})
-	return names, err
-}
-
-// Moving returns the paths of files of a directory that are not in their places yet, by name with slashes. They will be moved
-// there in any case.
-func Moving(dir string) (map[string]string, error) {
-	at := make(map[string]string)
-	for _, from := range leftovers(dir, moving) {
-		names, err := filesIn(from)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		for _, name := range names {
-			at[filepath.ToSlash(name)] = filepath.Join(from, name)
-		}
-	}
-	return at, nil
-}
-
-// Dir is a directory to which files are written one after the other. It is safe for concurrent use with different names.
-type Dir struct {
-	path string
-
-	mu      sync.Mutex
-	touched map[string]bool
-}
-
-// OpenDir returns the directory at path, which the first Put creates. The caller closes it.
-func OpenDir(path string) *Dir {
-	clean(path)
-	return &Dir{path: path, touched: make(map[string]bool)}
-}
-
-// Path returns the path of a file of the directory.
-func (d *Dir) Path(name string) string { return filepath.Join(d.path, filepath.FromSlash(name)) }
-
-// Check returns an error if a file could not be put in its place.
-func (d *Dir) Check(name string) error { return checkPlace(d.path, name) }
-
-// Put creates or replaces a file as [WriteFile] does. Its name is a local path with slashes; missing directories are created.
-func (d *Dir) Put(name string, write func(io.Writer) error) error {
-	p, err := findIn(d.path, name)
-	if err != nil {
-		return err
-	}
-	if err := p.check(); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Clean(p.dir()), 0o777); err != nil {
-		return named(p.path, err)
-	}
-	d.mu.Lock()
-	if !d.touched[p.dir()] {
-		d.touched[p.dir()] = true
-		clean(p.dir())
-	}
-	d.mu.Unlock()
-	return p.write(write)
-}
-
-// Remove removes a file that was put, if it exists.
-func (d *Dir) Remove(name string) error {
-	path := d.Path(name)
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return named(path, err)
-	}
-	return nil
-}
-
-// Close syncs the directory.
-func (d *Dir) Close() error { return syncDirs(d.touched) }

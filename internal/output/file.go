@@ -11,24 +11,21 @@
 //
 // # A directory
 //
-// [WriteDir] first writes all files to a directory .btfgen.*.tmp. If the output does not exist, that directory is renamed, so the
-// output appears at once. Otherwise the temporary directory is renamed to .btfgen.*.moving, and then its files are moved one by
-// one. If the run is killed in between, the next run moves the rest before anything else; until then [Moving] returns where the
-// files are. [Dir] is for files that are written one after the other, each put in its place at once.
-//
-// WriteDir also writes a list of its files to the directory ([ListName]). The next WriteDir removes files that are in the old list
-// but not in the new one, after moving the others and before moving the new list, so that it can be repeated. Only listed files
-// are ever removed or replaced. Readers use the list, too ([ReadList]).
+// [WriteDir] first writes all files to a directory .btfgen.*.tmp in the output, which it creates. Then it moves them to their
+// places. A list of the files ([ListName]) says so meanwhile: it has the old and the new names and is incomplete, and readers
+// refuse it ([ReadList]). If the run is killed in between, the next WriteDir does everything again. It removes files that are in
+// the old list but not in the new one. Only listed files are ever removed or replaced. [Dir] is for files that are written one
+// after the other, each put in its place at once. Names and links do not lead out of a directory ([os.Root]).
 //
 // # Two runs
 //
-// A process that reads an output and then replaces it holds its [Lock] meanwhile. WriteDir takes it, because it reads the list.
+// A process that reads an output and then replaces it holds its [Lock] meanwhile.
 //
 // # Leftovers of killed runs
 //
 // A process holds a lock (flock) on each .btfgen.* that it makes. The next run that writes to a directory removes those that are
 // not locked. Unlike a process ID in the name, a lock ends with the process, and it works for containers that share a directory.
-// Systems without locks remove nothing. Readers skip names that begin with a dot.
+// On file systems without locks nothing is removed. Readers skip names that begin with a dot.
 package output
 
 import (
@@ -50,14 +47,14 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	if p.old != nil && p.old.IsDir() {
+	switch {
+	case p.isDir():
 		return named(path, errIsDir)
-	}
-	if p.special() {
+	case p.special:
 		return p.writeThrough(write)
 	}
 	clean(p.dir())
-	if err := p.write(write); err != nil {
+	if err := p.write(p.dir(), write); err != nil {
 		return err
 	}
 	return named(path, syncDir(p.dir()))
@@ -69,19 +66,18 @@ func CheckFile(path string) error {
 	switch {
 	case err != nil:
 		return err
-	case p.old != nil && p.old.IsDir():
+	case p.isDir():
 		return named(path, errIsDir)
-	case p.special():
+	case p.special:
 		return nil
 	}
-	return named(path, writable(filepath.Clean(p.dir())))
+	const write, search = 2, 1
+	return named(path, syscall.Access(filepath.Clean(p.dir()), write|search))
 }
 
 var (
-	errIsDir   = errors.New("is a directory")
-	errNotDir  = errors.New("is not a directory")
-	errNoFile  = errors.New("is not a regular file")
-	errOutside = errors.New("leads out of the directory")
+	errIsDir  = errors.New("is a directory")
+	errNoFile = errors.New("is not a regular file")
 )
 
 // place is the place of a file.
@@ -89,53 +85,33 @@ type place struct {
 	path    string      // in errors
 	real    string      // path with links followed in its last element
 	old     fs.FileInfo // what exists there, or nil
-	through bool        // the path refers to an open file, such as /dev/stdout
+	special bool        // can only be written directly, such as a device, or an open file that /dev/stdout refers to
 }
 
 // find returns the place of a path.
 func find(path string) (p place, err error) {
 	p = place{path: path, real: path}
-	if p.old, err = os.Stat(path); err != nil {
-		if p.old = nil; !errors.Is(err, fs.ErrNotExist) {
-			return p, named(path, err) // such as a loop of links
-		}
+	if p.old, err = os.Stat(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return p, named(path, err) // such as a loop of links
 	}
-	for {
+	p.special = err == nil && !p.old.Mode().IsRegular()
+	for !p.special {
 		to, err := os.Readlink(p.real)
 		if err != nil {
 			return p, nil // not a link
 		}
-		if p.through = strings.HasPrefix(p.real, "/proc/") || strings.HasPrefix(p.real, "/dev/fd/"); p.through {
-			return p, nil
+		if strings.HasPrefix(p.real, "/proc/") || strings.HasPrefix(p.real, "/dev/fd/") {
+			p.special = true
+		} else if filepath.IsAbs(to) {
+			p.real = to
+		} else {
+			p.real = p.dir() + to // without Join, which would resolve .. without following links
 		}
-		if !filepath.IsAbs(to) {
-			to = p.dir() + to // without Join, which would resolve .. without following links
-		}
-		p.real = to
 	}
+	return p, nil
 }
 
-// findIn returns the place of a name in a directory. It fails if the name or a link leads out of the directory.
-func findIn(dir, name string) (place, error) {
-	name = filepath.FromSlash(name)
-	path := filepath.Join(dir, name)
-	if !filepath.IsLocal(name) {
-		return place{}, named(path, errOutside)
-	}
-	root, err := os.OpenRoot(cmp.Or(dir, "."))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return find(path)
-	case err != nil:
-		return place{}, named(dir, err)
-	}
-	defer root.Close()
-	_, err = root.Stat(name)
-	if errno := syscall.Errno(0); err != nil && !errors.As(err, &errno) {
-		return place{}, named(path, errOutside)
-	}
-	return find(path)
-}
+func (p *place) isDir() bool { return p.old != nil && p.old.IsDir() }
 
 // Real returns the absolute path of a file with all links followed, whether the file exists or not. Paths with the same real path
 // are the same output.
@@ -161,32 +137,13 @@ func (p *place) dir() string {
 	return dir
 }
 
-// special reports whether the place can only be written directly, or not at all.
-func (p *place) special() bool {
-	return p.through || p.old != nil && !p.old.Mode().IsRegular()
-}
-
-// check returns an error if the content of the place cannot be replaced.
-func (p *place) check() error {
-	switch {
-	case p.old != nil && p.old.IsDir():
-		return named(p.path, errIsDir)
-	case p.old != nil && !p.old.Mode().IsRegular():
-		return named(p.path, errNoFile)
-	}
-	if err := writable(filepath.Clean(p.dir())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return named(p.path, err)
-	}
-	return nil
-}
-
-// write writes a temporary file beside this place and moves it here.
-func (p *place) write(write func(io.Writer) error) error {
+// write writes a temporary file in a directory of the same file system and moves it here.
+func (p *place) write(dir string, write func(io.Writer) error) error {
 	perm := fs.FileMode(0o666)
 	if p.old != nil {
 		perm = 0o600 // until it gets the old file's mode
 	}
-	t, err := createFile(p.dir(), perm)
+	t, err := create(dir, perm)
 	if err != nil {
 		return named(p.path, err)
 	}
@@ -194,24 +151,15 @@ func (p *place) write(write func(io.Writer) error) error {
 	if err := write(&writer{t.file, p.path}); err != nil {
 		return err
 	}
-	err = t.file.Sync()
-	if !locks { // some systems cannot rename an open file
-		err = errors.Join(err, t.file.Close())
-	}
-	if err != nil {
+	if err := t.file.Sync(); err != nil {
 		return named(p.path, err)
 	}
-	return p.move(t.path)
-}
-
-// move renames a file to this place. After [Abandon] it blocks.
-func (p *place) move(file string) error {
 	gate.RLock()
 	defer gate.RUnlock()
-	return p.rename(file)
+	return p.rename(t.path)
 }
 
-// rename is move for callers that have passed the gate.
+// rename renames a file to this place. The caller has passed the gate.
 func (p *place) rename(file string) error {
 	if p.old != nil {
 		keepMode(file, p.old)
@@ -229,14 +177,31 @@ func keepMode(file string, old fs.FileInfo) {
 	os.Chmod(file, perm) // if this fails, only the owner can read it
 }
 
+// chown gives a file the owner and group of another, and reports whether it now has the group.
+func chown(file string, like fs.FileInfo) bool {
+	fi, err := os.Stat(file)
+	if err != nil {
+		return false
+	}
+	is, ok1 := fi.Sys().(*syscall.Stat_t)
+	want, ok2 := like.Sys().(*syscall.Stat_t)
+	if !ok1 || !ok2 {
+		return false
+	}
+	if is.Uid != want.Uid && os.Chown(file, int(want.Uid), int(want.Gid)) == nil {
+		return true
+	}
+	return is.Gid == want.Gid || os.Chown(file, -1, int(want.Gid)) == nil
+}
+
 // writeThrough writes to a special file.
 func (p *place) writeThrough(write func(io.Writer) error) error {
 	f, err := os.OpenFile(p.path, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
 		return named(p.path, err)
 	}
+	defer f.Close()
 	if err := write(&writer{f, p.path}); err != nil {
-		f.Close()
 		return err
 	}
 	return named(p.path, f.Close())
@@ -251,18 +216,6 @@ type writer struct {
 func (w *writer) Write(b []byte) (int, error) {
 	n, err := w.f.Write(b)
 	return n, named(w.path, err)
-}
-
-// Counter counts the bytes that it writes.
-type Counter struct {
-	io.Writer
-	N int64
-}
-
-func (c *Counter) Write(b []byte) (int, error) {
-	n, err := c.Writer.Write(b)
-	c.N += int64(n)
-	return n, err
 }
 
 // named replaces the operation and the path of an error, which may be that of a temporary file.

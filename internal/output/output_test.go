@@ -114,13 +114,8 @@ func writeDir(dir string, files ...File) (Result, error) {
 }
 
 // list returns the JSON list of a directory.
-func list(t *testing.T, names ...string) string {
-	t.Helper()
-	b, err := (&List{Files: names}).encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+func list(names ...string) string {
+	return string((&List{Files: names}).encode())
 }
 
 // TestWriteDir checks that a directory gets all files or none.
@@ -128,26 +123,26 @@ func TestWriteDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	files := []File{{"d/1.btf", []byte("one")}, {"d/e/2.btf", []byte("two")}, {"3.btf", []byte("three")}}
 	for range 2 {
-		if res, err := writeDir(dir, files...); err != nil || res.Removed != 0 || res.Foreign.N != 0 {
+		if res, err := writeDir(dir, files...); err != nil || res.Removed != 0 {
 			t.Fatal(res, err)
 		}
-		same(t, dir, map[string]string{"d/1.btf": "one", "d/e/2.btf": "two", "3.btf": "three", ListName: list(t, "3.btf", "d/1.btf", "d/e/2.btf")})
+		same(t, dir, map[string]string{"d/1.btf": "one", "d/e/2.btf": "two", "3.btf": "three", ListName: list("3.btf", "d/1.btf", "d/e/2.btf")})
 	}
 	put(t, dir, map[string]string{"other": "mine", "d/mine.btf": "mine", "d/e/mine": "mine"})
 	res, err := writeDir(dir, File{"3.btf", []byte("drei")}, File{"f/g/4.btf", []byte("vier")})
-	if want := (Result{Size: 8, Removed: 2, Foreign: Foreign{1, "d/mine.btf"}}); err != nil || res != want {
+	if want := (Result{Size: 8, Removed: 2}); err != nil || res != want {
 		t.Fatal(res, err)
 	}
 	now := map[string]string{
-		"3.btf": "drei", "f/g/4.btf": "vier", "other": "mine", "d/mine.btf": "mine", "d/e/mine": "mine", ListName: list(t, "3.btf", "f/g/4.btf"),
+		"3.btf": "drei", "f/g/4.btf": "vier", "other": "mine", "d/mine.btf": "mine", "d/e/mine": "mine", ListName: list("3.btf", "f/g/4.btf"),
 	}
 	same(t, dir, now)
 	put(t, dir, map[string]string{"d.btf/x": ""})
 	now["d.btf/x"] = ""
 	for want, file := range map[string]string{
 		filepath.Join(dir, "d.btf") + ": is a directory":                              "d.btf",
-		filepath.Join(dir, "other") + ": is not a directory":                          "other/a/b.btf",
-		filepath.Join(dir, "3.btf") + ": is not a directory":                          "3.btf/a.btf",
+		filepath.Join(dir, "other/a/b.btf") + ": not a directory":                     "other/a/b.btf",
+		filepath.Join(dir, "3.btf/a.btf") + ": not a directory":                       "3.btf/a.btf",
 		filepath.Join(dir, "d/mine.btf") + ": is in the way: btfgen did not write it": "d/mine.btf",
 		dir + `: "../x.btf": not the name of a file with BTF in the directory`:        "../x.btf",
 		dir + `: ".git/x.btf": not the name of a file with BTF in the directory`:      ".git/x.btf",
@@ -158,7 +153,7 @@ func TestWriteDir(t *testing.T) {
 		}
 		same(t, dir, now)
 	}
-	if _, err := writeDir(filepath.Join(dir, "3.btf"), files...); err == nil || !strings.HasSuffix(err.Error(), "3.btf: is not a directory") {
+	if _, err := writeDir(filepath.Join(dir, "3.btf"), files...); err == nil || !strings.HasSuffix(err.Error(), "3.btf: not a directory") {
 		t.Error(err)
 	}
 	if _, err := writeDir(filepath.Join(dir, "fresh"), File{"a.btf", nil}, File{"a.btf/b.btf", nil}); err == nil {
@@ -189,10 +184,10 @@ func TestForeign(t *testing.T) {
 	dir := t.TempDir()
 	before := map[string]string{"README": "theirs", ".git/x.btf": "theirs", ".x.btf": "theirs", "x.btfx": "theirs"}
 	put(t, dir, before)
-	if res, err := writeDir(dir, File{"new.btf", nil}); err != nil || res.Removed != 0 || res.Foreign.N != 0 {
+	if res, err := writeDir(dir, File{"new.btf", nil}); err != nil || res.Removed != 0 {
 		t.Error(res, err)
 	}
-	before["new.btf"], before[ListName] = "", list(t, "new.btf")
+	before["new.btf"], before[ListName] = "", list("new.btf")
 	same(t, dir, before)
 
 	for text, want := range map[string]string{
@@ -237,7 +232,7 @@ func TestNames(t *testing.T) {
 func TestRemovedInside(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	put(t, elsewhere, map[string]string{"x.btf": "theirs"})
-	put(t, dir, map[string]string{ListName: list(t, "gone.btf", "out/x.btf", "link.btf")})
+	put(t, dir, map[string]string{ListName: list("gone.btf", "out/x.btf", "link.btf")})
 	if err := errors.Join(os.Symlink(elsewhere, filepath.Join(dir, "out")), os.Symlink(filepath.Join(elsewhere, "x.btf"), filepath.Join(dir, "link.btf"))); err != nil {
 		t.Fatal(err)
 	}
@@ -250,41 +245,28 @@ func TestRemovedInside(t *testing.T) {
 	}
 }
 
-// TestMoving finishes the work of a killed run. Until then, Moving returns its files.
-func TestMoving(t *testing.T) {
+// TestIncomplete replaces what a killed run has left. Until then, readers refuse the directory.
+func TestIncomplete(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{
-		"a.btf": "old", "d/b.btf": "old", "gone.btf": "old", ListName: list(t, "a.btf", "d/b.btf", "gone.btf"),
-		".btfgen.7.moving/a.btf": "new", ".btfgen.7.moving/e/c.btf": "new", ".btfgen.7.moving/" + ListName: list(t, "a.btf", "d/b.btf", "e/c.btf"),
-		".btfgen.8.tmp/a.btf": "part",
+		"a.btf": "new", "d/b.btf": "old", "gone.btf": "old", "e/c.btf": "new", "mine.btf": "mine", ".btfgen.8.tmp/d/b.btf": "new",
+		ListName: string((&List{Files: []string{"a.btf", "d/b.btf", "e/c.btf", "gone.btf", "late.btf"}, Incomplete: true}).encode()),
 	})
-	got, err := Moving(dir)
-	want := make(map[string]string)
-	for _, name := range []string{"a.btf", "e/c.btf", ListName} {
-		want[name] = filepath.Join(dir, ".btfgen.7.moving", name)
+	want := filepath.Join(dir, ListName) + ": the run that wrote this directory was interrupted; run it again"
+	if l, err := ReadList(context.Background(), dir); err == nil || err.Error() != want {
+		t.Errorf("%v, %v, want %s", l, err, want)
 	}
-	if d := cmp.Diff(want, got); d != "" || err != nil {
-		t.Error(d, err)
+	if res, err := writeDir(dir, File{"d/b.btf", []byte("newest")}); err != nil || res.Removed != 3 {
+		t.Fatal(res, err)
 	}
-	if l, err := ReadList(context.Background(), dir); err != nil || !slices.Equal(l.Files, []string{"a.btf", "d/b.btf", "e/c.btf"}) {
-		t.Error(l, err)
-	}
-	clean(dir)
-	same(t, dir, map[string]string{"a.btf": "new", "d/b.btf": "old", "e/c.btf": "new", ListName: list(t, "a.btf", "d/b.btf", "e/c.btf")})
-	if _, err := writeDir(dir, File{"d/b.btf", []byte("newest")}); err != nil {
-		t.Fatal(err)
-	}
-	same(t, dir, map[string]string{"d/b.btf": "newest", ListName: list(t, "d/b.btf")})
-	if got, err := Moving(dir); len(got) > 0 || err != nil {
-		t.Error(got, err)
-	}
+	same(t, dir, map[string]string{"d/b.btf": "newest", "mine.btf": "mine", ListName: list("d/b.btf")})
 }
 
 // TestClean checks that clean keeps temporaries of running processes, and other files.
 func TestClean(t *testing.T) {
 	dir := t.TempDir()
-	d, err1 := createDir(dir)
-	f, err2 := createFile(dir, 0o666)
+	d, err1 := create(dir, fs.ModeDir|0o777)
+	f, err2 := create(dir, 0o666)
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
@@ -315,13 +297,17 @@ func TestTogether(t *testing.T) {
 		wg.Go(func() {
 			for i := range 25 {
 				name := fmt.Sprint(n)
-				d := OpenDir(dir)
-				_, err := writeDir(filepath.Join(dir, "unit"+name), File{"d/x.btf", []byte(name)}, File{"e/x.btf", []byte(name)})
+				d, err := OpenDir(dir)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, err = writeDir(filepath.Join(dir, "unit"+name), File{"d/x.btf", []byte(name)}, File{"e/x.btf", []byte(name)})
 				err = errors.Join(err,
 					WriteFile(filepath.Join(dir, name), text(name)),
 					d.Put("g/"+name+"/f", text(name)), d.Close(),
 				)
-				if err = errors.Join(err, d.Remove("g/absent")); err != nil {
+				if err != nil {
 					t.Errorf("%d, %d: %v", n, i, err)
 				}
 			}
@@ -334,72 +320,69 @@ func TestTogether(t *testing.T) {
 		for _, p := range []string{name, "unit" + name + "/d/x.btf", "unit" + name + "/e/x.btf", "g/" + name + "/f"} {
 			want[p] = name
 		}
-		want["unit"+name+"/"+ListName] = list(t, "d/x.btf", "e/x.btf")
+		want["unit"+name+"/"+ListName] = list("d/x.btf", "e/x.btf")
 	}
 	same(t, dir, want)
 }
 
-// TestReplaced checks that links are kept, with the mode and owner of their targets. A link to another file system is followed;
-// in a directory only links that stay inside are.
+// TestReplaced checks that files keep mode and owner, and that WriteFile keeps links, also to another file system.
 func TestReplaced(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	if shm, err := os.MkdirTemp("/dev/shm", "output"); err == nil {
 		defer os.RemoveAll(shm)
 		elsewhere = shm
 	}
-	put(t, dir, map[string]string{ListName: list(t, "x.btf")})
-	hidden := filepath.Join(dir, ".hidden") // from findForeign
-	for i, write := range []func() error{
-		func() error { return WriteFile(filepath.Join(dir, "x.btf"), text("1")) },
-		func() error { _, err := writeDir(dir, File{"x.btf", []byte("1")}); return err },
-		func() error {
-			d := OpenDir(dir)
-			return errors.Join(d.Put("x.btf", text("1")), d.Close())
+	target, link := filepath.Join(elsewhere, "x.btf"), filepath.Join(dir, "x.btf")
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, old := range []bool{false, true} {
+		os.Remove(target)
+		if old {
+			put(t, elsewhere, map[string]string{"x.btf": "0"})
+			if err := os.Chmod(target, 0o604); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := WriteFile(link, text("1")); err != nil {
+			t.Fatal(err)
+		}
+		if to, err := os.Readlink(link); to != target {
+			t.Error(to, err)
+		}
+		same(t, elsewhere, map[string]string{"x.btf": "1"})
+		if fi, err := os.Stat(target); err != nil || old && fi.Mode() != 0o604 {
+			t.Error(fi.Mode(), err)
+		}
+	}
+}
+
+// TestReplacedInside checks that in a directory files keep their mode, that links inside it are replaced, and that those which lead
+// out of it are refused.
+func TestReplacedInside(t *testing.T) {
+	for _, write := range []func(dir string) error{
+		func(dir string) error { _, err := writeDir(dir, File{"x.btf", []byte("1")}); return err },
+		func(dir string) error {
+			d, err := OpenDir(dir)
+			return errors.Join(err, d.Put("x.btf", text("1")), d.Close())
 		},
 	} {
-		target, link := filepath.Join(elsewhere, "x.btf"), filepath.Join(elsewhere, "x.btf")
-		if i > 0 {
-			os.Remove(filepath.Join(dir, "x.btf"))
-			if err := os.Symlink(target, filepath.Join(dir, "x.btf")); err != nil {
+		dir, elsewhere := t.TempDir(), t.TempDir()
+		put(t, dir, map[string]string{ListName: list("x.btf"), ".hidden/x.btf": "0"})
+		at := filepath.Join(dir, "x.btf")
+		for _, to := range []string{filepath.Join(elsewhere, "x.btf"), ".hidden/x.btf"} {
+			os.Remove(at)
+			if err := errors.Join(os.Symlink(to, at), os.Chmod(filepath.Join(dir, ".hidden/x.btf"), 0o604)); err != nil {
 				t.Fatal(err)
 			}
-			if err := write(); err == nil || err.Error() != filepath.Join(dir, "x.btf")+": leads out of the directory" {
-				t.Error(err)
+			if err := write(dir); filepath.IsAbs(to) != (err != nil) || err != nil && err.Error() != at+": path escapes from parent" {
+				t.Errorf("%s: %v", to, err)
 			}
-			if elsewhere = hidden; i == 1 {
-				if err := os.Mkdir(hidden, 0o777); err != nil {
-					t.Fatal(err)
-				}
-			}
-			target, link = filepath.Join(hidden, "x.btf"), ".hidden/x.btf"
 		}
-		for _, old := range []bool{false, true} {
-			os.Remove(target)
-			if old {
-				put(t, elsewhere, map[string]string{"x.btf": "0"})
-				if err := os.Chmod(target, 0o604); err != nil {
-					t.Fatal(err)
-				}
-			}
-			os.Remove(filepath.Join(dir, "x.btf"))
-			if err := os.Symlink(link, filepath.Join(dir, "x.btf")); err != nil {
-				t.Fatal(err)
-			}
-			if err := write(); err != nil {
-				t.Fatal(err)
-			}
-			if to, err := os.Readlink(filepath.Join(dir, "x.btf")); to != link {
-				t.Error(to, err)
-			}
-			same(t, elsewhere, map[string]string{"x.btf": "1"})
-			if fi, err := os.Stat(target); err != nil || old && fi.Mode() != 0o604 {
-				t.Error(fi.Mode(), err)
-			}
-			want := map[string]string{"x.btf": "1", ListName: list(t, "x.btf")}
-			if elsewhere == hidden {
-				want[".hidden/x.btf"] = "1"
-			}
-			same(t, dir, want)
+		same(t, elsewhere, map[string]string{})
+		same(t, dir, map[string]string{"x.btf": "1", ".hidden/x.btf": "0", ListName: list("x.btf")})
+		if fi, err := os.Lstat(at); err != nil || fi.Mode() != 0o604 {
+			t.Error(fi.Mode(), err)
 		}
 	}
 }
@@ -427,7 +410,7 @@ func TestReal(t *testing.T) {
 // TestAbandon ends a process while it writes.
 func TestAbandon(t *testing.T) {
 	if dir := os.Getenv("OUTPUT_ABANDON"); dir != "" {
-		d := OpenDir(dir)
+		d, _ := OpenDir(dir)
 		d.Put("put", text("new"))
 		WriteFile(filepath.Join(dir, "x"), func(w io.Writer) error {
 			text("new")(w)
@@ -465,11 +448,11 @@ func TestDevice(t *testing.T) {
 		t.Error(err)
 	}
 	dir := t.TempDir()
-	put(t, dir, map[string]string{ListName: list(t, "x.btf")})
+	put(t, dir, map[string]string{ListName: list("x.btf")})
 	if err := os.Symlink("/dev/null", filepath.Join(dir, "x.btf")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := writeDir(dir, File{"a.btf", nil}, File{"x.btf", nil}); err == nil || !strings.HasSuffix(err.Error(), "x.btf: leads out of the directory") {
+	if _, err := writeDir(dir, File{"a.btf", nil}, File{"x.btf", nil}); err == nil || !strings.HasSuffix(err.Error(), "x.btf: path escapes from parent") {
 		t.Error(err)
 	}
 	if l, _ := os.ReadDir(dir); len(l) != 2 {

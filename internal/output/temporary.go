@@ -15,11 +15,10 @@ import (
 	"syscall"
 )
 
-// The prefix and the suffixes of the names of temporaries.
+// The prefix and the suffix of the names of temporaries.
 const (
 	prefix = ".btfgen."
-	making = ".tmp"
-	moving = ".moving" // a directory whose files are being moved
+	suffix = ".tmp"
 )
 
 // temporary is a file or directory that is being made.
@@ -48,42 +47,20 @@ func Abandon() {
 	}
 }
 
-// createFile creates a temporary file in dir.
-func createFile(dir string, perm fs.FileMode) (*temporary, error) {
+// create creates and locks a temporary file or directory in dir.
+func create(dir string, perm fs.FileMode) (*temporary, error) {
 	gate.RLock()
 	defer gate.RUnlock()
-	return create(dir, func(path string) (*os.File, error) {
-		return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
-	})
-}
-
-// createDir creates a temporary directory in dir.
-func createDir(dir string) (*temporary, error) {
-	gate.RLock()
-	defer gate.RUnlock()
-	return create(dir, func(path string) (*os.File, error) {
-		if err := os.Mkdir(path, 0o777); err != nil {
-			return nil, err
-		}
-		f, err := os.Open(path)
-		if errors.Is(err, fs.ErrNotExist) { // another run removed it before it was locked
-			err = fs.ErrExist
-		} else if err != nil {
-			os.Remove(path)
-		} else if !locks {
-			f.Close()
-		}
-		return f, err
-	})
-}
-
-// create creates and locks a temporary. It tries other names while open fails with ErrExist.
-func create(dir string, open func(path string) (*os.File, error)) (*temporary, error) {
 	for {
-		path := filepath.Join(dir, prefix+strconv.FormatUint(rand.Uint64(), 36)+making)
-		f, err := open(path)
-		if errors.Is(err, fs.ErrExist) {
-			continue
+		path := filepath.Join(dir, prefix+strconv.FormatUint(rand.Uint64(), 36)+suffix)
+		var f *os.File
+		var err error
+		if !perm.IsDir() {
+			f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+		} else if err = os.Mkdir(path, perm.Perm()); err == nil {
+			if f, err = os.Open(path); errors.Is(err, fs.ErrNotExist) {
+				continue // another run removed it before it was locked
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -94,25 +71,25 @@ func create(dir string, open func(path string) (*os.File, error)) (*temporary, e
 	}
 }
 
-// The results of locking a file.
-type locked int
+// lock locks a file until it is closed. The error is EWOULDBLOCK if another process has locked it.
+func lock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 
-const (
-	lockTaken locked = iota
-	lockHeld         // by another process
-	lockNone         // the file system has no locks
-)
+// owns locks a file or directory that was opened at path. It reports false if another run has the lock or has removed the file.
+// File systems without locks do not matter.
+func owns(f *os.File, path string) bool {
+	if errors.Is(lock(f), syscall.EWOULDBLOCK) {
+		return false
+	}
+	at, err1 := os.Stat(path)
+	is, err2 := f.Stat()
+	return err1 == nil && err2 == nil && os.SameFile(at, is)
+}
 
-// own locks f, which was created at path. If another run has the lock or has removed the file, it closes f and returns nil.
+// own returns the temporary f, which was created at path. If owns reports false, it closes f and returns nil.
 func own(f *os.File, path string) *temporary {
-	if locks {
-		held := lock(f) == lockHeld
-		at, err1 := os.Lstat(path)
-		is, err2 := f.Stat()
-		if held || err1 != nil || err2 != nil || !os.SameFile(at, is) {
-			f.Close()
-			return nil
-		}
+	if !owns(f, path) {
+		f.Close()
+		return nil
 	}
 	t := &temporary{path, f}
 	unfinished.Lock()
@@ -130,31 +107,27 @@ func (t *temporary) remove() {
 	t.file.Close()
 }
 
-// leftovers returns the paths of the temporaries in a directory that have a suffix.
-func leftovers(dir, suffix string) (paths []string) {
+// clean removes the temporaries of killed runs in dir.
+func clean(dir string) {
 	d, err := os.Open(cmp.Or(dir, "."))
 	if err != nil {
-		return nil
+		return
 	}
 	defer d.Close()
 	names, _ := d.Readdirnames(-1)
 	for _, name := range names {
-		if strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix) {
-			paths = append(paths, filepath.Join(dir, name))
+		if !strings.HasPrefix(name, prefix) || !strings.HasSuffix(name, suffix) {
+			continue
 		}
-	}
-	return paths
-}
-
-// clean finishes the moves of killed runs in dir, and removes their other temporaries.
-func clean(dir string) {
-	for _, path := range append(leftovers(dir, moving), leftovers(dir, making)...) {
-		if f := openDead(path); f != nil {
-			if strings.HasSuffix(path, making) || moveAll(path, dir) == nil {
-				os.RemoveAll(path)
-			}
-			f.Close()
+		path := filepath.Join(dir, name)
+		f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			continue
 		}
+		if lock(f) == nil {
+			os.RemoveAll(path)
+		}
+		f.Close()
 	}
 }
 
@@ -167,16 +140,6 @@ func syncDir(dir string) error {
 	defer d.Close()
 	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
 		return err
-	}
-	return nil
-}
-
-// syncDirs syncs several directories. Errors name them.
-func syncDirs(dirs map[string]bool) error {
-	for dir := range dirs {
-		if err := syncDir(dir); err != nil {
-			return named(dir, err)
-		}
 	}
 	return nil
 }

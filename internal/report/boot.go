@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -103,14 +102,11 @@ func (b *Boot) Object(rows []boot.Row) {
 		p, a := row.Program, row.Actual()
 		b.rows++
 		b.tables.Add(row)
-		if a.Outcome != boot.NotTried {
-			b.table.Add(p.Object+": "+p.Name, p.Load[0], a.Errno, a.Reason)
-		}
 		mark := ""
 		if row.Wrong() != "" {
 			mark = "WRONG: "
 			wrong = append(wrong, row)
-		} else if a.Outcome == boot.Loads && a.Alone == "" && p.Status[0] <= check.Guarded && !b.verbose {
+		} else if a.Outcome == boot.Loads && differs(row, a) == "" && p.Status[0] <= check.Guarded && !b.verbose {
 			b.fine++
 			continue
 		}
@@ -118,7 +114,7 @@ func (b *Boot) Object(rows []boot.Row) {
 		if all := p.Status[0]; all > max(p.Load[0], check.Guarded) {
 			predicted += ", " + all.String() + " to attach"
 		}
-		escape.Fprintf(w, "  %s\t%s\t%s\t%s%s\n", p.Object, p.Name, predicted, mark, actual(a))
+		escape.Fprintf(w, "  %s\t%s\t%s\t%s%s\n", p.Object, p.Name, predicted, mark, actual(row, a))
 	}
 	w.Flush()
 	for _, row := range wrong {
@@ -129,8 +125,16 @@ func (b *Boot) Object(rows []boot.Row) {
 	}
 }
 
+// differs returns the result of cilium/ebpf if it reads the object and its result differs.
+func differs(row *boot.Row, a boot.Actual) string {
+	if row.Unread != "" {
+		return ""
+	}
+	return a.EbpfGo
+}
+
 // actual describes the result of a program in the guest.
-func actual(a boot.Actual) string {
+func actual(row *boot.Row, a boot.Actual) string {
 	text := a.Outcome
 	switch {
 	case a.Outcome == boot.Fails:
@@ -140,10 +144,12 @@ func actual(a boot.Actual) string {
 	case a.Attach != "":
 		text += "; " + a.Attach
 	}
-	if a.Alone == boot.Loads {
+	switch alone := differs(row, a); alone {
+	case "":
+	case boot.Loads:
 		text += "; loads with cilium/ebpf"
-	} else if a.Alone != "" {
-		text += "; does not load with cilium/ebpf: " + a.Alone
+	default:
+		text += "; does not load with cilium/ebpf: " + alone
 	}
 	return text
 }
@@ -155,54 +161,27 @@ func (b *Boot) wrong(row *boot.Row) {
 	for _, f := range row.Findings() {
 		escape.Fprintf(b.w, "      predicted: %s: %s\n", f.Status, Sentence(&f.Finding))
 	}
-	log := row.Actual().Log
-	if log == "" {
-		return
-	}
-	lines := logEnd(log)
-	if b.verbose {
-		lines = strings.Split(strings.TrimSpace(log), "\n")
+	lines := strings.Split(strings.TrimSpace(row.Actual().Log), "\n")
+	if !b.verbose {
+		lines = logEnd(lines)
 	}
 	for _, line := range lines {
-		escape.Fprintf(b.w, "      | %s\n", strings.TrimRight(line, "\r"))
+		if line != "" {
+			escape.Fprintf(b.w, "      | %s\n", strings.TrimRight(line, "\r"))
+		}
 	}
 }
 
-// logLines is the maximum number of lines of a log that are printed without --verbose.
-const logLines = 6
-
-// isInsn reports whether a line of a verifier's log begins with an instruction: "12: (b7) ".
-func isInsn(line string) bool {
-	number, rest, ok := strings.Cut(line, ": (")
-	_, err := strconv.Atoi(number)
-	return ok && err == nil && len(rest) > 3 && rest[2:4] == ") "
-}
-
-// isStatistics reports whether a line is one of those at the end of the log.
-func isStatistics(line string) bool {
-	first, _, _ := strings.Cut(line, " ")
-	return first == "processed" || first == "verification" || first == "stack"
-}
-
-// logEnd returns the end of a verifier's log: the last instruction, the source line above it, and the lines below it except
-// statistics. These say why the verifier refused the program.
-func logEnd(log string) []string {
-	lines := strings.Split(strings.TrimSpace(log), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], "\r")
-	}
+// logEnd returns the last lines of a verifier's log, without the statistics below them.
+func logEnd(lines []string) []string {
+	const most = 6
 	end := len(lines)
-	for end > 1 && isStatistics(lines[end-1]) {
-		end--
+	for ; end > 1; end-- {
+		if first, _, _ := strings.Cut(lines[end-1], " "); first != "processed" && first != "verification" && first != "stack" {
+			break
+		}
 	}
-	start := end - 1
-	for start > 0 && !isInsn(lines[start]) {
-		start--
-	}
-	if start > 0 && strings.HasPrefix(lines[start-1], ";") {
-		start--
-	}
-	return lines[max(start, end-logLines):end]
+	return lines[max(0, end-most):end]
 }
 
 // End writes how a booted kernel ended.
@@ -217,11 +196,12 @@ func (b *Boot) End(k *boot.Kernel) {
 	}
 	if k.Trial != nil {
 		for i, step := range boot.Steps {
-			b.summary = append(b.summary, b.tables[i].Row(cmp.Or(k.Release, k.Name), step))
-			for _, l := range b.tables[i].Surprises() {
-				b.notes = append(b.notes, step+": "+l)
+			b.summary = append(b.summary, b.tables[i].Row(cmp.Or(k.Release, k.Name), step.Name))
+			for _, l := range slices.Sorted(slices.Values(b.tables[i].Surprises)) {
+				b.notes = append(b.notes, step.Name+": "+l)
 			}
 		}
+		b.table.Merge(&b.tables[0])
 		out.Programs = []bootedProgram{}
 		for i := range k.Trial.Rows {
 			row := &k.Trial.Rows[i]

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/btfgen/btfgen/internal/check"
-	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
@@ -17,22 +16,17 @@ type docChanges struct {
 }
 
 type docChange struct {
-	Name  name
-	Was   string
-	Is    check.Status
-	New   cell
-	Where name
+	Name, Was string
+	Is        check.Status
+	New       cell
+	Where     string
 }
 
 // Markdown writes the report for a pull request.
 func Markdown(w io.Writer, r *check.Report, o Options) error {
-	m, most := newMatrix(r, o.Verbose), 5
-	if o.Verbose {
-		most = 1000
-	}
-	d := newDocument(m, o, false, most)
+	d := newDocument(r, 5, o.Verbose)
 	if o.Baseline != nil {
-		d.Changes, d.Compared = m.changes(o.Baseline), true
+		d.Changes, d.Compared = d.changes(o.Baseline), true
 	}
 	return d.write(w, markdownSource, false)
 }
@@ -79,40 +73,11 @@ func (v *view) changes(old *check.Baseline) (all []docChanges) {
 			if !c.Added {
 				was = cellFor(c.Old).Icon() + " " + c.Old.String()
 			}
-			out.Rows = append(out.Rows, docChange{name(n), was, c.New, cellFor(c.New), name(v.where(on, 5))})
+			out.Rows = append(out.Rows, docChange{n, was, c.New, cellFor(c.New), v.where(on, 5)})
 		}
 		if len(out.Rows) > 0 {
 			all = append(all, out)
 		}
 	}
 	return all
-}
-
-// Diff writes what the programs use that kernels a and b disagree on, and
-// returns how many differences there are. Without any it says so.
-func Diff(w io.Writer, r *check.Report, a, b int) int {
-	l := r.Diff(a, b)
-	if len(l) == 0 {
-		escape.Fprintf(w, "nothing differs between %s and %s\n", r.Kernels[a].Name, r.Kernels[b].Name)
-		return 0
-	}
-	escape.Fprintf(w, "--- %s\n+++ %s\n", r.Kernels[a].Name, r.Kernels[b].Name)
-	program, last := -1, ""
-	for _, d := range l {
-		if d.Program != program {
-			program, last = d.Program, ""
-			p := &r.Programs[program]
-			escape.Fprintf(w, "%s: %s (%s): %s → %s\n", p.Object, p.Name, p.Section,
-				cellTexts[cellOf(p.Status, p.Load, a)].name, cellTexts[cellOf(p.Status, p.Load, b)].name)
-		}
-		sign := "-"
-		if d.Only == b {
-			sign = "+"
-		}
-		if s := sign + " " + line(&d.Finding); s != last {
-			last = s
-			escape.Fprintf(w, "  %s\n", last)
-		}
-	}
-	return len(l)
 }

@@ -15,107 +15,35 @@ import (
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
-// document is a report as the templates of text and Markdown show it.
+// document is a report as the templates of text and Markdown show it. They escape what may be from outside.
 type document struct {
-	Summary name
+	*matrix
+	Most    int // names in a list
+	Verbose bool
 
-	Executables []docObject // those with several objects
-	Objects     []docObject // those that do not work everywhere first
-	Fine        string      // how many objects without failures are not listed; "" for none
-
-	Changes []docChanges
-	Columns []name // ranges of kernels
-	Others  int    // kernels in none of them
-	Rows    []docRow
-	Cells   []cell // that the rows have
-	Rest    name   // how many programs have no row
-	Advice  []docAdvice
-	Notes   []name
-
+	Shown    []*check.ObjectRow // those that do not work everywhere first
+	Fine     string             // how many objects without failures are not shown; "" for none
+	Changes  []docChanges
 	Compared bool // with a baseline
 }
 
-// name is text that may be from outside. Templates print it escaped.
-type name string
-
-func (n name) String() string { return escape.Text(string(n)) }
-
-type docObject struct {
-	Name, Headline name
-	Remarks        []name
-}
-
-type docRow struct {
-	Object, Name name // Object is empty in the object's own row
-	Cells        []cell
-}
-
-// Label names the row below the object's.
-func (r docRow) Label() string {
-	if r.Object == "" {
-		return r.Name.String()
+// newDocument returns the document of a report. Its lists have at most so many names, or all with verbose.
+func newDocument(r *check.Report, most int, verbose bool) *document {
+	if verbose {
+		most = 1000
 	}
-	return "  " + r.Name.String()
-}
-
-type docAdvice struct {
-	Fix    name
-	Causes []docCause
-}
-
-type docCause struct {
-	Cell            cell
-	Verdict         name
-	Kernels         int
-	What, Why, Code name
-	Where, Programs name
-	Places          name // "" for none
-	Guards          []name
-}
-
-// newDocument returns the document of a report, with rules or without. Lists of things have at most so many.
-func newDocument(m *matrix, o Options, rules bool, most int) *document {
-	d := &document{Summary: name(summaryLine(m.Report)), Rest: name(m.rest()), Cells: m.signs(), Others: len(m.ordered)}
-	for i := range m.Executables {
-		x := &m.Executables[i]
-		d.Executables = append(d.Executables, docObject{Name: name(x.Object), Headline: name(Headline(m.Report, x))})
-	}
-	for _, row := range m.objectsByNeed() {
-		d.Objects = append(d.Objects, docObject{name(row.Object), name(Headline(m.Report, row)), names(m.remarks(row, rules))})
-	}
-	for _, c := range m.columns {
-		d.Columns = append(d.Columns, name(label(m.Report, c)))
-		d.Others -= len(c)
-	}
-	for i := range m.rows {
-		row := &m.rows[i]
-		out := docRow{Name: name(m.name(row))}
-		if row.programs != nil {
-			out.Object = name(row.object.Object)
-		}
-		for c := range m.columns {
-			out.Cells = append(out.Cells, m.at(row, c))
-		}
-		d.Rows = append(d.Rows, out)
-	}
-	for _, list := range m.causes(o.Verbose) {
-		a := docAdvice{Fix: name(list[0].advice)}
-		for _, g := range list {
-			a.Causes = append(a.Causes, docCause{
-				g.cell(), name(g.verdict()), len(g.kernels), name(g.subject(most)), name(g.why), name(g.code),
-				name(m.where(g.kernels, most)), name(m.programs(g.programs, 2*most)), name(places(g.sources, most)), names(g.guards),
-			})
-		}
-		d.Advice = append(d.Advice, a)
-	}
+	d := &document{matrix: newMatrix(r, verbose), Most: most, Verbose: verbose}
+	d.Shown = d.objectsByNeed()
 	return d
 }
 
-func names(list []string) (out []name) {
-	for _, s := range list {
-		out = append(out, name(s))
+// Others is the number of kernels that no program is for.
+func (d *document) Others() int {
+	n := len(d.ordered)
+	for _, c := range d.Columns {
+		n -= len(c)
 	}
-	return out
+	return n
 }
 
 // Width is the width of the rows' labels.
@@ -139,6 +67,20 @@ func (d *document) Digits() (lines []string) {
 	return lines
 }
 
+// Causes returns what is wrong, by what is done about it.
+func (d *document) Causes() [][]group { return d.causes(d.Verbose) }
+
+// Notes returns the notes of all programs, with verbose.
+func (d *document) Notes() (all []string) {
+	for i := range d.Programs {
+		p := &d.Programs[i]
+		for j := range p.Notes {
+			all = append(all, p.Object+": "+p.Name+": "+note(&p.Notes[j]))
+		}
+	}
+	return all
+}
+
 var (
 	//go:embed text.tmpl
 	textSource string
@@ -155,11 +97,19 @@ func (d *document) write(w io.Writer, source string, color bool) error {
 		return s
 	}
 	t := template.Must(template.New("").Funcs(template.FuncMap{
-		"inc":   func(i int) int { return i + 1 },
-		"md":    func(n name) string { return escape.Markdown(string(n)) },
-		"code":  func(n any) string { return escape.Code(fmt.Sprint(n)) },
-		"paint": func(c cell, n name) string { return paint(c, n.String()) },
-		"sign":  func(c cell) string { return paint(c, string(cellTexts[c].sign)) },
+		"inc":      func(i int) int { return i + 1 },
+		"text":     escape.Text,
+		"md":       escape.Markdown,
+		"code":     escape.Code,
+		"paint":    paint,
+		"sign":     func(c cell) string { return paint(c, string(cellTexts[c].sign)) },
+		"summary":  summaryLine,
+		"headline": func(o *check.ObjectRow) string { return Headline(d.Report, o) },
+		"remarks":  d.remarks,
+		"label":    func(kernels []int) string { return label(d.Report, kernels) },
+		"where":    func(g group) string { return d.where(g.Kernels, d.Most) },
+		"programs": func(g group) string { return d.programs(g.programs, 2*d.Most) },
+		"places":   func(g group) string { return places(g.sources, d.Most) },
 	}).Parse(source))
 	var b strings.Builder
 	if err := t.Execute(&b, d); err != nil {
@@ -177,23 +127,11 @@ func (c cell) Text() string { return cellTexts[c].name }
 
 // Text writes the report for a terminal.
 func Text(w io.Writer, r *check.Report, o Options) error {
-	m, most := newMatrix(r, o.Verbose), 3
-	if o.Verbose {
-		most = 1000
-	}
-	d := newDocument(m, o, o.Verbose, most)
-	for i := range d.Objects {
-		if rest := m.objectsByNeed()[i:]; fine(rest[0]) && i > 0 && !o.Verbose { // like those that follow
-			d.Objects, d.Fine = d.Objects[:i], words.Plural(len(rest), "object")
+	d := newDocument(r, 3, o.Verbose)
+	for i, row := range d.Shown {
+		if fine(row) && i > 0 && !o.Verbose { // like those that follow
+			d.Shown, d.Fine = d.Shown[:i], words.Plural(len(d.Shown)-i, "object")
 			break
-		}
-	}
-	if o.Verbose {
-		for i := range r.Programs {
-			p := &r.Programs[i]
-			for j := range p.Notes {
-				d.Notes = append(d.Notes, name(p.Object+": "+p.Name+": "+note(&p.Notes[j])))
-			}
 		}
 	}
 	return d.write(w, textSource, o.Color)

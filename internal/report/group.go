@@ -19,14 +19,14 @@ import (
 type group struct {
 	status   check.Status
 	attach   bool
-	code     check.Code
+	Code     check.Code
 	what     []string // sorted
-	why      string
-	advice   string
+	Why      string
+	Advice   string
 	sources  []string // file:line, in order
-	guards   []string // sorted
+	Guards   []string // sorted
 	programs []int    // ascending
-	kernels  []int    // ascending
+	Kernels  []int    // ascending
 }
 
 // groupOf returns a finding as a group of its own.
@@ -35,17 +35,17 @@ func groupOf(f *check.Finding) group {
 	if f.Code == relo.NoCandidate { // about the type, whichever field the relocation is for
 		what, _ = splitSpec(what)
 	}
-	return group{status: f.Status, attach: f.Attach, code: f.Code, what: []string{what}, why: why(f)}
+	return group{status: f.Status, attach: f.Attach, Code: f.Code, what: []string{what}, Why: why(f)}
 }
 
-// verdict is the status in words.
-func (g *group) verdict() string { return verdict(g.status, g.attach) }
+// Verdict is the status in words.
+func (g *group) Verdict() string { return verdict(g.status, g.attach) }
 
 // reason is what is wrong, with the code.
-func (g *group) reason() string { return g.why + " [" + string(g.code) + "]" }
+func (g *group) reason() string { return g.Why + " [" + string(g.Code) + "]" }
 
-// cell is how tables show the status.
-func (g *group) cell() cell {
+// Cell is how tables show the status.
+func (g *group) Cell() cell {
 	loads := check.OK
 	if !g.attach {
 		loads = g.status
@@ -53,10 +53,10 @@ func (g *group) cell() cell {
 	return cellOf([]check.Status{g.status}, []check.Status{loads}, 0)
 }
 
-// subject names what a group is about, not more than most by name.
-func (g *group) subject(most int) string {
+// Subject names what a group is about, not more than most by name.
+func (g *group) Subject(most int) string {
 	s := listed(g.what, most)
-	if e := codes.Of(g.code); e != nil && e.Family.Word != "" && e.Family.Word != s {
+	if e := codes.Of(g.Code); e != nil && e.Family.Word != "" && e.Family.Word != s {
 		s = e.Family.Word + " " + s
 	}
 	return s
@@ -64,7 +64,7 @@ func (g *group) subject(most int) string {
 
 // text is a group in a line, without its code.
 func (g *group) text(most int) string {
-	return g.verdict() + ": " + g.subject(most) + ": " + g.why
+	return g.Verdict() + ": " + g.Subject(most) + ": " + g.Why
 }
 
 // causes returns what is wrong, grouped by what is done about it: the worst first, and of that what costs most kernels. It has
@@ -94,35 +94,35 @@ func (v *view) causes(verbose bool) [][]group {
 				continue
 			}
 			g := groupOf(&f.Finding)
-			g.kernels, g.programs = kernels, []int{p}
+			g.Kernels, g.programs = kernels, []int{p}
 			if f.Source != "" {
 				g.sources = []string{f.Source}
 			}
 			if f.Guard != nil {
-				g.guards = []string{guardText(&f.Finding)}
+				g.Guards = []string{guardText(&f.Finding)}
 			}
 			if e := codes.Of(f.Code); e != nil {
-				g.advice = e.Fix
+				g.Advice = e.Fix
 			}
 			all = append(all, g)
 		}
 	}
-	all = merge(all, func(g *group) any { return groupKey{g.status, g.attach, g.code, g.what[0], g.why, ""} })
+	all = merge(all, func(g *group) any { return groupKey{g.status, g.attach, g.Code, g.what[0], g.Why, ""} })
 	all = merge(all, func(g *group) any {
 		what := ""
-		if check.FamilyOf(g.code) == check.FamilyCORE && g.code != relo.NoCandidate {
+		if check.FamilyOf(g.Code) == check.FamilyCORE && g.Code != relo.NoCandidate {
 			what, _ = splitSpec(g.what[0])
 		}
-		return groupKey{g.status, g.attach, g.code, what, g.why, fmt.Sprint(g.kernels)}
+		return groupKey{g.status, g.attach, g.Code, what, g.Why, fmt.Sprint(g.Kernels)}
 	})
 	slices.SortStableFunc(all, func(a, b group) int {
-		return cmp.Or(-cmp.Compare(a.status, b.status), -cmp.Compare(len(a.kernels), len(b.kernels)),
-			-cmp.Compare(len(a.programs), len(b.programs)), slices.Compare(a.what, b.what), cmp.Compare(a.why, b.why))
+		return cmp.Or(-cmp.Compare(a.status, b.status), -cmp.Compare(len(a.Kernels), len(b.Kernels)),
+			-cmp.Compare(len(a.programs), len(b.programs)), slices.Compare(a.what, b.what), cmp.Compare(a.Why, b.Why))
 	})
 	for i := range all {
 		slices.SortFunc(all[i].sources, comparePlaces)
 	}
-	return words.Group(all, func(g *group) any { return g.advice })
+	return words.Group(all, func(g *group) any { return g.Advice })
 }
 
 type groupKey struct {
@@ -137,10 +137,10 @@ func merge(l []group, of func(*group) any) (out []group) {
 	for _, alike := range words.Group(l, of) {
 		g := alike[0]
 		for _, o := range alike[1:] {
-			g.what, g.sources, g.guards = append(g.what, o.what...), append(g.sources, o.sources...), append(g.guards, o.guards...)
-			g.programs, g.kernels = append(g.programs, o.programs...), append(g.kernels, o.kernels...)
+			g.what, g.sources, g.Guards = append(g.what, o.what...), append(g.sources, o.sources...), append(g.Guards, o.Guards...)
+			g.programs, g.Kernels = append(g.programs, o.programs...), append(g.Kernels, o.Kernels...)
 		}
-		g.what, g.sources, g.guards, g.programs, g.kernels = sorted(g.what), sorted(g.sources), sorted(g.guards), sorted(g.programs), sorted(g.kernels)
+		g.what, g.sources, g.Guards, g.programs, g.Kernels = sorted(g.what), sorted(g.sources), sorted(g.Guards), sorted(g.programs), sorted(g.Kernels)
 		out = append(out, g)
 	}
 	return out

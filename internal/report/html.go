@@ -136,7 +136,7 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 		seen := make(map[pageFinding]bool)
 		for _, f := range p.Findings {
 			g := groupOf(&f.Finding)
-			x := pageFinding{g.cell(), d.text(g.subject(1) + ": " + g.reason()), d.text(f.Source), d.text(guardText(&f.Finding)), d.set(f.Kernels)}
+			x := pageFinding{g.Cell(), d.text(g.Subject(1) + ": " + g.reason()), d.text(f.Source), d.text(guardText(&f.Finding)), d.set(f.Kernels)}
 			if !seen[x] { // as several relocations of one field are
 				seen[x] = true
 				out.Findings = append(out.Findings, x)
@@ -148,9 +148,9 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 		d.Programs = append(d.Programs, out)
 	}
 	for i, list := range v.causes(false) {
-		d.Advice = append(d.Advice, list[0].advice)
+		d.Advice = append(d.Advice, list[0].Advice)
 		for _, g := range list {
-			d.Causes = append(d.Causes, pageCause{i, g.cell(), d.text(g.subject(4) + ": " + g.reason()), d.set(g.kernels), g.programs})
+			d.Causes = append(d.Causes, pageCause{i, g.Cell(), d.text(g.Subject(4) + ": " + g.reason()), d.set(g.Kernels), g.programs})
 		}
 	}
 	var data bytes.Buffer

@@ -175,7 +175,7 @@ func TestGroups(t *testing.T) {
 	}}}, Objects: []check.ObjectRow{{Object: "o", Programs: []int{0}, Status: []check.Status{check.Fails, check.Fails}}}}
 	var got []string
 	for _, g := range slices.Concat(newView(r).causes(false)...) {
-		got = append(got, fmt.Sprint(len(g.kernels), " ", g.text(3)))
+		got = append(got, fmt.Sprint(len(g.Kernels), " ", g.text(3)))
 	}
 	want := []string{
 		"2 fails: struct bits.a … .e (4): field absent",
@@ -188,37 +188,6 @@ func TestGroups(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("- want, + got:\n%s", diff)
-	}
-}
-
-func TestDiff(t *testing.T) {
-	for _, tt := range []struct {
-		a, b, n int
-		want    string
-	}{
-		{0, 1, 4, `--- debian/11/x86_64/5.10.0-30-amd64
-+++ debian/13/x86_64/6.12.107+deb13-amd64
-a.o: broken (kprobe/x): ok → fails
-  + fails: struct s.f: field absent (./x.bpf.c:12) [field-missing]
-  + fails: struct s.g|h: field absent (./x.bpf.c:9) [field-missing]
-a.o: guard (kprobe/x): ok → guarded
-  + guarded: struct s.f: field absent (./x.bpf.c:12) [field-missing]
-`},
-		{3, 4, 2, `--- debian/12/arm64/6.1.0-50-arm64
-+++ some/vmlinux
-b.o: perhaps (kprobe/y): loads, may fail to attach → unknown
-  - may fail to attach: function y: not in the kernel's BTF, which does not list every function [attach-target-unlisted]
-  + unknown: function y: the kernel's BTF has no functions at all [attach-target-functions]
-`},
-		{1, 2, 0, "nothing differs between debian/13/x86_64/6.12.107+deb13-amd64 and debian/12/x86_64/6.1.0-47-amd64\n"},
-	} {
-		var b bytes.Buffer
-		if n := Diff(&b, sample(), tt.a, tt.b); n != tt.n {
-			t.Errorf("%d differences, want %d", n, tt.n)
-		}
-		if diff := cmp.Diff(tt.want, b.String()); diff != "" {
-			t.Errorf("- want, + got:\n%s", diff)
-		}
 	}
 }
 

@@ -87,14 +87,14 @@ func SARIF(w io.Writer, r *check.Report, o Options) error {
 	v := newView(r)
 	for _, g := range slices.Concat(v.causes(false)...) {
 		res := sarifResult{Level: "warning"}
-		res.Rule, res.Index = string(g.code), index[g.code]
+		res.Rule, res.Index = string(g.Code), index[g.Code]
 		switch g.status {
 		case check.Fails:
 			res.Level = "error"
 		case check.Unknown:
 			res.Level = "note"
 		}
-		text := escape.Sprintf("%s. On %s. Programs: %s. %s", g.text(10), v.where(g.kernels, 5), v.programs(g.programs, 10), g.advice)
+		text := escape.Sprintf("%s. On %s. Programs: %s. %s", g.text(10), v.where(g.Kernels, 5), v.programs(g.programs, 10), g.Advice)
 		res.Message.Text = noLinks.Replace(string(text))
 		if len(g.sources) == 0 {
 			l := location(r.Programs[g.programs[0]].Object, "")

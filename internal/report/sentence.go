@@ -62,7 +62,7 @@ func why(f *check.Finding) string {
 // Sentence says in words what a finding is about and what is wrong with it, with its code.
 func Sentence(f *check.Finding) string {
 	g := groupOf(f)
-	return g.subject(1) + ": " + g.reason()
+	return g.Subject(1) + ": " + g.reason()
 }
 
 // Reason says in words what is wrong with the subject of a finding, with its code.

@@ -99,17 +99,16 @@ func distributions(r *check.Report) (out []distribution) {
 
 // releases are the releases of Linux in a distribution, without patch levels.
 func (d distribution) releases(r *check.Report) string {
-	first, last := "", ""
+	var all []string
 	for _, k := range d.kernels {
-		v := r.Kernels[k].Release()
-		if v == "" {
-			continue
+		if v := r.Kernels[k].Release(); v != "" {
+			all = append(all, v)
 		}
-		if first == "" || kernel.CompareVersions(v, first) < 0 {
-			first = v
-		}
-		last = latest(last, v)
 	}
+	if len(all) == 0 {
+		return ""
+	}
+	first, last := slices.MinFunc(all, kernel.CompareVersions), slices.MaxFunc(all, kernel.CompareVersions)
 	if first != last {
 		return first + " to " + last
 	}

@@ -152,15 +152,24 @@ func cellFor(s check.Status) cell {
 
 // mrow is a row of a matrix: an object, or programs of it that are alike.
 type mrow struct {
-	object   *check.ObjectRow
 	programs []int  // none where the row is the object's own
-	cells    []cell // by kernel
+	Cells    []cell // by kernel
+	Object   string // of programs
+	Name     string
+}
+
+// Label names the row below the object's.
+func (m mrow) Label() string {
+	if m.programs == nil {
+		return escape.Text(m.Name)
+	}
+	return "  " + escape.Text(m.Name)
 }
 
 // worst is the worst verdict on kernels that a row is for.
 func (m *mrow) worst() cell {
 	w := cellOK
-	for _, c := range m.cells {
+	for _, c := range m.Cells {
 		if c != cellOther {
 			w = max(w, c)
 		}
@@ -170,7 +179,7 @@ func (m *mrow) worst() cell {
 
 // spared reports whether the object works wherever the program does not.
 func (m *mrow) spared(object []check.Status) bool {
-	for k, c := range m.cells {
+	for k, c := range m.Cells {
 		if c > cellOther && object[k] > check.Other {
 			return false
 		}
@@ -182,8 +191,8 @@ func (m *mrow) spared(object []check.Status) bool {
 // folded, and kernels left out that no row is for.
 type matrix struct {
 	*view
-	columns [][]int // kernels
-	rows    []mrow
+	Columns [][]int // kernels
+	Rows    []mrow
 	fine    int // programs that are not in it
 	guarded int // of those, how many are guarded somewhere
 	spared  int // programs that are not in it, because their objects do without
@@ -194,14 +203,14 @@ func newMatrix(r *check.Report, verbose bool) *matrix {
 	for i := range r.Objects {
 		o := &r.Objects[i]
 		if rows := m.rowsOf(o, verbose); len(rows) > 0 {
-			m.rows = append(append(m.rows, mrow{object: o, cells: cells(o.Status, o.Load)}), rows...)
+			m.Rows = append(append(m.Rows, mrow{Cells: cells(o.Status, o.Load), Name: o.Object}), rows...)
 		}
 	}
 	shown := slices.DeleteFunc(slices.Clone(m.ordered), func(k int) bool {
-		return !slices.ContainsFunc(m.rows, func(row mrow) bool { return row.cells[k] != cellOther })
+		return !slices.ContainsFunc(m.Rows, func(row mrow) bool { return row.Cells[k] != cellOther })
 	})
-	m.columns = m.spans(shown, func(a, b int) bool {
-		return !slices.ContainsFunc(m.rows, func(row mrow) bool { return row.cells[a] != row.cells[b] })
+	m.Columns = m.spans(shown, func(a, b int) bool {
+		return !slices.ContainsFunc(m.Rows, func(row mrow) bool { return row.Cells[a] != row.Cells[b] })
 	})
 	return m
 }
@@ -214,7 +223,7 @@ func (m *matrix) rowsOf(o *check.ObjectRow, verbose bool) (rows []mrow) {
 	}
 	for _, i := range o.Programs {
 		p := &m.Programs[i]
-		row := mrow{object: o, programs: []int{i}, cells: cells(p.Status, p.Load)}
+		row := mrow{programs: []int{i}, Cells: cells(p.Status, p.Load), Object: o.Object}
 		n := len(rows)
 		switch w := row.worst(); {
 		case w < least:
@@ -224,11 +233,14 @@ func (m *matrix) rowsOf(o *check.ObjectRow, verbose bool) (rows []mrow) {
 			}
 		case !verbose && row.spared(o.Status):
 			m.spared++
-		case !verbose && n > 0 && slices.Equal(rows[n-1].cells, row.cells):
+		case !verbose && n > 0 && slices.Equal(rows[n-1].Cells, row.Cells):
 			rows[n-1].programs = append(rows[n-1].programs, i)
 		default:
 			rows = append(rows, row)
 		}
+	}
+	for i := range rows {
+		rows[i].Name = m.name(rows[i].programs)
 	}
 	return rows
 }
@@ -241,14 +253,11 @@ func cells(status, load []check.Status) []cell {
 	return out
 }
 
-// name names a row, programs within their object.
-func (m *matrix) name(row *mrow) string {
-	if row.programs == nil {
-		return row.object.Object
-	}
-	p := &m.Programs[row.programs[0]]
-	last := m.Programs[row.programs[len(row.programs)-1]].Name
-	switch n := len(row.programs); n {
+// name names the programs of a row within their object.
+func (m *matrix) name(programs []int) string {
+	p := &m.Programs[programs[0]]
+	last := m.Programs[programs[len(programs)-1]].Name
+	switch n := len(programs); n {
 	case 1:
 		return fmt.Sprintf("%s (%s)", p.Name, p.Section)
 	case 2:
@@ -258,11 +267,8 @@ func (m *matrix) name(row *mrow) string {
 	}
 }
 
-// at is the cell of a row in a column.
-func (m *matrix) at(row *mrow, column int) cell { return row.cells[m.columns[column][0]] }
-
-// rest says how many programs are not in the matrix, "" if all are.
-func (m *matrix) rest() string {
+// Rest says how many programs are not in the matrix, "" if all are.
+func (m *matrix) Rest() string {
 	var parts []string
 	if m.fine > 0 {
 		parts = append(parts, words.Plural(m.fine, "program")+" ok on every kernel")
@@ -292,19 +298,13 @@ func (v *view) objectsByNeed() []*check.ObjectRow {
 // fine reports whether an object works on every kernel that it is for.
 func fine(o *check.ObjectRow) bool { return o.Headline.Works == o.Headline.Total }
 
-// signs returns the cells that the matrix has, ascending.
-func (m *matrix) signs() []cell {
-	var seen [numCell]bool
-	for i := range m.rows {
-		for c := range m.columns {
-			seen[m.at(&m.rows[i], c)] = true
+// Signs returns the cells that the matrix has, ascending.
+func (m *matrix) Signs() []cell {
+	var all []cell
+	for _, row := range m.Rows {
+		for _, c := range m.Columns {
+			all = append(all, row.Cells[c[0]])
 		}
 	}
-	var out []cell
-	for c := range numCell {
-		if seen[c] {
-			out = append(out, c)
-		}
-	}
-	return out
+	return sorted(all)
 }

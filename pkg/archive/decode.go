@@ -258,7 +258,7 @@ func (d *decoder) readLayouts(c *btfa.Cursor) {
 
 func (a *Archive) readKernels(c *btfa.Cursor) {
 	n := c.Count(min(btfa.MaxKernels, c.Len()), "kernels")
-	a.dir = directory{make([]kernel.Key, 0, n), make(map[kernel.Key]int, n)}
+	a.keys, a.index = make([]kernel.Key, 0, n), make(map[kernel.Key]int, n)
 	a.layoutOf = make([]int32, 0, n)
 	last, total, layouts := "", 0, 0
 	for i := range n {
@@ -285,14 +285,16 @@ func (a *Archive) readKernels(c *btfa.Cursor) {
 			err = fmt.Errorf("keys have more than %d bytes", btfa.MaxKeyBytes)
 		case i > 0 && s <= last, layout >= len(a.pool.layouts):
 			err = errOrder
-		case err == nil && !a.dir.add(k):
+		}
+		if _, ok := a.index[k.Canonical()]; ok && err == nil {
 			err = errors.New("occurs twice")
 		}
 		if err != nil {
 			c.Fail(fmt.Errorf("kernel %q: %w", s, err))
 			return
 		}
-		a.layoutOf = append(a.layoutOf, int32(layout))
+		a.index[k.Canonical()] = i
+		a.keys, a.layoutOf = append(a.keys, k), append(a.layoutOf, int32(layout))
 		last = s
 	}
 	if layouts != len(a.pool.layouts) {

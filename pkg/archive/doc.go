@@ -26,9 +26,6 @@
 //	defer f.Close()
 //	args.BTFObjPath = f.Path() // empty where the kernel has its own
 //
-// [OpenTree] opens a file tree in BTFHub's layout, such as an [embed.FS], which can
-// replace an archive.
-//
 // A [kernel.Key] names a kernel: distribution and version as in os-release, architecture
 // and release as uname prints them. [kernel.Host] returns the key of the running kernel.
 // [Archive.Lookup] finds the kernel in the archive whose BTF serves a key, and gives the

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"testing/fstest"
 
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -79,23 +78,6 @@ func ExampleArchive_Lookup() {
 	// release debian/12/x86_64/6.1.0-47-amd64
 	// not under devuan 5, but another distribution has this release and arch
 	// 191 <nil>
-}
-
-// A tree that is embedded with //go:embed btfs has btfs as its first level, which fs.Sub
-// removes.
-func ExampleOpenTree() {
-	embedded := fstest.MapFS{ // a tracer has an embed.FS
-		"debian/12/x86_64/6.1.0-47-amd64.btf":     {Data: []byte("BTF of one kernel")},
-		"ubuntu/22.04/arm64/5.15.0-1-generic.btf": {Data: []byte("BTF of another")},
-	}
-	t, err := archive.OpenTree(embedded)
-	if err != nil {
-		log.Fatal(err)
-	}
-	m := t.Lookup(kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.1.0-47-amd64"}, 0)
-	btf, err := t.BTF(m.Key)
-	fmt.Printf("%s: %s, %v\n", m.Key, btf, err)
-	// Output: debian/12/x86_64/6.1.0-47-amd64: BTF of one kernel, <nil>
 }
 
 // libbpf and libbpfgo take the path of a file.

@@ -36,11 +36,11 @@ type Options struct {
 	// File is a file with raw BTF, or an ELF file with a .BTF section, that the user of
 	// the tracer named; "" for none.
 	File string
-	// Archive is the program's own BTF: an *Archive, a *Tree, or nil for none.
-	Archive Finder
+	// Archive is the program's own BTF, or nil for none.
+	Archive *Archive
 	// Object is the BPF object that the types are for. If the archive was not made for its
 	// relocations, Find fails with a [*NotCoveredError] instead of using it. nil does not
-	// check. Only an *Archive can be checked.
+	// check.
 	Object []byte
 	// Host selects the kernel to find in the archive. The zero value is the running
 	// kernel.
@@ -99,28 +99,15 @@ func Find(opts Options) (*Types, error) {
 			return &Types{Source: FromKernel, Path: kernel.HostBTF}, nil
 		}
 	}
-	switch a := opts.Archive.(type) {
-	case nil:
+	if opts.Archive == nil {
 		return nil, ErrNoArchive
-	case *Archive:
-		if a == nil {
-			return nil, ErrNoArchive
-		}
-	case *Tree:
-		if a == nil {
-			return nil, ErrNoArchive
-		}
 	}
 	k, err := kernel.Host(opts.Host)
 	if err != nil {
 		return nil, err
 	}
 	if opts.Object != nil {
-		a, ok := opts.Archive.(*Archive)
-		if !ok {
-			return nil, errors.New("a tree does not say which objects it was made for: Options.Object needs an archive")
-		}
-		if err := a.Covers(NewObject("", opts.Object, k.Arch)); err != nil {
+		if err := opts.Archive.Covers(NewObject("", opts.Object, k.Arch)); err != nil {
 			return nil, err
 		}
 	}

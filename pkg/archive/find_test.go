@@ -44,11 +44,6 @@ func TestFind(t *testing.T) {
 	if _, err = archive.Find(archive.Options{Host: hit, IgnoreKernel: true}); !errors.Is(err, archive.ErrNoArchive) {
 		t.Errorf("no archive: error %v", err)
 	}
-	for _, none := range []archive.Finder{(*archive.Archive)(nil), (*archive.Tree)(nil)} {
-		if _, err = archive.Find(archive.Options{Archive: none, Host: hit, IgnoreKernel: true}); !errors.Is(err, archive.ErrNoArchive) {
-			t.Errorf("%T that is nil: error %v", none, err)
-		}
-	}
 	if _, err = archive.Find(archive.Options{Archive: a, Host: kernel.HostOptions{OSRelease: none}, IgnoreKernel: true}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}

@@ -107,7 +107,7 @@ func randomTypes(data []byte) ([]*canonical.Type, []byte) {
 	signed := func() uint32 { return word() * uint32(1-2*(next()&1)) }
 	for i := range types {
 		o := &canonical.Type{Kind: kinds[next()%len(kinds)], Flag: next()%4 == 0, Copies: next() % 3, Order: next() % 4}
-		if n := next() % 6; n > 0 && (o.Kind.Shape().Named || o.Kind == btf.KindTypeTag || o.Kind.HasLinkage()) {
+		if n := next() % 6; n > 0 && (o.Kind.Shape().Named || o.Kind == btf.KindTypeTag || o.Kind == btf.KindFunc || o.Kind == btf.KindVar) {
 			o.Name = string(rune('a' + n))
 		} else {
 			o.Copies = 0

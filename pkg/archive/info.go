@@ -14,12 +14,24 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Info describes how an archive was made.
+// Info describes how an archive was made. In JSON, fields are only added.
 type Info struct {
-	Tool        string        // name and version of the program that wrote the archive
-	Shard       Shard         // the part of a run that the archive has
-	Objects     []Object      // the BPF objects that the BTF was minimized for, sorted by name
-	Relocations []Relocations // the relocations of the objects, sorted by arch
+	Tool        string        `json:"tool"`           // name and version of the program that wrote the archive
+	Shard       Shard         `json:"shard,omitzero"` // the part of a run that the archive has
+	Relocations []Relocations `json:"relocations"`    // the relocations of the objects, sorted by arch
+	Objects     []Object      `json:"objects"`        // the BPF objects that the BTF was minimized for, sorted by name
+}
+
+// Hex is bytes that JSON has in hexadecimal.
+type Hex []byte
+
+// MarshalText implements [encoding.TextMarshaler].
+func (h Hex) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (h *Hex) UnmarshalText(text []byte) (err error) {
+	*h, err = hex.AppendDecode(nil, text)
+	return err
 }
 
 // RelocationsFor returns the Sum of the relocations that the kernels of an arch, in
@@ -40,7 +52,10 @@ func (i *Info) RelocationsFor(arch string) []byte {
 }
 
 // Shard is one of N parts of a run. Index counts from 1. The zero value is a whole run.
-type Shard struct{ Index, N int }
+type Shard struct {
+	Index int `json:"index"`
+	N     int `json:"n"`
+}
 
 // String returns "3/10".
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.N) }
@@ -49,23 +64,24 @@ func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.N) }
 // for. Two archives with equal Relocations for an arch serve the same programs on that
 // arch.
 type Relocations struct {
-	Arch string // as kernel.CanonicalArch spells it; "" for all without an entry of their own
+	// Arch is spelled as by kernel.CanonicalArch; "" is for all without an entry of their own.
+	Arch string `json:"arch,omitempty"`
 	// Sum is the first bytes of relolog.Hash of the objects for that arch. Archives keep
 	// 8 bytes.
-	Sum []byte
+	Sum Hex `json:"sha256_prefix"`
 }
 
 // Object is a BPF object that the BTF of an archive was minimized for.
 type Object struct {
-	Name string
+	Name string `json:"name"`
 	// Sum is the first bytes of the SHA-256 of the object file. Archives keep 4 bytes.
-	Sum []byte
-	// Fingerprint identifies the object's relocations: objects with the same ones but other
-	// code have the same fingerprint. Archives keep 4 bytes. It is empty if unknown.
-	Fingerprint []byte
+	Sum Hex `json:"sha256_prefix"`
 	// Arches are the machines that the object is for, as kernel.CanonicalArch spells
 	// them, sorted. None means any.
-	Arches []string
+	Arches []string `json:"arches"`
+	// Fingerprint identifies the object's relocations: objects with the same ones but other
+	// code have the same fingerprint. Archives keep 4 bytes. It is empty if unknown.
+	Fingerprint Hex `json:"fingerprint,omitempty"`
 }
 
 // NewObject returns the Object for a BPF object file with this name and content. The
@@ -79,7 +95,7 @@ func NewObject(name string, data []byte, arches ...string) Object {
 }
 
 func canonicalArches(arches []string) []string {
-	var out []string
+	out := []string{}
 	for _, a := range arches {
 		out = append(out, kernel.CanonicalArch(a))
 	}

@@ -53,16 +53,6 @@ type Match struct {
 // Found reports whether the lookup was a hit.
 func (m Match) Found() bool { return m.Rule != NoMatch }
 
-// Finder is a set of kernels with their BTF: an [*Archive] or a [*Tree]. Both are
-// safe for use by many goroutines.
-type Finder interface {
-	// Lookup finds the kernel whose BTF serves a host. See [Archive.Lookup].
-	Lookup(want kernel.Key, neighbours int) Match
-	// BTF returns the BTF of exactly this kernel. The slice belongs to the caller.
-	// The error is ErrNoKernel if the kernel is missing.
-	BTF(k kernel.Key) ([]byte, error)
-}
-
 // Lookup finds the kernel whose BTF serves a host. It tries, in this order:
 //
 //  1. ExactMatch: the kernel with this key, in any spelling of distribution and
@@ -80,71 +70,38 @@ type Finder interface {
 // Structs do change within a series. So the BTF of a NeighbourMatch may be wrong, and
 // programs then read wrong memory. docs/howto-tracers.md says how often that happens.
 func (a *Archive) Lookup(want kernel.Key, neighbours int) Match {
-	return a.dir.lookup(want, neighbours, func(i, j int) bool { return a.layoutOf[i] == a.layoutOf[j] })
-}
-
-// directory is the kernels of an archive or a tree, numbered from 0.
-type directory struct {
-	keys  []kernel.Key
-	index map[kernel.Key]int // by canonical key
-}
-
-// add gives a kernel the next number. It reports false for a kernel that was added
-// before, in any spelling.
-func (d *directory) add(k kernel.Key) bool {
-	c := k.Canonical()
-	if _, ok := d.index[c]; ok {
-		return false
-	}
-	d.index[c] = len(d.keys)
-	d.keys = append(d.keys, k)
-	return true
-}
-
-// find returns the number of exactly this kernel.
-func (d *directory) find(k kernel.Key) (i int, ok bool) {
-	i, ok = d.index[k.Canonical()]
-	return i, ok
-}
-
-// sorted returns the kernels in order.
-func (d *directory) sorted() []kernel.Key {
-	keys := slices.Clone(d.keys)
-	slices.SortFunc(keys, kernel.Key.Compare)
-	return keys
-}
-
-// lookup is Archive.Lookup. same reports whether two kernels have the same BTF.
-func (d *directory) lookup(want kernel.Key, neighbours int, same func(i, j int) bool) Match {
 	m := Match{Want: want.Canonical()}
-	if i, ok := d.index[m.Want]; ok {
-		m.Rule, m.Key, m.Reason = ExactMatch, d.keys[i], "the archive has this kernel"
+	if i, ok := a.index[m.Want]; ok {
+		m.Rule, m.Key, m.Reason = ExactMatch, a.keys[i], "the archive has this kernel"
 		return m
 	}
 	var others []int
-	for i, k := range d.keys {
+	for i, k := range a.keys {
 		if m.Want.Arch != "" && k.Release == m.Want.Release && kernel.CanonicalArch(k.Arch) == m.Want.Arch {
 			others = append(others, i)
 		}
 	}
 	if len(others) == 0 {
-		d.advise(&m, same)
+		a.advise(&m)
 		if neighbours > 0 && m.Want.Known() {
-			d.neighbours(&m, neighbours, same)
+			a.neighbours(&m, neighbours)
 		}
 		return m
 	}
 	for _, i := range others[1:] {
-		if !same(others[0], i) {
+		if !a.same(others[0], i) {
 			m.Reason = fmt.Sprintf("%s: %d other distributions have kernels of this release and arch, and their BTFs differ", m.distro(), len(others))
-			d.advise(&m, same)
+			a.advise(&m)
 			return m
 		}
 	}
-	m.Rule, m.Key = ReleaseMatch, d.keys[others[0]]
+	m.Rule, m.Key = ReleaseMatch, a.keys[others[0]]
 	m.Reason = fmt.Sprintf("not under %s, but another distribution has this release and arch", m.distro())
 	return m
 }
+
+// same reports whether two kernels have the same BTF.
+func (a *Archive) same(i, j int) bool { return a.layoutOf[i] == a.layoutOf[j] }
 
 func (m *Match) distro() string {
 	if m.Want.ID == "" {
@@ -155,8 +112,8 @@ func (m *Match) distro() string {
 
 // around returns the kernels of a series with an earlier and with a later release, the
 // nearest first.
-func (d *directory) around(release string, inSeries func(kernel.Key) bool) (before, after []int) {
-	for i, k := range d.keys {
+func (a *Archive) around(release string, inSeries func(kernel.Key) bool) (before, after []int) {
+	for i, k := range a.keys {
 		switch c := kernel.CompareVersions(k.Release, release); {
 		case !inSeries(k.Canonical()):
 		case c < 0:
@@ -165,26 +122,26 @@ func (d *directory) around(release string, inSeries func(kernel.Key) bool) (befo
 			after = append(after, i)
 		}
 	}
-	compare := func(i, j int) int { return kernel.CompareVersions(d.keys[i].Release, d.keys[j].Release) }
+	compare := func(i, j int) int { return kernel.CompareVersions(a.keys[i].Release, a.keys[j].Release) }
 	slices.SortStableFunc(before, func(i, j int) int { return compare(j, i) })
 	slices.SortStableFunc(after, compare)
 	return before, after
 }
 
 // advise explains a miss and finds the nearest releases.
-func (d *directory) advise(m *Match, same func(i, j int) bool) {
+func (a *Archive) advise(m *Match) {
 	id, arch := false, false
-	before, after := d.around(m.Want.Release, func(k kernel.Key) bool {
+	before, after := a.around(m.Want.Release, func(k kernel.Key) bool {
 		id, arch = id || k.ID == m.Want.ID, arch || k.Arch == m.Want.Arch
 		return k.ID == m.Want.ID && k.Arch == m.Want.Arch
 	})
 	if len(before) > 0 {
-		m.Below = d.keys[before[0]]
+		m.Below = a.keys[before[0]]
 	}
 	if len(after) > 0 {
-		m.Above = d.keys[after[0]]
+		m.Above = a.keys[after[0]]
 	}
-	m.SameLayout = len(before) > 0 && len(after) > 0 && same(before[0], after[0])
+	m.SameLayout = len(before) > 0 && len(after) > 0 && a.same(before[0], after[0])
 	switch {
 	case m.Reason != "":
 	case m.Want.Release == "":
@@ -204,34 +161,34 @@ func (d *directory) advise(m *Match, same func(i, j int) bool) {
 
 // neighbours turns a miss into a NeighbourMatch if the n builds before the kernel and
 // up to n builds after it have the same BTF. Otherwise it adds why not to the reason.
-func (d *directory) neighbours(m *Match, n int, same func(i, j int) bool) {
+func (a *Archive) neighbours(m *Match, n int) {
 	series := m.Want.Series()
-	before, after := d.around(m.Want.Release, func(k kernel.Key) bool { return k.Series() == series })
+	before, after := a.around(m.Want.Release, func(k kernel.Key) bool { return k.Series() == series })
 	if len(before) < n {
 		m.Reason += fmt.Sprintf("; builds of its series before it: %d, want %d", len(before), n)
 		return
 	}
 	before, after = before[:n], after[:min(n, len(after))]
 	for _, i := range slices.Concat(before[1:], after) {
-		if !same(before[0], i) {
+		if !a.same(before[0], i) {
 			m.Reason += fmt.Sprintf("; the BTFs of the %d builds next to it differ", len(before)+len(after))
 			return
 		}
 	}
-	m.Rule, m.Key = NeighbourMatch, d.keys[before[0]]
+	m.Rule, m.Key = NeighbourMatch, a.keys[before[0]]
 	m.Below, m.Above, m.SameLayout = kernel.Key{}, kernel.Key{}, false
 	slices.Reverse(before)
-	m.Reason += fmt.Sprintf("; the builds next to it have one BTF: %s, %s", d.span(before, "before it"), d.span(after, "after it"))
+	m.Reason += fmt.Sprintf("; the builds next to it have one BTF: %s, %s", a.span(before, "before it"), a.span(after, "after it"))
 }
 
 // span describes the builds on one side: their number, the first and the last.
-func (d *directory) span(builds []int, side string) string {
+func (a *Archive) span(builds []int, side string) string {
 	switch n := len(builds); n {
 	case 0:
 		return "none " + side
 	case 1:
-		return fmt.Sprintf("1 %s (%s)", side, d.keys[builds[0]].Release)
+		return fmt.Sprintf("1 %s (%s)", side, a.keys[builds[0]].Release)
 	default:
-		return fmt.Sprintf("%d %s (%s … %s)", n, side, d.keys[builds[0]].Release, d.keys[builds[n-1]].Release)
+		return fmt.Sprintf("%d %s (%s … %s)", n, side, a.keys[builds[0]].Release, a.keys[builds[n-1]].Release)
 	}
 }

@@ -23,13 +23,13 @@ var (
 
 func (a *Archive) readMeta(c *btfa.Cursor) {
 	info := &a.info
-	info.Tool = string(c.Text())
+	*info = Info{Tool: string(c.Text()), Relocations: []Relocations{}, Objects: []Object{}}
 	if n := c.Uvarint(); n > 0 {
 		i := c.Uvarint()
 		if c.Err == nil && (i == 0 || i > n || n > btfa.MaxShards) {
 			c.Fail(errShard)
 		}
-		info.Shard = Shard{int(i), int(n)}
+		info.Shard = Shard{Index: int(i), N: int(n)}
 	}
 	sum := c.Count(sha256.Size, "bytes of a hash")
 	for range c.Count(btfa.MaxMachines+1, "hashes of relocations") {
@@ -71,7 +71,7 @@ func (a *Archive) readFingerprints(c *btfa.Cursor) {
 
 // readObjects reads a group of objects for the same machines, without their hashes.
 func (a *Archive) readObjects(c *btfa.Cursor) {
-	var arches []string
+	arches := []string{}
 	for range c.Count(btfa.MaxMachines, "machines") {
 		arch := string(c.Text())
 		if c.Err == nil && (arch == "" || (kernel.Key{Arch: arch}).Validate() != nil) {
@@ -98,28 +98,29 @@ func (a *Archive) readObjects(c *btfa.Cursor) {
 // objects and relocations are sorted, hashes are cut to the length that archives keep,
 // relocations that no kernel needs are dropped, and fingerprints if one is missing. The error is that of Write.
 func (info Info) Canonical(kernels []Kernel) (Info, error) {
-	groups, relocations, err := canonicalInfo(info, kernels)
-	info.Relocations, info.Objects = relocations, slices.Concat(groups...)
-	slices.SortStableFunc(info.Objects, func(a, b Object) int { return cmp.Compare(a.Name, b.Name) })
+	if s := info.Shard; s != (Shard{}) && (s.Index < 1 || s.Index > s.N || s.N > btfa.MaxShards) {
+		return info, fmt.Errorf("shard %s: want I/N with 1 ≤ I ≤ N ≤ %d", s, btfa.MaxShards)
+	}
+	var err error
+	if info.Relocations, err = distinctRelocations(info, kernels); err == nil {
+		info.Objects, err = distinctObjects(info.Objects)
+	}
 	return info, err
 }
 
-func canonicalInfo(info Info, kernels []Kernel) (groups [][]Object, relocations []Relocations, err error) {
-	if s := info.Shard; s != (Shard{}) && (s.Index < 1 || s.Index > s.N || s.N > btfa.MaxShards) {
-		return nil, nil, fmt.Errorf("shard %s: want I/N with 1 ≤ I ≤ N ≤ %d", s, btfa.MaxShards)
-	}
-	if relocations, err = distinctRelocations(info, kernels); err != nil {
-		return nil, nil, err
-	}
-	groups, err = groupObjects(info.Objects)
-	return groups, relocations, err
-}
+// machines returns a text for the machines that an object is for.
+func machines(o *Object) string { return strings.Join(o.Arches, "/") } // which no arch contains
 
-// meta writes the tool, the relocations and the objects.
+// meta writes the tool, the relocations and the objects, grouped by their machines.
 func (e *encoder) meta(info Info, kernels []Kernel) error {
-	groups, relocations, err := canonicalInfo(info, kernels)
+	info, err := info.Canonical(kernels)
 	if err != nil {
 		return err
+	}
+	groups := make(map[string][]Object)
+	for _, o := range info.Objects {
+		m := machines(&o)
+		groups[m] = append(groups[m], o)
 	}
 	var texts []string
 	text := func(s string) {
@@ -132,14 +133,15 @@ func (e *encoder) meta(info Info, kernels []Kernel) error {
 	} else {
 		e.put(btfa.StreamMeta, 0)
 	}
-	e.put(btfa.StreamMeta, btfa.SumSize, uint64(len(relocations)))
-	for _, r := range relocations {
+	e.put(btfa.StreamMeta, btfa.SumSize, uint64(len(info.Relocations)))
+	for _, r := range info.Relocations {
 		text(r.Arch)
 		e.streams[btfa.StreamMeta] = append(e.streams[btfa.StreamMeta], r.Sum...)
 	}
 	e.put(btfa.StreamMeta, btfa.ObjectSumSize, uint64(len(groups)))
 	var sums, fingerprints []byte
-	for _, g := range groups {
+	for _, m := range slices.Sorted(maps.Keys(groups)) {
+		g := groups[m]
 		e.put(btfa.StreamMeta, uint64(len(g[0].Arches)))
 		for _, a := range g[0].Arches {
 			text(a)
@@ -195,16 +197,16 @@ func distinctRelocations(info Info, kernels []Kernel) ([]Relocations, error) {
 	if len(all) > btfa.MaxMachines+1 {
 		return nil, tooLarge("relocations of %d arches, more than %d", len(all), btfa.MaxMachines)
 	}
-	var out []Relocations
+	out := []Relocations{}
 	for _, arch := range slices.Sorted(maps.Keys(all)) {
 		out = append(out, Relocations{Arch: arch, Sum: []byte(all[arch])})
 	}
 	return out, nil
 }
 
-// groupObjects merges equal objects, whose machines it unites, and groups objects by
-// their machines. Without the fingerprints of all objects it drops them.
-func groupObjects(objects []Object) ([][]Object, error) {
+// distinctObjects merges equal objects, whose machines it unites, and sorts them by name. Without the fingerprints of all
+// objects it drops them.
+func distinctObjects(objects []Object) ([]Object, error) {
 	byName := slices.Clone(objects)
 	known := true // all fingerprints
 	for i := range byName {
@@ -236,11 +238,11 @@ func groupObjects(objects []Object) ([][]Object, error) {
 			byName[i].Fingerprint = nil
 		}
 	}
-	var out []Object
+	out := []Object{}
 	for _, o := range byName {
 		if n := len(out); n > 0 && compare(out[n-1], o) == 0 {
 			if len(o.Arches) == 0 || len(out[n-1].Arches) == 0 {
-				out[n-1].Arches = nil
+				out[n-1].Arches = []string{}
 			} else {
 				out[n-1].Arches = canonicalArches(slices.Concat(out[n-1].Arches, o.Arches))
 			}
@@ -251,17 +253,13 @@ func groupObjects(objects []Object) ([][]Object, error) {
 	if len(out) > btfa.MaxObjects {
 		return nil, tooLarge("%d objects, more than %d", len(out), btfa.MaxObjects)
 	}
-	byMachines := make(map[string][]Object)
 	for _, o := range out {
 		if len(o.Arches) > btfa.MaxMachines {
 			return nil, tooLarge("object %s: for %d machines, more than %d", o.Name, len(o.Arches), btfa.MaxMachines)
 		}
-		m := strings.Join(o.Arches, "/") // which no arch contains
-		byMachines[m] = append(byMachines[m], o)
 	}
-	var groups [][]Object
-	for _, m := range slices.Sorted(maps.Keys(byMachines)) {
-		groups = append(groups, byMachines[m])
-	}
-	return groups, nil
+	slices.SortStableFunc(out, func(a, b Object) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(machines(&a), machines(&b)))
+	})
+	return out, nil
 }

@@ -5,15 +5,16 @@ package archive_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"text/tabwriter"
 
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/minimize"
@@ -23,20 +24,18 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// contents is the content of each kernel of a tree. Equal texts are equal BTFs.
+// contents is the content of each kernel of an archive. Equal texts are equal BTFs.
 type contents map[kernel.Key]string
 
-func (c contents) tree(t *testing.T) *archive.Tree {
+func (c contents) archive(t *testing.T) *archive.Archive {
 	t.Helper()
-	files := make(fstest.MapFS)
+	var kernels []archive.Kernel
 	for k, text := range c {
-		files[k.FileName()] = &fstest.MapFile{Data: []byte(text)}
+		b := btf.NewBuilder(binary.LittleEndian)
+		b.Type(fmt.Sprintf("of_%x", text), btf.KindStruct, false, 0, 8)
+		kernels = append(kernels, archive.Kernel{Key: k, BTF: b.Bytes()})
 	}
-	tree, err := archive.OpenTree(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tree
+	return mustOpen(t, mustWrite(t, kernels))
 }
 
 func TestNeighbours(t *testing.T) {
@@ -52,8 +51,7 @@ func TestNeighbours(t *testing.T) {
 	} {
 		c[mustKey(t, s)] = text
 	}
-	tree := c.tree(t)
-	a := tree.Lookup
+	a := c.archive(t).Lookup
 	for _, tt := range []struct {
 		want   string
 		n      int
@@ -128,9 +126,9 @@ func (y *tally) measure(t *testing.T, c contents, n int, next bool) {
 		if len(rest) == 0 {
 			continue
 		}
-		tree := rest.tree(t)
+		a := rest.archive(t)
 		y.asked++
-		m := tree.Lookup(out, n)
+		m := a.Lookup(out, n)
 		if m.Rule != archive.NeighbourMatch {
 			continue
 		}

@@ -42,8 +42,9 @@ func Is(data []byte) bool { return bytes.HasPrefix(data, []byte(btfa.Magic)) }
 // Archive is an open archive. It is immutable and safe for use by many goroutines.
 type Archive struct {
 	info     Info
-	dir      directory
-	layoutOf []int32 // by number of the kernel
+	keys     []kernel.Key
+	index    map[kernel.Key]int // into keys, by canonical key
+	layoutOf []int32            // by index
 	pool     pool
 }
 
@@ -144,26 +145,30 @@ func (a *Archive) Info() Info {
 }
 
 // Len returns the number of kernels.
-func (a *Archive) Len() int { return len(a.dir.keys) }
+func (a *Archive) Len() int { return len(a.keys) }
 
 // Layouts returns the number of layouts, which are the different BTFs.
 func (a *Archive) Layouts() int { return len(a.pool.layouts) }
 
 // Keys returns the kernels in the order of kernel.Key.Compare. The slice belongs to
 // the caller.
-func (a *Archive) Keys() []kernel.Key { return a.dir.sorted() }
+func (a *Archive) Keys() []kernel.Key {
+	keys := slices.Clone(a.keys)
+	slices.SortFunc(keys, kernel.Key.Compare)
+	return keys
+}
 
 // Layout returns the number of a kernel's layout, from 0. Kernels with the same layout
 // have the same BTF. The spelling of distribution and architecture does not matter.
 func (a *Archive) Layout(k kernel.Key) (layout int, ok bool) {
-	i, ok := a.dir.find(k)
+	i, ok := a.index[k.Canonical()]
 	if !ok {
 		return 0, false
 	}
 	return int(a.layoutOf[i]), true
 }
 
-// ErrNoKernel is returned for a kernel that is not in an archive or a tree.
+// ErrNoKernel is returned for a kernel that is not in an archive.
 var ErrNoKernel = errors.New("kernel is not in the archive")
 
 // BTF returns the minimized BTF of exactly this kernel, with the bytes that were
@@ -183,17 +188,22 @@ func (a *Archive) BTF(k kernel.Key) ([]byte, error) {
 }
 
 // Kernels returns all kernels with their BTFs, in the order of [Archive.Keys]. The
-// memory belongs to the caller; kernels with the same layout share it. The error is
-// [ErrDamaged] if a broken writer made the archive.
+// memory belongs to the caller; kernels with the same layout share it. The error says
+// that the BTFs have more than 256 MiB, or is [ErrDamaged] if a broken writer made the
+// archive.
 func (a *Archive) Kernels() ([]Kernel, error) {
 	layouts := make([][]byte, len(a.pool.layouts))
 	kernels := make([]Kernel, a.Len())
-	for i, k := range a.dir.keys {
+	total := 0
+	for i, k := range a.keys {
 		l := a.layoutOf[i]
 		if layouts[l] == nil {
 			b, err := a.pool.layoutBTF(int(l))
 			if err != nil {
 				return nil, fmt.Errorf("archive: kernel %s: %w", k, damaged{err})
+			}
+			if total += len(b); total > btfa.MaxBTFs {
+				return nil, fmt.Errorf("archive: BTFs of more than %d MiB", btfa.MaxBTFs>>20)
 			}
 			layouts[l] = b
 		}

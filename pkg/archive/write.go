@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"unsafe"
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -34,8 +33,8 @@ func tooLarge(format string, args ...any) error {
 //
 // Write encodes the archive in memory, reads it back, and compares the BTF of each
 // kernel. Then it calls w.Write once. It does not keep or change kernels and info. Its
-// time and memory grow about linearly with the size of the different BTFs and with the
-// number of kernels. Kernels that share the memory of a BTF cost only their keys.
+// time grows about linearly with the size of the BTFs, and its memory with that of the
+// different ones.
 //
 // The error is [ErrNotCanonical], [ErrTooLarge], that of the context or of w, or says
 // which kernel, object or arch cannot be written and why: for example two different
@@ -133,18 +132,9 @@ func sortKernels(kernels []Kernel) ([]Kernel, error) {
 // distinctBTFs cuts the different BTFs into definitions, in the order of the first
 // kernel with each. layoutOf has the number of each kernel's BTF.
 func distinctBTFs(ctx context.Context, kernels []Kernel) (btfs []definitions, layoutOf []int, err error) {
-	type memory struct {
-		start *byte
-		len   int
-	}
 	seen := make(map[string]int)
-	shared := make(map[memory]int) // most kernels share the memory of their BTF
 	for _, k := range kernels {
-		at := memory{unsafe.SliceData(k.BTF), len(k.BTF)}
-		i, ok := shared[at]
-		if !ok {
-			i, ok = seen[string(k.BTF)]
-		}
+		i, ok := seen[string(k.BTF)]
 		if !ok {
 			if err := ctx.Err(); err != nil {
 				return nil, nil, err
@@ -157,7 +147,6 @@ func distinctBTFs(ctx context.Context, kernels []Kernel) (btfs []definitions, la
 			seen[string(k.BTF)] = i
 			btfs = append(btfs, defs)
 		}
-		shared[at] = i
 		layoutOf = append(layoutOf, i)
 	}
 	return btfs, layoutOf, nil
@@ -177,8 +166,8 @@ func verify(ctx context.Context, out []byte, kernels []Kernel, layoutOf []int) e
 	}
 	layouts := 0
 	for i, k := range kernels {
-		if a.dir.keys[i] != k.Key || int(a.layoutOf[i]) != layoutOf[i] {
-			return fmt.Errorf("kernel %s: archive cannot be read back: it has kernel %s with layout %d", k.Key, a.dir.keys[i], a.layoutOf[i])
+		if a.keys[i] != k.Key || int(a.layoutOf[i]) != layoutOf[i] {
+			return fmt.Errorf("kernel %s: archive cannot be read back: it has kernel %s with layout %d", k.Key, a.keys[i], a.layoutOf[i])
 		}
 		if layoutOf[i] < layouts {
 			continue

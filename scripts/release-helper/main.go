@@ -1,267 +1,186 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release-helper writes the SPDX document of a release and the licences of the modules linked into its programs. It reads the
-// list of modules from the programs and the licences from the module cache. scripts/release.sh calls it in the top directory of
-// the repository:
+// Command release-helper writes the licences of the modules linked into programs, which have to be distributed with them. It
+// reads the list of modules from the programs and the licences from the module cache. scripts/release.sh calls it in the top
+// directory of the repository:
 //
-//	release-helper -version v1.2.3 -copyright FILE -o DIR NAME=PROGRAM...
+//	release-helper -copyright FILE -o DIR PROGRAM...
 //
-// NAME is the program's path within the release, FILE the copyright of the sources. It writes to DIR:
+// FILE is the copyright of the sources. It writes to DIR:
 //
-//	btfgen.spdx.json  SPDX 2.3: the programs with their hashes and modules
-//	LICENSES          the texts of the modules' licences
-//	copyright         FILE and the licences, for Debian (copyright-format/1.0)
-//
-// SOURCE_DATE_EPOCH is the creation time of the SPDX document.
+//	LICENSES   the texts of the modules' licences
+//	copyright  FILE and the licences, for Debian (copyright-format/1.0)
 package main
 
 import (
+	"bytes"
 	"cmp"
-	"crypto/sha1"
-	"crypto/sha256"
 	"debug/buildinfo"
-	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 )
 
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("release-helper: ")
-	version := flag.String("version", "", "the release's `VERSION`")
 	dir := flag.String("o", "", "write into `DIR`")
 	sources := flag.String("copyright", "", "`FILE` has the copyright of the sources")
 	flag.Parse()
-	if *version == "" || *dir == "" || *sources == "" || flag.NArg() == 0 {
-		log.Fatal("usage: release-helper -version VERSION -copyright FILE -o DIR NAME=PROGRAM...")
+	if *dir == "" || *sources == "" || flag.NArg() == 0 {
+		log.Fatal("usage: release-helper -copyright FILE -o DIR PROGRAM...")
 	}
-	if err := run(*version, *dir, *sources, flag.Args()); err != nil {
+	if err := run(*dir, *sources, flag.Args()); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(version, dir, sources string, args []string) error {
-	seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
-	if err != nil {
-		return fmt.Errorf("SOURCE_DATE_EPOCH: %w", err)
-	}
+func run(dir, sources string, programs []string) error {
 	ours, err := os.ReadFile(sources)
 	if err != nil {
 		return err
 	}
-	rel := &release{version: version, created: time.Unix(seconds, 0).UTC(), sources: string(ours)}
-	for _, a := range args {
-		name, path, ok := strings.Cut(a, "=")
-		if !ok {
-			return fmt.Errorf("%s: want NAME=PROGRAM", a)
-		}
-		p, err := readProgram(name, path)
-		if err != nil {
-			return err
-		}
-		rel.programs = append(rel.programs, p)
-	}
-	if rel.modules, err = linked(rel.programs); err != nil {
-		return err
-	}
-	doc, err := rel.spdx()
+	modules, err := linked(programs)
 	if err != nil {
 		return err
 	}
-	for name, data := range map[string][]byte{
-		"btfgen.spdx.json": doc,
-		"LICENSES":         []byte(rel.licences()),
-		"copyright":        []byte(rel.copyright()),
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-			return err
-		}
+	if err := os.WriteFile(filepath.Join(dir, "LICENSES"), []byte(licences(modules)), 0o644); err != nil {
+		return err
 	}
-	return nil
-}
-
-// release is the content of a release.
-type release struct {
-	version  string // with its v
-	created  time.Time
-	sources  string // the copyright of the sources
-	programs []*program
-	modules  []*module // sorted by path
-}
-
-// program is a program of the release.
-type program struct {
-	name    string // its path within the release
-	data    []byte
-	modules []string // keys of its modules
+	return os.WriteFile(filepath.Join(dir, "copyright"), []byte(copyright(string(ours), modules)), 0o644)
 }
 
 // module is a module linked into a program.
 type module struct {
-	path, version string
-	licences      []string // SPDX identifiers
-	copyright     []string // copyright lines of the licences
-	files         []file
+	Path, Version, Dir string
+	files              []file // sorted by name
 }
 
 // file is a text that has to be distributed with the module.
 type file struct{ name, text string }
 
-func (m *module) key() string { return m.path + "@" + m.version }
-
-// standardLibrary is the name of Go's own packages in SPDX documents and databases of vulnerabilities.
+// standardLibrary is Go's own packages.
 const standardLibrary = "stdlib"
 
-// readProgram reads a program built by Go.
-func readProgram(name, path string) (*program, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	info, err := buildinfo.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	p := &program{name: name, data: data, modules: []string{standardLibrary + "@" + info.GoVersion}}
-	for _, d := range info.Deps {
-		if d.Replace != nil {
-			return nil, fmt.Errorf("%s: %s is replaced, so the build cannot be reproduced", path, d.Path)
-		}
-		p.modules = append(p.modules, d.Path+"@"+d.Version)
-	}
-	return p, nil
-}
-
-// linked returns the modules of all programs, with their licences.
-func linked(programs []*program) ([]*module, error) {
+// linked returns the modules of all programs, with their licences, sorted by path.
+func linked(programs []string) ([]module, error) {
 	var keys []string
 	for _, p := range programs {
-		keys = append(keys, p.modules...)
+		info, err := buildinfo.ReadFile(p)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p, err)
+		}
+		if info.GoVersion != runtime.Version() {
+			return nil, fmt.Errorf("%s is built with %s, but this program with %s", p, info.GoVersion, runtime.Version())
+		}
+		for _, d := range info.Deps {
+			if d.Replace != nil {
+				return nil, fmt.Errorf("%s: %s is replaced, so the build cannot be reproduced", p, d.Path)
+			}
+			keys = append(keys, d.Path+"@"+d.Version)
+		}
 	}
 	slices.Sort(keys)
+	out, err := exec.Command("go", append([]string{"mod", "download", "-json"}, slices.Compact(keys)...)...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("go mod download: %w: %s", err, out)
+	}
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		return nil, fmt.Errorf("go env GOROOT: %w", err)
 	}
-	var all []*module
-	for _, k := range slices.Compact(keys) {
-		path, version, _ := strings.Cut(k, "@")
-		m := &module{path: path, version: version}
-		dir := strings.TrimSpace(string(root))
-		if path == standardLibrary {
-			if runtime.Version() != version {
-				return nil, fmt.Errorf("programs built with %s, but this one with %s", version, runtime.Version())
-			}
-		} else if dir, err = moduleDir(k); err != nil {
-			return nil, err
+	modules := []module{{Path: standardLibrary, Version: runtime.Version(), Dir: strings.TrimSpace(string(root))}}
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var m module
+		if err := dec.Decode(&m); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("go mod download: %w", err)
 		}
-		if err := m.readLicences(dir); err != nil {
-			return nil, err
-		}
-		all = append(all, m)
+		modules = append(modules, m)
 	}
-	return all, nil
+	slices.SortFunc(modules, func(a, b module) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Version, b.Version)) })
+	for i := range modules {
+		if err := modules[i].readLicences(); err != nil {
+			return nil, err
+		}
+	}
+	return modules, nil
 }
 
-// moduleDir returns the directory of a module in the module cache.
-func moduleDir(key string) (string, error) {
-	out, err := exec.Command("go", "mod", "download", "-json", key).Output()
+// readLicences reads the licences of a module from its directory.
+func (m *module) readLicences() error {
+	entries, err := os.ReadDir(m.Dir)
 	if err != nil {
-		return "", fmt.Errorf("go mod download %s: %w: %s", key, err, out)
+		return err
 	}
-	var m struct{ Dir string }
-	if err := json.Unmarshal(out, &m); err != nil {
-		return "", fmt.Errorf("go mod download %s: %w", key, err)
+	for _, e := range entries {
+		stem, _, _ := strings.Cut(strings.ToUpper(e.Name()), ".")
+		if e.IsDir() || !slices.Contains([]string{"LICENSE", "LICENCE", "COPYING", "NOTICE", "PATENTS"}, stem) {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(m.Dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		m.files = append(m.files, file{e.Name(), strings.ReplaceAll(string(data), "\r\n", "\n")})
 	}
-	if m.Dir == "" {
-		return "", fmt.Errorf("go mod download %s: no directory", key)
+	if len(m.files) == 0 {
+		return fmt.Errorf("%s@%s: no licence in %s", m.Path, m.Version, m.Dir)
 	}
-	return m.Dir, nil
+	return nil
 }
 
-const (
-	spdxSelf    = "SPDXRef-DOCUMENT"
-	spdxUnknown = "NOASSERTION"
-	spdxMain    = "SPDXRef-Package-btfgen"
+// licences returns the texts of all modules.
+func licences(modules []module) string {
+	var b strings.Builder
+	b.WriteString("btfgen contains these modules. Their licences follow.\n")
+	for _, m := range modules {
+		fmt.Fprintf(&b, "\n%s\n%s %s\n", strings.Repeat("=", 78), m.Path, m.Version)
+		for _, f := range m.files {
+			fmt.Fprintf(&b, "\n%s:\n\n%s\n", f.name, strings.TrimSpace(f.text))
+		}
+	}
+	return b.String()
+}
 
-	repository = "https://github.com/btfgen/btfgen"
-	mainModule = "github.com/btfgen/btfgen"
-	ourLicence = "Apache-2.0"
+var (
+	// apacheText matches the Apache licence, with or without the appendix.
+	apacheText = regexp.MustCompile(`(?s)Apache License\s+Version 2\.0, January 2004.*?END OF TERMS AND CONDITIONS(\s+APPENDIX:.*?limitations under the License\.)?`)
+	// holders matches the lines with years in licences, also in comments and quotations.
+	holders = regexp.MustCompile(`(?m)^[ \t*#>]*Copyright ([^\[\n]*\d[^\[\n]*?)[ \t*#>]*$`)
 )
 
-// fields is an object of an SPDX 2.3 document: https://spdx.github.io/spdx-spec/v2.3/
-type fields map[string]any
+const debianApache = "On Debian systems the Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0."
 
-// spdx returns the SPDX document of a release: the programs, and the modules linked into each.
-func (r *release) spdx() ([]byte, error) {
-	var packages, files, relationships []fields
-	relate := func(element, how, related string) {
-		relationships = append(relationships, fields{"spdxElementId": element, "relationshipType": how, "relatedSpdxElement": related})
-	}
-	add := func(id, path, version, download, licence, copyright string) {
-		packages = append(packages, fields{
-			"SPDXID": id, "name": path, "versionInfo": version, "downloadLocation": download, "filesAnalyzed": false,
-			"licenseConcluded": licence, "licenseDeclared": licence, "copyrightText": copyright,
-			"externalRefs": []fields{{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": packageURL(path, version)}},
-		})
-	}
-	add(spdxMain, mainModule, r.version, "git+"+repository, ourLicence, "The btfgen authors")
-	relate(spdxSelf, "DESCRIBES", spdxMain)
-	for _, m := range r.modules {
-		add(m.spdxID(), m.path, m.version, spdxUnknown, strings.Join(m.licences, " AND "), cmp.Or(strings.Join(m.copyright, "\n"), spdxUnknown))
-	}
-	all := sha256.New()
-	for _, p := range r.programs {
-		short, long := sha1.Sum(p.data), sha256.Sum256(p.data)
-		all.Write(long[:])
-		id := "SPDXRef-File-" + spdxName(p.name)
-		files = append(files, fields{
-			"SPDXID": id, "fileName": "./" + p.name, "fileTypes": []string{"BINARY"},
-			"checksums": []fields{ // SPDX requires SHA-1
-				{"algorithm": "SHA1", "checksumValue": hex.EncodeToString(short[:])},
-				{"algorithm": "SHA256", "checksumValue": hex.EncodeToString(long[:])},
-			},
-			"licenseConcluded": spdxUnknown, "copyrightText": spdxUnknown,
-		})
-		relate(id, "GENERATED_FROM", spdxMain)
-		for _, m := range r.modules {
-			if slices.Contains(p.modules, m.key()) {
-				relate(id, "STATIC_LINK", m.spdxID())
+// copyright returns Debian's copyright file. A module has its path, as if it were part of the sources.
+func copyright(sources string, modules []module) string {
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(sources) + "\n")
+	for _, m := range modules {
+		var who, texts []string
+		for _, f := range m.files {
+			for _, match := range holders.FindAllStringSubmatch(f.text, -1) {
+				if !slices.Contains(who, match[1]) {
+					who = append(who, match[1])
+				}
 			}
+			texts = append(texts, strings.TrimSpace(apacheText.ReplaceAllLiteralString(f.text, debianApache)))
+		}
+		fmt.Fprintf(&b, "\nFiles: %s/*\nCopyright: %s\nComment: linked into the program, from the Go module %s %s\nLicense: %s\n",
+			m.Path, cmp.Or(strings.Join(who, "\n "), "see the licence"), m.Path, m.Version, m.Path+"-"+m.Version)
+		for line := range strings.SplitSeq(strings.Join(texts, "\n"), "\n") {
+			b.WriteString(" " + cmp.Or(strings.TrimRight(line, " \t"), ".") + "\n")
 		}
 	}
-	data, err := json.MarshalIndent(fields{
-		"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": spdxSelf, "name": "btfgen-" + r.version,
-		"documentNamespace": repository + "/spdx/" + r.version + "/" + hex.EncodeToString(all.Sum(nil)), // unique to these programs
-		"creationInfo":      fields{"created": r.created.Format(time.RFC3339), "creators": []string{"Tool: btfgen-release-helper"}},
-		"packages":          packages, "files": files, "relationships": relationships,
-	}, "", "  ")
-	return append(data, '\n'), err
-}
-
-func (m *module) spdxID() string { return "SPDXRef-Module-" + spdxName(m.key()) }
-
-// spdxName replaces characters that SPDX identifiers cannot have.
-func spdxName(name string) string {
-	return strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' {
-			return c
-		}
-		return '-'
-	}, name)
-}
-
-// packageURL returns the name of a module in databases of vulnerabilities.
-func packageURL(path, version string) string {
-	return "pkg:golang/" + strings.ReplaceAll(path, "+", "%2B") + "@" + strings.ReplaceAll(version, "+", "%2B")
+	return b.String()
 }

@@ -1,7 +1,7 @@
 # Completion of btfgen for bash.
 
 _btfgen() {
-	local line=${COMP_LINE:0:COMP_POINT} words=() n=-1 i part= before= kind= text meaning
+	local line=${COMP_LINE:0:COMP_POINT} words=() n=-1 i part= before= text meaning
 
 	# COMP_WORDS is cut at = and : as well. Words that nothing separates are one.
 	for ((i = 0; i <= COMP_CWORD; i++)); do
@@ -15,27 +15,10 @@ _btfgen() {
 	done
 	[[ $part != [=:]* ]] || before+=$part # what is to be completed begins behind it
 
-	COMPREPLY=()
+	COMPREPLY=() # bash completes files if nothing is added
 	while IFS=$'\t' read -r text meaning; do
-		if [[ -z $kind ]]; then
-			kind=$text
-		else
-			COMPREPLY+=("${text#"$before"}")
-		fi
+		COMPREPLY+=("${text#"$before"}")
 	done < <(command btfgen __complete "${words[@]:1}" 2>/dev/null)
-
-	case $kind in
-	files) # which bash completes itself, by -o default, where there is nothing else
-		[[ -z $(compgen -f -- "${words[n]}") ]] || COMPREPLY=()
-		;;
-	directories)
-		compopt -o dirnames +o default +o bashdefault 2>/dev/null
-		;;
-	*)
-		compopt +o default +o bashdefault 2>/dev/null
-		;;
-	esac
-	[[ ${#COMPREPLY[@]} -ne 1 || ${COMPREPLY[0]} != *[=:/] ]] || compopt -o nospace 2>/dev/null
 }
 
 complete -o bashdefault -o default -F _btfgen btfgen

@@ -10,7 +10,7 @@
 //
 // [Find] searches for the ELF magic from front to back. A header that says "relocatable, 64-bit, BPF" begins an object; its
 // section headers say where it ends (extent), and the search continues there. name takes the names from the host's
-// symbols and skeletons.
+// symbols.
 //
 // debug/elf is used for constants only: it makes a string of each section's and symbol's name, so a hostile string table of n
 // bytes costs n² memory. This package takes time in proportion to the file's size.

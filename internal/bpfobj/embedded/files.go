@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/btfgen/btfgen/internal/workers"
 )
@@ -29,54 +30,39 @@ const Stdin = "-"
 // Several goroutines call parse. name is the base name of the file, or its path if an earlier file has that name, or "stdin";
 // then "!" and the object's own name, if it has one.
 func ParseFiles[T any](ctx context.Context, paths []string, parse func(name string, data []byte) (T, error)) ([]Parsed[T], error) {
-	files := make([][]Object, len(paths))
-	errs := make([]error, len(paths))
-	err := parallel(ctx, len(paths), func(i int) {
-		if d := workers.Catch(ctx, func() { files[i], errs[i] = ReadFile(paths[i]) }); d != nil {
-			errs[i] = fmt.Errorf("%s: %w", paths[i], d)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	var out []Parsed[T]
-	var names []string // of out
+	names := make([]string, len(paths))
 	taken := make(map[string]bool)
 	for i, p := range paths {
-		if errs[i] != nil {
-			out, names = append(out, Parsed[T]{File: i, Err: errs[i]}), append(names, "")
-		}
-		file := filepath.Base(p)
+		names[i] = filepath.Base(p)
 		switch {
 		case p == Stdin:
-			file = "stdin"
-		case taken[file]:
-			file = p
+			names[i] = "stdin"
+		case taken[names[i]]:
+			names[i] = p
 		}
-		for _, o := range files[i] {
-			taken[file] = true
-			name := file
+		taken[names[i]] = true
+	}
+	files := make([][]Parsed[T], len(paths))
+	err := workers.Each(ctx, runtime.GOMAXPROCS(0), len(paths), func(i int) error {
+		var objects []Object
+		var err error
+		if d := workers.Catch(ctx, func() { objects, err = ReadFile(paths[i]) }); d != nil {
+			err = fmt.Errorf("%s: %w", paths[i], d)
+		}
+		if err != nil {
+			files[i] = []Parsed[T]{{File: i, Err: err}}
+		}
+		for _, o := range objects {
+			p, name := Parsed[T]{Object: o, File: i}, names[i]
 			if o.Name != "" {
 				name += "!" + o.Name
 			}
-			out, names = append(out, Parsed[T]{Object: o, File: i}), append(names, name)
+			if d := workers.Catch(ctx, func() { p.Value, p.Err = parse(name, o.Data) }); d != nil {
+				p.Err = fmt.Errorf("%s: %w", name, d)
+			}
+			files[i] = append(files[i], p)
 		}
-	}
-	return out, parallel(ctx, len(out), func(i int) {
-		o := &out[i]
-		if o.Err != nil {
-			return
-		}
-		if d := workers.Catch(ctx, func() { o.Value, o.Err = parse(names[i], o.Data) }); d != nil {
-			o.Err = fmt.Errorf("%s: %w", names[i], d)
-		}
-	})
-}
-
-// parallel calls do for each of 0 to n-1, on all CPUs, unless ctx ends.
-func parallel(ctx context.Context, n int, do func(i int)) error {
-	return workers.Each(ctx, runtime.GOMAXPROCS(0), n, func(i int) error {
-		do(i)
 		return nil
 	})
+	return slices.Concat(files...), err
 }

@@ -23,8 +23,8 @@ var ErrNone = errors.New("no BPF object inside")
 
 // Object is one BPF ELF object.
 type Object struct {
-	// Name distinguishes the objects of one file: "" if the file is the object, else the host's symbol or skeleton for it,
-	// else "#1", "#2", … in file order.
+	// Name distinguishes the objects of one file: the host's symbol for it, else "#1", "#2", … in file order. It is "" if the
+	// file is the object, or if the host has no other object and no symbol for it.
 	Name string
 	// Offset is where the object starts in the file, in bytes.
 	Offset int
@@ -44,13 +44,6 @@ func Find(data []byte) ([]Object, error) {
 	if err != nil || len(objs) == 1 && objs[0].Offset == 0 {
 		return objs, err
 	}
-	var rest [][]byte // data without the objects
-	end := 0
-	for _, o := range objs {
-		rest = append(rest, data[end:o.Offset])
-		end = o.Offset + len(o.Data)
-	}
-	rest = append(rest, data[end:])
 	seen := make(map[[sha256.Size]byte]bool, len(objs))
 	objs = slices.DeleteFunc(objs, func(o Object) bool {
 		sum := sha256.Sum256(o.Data)
@@ -62,7 +55,7 @@ func Find(data []byte) ([]Object, error) {
 	if err != nil {
 		host = nil
 	}
-	name(host, objs, rest)
+	name(host, objs)
 	for i := range objs {
 		if host != nil {
 			objs[i].Hosts = machine.Hosts(machine.OfELF(host.machine, elf.Class(data[elf.EI_CLASS]), elf.Data(data[elf.EI_DATA])))

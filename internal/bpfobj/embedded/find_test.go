@@ -146,11 +146,11 @@ func TestFindEmbedded(t *testing.T) {
 		{"identical", [][]byte{[]byte("host"), a, a, b, a},
 			[]found{{"#1", 4, a}, {"#2", 4 + 2*len(a), b}}},
 		{"chance magic before", [][]byte{[]byte("h" + magic + magic), a},
-			[]found{{"#1", 9, a}}},
+			[]found{{"", 9, a}}},
 		{"damaged before", [][]byte{[]byte("h"), a[:headerSize], b},
-			[]found{{"#1", 1 + headerSize, b}}},
+			[]found{{"", 1 + headerSize, b}}},
 		{"cut at the end", [][]byte{[]byte("h"), b, cut},
-			[]found{{"#1", 1, b}}},
+			[]found{{"", 1, b}}},
 		{"one within another", [][]byte{[]byte("h"), inner, c},
 			[]found{{"#1", 1, inner}, {"#2", 1 + len(inner), c}}},
 		{"concatenated", [][]byte{a, b},
@@ -219,7 +219,7 @@ func TestReadFile(t *testing.T) {
 	obj := bpf(le, "code")
 	lone, host := write("lone.o", obj), write("host", append([]byte("host"), obj...))
 
-	for path, name := range map[string]string{lone: "", host: "#1"} {
+	for path, name := range map[string]string{lone: "", host: ""} {
 		got, err := ReadFile(path)
 		if err != nil || len(got) != 1 || got[0].Name != name || !bytes.Equal(got[0].Data, obj) {
 			t.Errorf("%s: %d objects, error %v", path, len(got), err)

@@ -104,8 +104,8 @@ func TestName(t *testing.T) {
 			{"covering", nil, func(at []uint64) []testelf.Symbol {
 				return []testelf.Symbol{sym("whole", 1, 0, at[3]), sym("a", 1, at[0], sizes[0]), sym("c", 1, at[2], sizes[2])}
 			}, []string{"a", "#2", "c"}},
-			{"smallest covering", nil, func(at []uint64) []testelf.Symbol {
-				return []testelf.Symbol{sym("wide", 1, at[0], sizes[0]+1), sym("close", 1, at[0], sizes[0]), sym("twin", 1, at[0], sizes[0])}
+			{"several covering", nil, func(at []uint64) []testelf.Symbol {
+				return []testelf.Symbol{sym("wide", 1, at[0], sizes[0]+99), sym("close", 1, at[0], sizes[0]+1), sym("twin", 1, at[0], sizes[0])}
 			}, []string{"close", "#2", "#3"}},
 			{"too short", nil, func(at []uint64) []testelf.Symbol {
 				return []testelf.Symbol{sym("short", 1, at[1], sizes[1]-1), sym("late", 1, at[1]+1, sizes[1])}
@@ -150,47 +150,6 @@ func TestName(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestNameSkeleton names objects as bpftool names the skeleton of their source, where the host has that name.
-func TestNameSkeleton(t *testing.T) {
-	f := testelf.File{Order: le, Machine: elf.EM_X86_64}
-	for name, tt := range map[string]struct {
-		sources [2]string // zero bytes around names
-		strings string    // of the host
-		want    []string
-	}{
-		"default":                 {[2]string{"\x00./a.bpf.c\x00", "\x00/src/b-2.bpf.c\x00b-2.bpf.c\x00"}, "\x00b_2\x00a_bpf\x00b_2_bpf\x00a\x00", []string{"a_bpf", "b_2_bpf"}},
-		"option name":             {[2]string{"\x00a.bpf.c\x00", "\x00b.c\x00"}, "\x00a\x00b\x00", []string{"a", "b"}},
-		"other name":              {[2]string{"\x00a.bpf.c\x00", "\x00b.bpf.c\x00"}, "\x00my_a_bpf\x00b_bpf_2\x00", []string{"#1", "#2"}},
-		"only in an object":       {[2]string{"\x00a.bpf.c\x00", "\x00b.bpf.c\x00a_bpf\x00"}, "\x00b_bpf\x00", []string{"#1", "b_bpf"}},
-		"two sources":             {[2]string{"\x00a.bpf.c\x00b.bpf.c\x00", "\x00no source\x00"}, "\x00a_bpf\x00b_bpf\x00", []string{"#1", "#2"}},
-		"one source, two objects": {[2]string{"\x00a.bpf.c\x00", "\x00a.bpf.c\x00\x00"}, "\x00a_bpf\x00", []string{"#1", "#2"}},
-		"long name":               {[2]string{"\x00" + strings.Repeat("a", maxName) + ".c\x00", "\x00b.c\x00"}, "\x00b\x00" + strings.Repeat("a", maxName) + "\x00", []string{"#1", "b"}},
-	} {
-		objs := [][]byte{bpf(le, tt.sources[0]), bpf(le, tt.sources[1])}
-		size := func(i int) uint64 { return uint64(len(objs[i])) }
-		for _, symbol := range []string{"", "data.0"} {
-			found, err := Find(host(t, f, objs, []byte(tt.strings), func(at []uint64) (l []testelf.Symbol) {
-				if symbol != "" && tt.want[0] != "#1" {
-					l = append(l, sym(symbol, 1, 0, size(0)))
-				}
-				return l
-			}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if names := []string{found[0].Name, found[1].Name}; !slices.Equal(names, tt.want) {
-				t.Errorf("%s, symbol %q: names %q, want %q", name, symbol, names, tt.want)
-			}
-		}
-	}
-	objs := [][]byte{bpf(le, "\x00a.bpf.c\x00")}
-	at := words(f, rodata, uint64(len(objs[0])), uint64(len(objs[0])))
-	found, err := Find(host(t, f, objs, append(at, "\x00a_bpf\x00"...), func([]uint64) []testelf.Symbol { return []testelf.Symbol{sym("main._ABytes", 2, 0, 24)} }))
-	if err != nil || found[0].Name != "main._ABytes" {
-		t.Errorf("a slice of it: %v, %v", found, err)
 	}
 }
 

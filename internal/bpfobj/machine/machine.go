@@ -10,7 +10,6 @@ import (
 	"context"
 	"debug/elf"
 	"encoding/binary"
-	"iter"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -41,8 +40,8 @@ const (
 	loongarch = "regs orig_a0 csr_era"
 )
 
-// all are the machines. If several fit, the first is preferred.
-var all = []Machine{
+// All are the machines. If several fit, the first is preferred.
+var All = []Machine{
 	{"x86_64", elf.EM_X86_64, little, 8, "r15", x86},
 	{"i386", elf.EM_386, little, 4, "bx", ""}, // its programs look like those for x86_64
 	{"arm64", elf.EM_AARCH64, little, 8, "pstate", "regs sp pc pstate orig_x0 syscallno"},
@@ -59,29 +58,18 @@ var all = []Machine{
 	{"sparc64", elf.EM_SPARCV9, big, 8, "tpc", "u_regs tpc tnpc tstate"},
 }
 
-// All returns every machine.
-func All() iter.Seq[*Machine] {
-	return func(yield func(*Machine) bool) {
-		for i := range all {
-			if !yield(&all[i]) {
-				return
-			}
-		}
-	}
-}
-
 // Archs returns the architectures of all machines.
 func Archs() (archs []string) {
-	for m := range All() {
-		archs = append(archs, m.Arch)
+	for i := range All {
+		archs = append(archs, All[i].Arch)
 	}
 	return archs
 }
 
 func find(fits func(m *Machine) bool) *Machine {
-	for m := range All() {
-		if fits(m) {
-			return m
+	for i := range All {
+		if fits(&All[i]) {
+			return &All[i]
 		}
 	}
 	return nil
@@ -91,14 +79,6 @@ func find(fits func(m *Machine) bool) *Machine {
 func Named(arch string) *Machine {
 	arch = kernel.CanonicalArch(arch)
 	return find(func(m *Machine) bool { return m.Arch == arch })
-}
-
-// OrderOf returns the byte order of a machine, nil if it is unknown.
-func OrderOf(arch string) binary.ByteOrder {
-	if m := Named(arch); m != nil {
-		return m.Order
-	}
-	return nil
 }
 
 // Of returns the machine of a kernel by its BTF and its struct pt_regs, nil if it is unknown.

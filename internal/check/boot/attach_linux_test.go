@@ -3,7 +3,7 @@
 package boot
 
 import (
-	"os"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -13,7 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
 )
 
-// TestAttach attaches programs whose target the tool chooses.
+// TestAttach attaches programs to what their sections name in the kernel.
 func TestAttach(t *testing.T) {
 	loadtest.Kernel(t)
 	if err := rlimit.RemoveMemlock(); err != nil {
@@ -23,34 +23,29 @@ func TestAttach(t *testing.T) {
 		section string
 		typ     ebpf.ProgramType
 		as      ebpf.AttachType
-		result  int32
+		to      string
 		want    string
 	}{
-		{"uprobe", ebpf.Kprobe, 0, 0, Attached},
-		{"?uretprobe//bin/bash:readline", ebpf.Kprobe, 0, 0, Attached},
-		{"usdt", ebpf.Kprobe, 0, 0, Attached},
-		{"kprobe", ebpf.Kprobe, 0, 0, ""},
-		{"perf_event", ebpf.PerfEvent, 0, 0, Attached},
-		{"socket", ebpf.SocketFilter, 0, 0, Attached},
-		{"sk_reuseport", ebpf.SkReuseport, ebpf.AttachSkReuseportSelect, 1, Attached},
-		{"xdp", ebpf.XDP, ebpf.AttachXDP, 2, Attached},
-		{"xdp/devmap", ebpf.XDP, ebpf.AttachXDPDevMap, 2, ""},
-		{"sk_lookup", ebpf.SkLookup, ebpf.AttachSkLookup, 1, Attached},
+		{"?kprobe/vfs_read", ebpf.Kprobe, 0, "vfs_read", Attached},
+		{"kprobe/no_such", ebpf.Kprobe, 0, "no_such", "not attached: "},
+		{"kprobe", ebpf.Kprobe, 0, "", ""},
+		{"uprobe", ebpf.Kprobe, 0, "", ""},
+		{"?uretprobe//bin/bash:readline", ebpf.Kprobe, 0, "/bin/bash:readline", ""},
+		{"perf_event", ebpf.PerfEvent, 0, "", ""},
+		{"xdp", ebpf.XDP, ebpf.AttachXDP, "", ""},
+		{"raw_tp/sched_switch", ebpf.RawTracepoint, 0, "sched_switch", Attached},
 	} {
-		spec := &ebpf.ProgramSpec{SectionName: tt.section, Type: tt.typ, AttachType: tt.as, License: "GPL", Instructions: asm.Instructions{
-			asm.Mov.Imm(asm.R0, tt.result), asm.Return(),
+		spec := &ebpf.ProgramSpec{SectionName: tt.section, Type: tt.typ, AttachType: tt.as, AttachTo: tt.to, License: "GPL", Instructions: asm.Instructions{
+			asm.Mov.Imm(asm.R0, 0), asm.Return(),
 		}}
 		p, err := ebpf.NewProgram(spec)
 		if err != nil {
 			t.Errorf("%s: %v", tt.section, err)
 			continue
 		}
-		if got := tryAttach(spec, p); got != tt.want {
+		if got := tryAttach(spec, p); !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
 			t.Errorf("%s: %q, want %q", tt.section, got, tt.want)
 		}
 		p.Close()
-	}
-	if _, err := entryOffset(os.DevNull); err == nil {
-		t.Error("an empty program has an entry point")
 	}
 }

@@ -148,14 +148,14 @@ func TestBoot(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tmp := fakeQEMU(t, tt.script)
-			h := &Host{Timeout: time.Second}
+			timeout := time.Second
 			if strings.Contains(tt.want, "bytes") {
 				raceflag.SkipSerial(t)
 				slow.Skip(t)
-				h.Timeout = time.Minute
+				timeout = time.Minute
 			}
 			events := 0
-			emulated, err := h.Boot(t.Context(), &Machine{Arch: "x86_64", Kernel: []byte("kernel"), Init: []byte("init")}, func(Event) { events++ })
+			emulated, err := Boot(t.Context(), &Machine{Arch: "x86_64", Kernel: []byte("kernel"), Init: []byte("init")}, timeout, func(Event) { events++ })
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
@@ -176,7 +176,7 @@ func TestBootInterrupted(t *testing.T) {
 	tmp := fakeQEMU(t, `echo $$ >"$TMPDIR/../pid"; echo '@btfgen {"kind":"hello"}'; exec sleep 60`)
 	ctx, cancel := context.WithCancel(t.Context())
 	var began time.Time
-	_, err := (&Host{Timeout: time.Minute}).Boot(ctx, &Machine{Arch: "x86_64"}, func(Event) {
+	_, err := Boot(ctx, &Machine{Arch: "x86_64"}, time.Minute, func(Event) {
 		began = time.Now()
 		cancel()
 	})

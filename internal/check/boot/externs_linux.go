@@ -7,7 +7,6 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	cbtf "github.com/cilium/ebpf/btf"
-	"github.com/klauspost/compress/gzip"
 	"golang.org/x/sys/unix"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
@@ -115,7 +113,7 @@ func (m *missing) Unwrap() error { return m.errno }
 
 // resolve resolves externs, except void ksyms and kfuncs, where cilium/ebpf does the same as libbpf. After an error the result
 // has the externs before.
-func (l *loader) resolve(o *check.Object, data []byte) (*externs, error) {
+func (l *loader) resolve(o *check.Object) (*externs, error) {
 	e := &externs{offsets: make(map[string]uint32), typed: make(map[string]cbtf.TypeID)}
 	var value []byte
 	for i := range o.Externs {
@@ -136,7 +134,7 @@ func (l *loader) resolve(o *check.Object, data []byte) (*externs, error) {
 			if t := o.BTF.Type(x.Type); t.Kind() != btf.KindVar {
 				continue
 			}
-			id, err := l.typed(x, data)
+			id, err := l.typed(x)
 			if err != nil {
 				return e, err
 			}
@@ -251,22 +249,11 @@ func (l *loader) hasHelper(name string) bool {
 		slices.ContainsFunc(helpers.Values, func(v cbtf.EnumValue) bool { return v.Name == name })
 }
 
-// readConfig reads the kernel's configuration: from the job, or from the kernel.
+// readConfig reads the kernel's configuration, which the job may have.
 func readConfig() (map[string]string, error) {
 	text, err := os.ReadFile("/" + configPath)
 	if err != nil {
-		f, err := os.Open("/proc/config.gz")
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		r, err := gzip.NewReader(f)
-		if err != nil {
-			return nil, err
-		}
-		if text, err = io.ReadAll(io.LimitReader(r, limits.BootConfig)); err != nil {
-			return nil, err
-		}
+		return nil, err
 	}
 	config := make(map[string]string)
 	for name, value := range check.ConfigLines(text) {
@@ -279,28 +266,17 @@ func readConfig() (map[string]string, error) {
 
 // typed returns the ID of a variable of vmlinux, 0 for an absent weak one. It does not search modules; check says
 // that such programs may fail.
-func (l *loader) typed(x *bpfobj.Extern, data []byte) (cbtf.TypeID, error) {
+func (l *loader) typed(x *bpfobj.Extern) (cbtf.TypeID, error) {
 	kernel, err := l.cache.Kernel()
 	if err != nil {
 		return 0, err
 	}
 	var v *cbtf.Var
-	if err := kernel.TypeByName(x.Name, &v); err != nil {
-		if x.Weak {
-			return 0, nil
-		}
-		return 0, &missing{x.Name, "the kernel has no such variable", syscall.ESRCH}
+	switch err := kernel.TypeByName(x.Name, &v); {
+	case err == nil:
+		return kernel.TypeID(v)
+	case x.Weak:
+		return 0, nil
 	}
-	own, err := cbtf.LoadSpecFromReader(bytes.NewReader(data))
-	if err != nil {
-		return 0, err
-	}
-	var local *cbtf.Var
-	if err := own.TypeByName(x.Name, &local); err != nil {
-		return 0, err
-	}
-	if err := cbtf.CheckTypeCompatibility(local.Type, v.Type); err != nil {
-		return 0, &missing{x.Name, "the kernel's variable has another type", syscall.EINVAL}
-	}
-	return kernel.TypeID(v)
+	return 0, &missing{x.Name, "the kernel has no such variable", syscall.ESRCH}
 }

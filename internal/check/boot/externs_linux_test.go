@@ -86,7 +86,7 @@ func TestExterns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := l.resolve(o, data)
+		e, err := l.resolve(o)
 		l.config[tt.without] = kept
 		if tt.missing != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.missing) {

@@ -16,7 +16,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
@@ -35,13 +34,6 @@ type Machine struct {
 	Types   [][]byte // BTF that loaders add to the kernel's
 	Files   []File   // for Job.Command
 	Job     Job      // without the numbers of the files above
-}
-
-// Host boots machines. It is safe for concurrent use.
-type Host struct {
-	Timeout time.Duration // for each machine
-
-	brokenKVM atomic.Bool // KVM failed before and is not tried again
 }
 
 // emulators are qemu's programs and their arguments for a machine. KVM uses another model of the processor.
@@ -79,15 +71,12 @@ func Installed() error {
 	return x86
 }
 
-// kvmSeconds bounds the time to the first event under KVM, normally 2 s. On some machines /dev/kvm exists and does not work.
-const kvmSeconds = 15
-
 // errKVM is the reason to emulate a machine after KVM failed.
 var errKVM = errors.New("/dev/kvm does not work")
 
 // Boot boots a machine and calls report for its events except the last. It returns why the machine was emulated, "" if KVM ran it.
 // The error says why the machine did not finish; events before it are valid. When Boot returns, qemu has ended and its files are gone.
-func (h *Host) Boot(ctx context.Context, m *Machine, report func(Event)) (emulated string, err error) {
+func Boot(ctx context.Context, m *Machine, timeout time.Duration, report func(Event)) (emulated string, err error) {
 	qemu, err := Find(m.Arch)
 	if err != nil {
 		return "", err
@@ -102,27 +91,20 @@ func (h *Host) Boot(ctx context.Context, m *Machine, report func(Event)) (emulat
 		return "", err
 	}
 	defer initramfs.Close()
-	b := &running{timeout: h.Timeout, arch: m.Arch, qemu: qemu, files: []*os.File{kernelFile, initramfs}, report: report}
-	if emulated = h.noKVM(m.Arch); emulated == "" {
+	b := &running{timeout: timeout, arch: m.Arch, qemu: qemu, files: []*os.File{kernelFile, initramfs}, report: report}
+	if emulated = noKVM(m.Arch); emulated == "" {
 		if err := b.run(ctx, true); !errors.Is(err, errKVM) {
 			return "", err
 		}
 		emulated, b.console = errKVM.Error(), nil
 	}
-	err = b.run(ctx, false)
-	if emulated == errKVM.Error() && b.hello { // else it may be the kernel's fault
-		h.brokenKVM.Store(true)
-	}
-	return emulated, err
+	return emulated, b.run(ctx, false)
 }
 
 // noKVM returns a reason why KVM cannot run a machine, "" if there is none.
-func (h *Host) noKVM(arch string) string {
+func noKVM(arch string) string {
 	if kernel.CanonicalArch(runtime.GOARCH) != arch {
 		return "this machine is not of " + arch
-	}
-	if h.brokenKVM.Load() {
-		return errKVM.Error()
 	}
 	f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
 	if err != nil {
@@ -152,7 +134,6 @@ type running struct {
 	files      []*os.File // kernel and initial RAM file system
 	report     func(Event)
 
-	probe        *time.Timer // ends the machine if KVM does not work; nil without KVM
 	hello, ended bool
 	failed       string // error of the End event
 	console      []byte // the kernel's last messages
@@ -196,10 +177,6 @@ func (b *running) run(ctx context.Context, kvm bool) error {
 	w.Close()
 	if err != nil {
 		return err
-	}
-	if kvm {
-		b.probe = time.AfterFunc(kvmSeconds*time.Second, func() { cancel(errKVM) })
-		defer b.probe.Stop()
 	}
 	readErr := b.read(r)
 	if b.ended || readErr != nil {
@@ -272,9 +249,6 @@ func (b *running) line(text []byte) {
 	default:
 		if e.Kind == Hello {
 			b.hello = true
-			if b.probe != nil {
-				b.probe.Stop()
-			}
 		}
 		b.report(e)
 	}

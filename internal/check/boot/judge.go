@@ -4,10 +4,8 @@ package boot
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/btfgen/btfgen/internal/check"
 )
@@ -39,30 +37,10 @@ func reason(errno int, log string) string {
 	return best[:min(len(best), 160)]
 }
 
-// Table counts predicted verdicts by what happened. It lists the programs that were predicted to work and did not, with the reasons.
+// Table counts predicted verdicts by what happened.
 type Table struct {
-	works, fails map[check.Status]int
-	forbidden    int // programs that the user may not load
-	surprises    map[string]int
-}
-
-// Add counts a program that was tried, by its verdict. The name includes the object's. errno is 0 if it worked, else why says why not.
-func (t *Table) Add(name string, verdict check.Status, errno int, why string) {
-	if t.works == nil {
-		t.works, t.fails, t.surprises = make(map[check.Status]int), make(map[check.Status]int), make(map[string]int)
-	}
-	switch errno {
-	case 0:
-		t.works[verdict]++
-		return
-	case int(syscall.EPERM):
-		t.forbidden++
-		return
-	}
-	t.fails[verdict]++
-	if verdict <= check.Guarded {
-		t.surprises[fmt.Sprintf("%s: errno %d: %s", name, errno, why)]++
-	}
+	counts    [check.Fails + 1]Count // by verdict
+	Surprises []string               // programs that were predicted to work and did not, with the reasons
 }
 
 // Count is a part of a Table: how many programs with a verdict loaded, and how many did not.
@@ -72,12 +50,33 @@ type Count struct {
 	Fails   int          `json:"fails"`
 }
 
+// add counts a step of a program, if it was tried. The name includes the object's.
+func (t *Table) add(name string, s step) {
+	switch s.outcome {
+	case Loads:
+		t.counts[s.predicted].Loads++
+	case Fails:
+		t.counts[s.predicted].Fails++
+		if s.predicted <= check.Guarded {
+			t.Surprises = append(t.Surprises, "predicted wrong: "+name+": "+s.why)
+		}
+	}
+}
+
+// Merge adds the counts of another table.
+func (t *Table) Merge(o *Table) {
+	for i, c := range o.counts {
+		t.counts[i].Loads += c.Loads
+		t.counts[i].Fails += c.Fails
+	}
+}
+
 // Counts returns the table, without verdicts that no program has.
 func (t *Table) Counts() []Count {
 	l := []Count{}
-	for s := check.OK; s <= check.Fails; s++ {
-		if t.works[s]+t.fails[s] > 0 {
-			l = append(l, Count{s, t.works[s], t.fails[s]})
+	for i, c := range t.counts {
+		if c.Verdict = check.Status(i); c.Loads+c.Fails > 0 {
+			l = append(l, c)
 		}
 	}
 	return l
@@ -100,18 +99,7 @@ func Header() []string {
 func (t *Table) Row(kernel, step string) string {
 	row := fmt.Sprintf("|%s|%s|", kernel, step)
 	for _, s := range columns {
-		row += fmt.Sprintf("%d/%d|", t.works[s], t.fails[s])
+		row += fmt.Sprintf("%d/%d|", t.counts[s].Loads, t.counts[s].Fails)
 	}
 	return row
-}
-
-// Surprises returns the programs that were predicted to work and did not.
-func (t *Table) Surprises() (l []string) {
-	if t.forbidden > 0 {
-		l = append(l, fmt.Sprintf("without %d that may not be loaded here", t.forbidden))
-	}
-	for _, why := range slices.Sorted(maps.Keys(t.surprises)) {
-		l = append(l, fmt.Sprintf("%d predicted wrong: %s", t.surprises[why], why))
-	}
-	return l
 }

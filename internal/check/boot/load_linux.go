@@ -21,7 +21,6 @@ import (
 	cbtf "github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
 
-	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/core"
@@ -146,7 +145,7 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 	if o.relocator, err = newRelocator(ctx, parsed, l.kernel, l.added...); err != nil {
 		return nil, err
 	}
-	externs, err := l.resolve(parsed, data)
+	externs, err := l.resolve(parsed)
 	if m := (*missing)(nil); err != nil && !errors.As(err, &m) {
 		return nil, err
 	}
@@ -163,16 +162,8 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 
 // unopened returns why libbpf gives up on an object before it creates a map, nil if it does not.
 func (l *loader) unopened(o *check.Object) error {
-	if o.Unread != "" {
-		return fmt.Errorf("section %s: libbpf does not open objects that have maps or data there: %w", o.Unread, syscall.ENOTSUP)
-	}
-	if o.Static != "" {
-		return fmt.Errorf("function %s: libbpf does not open objects that have static functions outside .text: %w", o.Static, syscall.ENOTSUP)
-	}
-	for i := range o.Externs {
-		if x := &o.Externs[i]; x.Kind == bpfobj.ExternUndeclared {
-			return fmt.Errorf("symbol %s: libbpf does not open objects that do not declare what they refer to: %w", x.Name, syscall.ENOTSUP)
-		}
+	for _, f := range o.Unopened(check.Libbpf) {
+		return fmt.Errorf("%s: libbpf does not open the object [%s]: %w", f.Subject, f.Code, syscall.ENOTSUP)
 	}
 	for _, m := range o.StructOps.Maps {
 		if m.Optional {
@@ -232,12 +223,8 @@ func (l *loader) program(e Event, o *object) Event {
 		return e
 	}
 	own.Programs[e.Name] = relocated
-	if p.Type == ebpf.Tracing { // libbpf looks for MODULE:FUNCTION in that module
-		module, function := check.CutModule(p.AttachTo)
-		if module != "" && !l.hasFunction(module, function) {
-			return refused(e, fmt.Errorf("no function %s in module %s: %w", function, module, syscall.ESRCH))
-		}
-		relocated.AttachTo = function
+	if p.Type == ebpf.Tracing { // cilium/ebpf looks in all modules
+		_, relocated.AttachTo = check.CutModule(p.AttachTo)
 	}
 	coll, err := l.load(own)
 	if err != nil {
@@ -248,18 +235,6 @@ func (l *loader) program(e Event, o *object) Event {
 	defer coll.Close()
 	e.Attach = tryAttach(p, coll.Programs[e.Name])
 	return e
-}
-
-// hasFunction reports whether the BTF of a module, which may be vmlinux, has a function.
-func (l *loader) hasFunction(module, function string) bool {
-	for name, b := range l.kernel.Views() {
-		for id := b.FirstID(); check.InModule(name, module) && int(id) < b.NumTypes(); id++ {
-			if t := b.Type(id); t.Kind() == btf.KindFunc && b.NameIs(t.NameOff, function) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // prepare sets targets that the user gives and sizes that tools set, and drops what would outlive the object.

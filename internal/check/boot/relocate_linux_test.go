@@ -111,21 +111,6 @@ func loadTarget(t *testing.T, path string) *core.Kernel {
 	return target
 }
 
-// TestHasFunction looks up functions as sections name them.
-func TestHasFunction(t *testing.T) {
-	l := &loader{kernel: loadTarget(t, "../../../testdata/vmlinux/debian/12/x86_64")}
-	for _, tt := range []struct {
-		module, function string
-		want             bool
-	}{
-		{"vmlinux", "vfs_open", true}, {"vm", "vfs_open", true}, {"md_mod", "vfs_open", false}, {"vmlinux", "no_such", false}, {"vmlinux", "task_struct", false},
-	} {
-		if got := l.hasFunction(tt.module, tt.function); got != tt.want {
-			t.Errorf("%s:%s: %t", tt.module, tt.function, got)
-		}
-	}
-}
-
 // TestRelocatorAdded adds types that the kernel lacks.
 func TestRelocatorAdded(t *testing.T) {
 	data, err := os.ReadFile("../../../testdata/bpf/supplied.bpfel.o")

@@ -87,7 +87,7 @@ type Watcher interface {
 // Run boots the kernels of a corpus. An error that affects only a kernel is passed to Watcher.End.
 func Run(ctx context.Context, cfg Config, w Watcher) error {
 	n := len(cfg.Corpus.Files)
-	r := &run{Config: cfg, w: w, host: Host{Timeout: cfg.Timeout}, waiting: make([][]func(), n), ended: make([]bool, n)}
+	r := &run{Config: cfg, w: w, waiting: make([][]func(), n), ended: make([]bool, n)}
 	return workers.Each(ctx, cfg.Jobs, n, func(i int) error {
 		path := cfg.Corpus.Files[i].Path
 		k := &kernelRun{run: r, index: i, Kernel: &Kernel{Path: path, Name: path}}
@@ -106,7 +106,6 @@ func Run(ctx context.Context, cfg Config, w Watcher) error {
 // run is the state that kernels share.
 type run struct {
 	Config
-	host    Host
 	predict sync.Mutex // held while objects are checked
 
 	mu      sync.Mutex // held for calls of w
@@ -198,7 +197,7 @@ func (k *kernelRun) boot(ctx context.Context) error {
 	})
 	k.progress()
 	k.started = time.Now()
-	k.Emulated, err = k.host.Boot(ctx, m, k.take)
+	k.Emulated, err = Boot(ctx, m, k.Timeout, k.take)
 	k.Done = time.Since(k.started)
 	if k.Trial != nil && k.Up > 0 {
 		k.complete(len(k.Trial.Objects))

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/btfgen/btfgen/internal/check"
 )
@@ -65,19 +64,19 @@ func (t *Trial) Take(e Event) {
 		return
 	}
 	rows := t.Of(e.Object)
-	refusesObject := e.Kind == Object && e.Error != ""
 	if e.Kind == Program {
 		i := slices.IndexFunc(rows, func(r Row) bool { return r.Program.Name == e.Name })
 		if i < 0 {
 			return
 		}
+		about := "program " + e.Name + ": "
+		e.Error, e.Alone = strings.TrimPrefix(e.Error, about), strings.TrimPrefix(e.Alone, about)
 		rows[i].got = &e
-		refusesObject = e.Extern
 	}
 	for i := range rows {
 		r := &rows[i]
-		if refusesObject && r.whole == nil {
-			r.whole = &e
+		if e.Error != "" && (e.Kind == Object || e.Extern) {
+			r.whole = cmp.Or(r.whole, &e)
 		}
 		if e.Kind == Object {
 			r.Unread = cmp.Or(e.Alone, r.Unread)
@@ -117,117 +116,97 @@ type Actual struct {
 	Log     string `json:"log,omitempty"`     // the end of the verifier's log
 	Attach  string `json:"attach,omitempty"`  // [Attached], or why not; empty if not tried
 	EbpfGo  string `json:"ebpf_go,omitempty"` // result of cilium/ebpf, if it differs: loads, or why not
-
-	Alone string `json:"-"` // EbpfGo, if cilium/ebpf reads the object
 }
 
 // Actual returns what happened to the program.
 func (r *Row) Actual() Actual {
-	a := Actual{Outcome: Loads}
+	a := Actual{Outcome: Loads, EbpfGo: r.Unread}
 	switch e := cmp.Or(r.whole, r.got); {
 	case e == nil:
 		a.Outcome, a.Reason = NotTried, NoResult
-	case r.whole == nil && e.Error == "":
+	case e.Error == "":
 	case e.Errno == 0:
 		a.Outcome, a.Reason = NotTried, e.Error
 	default:
-		why := cmp.Or(e.Log, strings.TrimPrefix(e.Error, "program "+e.Name+": "))
-		a.Outcome, a.Reason, a.Errno, a.Log = Fails, reason(e.Errno, why), e.Errno, e.Log
+		a.Outcome, a.Reason, a.Errno, a.Log = Fails, reason(e.Errno, cmp.Or(e.Log, e.Error)), e.Errno, e.Log
 	}
 	if r.got != nil {
 		a.Attach = r.got.Attach
 		if a.Outcome != NotTried && (r.got.Alone == Loads) != (a.Outcome == Loads) {
-			a.Alone = strings.TrimPrefix(r.got.Alone, "program "+r.got.Name+": ")
+			a.EbpfGo = cmp.Or(r.got.Alone, r.Unread)
 		}
 	}
-	a.EbpfGo = cmp.Or(a.Alone, r.Unread)
 	return a
 }
 
-// ebpfGo returns what happened to the program with cilium/ebpf. The second result says why it fails or was not tried.
-func (r *Row) ebpfGo() (outcome, why string) {
-	switch {
-	case r.got == nil || r.EbpfGo == nil:
-		return NotTried, NoResult
-	case r.Unread != "":
-		return Fails, r.Unread
-	case r.got.Alone == Loads:
-		return Loads, ""
-	case r.got.Alone == "":
-		return NotTried, r.got.Error
+// Steps are what is predicted of programs, and how a prediction is wrong if the program fails, or works.
+var Steps = [...]struct{ Name, fails, works string }{
+	{"libbpf loads", "was to load, but does not", "was to fail, but loads"},
+	{"ebpf-go loads", "was to load with cilium/ebpf, but does not", "was to fail with cilium/ebpf, but loads"},
+	{"attached", "was to attach, but does not", "was not to attach, but does"},
+}
+
+// step is what was predicted of one of Steps, and what happened.
+type step struct {
+	predicted check.Status
+	outcome   string
+	why       string // it fails or was not tried
+}
+
+func (r *Row) steps() [len(Steps)]step {
+	a := r.Actual()
+	ebpfGo, attach := step{outcome: NotTried}, step{predicted: r.Program.Status[0], outcome: NotTried}
+	if r.got != nil && r.EbpfGo != nil {
+		ebpfGo.predicted = r.EbpfGo.Load[0]
+		switch why := cmp.Or(r.Unread, r.got.Alone); why {
+		case "":
+		case Loads:
+			ebpfGo.outcome = Loads
+		default:
+			ebpfGo.outcome, ebpfGo.why = Fails, why
+		}
 	}
-	return Fails, strings.TrimPrefix(r.got.Alone, "program "+r.got.Name+": ")
+	if a.Outcome == Loads && a.Attach != "" {
+		if attach.outcome = Loads; a.Attach != Attached {
+			attach.outcome, attach.why = Fails, a.Attach
+		}
+	}
+	return [...]step{{r.Program.Load[0], a.Outcome, a.Reason}, ebpfGo, attach}
+}
+
+// wrong returns how the prediction was wrong and for which of Steps; "" if it was right or makes no claim.
+func (r *Row) wrong() (how string, n int) {
+	for i, s := range r.steps() {
+		switch {
+		case s.outcome == Fails && s.predicted <= check.Guarded:
+			return Steps[i].fails, i
+		case s.outcome == Loads && s.predicted == check.Fails:
+			return Steps[i].works, i
+		}
+	}
+	return "", 0
 }
 
 // Wrong returns how the verdict was wrong, "" if it was right or makes no claim.
 func (r *Row) Wrong() string {
-	return cmp.Or(r.wrong(), r.wrongEbpfGo())
+	how, _ := r.wrong()
+	return how
 }
 
 // Findings returns the reasons for the verdict that was wrong, or else for the verdict with libbpf.
 func (r *Row) Findings() []check.KernelFinding {
-	if r.wrong() == "" && r.wrongEbpfGo() != "" {
+	if _, n := r.wrong(); n == 1 {
 		return r.EbpfGo.Findings
 	}
 	return r.Program.Findings
 }
-
-func (r *Row) wrongEbpfGo() string {
-	outcome, _ := r.ebpfGo()
-	if outcome == NotTried {
-		return ""
-	}
-	switch load := r.EbpfGo.Load[0]; {
-	case outcome == Fails && load <= check.Guarded:
-		return "was to load with cilium/ebpf, but does not"
-	case outcome == Loads && load == check.Fails:
-		return "was to fail with cilium/ebpf, but loads"
-	}
-	return ""
-}
-
-func (r *Row) wrong() string {
-	a, load, all := r.Actual(), r.Program.Load[0], r.Program.Status[0]
-	switch {
-	case a.Outcome == Fails && load <= check.Guarded:
-		return "was to load, but does not"
-	case a.Outcome == Loads && load == check.Fails:
-		return "was to fail, but loads"
-	case a.Outcome != Loads || a.Attach == "":
-		return ""
-	case a.Attach != Attached && all <= check.Guarded:
-		return "was to attach, but does not"
-	case a.Attach == Attached && all == check.Fails:
-		return "was not to attach, but does"
-	}
-	return ""
-}
-
-// Steps are what is predicted of programs, in the order of Tables.
-var Steps = [3]string{"libbpf loads", "ebpf-go loads", "attached"}
 
 // Tables count predictions on a kernel, for each of Steps.
 type Tables [len(Steps)]Table
 
 // Add counts a program.
 func (t *Tables) Add(r *Row) {
-	p, a := r.Program, r.Actual()
-	name := p.Object + ": " + p.Name
-	if a.Outcome != NotTried {
-		t[0].Add(name, p.Load[0], a.Errno, a.Reason)
-	}
-	const errno = int(syscall.EINVAL) // the errors have none
-	switch outcome, why := r.ebpfGo(); outcome {
-	case Loads:
-		t[1].Add(name, r.EbpfGo.Load[0], 0, "")
-	case Fails:
-		t[1].Add(name, r.EbpfGo.Load[0], errno, why)
-	}
-	switch {
-	case a.Outcome != Loads || a.Attach == "":
-	case a.Attach == Attached:
-		t[2].Add(name, p.Status[0], 0, "")
-	default:
-		t[2].Add(name, p.Status[0], errno, a.Attach)
+	for i, s := range r.steps() {
+		t[i].add(r.Program.Object+": "+r.Program.Name, s)
 	}
 }

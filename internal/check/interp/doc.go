@@ -28,7 +28,7 @@
 // uses only what all verifiers since 5.2 know of constants, and gets the rest from [Features]. So it does not recognise a guard
 // of a form that only the verifier understands.
 //
-// Each bit of a number is known or unknown. With Features.Ranges a number has bounds, too. For example, after
+// Each bit of a number is known or unknown. With Ranges a number has bounds, too. For example, after
 //
 //	0  if r1 > 7 goto 4
 //	1  r1 += 4
@@ -40,7 +40,7 @@
 // not jump forgets bounds (6.17), and a number of unknown sign has bounds of one kind, signed or unsigned (7.2). The rules here
 // are weaker, so that they need not be exact. Bounds belong to one register: a copy from before a comparison has none.
 // Arithmetic keeps them below 2³¹, where signed and unsigned, whole and half are the same. A comparison of two registers without
-// a constant gives none, and neither does a division. What != gives at either end of the bounds is Features.Unequal.
+// a constant gives none, and neither does a division. What != gives at either end of the bounds is Unequal.
 //
 // [Result.Far] lists accesses of memory at an offset without a bound. Verifiers know more, so only a difference between two
 // explorations is meaningful, as older and newer verifiers. [Result.Vague] lists the accesses that can differ.

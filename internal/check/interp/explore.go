@@ -89,8 +89,8 @@ func Explore(ctx context.Context, o *bpfobj.Object, pr *bpfobj.Program, in *Inpu
 		if !o.Funcs[fn].Global {
 			continue
 		}
-		r.relevant = []Relevant{{Features: Features{Globals: true, LazyGlobals: true}}}
-		if in.Globals && !in.LazyGlobals {
+		r.relevant = []Relevant{{Features: Globals | LazyGlobals}}
+		if in.Has(Globals) && !in.Has(LazyGlobals) {
 			later(entered{fn, Certain})
 		}
 	}
@@ -295,10 +295,8 @@ func (x *explorer) alu(s *state, in *bpfobj.Insn) {
 		}
 		x.countALU(op, a, b, is32)
 		v := alu(op, a, b, is32)
-		if l := v.loose(); l != v {
-			if x.asked.Ranges = true; !x.in.Ranges {
-				v = l
-			}
+		if l := v.loose(); l != v && !x.knows(Ranges) {
+			v = l
 		}
 		s.write(in.Dst, v)
 	default:
@@ -345,10 +343,8 @@ func (x *explorer) pointer(op asm.ALUOp, a, b value, is32 bool) value {
 	case a.kind == stackPtr && !b.isConst(), a.kind == stackAny:
 		return value{kind: stackAny}
 	case a.kind == dataPtr && !b.isConst(), a.kind == nonNull, a.kind == mapValue:
-		if b.isFar() {
-			if x.asked.Ranges = true; x.in.Ranges {
-				return value{kind: farPtr}
-			}
+		if b.isFar() && x.knows(Ranges) {
+			return value{kind: farPtr}
 		}
 		if a.kind == mapValue {
 			return a

@@ -36,7 +36,7 @@ func runIn(ctx context.Context, o *bpfobj.Object, funcs ...[]insn) *Result {
 
 func allFeatures() *Input {
 	return &Input{
-		Features: Features{Rodata: true, Partial: true, Narrow: true, StImm: true, Ranges: true, Unequal: true},
+		Features: Rodata | Partial | Narrow | StImm | Ranges | Unequal,
 		Record:   func(int) (uint64, bool) { return 0, true },
 		Ksym:     func(*bpfobj.Extern) Number { return Number{} },
 		Kconfig:  func(*bpfobj.Extern) Number { return Number{Unknown: math.MaxUint64} },
@@ -302,14 +302,14 @@ func TestFar(t *testing.T) {
 	}
 	o := &bpfobj.Object{Funcs: []bpfobj.Function{{Insns: code}}}
 	for f, want := range map[Features]Level{
-		{}: Unreached, {Unequal: true}: Unreached, {Ranges: true}: Certain, {Ranges: true, Unequal: true}: Unreached,
+		0: Unreached, Unequal: Unreached, Ranges: Certain, Ranges | Unequal: Unreached,
 	} {
 		r := Explore(t.Context(), o, &bpfobj.Program{Funcs: []int{0}}, &Input{Features: f})
 		if got := r.Far()[bpfobj.Site{Insn: 8}]; got != want {
-			t.Errorf("%+v: %d, want %d", f, got, want)
+			t.Errorf("%b: %d, want %d", f, got, want)
 		}
-		if asked := r.Relevant().Features; !asked.Ranges || f.Ranges && !asked.Unequal {
-			t.Errorf("%+v: asked for %+v", f, asked)
+		if asked := r.Relevant().Features; !asked.Has(Ranges) || f.Has(Ranges) && !asked.Has(Unequal) {
+			t.Errorf("%b: asked for %b", f, asked)
 		}
 	}
 }

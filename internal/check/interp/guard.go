@@ -3,8 +3,8 @@
 package interp
 
 import (
+	"cmp"
 	"slices"
-	"sort"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
@@ -25,79 +25,68 @@ func (r *Result) Guard(at bpfobj.Site) (Guard, bool) {
 	g := r.guards[key]
 	if g == nil {
 		if r.guards == nil {
-			r.guards = make(map[int]*guards)
+			r.guards = make(map[int]guards)
 		}
 		g = r.findGuards(funcs)
 		r.guards[key] = g
 	}
-	n, ok := g.first[at.Fn]
-	if n += int32(at.Insn); !ok || int(n) >= len(g.origin) || g.site(n) != at || g.origin[n] == none || g.origin[n] == n {
+	branch := g.of(at)
+	if branch == nil || *branch == nil || **branch == at {
 		return Guard{}, false
 	}
-	branch := g.site(g.origin[n])
-	return Guard{branch, r.decidedBy(branch)}, true
+	return Guard{**branch, r.decidedBy(**branch)}, true
 }
 
-// guards are the guards in some functions. Instructions are numbered in the order of the functions.
-type guards struct {
-	funcs  []int
-	first  map[int]int32 // number of the first instruction by function
-	origin []int32       // the instruction that guards it; itself if it is reached
-}
+// guards are the instructions that guard those of some functions, by slot; of a reached instruction itself, nil for none.
+type guards map[int][]*bpfobj.Site
 
-// site returns instruction n.
-func (g *guards) site(n int32) bpfobj.Site {
-	i := sort.Search(len(g.funcs), func(i int) bool { return g.first[g.funcs[i]] > n }) - 1
-	return bpfobj.Site{Fn: g.funcs[i], Insn: int(n - g.first[g.funcs[i]])}
+// of returns the entry of an instruction, nil for one outside the functions.
+func (g guards) of(at bpfobj.Site) **bpfobj.Site {
+	if l := g[at.Fn]; at.Insn >= 0 && at.Insn < len(l) {
+		return &l[at.Insn]
+	}
+	return nil
 }
-
-// none is the origin of an instruction without a guard.
-const none = -1
 
 // findGuards searches from all reached instructions of some functions at once. Among instructions with equally many steps,
 // calls are preferred, then the first.
-func (r *Result) findGuards(funcs []int) *guards {
-	g := &guards{funcs: funcs, first: make(map[int]int32, len(funcs))}
-	n := 0
+func (r *Result) findGuards(funcs []int) guards {
+	g := make(guards)
+	var now []bpfobj.Site
 	for _, fn := range funcs {
-		g.first[fn] = int32(n)
-		n += len(r.o.Funcs[fn].Insns)
-	}
-	g.origin = slices.Repeat([]int32{none}, n)
-	var now []int32
-	for _, fn := range funcs {
-		for i := range r.o.Funcs[fn].Insns {
-			if n := g.first[fn] + int32(i); r.Reached(bpfobj.Site{Fn: fn, Insn: i}) != Unreached {
-				g.origin[n] = n
-				now = append(now, n)
+		g[fn] = make([]*bpfobj.Site, len(r.o.Funcs[fn].Insns))
+		for i := range g[fn] {
+			if at := (bpfobj.Site{Fn: fn, Insn: i}); r.Reached(at) != Unreached {
+				g[fn][i] = &at
+				now = append(now, at)
 			}
 		}
 	}
 	for len(now) > 0 {
-		var next []int32
-		step := func(from, to int32) {
-			if g.origin[to] == none {
-				g.origin[to] = g.origin[from]
+		var next []bpfobj.Site
+		step := func(from, to bpfobj.Site) {
+			if entry := g.of(to); entry != nil && *entry == nil {
+				*entry = *g.of(from)
 				next = append(next, to)
 			}
 		}
 		for _, from := range now {
-			in := r.insn(g.site(from))
-			if first, ok := g.first[in.Ref.N()]; ok && in.Ref.Kind() == bpfobj.RefFunc {
-				step(from, first)
+			if in := r.insn(from); in.Ref.Kind() == bpfobj.RefFunc {
+				step(from, bpfobj.Site{Fn: in.Ref.N()})
 			}
 		}
 		for _, from := range now {
-			at := g.site(from)
-			in, last := r.insn(at), len(r.o.Funcs[at.Fn].Insns)-1
-			if in.FallsThrough() && at.Insn+in.Slots() <= last {
-				step(from, from+int32(in.Slots()))
+			in := r.insn(from)
+			if in.FallsThrough() {
+				step(from, bpfobj.Site{Fn: from.Fn, Insn: from.Insn + in.Slots()})
 			}
-			if slots, ok := in.Jump(); ok && at.Insn+1+slots >= 0 && at.Insn+1+slots <= last {
-				step(from, from+1+int32(slots))
+			if slots, ok := in.Jump(); ok {
+				step(from, bpfobj.Site{Fn: from.Fn, Insn: from.Insn + 1 + slots})
 			}
 		}
-		slices.Sort(next)
+		slices.SortFunc(next, func(a, b bpfobj.Site) int {
+			return cmp.Or(cmp.Compare(a.Fn, b.Fn), cmp.Compare(a.Insn, b.Insn))
+		})
 		now = next
 	}
 	return g

@@ -4,32 +4,23 @@ package interp
 
 import "github.com/btfgen/btfgen/internal/bpfobj"
 
-// Features are the abilities of a verifier that decide what it can reach. The zero value is that of Linux 5.2.
-type Features struct {
-	Rodata      bool // frozen maps are constants (5.5)
-	Partial     bool // spills of less than 8 bytes keep their value (5.16)
-	Narrow      bool // so do fills of a part of a spill (6.9)
-	StImm       bool // so do stores of an immediate (6.3)
-	Globals     bool // global functions are verified on their own (5.6)
-	LazyGlobals bool // but only if they are called (6.8)
-	Ranges      bool // comparisons give bounds, also for halves of registers and spills (5.10)
-	Unequal     bool // so does != (6.8)
-}
+// Features are abilities of a verifier that decide what it can reach. Without any it is that of Linux 5.2.
+type Features uint8
 
-// Of returns the features in both.
-func (f Features) Of(o Features) Features {
-	return Features{
-		f.Rodata && o.Rodata, f.Partial && o.Partial, f.Narrow && o.Narrow, f.StImm && o.StImm,
-		f.Globals && o.Globals, f.LazyGlobals && o.LazyGlobals, f.Ranges && o.Ranges, f.Unequal && o.Unequal,
-	}
-}
+// The features.
+const (
+	Rodata      Features = 1 << iota // frozen maps are constants (5.5)
+	Partial                          // spills of less than 8 bytes keep their value (5.16)
+	Narrow                           // so do fills of a part of a spill (6.9)
+	StImm                            // so do stores of an immediate (6.3)
+	Globals                          // global functions are verified on their own (5.6)
+	LazyGlobals                      // but only if they are called (6.8)
+	Ranges                           // comparisons give bounds, also for halves of registers and spills (5.10)
+	Unequal                          // so does != (6.8)
+)
 
-func (f Features) or(o Features) Features {
-	return Features{
-		f.Rodata || o.Rodata, f.Partial || o.Partial, f.Narrow || o.Narrow, f.StImm || o.StImm,
-		f.Globals || o.Globals, f.LazyGlobals || o.LazyGlobals, f.Ranges || o.Ranges, f.Unequal || o.Unequal,
-	}
-}
+// Has reports whether all of o are in f.
+func (f Features) Has(o Features) bool { return f&o == o }
 
 // Input is everything that an exploration depends on, except the program.
 type Input struct {

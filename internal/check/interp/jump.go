@@ -138,7 +138,9 @@ func (x *explorer) branch(s *state, in *bpfobj.Insn) bool {
 
 // refine notes in s what follows if a comparison of a and b holds.
 func (x *explorer) refine(s *state, op asm.JumpOp, in *bpfobj.Insn, a, b value, is32 bool) {
-	x.asked.Ranges = x.asked.Ranges || op != asm.JEq && op != asm.JNE && op != asm.JSet
+	if op != asm.JEq && op != asm.JNE && op != asm.JSet {
+		x.asked |= Ranges
+	}
 	switch {
 	case a.kind != scalar || b.kind != scalar:
 	case isRegister(in) && in.Dst == in.Src:
@@ -159,16 +161,15 @@ func (x *explorer) refine(s *state, op asm.JumpOp, in *bpfobj.Insn, a, b value, 
 func (x *explorer) where(a value, op asm.JumpOp, n uint64, is32 bool) value {
 	if op == asm.JNE {
 		if b := a.not(n, is32); b != a {
-			x.asked.Ranges, x.asked.Unequal = true, true
-			if x.in.Ranges && x.in.Unequal {
+			if x.knows(Ranges | Unequal) {
 				return b
 			}
-			if x.in.Ranges {
+			if x.in.Has(Ranges) {
 				a.open |= vague
 			}
 		}
 	}
-	if op != asm.JEq && !x.in.Ranges {
+	if op != asm.JEq && !x.in.Has(Ranges) {
 		return a
 	}
 	return a.where(op, n, is32)
@@ -207,10 +208,8 @@ func (x *explorer) callFunc(s *state, fn int) bool {
 		x.u.odd = UnnamedCall
 		return false
 	}
-	global := x.o.Funcs[fn].Global
-	x.asked.Globals = x.asked.Globals || global
-	if global && x.in.Globals {
-		if x.asked.LazyGlobals = true; x.in.LazyGlobals {
+	if x.o.Funcs[fn].Global && x.knows(Globals) {
+		if x.knows(LazyGlobals) {
 			x.enter(s, fn)
 		}
 		for r := asm.R1; r <= asm.R5; r++ {
@@ -257,8 +256,6 @@ func (x *explorer) callUnit(s *state, from Entry) bool {
 	u, whole := x.unit(from, len(s.frames))
 	if !whole {
 		x.unfinished = append(x.unfinished, u.relevant)
-	}
-	if !whole {
 		return x.within() && x.tooDeep()
 	}
 	x.spend(len(x.u.uses))

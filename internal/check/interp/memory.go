@@ -33,8 +33,10 @@ func (x *explorer) loadFrom(s *state, in *bpfobj.Insn, p value) value {
 	case stackPtr:
 		f := &s.frames[p.base]
 		x.countParts(f, int64(p.v)+off, n)
-		v, narrow := f.load(int64(p.v)+off, n, x.in.Narrow && !x.bigEndian())
-		x.asked.Narrow = x.asked.Narrow || narrow
+		v, narrow := f.load(int64(p.v)+off, n, x.in.Has(Narrow) && !x.bigEndian())
+		if narrow {
+			x.asked |= Narrow
+		}
 		if in.Src != asm.RFP && !v.isConst() && words(int64(p.v)+off, int64(n))&^x.codeOf(f.fn).taken != 0 {
 			v.open |= lost
 		}
@@ -75,11 +77,11 @@ func (x *explorer) loadData(p value, off int64, n int) value {
 	}
 	d := &x.o.Data[p.base]
 	variable := d.Variable(off)
-	x.asked.Rodata = true
+	frozen := x.knows(Rodata)
 	switch {
 	case x.in.Settable(variable):
 		return value{m: ^uint64(0), taint: true}.trim(n)
-	case !x.in.Rodata || off < 0 || off > int64(len(d.Bytes)-n):
+	case !frozen || off < 0 || off > int64(len(d.Bytes)-n):
 		return unknown.trim(n)
 	}
 	var v uint64
@@ -130,7 +132,7 @@ func (x *explorer) store(s *state, in *bpfobj.Insn) {
 		if v = v.trim(n); n < 8 {
 			v = v.loose()
 		}
-	} else if !x.in.StImm {
+	} else if !x.in.Has(StImm) {
 		v, zero = unknown, false
 	}
 	s.clobber(p, off, int64(n))
@@ -138,9 +140,10 @@ func (x *explorer) store(s *state, in *bpfobj.Insn) {
 		return
 	}
 	at := int64(p.v) + off
-	x.asked.StImm = x.asked.StImm || in.Op.Class() == asm.StClass
-	x.asked.Partial = x.asked.Partial || n < 8
-	keep := at%8 == 0 && (n == 8 || x.in.Partial) || zero
+	if in.Op.Class() == asm.StClass {
+		x.asked |= StImm
+	}
+	keep := (n == 8 || x.knows(Partial)) && at%8 == 0 || zero
 	if keep && at >= -512 && at < 0 && !(v.isBlank() && !v.taint && v.open == 0) {
 		s.frames[p.base].set(int16(at), uint8(n), v)
 	}

@@ -23,7 +23,7 @@ type Relevant struct {
 func (r *Relevant) Add(others ...Relevant) {
 	for _, o := range others {
 		r.Records = append(r.Records, o.Records...)
-		r.Features = r.Features.or(o.Features)
+		r.Features |= o.Features
 	}
 	slices.Sort(r.Records)
 	r.Records = slices.Clone(slices.Compact(r.Records))
@@ -50,6 +50,12 @@ func (x *explorer) depends() (out Relevant) {
 	}
 	out.Add(all...)
 	return out
+}
+
+// knows reports whether the verifier has features, and notes that they matter.
+func (x *explorer) knows(f Features) bool {
+	x.asked |= f
+	return x.in.Has(f)
 }
 
 // counts notes that a value matters.

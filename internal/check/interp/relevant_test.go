@@ -37,9 +37,15 @@ func TestRelevant(t *testing.T) {
 			o.Funcs, pr.Funcs = append(o.Funcs, bpfobj.Function{Insns: code}), append(pr.Funcs, f)
 		}
 		values := make([]uint64, records)
+		features := StImm
+		for f, has := range map[Features]bool{Partial: records%2 == 0, Narrow: records%3 == 0, Ranges: records%5 != 0} {
+			if has {
+				features |= f
+			}
+		}
 		explore := func() *Result {
 			return Explore(t.Context(), o, pr, &Input{
-				Features: Features{Partial: records%2 == 0, Narrow: records%3 == 0, StImm: true, Ranges: records%5 != 0},
+				Features: features,
 				Record:   func(r int) (uint64, bool) { return values[r], true },
 			})
 		}
@@ -109,10 +115,10 @@ func TestRelevantRanges(t *testing.T) {
 		{Op: bpfobj.OpExit},
 		{Op: bpfobj.OpExit},
 	}}}}
-	for _, ranges := range []bool{false, true} {
-		r := Explore(t.Context(), o, &bpfobj.Program{Funcs: []int{0}}, &Input{Features: Features{Ranges: ranges}})
-		if got := r.Reached(bpfobj.Site{Insn: 6}); (got == Unreached) != ranges || !r.Relevant().Features.Ranges {
-			t.Errorf("ranges %t: %v, %v", ranges, got, r.Relevant())
+	for _, ranges := range []Features{0, Ranges} {
+		r := Explore(t.Context(), o, &bpfobj.Program{Funcs: []int{0}}, &Input{Features: ranges})
+		if got := r.Reached(bpfobj.Site{Insn: 6}); (got == Unreached) != ranges.Has(Ranges) || !r.Relevant().Features.Has(Ranges) {
+			t.Errorf("ranges %b: %v, %v", ranges, got, r.Relevant())
 		}
 	}
 }

@@ -5,6 +5,7 @@ package interp
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"math"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
@@ -64,8 +65,8 @@ type Result struct {
 	of       map[int][]part  // by function
 	levels   map[int][]Level // by function, by slot
 	relevant []Relevant
-	vague    bool            // which functions are called may depend on vague values
-	guards   map[int]*guards // by function; -1 for all functions
+	vague    bool           // which functions are called may depend on vague values
+	guards   map[int]guards // by function; -1 for all functions
 }
 
 // part is the part of a unit in a function.
@@ -149,7 +150,20 @@ func (r *Result) Moved(at bpfobj.Site) (l Level) {
 // Far returns the accesses of memory at an offset without a bound, and how sure it is that they are reached. If GaveUp or Odd
 // is set, there may be more.
 func (r *Result) Far() map[bpfobj.Site]Level {
-	all := make(map[bpfobj.Site]Level)
+	all, _ := r.far()
+	return all
+}
+
+// Vague returns those of Far that may be within bounds to a verifier with Unequal.
+func (r *Result) Vague() map[bpfobj.Site]Level {
+	all, sure := r.far()
+	maps.DeleteFunc(all, func(at bpfobj.Site, _ Level) bool { return sure[at] && !r.vague })
+	return all
+}
+
+// far returns the accesses of Far, and which of them are sure.
+func (r *Result) far() (all map[bpfobj.Site]Level, sure map[bpfobj.Site]bool) {
+	all, sure = make(map[bpfobj.Site]Level), make(map[bpfobj.Site]bool)
 	for fn, parts := range r.of {
 		for _, p := range parts {
 			for insn, a := range p.accesses {
@@ -157,25 +171,11 @@ func (r *Result) Far() map[bpfobj.Site]Level {
 				if l := surer(all[at], below(a.far, r.parts[p.n].level)); l != Unreached {
 					all[at] = l
 				}
+				sure[at] = sure[at] || a.sure
 			}
 		}
 	}
-	return all
-}
-
-// Vague returns those of Far that may be within bounds to a verifier with Features.Unequal.
-func (r *Result) Vague() map[bpfobj.Site]Level {
-	all := r.Far()
-	for fn, parts := range r.of {
-		for _, p := range parts {
-			for insn, a := range p.accesses {
-				if a.sure && !r.vague {
-					delete(all, bpfobj.Site{Fn: fn, Insn: int(insn)})
-				}
-			}
-		}
-	}
-	return all
+	return all, sure
 }
 
 // Return is a way in which a program ends.

@@ -58,7 +58,7 @@ type covered struct {
 // without a bound.
 type access struct {
 	moved, far Level
-	sure       bool // far also if the verifier had Features.Unequal
+	sure       bool // far also if the verifier had Unequal
 }
 
 // exit is a way in which a function returns.

@@ -25,7 +25,7 @@ type keptUnits struct {
 
 // relevant is the part of the input that is relevant to a unit.
 func (k *keptUnits) relevant(r Relevant) string {
-	s := fmt.Sprint(k.Features.Of(r.Features))
+	s := fmt.Sprint(k.Features & r.Features)
 	for _, n := range r.Records {
 		s += fmt.Sprint(" ", k.values[n])
 	}
@@ -75,8 +75,7 @@ func TestUnits(t *testing.T) {
 					kept.values[i] = uint64(rnd.IntN(4))
 				}
 			}
-			bit := func() bool { return rnd.IntN(2) == 0 }
-			kept.Features = Features{bit(), bit(), bit(), bit(), bit(), bit(), bit(), bit()}
+			kept.Features = Features(rnd.Uint32())
 			in := &Input{Features: kept.Features, Record: func(r int) (uint64, bool) { return kept.values[r], true }}
 			want := outcome(Explore(t.Context(), o, pr, in))
 			in.Units = kept

@@ -18,7 +18,7 @@ import (
 func TestVague(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 5))
 	older, newer := *allFeatures(), *allFeatures()
-	older.Unequal, older.Precise, newer.Precise = false, true, true
+	older.Features, older.Precise, newer.Precise = older.Features&^Unequal, true, true
 	expected, missing, sure := 0, 0, 0
 	for range slow.Some(4000) {
 		o, pr := new(bpfobj.Object), &bpfobj.Program{Funcs: []int{0, 1}}
@@ -53,7 +53,7 @@ func TestVague(t *testing.T) {
 // TestVagueBranch accesses the value of a map out of bounds where a number that is not 0 is less than 1.
 func TestVagueBranch(t *testing.T) {
 	in := allFeatures()
-	in.Unequal = false
+	in.Features &^= Unequal
 	at := bpfobj.Site{Insn: 9}
 	for least, want := range []Level{Unreached, Certain, Certain} {
 		o := &bpfobj.Object{Funcs: []bpfobj.Function{{Insns: []insn{

@@ -29,7 +29,7 @@ type doubts uint8
 
 const (
 	lost  doubts = 1 << iota // a constant of the code that widen has dropped
-	vague                    // bounds that Features.Unequal would make narrower
+	vague                    // bounds that Unequal would make narrower
 )
 
 type valueKind uint8

@@ -49,13 +49,7 @@ func (b *Budget) exceeded() error {
 }
 
 // TooLarge returns the error of what is larger than a limit in bytes.
-func TooLarge(limit int64) error { return errTooLarge{limit} }
-
-type errTooLarge struct{ limit int64 }
-
-func (e errTooLarge) Error() string {
-	return fmt.Sprintf("larger than the limit of %d MiB", e.limit>>20)
-}
+func TooLarge(limit int64) error { return fmt.Errorf("larger than the limit of %d MiB", limit>>20) }
 
 // Buffer is memory that grows and is used again.
 type Buffer struct{ B []byte }
@@ -73,7 +67,7 @@ func (b *Buffer) Trim() {
 // buffer goes, so memory stays in proportion to what really arrives.
 func (b *Buffer) Append(r io.Reader, hint, limit int64) (int, error) {
 	if hint > limit {
-		return 0, errTooLarge{limit}
+		return 0, TooLarge(limit)
 	}
 	start := len(b.B)
 	room := min(max(hint, 4096), limits.Believed)
@@ -101,7 +95,7 @@ func (b *Buffer) appendPrefix(r io.Reader, hint, limit int64) (int, error) {
 		b.B = b.B[:len(b.B)+n]
 		switch {
 		case int64(len(b.B)-start) > limit:
-			return 0, errTooLarge{limit}
+			return 0, TooLarge(limit)
 		case err == io.EOF:
 			return len(b.B) - start, nil
 		case err != nil:

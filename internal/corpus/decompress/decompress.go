@@ -196,7 +196,7 @@ func plausibleZstd(data []byte) bool {
 // zstdFrame appends the first frame of data. Decoding it at once needs no window, only the output; kernels are compressed with windows of
 // 128 MB.
 func zstdFrame(data []byte, limit int64, budget *Budget, to *Buffer) error {
-	tooLarge := error(errTooLarge{limit})
+	tooLarge := TooLarge(limit)
 	if left := budget.left.Load(); left < limit {
 		limit, tooLarge = max(left, 0), budget.exceeded()
 	}

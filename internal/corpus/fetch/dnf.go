@@ -4,11 +4,8 @@ package fetch
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -111,16 +108,6 @@ func (d *dnf) download(ctx context.Context, p *Package, dir string) error {
 	if _, err := run(ctx, dir, "rpmkeys", "--dbpath", d.keys, "--define", "_pkgverify_level all", "--checksig", "./"+p.File); err != nil {
 		return fmt.Errorf("its signature is wrong or missing: %w", err)
 	}
-	data, err := os.Open(filepath.Join(dir, p.File))
-	if err != nil {
-		return err
-	}
-	defer data.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, data); err != nil {
-		return err
-	}
-	p.Sum = hex.EncodeToString(h.Sum(nil))
 	return nil
 }
 

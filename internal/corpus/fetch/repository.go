@@ -24,7 +24,7 @@ import (
 type Package struct {
 	Name, Version string
 	Size          int64  // of the file
-	Sum           string // SHA-256 in hexadecimal, if the client knows it
+	Sum           string // SHA-256 in hexadecimal, of apt only
 	File          string // name of the file: safe, and different from those of other packages in the series
 }
 
@@ -49,7 +49,7 @@ type client interface {
 	update(ctx context.Context) error
 	// list returns the packages whose names begin with one of the prefixes and that want accepts.
 	list(ctx context.Context, prefixes []string, want func(name string) bool) ([]Package, error)
-	// download writes a package to p.File in an empty folder, checks it and sets its sum.
+	// download writes a package to p.File in an empty folder and checks it.
 	download(ctx context.Context, p *Package, dir string) error
 	// file returns the name for a package's file.
 	file(name, version string) string
@@ -226,14 +226,11 @@ func rename(dir, name string) error {
 const maxList = 64 << 20
 
 // bounded is output of a client.
-type bounded struct {
-	bytes.Buffer
-	max int
-}
+type bounded struct{ bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > b.max {
-		return 0, fmt.Errorf("more than %d bytes of output", b.max)
+	if b.Len()+len(p) > maxList {
+		return 0, fmt.Errorf("more than %d bytes of output", maxList)
 	}
 	return b.Buffer.Write(p)
 }
@@ -246,42 +243,32 @@ func run(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
 	endWithParent(cmd)
-	out, said := &bounded{max: maxList}, &tail{}
+	out, said := new(bounded), new(bounded)
 	cmd.Stdout, cmd.Stderr = out, said
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
 	if err != nil {
-		return out.String(), fmt.Errorf("%s: %w", filepath.Base(args[0]), cmp.Or(said.reason(), err))
+		return out.String(), fmt.Errorf("%s: %w", filepath.Base(args[0]), cmp.Or(reason(said.String()), err))
 	}
 	return out.String(), nil
 }
 
-// tail keeps the end of a program's messages.
-type tail struct{ b []byte }
-
-func (t *tail) Write(p []byte) (int, error) {
-	if t.b = append(t.b, p...); len(t.b) > 4096 {
-		t.b = bytes.Clone(t.b[len(t.b)-2048:])
+// reason returns the first line of a program's messages that is an error, or else the last line.
+func reason(said string) error {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	isError := func(l string) bool {
+		return strings.HasPrefix(l, "E: ") || strings.HasPrefix(l, "Error: ") || strings.HasPrefix(l, "error: ")
 	}
-	return len(p), nil
-}
-
-// reason returns the first line that is an error, or else the last line.
-func (t *tail) reason() error {
-	lines := strings.Split(strings.TrimSpace(string(t.b)), "\n")
-	last := lines[len(lines)-1]
-	for _, l := range lines {
-		if strings.HasPrefix(l, "E: ") || strings.HasPrefix(l, "Error: ") || strings.HasPrefix(l, "error: ") {
-			last = l
-			break
-		}
+	line := lines[len(lines)-1]
+	if i := slices.IndexFunc(lines, isError); i >= 0 {
+		line = lines[i]
 	}
-	if last == "" {
+	if line == "" {
 		return nil
 	}
-	return errors.New(last)
+	return errors.New(line)
 }
 
 // keyFiles returns the keys that exist as files.

@@ -28,31 +28,25 @@ type Progress struct {
 }
 
 // Kernels reads every kernel and passes it to a worker. newWorker makes the state of each worker, which only one goroutine uses. Several
-// goroutines call kernel, each with its own state, in no particular order. rank orders the kernels by file, then by position in it.
+// goroutines call kernel, each with its own state and the number of the file, in no particular order.
 //
 // A kernel that cannot be read, or makes kernel panic, does not affect the others: it is returned, by path, with what the corpus has
 // skipped. An error of kernel ends the run and is returned, and so is that of ctx.
-func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel func(w W, r Rank, k *corpus.Kernel) error) ([]*corpus.Error, error) {
+func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel func(w W, file int, k *corpus.Kernel) error) ([]*corpus.Error, error) {
 	files := cfg.Corpus.Files
 	type worker struct{ state W }
 	read := func(ctx context.Context, w *worker, i int) error {
-		r := Rank{File: i}
-		var failed error
-		err := files[i].Read(ctx, func(k *corpus.Kernel) error {
+		return eachOf(ctx, files[i], func(k *corpus.Kernel) error {
 			sound := false
 			defer func() {
-				if r.Kernel++; !sound { // a panic, after which the state may be inconsistent
+				if !sound { // a panic, after which the state may be inconsistent
 					w.state = newWorker()
 				}
 			}()
-			failed = kernel(w.state, r, k)
+			err := kernel(w.state, i, k)
 			sound = true
-			return failed
+			return err
 		})
-		if failed != nil {
-			return stop{failed}
-		}
-		return err
 	}
 	skipped, err := Files(ctx, files, LargestFirst(files), cfg.Jobs, func() *worker { return &worker{newWorker()} }, read, cfg.Progress)
 	if err != nil {
@@ -61,6 +55,53 @@ func Kernels[W any](ctx context.Context, cfg Config, newWorker func() W, kernel 
 	skipped = append(skipped, cfg.Corpus.Skipped...)
 	slices.SortFunc(skipped, (*corpus.Error).Compare)
 	return skipped, nil
+}
+
+// InOrder reads the files of a corpus in the given order and calls kernel for each kernel. Several files are read at once; turn waits
+// until all kernels of earlier files are done, and kernel calls it before it returns. Errors are as in [Kernels], without what the corpus
+// has skipped.
+func InOrder(ctx context.Context, cfg Config, order []int,
+	kernel func(f *corpus.File, k *corpus.Kernel, turn func() error) error) ([]*corpus.Error, error) {
+	files := cfg.Corpus.Files
+	position := make([]int, len(files))
+	turns := make([]chan struct{}, len(order)+1) // closed when it is the turn of the file at a position
+	for n := range turns {
+		turns[n] = make(chan struct{})
+	}
+	for n, i := range order {
+		position[i] = n
+	}
+	close(turns[0])
+	return Files(ctx, files, order, cfg.Jobs, func() struct{} { return struct{}{} }, func(ctx context.Context, _ struct{}, i int) error {
+		n := position[i]
+		turn := func() error {
+			select {
+			case <-turns[n]:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		defer func() {
+			if turn() == nil {
+				close(turns[n+1])
+			}
+		}()
+		return eachOf(ctx, files[i], func(k *corpus.Kernel) error { return kernel(files[i], k, turn) })
+	}, cfg.Progress)
+}
+
+// eachOf reads a file. An error of kernel ends the run.
+func eachOf(ctx context.Context, f *corpus.File, kernel func(*corpus.Kernel) error) error {
+	var failed error
+	err := f.Read(ctx, func(k *corpus.Kernel) error {
+		failed = kernel(k)
+		return failed
+	})
+	if failed != nil {
+		return stop{failed}
+	}
+	return err
 }
 
 // stop is an error that ends the run.
@@ -110,13 +151,4 @@ func Files[W any](ctx context.Context, files []*corpus.File, order []int, jobs i
 	}
 	slices.SortFunc(skipped, (*corpus.Error).Compare)
 	return skipped, nil
-}
-
-// Rank is a kernel's place in a corpus: the number of its file, and its own within the file, both
-// from 0.
-type Rank struct{ File, Kernel int }
-
-// Compare orders ranks as the corpus has the kernels.
-func (r Rank) Compare(o Rank) int {
-	return cmp.Or(cmp.Compare(r.File, o.File), cmp.Compare(r.Kernel, o.Kernel))
 }

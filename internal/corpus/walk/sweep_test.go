@@ -67,14 +67,11 @@ func TestKernels(t *testing.T) {
 			defer mu.Unlock()
 			workers++
 			return new(int)
-		}, func(calls *int, r Rank, k *corpus.Kernel) error {
+		}, func(calls *int, file int, k *corpus.Kernel) error {
 			*calls++ // the race detector sees it if a worker is not alone
 			mu.Lock()
 			defer mu.Unlock()
-			got = append(got, fmt.Sprintf("%d %s", r.File, k.Key.Release))
-			if r.Kernel != 0 {
-				t.Errorf("%s: kernel %d of its file", k.Name, r.Kernel)
-			}
+			got = append(got, fmt.Sprintf("%d %s", file, k.Key.Release))
 			return nil
 		})
 		if err != nil {
@@ -109,7 +106,7 @@ func TestErrors(t *testing.T) {
 		{func() error { cancel(); return nil }, context.Canceled},
 	} {
 		skipped, err := Kernels(ctx, Config{Corpus: c, Jobs: 2}, func() int { return 0 },
-			func(int, Rank, *corpus.Kernel) error { return tc.fail() })
+			func(int, int, *corpus.Kernel) error { return tc.fail() })
 		if err != tc.want || skipped != nil {
 			t.Errorf("%v, %v, want error %v", skipped, err, tc.want)
 		}
@@ -130,7 +127,7 @@ func TestSkippedMember(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	skipped, err := Kernels(context.Background(), Config{Corpus: c}, func() int { return 0 }, func(int, Rank, *corpus.Kernel) error { return nil })
+	skipped, err := Kernels(context.Background(), Config{Corpus: c}, func() int { return 0 }, func(int, int, *corpus.Kernel) error { return nil })
 	if err != nil || len(skipped) != 1 {
 		t.Fatalf("%v, %v", skipped, err)
 	}
@@ -144,17 +141,6 @@ func write(w io.Writer, text string) error {
 	return err
 }
 
-func TestRank(t *testing.T) {
-	ordered := []Rank{{0, 0}, {0, 1}, {1, 0}, {1, 2}}
-	for i, a := range ordered {
-		for j, b := range ordered {
-			if got, want := a.Compare(b), min(max(i-j, -1), 1); got != want {
-				t.Errorf("%v with %v: %d, want %d", a, b, got, want)
-			}
-		}
-	}
-}
-
 // A defect that shows on one kernel costs that kernel only, and the worker that met it starts anew: what it
 // was in the middle of must not show in what comes next.
 func TestPanics(t *testing.T) {
@@ -164,7 +150,7 @@ func TestPanics(t *testing.T) {
 	skipped, err := Kernels(context.Background(), Config{Corpus: c, Jobs: 1}, func() *string {
 		workers++
 		return new(string)
-	}, func(middle *string, _ Rank, k *corpus.Kernel) error {
+	}, func(middle *string, _ int, k *corpus.Kernel) error {
 		if *middle != "" {
 			t.Errorf("%s: in the middle of %s", k.Name, *middle)
 		}

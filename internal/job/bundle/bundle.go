@@ -75,10 +75,10 @@ type Output struct {
 // HasInfo reports whether the output stores an archive.Info.
 func (o *Output) HasInfo() bool { return o.Format == Native || o.Format == Dir }
 
-// Check returns an error if Write would refuse the path because of its present content.
+// Check returns an error if Write would refuse the path because of its present content, as far as this is known before writing.
 func (o *Output) Check(ctx context.Context) error {
 	if o.Format != Dir {
-		return nil
+		return output.CheckFile(o.Path)
 	}
 	return output.CheckDir(ctx, o.Path)
 }
@@ -113,7 +113,7 @@ func (o *Output) Write(ctx context.Context, info archive.Info, kernels []archive
 		if info, err = info.Canonical(kernels); err != nil {
 			return res, fmt.Errorf("%s: %w", o.Path, err)
 		}
-		if made, err = json.Marshal(NewMade(info)); err != nil {
+		if made, err = json.Marshal(info); err != nil {
 			return res, err
 		}
 	}
@@ -139,11 +139,13 @@ func (o *Output) write(ctx context.Context, files []File, made json.RawMessage) 
 
 // writeFile writes an output that is one file.
 func (o *Output) writeFile(write func(io.Writer) error) (res output.Result, err error) {
-	err = output.WriteFile(o.Path, func(w io.Writer) error {
-		c := output.Counter{Writer: w}
-		defer func() { res.Size = c.N }()
-		return write(&c)
-	})
+	if err := output.WriteFile(o.Path, write); err != nil {
+		return res, err
+	}
+	fi, err := os.Stat(o.Path)
+	if err == nil {
+		res.Size = fi.Size()
+	}
 	return res, err
 }
 

@@ -27,6 +27,15 @@ func files() []File {
 	}
 }
 
+// read reads the files of a directory or tar.
+func read(path string) ([]File, error) {
+	list, _, err := readList(context.Background(), path)
+	if err != nil {
+		return nil, err
+	}
+	return readFiles(context.Background(), path, list)
+}
+
 func TestRoundTrip(t *testing.T) {
 	want := files()
 	slices.SortFunc(want, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
@@ -41,7 +50,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := Read(context.Background(), path)
+		got, err := read(path)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if d := cmp.Diff(want, got); d != "" {
@@ -69,7 +78,7 @@ func TestRoundTrip(t *testing.T) {
 			if err := os.WriteFile(path, first[:n], 0o666); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Read(context.Background(), path); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
+			if _, err := read(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
 				t.Errorf("%s: read the first %d bytes of %d: %v", name, n, len(first), err)
 			}
 		}
@@ -157,7 +166,7 @@ func TestBCC(t *testing.T) {
 	if headers != len(in) {
 		t.Errorf("%d headers for %d files", headers, len(in))
 	}
-	got, err := Read(context.Background(), o.Path)
+	got, err := read(o.Path)
 	if err != nil || len(got) != len(in) || got[0].Name != "arch/x86_64/6.9.1-arch1-1.btf" {
 		t.Errorf("read %v, %v", got, err)
 	}

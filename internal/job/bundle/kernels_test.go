@@ -47,8 +47,8 @@ func TestKernels(t *testing.T) {
 		if d := cmp.Diff(want, list); d != "" || err != nil {
 			t.Errorf("%s: %v, %s", name, err, d)
 		}
-		if native, err := IsNative(out.Path); native != (name == "x.btfa") || (native || name == "x") != cmp.Equal(got, info, cmpopts.EquateEmpty()) || err != nil {
-			t.Errorf("%s: native %t, %+v, %v", name, native, got, err)
+		if a, err := OpenNative(out.Path); (a != nil) != (name == "x.btfa") || (a != nil || name == "x") != cmp.Equal(got, info, cmpopts.EquateEmpty()) || err != nil {
+			t.Errorf("%s: native %t, %+v, %v", name, a != nil, got, err)
 		}
 	}
 	for _, name := range []string{"x.tar", "x.zip", "x.btf"} {

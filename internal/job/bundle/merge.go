@@ -18,93 +18,100 @@ import (
 // ErrOther is returned for an archive that was made for other relocations than another one.
 var ErrOther = errors.New("was made for other relocations than")
 
+// input is an archive to merge.
+type input struct {
+	name   string
+	info   archive.Info
+	arches []string // of its kernels, canonical; "" if unknown
+}
+
 // Merge reads several archives, as ReadKernels does, and merges them. It refuses with ErrOther archives that have kernels of
 // the same arch but were made for different relocations on it; if mixed is set, the info has no relocations for that arch
 // instead. Repeated kernels must have the same BTF. If one archive is a part of a run, all parts must be given once; the
 // result is a whole run.
 func Merge(ctx context.Context, names []string, mixed bool) (info archive.Info, kernels []archive.Kernel, err error) {
-	var parts []part
 	var inputs []input
-	arches := make(map[string]*arch)
+	first, sums := make(map[string]string), make(map[string][]byte) // by arch: the first archive, and its relocations if all agree
 	all := union{at: make(map[kernel.Key]int)}
 	for _, name := range names {
-		in, list, err := ReadKernels(ctx, name)
+		in := input{name: name}
+		in.info, kernels, err = ReadKernels(ctx, name)
 		if err != nil {
 			return info, nil, err
 		}
-		if in.Shard != (archive.Shard{}) {
-			parts = append(parts, part{name, in})
+		for _, k := range kernels {
+			if a := kernel.CanonicalArch(k.Key.Arch); !slices.Contains(in.arches, a) {
+				in.arches = append(in.arches, a)
+			}
 		}
-		if err := addArches(arches, name, &in, list, mixed); err != nil {
+		for _, a := range in.arches {
+			sum := in.info.RelocationsFor(a)
+			switch old, ok := first[a]; {
+			case !ok:
+				first[a], sums[a] = name, sum
+			case bytes.Equal(sums[a], sum):
+			case !mixed:
+				return info, nil, fmt.Errorf("%s: %w %s on %s", name, ErrOther, old, a)
+			default:
+				sums[a] = nil
+			}
+		}
+		if err := all.add(ctx, name, kernels); err != nil {
 			return info, nil, err
 		}
-		if err := all.add(ctx, name, list); err != nil {
-			return info, nil, err
-		}
-		inputs = append(inputs, input{in.Objects, archesOf(list)})
+		inputs = append(inputs, in)
 	}
-	info.Objects = mergeObjects(inputs)
-	if err := complete(parts); err != nil {
+	if err := complete(inputs); err != nil {
 		return info, nil, err
 	}
 	if len(all.kernels) == 0 {
 		return info, nil, errors.New("none of the archives has a kernel")
 	}
-	for _, name := range slices.Sorted(maps.Keys(arches)) {
-		if a := arches[name]; a.sum != nil {
-			info.Relocations = append(info.Relocations, archive.Relocations{Arch: name, Sum: a.sum})
+	info.Objects = mergeObjects(inputs)
+	for _, a := range slices.Sorted(maps.Keys(sums)) {
+		if sums[a] != nil {
+			info.Relocations = append(info.Relocations, archive.Relocations{Arch: a, Sum: sums[a]})
 		}
 	}
 	return info, all.kernels, nil
 }
 
-// input is what an archive was made for, and the canonical arches of its kernels.
-type input struct {
-	objects []archive.Object
-	arches  []string
-}
-
-// archesOf returns the canonical arches of kernels, if known.
-func archesOf(kernels []archive.Kernel) (list []string) {
-	for _, k := range kernels {
-		if a := kernel.CanonicalArch(k.Key.Arch); a != "" && !slices.Contains(list, a) {
-			list = append(list, a)
-		}
-	}
-	return list
-}
-
 // mergeObjects returns the objects of several archives. An object loses the machines for which all kernels are from
 // archives that were not made for it, and is left out if no machine remains.
 func mergeObjects(inputs []input) (out []archive.Object) {
-	type made struct{ object, arch string }
-	id := func(o *archive.Object, arch string) made { return made{o.Name + "\x00" + string(o.Sum), arch} }
+	type made struct{ name, sum, arch string }
 	has := make(map[made]bool)
-	var all []string // arches of kernels
+	var all []string // known arches of kernels
 	for _, in := range inputs {
-		all = append(all, in.arches...)
-		for i := range in.objects {
-			o := &in.objects[i]
-			for _, a := range in.arches {
+		for _, a := range in.arches {
+			if a == "" {
+				continue
+			}
+			if !slices.Contains(all, a) {
+				all = append(all, a)
+			}
+			for _, o := range in.info.Objects {
 				if len(o.Arches) == 0 || slices.Contains(o.Arches, a) {
-					has[id(o, a)] = true
+					has[made{o.Name, string(o.Sum), a}] = true
 				}
 			}
 		}
 	}
 	slices.Sort(all)
-	all = slices.Compact(all)
 	for _, in := range inputs {
-		for _, o := range in.objects {
+		unknown := !slices.ContainsFunc(in.arches, func(a string) bool { return a != "" })
+		for _, o := range in.info.Objects {
 			machines := o.Arches
 			if len(machines) == 0 {
 				machines = all
 			}
-			kept := slices.DeleteFunc(slices.Clone(machines), func(a string) bool { return slices.Contains(all, a) && !has[id(&o, a)] })
-			if len(kept) < len(machines) && len(in.arches) > 0 {
+			kept := slices.DeleteFunc(slices.Clone(machines), func(a string) bool {
+				return slices.Contains(all, a) && !has[made{o.Name, string(o.Sum), a}]
+			})
+			if len(kept) < len(machines) && !unknown {
 				o.Arches = kept
 			}
-			if len(kept) > 0 || len(in.arches) == 0 {
+			if len(kept) > 0 || unknown {
 				out = append(out, o)
 			}
 		}
@@ -112,14 +119,9 @@ func mergeObjects(inputs []input) (out []archive.Object) {
 	return out
 }
 
-// part is an archive that is a shard.
-type part struct {
-	name string
-	info archive.Info
-}
-
-// complete returns an error unless there are no parts, or all parts of one run.
-func complete(parts []part) error {
+// complete returns an error unless no input is a part of a run, or the inputs have all parts of one run.
+func complete(inputs []input) error {
+	parts := slices.DeleteFunc(slices.Clone(inputs), func(in input) bool { return in.info.Shard == archive.Shard{} })
 	names := make(map[int]string)
 	for _, p := range parts {
 		s, first := p.info.Shard, &parts[0]
@@ -128,7 +130,7 @@ func complete(parts []part) error {
 			return fmt.Errorf("%s: is part %s of a run, but %s is part %s of another one", p.name, s, first.name, first.info.Shard)
 		case names[s.Index] != "":
 			return fmt.Errorf("%s: is part %s of a run, and so is %s", p.name, s, names[s.Index])
-		case !reflect.DeepEqual(NewMade(first.info).Objects, NewMade(p.info).Objects):
+		case !reflect.DeepEqual(first.info.Objects, p.info.Objects):
 			return fmt.Errorf("%s: is part %s of a run for other objects than %s", p.name, s, first.name)
 		}
 		names[s.Index] = p.name
@@ -145,35 +147,6 @@ func complete(parts []part) error {
 		more = fmt.Sprintf(", and %d more", n)
 	}
 	return fmt.Errorf("part %s of the run is missing%s", missing, more)
-}
-
-// arch has what the kernels of an arch were minimized for.
-type arch struct {
-	first string // the first archive that has some
-	sum   []byte // nil if unknown
-}
-
-// addArches adds the canonical arches of an archive's kernels.
-func addArches(arches map[string]*arch, name string, in *archive.Info, kernels []archive.Kernel, mixed bool) error {
-	seen := make(map[string]bool)
-	for _, k := range kernels {
-		of := kernel.CanonicalArch(k.Key.Arch)
-		if seen[of] {
-			continue
-		}
-		seen[of] = true
-		sum := in.RelocationsFor(of)
-		switch old := arches[of]; {
-		case old == nil:
-			arches[of] = &arch{name, sum}
-		case bytes.Equal(old.sum, sum):
-		case !mixed:
-			return fmt.Errorf("%s: %w %s on %s", name, ErrOther, old.first, of)
-		default:
-			old.sum = nil
-		}
-	}
-	return nil
 }
 
 // union collects kernels of several archives, without duplicates.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -15,7 +14,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// side is one of the archives or manifests that Compare reads.
+// side is one of the archives that Compare reads.
 type side struct {
 	name    string
 	size    int64 // of the file in bytes; 0 for a directory
@@ -32,7 +31,7 @@ type diffBTF struct {
 // diffObject identifies an object. Prefixes of a hash have different lengths.
 type diffObject struct{ sum, fingerprint string }
 
-// Diff is the differences between two archives or manifests, in the order of keys and names.
+// Diff is the differences between two archives, in the order of keys and names.
 type Diff struct {
 	Old     DiffSide     `json:"old"`
 	New     DiffSide     `json:"new"`
@@ -72,23 +71,14 @@ type DiffObject struct {
 	Change string `json:"change"`
 }
 
-// readSide reads an archive or a manifest.
+// readSide reads an archive.
 func readSide(ctx context.Context, name string) (*side, error) {
 	s := &side{name: name, kernels: make(map[kernel.Key]diffBTF), objects: make(map[string]diffObject)}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	fi, err := f.Stat()
+	fi, err := os.Stat(name)
 	if err != nil {
 		return nil, err
 	}
 	if fi.Mode().IsRegular() {
-		head := make([]byte, 1)
-		if n, _ := f.Read(head); n == 1 && head[0] == '{' {
-			return s, s.addManifest(ctx, name)
-		}
 		s.size = fi.Size()
 	}
 	info, kernels, err := bundle.ReadKernels(ctx, name)
@@ -113,26 +103,7 @@ func readSide(ctx context.Context, name string) (*side, error) {
 	return s, nil
 }
 
-// addManifest adds the kernels and objects of a manifest.
-func (s *side) addManifest(ctx context.Context, name string) error {
-	m, err := ReadManifest(ctx, name)
-	if err != nil {
-		return err
-	}
-	for _, e := range m.Kernels {
-		k, err := kernel.ParseKey(e.Kernel)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		s.kernels[k.Canonical()] = diffBTF{e.SHA256, int64(e.Size)}
-	}
-	for _, o := range m.Objects {
-		s.objects[o.Name] = diffObject{sum: hex.EncodeToString(o.SHA256[:])}
-	}
-	return nil
-}
-
-// Compare reads two archives (.btfa files, tar files or directories) or manifests and lists what differs.
+// Compare reads two archives (.btfa files, tar files or directories) and lists what differs.
 func Compare(ctx context.Context, oldName, newName string) (*Diff, error) {
 	old, err := readSide(ctx, oldName)
 	if err != nil {

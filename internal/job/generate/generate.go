@@ -40,26 +40,6 @@ type Config struct {
 	Done func(walk.Progress) // called after each file of the corpus, never concurrently; may be nil
 }
 
-// stage is a part of the work on a kernel.
-type stage int
-
-const (
-	hashing    stage = iota // of source files
-	reading                 // and decompressing
-	scanning                // the kernel's types and names
-	minimizing              // matching, emitting, proving
-	stages
-)
-
-// Stages is the time spent on each stage, summed over all workers.
-type Stages [stages]time.Duration
-
-// start starts a stage and returns a function that ends it.
-func (s *Stages) start(st stage) func() {
-	began := time.Now()
-	return func() { s[st] += time.Since(began) }
-}
-
 // Kernel is the result for one kernel.
 type Kernel struct {
 	Key        kernel.Key
@@ -115,7 +95,7 @@ type Report struct {
 	Skipped    []*corpus.Error
 	Unresolved []Unresolved // without relocations whose result is Absent
 	Unmatched  []Unmatched
-	Stages     Stages
+	Stages     map[string]time.Duration // the time of all workers for each stage of their work
 
 	noObject []Kernel // skipped because no object is for their machine
 	part     bool     // of a corpus
@@ -128,6 +108,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		Config: cfg, minimizer: minimize.New(cfg.Objects, cfg.Options), files: inShard(cfg.Shard, cfg.Corpus.Files), parts: readParts(&cfg),
 		used: make(map[*core.Object]bool), distinct: make(map[[sha256.Size]byte][]byte), outcomes: make(map[[sha256.Size]byte]*outcome),
 	}
+	r.report.Stages = map[string]time.Duration{"hash": 0, "read": 0, "scan": 0, "minimize": 0}
 	var err error
 	r.report.Skipped, err = walk.Files(ctx, r.files, walk.LargestFirst(r.files), cfg.Jobs, r.newWorker, func(ctx context.Context, w *worker, i int) error {
 		return w.file(ctx, r.files[i])
@@ -135,12 +116,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range r.workers {
-		for i, d := range w.stages {
-			r.report.Stages[i] += d
-		}
-	}
-	r.workers, r.outcomes = nil, nil // frees memory for the caller
+	r.outcomes = nil // frees memory for the caller
 	if r.finish(ctx); ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -182,7 +158,6 @@ type run struct {
 
 	mu       sync.Mutex
 	outcomes map[[sha256.Size]byte]*outcome
-	workers  []*worker
 	report   Report
 	used     map[*core.Object]bool        // on some kernel
 	distinct map[[sha256.Size]byte][]byte // minimized BTFs by their hash
@@ -193,24 +168,24 @@ type worker struct {
 	*run
 	target    core.Kernel
 	minimizer *minimize.Minimizer
-	stages    Stages
 }
 
-func (r *run) newWorker() *worker {
-	w := &worker{run: r, minimizer: r.minimizer.Clone()}
+func (r *run) newWorker() *worker { return &worker{run: r, minimizer: r.minimizer.Clone()} }
+
+// spent adds the time since the beginning of a stage.
+func (r *run) spent(stage string, began time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.workers = append(r.workers, w)
-	return w
+	r.report.Stages[stage] += time.Since(began)
 }
 
 // file processes the kernels of one file.
 func (w *worker) file(ctx context.Context, f *corpus.File) error {
 	var sums []Sum
 	if w.Hash || w.Old != nil {
-		end := w.stages.start(hashing)
+		began := time.Now()
 		all, err := f.Sums(ctx)
-		end()
+		w.spent("hash", began)
 		if err != nil {
 			return err
 		}
@@ -254,7 +229,7 @@ func (w *worker) read(ctx context.Context, read reader) (kernels []Kernel, errs 
 		busy += time.Since(began)
 		return nil
 	})
-	w.stages[reading] += time.Since(start) - busy
+	w.spent("read", start.Add(busy))
 	if err != nil {
 		errs = append(errs, err)
 	}
@@ -311,14 +286,14 @@ func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) (*Kernel, error)
 }
 
 func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) error {
-	end := w.stages.start(scanning)
-	err := it.Load(ctx, &w.target, "btf")
-	end()
+	began := time.Now()
+	err := it.Load(ctx, &w.target, "btf") // the kernel's types and names
+	w.spent("scan", began)
 	if err != nil {
 		return fmt.Errorf("btf: %w", err)
 	}
 	k.Machine = w.target.Machine()
-	defer w.stages.start(minimizing)()
+	defer w.spent("minimize", time.Now())
 	w.target.Part = it.Part
 	res, err := w.minimizer.Minimize(ctx, &w.target)
 	if err != nil {

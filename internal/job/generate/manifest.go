@@ -135,17 +135,13 @@ func (h hashes) of(machine string, objects []*core.Object, keep *core.Keep) Sum 
 // Relocations returns, for each arch of the kernels, the hash of the relocations and of the patterns of --keep.
 func (r *Report) Relocations(objects []*core.Object, keep *core.Keep) (all []archive.Relocations) {
 	hashes := make(hashes)
-	seen := make(map[string]bool)
 	for i := range r.Kernels {
 		k := &r.Kernels[i]
-		if arch := kernel.CanonicalArch(k.OutputKey().Arch); !seen[arch] {
-			seen[arch] = true
-			sum := hashes.of(k.Machine, objects, keep)
-			all = append(all, archive.Relocations{Arch: arch, Sum: sum[:]})
-		}
+		sum := hashes.of(k.Machine, objects, keep)
+		all = append(all, archive.Relocations{Arch: kernel.CanonicalArch(k.OutputKey().Arch), Sum: sum[:]})
 	}
-	slices.SortFunc(all, func(a, b archive.Relocations) int { return strings.Compare(a.Arch, b.Arch) })
-	return all
+	slices.SortStableFunc(all, func(a, b archive.Relocations) int { return strings.Compare(a.Arch, b.Arch) })
+	return slices.CompactFunc(all, func(a, b archive.Relocations) bool { return a.Arch == b.Arch })
 }
 
 func (k *Kernel) manifestSource() ManifestSource {
@@ -255,33 +251,22 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 	}
 	old = make(Old)
 	now, some := make(hashes), false
-	// add adds a kernel if the relocations are the same on its machine.
-	add := func(e ManifestKernel, key kernel.Key, btf []byte, issues []*Issue) bool {
-		machine := cmp.Or(kernel.CanonicalArch(key.Arch), e.Machine)
-		if sum, ok := m.Relocations[machine]; !ok || sum != now.of(machine, cfg.Objects, cfg.Options.Keep) {
-			return false
-		}
-		name := key.String()
-		if e.File != "" {
-			name = "file " + e.File
-		}
-		if len(e.Sources) > 0 {
-			old[name] = &Kernel{
-				Key: key, Name: key.String(), SourceSize: e.SourceSize, RawSize: e.RawSize, Machine: machine, BTF: btf, Resolved: e.Resolved,
-				Reused: btf != nil, Sources: e.Sources, issues: issues, unmatched: e.Unmatched,
-			}
-		}
-		return true
+	all := m.Kernels
+	for _, e := range m.NoObject {
+		all = append(all, ManifestKernel{ManifestSource: e})
 	}
-	for _, e := range m.Kernels {
+	for i, e := range all {
 		key, err := kernel.ParseKey(e.Kernel)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
 		}
-		btf, ok := btfs[key]
-		if !ok || sha256.Sum256(btf) != e.SHA256 {
-			// A run that was killed between writing the manifest and the archive leaves an older archive.
-			return nil, fmt.Sprintf("%s is not its manifest: %s differs", manifestPath, e.Kernel), nil
+		var btf []byte
+		minimized := i < len(m.Kernels)
+		if minimized {
+			if btf = btfs[key]; btf == nil || sha256.Sum256(btf) != e.SHA256 {
+				// A run that was killed between writing the manifest and the archive leaves an older archive.
+				return nil, fmt.Sprintf("%s is not its manifest: %s differs", manifestPath, e.Kernel), nil
+			}
 		}
 		issues := make([]*Issue, len(e.Issues))
 		for i, n := range e.Issues {
@@ -290,14 +275,21 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 			}
 			issues[i] = &m.Issues[n]
 		}
-		some = add(e, key, btf, issues) || some
-	}
-	for _, e := range m.NoObject {
-		key, err := kernel.ParseKey(e.Kernel)
-		if err != nil {
-			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
+		machine := cmp.Or(kernel.CanonicalArch(key.Arch), e.Machine)
+		if sum, ok := m.Relocations[machine]; !ok || sum != now.of(machine, cfg.Objects, cfg.Options.Keep) {
+			continue
 		}
-		add(ManifestKernel{ManifestSource: e}, key, nil, nil)
+		some = some || minimized
+		name := key.String()
+		if e.File != "" {
+			name = "file " + e.File
+		}
+		if len(e.Sources) > 0 {
+			old[name] = &Kernel{
+				Key: key, Name: key.String(), SourceSize: e.SourceSize, RawSize: e.RawSize, Machine: machine, BTF: btf, Resolved: e.Resolved,
+				Reused: minimized, Sources: e.Sources, issues: issues, unmatched: e.Unmatched,
+			}
+		}
 	}
 	if !some && len(m.Kernels) > 0 {
 		return nil, "it was made for other relocations", nil
@@ -305,17 +297,13 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 	return old, "", nil
 }
 
-// find returns the result for files with the same names, or nil. Only files with a single kernel have one.
-func (o Old) find(f *corpus.File) *Kernel {
-	if f.Key.Known() {
-		return o[f.Key.String()]
-	}
-	return o["file "+filepath.Base(f.Path)]
-}
-
-// take returns the result for files with the same hashes, or nil.
+// take returns the result for files with the same names and hashes, or nil. Only files with a single kernel have one.
 func (o Old) take(f *corpus.File, sums []Sum) *Kernel {
-	k := o.find(f)
+	name := f.Key.String()
+	if !f.Key.Known() {
+		name = "file " + filepath.Base(f.Path)
+	}
+	k := o[name]
 	if k == nil || !slices.Equal(k.Sources, sums) {
 		return nil
 	}

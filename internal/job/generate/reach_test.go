@@ -23,7 +23,7 @@ func TestReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "a!b.btfc")
-	if _, err := store.Pack(t.Context(), walk.Config{Corpus: tree, Jobs: 1}, path); err != nil {
+	if _, err := store.Pack(t.Context(), walk.Config{Corpus: tree, Jobs: 1}, path, nil); err != nil {
 		t.Fatal(err)
 	}
 	packed, err := corpus.Open(t.Context(), []string{path}, corpus.Options{})

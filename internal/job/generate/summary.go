@@ -39,16 +39,14 @@ type Unmatched struct {
 	Kernels []string `json:"kernels"`
 }
 
-var stageNames = [stages]string{"hash", "read", "scan", "minimize"}
-
 // Summarize returns the summary of a run that wrote some bytes to out and took the given time.
 func Summarize(out string, written int64, rep *Report, took time.Duration) *Summary {
 	s := &Summary{
 		Output: out, Written: written, Kernels: len(rep.Kernels), Seconds: took.Seconds(), Stages: make(map[string]int64),
 		Unresolved: append([]Unresolved{}, rep.Unresolved...), Unmatched: append([]Unmatched{}, rep.Unmatched...),
 	}
-	for i, name := range stageNames {
-		s.Stages[name] = rep.Stages[i].Nanoseconds()
+	for name, d := range rep.Stages {
+		s.Stages[name] = d.Nanoseconds()
 	}
 	distinct := make(map[*byte]bool)
 	for _, k := range rep.Kernels {
@@ -72,15 +70,6 @@ func (s *Summary) String() string {
 	}
 	return fmt.Sprintf("%s: %s%s, %s, %s; from %s of BTF in %s", s.Output, words.Plural(s.Kernels, "kernel"), reused,
 		words.Plural(s.Distinct, "distinct layout"), words.Bytes(s.Written), words.Bytes(s.In), time.Duration(s.Seconds*1e9).Round(10*time.Millisecond))
-}
-
-// Times returns a line with the time spent on each stage.
-func (r *Report) Times() string {
-	var parts []string
-	for i, name := range stageNames {
-		parts = append(parts, fmt.Sprintf("%s %s", name, r.Stages[i].Round(100*time.Microsecond)))
-	}
-	return "time of all workers: " + strings.Join(parts, ", ")
 }
 
 // NeverMatched returns the patterns of --keep that match no type of any kernel. Part of a corpus cannot show that.
@@ -185,31 +174,32 @@ type poisonedRow struct {
 
 func poisonedRows(all []Unresolved) (rows []*poisonedRow) {
 	at := make(map[string]*poisonedRow)
-	for _, u := range all {
-		if u.Result != relo.Poisoned {
-			continue
+	add := func(reach escape.Own, u *Unresolved, kernels []string) {
+		if len(kernels) == 0 {
+			return
 		}
 		kind, what, _ := strings.Cut(u.Relo, " ")
-		cells := []poisonedRow{{reach: reached, kernels: u.Reached}, {reach: guarded, kernels: u.Guarded}}
-		if len(u.Reached)+len(u.Guarded) == 0 {
-			cells = []poisonedRow{{reach: unjudged, kernels: u.Kernels}}
+		key := strings.Join(append([]string{string(reach), what}, kernels...), "\x00")
+		row := at[key]
+		if row == nil {
+			row = &poisonedRow{reach: reach, what: what, kernels: kernels}
+			at[key], rows = row, append(rows, row)
 		}
-		for _, c := range cells {
-			if len(c.kernels) == 0 {
-				continue
-			}
-			key := strings.Join(append([]string{string(c.reach), what}, c.kernels...), "\x00")
-			row := at[key]
-			if row == nil {
-				row, c.what = &c, what
-				at[key], rows = row, append(rows, row)
-			}
-			if !slices.Contains(row.kinds, kind) {
-				row.kinds = append(row.kinds, kind)
-			}
-			if !slices.Contains(row.objects, u.Object) {
-				row.objects = append(row.objects, u.Object)
-			}
+		if !slices.Contains(row.kinds, kind) {
+			row.kinds = append(row.kinds, kind)
+		}
+		if !slices.Contains(row.objects, u.Object) {
+			row.objects = append(row.objects, u.Object)
+		}
+	}
+	for i := range all {
+		switch u := &all[i]; {
+		case u.Result != relo.Poisoned:
+		case len(u.Reached)+len(u.Guarded) == 0:
+			add(unjudged, u, u.Kernels)
+		default:
+			add(reached, u, u.Reached)
+			add(guarded, u, u.Guarded)
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b *poisonedRow) int { return strings.Compare(string(b.reach), string(a.reach)) }) // reached first

@@ -18,7 +18,6 @@ import (
 // facts are the inspected properties of a kernel.
 type facts struct {
 	Entry
-	file    int               // in the corpus
 	sum     [sha256.Size]byte // of the BTF
 	damage  error             // why the BTF cannot be loaded; then nothing below is set
 	bad     []*corpus.Error   // modules whose BTF cannot be loaded

@@ -12,17 +12,15 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/text/words"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // judge turns facts into findings.
-type judge struct {
-	rep  *Report
-	have map[string]bool // identities and paths of the kernels, and paths of their files
-}
+type judge struct{ rep *Report }
 
-func (j *judge) add(c Code, kernel, path, detail string) {
+func (j *judge) add(c *Code, kernel, path, detail string) {
 	j.rep.Findings = append(j.rep.Findings, Finding{c, kernel, path, detail})
-	switch c.Severity() {
+	switch c.Severity {
 	case Error:
 		j.rep.Errors++
 	case Warning:
@@ -54,21 +52,17 @@ func (j *judge) skipped(skipped []*corpus.Error) {
 }
 
 // kernels judges the kernels that were read, in the order of the corpus.
-func (j *judge) kernels(c *corpus.Corpus, all []facts) {
+func (j *judge) kernels(all []facts) {
 	withModules := slices.ContainsFunc(all, func(f facts) bool { return f.Details != nil && f.Modules > 0 })
-	first := make(map[string]*facts)
+	first := make(map[kernel.Key]*facts)
 	for i := range all {
 		f := &all[i]
-		path := c.Files[f.file].Path
-		id := f.identity()
-		for _, name := range []string{id, f.Path, path, below(c.Sources, path)} {
-			j.have[name] = true
-		}
-		switch same := first[id]; {
-		case !f.Key().Known():
+		key := f.Key().Canonical()
+		switch same := first[key]; {
+		case !key.Known():
 			j.add(NoKey, f.Kernel, f.Path, "")
 		case same == nil:
-			first[id] = f
+			first[key] = f
 		case f.sum == same.sum:
 			j.add(KeyRepeated, f.Kernel, f.Path, "like "+same.Path)
 		default:
@@ -90,7 +84,7 @@ const (
 
 // kernel judges a kernel whose BTF could be loaded.
 func (j *judge) kernel(f *facts, withModules bool) {
-	add := func(c Code, detail string) { j.add(c, f.Kernel, f.Path, detail) }
+	add := func(c *Code, detail string) { j.add(c, f.Kernel, f.Path, detail) }
 	for _, m := range f.bad {
 		j.add(Damaged, f.Kernel, m.Path, m.Reason())
 	}
@@ -115,17 +109,5 @@ func (j *judge) kernel(f *facts, withModules bool) {
 	}
 	if f.moduleCopies > maxModuleCopies && f.moduleCopies > 10*f.Modules {
 		add(ModuleCopies, fmt.Sprintf("%s in %s", words.Plural(f.moduleCopies, "struct"), words.Plural(f.Modules, "module")))
-	}
-}
-
-// earlier finds lost kernels.
-func (j *judge) earlier(cfg *Config) {
-	for i := range cfg.Earlier {
-		e := &cfg.Earlier[i]
-		if cfg.Selected != nil && !cfg.Selected(e) || j.have[e.identity()] || e.File != "" && j.have[e.Path] {
-			continue
-		}
-		j.have[e.identity()] = true // report it once
-		j.add(Lost, e.Kernel, e.Path, "")
 	}
 }

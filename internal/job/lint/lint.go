@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lint finds mistakes in a corpus of kernel BTFs: files that are damaged, misplaced or missing, and BTF that misleads
-// its users.
+// Package lint finds mistakes in a corpus of kernel BTFs: files that are damaged or misplaced, and BTF that misleads its users.
 //
 // Run inspects each kernel and keeps some hundred bytes of facts. Then it judges the facts of all kernels. Each Finding has a
 // Code, with a severity and an advice.
@@ -46,19 +45,9 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 )
 
-// Config configures a run.
-type Config struct {
-	Walk walk.Config
-
-	// Earlier is an earlier listing of the corpus. Its kernels that are missing now, and that Selected accepts, are
-	// reported. A nil Selected accepts all.
-	Earlier  []Entry
-	Selected func(*Entry) bool
-}
-
 // Finding is a mistake in one kernel or file.
 type Finding struct {
-	Code   Code
+	Code   *Code
 	Kernel string // key, or path if it is unknown
 	Path   string
 	Detail string // in addition to the text of the code
@@ -87,8 +76,23 @@ const (
 
 func (s Severity) String() string { return [...]string{"error", "warning", "note"}[s] }
 
-// Code is a kind of finding. Codes are never renamed.
-type Code string
+// Code is a kind of finding.
+type Code struct {
+	Name     string // never renamed
+	Severity Severity
+	Text     string // explains the code and advises what to do
+}
+
+func (c *Code) String() string { return c.Name }
+
+// Codes are all codes in the order of a report.
+var Codes []*Code
+
+func define(s Severity, name, text string) *Code {
+	c := &Code{name, s, text}
+	Codes = append(Codes, c)
+	return c
+}
 
 // The codes, in the order of a report.
 var (
@@ -100,8 +104,6 @@ var (
 		"the BTF is not for the machine that its path names; move it")
 	KeyConflict = define(Error, "key-conflict",
 		"files with different BTF for one kernel; only one is used, so remove the others")
-	Lost = define(Error, "lost",
-		"in the earlier listing, but not here; hosts with this kernel lose their BTF")
 	NoKey = define(Warning, "no-key",
 		"the path does not identify the kernel; put it at ID/VERSION_ID/ARCH/RELEASE.btf")
 	Undeduplicated = define(Warning, "undeduplicated",
@@ -124,51 +126,19 @@ var (
 		"a second name of files that are read anyway")
 )
 
-// rule is what is known about a code.
-type rule struct {
-	code     Code
-	severity Severity
-	text     string
-}
-
-var rules []rule
-
-func define(s Severity, c Code, text string) Code {
-	rules = append(rules, rule{c, s, text})
-	return c
-}
-
-// place returns the index of the code's rule.
-func (c Code) place() int { return slices.IndexFunc(rules, func(r rule) bool { return r.code == c }) }
-
-// Severity returns the severity of findings with the code.
-func (c Code) Severity() Severity { return rules[c.place()].severity }
-
-// Text returns a line that explains the code and advises what to do.
-func (c Code) Text() string { return rules[c.place()].text }
-
-// Codes returns all codes in the order of a report.
-func Codes() (list []Code) {
-	for _, r := range rules {
-		list = append(list, r.code)
-	}
-	return list
-}
-
 // Run reads the whole corpus and reports mistakes. The only error is ctx's.
-func Run(ctx context.Context, cfg Config) (*Report, error) {
-	all, skipped, err := inspectAll(ctx, cfg.Walk, (*inspector).inspect)
+func Run(ctx context.Context, cfg walk.Config) (*Report, error) {
+	all, skipped, err := inspectAll(ctx, cfg, (*inspector).inspect)
 	if err != nil {
 		return nil, err
 	}
-	c := cfg.Walk.Corpus
-	j := judge{rep: &Report{Kernels: len(all), Ignored: c.Ignored, Unselected: c.Unselected, Findings: []Finding{}}, have: make(map[string]bool)}
+	c := cfg.Corpus
+	j := judge{&Report{Kernels: len(all), Ignored: c.Ignored, Unselected: c.Unselected, Findings: []Finding{}}}
 	j.skipped(skipped)
-	j.kernels(c, all)
-	j.earlier(&cfg)
+	j.kernels(all)
 	slices.SortFunc(j.rep.Findings, func(a, b Finding) int {
 		return cmp.Or(
-			cmp.Compare(a.Code.place(), b.Code.place()),
+			cmp.Compare(slices.Index(Codes, a.Code), slices.Index(Codes, b.Code)),
 			cmp.Compare(a.Kernel, b.Kernel), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Detail, b.Detail),
 		)
 	})
@@ -180,10 +150,8 @@ func inspectAll(ctx context.Context, cfg walk.Config,
 	inspect func(*inspector, context.Context, *corpus.Kernel) facts) ([]facts, []*corpus.Error, error) {
 	all := make([][]facts, len(cfg.Corpus.Files)) // each file has its own slice, so workers need no lock
 	skipped, err := walk.Kernels(ctx, cfg, func() *inspector { return &inspector{sources: cfg.Corpus.Sources} },
-		func(in *inspector, r walk.Rank, k *corpus.Kernel) error {
-			f := inspect(in, ctx, k)
-			f.file = r.File
-			all[r.File] = append(all[r.File], f)
+		func(in *inspector, file int, k *corpus.Kernel) error {
+			all[file] = append(all[file], inspect(in, ctx, k))
 			return nil
 		})
 	return slices.Concat(all...), skipped, err

@@ -73,13 +73,13 @@ func tree(t *testing.T, files map[string][]byte) string {
 	return dir
 }
 
-func run(t *testing.T, dir string, jobs int, earlier []Entry) *Report {
+func run(t *testing.T, dir string, jobs int) *Report {
 	t.Helper()
 	c, err := corpus.Open(context.Background(), []string{dir}, corpus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := Run(context.Background(), Config{Walk: walk.Config{Corpus: c, Jobs: jobs}, Earlier: earlier})
+	rep, err := Run(context.Background(), walk.Config{Corpus: c, Jobs: jobs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,11 +160,11 @@ func TestFindings(t *testing.T) {
 				files[name] = data
 			}
 			dir := tree(t, files)
-			rep := run(t, dir, 1, nil)
+			rep := run(t, dir, 1)
 			if d := cmp.Diff(tc.want, brief(rep)); d != "" {
 				t.Errorf("findings (-want +got):\n%s", d)
 			}
-			if d := cmp.Diff(rep, run(t, dir, 3, nil)); d != "" {
+			if d := cmp.Diff(rep, run(t, dir, 3)); d != "" {
 				t.Errorf("with 3 workers:\n%s", d)
 			}
 			if n := rep.Errors + rep.Warnings + rep.Notes; n != len(rep.Findings) {
@@ -210,33 +210,6 @@ func splitBTF(t *testing.T, base []byte, structs ...string) []byte {
 	return out
 }
 
-func TestLost(t *testing.T) {
-	good := blob(t, binary.LittleEndian, 8)
-	dir := tree(t, map[string][]byte{"debian/12/x86_64/good.btf": good, "some.btf": good, "flat/tree/tree.btf": good})
-	c, err := corpus.Open(context.Background(), []string{dir}, corpus.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	earlier := List(c)
-	for _, f := range brief(run(t, dir, 1, earlier)) {
-		if strings.HasPrefix(f, string(Lost)) {
-			t.Errorf("unexpected %s", f)
-		}
-	}
-	gone := Entry{Kernel: "debian/11/x86_64/gone", ID: "debian", VersionID: "11", Arch: "x86_64", Release: "gone", Path: "p"}
-	alias := Entry{Kernel: "debian/12/amd64/good", ID: "debian", VersionID: "12", Arch: "amd64", Release: "good", Path: "q"}
-	unknown := Entry{Kernel: "r", Path: "r"}
-	var lost []string
-	for _, f := range brief(run(t, dir, 1, append(earlier, gone, gone, alias, unknown))) {
-		if strings.HasPrefix(f, string(Lost)) {
-			lost = append(lost, f)
-		}
-	}
-	if d := cmp.Diff([]string{"lost debian/11/x86_64/gone", "lost r"}, lost); d != "" {
-		t.Error(d)
-	}
-}
-
 // TestReal checks that real kernels of nine kinds have no findings, and that their machine is recognized.
 func TestReal(t *testing.T) {
 	c, err := corpus.Open(context.Background(), []string{testinput.Path(t, "testdata", "vmlinux")}, corpus.Options{})
@@ -244,7 +217,7 @@ func TestReal(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := walk.Config{Corpus: c, Jobs: 2}
-	rep, err := Run(context.Background(), Config{Walk: cfg})
+	rep, err := Run(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +226,7 @@ func TestReal(t *testing.T) {
 	}
 	in := new(inspector)
 	cfg.Jobs = 1
-	_, err = walk.Kernels(context.Background(), cfg, func() *inspector { return in }, func(in *inspector, _ walk.Rank, k *corpus.Kernel) error {
+	_, err = walk.Kernels(context.Background(), cfg, func() *inspector { return in }, func(in *inspector, _ int, k *corpus.Kernel) error {
 		f := in.inspect(t.Context(), k)
 		if f.funcs < 10000 || f.worstCount < 2 || f.structs < 5000 || f.Types < f.structs {
 			t.Errorf("%s: %d functions, %d × %s, %d structs, %d types", k.Name, f.funcs, f.worstCount, f.worst, f.structs, f.Types)
@@ -316,7 +289,7 @@ func TestCanceled(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Run(ctx, Config{Walk: walk.Config{Corpus: c}}); err != context.Canceled {
+	if _, err := Run(ctx, walk.Config{Corpus: c}); err != context.Canceled {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 }
@@ -343,7 +316,7 @@ func TestSum(t *testing.T) {
 	if err := os.WriteFile(path, file.Bytes(), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if got := brief(run(t, path, 1, nil)); got != nil {
+	if got := brief(run(t, path, 1)); got != nil {
 		t.Errorf("findings %q", got)
 	}
 	f, err := btfc.Open(bytes.NewReader(file.Bytes()), int64(file.Len()))
@@ -353,7 +326,7 @@ func TestSum(t *testing.T) {
 	testinput.WrongSum(t, path, f.Entries()[1].Sum)
 	testinput.WrongSum(t, path, f.Entries()[2].ModulesSum)
 	var got []string
-	for _, f := range run(t, path, 1, nil).Findings {
+	for _, f := range run(t, path, 1).Findings {
 		if f.Code == Damaged && strings.Contains(f.Detail, "SHA-256") {
 			got = append(got, strings.TrimPrefix(f.Path, path+"!"))
 		}

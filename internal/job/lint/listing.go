@@ -5,7 +5,6 @@ package lint
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -14,8 +13,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
-	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/internal/output/jsonfile"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -108,44 +105,6 @@ func below(sources []string, path string) string {
 // Key returns the kernel's key.
 func (e *Entry) Key() kernel.Key {
 	return kernel.Key{ID: e.ID, VersionID: e.VersionID, Arch: e.Arch, Release: e.Release}
-}
-
-// identity returns a name that is the same for the same kernel in two listings.
-func (e *Entry) identity() string {
-	if k := e.Key(); k.Known() {
-		return k.Canonical().String()
-	}
-	return cmp.Or(e.File, e.Path)
-}
-
-// ReadListing reads the output of 'corpus list --json'. Errors name the path.
-func ReadListing(ctx context.Context, path string) (list []Entry, err error) {
-	var full [][]Entry // a single slice would take several times its size while it grows
-	n := 0
-	err = jsonfile.Read(ctx, path, limits.ManifestBytes, "lines of 'corpus list --json'", func(d *jsonfile.Decoder) error {
-		for ; ; n++ {
-			var e struct {
-				Entry
-				Class string // of a finding
-			}
-			switch err := d.Value(&e); {
-			case err == io.EOF:
-				return nil
-			case err != nil:
-				return fmt.Errorf("entry %d: %w", n+1, err)
-			case e.Class != "":
-				continue
-			case e.Path == "":
-				return fmt.Errorf("entry %d: has no path", n+1)
-			case n == limits.EarlierKernels:
-				return fmt.Errorf("more than %d kernels", limits.EarlierKernels)
-			}
-			if list = append(list, e.Entry); len(list) == 1<<10 {
-				full, list = append(full, list), nil
-			}
-		}
-	})
-	return slices.Concat(append(full, list)...), err
 }
 
 // WriteTable writes kernels as a table, with long what [Read] found in them. Columns that are empty for all kernels are omitted.

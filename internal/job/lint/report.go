@@ -25,7 +25,7 @@ func (r *Report) Text(w io.Writer, verbose bool) error {
 	bw := bufio.NewWriter(w)
 	for _, list := range words.Group(r.Findings, func(f *Finding) any { return f.Code }) {
 		c := list[0].Code
-		escape.Fprintf(bw, "%s: %s (%d): %s\n", c.Severity(), c, len(list), c.Text())
+		escape.Fprintf(bw, "%s: %s (%d): %s\n", c.Severity, c, len(list), c.Text)
 		rows := words.Group(list, func(f *Finding) any { return f.Detail })
 		if verbose {
 			rows = slices.Collect(slices.Chunk(list, 1))

@@ -46,17 +46,11 @@ type Packed struct {
 var ErrEmpty = errors.New("no kernel to put into it")
 
 // Pack adds all kernels to the .btfc file at path, which it creates if necessary. It replaces the file atomically, unless there is
-// no new kernel.
+// no new kernel. If note is not nil, it returns packages to note in the file, after the kernels were added; then the corpus may be empty.
 //
 // The order of the kernels decides which base each has, and so the size of the file. A series follows the most similar earlier
 // one, and its kernels are sorted by release. The bytes do not depend on cfg.Jobs.
-func Pack(ctx context.Context, cfg walk.Config, path string) (*Packed, error) {
-	return PackFrom(ctx, cfg, path, nil)
-}
-
-// PackFrom is Pack for kernels that come from packages. note returns the packages to note in the file, after the kernels were added.
-// The corpus may be empty.
-func PackFrom(ctx context.Context, cfg walk.Config, path string, note func(*Packed) []btfc.Package) (*Packed, error) {
+func Pack(ctx context.Context, cfg walk.Config, path string, note func(*Packed) []btfc.Package) (*Packed, error) {
 	in, old, size, err := openPacked(path)
 	if err != nil {
 		return nil, err
@@ -227,43 +221,19 @@ func (p *packer) order(ctx context.Context) ([]int, error) {
 
 // run adds the files. Workers read ahead, and encode planned kernels while the next ones are planned.
 func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) {
-	position := make([]int, len(order))
-	turns := make([]chan struct{}, len(order)+1) // closed when the file at a position may be added
-	for n, i := range order {
-		position[i] = n
-		turns[n] = make(chan struct{})
-	}
-	turns[len(order)] = make(chan struct{})
-	close(turns[0])
 	makers, ctx := errgroup.WithContext(ctx) // runs longer than the readers
 	makers.SetLimit(max(p.cfg.Jobs, 1))
-	skipped, err := walk.Files(ctx, p.files, order, p.cfg.Jobs, func() struct{} { return struct{}{} }, func(reading context.Context, _ struct{}, i int) error {
-		n := position[i]
-		wait := func() error {
-			select {
-			case <-turns[n]:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+	skipped, err := walk.InOrder(ctx, p.cfg, order, func(f *corpus.File, k *corpus.Kernel, turn func() error) error {
+		it, err := p.prepare(k, f)
+		if failed := turn(); failed != nil {
+			return failed
 		}
-		defer func() {
-			if wait() == nil {
-				close(turns[n+1])
-			}
-		}()
-		return p.files[i].Read(reading, func(k *corpus.Kernel) error {
-			it, err := p.prepare(k, p.files[i])
-			if failed := wait(); failed != nil {
-				return failed
-			}
-			if err != nil {
-				p.skip(k, err)
-				return nil
-			}
-			return p.add(ctx, makers, k, it)
-		})
-	}, p.cfg.Progress)
+		if err != nil {
+			p.skip(k, err)
+			return nil
+		}
+		return p.add(ctx, makers, k, it)
+	})
 	return skipped, cmp.Or(makers.Wait(), err)
 }
 
@@ -324,12 +294,12 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kern
 	default:
 		p.res.Kept++
 	}
-	has := storedOf(k)
+	stored := *k
 	if p.w.Lacks(it) {
 		p.res.Lacking++
-		has.config, has.symbols = false, false
+		stored.Extras = corpus.Extras{}
 	}
-	p.res.Contents.add(has)
+	p.res.Contents.add(&stored)
 	p.res.Keys[k.Path] = k.Key
 	if !added {
 		return nil

@@ -62,7 +62,7 @@ func TestPackJobs(t *testing.T) {
 	pack := func(jobs int, sources ...string) []byte {
 		path := filepath.Join(t.TempDir(), "x.btfc")
 		for _, source := range sources {
-			if _, err := Pack(background, config(t, jobs, source), path); err != nil {
+			if _, err := Pack(background, config(t, jobs, source), path, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -91,7 +91,7 @@ func TestPackPackages(t *testing.T) {
 		{Series: "debian/12/x86_64", Name: "bad", Version: "1", Reason: "no kernel"},
 		{Series: "debian/12/x86_64", Name: "two", Version: "1", Kernel: kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.2"}},
 	}
-	if _, err := PackFrom(background, config(t, 1, src), first, func(res *Packed) []btfc.Package {
+	if _, err := Pack(background, config(t, 1, src), first, func(res *Packed) []btfc.Package {
 		if len(res.Keys) != 2 {
 			t.Errorf("kernels %v", res.Keys)
 		}
@@ -109,7 +109,7 @@ func TestPackPackages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Pack(background, walk.Config{Corpus: c, Jobs: 1}, second); err != nil {
+	if _, err := Pack(background, walk.Config{Corpus: c, Jobs: 1}, second, nil); err != nil {
 		t.Fatal(err)
 	}
 	f, packed, _, err := openPacked(second)

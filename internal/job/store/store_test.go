@@ -16,11 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/btfgen/btfgen/internal/btf"
-	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
-	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 var background = context.Background()
@@ -71,15 +69,6 @@ func named(t *testing.T, as string, jobs int, sources ...string) walk.Config {
 	return walk.Config{Corpus: c, Jobs: jobs}
 }
 
-func imported(t *testing.T, jobs int, source, dir string) *Result {
-	t.Helper()
-	res, err := Import(background, config(t, jobs, source), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res
-}
-
 // read returns all files below dir.
 func read(t *testing.T, dir string) map[string]string {
 	t.Helper()
@@ -103,7 +92,7 @@ func read(t *testing.T, dir string) map[string]string {
 func kernels(t *testing.T, source string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
-	_, err := walk.Kernels(background, config(t, 1, source), func() int { return 0 }, func(_ int, _ walk.Rank, k *corpus.Kernel) error {
+	_, err := walk.Kernels(background, config(t, 1, source), func() int { return 0 }, func(_ int, _ int, k *corpus.Kernel) error {
 		all[k.Name] = string(k.BTF)
 		for _, m := range k.Modules {
 			all[k.Name+" "+m.Name] = string(m.BTF)
@@ -124,7 +113,7 @@ func names(files map[string]string) map[string]bool {
 	return set
 }
 
-func TestImport(t *testing.T) {
+func TestPack(t *testing.T) {
 	src := write(t, t.TempDir(), map[string][]byte{
 		"debian/12/x86_64/6.1.btf":        blob("a"),
 		"debian/12/x86_64/6.1/nf_nat.btf": module,
@@ -134,10 +123,10 @@ func TestImport(t *testing.T) {
 		"fedora/40/arm64/6.8.btf":         nil,
 		"unknown.btf":                     blob("c"),
 	})
-	out := filepath.Join(t.TempDir(), "new", "out")
-	res := imported(t, 2, src, out)
-	if res.Kernels != 2 || res.WithModules != 1 || res.Written != 3 || res.Kept != 0 || res.Bytes == 0 {
-		t.Errorf("%+v", res)
+	out := filepath.Join(t.TempDir(), "x.btfc")
+	res, err := Pack(background, config(t, 2, src), out, nil)
+	if err != nil || res.Added != 2 || res.WithModules != 1 || res.Kept != 0 || res.Bytes == 0 {
+		t.Errorf("%+v, %v", res, err)
 	}
 	var skipped []string
 	for _, s := range res.Skipped {
@@ -147,60 +136,13 @@ func TestImport(t *testing.T) {
 	if d := cmp.Diff([]string{"fedora/40/arm64/6.8.btf", "unknown.btf"}, skipped); d != "" {
 		t.Error(d)
 	}
-	files := read(t, out)
-	if d := cmp.Diff(map[string]bool{
-		"debian/12/x86_64/6.1.btf.zst":                 true,
-		"modules/debian/12/x86_64/6.1.modules.tar.zst": true,
-		"arch/x86_64/6.8.1-arch1.btf.zst":              true,
-	}, names(files)); d != "" {
-		t.Error(d)
-	}
 	want := kernels(t, src)
 	delete(want, filepath.Join(src, "unknown.btf"))
 	if d := cmp.Diff(want, kernels(t, out)); d != "" {
 		t.Errorf("read back (-want +got):\n%s", d)
 	}
-
-	if again := imported(t, 2, src, out); again.Written != 0 || again.Kept != 3 || again.Bytes != 0 {
-		t.Errorf("again: %+v", again)
-	}
-	// A damaged file is replaced.
-	damaged := filepath.Join(out, "debian/12/x86_64/6.1.btf.zst")
-	if err := os.WriteFile(damaged, []byte(files["debian/12/x86_64/6.1.btf.zst"][:30]), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if again := imported(t, 1, src, out); again.Written != 1 || again.Kept != 2 {
-		t.Errorf("after damage: %+v", again)
-	}
-	if d := cmp.Diff(files, read(t, out)); d != "" {
-		t.Error(d)
-	}
-	// Importing a tree into itself changes nothing.
-	copied := filepath.Join(t.TempDir(), "copy")
-	imported(t, 1, out, copied)
-	if d := cmp.Diff(files, read(t, copied)); d != "" {
-		t.Error(d)
-	}
-}
-
-// TestImportReal imports a real kernel over the file of the test data, which has another compression level and is kept.
-func TestImportReal(t *testing.T) {
-	const name = "debian/13/s390x/6.12.107+deb13-s390x.btf.zst"
-	src := testinput.Path(t, "testdata", "vmlinux", filepath.FromSlash(name))
-	want, err := os.ReadFile(src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := write(t, t.TempDir(), map[string][]byte{name: want})
-	if res := imported(t, 1, src, out); res.Kept != 1 || res.Written != 0 || len(res.Skipped) > 0 {
-		t.Errorf("%+v", res)
-	}
-	fresh := t.TempDir()
-	if res := imported(t, 1, src, fresh); res.Kept != 0 || res.Written != 1 || res.Bytes > int64(len(want))*5/4 {
-		t.Errorf("%+v, the test data has %d bytes", res, len(want))
-	}
-	if kernels(t, src)["debian/13/s390x/6.12.107+deb13-s390x"] != kernels(t, fresh)["debian/13/s390x/6.12.107+deb13-s390x"] {
-		t.Error("read back is another BTF")
+	if again, err := Pack(background, config(t, 2, src), out, nil); err != nil || again.Added != 0 || again.Kept != 2 || again.Bytes != 0 {
+		t.Errorf("again: %+v, %v", again, err)
 	}
 }
 
@@ -212,48 +154,38 @@ func TestSameKey(t *testing.T) {
 		"b/debian/12/x86_64/6.1/nf_nat.btf": module,
 		"c/debian/12/x86_64/6.1.btf":        blob("first"),
 	})
-	for _, run := range []func(dir string) (*Result, error){
-		func(dir string) (*Result, error) { return Import(background, config(t, 3, src), dir) },
-		func(dir string) (*Result, error) { return Extract(background, config(t, 3, src), dir) },
-	} {
-		var want map[string]string
-		for range 20 {
-			dir := t.TempDir()
-			res, err := run(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := read(t, dir)
-			if want == nil {
-				want = got
-			}
-			if d := cmp.Diff(want, got); d != "" {
-				t.Fatal(d)
-			}
-			if k := kernels(t, dir); len(k) != 1+res.WithModules || k["debian/12/x86_64/6.1"] != string(blob("first")) {
-				t.Errorf("kernels: %v", k)
-			}
-			if len(res.Skipped) != 2 || !strings.HasSuffix(res.Skipped[0].Path, "b/debian/12/x86_64/6.1.btf") || !errors.Is(res.Skipped[0], corpus.ErrTaken) ||
-				!strings.HasSuffix(res.Skipped[1].Path, "c/debian/12/x86_64/6.1.btf") || !errors.Is(res.Skipped[1], corpus.ErrAgain) || res.Kernels != 1 || res.Written != len(want) || res.Kept != 0 {
-				t.Errorf("%+v, files %v", res, names(want))
-			}
+	var want map[string]string
+	for range 20 {
+		dir := t.TempDir()
+		res, err := Extract(background, config(t, 3, src), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := read(t, dir)
+		if want == nil {
+			want = got
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Fatal(d)
+		}
+		if k := kernels(t, dir); len(k) != 1+res.WithModules || k["debian/12/x86_64/6.1"] != string(blob("first")) {
+			t.Errorf("kernels: %v", k)
+		}
+		if len(res.Skipped) != 2 || !strings.HasSuffix(res.Skipped[0].Path, "b/debian/12/x86_64/6.1.btf") || !errors.Is(res.Skipped[0], corpus.ErrTaken) ||
+			!strings.HasSuffix(res.Skipped[1].Path, "c/debian/12/x86_64/6.1.btf") || !errors.Is(res.Skipped[1], corpus.ErrAgain) || res.Kernels != 1 || res.Written != len(want) || res.Kept != 0 {
+			t.Errorf("%+v, files %v", res, names(want))
 		}
 	}
 }
 
 func TestAs(t *testing.T) {
 	src := write(t, t.TempDir(), map[string][]byte{"one.btf": blob("a")})
-	key := kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "6.1"}
-	out := t.TempDir()
-	res, err := Import(background, named(t, "debian/12/x86_64/6.1", 1, src), out)
-	if err != nil || len(res.Skipped) > 0 || kernels(t, out)[key.String()] != string(blob("a")) {
-		t.Errorf("%+v, %v: %v", res, err, kernels(t, out))
-	}
-	// Paths without a level for the version are only understood for known distributions.
-	out = filepath.Join(t.TempDir(), "none")
-	res, err = Import(background, named(t, "mylinux/-/x86_64/6.1", 1, src), out)
-	if err != nil || len(res.Skipped) != 1 || !strings.Contains(res.Skipped[0].Reason(), "would not be read back as mylinux/-/x86_64/6.1") {
-		t.Errorf("%+v, %v", res, err)
+	for _, as := range []string{"debian/12/x86_64/6.1", "mylinux/-/x86_64/6.1"} {
+		out := filepath.Join(t.TempDir(), "x.btfc")
+		res, err := Pack(background, named(t, as, 1, src), out, nil)
+		if err != nil || len(res.Skipped) > 0 || kernels(t, out)[as] != string(blob("a")) {
+			t.Errorf("%+v, %v: %v", res, err, kernels(t, out))
+		}
 	}
 }
 
@@ -302,7 +234,7 @@ func TestOne(t *testing.T) {
 func TestVerified(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.btfc")
 	data := blob("a")
-	if _, err := Pack(background, config(t, 1, write(t, t.TempDir(), map[string][]byte{"d/1/x86_64/6.1.btf": data})), path); err != nil {
+	if _, err := Pack(background, config(t, 1, write(t, t.TempDir(), map[string][]byte{"d/1/x86_64/6.1.btf": data})), path, nil); err != nil {
 		t.Fatal(err)
 	}
 	testinput.WrongSum(t, path, sha256.Sum256(data))
@@ -317,12 +249,8 @@ func TestVerified(t *testing.T) {
 			res, err := Extract(background, cfg, t.TempDir())
 			return res.Skipped, err
 		},
-		"Import": func(cfg walk.Config) ([]*corpus.Error, error) {
-			res, err := Import(background, cfg, t.TempDir())
-			return res.Skipped, err
-		},
 		"Pack": func(cfg walk.Config) ([]*corpus.Error, error) {
-			res, err := Pack(background, cfg, filepath.Join(t.TempDir(), "y.btfc"))
+			res, err := Pack(background, cfg, filepath.Join(t.TempDir(), "y.btfc"), nil)
 			return res.Skipped, err
 		},
 	} {
@@ -333,84 +261,22 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// TestStopped checks that a cancelled run leaves no incomplete files.
+// TestStopped checks that a cancelled run writes nothing.
 func TestStopped(t *testing.T) {
 	src := write(t, t.TempDir(), map[string][]byte{"debian/12/x86_64/6.1.btf": blob("a")})
 	ctx, cancel := context.WithCancel(background)
 	cancel()
 	out := t.TempDir()
-	if _, err := Import(ctx, config(t, 1, src), out); !errors.Is(err, context.Canceled) {
+	if _, err := Extract(ctx, config(t, 1, src), out); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	w := newCompressor()
-	stopped, tr := newTree(ctx, out, new(corpus.Corpus)), newTree(background, out, new(corpus.Corpus))
-	for _, old := range []bool{false, true} {
-		if old {
-			write(t, out, map[string][]byte{"x.zst": []byte("old")})
-		}
-		before := read(t, out)
-		if _, err := w.put(stopped, "x.zst", raw(make([]byte, 3*chunk))); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-		if d := cmp.Diff(before, read(t, out)); d != "" {
-			t.Error(d)
-		}
-	}
-	// The worker still works.
-	if n, err := w.put(tr, "x.zst", raw(blob("a"))); n == 0 || err != nil {
-		t.Error(n, err)
-	}
-	if n, err := w.put(tr, "x.zst", raw(blob("a"))); n != 0 || err != nil {
-		t.Error(n, err)
-	}
-	if n, err := w.put(tr, "x.zst", raw(blob("a")[:10])); n == 0 || err != nil {
-		t.Error("a longer file counts as the same", n, err)
-	}
-	if err := errors.Join(stopped.out.Close(), tr.out.Close()); err != nil {
-		t.Error(err)
-	}
-	if l, err := os.ReadDir(out); len(l) != 1 || err != nil {
+	if l, err := os.ReadDir(out); len(l) != 0 || err != nil {
 		t.Errorf("left behind: %v, %v", l, err)
 	}
 }
 
-// TestReplaced checks that an earlier kernel of the corpus replaces a later one that was written first, with all its files.
-func TestReplaced(t *testing.T) {
-	out := t.TempDir()
-	tr := newTree(background, out, new(corpus.Corpus))
-	put := func(rank int, name string, files ...string) {
-		t.Helper()
-		var list []file
-		for _, f := range files {
-			list = append(list, file{f, raw([]byte(name))})
-		}
-		k := &corpus.Kernel{Path: name, BTF: []byte(name), Modules: make([]core.Module, len(files)-1)}
-		if err := tr.kernel(new(worker), "k", walk.Rank{File: rank}, k, list); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put(5, "five", "k.btf", "k/a.btf", "k/b.btf")
-	put(7, "seven", "k.btf", "k/c.btf")
-	put(3, "three", "k.btf", "k/b.btf")
-	put(4, "three", "k.btf")
-	if err := tr.out.Close(); err != nil {
-		t.Error(err)
-	}
-	if d := cmp.Diff(map[string]string{"k.btf": "three", "k/b.btf": "three"}, read(t, out)); d != "" {
-		t.Error(d)
-	}
-	res := tr.result(nil)
-	want := &Result{Kernels: 1, Contents: Contents{WithModules: 1}, Written: 2, Bytes: 10, Skipped: []*corpus.Error{
-		{Path: "five", Err: errors.New("another kernel is k: three")}, {Path: "seven", Err: errors.New("another kernel is k: three")},
-		{Path: "three", Err: errors.New("is k again: three")},
-	}}
-	if d := cmp.Diff(want, res, cmp.Comparer(func(a, b *corpus.Error) bool { return a.Compare(b) == 0 })); d != "" {
-		t.Error(d)
-	}
-}
-
-// TestImportExtras imports configurations and symbols, and reads them back.
-func TestImportExtras(t *testing.T) {
+// TestExtras stores configurations and symbols, and reads them back.
+func TestExtras(t *testing.T) {
 	const settings, symbols = "CONFIG_BPF=y\nCONFIG_HZ=250\n", "t _stext\nt vfs_read\nd jiffies\n"
 	src := write(t, t.TempDir(), map[string][]byte{
 		"debian/12/x86_64/6.1.btf":      blob("a"),
@@ -425,39 +291,32 @@ func TestImportExtras(t *testing.T) {
 		}
 		return walk.Config{Corpus: c, Jobs: 1}
 	}
-	packed := filepath.Join(t.TempDir(), "x.btfc")
-	res, err := Pack(background, with(src), packed)
-	if err != nil || res.Added != 2 || res.WithConfig != 1 || res.WithSymbols != 1 || len(res.Skipped) > 0 {
-		t.Fatalf("%+v, %v", res, err)
-	}
-	out, copied, unpacked := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "unpacked")
-	for _, step := range [][2]string{{src, out}, {out, copied}, {packed, unpacked}} {
-		res, err := Import(background, with(step[0]), step[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if res.Kernels != 2 || res.WithConfig != 1 || res.WithSymbols != 1 || res.Written != 4 || len(res.Skipped) != 0 {
-			t.Errorf("%+v", res)
+	packed, copied, out := filepath.Join(t.TempDir(), "x.btfc"), filepath.Join(t.TempDir(), "y.btfc"), t.TempDir()
+	for _, step := range [][2]string{{src, packed}, {packed, copied}} {
+		res, err := Pack(background, with(step[0]), step[1], nil)
+		if err != nil || res.Added != 2 || res.WithConfig != 1 || res.WithSymbols != 1 || len(res.Skipped) > 0 {
+			t.Fatalf("%+v, %v", res, err)
 		}
 	}
-	for _, dir := range []string{copied, unpacked} {
-		if d := cmp.Diff(read(t, out), read(t, dir)); d != "" {
-			t.Error(d)
-		}
+	res, err := Extract(background, with(copied), out)
+	if err != nil || res.Kernels != 2 || res.WithConfig != 1 || res.WithSymbols != 1 || res.Written != 4 || len(res.Skipped) != 0 {
+		t.Errorf("%+v, %v", res, err)
 	}
-	if d := cmp.Diff(map[string]bool{
-		"debian/12/x86_64/6.1.btf.zst": true, "debian/12/x86_64/6.1.config.zst": true, "debian/12/x86_64/6.1.kallsyms.zst": true,
-		"debian/12/x86_64/6.2.btf.zst": true,
-	}, names(read(t, out))); d != "" {
+	want := map[string]string{
+		"debian/12/x86_64/6.1.btf": string(blob("a")), "debian/12/x86_64/6.2.btf": string(blob("b")),
+		"debian/12/x86_64/6.1.config": settings, "debian/12/x86_64/6.1.kallsyms": symbols,
+	}
+	if d := cmp.Diff(want, read(t, out)); d != "" {
 		t.Error(d)
 	}
-	cfg := with(copied)
-	if err := cfg.Corpus.Files[0].Read(background, func(k *corpus.Kernel) error {
-		if string(k.Config) != settings || string(k.Symbols) != symbols {
-			t.Errorf("%q, %q", k.Config, k.Symbols)
+	for _, source := range []string{copied, out} {
+		if err := with(source).Corpus.Files[0].Read(background, func(k *corpus.Kernel) error {
+			if string(k.Config) != settings || string(k.Symbols) != symbols {
+				t.Errorf("%s: %q, %q", source, k.Config, k.Symbols)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
 		}
-		return nil
-	}); err != nil {
-		t.Error(err)
 	}
 }

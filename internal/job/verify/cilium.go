@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
-	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -30,12 +28,6 @@ type group struct {
 	records []int // index of each in Object.Records
 }
 
-// place is the position of a record's instruction.
-type place struct {
-	section, function string // section is empty if the loader reads the object: then names of functions are unique
-	insn              int
-}
-
 // ciliumObject is an object as read by cilium/ebpf. It is immutable.
 type ciliumObject struct {
 	order  binary.ByteOrder
@@ -44,27 +36,11 @@ type ciliumObject struct {
 	missed int    // records that are in no group
 }
 
-// readCilium reads an object with cilium/ebpf. If its loader refuses the object, each function is a program.
+// readCilium reads an object with cilium/ebpf. Package core knows which functions it links into a program.
 func readCilium(ctx context.Context, o *core.Object, data []byte) *ciliumObject {
 	c := &ciliumObject{order: o.Order()}
-	if own := o.BTF(); own != nil {
-		if err := btf.CheckRecursion(ctx, own); err != nil {
-			c.note, c.missed = err.Error(), len(o.Records())
-			return c
-		}
-	}
-	b := newGroupBuilder(c, o)
-	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
-	if err != nil {
+	if err := c.read(ctx, o, data); err != nil {
 		c.note = err.Error()
-		if err := b.functions(data); err != nil {
-			c.note = err.Error()
-		}
-	} else {
-		for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
-			relos, records := b.unit(spec.Programs[name])
-			b.add(name, relos, records)
-		}
 	}
 	grouped := make(map[int]bool)
 	for _, g := range c.groups {
@@ -76,83 +52,57 @@ func readCilium(ctx context.Context, o *core.Object, data []byte) *ciliumObject 
 	return c
 }
 
-type groupBuilder struct {
-	c    *ciliumObject
-	o    *core.Object
-	at   map[place]int
-	seen map[string]bool // groups, by their records
-}
-
-func newGroupBuilder(c *ciliumObject, o *core.Object) *groupBuilder {
-	b := &groupBuilder{c: c, o: o, at: make(map[place]int), seen: make(map[string]bool)}
-	for i, r := range o.Records() {
-		b.at[place{"", r.Program, r.Insn}] = i
-		b.at[place{r.Section, r.Program, r.Insn}] = i
-	}
-	return b
-}
-
-// unit returns the relocations of a program and of the functions linked into it.
-func (b *groupBuilder) unit(p *ebpf.ProgramSpec) (relos []*cbtf.CORERelocation, records []int) {
-	function, start := "", asm.RawInstructionOffset(0)
-	for it := p.Instructions.Iterate(); it.Next(); {
-		if sym := it.Ins.Symbol(); sym != "" {
-			function, start = sym, it.Offset
-		}
-		relo := cbtf.CORERelocationMetadata(it.Ins)
-		if relo == nil {
-			continue
-		}
-		if i, ok := b.at[place{"", function, int(it.Offset - start)}]; ok {
-			relos, records = append(relos, relo), append(records, i)
+func (c *ciliumObject) read(ctx context.Context, o *core.Object, data []byte) error {
+	if own := o.BTF(); own != nil {
+		if err := btf.CheckRecursion(ctx, own); err != nil {
+			return err
 		}
 	}
-	return relos, records
-}
-
-// functions adds the groups of each function by itself.
-func (b *groupBuilder) functions(data []byte) error {
 	_, ext, err := cbtf.LoadSpecAndExtInfosFromReader(bytes.NewReader(data))
 	if err != nil {
 		return err
 	}
-	for _, section := range slices.Sorted(maps.Keys(ext.CORERelos)) {
-		funcs, _, all := ext.Section(section)
-		for i, f := range funcs {
-			var relos []*cbtf.CORERelocation
-			var records []int
-			for _, r := range all {
-				if r.Offset < f.Offset || i+1 < len(funcs) && r.Offset >= funcs[i+1].Offset {
-					continue
-				}
-				if i, ok := b.at[place{section, f.Func.Name, int(r.Offset - f.Offset)}]; ok {
-					relos, records = append(relos, r.Relo), append(records, i)
-				}
+	type place struct {
+		section string
+		insn    asm.RawInstructionOffset
+	}
+	relos := make(map[place]*cbtf.CORERelocation)
+	for section, all := range ext.CORERelos {
+		for _, r := range all {
+			relos[place{section, r.Offset}] = r.Relo
+		}
+	}
+	units, err := o.Units()
+	if err != nil {
+		return err
+	}
+	seen := make(map[string]bool) // groups, by their records
+	for _, u := range slices.SortedStableFunc(slices.Values(units), func(a, b core.Unit) int { return strings.Compare(a.Name, b.Name) }) {
+		at := make(map[string]int) // in c.groups, by local type
+		var groups []group
+		for _, i := range u.Records {
+			r := &o.Records()[i]
+			relocation := relos[place{r.Section, asm.RawInstructionOffset(r.Offset / asm.InstructionSize)}]
+			if relocation == nil || r.Kind == relo.LocalTypeID { // which does not depend on the kernel
+				continue
 			}
-			b.add(f.Func.Name, relos, records)
+			id := localID(relocation)
+			if _, ok := at[id]; !ok {
+				at[id] = len(groups)
+				groups = append(groups, group{program: u.Name})
+			}
+			g := &groups[at[id]]
+			g.relos, g.records = append(g.relos, relocation), append(g.records, i)
+		}
+		for _, g := range groups {
+			if k := fmt.Sprint(g.records); !seen[k] {
+				seen[k] = true
+				c.groups = append(c.groups, g)
+			}
 		}
 	}
-	return nil
-}
-
-// add splits the relocations of a program by local type. It skips those that do not depend on the kernel.
-func (b *groupBuilder) add(program string, relos []*cbtf.CORERelocation, records []int) {
-	var targeted []int
-	for i := range relos {
-		if b.o.Records()[records[i]].Kind != relo.LocalTypeID {
-			targeted = append(targeted, i)
-		}
-	}
-	for _, list := range words.Group(targeted, func(i *int) any { return localID(relos[*i]) }) {
-		g := group{program: program}
-		for _, i := range list {
-			g.relos, g.records = append(g.relos, relos[i]), append(g.records, records[i])
-		}
-		if k := fmt.Sprint(g.records); !b.seen[k] {
-			b.seen[k] = true
-			b.c.groups = append(b.c.groups, g)
-		}
-	}
+	_, err = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
+	return err
 }
 
 // localID returns the local type ID of a relocation, as text. Its field is not exported.

@@ -5,8 +5,6 @@ package verify
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -17,11 +15,7 @@ func compareLogs(k *Kernel, full, small *relo.Log) {
 	for i := range full.Entries {
 		f, s := &full.Entries[i], &small.Entries[i]
 		d := difference(f, Libbpf)
-		d.What, d.Full, d.Minimized = WhatDecision, decision(f), decision(s)
-		if d.Full == d.Minimized {
-			d.What, d.Full, d.Minimized = WhatCandidates, matches(f), matches(s)
-		}
-		if d.Full != d.Minimized {
+		if d.What, d.Full, d.Minimized = WhatDecision, decision(f), decision(s); d.Full != d.Minimized {
 			k.differ(d)
 		}
 	}
@@ -42,45 +36,14 @@ func decision(e *relo.Entry) string {
 	if e.New != nil && e.Kind != relo.TargetTypeID {
 		text += fmt.Sprintf(" %d → %d", e.Old, *e.New)
 	}
-	if e.Target != nil {
-		text += " at " + where(e.Kind, e.Target)
+	if t := e.Target; t != nil {
+		text += " at " + t.Name(e.Kind)
+		switch {
+		case t.BitOffset != nil:
+			text += fmt.Sprintf(" @ bit %d", *t.BitOffset)
+		case t.Offset != nil:
+			text += fmt.Sprintf(" @ %d", *t.Offset)
+		}
 	}
 	return text
-}
-
-// matches lists the candidates that match, without duplicates unless the relocation is for a type ID.
-func matches(e *relo.Entry) string {
-	ids := e.Kind == relo.TargetTypeID
-	var all []string
-	for i := range e.Candidates {
-		c := &e.Candidates[i]
-		if !c.Match {
-			continue
-		}
-		s := where(e.Kind, &c.Spec)
-		if !ids && c.Value != nil {
-			s += fmt.Sprintf(" = %d", *c.Value)
-		}
-		all = append(all, s)
-	}
-	if len(all) == 0 {
-		return "none"
-	}
-	slices.Sort(all)
-	if !ids {
-		all = slices.Compact(all)
-	}
-	return strings.Join(all, ", ")
-}
-
-// where returns the name and offset of a spec.
-func where(kind relo.Kind, s *relo.Spec) string {
-	out := s.Name(kind)
-	switch {
-	case s.BitOffset != nil:
-		return fmt.Sprintf("%s @ bit %d", out, *s.BitOffset)
-	case s.Offset != nil:
-		return fmt.Sprintf("%s @ %d", out, *s.Offset)
-	}
-	return out
 }

@@ -4,7 +4,7 @@ package verify
 
 import (
 	"context"
-	"os"
+	"errors"
 	"path"
 	"path/filepath"
 	"slices"
@@ -14,7 +14,6 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/job/bundle"
-	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -28,36 +27,25 @@ type Minimized struct {
 // Read reads the output of generate (a native archive, a directory or a tar), or any other source of BTF. It skips what cannot
 // be read, as a corpus does.
 func Read(ctx context.Context, path string) (all []Minimized, skipped []*corpus.Error, err error) {
-	if native, err := bundle.IsNative(path); err != nil {
-		return nil, nil, err
-	} else if native {
-		_, kernels, err := bundle.ReadKernels(ctx, path)
+	_, kernels, err := bundle.ReadKernels(ctx, path)
+	if err == nil {
 		for _, k := range kernels {
-			all = append(all, Minimized{k.Key, k.Key.String(), k.BTF})
-		}
-		return all, nil, err
-	}
-	files, err := bundle.Read(ctx, path)
-	if _, noList := os.Stat(filepath.Join(path, output.ListName)); err != nil && noList == nil {
-		return nil, nil, err
-	}
-	for _, f := range files {
-		m := Minimized{Name: f.Name, BTF: f.Data}
-		if k, err := kernel.ParseFileName(f.Name); err == nil {
-			if m.Key = k.Canonical(); m.Key.Known() {
-				m.Name = m.Key.String()
+			name := k.Key.String()
+			if k.Key.Arch == "" {
+				name = k.Key.FileName()
 			}
+			all = append(all, Minimized{k.Key, name, k.BTF})
 		}
-		all = append(all, m)
-	}
-	if len(all) > 0 {
 		return all, nil, nil
+	}
+	if !errors.Is(err, bundle.ErrNotBundle) {
+		return nil, nil, err
 	}
 	c, err := corpus.Open(ctx, []string{path}, corpus.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
-	skipped, err = walk.Kernels(ctx, walk.Config{Corpus: c}, func() int { return 0 }, func(_ int, _ walk.Rank, k *corpus.Kernel) error {
+	skipped, err = walk.Kernels(ctx, walk.Config{Corpus: c}, func() int { return 0 }, func(_ int, _ int, k *corpus.Kernel) error {
 		all = append(all, Minimized{k.Key, k.Name, slices.Clone(k.BTF)})
 		return nil
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
@@ -85,8 +86,8 @@ func TestNesting(t *testing.T) {
 	}
 	for _, tc := range nestings {
 		t.Run(tc.name, func(t *testing.T) {
-			if tc.kernel == longest {
-				raceflag.SkipSerial(t) // functions need more stack with it
+			if len(tc.kernel)+len(tc.minimized)+len(tc.object) > 1<<20 {
+				slow.Skip(t)
 			}
 			dir := t.TempDir()
 			put := func(name, types string, make func(types string) []byte) {

@@ -112,7 +112,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestFallback reads every record of an object that cilium/ebpf does not load, function by function.
+// TestFallback reads every record of an object that cilium/ebpf does not load.
 func TestFallback(t *testing.T) {
 	raceflag.SkipSerial(t)
 	o := testinput.Named(t, "guards.bpfel.o")

@@ -23,9 +23,8 @@ const (
 
 // The values of Difference.What.
 const (
-	WhatDecision   = "decision"   // what the loader does
-	WhatCandidates = "candidates" // which candidates match, and how
-	WhatTable      = "match"      // properties of a match other than its value
+	WhatDecision = "decision" // what the loader does
+	WhatTable    = "match"    // which candidates match, and how
 )
 
 // Difference is a relocation on which the minimized and the full BTF differ.
@@ -190,7 +189,7 @@ func verdict(s string) string {
 // Text returns the note as a sentence.
 func (n *Note) Text() string {
 	if n.Reason != "" {
-		return fmt.Sprintf("cilium/ebpf cannot load %s: functions were checked one by one, %s not at all: %s", n.Object, words.Plural(n.Records, "record"), n.Reason)
+		return fmt.Sprintf("cilium/ebpf cannot load %s: %s not checked: %s", n.Object, words.Plural(n.Records, "record"), n.Reason)
 	}
 	return fmt.Sprintf("%s: %s in no program that cilium/ebpf would load", n.Object, words.Plural(n.Records, "record"))
 }

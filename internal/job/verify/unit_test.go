@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/btfgen/btfgen/internal/core"
@@ -43,7 +44,10 @@ func TestUnits(t *testing.T) {
 		}
 		u := &unitTest{o: o}
 		obj := o.Object
-		b := newGroupBuilder(new(ciliumObject), obj)
+		at := make(map[place]int)
+		for i, r := range obj.Records() {
+			at[place{r.Program, r.Insn}] = i
+		}
 		units, err := obj.Units()
 		if err != nil {
 			t.Fatal(err)
@@ -57,13 +61,9 @@ func TestUnits(t *testing.T) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
 			p := spec.Programs[name]
-			relos, records := b.unit(p)
+			relos, records := recordsOf(p, at)
 			u.programs = append(u.programs, unitProgram{p.SectionName, name, relos, records})
-			var mine []int
-			for _, r := range ours[name].Records {
-				mine = append(mine, int(r))
-			}
-			slices.Sort(mine)
+			mine := slices.Sorted(slices.Values(ours[name].Records))
 			if theirs := slices.Sorted(slices.Values(records)); ours[name].Section != p.SectionName || !slices.Equal(mine, theirs) {
 				t.Errorf("%s: %s in %s has records %v, cilium/ebpf's in %s has %v", o.Name(), name, ours[name].Section, mine, p.SectionName, theirs)
 			}
@@ -127,4 +127,28 @@ func TestUnits(t *testing.T) {
 	if fixups == 0 {
 		t.Error("nothing was compared")
 	}
+}
+
+// place is the position of a record's instruction.
+type place struct {
+	function string
+	insn     int
+}
+
+// recordsOf returns the relocations of a program and of the functions that cilium/ebpf links into it.
+func recordsOf(p *ebpf.ProgramSpec, at map[place]int) (relos []*btf.CORERelocation, records []int) {
+	function, start := "", asm.RawInstructionOffset(0)
+	for it := p.Instructions.Iterate(); it.Next(); {
+		if sym := it.Ins.Symbol(); sym != "" {
+			function, start = sym, it.Offset
+		}
+		relo := btf.CORERelocationMetadata(it.Ins)
+		if relo == nil {
+			continue
+		}
+		if i, ok := at[place{function, int(it.Offset - start)}]; ok {
+			relos, records = append(relos, relo), append(records, i)
+		}
+	}
+	return relos, records
 }

@@ -6,14 +6,13 @@
 // For each kernel of the corpus:
 //
 //  1. pairs.find returns the minimized BTF for its key. A kernel or a minimized BTF without a counterpart is a finding.
-//  2. compareLogs compares libbpf's decisions, record by record: the result, the new value, the target, and the candidates
-//     that match with path, offset and value. It does not compare type IDs, candidates that do not match, or how many equal
-//     candidates there are.
+//  2. compareLogs compares libbpf's decisions, record by record: the result, the new value and the target. It does not
+//     compare type IDs.
 //  3. compareFixups compares cilium/ebpf's fixups. cilium/ebpf decides on all relocations of one local type in one program
 //     together, including the functions linked into it. Such a group is relocated at once; equal groups only once.
 //     Where libbpf and cilium/ebpf disagree on the full BTF, that is reported, but it is not a difference.
 //  4. compareAya compares aya's decisions.
-//  5. compareTables compares all outcomes. It finds what no log shows, such as the size of a load.
+//  5. compareTables compares all outcomes of all candidates. It finds what no decision shows, such as the size of a load.
 package verify
 
 import (
@@ -49,7 +48,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r := NewJudge(ctx, cfg).run
 	skipped, err := walk.Kernels(ctx, walk.Config{Corpus: cfg.Corpus, Jobs: cfg.Jobs, Progress: cfg.Done},
 		func() *Judge { return &Judge{run: r} },
-		func(j *Judge, _ walk.Rank, it *corpus.Kernel) error {
+		func(j *Judge, _ int, it *corpus.Kernel) error {
 			j.kernel(ctx, it)
 			return ctx.Err()
 		})

@@ -16,7 +16,6 @@ import (
 type lines struct {
 	enc   *json.Encoder // to line
 	line  bytes.Buffer
-	begin beginning
 	ends  map[ending][]byte
 	bytes int // of ends
 	room  int // for these
@@ -66,17 +65,17 @@ func (l *lines) write(w io.Writer, e *relo.Entry) error {
 	if o.count > 0 {
 		o.candidates = &e.Candidates[0]
 	}
-	l.begin = beginning{e.Object, e.Program, e.Section, e.Index, e.Insn, e.Source, e.Kind, e.Kernel}
-	begin, err := l.encode(&l.begin)
+	begin, err := l.encode(&beginning{e.Object, e.Program, e.Section, e.Index, e.Insn, e.Source, e.Kind, e.Kernel})
 	if err != nil {
 		return err
 	}
-	if _, err := w.Write(bytes.TrimSuffix(begin, []byte("}\n"))); err != nil {
+	begin = bytes.TrimSuffix(begin, []byte("}\n"))
+	if _, err := w.Write(begin); err != nil {
 		return err
 	}
 	end, known := l.ends[o]
 	if !known {
-		size := len(begin) - len("}\n")
+		size := len(begin)
 		line, err := l.encode(e)
 		if err != nil {
 			return err

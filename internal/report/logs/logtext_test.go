@@ -4,6 +4,8 @@ package logs
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -39,11 +41,17 @@ func copies(n int, kernel string, offset uint32) relo.Entry {
 	return e
 }
 
+// write writes one log.
+func write(w io.Writer, l *relo.Log, o Options) error {
+	p := NewPrinter(w, o)
+	return errors.Join(p.Print(l), p.Close())
+}
+
 // TestFold keeps the log of undeduplicated BTF readable.
 func TestFold(t *testing.T) {
 	l := &relo.Log{Object: "a.o", Kernel: "k", Entries: []relo.Entry{copies(476, "k", 16)}}
 	var b bytes.Buffer
-	if err := Write(&b, l, Options{Verbose: true}); err != nil {
+	if err := write(&b, l, Options{Verbose: true}); err != nil {
 		t.Fatal(err)
 	}
 	want := `a.o on k: 1 resolved
@@ -104,10 +112,10 @@ func TestLines(t *testing.T) {
 func TestColor(t *testing.T) {
 	l := &relo.Log{Object: "a.o", Kernel: "k", Entries: []relo.Entry{copies(1, "k", 16)}}
 	var plain, colored bytes.Buffer
-	if err := Write(&plain, l, Options{}); err != nil {
+	if err := write(&plain, l, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(&colored, l, Options{Color: true}); err != nil {
+	if err := write(&colored, l, Options{Color: true}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(colored.String(), "\x1b[32mresolved\x1b[") {
@@ -119,17 +127,17 @@ func TestColor(t *testing.T) {
 }
 
 func TestComparison(t *testing.T) {
-	var c Comparison
+	var b bytes.Buffer
+	p := NewPrinter(&b, Options{})
 	for _, k := range []struct {
 		name   string
 		offset uint32
 	}{{"one", 16}, {"two", 16}, {"three", 24}, {"four", 16}} {
 		same := copies(1, k.name, 16)
 		same.Index, same.Kind, same.New = 1, relo.FieldExists, number(uint64(1))
-		c.Add(&relo.Log{Object: "a.o", Kernel: k.name, Entries: []relo.Entry{copies(1, k.name, k.offset), same}})
+		p.Print(&relo.Log{Object: "a.o", Kernel: k.name, Entries: []relo.Entry{copies(1, k.name, k.offset), same}})
 	}
-	var b bytes.Buffer
-	if err := c.Write(&b, Options{}); err != nil {
+	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
 	want := `[1] one
@@ -219,7 +227,7 @@ func TestOneLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := Write(&b, l, Options{}); err != nil {
+		if err := write(&b, l, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if n := strings.Count(b.String(), "\n    #"); n != len(l.Entries) {

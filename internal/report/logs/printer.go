@@ -12,30 +12,58 @@ package logs
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"io"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// Printer writes the logs of several objects: those on a single kernel as [Write] does, those on several
-// as a [Comparison]. It is not safe for concurrent use.
+// Options say how logs are written. The zero value is plain text of all entries.
+type Options struct {
+	Filter  Filter
+	Verbose bool // sources, candidates and reasons as well
+	Color   bool // results in colour
+}
+
+// Printer writes the logs of several objects: as lines of JSON, each at once, or as text at the end, where logs of several
+// kernels are side by side. It keeps of each log only what differs from the others. It is not safe for concurrent use.
 type Printer struct {
 	w    *bufio.Writer
 	opts Options
 	json *lines // nil for text
 
-	pending []*relo.Log // the first kernel's, until it is known to be the only one
-	first   string      // name of the first kernel
-	compare *Comparison
+	kernels []string
+	objects []*object
 
 	// Shown counts the relocations that the filter keeps, once for each kernel.
 	Shown relo.Counts
 
 	// Unmatched has those patterns of the filter that match no relocation of any log, shown or not.
 	Unmatched Filter
+}
+
+// object is one object on all its kernels.
+type object struct {
+	name    string
+	kernels []int // indices
+	records []record
+}
+
+// record is one relocation on all kernels of the object.
+type record struct {
+	outcomes []outcome
+	of       []int32 // the outcome on each of the object's kernels
+}
+
+// outcome is a decision, with the entry of the first kernel that has it.
+type outcome struct {
+	decision string // "" on the first kernel
+	relo.Entry
 }
 
 // NewPrinter returns a Printer of text.
@@ -52,7 +80,8 @@ func NewJSONPrinter(w io.Writer, filter Filter) *Printer {
 	return p
 }
 
-// Print adds a log. The logs of one kernel must come one after the other.
+// Print adds a log. The logs of one kernel must come one after the other. Logs of one object have the same records on
+// every kernel.
 func (p *Printer) Print(log *relo.Log) error {
 	for i := range log.Entries {
 		e := &log.Entries[i]
@@ -71,34 +100,75 @@ func (p *Printer) Print(log *relo.Log) error {
 		p.json.forget()
 		return p.w.Flush()
 	}
-	if p.compare == nil && (p.first == "" || p.first == log.Kernel) {
-		p.first = log.Kernel
-		p.pending = append(p.pending, log)
-		return nil
+	if n := len(p.kernels); n == 0 || p.kernels[n-1] != log.Kernel {
+		p.kernels = append(p.kernels, log.Kernel)
 	}
-	if p.compare == nil {
-		p.compare = new(Comparison)
-		for _, l := range p.pending {
-			p.compare.Add(l)
-		}
-		p.pending = nil
+	i := slices.IndexFunc(p.objects, func(o *object) bool { return o.name == log.Object })
+	if i < 0 {
+		i = len(p.objects)
+		p.objects = append(p.objects, &object{name: log.Object, records: make([]record, len(log.Entries))})
 	}
-	p.compare.Add(log)
+	o := p.objects[i]
+	o.kernels = append(o.kernels, len(p.kernels)-1)
+	for i := range log.Entries {
+		o.records[i].add(&log.Entries[i])
+	}
 	return nil
 }
 
-// Close writes what had to wait for the last log.
+func (r *record) add(e *relo.Entry) {
+	if len(r.outcomes) == 0 {
+		r.outcomes, r.of = []outcome{{"", *e}}, []int32{0}
+		return
+	}
+	first, key := &r.outcomes[0], decision(e)
+	first.decision = cmp.Or(first.decision, decision(&first.Entry))
+	i := slices.IndexFunc(r.outcomes, func(o outcome) bool { return o.decision == key })
+	if i < 0 {
+		i = len(r.outcomes)
+		r.outcomes = append(r.outcomes, outcome{key, *e})
+	}
+	r.of = append(r.of, int32(i))
+}
+
+// decision is what counts as the same on two kernels: result, value and the
+// field it comes from, but neither type IDs nor where the field is, which is
+// the value where anybody asks.
+func decision(e *relo.Entry) string {
+	var b strings.Builder
+	b.WriteString(e.Result.String() + ": ")
+	if e.Reason != nil {
+		b.WriteString(e.Reason.String())
+	}
+	if e.New != nil && e.Kind != relo.TargetTypeID {
+		escape.Fprintf(&b, " %d", *e.New)
+	}
+	if e.Target != nil {
+		b.WriteString(" " + e.Target.Name(e.Kind) + " ")
+		if e.Target.Module != nil {
+			b.WriteString(*e.Target.Module)
+		}
+	}
+	return b.String()
+}
+
+// Close writes the text: of a single kernel a line for each relocation; of several the kernels with their numbers, then for
+// each object the relocations on which they differ, with the kernels of each outcome, then those on which they do not.
 func (p *Printer) Close() error {
-	if p.compare != nil {
-		if err := p.compare.Write(p.w, p.opts); err != nil {
-			return err
+	var body bytes.Buffer
+	for _, o := range p.objects {
+		if len(p.kernels) == 1 {
+			p.single(&body, o)
+		} else {
+			p.several(&body, o)
 		}
 	}
-	for _, l := range p.pending {
-		if err := Write(p.w, l, p.opts); err != nil {
-			return err
+	if body.Len() > 0 && len(p.kernels) > 1 {
+		for i, k := range p.kernels {
+			escape.Fprintf(p.w, "[%d] %s\n", i+1, k)
 		}
 	}
+	p.w.Write(body.Bytes())
 	return p.w.Flush()
 }
 

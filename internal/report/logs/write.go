@@ -3,14 +3,12 @@
 package logs
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
-
-	"github.com/fatih/color"
 
 	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/text/escape"
@@ -18,78 +16,109 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// Options say how logs are written. The zero value is plain text of all
-// entries.
-type Options struct {
-	Filter  Filter
-	Verbose bool // sources, candidates and reasons as well
-	Color   bool // results in colour
-}
-
 // Results is the order in which results are listed and counted.
 var Results = []relo.Result{relo.Resolved, relo.Absent, relo.Poisoned, relo.Ambiguous, relo.Error}
 
-// painter colours results. It does not depend on what standard output is.
-type painter map[relo.Result]*color.Color
+// colors are those of results on terminals.
+var colors = map[relo.Result]string{relo.Resolved: "32", relo.Absent: "36", relo.Poisoned: "33", relo.Ambiguous: "35;1", relo.Error: "31;1"}
 
-func newPainter(on bool) painter {
-	p := painter{
-		relo.Resolved:  color.New(color.FgGreen),
-		relo.Absent:    color.New(color.FgCyan),
-		relo.Poisoned:  color.New(color.FgYellow),
-		relo.Ambiguous: color.New(color.FgMagenta, color.Bold),
-		relo.Error:     color.New(color.FgRed, color.Bold),
-	}
-	for _, c := range p {
-		if on {
-			c.EnableColor()
-		} else {
-			c.DisableColor()
-		}
-	}
-	return p
-}
-
-func (p painter) result(r relo.Result) escape.Own {
-	if c := p[r]; c != nil {
-		return escape.Own(c.Sprint(r.String()))
+func (p *Printer) result(r relo.Result) escape.Own {
+	if code := colors[r]; p.opts.Color && code != "" {
+		return escape.Own("\x1b[" + code + "m" + r.String() + "\x1b[0m")
 	}
 	return escape.Own(r.String())
 }
 
 // outcome returns the result and, where it is not resolved, the reason.
-func (p painter) outcome(e *relo.Entry) escape.Own {
+func (p *Printer) outcome(e *relo.Entry) escape.Own {
 	if e.Reason == nil {
 		return p.result(e.Result)
 	}
 	return escape.Sprintf("%s: %s", p.result(e.Result), codes.Reason(e.Reason))
 }
 
-// Write writes one log. Where the filter takes nothing, it writes nothing.
-func Write(w io.Writer, l *relo.Log, o Options) error {
-	p := newPainter(o.Color)
+// single writes an object on the only kernel, unless the filter takes nothing.
+func (p *Printer) single(w io.Writer, o *object) {
 	counts := make(relo.Counts)
 	var entries []*relo.Entry
-	for i := range l.Entries {
-		if e := &l.Entries[i]; o.Filter.Match(e) {
+	for _, r := range o.records {
+		if e := &r.outcomes[0].Entry; p.opts.Filter.Match(e) {
 			counts[e.Result]++
 			entries = append(entries, e)
 		}
 	}
-	if len(entries) == 0 {
-		return nil
+	var parts []string
+	for _, r := range Results {
+		if counts[r] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[r], p.result(r)))
+		}
 	}
-	if _, err := escape.Fprintf(w, "%s on %s: %s\n", l.Object, l.Kernel, p.counts(counts)); err != nil {
-		return err
+	if len(entries) > 0 {
+		escape.Fprintf(w, "%s on %s: %s\n", o.name, p.kernels[0], escape.Own(strings.Join(parts, ", ")))
+		p.table(w, entries, "  ", arrow)
 	}
-	var body bytes.Buffer
-	p.table(&body, entries, "  ", arrow, o.Verbose)
-	_, err := w.Write(body.Bytes())
-	return err
+}
+
+// several writes an object on several kernels.
+func (p *Printer) several(w io.Writer, o *object) {
+	var differ []*record
+	var same []*relo.Entry
+	for i := range o.records {
+		r := &o.records[i]
+		switch {
+		case !slices.ContainsFunc(r.outcomes, func(o outcome) bool { return p.opts.Filter.Match(&o.Entry) }):
+		case len(r.outcomes) > 1:
+			differ = append(differ, r)
+		default:
+			same = append(same, &r.outcomes[0].Entry)
+		}
+	}
+	if len(differ)+len(same) == 0 {
+		return
+	}
+	escape.Fprintf(w, "%s on %d kernels: %d relocations differ, %d are the same\n", o.name, len(o.kernels), len(differ), len(same))
+	if len(differ) > 0 {
+		escape.Fprintf(w, "  different:\n")
+	}
+	for i, r := range differ {
+		if e := &r.outcomes[0].Entry; i == 0 || !sameProgram(&differ[i-1].outcomes[0].Entry, e) {
+			escape.Fprintf(w, "    %s\n", program(e))
+		}
+		p.outcomes(w, o, r)
+	}
+	if len(same) > 0 {
+		escape.Fprintf(w, "  the same:\n")
+		p.table(w, same, "    ", place)
+	}
+}
+
+// outcomes writes a relocation that kernels differ on, a line for each outcome.
+func (p *Printer) outcomes(w io.Writer, o *object, r *record) {
+	e := &r.outcomes[0].Entry
+	escape.Fprintf(w, "      #%d  insn %d  <%s>  %s\n", e.Index, e.Insn, e.Kind, Spec(e.Kind, &e.Local))
+	if p.opts.Verbose && e.Source != "" {
+		escape.Fprintf(w, "          source        %s\n", e.Source)
+	}
+	tw := newTable(w)
+	for i := range r.outcomes {
+		e := &r.outcomes[i].Entry
+		var numbers []int
+		for k, of := range r.of {
+			if int(of) == i {
+				numbers = append(numbers, o.kernels[k]+1)
+			}
+		}
+		escape.Fprintf(tw, "          [%s]\t%s\t%s\t%s\n", ranges(numbers), place(e), change(e), p.outcome(e))
+		if p.opts.Verbose {
+			tw.Flush()
+			candidates(w, e, "              ")
+		}
+	}
+	tw.Flush()
 }
 
 // table writes a line for each entry, below the name of its program.
-func (p painter) table(w io.Writer, entries []*relo.Entry, indent string, target func(*relo.Entry) string, verbose bool) {
+func (p *Printer) table(w io.Writer, entries []*relo.Entry, indent string, target func(*relo.Entry) string) {
 	tw := newTable(w)
 	for i, e := range entries {
 		if i == 0 || !sameProgram(entries[i-1], e) {
@@ -97,9 +126,12 @@ func (p painter) table(w io.Writer, entries []*relo.Entry, indent string, target
 			escape.Fprintf(w, "%s%s\n", indent, program(e))
 		}
 		escape.Fprintf(tw, "%s  #%d\tinsn %d\t<%s>\t%s\t%s\t%s\t%s\n", indent, e.Index, e.Insn, e.Kind, Spec(e.Kind, &e.Local), target(e), change(e), p.outcome(e))
-		if verbose {
+		if p.opts.Verbose {
 			tw.Flush() // details are lines of their own, not columns
-			details(w, e, indent+"      ")
+			if e.Source != "" {
+				escape.Fprintf(w, "%s      source        %s\n", indent, e.Source)
+			}
+			candidates(w, e, indent+"      ")
 		}
 	}
 	tw.Flush()
@@ -135,23 +167,9 @@ func arrow(e *relo.Entry) string {
 	return out
 }
 
-func (p painter) counts(c relo.Counts) escape.Own {
-	var parts []string
-	for _, r := range Results {
-		if c[r] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", c[r], p.result(r)))
-		}
-	}
-	return escape.Own(strings.Join(parts, ", "))
-}
-
-// details writes what one line has no room for: the source line, and each
-// candidate with its value or with the reason why it does not match. Those
-// that differ only by type ID are folded.
-func details(w io.Writer, e *relo.Entry, indent string) {
-	if e.Source != "" {
-		escape.Fprintf(w, "%ssource        %s\n", indent, e.Source)
-	}
+// candidates writes each candidate with its value or with the reason why it does not match. Those that differ only by
+// type ID are folded.
+func candidates(w io.Writer, e *relo.Entry, indent string) {
 	for _, alike := range words.Group(e.Candidates, func(c *relo.Candidate) any { return show(e, c) }) {
 		times := ""
 		if len(alike) > 1 {
@@ -222,4 +240,35 @@ func change(e *relo.Entry) string {
 		return ""
 	}
 	return value(e.Kind, e.Old) + " → " + value(e.Kind, *e.New)
+}
+
+// place is the target without what differs from kernel to kernel.
+func place(e *relo.Entry) string {
+	if e.Target == nil {
+		return ""
+	}
+	out := "→ " + e.Target.Name(e.Kind)
+	if e.Target.Module != nil && *e.Target.Module != "" {
+		out += " [" + *e.Target.Module + "]"
+	}
+	return out
+}
+
+// ranges writes ascending numbers as "1-3 5".
+func ranges(n []int) string {
+	var parts []string
+	for i := 0; i < len(n); {
+		j := i
+		for j+1 < len(n) && n[j+1] == n[j]+1 {
+			j++
+		}
+		switch {
+		case j == i:
+			parts = append(parts, fmt.Sprint(n[i]))
+		default:
+			parts = append(parts, fmt.Sprintf("%d-%d", n[i], n[j]))
+		}
+		i = j + 1
+	}
+	return strings.Join(parts, " ")
 }

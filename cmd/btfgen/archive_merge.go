@@ -16,20 +16,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-func runArchiveConvert(c *cli.Context) error {
-	out, err := parseOutput(c)
-	if err != nil {
-		return err
-	}
-	if c.NArg() != 1 {
-		return usagef("convert needs one ARCHIVE")
-	}
-	if err := inputsOf(c.Args().First()).refuse(out.Path); err != nil {
-		return err
-	}
-	return rewrite(c, &out, func() (archive.Info, []archive.Kernel, error) { return bundle.ReadKernels(c.Context, c.Args().First()) })
-}
-
 func runArchiveMerge(c *cli.Context) error {
 	out, err := parseOutput(c)
 	if err != nil {
@@ -56,8 +42,6 @@ func runArchiveExtract(c *cli.Context) error {
 		return usagef("extract needs -o DIR")
 	case all && c.NArg() > 1:
 		return usagef("--all does not go with a KEY")
-	case all && selects:
-		return usagef("--all does not go with --select or --exclude")
 	case selects && c.NArg() > 1:
 		return usagef("--select does not go with a KEY")
 	case !all && !selects && c.NArg() == 1:
@@ -79,47 +63,32 @@ func runArchiveExtract(c *cli.Context) error {
 		info, kernels, err := bundle.ReadKernels(c.Context, c.Args().First())
 		if err == nil && !all {
 			info.Shard = archive.Shard{} // which would promise all of its kernels
-			if selects {
-				kernels = pickSelected(c, kernels, &opts)
-			} else {
-				kernels = pick(c, kernels, keys)
-			}
+			kernels = pick(c, kernels, keys, &opts)
 		}
 		return info, kernels, err
 	})
 }
 
-// pick returns the kernels with some keys, and reports those that are missing.
-func pick(c *cli.Context, kernels []archive.Kernel, keys []kernel.Key) (picked []archive.Kernel) {
-	have := make(map[kernel.Key]archive.Kernel, len(kernels))
+// pick returns the kernels with some keys or, without keys, those that selectors choose. It reports what is missing.
+func pick(c *cli.Context, kernels []archive.Kernel, keys []kernel.Key, opts *corpus.Options) []archive.Kernel {
+	var have []kernel.Key
 	for _, k := range kernels {
-		have[k.Key.Canonical()] = k
+		have = append(have, k.Key.Canonical())
+	}
+	selects := opts.Selects
+	if len(keys) == 0 {
+		reportSelection(c, opts.Selection(slices.Values(have)))
+	} else {
+		selects = func(k kernel.Key) bool {
+			return slices.ContainsFunc(keys, func(key kernel.Key) bool { return key.Canonical() == k.Canonical() })
+		}
 	}
 	for _, key := range keys {
-		k, ok := have[key.Canonical()]
-		if !ok {
+		if !slices.Contains(have, key.Canonical()) {
 			reportFinding(c, finding{Class: missing, Message: "not in the archive", Kernel: key.String()})
-			continue
-		}
-		delete(have, key.Canonical())
-		picked = append(picked, k)
-	}
-	return picked
-}
-
-// pickSelected returns the kernels that selectors choose, and reports selectors that match none.
-func pickSelected(c *cli.Context, kernels []archive.Kernel, opts *corpus.Options) (picked []archive.Kernel) {
-	var keys []kernel.Key
-	for _, k := range kernels {
-		keys = append(keys, k.Key)
-	}
-	reportSelection(c, opts.Selection(slices.Values(keys)))
-	for _, k := range kernels {
-		if opts.Selects(k.Key) {
-			picked = append(picked, k)
 		}
 	}
-	return picked
+	return slices.DeleteFunc(kernels, func(k archive.Kernel) bool { return !selects(k.Key) })
 }
 
 // archiveJSON is the document of commands that write an archive.
@@ -131,11 +100,11 @@ type archiveJSON struct {
 
 // rewrite writes what read returns to an output. It writes nothing if there is no kernel.
 func rewrite(c *cli.Context, out *bundle.Output, read func() (archive.Info, []archive.Kernel, error)) error {
-	sources := c.Args().Slice()
-	if c.Command.Name == "extract" {
+	sources, extract := c.Args().Slice(), c.Command.Name == "extract"
+	if extract {
 		sources = sources[:1]
 	}
-	unlock, err := holdInput(c, out.Path, sources...)
+	unlock, err := holdOutput(c, out, sources...)
 	if err != nil {
 		return err
 	}
@@ -143,22 +112,17 @@ func rewrite(c *cli.Context, out *bundle.Output, read func() (archive.Info, []ar
 	if err := out.Check(c.Context); err != nil {
 		return err
 	}
-	for _, name := range sources {
-		if err := reportUnlisted(c, name); err != nil {
-			return err
-		}
-	}
 	info, kernels, err := read()
 	if err != nil {
 		return err
 	}
-	if len(kernels) > 0 || c.Command.Name != "extract" {
+	if len(kernels) > 0 || !extract {
 		info.Tool = tool()
 		if _, err := writeKernels(c, out, info, kernels); err != nil {
 			return err
 		}
 		of := ""
-		if c.Command.Name == "merge" {
+		if !extract {
 			of = " of " + words.Plural(len(sources), "archive")
 		}
 		infof(c, "%s: %s%s", out.Path, words.Plural(len(kernels), "kernel"), of)

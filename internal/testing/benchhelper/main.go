@@ -2,13 +2,13 @@
 
 //go:build unix
 
-// Command bench-helper does the parts of scripts/bench.sh that are hard in a shell:
+// Command benchhelper does the parts of scripts/bench.sh that are hard in a shell:
 //
-//	bench-helper measure [-each FILE] [-jobs N] COMMAND ARG...
-//	bench-helper objects OUT SOURCE...
-//	bench-helper variants COUNT OUT KERNELS
-//	bench-helper another IN OUT
-//	bench-helper large RECORDS QUESTIONS OUT
+//	benchhelper measure [-each FILE] [-jobs N] COMMAND ARG...
+//	benchhelper objects OUT SOURCE...
+//	benchhelper variants COUNT OUT KERNELS
+//	benchhelper another IN OUT
+//	benchhelper large RECORDS QUESTIONS OUT
 package main
 
 import (
@@ -46,11 +46,11 @@ func main() {
 		"large":    large,
 	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "bench-helper: want measure, objects, variants, another or large; scripts/bench.sh calls this")
+		fmt.Fprintln(os.Stderr, "benchhelper: want measure, objects, variants, another or large; scripts/bench.sh calls this")
 		os.Exit(2)
 	}
 	if err := commands[os.Args[1]](os.Args[2:]); err != nil {
-		fmt.Fprintf(os.Stderr, "bench-helper %s: %v\n", os.Args[1], err)
+		fmt.Fprintf(os.Stderr, "benchhelper %s: %v\n", os.Args[1], err)
 		os.Exit(1)
 	}
 }
