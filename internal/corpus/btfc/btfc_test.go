@@ -352,6 +352,25 @@ func TestOdd(t *testing.T) {
 	}
 }
 
+// TestOrder chooses the order in which kernels are added.
+func TestOrder(t *testing.T) {
+	w, err := NewWriter(nil, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Discard()
+	sketch := func(n int) *Sketch {
+		s := new(Sketch)
+		for i := range s {
+			s[i] = uint32(max(i, n))
+		}
+		return s
+	}
+	if got, want := w.Order([]*Sketch{nil, sketch(60), sketch(30), sketch(10), sketch(40)}), []int{2, 3, 4, 1, 0}; !slices.Equal(got, want) {
+		t.Errorf("order %v, want %v", got, want)
+	}
+}
+
 // vmlinux returns the BTF of one of Debian's kernels.
 func vmlinux(t testing.TB, name string) []byte {
 	t.Helper()

@@ -68,7 +68,11 @@ func pack(ctx context.Context, cfg walk.Config, path string, old *btfc.File, siz
 	defer w.Discard()
 	p := &packer{w: w, cfg: cfg, files: cfg.Corpus.Files, path: path, from: make(map[kernel.Key]string)}
 	p.res.Keys = make(map[string]kernel.Key)
-	skipped, err := p.run(ctx, p.order())
+	order, err := p.order(ctx)
+	if err != nil {
+		return nil, err
+	}
+	skipped, err := p.run(ctx, order)
 	if err != nil {
 		return nil, err
 	}
@@ -183,8 +187,8 @@ func (p *packer) copied() (first, others []int) {
 	return first, others
 }
 
-// order returns the order in which files are added: series by the release of their first kernels.
-func (p *packer) order() []int {
+// order returns the order in which files are added.
+func (p *packer) order(ctx context.Context) ([]int, error) {
 	order, all := p.copied()
 	slices.SortStableFunc(all, func(a, b int) int { return p.files[a].Key.Compare(p.files[b].Key) })
 	series := make(map[kernel.Key][]int)
@@ -196,13 +200,23 @@ func (p *packer) order() []int {
 		}
 		series[s] = append(series[s], i)
 	}
-	slices.SortStableFunc(heads, func(a, b int) int {
-		return kernel.CompareVersions(p.files[a].Key.Release, p.files[b].Key.Release)
-	})
-	for _, i := range heads {
-		order = append(order, series[p.files[i].Key.Series()]...)
+	sketches := make([]*btfc.Sketch, len(heads))
+	if len(heads) > 1 {
+		err := workers.Each(ctx, p.cfg.Jobs, len(heads), func(i int) error {
+			p.files[heads[i]].ReadExisting(ctx, func(k *corpus.Kernel) error { // errors are reported when the file is read again
+				sketches[i] = cmp.Or(sketches[i], btfc.NewSketch(ctx, k.BTF))
+				return nil
+			})
+			return ctx.Err()
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
-	return order
+	for _, i := range p.w.Order(sketches) {
+		order = append(order, series[p.files[heads[i]].Key.Series()]...)
+	}
+	return order, nil
 }
 
 // run adds the files. Workers read ahead, and encode planned kernels while the next ones are planned.
