@@ -105,8 +105,12 @@ type Names struct {
 	names []string
 	index map[string][]int // by name without flavor
 
-	filter [1 << 16]bool // by the first two bytes of each matching string: most strings need no look-up
+	// filter has a bit for the hash of the first bytes of each matching string, including
+	// its end or the beginning of its flavor. Most strings need no look-up.
+	filter [64]uint64
 }
+
+const filterPrefix = 4 // bytes
 
 // NewNames returns the set of names. Of equal names only the first one matches.
 func NewNames(names []string) *Names {
@@ -119,19 +123,49 @@ func NewNames(names []string) *Names {
 				continue
 			}
 			n.index[key] = append(n.index[key], i)
-			n.filter[prefix(key+"_")], n.filter[prefix(key+"\x00")] = true, true
+			n.admit(key + "___")
+			n.admit(key + "\x00")
 		}
 	}
 	return n
 }
 
-func prefix[S string | []byte](s S) uint16 { return uint16(s[0]) | uint16(s[1])<<8 }
+// admit adds the strings that begin with s to the filter.
+func (n *Names) admit(s string) {
+	switch {
+	case len(s) >= filterPrefix:
+		h := prefixHash(s)
+		n.filter[h>>6] |= 1 << (h & 63)
+	case len(s) == filterPrefix-1: // any string of the section can follow
+		for c := range 256 {
+			n.admit(s + string([]byte{byte(c)}))
+		}
+	default:
+		for i := range n.filter {
+			n.filter[i] = ^uint64(0)
+		}
+	}
+}
+
+func prefixHash[S string | []byte](s S) uint {
+	w := uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
+	return uint(w * 0x9e3779b1 >> 20)
+}
+
+// mayHave reports whether the string at the beginning of s may match a name.
+func (n *Names) mayHave(s []byte) bool {
+	if len(s) < filterPrefix { // the last string of a section
+		return len(s) > 1
+	}
+	h := prefixHash(s)
+	return n.filter[h>>6]&(1<<(h&63)) != 0
+}
 
 // Numbers returns the numbers of the names that the string at the beginning of s
 // matches. The string ends with a NUL byte. The error says that it begins like a name and
 // is too long.
 func (n *Names) Numbers(s []byte) (found []int, err error) {
-	if len(s) < 2 || !n.filter[prefix(s)] {
+	if !n.mayHave(s) {
 		return nil, nil
 	}
 	if s = cut(s); len(s) > limits.NameBytes {
