@@ -216,7 +216,8 @@ func (d *UnitDecision) Fixup(record int) (Fixup, bool) {
 	return Fixup{f.poison, f.local, f.target, f.id, cmp.Or(f.err, rec.insn.cilium(&f))}, true
 }
 
-// Unit returns the decision on a unit of object number i, nil if the object has no such unit. A relocation that is broken on the local side ends the load.
+// Unit returns the decision on a unit of object number i, which is valid until the next call, nil if the object has no
+// such unit. A relocation that is broken on the local side ends the load.
 func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 	m := &tb.set.objects[i]
 	all, err := m.groups()
@@ -227,7 +228,8 @@ func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 	if n < 0 {
 		return nil, nil
 	}
-	d := &UnitDecision{tb: tb, m: m, choices: make(map[int32]choice)}
+	clear(tb.unit)
+	d := &UnitDecision{tb: tb, m: m, choices: tb.unit}
 	for _, rec := range all.units[n].Records {
 		if sp := m.records[rec].spec; m.local[sp].err != nil && m.specs[sp].kind != relo.LocalTypeID {
 			d.Err, d.Record = m.local[sp].err, rec

@@ -26,6 +26,7 @@ type Table struct {
 
 	cilium    ciliumMatcher
 	choices   map[*group]choice // cilium/ebpf's, made when needed
+	unit      map[int32]choice  // of the last unit, by root
 	fixups    map[fixupKey]fixup
 	explained map[explainKey]*candidateEntry
 }
@@ -73,7 +74,13 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 		return err
 	}
 	tb.values = tb.values[:0]
-	tb.explained, tb.choices, tb.fixups = make(map[explainKey]*candidateEntry), make(map[*group]choice), make(map[fixupKey]fixup)
+	if tb.explained == nil {
+		tb.explained, tb.fixups = make(map[explainKey]*candidateEntry), make(map[fixupKey]fixup)
+		tb.choices, tb.unit = make(map[*group]choice), make(map[int32]choice)
+	}
+	clear(tb.explained)
+	clear(tb.fixups)
+	clear(tb.choices)
 	if err := tb.check(); err != nil {
 		return err
 	}
