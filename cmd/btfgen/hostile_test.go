@@ -153,7 +153,7 @@ func TestHostileNames(t *testing.T) {
 		{"relolog", btf, "--verbose", object},
 		{"relolog", btf, "--json", object},
 		{"verify", btf, "--verbose", other + ".btfa", object, noObject},
-		{"verify", sound, "--json", other + ".btfa", object},
+		{"verify", sound, "--json", other + ".btfa", object, noObject},
 		{"verify", btf, "--json", other + ".tree", object},
 		{"verify", btf, "--verbose", other + ".json", object},
 		{"check", btf, object, noObject},
