@@ -26,7 +26,7 @@ type cache struct {
 // A cache keeps so many states, and so many bytes of them, or one state. Neighbours share most of their memory, which counts for each.
 const (
 	keepStates = 12
-	keepBytes  = 80 << 20
+	keepBytes  = 112 << 20
 )
 
 // cached is a state that is or will be decoded.

@@ -18,7 +18,12 @@ import (
 //
 // The order of strings is decoded when it is needed, because most kernels are only parents of others.
 func decode(parent *state, payload []byte, size int64, q *Query) (*state, error) {
-	c := &codec{parent: parent}
+	c := codecs.Get().(*codec)
+	defer func() {
+		*c = codec{fresh: c.fresh[:0], listed: c.listed[:0]}
+		codecs.Put(c)
+	}()
+	c.parent = parent
 	if err := c.split(payload); err != nil {
 		return nil, err
 	}
@@ -45,6 +50,9 @@ func decode(parent *state, payload []byte, size int64, q *Query) (*state, error)
 	return st, nil
 }
 
+// codecs keeps idle decoders, which are large.
+var codecs = sync.Pool{New: func() any { return new(codec) }}
+
 // begin makes the state with all but the new contents, for which it makes room.
 func (c *codec) begin(contents, words int, size int64, payload int) error {
 	p := c.parent
@@ -53,13 +61,13 @@ func (c *codec) begin(contents, words int, size int64, payload int) error {
 	for _, n := range shared {
 		textBytes += int(n)
 	}
+	if p.memory()+textBytes+4*(words+len(shared)+contents) > limits.CorpusChain {
+		return &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is encoded against"}
+	}
 	c.st = &state{
 		names: p.names.extend(len(shared), textBytes), contents: p.contents.extend(contents, words), numEnts: p.numEnts,
 	}
 	c.nextNew = uint32(p.names.n)
-	if p.memory()+textBytes+4*(words+len(shared)+contents) > limits.CorpusChain {
-		return &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is encoded against"}
-	}
 	err := c.readNames(text, shared)
 	if err == nil {
 		err = c.readUnits(contents, size, payload)
@@ -117,7 +125,7 @@ func (c *codec) readTypes(contents int) error {
 	o := newOrderReader(c.in[streamTypes:streamStrings], len(p.types))
 	st.types = make([]uint32, 0, n)
 	next, limit := uint32(p.contents.n), uint32(p.contents.n+contents)
-	c.fresh = make([]fresh, 0, contents)
+	c.fresh = slices.Grow(c.fresh, contents)
 	add := func(entity, old uint32) {
 		if next == limit {
 			o.s[orderRuns].Fail(errWrong)

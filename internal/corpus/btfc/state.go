@@ -2,11 +2,7 @@
 
 package btfc
 
-import (
-	"slices"
-
-	"github.com/btfgen/btfgen/internal/btf"
-)
+import "github.com/btfgen/btfgen/internal/btf"
 
 // state is a decoded chunk: its types and strings, and those of its ancestors, with which it shares memory. A state does not change
 // once it is decoded, and is safe for concurrent use.
@@ -66,8 +62,7 @@ type pages[T any] struct {
 	all  []*page[T]
 	n    int // items
 	size int // of all items
-	left int // items that there is room for
-	room int // of each
+	room []T // for more items, with no length
 }
 
 const (
@@ -87,11 +82,13 @@ func (p pages[T]) extend(n, size int) pages[T] {
 		return p
 	}
 	p.all = append(make([]*page[T], 0, (p.n+n)>>pageBits+1), p.all...)
-	p.left, p.room = n, size/n+1
-	if at := p.n % pageLen; at > 0 {
+	if p.n%pageLen > 0 {
 		last := *p.all[len(p.all)-1]
-		last.data = append(make([]T, 0, len(last.data)+min(n, pageLen-at)*p.room), last.data...)
+		last.data = append(make([]T, 0, len(last.data)+size), last.data...)
+		p.room = last.data[len(last.data):]
 		p.all[len(p.all)-1] = &last
+	} else {
+		p.room = make([]T, 0, size)
 	}
 	for len(p.all)<<pageBits < p.n+n {
 		p.all = append(p.all, new(page[T]))
@@ -102,14 +99,14 @@ func (p pages[T]) extend(n, size int) pages[T] {
 // push adds an item of size zeros, for which extend has made room, and returns it.
 func (p *pages[T]) push(size int) []T {
 	page, i := p.all[p.n>>pageBits], p.n%pageLen
-	if page.data == nil {
-		page.data = make([]T, 0, p.room*min(p.left, pageLen))
+	if i == 0 {
+		page.data = p.room
 	}
 	at := len(page.data)
-	page.data = slices.Grow(page.data, size)[:at+size]
+	page.data = page.data[:at+size]
 	page.ends[i+1] = uint32(at + size)
+	p.room = p.room[size:size]
 	p.n++
-	p.left--
 	p.size += size
 	return page.data[at:]
 }
