@@ -23,8 +23,8 @@ var ErrNone = errors.New("no BPF object inside")
 
 // Object is one BPF ELF object.
 type Object struct {
-	// Name distinguishes the objects of one file: the host's symbol for it, else "#1", "#2", … in file order. It is "" if the
-	// file is the object, or if the host has no other object and no symbol for it.
+	// Name distinguishes the objects of one file: the host's symbol for it, else its source, else "#1", "#2", … in file order.
+	// It is "" if the file is the object, or if the host has no other object and no symbol for it.
 	Name string
 	// Offset is where the object starts in the file, in bytes.
 	Offset int

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxName is the longest symbol in bytes that serves as a name.
+// maxName is the longest symbol or source in bytes that serves as a name.
 const maxName = 256
 
 // name sets the names of objects found in a host. A variable points at an object or holds it:
@@ -22,8 +22,8 @@ const maxName = 256
 //	var _BpfBytes []byte                          Go: the symbol is a slice of it
 //	unsigned char probe_bpf_o[] = {0x7f, 'E', …}; C: the symbol covers the object
 //
-// The first of these counts. If there are several objects, those without a symbol are named by their place in the file. Names
-// are distinct.
+// The first of these counts. If there are several objects, those without a symbol, as in a stripped host, are named after their
+// source, and those without that by their place in the file. Names are distinct.
 func name(host *image, objs []Object) {
 	if host != nil && (host.typ == elf.ET_EXEC || host.typ == elf.ET_DYN) {
 		host.nameBySymbols(objs)
@@ -34,13 +34,28 @@ func name(host *image, objs []Object) {
 	taken := make(map[string]bool, len(objs))
 	for i := range objs {
 		nth := "#" + strconv.Itoa(i+1)
-		n := cmp.Or(objs[i].Name, nth)
+		n := cmp.Or(objs[i].Name, source(objs[i].Data), nth)
 		for taken[n] {
 			n += nth
 		}
 		taken[n] = true
 		objs[i].Name = n
 	}
+}
+
+// source returns the name of the only C file that the symbols or the BTF of an object name, without directory and ".bpf.c", or "".
+func source(object []byte) (base string) {
+	for s := range bytes.SplitSeq(object, []byte{0}) {
+		if !bytes.HasSuffix(s, []byte(".c")) {
+			continue
+		}
+		n := label(bytes.TrimSuffix(bytes.TrimSuffix(s[bytes.LastIndexByte(s, '/')+1:], []byte(".c")), []byte(".bpf")))
+		if n == "" || base != "" && base != n {
+			return ""
+		}
+		base = n
+	}
+	return base
 }
 
 // nameBySymbols sets the names of the objects for which the host has a symbol.
@@ -134,7 +149,15 @@ func (im *image) slice(s symbol) (to, length uint64, ok bool) {
 // text returns the symbol's name, "" if it should not be shown.
 func (s symbol) text() string {
 	n, _, ended := bytes.Cut(s.name[:min(len(s.name), maxName+1)], []byte{0})
-	if !ended || !utf8.Valid(n) || bytes.ContainsFunc(n, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+	if !ended {
+		return ""
+	}
+	return label(n)
+}
+
+// label returns a name if it can be shown, else "".
+func label(n []byte) string {
+	if len(n) > maxName || !utf8.Valid(n) || bytes.ContainsFunc(n, func(r rune) bool { return !unicode.IsGraphic(r) }) {
 		return ""
 	}
 	return string(n)

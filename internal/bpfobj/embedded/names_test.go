@@ -153,6 +153,31 @@ func TestName(t *testing.T) {
 	}
 }
 
+// TestNameSource names the objects of a host without symbols.
+func TestNameSource(t *testing.T) {
+	f := testelf.File{Order: le, Machine: elf.EM_X86_64}
+	for name, tt := range map[string]struct {
+		sources [2]string // zero bytes around names
+		want    []string
+	}{
+		"two sources":             {[2]string{"\x00./a.bpf.c\x00", "\x00/src/b-2.bpf.c\x00b-2.bpf.c\x00"}, []string{"a", "b-2"}},
+		"no .bpf":                 {[2]string{"\x00a.c\x00", "\x00no source\x00"}, []string{"a", "#2"}},
+		"several sources":         {[2]string{"\x00a.bpf.c\x00b.bpf.c\x00", "\x00b.bpf.c\x00"}, []string{"#1", "b"}},
+		"one source, two objects": {[2]string{"\x00a.bpf.c\x00", "\x00a.bpf.c\x00\x00"}, []string{"a", "a#2"}},
+		"long name":               {[2]string{"\x00" + strings.Repeat("a", maxName+1) + ".c\x00", "\x00b.c\x00"}, []string{"#1", "b"}},
+		"control characters":      {[2]string{"\x00a\x1b.c\x00", "\x00.c\x00"}, []string{"#1", "#2"}},
+	} {
+		objs := [][]byte{bpf(le, tt.sources[0]), bpf(le, tt.sources[1])}
+		found, err := Find(host(t, f, objs, nil, func([]uint64) []testelf.Symbol { return nil }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if names := []string{found[0].Name, found[1].Name}; !slices.Equal(names, tt.want) {
+			t.Errorf("%s: names %q, want %q", name, names, tt.want)
+		}
+	}
+}
+
 // TestNameGo reads a binary that the Go toolchain built with go:embed.
 func TestNameGo(t *testing.T) {
 	goTool, err := exec.LookPath("go")
