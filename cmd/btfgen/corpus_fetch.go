@@ -13,12 +13,13 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
+	"github.com/cheggaaa/pb/v3"
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
-	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/job/store"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/text/escape"
@@ -100,12 +101,8 @@ func fetchConfig(c *cli.Context, names []string) (*store.FetchConfig, error) {
 
 // runFetch downloads with a progress bar.
 func runFetch(c *cli.Context, cfg *store.FetchConfig) (*store.FetchResult, error) {
-	bar := newProgress(c, 0)
-	cfg.Progress = func(done, all int, now string) {
-		bar.show(all)
-		bar.doing(now)
-		bar.set(walk.Progress{Done: done, All: all})
-	}
+	bar := &fetchProgress{progress{w: progressWriter(c), start: time.Now()}}
+	cfg.Progress = bar.set
 	defer bar.finish()
 	return store.Fetch(c.Context, *cfg)
 }
@@ -209,6 +206,28 @@ func holdNow(c *cli.Context, path string, dir bool) (unlock func(), err error) {
 		err = errors.New(path + ": another process is writing it")
 	}
 	return unlock, err
+}
+
+// fetchProgress shows how far downloads are: a bar on a terminal, else a line every half minute.
+type fetchProgress struct{ progress }
+
+// fetchTemplate shows: linux-image-6.1.0-47-amd64 2/12 85.02 MiB / 512.00 MiB [-->___] 12.3 MiB/s 35s left
+const fetchTemplate = `{{string . "what"}} {{counters .}} {{bar .}} {{speed . "%s/s" "?/s"}} {{rtime . "%s left" "" ""}}`
+
+func (p *fetchProgress) set(s store.FetchProgress) {
+	if p.bar == nil && isTerminal(p.w) {
+		p.bar = pb.New64(s.AllBytes).Set(pb.Bytes, true).Set(pb.CleanOnFinish, true)
+		p.bar.SetTemplateString(fetchTemplate).SetWriter(p.w).SetRefreshRate(200 * time.Millisecond).Start()
+	}
+	if p.bar != nil {
+		p.bar.Set("what", string(escape.Sprintf("%s %d/%d", s.Current, s.Done, s.All))).SetCurrent(s.DoneBytes)
+	} else if now := time.Since(p.start); now-p.last >= every && s.DoneBytes > 0 {
+		p.last = now
+		rate := float64(s.DoneBytes) / now.Seconds()
+		left := time.Duration(float64(s.AllBytes-s.DoneBytes)/rate) * time.Second
+		escape.Fprintf(p.w, "btfgen: %s: %d of %d packages, %s of %s, %s/s, %s left\n", s.Current, s.Done, s.All,
+			words.Bytes(s.DoneBytes), words.Bytes(s.AllBytes), words.Bytes(int64(rate)), left)
+	}
 }
 
 // reportFetched prints the findings and the tables of a run.

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -44,7 +47,14 @@ type FetchConfig struct {
 	Retry  bool  // also packages that had no usable kernel
 	DryRun bool  // change nothing except the cache
 
-	Progress func(done, all int, now string) // called before each kernel, with its first package; may be nil
+	Progress func(FetchProgress) // may be nil
+}
+
+// FetchProgress says how far the downloads are.
+type FetchProgress struct {
+	Done, All           int // packages
+	DoneBytes, AllBytes int64
+	Current             string // package
 }
 
 // State is what happened to the packages of a kernel.
@@ -96,7 +106,7 @@ type FetchResult struct {
 	Seconds    struct {
 		List     float64 `json:"list"`
 		Download float64 `json:"download"`
-		Import   float64 `json:"import"`
+		Import   float64 `json:"import"` // at the same time
 	} `json:"seconds"`
 
 	Selection corpus.Selection `json:"-"` // of the kernels of all repositories
@@ -114,7 +124,7 @@ type fetcher struct {
 	noted  map[[3]string]*btfc.Package // by series, name and version
 }
 
-// Fetch downloads the kernels of distributions that a .btfc file lacks and adds them to it. After every Jobs downloads the file is
+// Fetch downloads the kernels of distributions that a .btfc file lacks and adds them to it. After each download the file is
 // replaced, so an interrupted run keeps the kernels that were finished. With Keep, it
 // moves their packages to Keep/ID/VERSION_ID/ARCH instead. A result and an error are returned together if the run ended early.
 func Fetch(ctx context.Context, cfg FetchConfig) (*FetchResult, error) {
@@ -298,9 +308,17 @@ func (f *fetcher) want(from *fetch.Repositories, u *fetch.Unit) *Fetched {
 	}
 }
 
-// download downloads and imports what is wanted, up to Jobs kernels of a series at a time.
+// download downloads and imports what is wanted. While some packages are imported, the next ones are downloaded.
 func (f *fetcher) download(ctx context.Context) error {
-	todo := slices.DeleteFunc(slices.Clone(f.res.Kernels), func(k *Fetched) bool { return k.Later })
+	var todo []*Fetched
+	progress := FetchProgress{}
+	for _, k := range f.res.Kernels {
+		if !k.Later {
+			todo = append(todo, k)
+			progress.All += len(k.unit.Packages)
+			progress.AllBytes += k.Bytes
+		}
+	}
 	if len(todo) == 0 {
 		return nil
 	}
@@ -311,43 +329,101 @@ func (f *fetcher) download(ctx context.Context) error {
 	if err := os.RemoveAll(f.work); err != nil { // of a run that was killed
 		return err
 	}
-	defer os.RemoveAll(f.work)
 	if err := os.MkdirAll(f.work, 0o700); err != nil {
 		return err
 	}
+	defer os.RemoveAll(f.work)
 	dwarf := corpus.NewEncoder(f.work, f.Jobs)
-	for done := 0; done < len(todo); {
-		from := todo[done].from
-		var ready []*Fetched
-		for n := 0; n < max(f.Jobs, 1) && done < len(todo) && todo[done].from == from; n++ {
-			k := todo[done]
-			if f.Progress != nil {
-				f.Progress(done, len(todo), k.Package)
+
+	ctx, cancel := context.WithCancel(ctx)
+	jobs := max(f.Jobs, 1)
+	slots, done := make(chan struct{}, jobs), make(chan *Fetched, jobs)
+	var downloading sync.WaitGroup
+	defer func() { // before the folder is removed
+		cancel()
+		downloading.Wait()
+	}()
+	downloading.Go(func() {
+		defer close(done)
+		for i, k := range todo {
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				return
 			}
+			progress.Current = k.Package
 			start := time.Now()
-			k.dir = filepath.Join(f.work, fmt.Sprintf("%06d", done))
+			k.dir = filepath.Join(f.work, fmt.Sprintf("%06d", i))
+			stop := f.follow(k.dir, progress)
 			err := f.get(ctx, k)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err != nil {
+			if stop(); ctx.Err() != nil {
+				return
+			} else if err != nil {
 				k.fail(err.Error(), true)
-				os.RemoveAll(k.dir)
 			} else {
-				ready = append(ready, k)
 				f.res.Downloads += len(k.unit.Packages)
 				f.res.Bytes += k.Bytes
 			}
 			f.res.Seconds.Download += time.Since(start).Seconds()
-			done++
+			progress.Done += len(k.unit.Packages)
+			progress.DoneBytes += k.Bytes
+			f.report(progress)
+			done <- k
 		}
-		start := time.Now()
-		if err := f.add(ctx, dwarf, ready); err != nil {
-			return err
+	})
+	for k := range done {
+		batch := []*Fetched{k}
+		for range len(done) { // so that the file is written once for all of them
+			batch = append(batch, <-done)
 		}
-		f.res.Seconds.Import += time.Since(start).Seconds()
+		for len(batch) > 0 {
+			n := 1
+			for n < len(batch) && batch[n].from == batch[0].from {
+				n++
+			}
+			if err := f.add(ctx, dwarf, batch[:n], slots); err != nil {
+				return err
+			}
+			batch = batch[n:]
+		}
 	}
-	return nil
+	return ctx.Err()
+}
+
+// follow reports the bytes that are in a folder already, until stop is called.
+func (f *fetcher) follow(dir string, p FetchProgress) (stop func()) {
+	tick, quit := time.NewTicker(200*time.Millisecond), make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			now := p
+			filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+				if err == nil && e.Type().IsRegular() {
+					if fi, err := e.Info(); err == nil {
+						now.DoneBytes += fi.Size()
+					}
+				}
+				return nil
+			})
+			f.report(now)
+			select {
+			case <-tick.C:
+			case <-quit:
+				return
+			}
+		}
+	})
+	return func() {
+		tick.Stop()
+		close(quit)
+		running.Wait()
+	}
+}
+
+func (f *fetcher) report(p FetchProgress) {
+	if f.Progress != nil {
+		f.Progress(p)
+	}
 }
 
 // fail notes why a kernel is not in the file. If later is set, the next run tries again.
@@ -355,10 +431,18 @@ func (k *Fetched) fail(reason string, later bool) { k.State, k.Reason, k.Later =
 
 // get downloads the packages of a kernel.
 func (f *fetcher) get(ctx context.Context, k *Fetched) error {
+	need := k.Bytes
 	if k.Debug && f.Keep == "" {
 		if _, err := exec.LookPath("pahole"); err != nil {
 			return errors.New("needs pahole (package pahole or dwarves)")
 		}
+		need *= 5 // its vmlinux is unpacked
+	}
+	if fi, err := os.Stat(f.Path); err == nil {
+		need += fi.Size()
+	}
+	if free, err := freeSpace(f.work); err == nil && free < need+spare {
+		return fmt.Errorf("%s: %s free, %s needed: %w", f.work, words.Bytes(free), words.Bytes(need+spare), syscall.ENOSPC)
 	}
 	if err := os.MkdirAll(k.dir, 0o700); err != nil {
 		return err
@@ -389,16 +473,23 @@ func (f *fetcher) keep(k *Fetched) error {
 	return nil
 }
 
+// spare is the disk space that a run leaves, in bytes.
+const spare = 64 << 20
+
 // add adds downloaded kernels of one series to the file, and removes their packages.
-func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, ready []*Fetched) error {
+func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, batch []*Fetched, slots chan struct{}) error {
+	start := time.Now()
+	defer func() {
+		f.res.Seconds.Import += time.Since(start).Seconds()
+		for _, k := range batch {
+			os.RemoveAll(k.dir)
+			<-slots
+		}
+	}()
+	ready := slices.DeleteFunc(slices.Clone(batch), func(k *Fetched) bool { return k.State == Failed })
 	if len(ready) == 0 {
 		return nil
 	}
-	defer func() {
-		for _, k := range ready {
-			os.RemoveAll(k.dir)
-		}
-	}()
 	if f.Keep != "" {
 		for _, k := range ready {
 			if err := f.keep(k); err != nil {

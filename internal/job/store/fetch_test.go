@@ -345,6 +345,28 @@ func TestFetchKeep(t *testing.T) {
 	})
 }
 
+// TestFetchFullDisk downloads nothing if there is not enough space.
+func TestFetchFullDisk(t *testing.T) {
+	defer func(old func(string) (int64, error)) { freeSpace = old }(freeSpace)
+	eachClient(t, func(t *testing.T, _ string, r *testrepo.Repository) {
+		r.Add(r.Release(1), blob("one"))
+		r.Index()
+		cfg := fetchFrom(t, r, r.Server.URL)
+		freeSpace = func(string) (int64, error) { return spare, nil }
+		res, err := Fetch(background, cfg)
+		if got := states(res)[r.Release(1)]; err != nil || !strings.Contains(got, "67.1 MB free") || !strings.HasSuffix(got, "no space left on device (later)") {
+			t.Errorf("%s, %v", got, err)
+		}
+		if got := r.Downloads(); got != nil {
+			t.Errorf("downloads %v", got)
+		}
+		freeSpace = func(string) (int64, error) { return 2 * spare, nil }
+		if _, err := Fetch(background, cfg); err != nil || len(kernelsIn(t, cfg.Path)) != 1 {
+			t.Error(err)
+		}
+	})
+}
+
 func TestParseSize(t *testing.T) {
 	for text, want := range map[string]int64{"1": 1, "500M": 500e6, "2g": 2e9, "3kB": 3e3, "1TB": 1e12, "": 0, "0": 0, "-1": 0, "1.5G": 0, "MB": 0, "9999999T": 0, "1BB": 0} {
 		if got, err := ParseSize(text); got != want || (err == nil) != (want > 0) {
