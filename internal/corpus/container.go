@@ -97,15 +97,29 @@ func clean(name string) string {
 	return name
 }
 
-func (r *reader) tar(in *input) error { return r.members(in, tarReader{tar.NewReader(in.r)}) }
+func (r *reader) tar(in *input) error { return r.members(in, &tarReader{Reader: tar.NewReader(in.r)}) }
 
-// tarReader reads a tar file. A hard link to BTF is an empty file, which is reported.
-type tarReader struct{ *tar.Reader }
+// tarReader reads a tar file. Hard links to BTF cannot be read.
+type tarReader struct {
+	*tar.Reader
+	link string // what the member is a hard link to, or ""
+}
 
-func (t tarReader) next() (string, int64, bool, error) {
+func (t *tarReader) next() (string, int64, bool, error) {
 	h, err := t.Next()
 	if err != nil {
 		return "", 0, false, err
 	}
+	t.link = ""
+	if h.Typeflag == tar.TypeLink {
+		t.link = h.Linkname
+	}
 	return h.Name, h.Size, h.Typeflag == tar.TypeReg || h.Typeflag == tar.TypeLink && strings.Contains(h.Name, ".btf"), nil
+}
+
+func (t *tarReader) Read(p []byte) (int, error) {
+	if t.link != "" {
+		return 0, fmt.Errorf("hard link to %s, which is not followed", clean(t.link))
+	}
+	return t.Reader.Read(p)
 }
