@@ -20,6 +20,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/archive/archivetest"
 )
@@ -153,6 +154,7 @@ func TestObject(t *testing.T) {
 }
 
 func TestGoTracer(t *testing.T) {
+	slow.Skip(t)
 	output(t, "go", "build", "-o", os.DevNull, "./go-tracer")
 	_, file := hostArchive(t)
 	dir := t.TempDir()
@@ -191,6 +193,7 @@ func TestCTracerObject(t *testing.T) {
 }
 
 func TestCTracer(t *testing.T) {
+	slow.Skip(t)
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
 	for _, tool := range []string{"cc", "make", "bpftool"} {
 		if _, err := exec.LookPath(tool); err != nil {

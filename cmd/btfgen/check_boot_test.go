@@ -23,6 +23,7 @@ import (
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/check/boot"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 	"github.com/btfgen/btfgen/internal/testing/testrepo"
 )
@@ -208,6 +209,7 @@ func TestCheckBootConfig(t *testing.T) {
 
 // TestCheckBootFetch boots the newest kernel of a repository. A second run downloads nothing.
 func TestCheckBootFetch(t *testing.T) {
+	slow.Skip(t)
 	if _, err := os.Stat("/dev/fd"); err != nil {
 		t.Skip("needs /dev/fd")
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -158,6 +159,7 @@ var completed = []struct{ line, want string }{
 
 // TestCompletionTerminal types lines into shells on a terminal.
 func TestCompletionTerminal(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("needs script, of util-linux, for a terminal")

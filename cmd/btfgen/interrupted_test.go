@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // victim is a run that is ended before it is done.
@@ -96,6 +99,9 @@ func (v *victim) others(t *testing.T) (names []string) {
 
 // An interrupted generate ends soon with its own status and leaves no files.
 func TestInterrupted(t *testing.T) {
+	if !raceflag.Enabled {
+		slow.Skip(t)
+	}
 	if signal.Ignored(os.Interrupt) { // so is it by what is started, as from a script in the background
 		t.Skip("needs SIGINT, which is ignored here")
 	}

@@ -310,6 +310,7 @@ func TestPipelineNightly(t *testing.T) {
 
 // TestPipelineGitLab runs the jobs.
 func TestPipelineGitLab(t *testing.T) {
+	slow.Skip(t)
 	type job struct {
 		Parallel int
 		Script   []string

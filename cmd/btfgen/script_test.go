@@ -67,11 +67,16 @@ func TestScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, files := "testdata/script", []string(nil)
-	if raceflag.Enabled { // those with several workers; the others run without the detector
-		dir = ""
-		for _, name := range []string{"check", "corpus_import", "generate", "relolog_kernels", "verify"} {
-			files = append(files, "testdata/script/"+name+".txtar")
-		}
+	var names []string
+	switch {
+	case raceflag.Enabled: // those with several workers; the others run without the detector
+		names = []string{"check", "corpus_import", "generate", "relolog_kernels", "verify"}
+	case !slow.Enabled(): // the main jobs; a script starts btfgen up to 25 times
+		names = []string{"archive", "archive_lookup", "check", "command_line", "config", "corpus_list", "corpus_packed", "errors", "findings",
+			"generate", "init", "json", "min_core_btf", "objects", "outputs_dir", "relolog", "selectors", "verify"}
+	}
+	for _, name := range names {
+		dir, files = "", append(files, "testdata/script/"+name+".txtar")
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,

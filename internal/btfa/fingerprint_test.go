@@ -16,6 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
@@ -93,6 +94,7 @@ func TestFingerprintCode(t *testing.T) {
 // TestFingerprintChanges changes bytes of the types and records of objects. If the relocations then differ for
 // core.Hash, on which the contents of archives depend, the fingerprint differs too.
 func TestFingerprintChanges(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	tried, differ := 0, 0

@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -29,6 +30,7 @@ func ring(n int) (types, asks string) {
 // TestSignaturesOfLarge has an object whose records each are about all its
 // types: the signatures are bounded, and the questions stay distinct.
 func TestSignaturesOfLarge(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	const n = 2000
 	types, asks := ring(n)

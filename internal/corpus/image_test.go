@@ -19,6 +19,7 @@ import (
 // The kernel's build compresses with these programs, adds the size for all but gzip, and has a
 // kernel of several megabytes: frames, blocks and filters are other than in small samples.
 func TestImagePrograms(t *testing.T) {
+	slow.Skip(t)
 	_, got, errs := readAll(t, Options{}, filepath.Join(testdata, "debian/12/x86_64"))
 	if len(got) == 0 {
 		t.Fatal(errs)

@@ -18,6 +18,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -195,6 +196,9 @@ func checkError(t *testing.T, what, path string, err error) {
 // A file cut off or with a flipped bit gives the right BTF or a one-line error, or both where an
 // archive's end is damaged, and no panic.
 func TestReadDamaged(t *testing.T) {
+	if !raceflag.Enabled {
+		slow.Skip(t)
+	}
 	for _, sm := range samples() {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "f")

@@ -146,6 +146,7 @@ func isKept(t cbtf.Type) bool {
 
 // TestKeepEverything keeps all types of each kernel, and has cilium/ebpf compare.
 func TestKeepEverything(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	if strconv.IntSize == 32 {
 		t.Skip("skipped: on 32 bits cilium/ebpf refuses declaration tags that are of no member, and a kernel with them as a whole")

@@ -19,6 +19,7 @@ import (
 	"github.com/btfgen/btfgen/internal/job/verify"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testing/oracle"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -352,6 +353,7 @@ func finite(tb testing.TB, data []byte) bool {
 
 // TestShapesLoaders is TestOddLoaders for random kernels.
 func TestShapesLoaders(t *testing.T) {
+	slow.Skip(t)
 	data := testbtf.Object(t, binary.LittleEndian, shapedTypes, shapedAsks)
 	o, err := core.ParseObject("o", data)
 	if err != nil {

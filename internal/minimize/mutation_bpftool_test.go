@@ -18,6 +18,7 @@ import (
 	"github.com/btfgen/btfgen/internal/job/verify"
 	"github.com/btfgen/btfgen/internal/testing/oracle"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -25,6 +26,7 @@ import (
 // TestMutantsBpftool has libbpf itself judge a sample of mutants. It sees
 // where fields are, not what they hold.
 func TestMutantsBpftool(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	t.Parallel()
 	b := &bpftool{T: t, tool: oracle.Need(t, "bpftool"), dir: t.TempDir()}

@@ -84,6 +84,7 @@ func (p *pipeline) mutate(l []mutation, t tally) {
 // judge that does not use columns says whether a decision changed. The proof has to
 // refuse every such mutant.
 func TestMutants(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	t.Parallel()
 	var objects []verify.Object

@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -84,6 +85,7 @@ const maxPage = 450_000 // bytes that the page of large may have
 // TestLargePage wants the page of a large report small, and logs how long a
 // browser takes to open and to filter it.
 func TestLargePage(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	var b bytes.Buffer
 	if err := HTML(&b, large(), Options{}); err != nil {

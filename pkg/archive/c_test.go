@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/testing/creader"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -142,6 +143,7 @@ func largeLayout() []byte {
 
 // TestCBounds checks the C reader's memory for payloads that consist of one stream.
 func TestCBounds(t *testing.T) {
+	slow.Skip(t)
 	c := creader.Start(t)
 	payloads := heavy()
 	delete(payloads, "kernels") // too slow, as every kernel is read

@@ -20,6 +20,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btf/canonical"
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
@@ -205,6 +206,7 @@ func unordered() []byte {
 // TestWriteEnds calls Write with contexts that end at each of its checks in turn. Write
 // returns the context's error and writes nothing.
 func TestWriteEnds(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	kernels := manyLayouts(t, 8)
 	for n := 0; ; n++ {

@@ -90,6 +90,7 @@ func TestSplit(t *testing.T) {
 
 // TestModuleSeries packs builds of a series with modules that change and go, as the kernels do.
 func TestModuleSeries(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	for _, order := range []interface {
 		binary.ByteOrder

@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
@@ -80,6 +82,9 @@ func TestParts(t *testing.T) {
 
 // TestReadOrder reads kernels in any order, some of them more than once, with several goroutines.
 func TestReadOrder(t *testing.T) {
+	if !raceflag.Enabled {
+		slow.Skip(t)
+	}
 	all := changing(t)
 	data := written(t, nil, all...)
 	r := rand.New(rand.NewPCG(1, 2))

@@ -21,6 +21,9 @@ import (
 // TestPacked compares the results of a .btfc file, whose kernels share outcomes, with those of a tree: for all objects together,
 // for single objects, which need other parts, and with padding.
 func TestPacked(t *testing.T) {
+	if !raceflag.Enabled {
+		slow.Skip(t)
+	}
 	tree := testinput.Corpus(t)
 	if raceflag.Enabled {
 		tree = testinput.Few(t) // more kernels have no other goroutines

@@ -16,6 +16,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // visit reads a value: objects and arrays with Object and Array, fields named skip with Skip.
@@ -89,6 +90,7 @@ func (e *endless) Read(p []byte) (int, error) {
 
 // TestLimits checks that endless files and values end with an error, with little memory.
 func TestLimits(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	skip := func(d *Decoder) error {
 		for {

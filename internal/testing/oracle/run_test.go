@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // compile compiles testdata/name for BPF and returns the object's path.
@@ -118,6 +120,7 @@ func TestRunObjects(t *testing.T) {
 }
 
 func TestRunErrors(t *testing.T) {
+	slow.Skip(t)
 	tests := []struct {
 		name    string
 		err     string // in the last record
