@@ -3,6 +3,7 @@
 package boot
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -19,6 +20,10 @@ func TestAttach(t *testing.T) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		t.Fatal(err)
 	}
+	kprobe := Attached
+	if _, err := os.Stat("/sys/kernel/tracing/kprobe_events"); err != nil {
+		kprobe = "not attached: "
+	}
 	for _, tt := range []struct {
 		section string
 		typ     ebpf.ProgramType
@@ -26,7 +31,7 @@ func TestAttach(t *testing.T) {
 		to      string
 		want    string
 	}{
-		{"?kprobe/vfs_read", ebpf.Kprobe, 0, "vfs_read", Attached},
+		{"?kprobe/vfs_read", ebpf.Kprobe, 0, "vfs_read", kprobe},
 		{"kprobe/no_such", ebpf.Kprobe, 0, "no_such", "not attached: "},
 		{"kprobe", ebpf.Kprobe, 0, "", ""},
 		{"uprobe", ebpf.Kprobe, 0, "", ""},
