@@ -5,7 +5,6 @@ package archive_test
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"testing"
 	"text/tabwriter"
 
-	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/minimize"
@@ -26,17 +24,6 @@ import (
 
 // contents is the content of each kernel of an archive. Equal texts are equal BTFs.
 type contents map[kernel.Key]string
-
-func (c contents) archive(t *testing.T) *archive.Archive {
-	t.Helper()
-	var kernels []archive.Kernel
-	for k, text := range c {
-		b := btf.NewBuilder(binary.LittleEndian)
-		b.Type(fmt.Sprintf("of_%x", text), btf.KindStruct, false, 0, 8)
-		kernels = append(kernels, archive.Kernel{Key: k, BTF: b.Bytes()})
-	}
-	return mustOpen(t, mustWrite(t, kernels))
-}
 
 func TestNeighbours(t *testing.T) {
 	c := make(contents)
@@ -51,7 +38,7 @@ func TestNeighbours(t *testing.T) {
 	} {
 		c[mustKey(t, s)] = text
 	}
-	a := c.archive(t).Lookup
+	a := archive.Equal(c).Lookup
 	for _, tt := range []struct {
 		want   string
 		n      int
@@ -126,7 +113,7 @@ func (y *tally) measure(t *testing.T, c contents, n int, next bool) {
 		if len(rest) == 0 {
 			continue
 		}
-		a := rest.archive(t)
+		a := archive.Equal(rest)
 		y.asked++
 		m := a.Lookup(out, n)
 		if m.Rule != archive.NeighbourMatch {
