@@ -45,8 +45,6 @@ var (
 
 	// Functions for programs that may sleep: bpf_check_attach_target in kernel/bpf/verifier.c
 	sleepNeedsInjection = linux(6, 13)
-	// Bounds of what programs of LSM return: bpf_lsm_get_retval_range in kernel/bpf/bpf_lsm.c
-	hookReturns = linux(6, 12)
 
 	// Maps: kernel/bpf/hashtab.c ("bpf: Lift hashtab key_size limit"), devmap.c, cpumap.c (with a program in struct
 	// bpf_devmap_val and struct bpf_cpumap_val), net/core/sock_map.c (with a cookie), local_storage.c (without the type of

@@ -143,7 +143,6 @@ const (
 	BoundsUnequal Code = "bounds-not-equal"
 
 	LicenseMissing Code = "license-missing" // Name: the object's license
-	ReturnRange    Code = "return-range"    // Name: the section; Min, Max
 
 	AnalysisNoHelpers Code = "analysis-helpers"
 	AnalysisSection   Code = "analysis-section"
@@ -180,14 +179,13 @@ const (
 	FamilyTarget    Family = "attach-target"
 	FamilyContext   Family = "context"
 	FamilyLicense   Family = "license"
-	FamilyReturn    Family = "return"
 	FamilyBounds    Family = "bounds"
 	FamilyAnalysis  Family = "analysis"
 	FamilyRunning   Family = "running-kernel"
 )
 
 var families = []Family{FamilyModule, FamilyHelper, FamilyKfunc, FamilyInsn, FamilyKsym, FamilyKconfig, FamilyMapType, FamilyMapDef, FamilyStructOps,
-	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyLicense, FamilyReturn, FamilyBounds, FamilyAnalysis, FamilyRunning}
+	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyLicense, FamilyBounds, FamilyAnalysis, FamilyRunning}
 
 // FamilyOf returns the family of a code.
 func FamilyOf(c Code) Family {

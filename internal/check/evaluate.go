@@ -20,7 +20,6 @@ type evaluation struct {
 	hook    *hook          // nil where the program is not attached by BTF, or what to is not known
 	given   int64          // bytes of the context of a tracepoint, 0 where that is not known
 	kind    []absence      // what depends on its kind or on all of it, besides the absences of its functions
-	may     *bounds        // what it may return; nil for anything
 	own     list           // findings on it, except on its code
 	noted   []int32        // findings on some code, except those on instructions: numbers in the ledger
 	seen    map[int32]bool // noted as a set
@@ -87,9 +86,6 @@ func (e *evaluation) judgeCode(ctx context.Context) (list, explorations) {
 	for _, a := range e.kind {
 		e.judge(r, a)
 	}
-	if e.may != nil {
-		e.judgeReturns(r, e.may)
-	}
 	if len(x) > 0 {
 		e.judgeBounds(x)
 	}
@@ -104,7 +100,7 @@ func (e *evaluation) judgeCode(ctx context.Context) (list, explorations) {
 
 // dependsOnCode reports whether findings depend on what an exploration finds.
 func (e *evaluation) dependsOnCode() bool {
-	return e.bounded() || len(e.kind) > 0 || e.may != nil || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks })
+	return e.bounded() || len(e.kind) > 0 || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks })
 }
 
 // exploreAll explores the program in each way on which its findings depend.

@@ -107,7 +107,6 @@ const (
 	BySettings     Reach = "by-settings"     // with some settings of the kernel's build or of the loader
 	TooManyPaths   Reach = "too-many-paths"  // the analysis lost track of values
 	TooLarge       Reach = "too-large"       // the analysis gave up
-	UnlessKnown    Reach = "unless-known"    // the verifier may know that it is not reached
 	LeavesFunction Reach = "leaves-function" // not followed: execution beyond the end of a function
 	UnnamedAddress Reach = "unnamed-address" // not followed: a function without a symbol whose address is taken
 	UnnamedCall    Reach = "unnamed-call"    // not followed: a call of a function without a symbol
@@ -153,7 +152,7 @@ func (f *Finding) absent() bool {
 		return true
 	}
 	switch FamilyOf(f.Code) {
-	case FamilyHelper, FamilyTarget, FamilyMapDef, FamilyObject, FamilyContext, FamilyLicense, FamilyReturn:
+	case FamilyHelper, FamilyTarget, FamilyMapDef, FamilyObject, FamilyContext, FamilyLicense:
 		return false
 	}
 	return true

@@ -151,7 +151,7 @@ func (k *inventory) find(name string, kind btf.Kind) (symbol, bool) {
 }
 
 // Names whose presence shows what a verifier can do.
-var featureNames = []string{auxStruct, anyTracepoint, kprobes, lsmRange, writeStruct}
+var featureNames = []string{auxStruct, anyTracepoint, kprobes, writeStruct}
 
 // auxStruct is what verifiers keep of a function.
 const auxStruct = "bpf_func_info_aux"

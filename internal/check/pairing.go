@@ -168,11 +168,11 @@ func (p *pairing) ksym(x *bpfobj.Extern) interp.Number {
 	return interp.Number{V: 1}
 }
 
-// codeKey returns the key of a program's code. It covers e.kind, e.may and e.bounded, too.
+// codeKey returns the key of a program's code. It covers e.kind and e.bounded, too.
 func (e *evaluation) codeKey() programKey {
 	key := programKey{o: e.o.Object, fn: e.pr.Fn}
-	if bounded := e.bounded(); bounded || len(e.kind) > 0 || e.may != nil {
-		b := fmt.Append(nil, e.may, bounded)
+	if bounded := e.bounded(); bounded || len(e.kind) > 0 {
+		b := fmt.Append(nil, bounded)
 		for _, a := range e.kind {
 			b = e.appendKey(b, a)
 		}

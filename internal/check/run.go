@@ -284,7 +284,7 @@ func (r *run) program(p *pairing, j int) *evaluation {
 	}
 	e.ebpfGoUnit()
 	e.own = r.found.note(e.out)
-	e.kind, e.may = slices.Concat(e.kind, e.accesses(j), e.calls(j), e.kfuncCalls()), e.returns()
+	e.kind = slices.Concat(e.kind, e.accesses(j), e.calls(j), e.kfuncCalls())
 	return e
 }
 

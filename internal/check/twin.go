@@ -195,15 +195,6 @@ func (x *exploration) guard(at bpfobj.Site) (interp.Guard, bool) {
 	return g, ok
 }
 
-// returns are the ways in which the program ends.
-func (x *exploration) returns() []interp.Return {
-	l := x.Returns()
-	for i := range l {
-		l[i].At = mapped(x.ours, l[i].At)
-	}
-	return l
-}
-
 // relevant returns the parts of a kernel that the result depends on.
 func (x *exploration) relevant() interp.Relevant {
 	r := x.Relevant()

@@ -23,7 +23,6 @@ var reaches = map[check.Reach]string{
 	check.BySettings:     "; reached only with some settings of the kernel's build or of the loader",
 	check.TooManyPaths:   "; whether it is reached is not known, as too many paths lead there",
 	check.TooLarge:       "; whether it is reached is not known, as the program is too large",
-	check.UnlessKnown:    ", unless it knows that this is not reached",
 	check.LeavesFunction: "; execution leaves the function",
 	check.UnnamedAddress: "; address of a function without a symbol",
 	check.UnnamedCall:    "; call of a function without a symbol",

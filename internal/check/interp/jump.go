@@ -285,7 +285,7 @@ func (x *explorer) exit(s *state) bool {
 	copy(s.regs[asm.R6:], f.saved[:])
 	s.bury()
 	if n == 0 {
-		x.leave(s, s.at.Insn)
+		x.leave(s)
 		return false
 	}
 	s.at = f.ret
@@ -296,7 +296,7 @@ func (x *explorer) exit(s *state) bool {
 }
 
 // leave notes a way in which the unit returns. Too many are merged.
-func (x *explorer) leave(s *state, insn int) {
+func (x *explorer) leave(s *state) {
 	r0, l := s.regs[asm.R0], s.level
 	unsure := s.vague || r0.open&vague != 0
 	r0.open &^= vague
@@ -320,7 +320,7 @@ func (x *explorer) leave(s *state, insn int) {
 		e.r0, e.level, e.vague = join(e.r0, r0), Imprecise, e.vague || unsure
 		return
 	}
-	x.u.exits = append(exits, exit{r0, l, int32(insn), unsure})
+	x.u.exits = append(exits, exit{r0, l, unsure})
 }
 
 // givesMapValue reports whether a helper returns null or memory whose size the verifier knows.

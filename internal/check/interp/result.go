@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"maps"
-	"math"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
@@ -176,29 +175,6 @@ func (r *Result) far() (all map[bpfobj.Site]Level, sure map[bpfobj.Site]bool) {
 		}
 	}
 	return all, sure
-}
-
-// Return is a way in which a program ends.
-type Return struct {
-	At       bpfobj.Site
-	Min, Max uint64 // bounds of the returned value
-	Level    Level
-}
-
-// Returns returns the ways in which the program ends. If GaveUp or Odd is set, there may be more.
-func (r *Result) Returns() (l []Return) {
-	if len(r.parts) == 0 {
-		return nil
-	}
-	main := &r.parts[0]
-	for _, e := range main.u.exits {
-		x := Return{At: bpfobj.Site{Fn: r.pr.Fn, Insn: int(e.insn)}, Max: math.MaxUint64, Level: max(main.level, e.level)}
-		if e.r0.kind == scalar {
-			x.Min, x.Max = e.r0.min(), e.r0.max()
-		}
-		l = append(l, x)
-	}
-	return l
 }
 
 // Fact is the source of a constant.

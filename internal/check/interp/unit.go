@@ -65,8 +65,7 @@ type access struct {
 type exit struct {
 	r0    value
 	level Level
-	insn  int32 // the first instruction that returns so
-	vague bool  // a path that returns so depends on a vague value
+	vague bool // a path that returns so depends on a vague value
 }
 
 // use is a unit that another one calls.
