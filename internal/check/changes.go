@@ -38,11 +38,6 @@ var (
 	// Updates of releases from this one on have gotol.
 	gotolUpdates = linux(5, 15)
 
-	// "net: bpf: Make bpf_ktime_get_ns() available to non GPL programs"
-	ktimeForAll = linux(5, 8)
-	// "bpf: Fail PERF_EVENT_IOC_SET_BPF when bpf_get_[stack|stackid] cannot work"
-	stackidForAll = linux(5, 9)
-
 	// Functions for programs that may sleep: bpf_check_attach_target in kernel/bpf/verifier.c
 	sleepNeedsInjection = linux(6, 13)
 

@@ -142,7 +142,6 @@ const (
 	BoundsValue   Code = "bounds-map-value" // Size, Offset, Max: the size of a value
 	BoundsUnequal Code = "bounds-not-equal"
 
-	LicenseMissing Code = "license-missing" // Name: the object's license
 
 	AnalysisNoHelpers Code = "analysis-helpers"
 	AnalysisSection   Code = "analysis-section"
@@ -178,14 +177,13 @@ const (
 	FamilyLink      Family = "link-type"
 	FamilyTarget    Family = "attach-target"
 	FamilyContext   Family = "context"
-	FamilyLicense   Family = "license"
 	FamilyBounds    Family = "bounds"
 	FamilyAnalysis  Family = "analysis"
 	FamilyRunning   Family = "running-kernel"
 )
 
 var families = []Family{FamilyModule, FamilyHelper, FamilyKfunc, FamilyInsn, FamilyKsym, FamilyKconfig, FamilyMapType, FamilyMapDef, FamilyStructOps,
-	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyLicense, FamilyBounds, FamilyAnalysis, FamilyRunning}
+	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyBounds, FamilyAnalysis, FamilyRunning}
 
 // FamilyOf returns the family of a code.
 func FamilyOf(c Code) Family {

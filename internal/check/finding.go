@@ -152,7 +152,7 @@ func (f *Finding) absent() bool {
 		return true
 	}
 	switch FamilyOf(f.Code) {
-	case FamilyHelper, FamilyTarget, FamilyMapDef, FamilyObject, FamilyContext, FamilyLicense:
+	case FamilyHelper, FamilyTarget, FamilyMapDef, FamilyObject, FamilyContext:
 		return false
 	}
 	return true

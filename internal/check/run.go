@@ -275,7 +275,6 @@ func (r *run) program(p *pairing, j int) *evaluation {
 	}
 	e.attachment()
 	e.interfaces()
-	e.license()
 	e.variables()
 	for _, w := range p.whole {
 		if f, ok := p.ofProgram(w.f, p.o.refers[j][w.name]); ok {
