@@ -139,10 +139,6 @@ const (
 	ContextOutside    Code = "context-outside"       // Offset
 	ContextRecord     Code = "context-beyond-record" // Offset, Size
 
-	BoundsValue   Code = "bounds-map-value" // Size, Offset, Max: the size of a value
-	BoundsUnequal Code = "bounds-not-equal"
-
-
 	AnalysisNoHelpers Code = "analysis-helpers"
 	AnalysisSection   Code = "analysis-section"
 	AnalysisUnit      Code = "analysis-relocations" // Max
@@ -177,13 +173,12 @@ const (
 	FamilyLink      Family = "link-type"
 	FamilyTarget    Family = "attach-target"
 	FamilyContext   Family = "context"
-	FamilyBounds    Family = "bounds"
 	FamilyAnalysis  Family = "analysis"
 	FamilyRunning   Family = "running-kernel"
 )
 
 var families = []Family{FamilyModule, FamilyHelper, FamilyKfunc, FamilyInsn, FamilyKsym, FamilyKconfig, FamilyMapType, FamilyMapDef, FamilyStructOps,
-	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyBounds, FamilyAnalysis, FamilyRunning}
+	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyAnalysis, FamilyRunning}
 
 // FamilyOf returns the family of a code.
 func FamilyOf(c Code) Family {

@@ -168,11 +168,11 @@ func (p *pairing) ksym(x *bpfobj.Extern) interp.Number {
 	return interp.Number{V: 1}
 }
 
-// codeKey returns the key of a program's code. It covers e.kind and e.bounded, too.
+// codeKey returns the key of a program's code. It covers e.kind, too.
 func (e *evaluation) codeKey() programKey {
 	key := programKey{o: e.o.Object, fn: e.pr.Fn}
-	if bounded := e.bounded(); bounded || len(e.kind) > 0 {
-		b := fmt.Append(nil, bounded)
+	if len(e.kind) > 0 {
+		var b []byte
 		for _, a := range e.kind {
 			b = e.appendKey(b, a)
 		}

@@ -143,8 +143,7 @@ func (c *contents) section(n int) [sha256.Size]byte {
 // exploration is the result for a program, found for its twin. Sites, functions and records are those of the program.
 type exploration struct {
 	*interp.Result
-	features interp.Features // of the verifier
-	o        *bpfobj.Object
+	o *bpfobj.Object
 	*twin
 }
 
@@ -176,14 +175,6 @@ func (t *twin) extern(x *bpfobj.Extern) *bpfobj.Extern {
 func (x *exploration) reached(at bpfobj.Site) interp.Level { return x.Reached(mapped(x.theirs, at)) }
 
 func (x *exploration) moved(at bpfobj.Site) interp.Level { return x.Moved(mapped(x.theirs, at)) }
-
-func (x *exploration) vague() map[bpfobj.Site]interp.Level {
-	far := make(map[bpfobj.Site]interp.Level)
-	for at, l := range x.Vague() {
-		far[mapped(x.ours, at)] = l
-	}
-	return far
-}
 
 func (x *exploration) guard(at bpfobj.Site) (interp.Guard, bool) {
 	g, ok := x.Guard(mapped(x.theirs, at))

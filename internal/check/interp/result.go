@@ -5,7 +5,6 @@ package interp
 import (
 	"cmp"
 	"encoding/binary"
-	"maps"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
@@ -64,7 +63,6 @@ type Result struct {
 	of       map[int][]part  // by function
 	levels   map[int][]Level // by function, by slot
 	relevant []Relevant
-	vague    bool           // which functions are called may depend on vague values
 	guards   map[int]guards // by function; -1 for all functions
 }
 
@@ -84,7 +82,7 @@ func (r *Result) add(u *Unit, l Level, enter func(entered)) {
 			r.of[c.fn] = append(r.of[c.fn], part{len(r.parts), c})
 		}
 		r.parts = append(r.parts, use{u, l})
-		r.Odd, r.vague = cmp.Or(r.Odd, u.odd), r.vague || u.vague
+		r.Odd = cmp.Or(r.Odd, u.odd)
 	case r.parts[i].level <= l:
 		return
 	default:
@@ -141,40 +139,9 @@ func (r *Result) reached(fn int) []Level {
 // address. Unreached means unknown, too.
 func (r *Result) Moved(at bpfobj.Site) (l Level) {
 	for _, p := range r.of[at.Fn] {
-		l = surer(l, below(p.accesses[int32(at.Insn)].moved, r.parts[p.n].level))
+		l = surer(l, below(p.moved[int32(at.Insn)], r.parts[p.n].level))
 	}
 	return l
-}
-
-// Far returns the accesses of memory at an offset without a bound, and how sure it is that they are reached. If GaveUp or Odd
-// is set, there may be more.
-func (r *Result) Far() map[bpfobj.Site]Level {
-	all, _ := r.far()
-	return all
-}
-
-// Vague returns those of Far that may be within bounds to a verifier with Unequal.
-func (r *Result) Vague() map[bpfobj.Site]Level {
-	all, sure := r.far()
-	maps.DeleteFunc(all, func(at bpfobj.Site, _ Level) bool { return sure[at] && !r.vague })
-	return all
-}
-
-// far returns the accesses of Far, and which of them are sure.
-func (r *Result) far() (all map[bpfobj.Site]Level, sure map[bpfobj.Site]bool) {
-	all, sure = make(map[bpfobj.Site]Level), make(map[bpfobj.Site]bool)
-	for fn, parts := range r.of {
-		for _, p := range parts {
-			for insn, a := range p.accesses {
-				at := bpfobj.Site{Fn: fn, Insn: int(insn)}
-				if l := surer(all[at], below(a.far, r.parts[p.n].level)); l != Unreached {
-					all[at] = l
-				}
-				sure[at] = sure[at] || a.sure
-			}
-		}
-	}
-	return all, sure
 }
 
 // Fact is the source of a constant.
