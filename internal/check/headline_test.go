@@ -18,7 +18,7 @@ func TestHeadline(t *testing.T) {
 	ringbuf := check.Finding{Status: check.Fails, Code: check.MapTypeMissing, Subject: "BPF_MAP_TYPE_RINGBUF"}
 	loop := check.Finding{Status: check.Fails, Code: check.HelperMissing, Subject: "bpf_loop"}
 	field := check.Finding{Status: check.Fails, Code: relo.FieldMissing, Subject: "struct request.rq_disk"}
-	hook := check.Finding{Status: check.Fails, Code: check.AttachTargetHook, Subject: "hook file_open"}
+	hook := check.Finding{Status: check.Fails, Code: check.AttachTargetInjection, Subject: "hook file_open"}
 	long := check.Finding{Status: check.Fails, Code: check.MapKeySize, Subject: "long_keys"}
 	tracing := check.Finding{Status: check.Fails, Code: check.ProgTypeMissing, Subject: "BPF_PROG_TYPE_TRACING"}
 	for _, tt := range []struct {

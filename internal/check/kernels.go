@@ -140,25 +140,6 @@ func factsBy[V any](paragraph string, value func(first string) V) map[string]V {
 	return all
 }
 
-// disabledHooks are the hooks of LSM that programs cannot be attached to, with the first release that has them in the set.
-var disabledHooks = sync.OnceValue(func() map[string]release { return factsBy("disabled hooks", parseRelease) })
-
-// sleepableHooks are the hooks of LSM to which programs that may sleep can be attached.
-var sleepableHooks = sync.OnceValue(func() map[string]permission {
-	return factsBy("sleepable hooks", func(first string) permission {
-		_, p, err := parsePermission("@" + first)
-		if err != nil {
-			panic(err)
-		}
-		return p
-	})
-})
-
-// noLongerSleepable reports whether a hook was once one of sleepableHooks.
-func noLongerSleepable(hook string) bool {
-	return slices.Contains(kernelFacts()["no longer sleepable"][0], hook)
-}
-
 // mapRules are what types of maps want of a definition.
 var mapRules = sync.OnceValue(func() map[uint32]mapRule {
 	flags := strings.Fields("no_prealloc no_common_lru numa rdonly wronly stack_build_id zero_seed rdonly_prog wronly_prog clone mmapable preserve_elems inner_map")

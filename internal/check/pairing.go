@@ -44,7 +44,6 @@ type pairing struct {
 	work      int                        // of the explorations of its programs so far
 	ahead     *atomic.Int64              // of those that are not judged yet, too
 	findings  int                        // on their code so far
-	looks     int                        // at members of structs that they read
 }
 
 // part is a finding on a part of an object, and the name by which code refers to that part.

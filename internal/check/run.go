@@ -124,7 +124,6 @@ func newRun(cfg Config) *run {
 	}
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
-	r.want.config[settingInjection] = true
 	for helper, setting := range helperSettings {
 		r.want.config[setting] = true
 		r.want.add(helperName(int64(helper)))
