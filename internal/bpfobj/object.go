@@ -58,9 +58,7 @@ type Map struct {
 	ValueSize  uint32 // bytes
 	MaxEntries uint32
 	Flags      uint32 // BPF_F_*
-	Typed      bool   // it has types of key and value
 	Weak       bool   // its symbol is weak
-	TypedValue bool   // ValueSize is that of a type
 	Inner      *Map   // of a map of maps; nil if the definition has none
 }
 

@@ -24,18 +24,14 @@ var (
 	// Updates of releases from this one on have gotol.
 	gotolUpdates = linux(5, 15)
 
-	// Maps: kernel/bpf/hashtab.c ("bpf: Lift hashtab key_size limit"), devmap.c, cpumap.c (with a program in struct
-	// bpf_devmap_val and struct bpf_cpumap_val), net/core/sock_map.c (with a cookie), local_storage.c (without the type of
-	// attachment), and sizes of values
-	largeKeys           = linux(5, 11)
-	devmapPrograms      = linux(5, 8)
-	cpumapPrograms      = linux(5, 9)
-	sockmapCookies      = linux(5, 7)
-	cgroupStorageInodes = linux(5, 9)
-	valueSizes          = linux(6, 1)
+	// Maps: kernel/bpf/hashtab.c ("bpf: Lift hashtab key_size limit"), devmap.c and cpumap.c (with a program in struct
+	// bpf_devmap_val and struct bpf_cpumap_val)
+	largeKeys      = linux(5, 11)
+	devmapPrograms = linux(5, 8)
+	cpumapPrograms = linux(5, 9)
 
-	// The newest releases whose source was read for the tables of helpers, maps and kfuncs.
-	helpersRead, mapsRead, kfuncsRead = linux(7, 3), linux(7, 3), linux(7, 2)
+	// The newest releases whose source was read for the tables of helpers and kfuncs.
+	helpersRead, kfuncsRead = linux(7, 3), linux(7, 2)
 )
 
 // next is the release after r, within a major version.

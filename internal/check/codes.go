@@ -55,16 +55,9 @@ const (
 	MapTypeMissing   Code = "map-type-missing"
 	StructOpsMissing Code = "struct-ops-missing"
 
-	MapFlagRefused Code = "map-def-flag"         // Count: the flags
 	MapFlagUnknown Code = "map-def-flag-unknown" // Count: the flag
-	MapAccess      Code = "map-def-access"
-	MapKeySize     Code = "map-def-key-size"   // Size; or Max
-	MapValueSize   Code = "map-def-value-size" // Size
-	MapPrealloc    Code = "map-def-prealloc"
-	MapEntries     Code = "map-def-max-entries"
-	MapUntyped     Code = "map-def-untyped"
-	MapFrames      Code = "map-def-stack-size"  // Size, Max: a multiple of
-	MapDepth       Code = "map-def-stack-depth" // Count, Max
+	MapKeySize     Code = "map-def-key-size"     // Size; or Max
+	MapValueSize   Code = "map-def-value-size"   // Size
 	MapInner       Code = "map-def-inner"
 	MapSection     Code = "map-def-section"
 

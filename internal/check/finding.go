@@ -95,7 +95,6 @@ const (
 	NoRelease    Doubt = "no-release"    // neither BTF nor name shows the release
 	Backported   Doubt = "backported"    // the BTF does not show whether an update has it
 	LaterUnknown Doubt = "later-unknown" // what the kernel has of later releases is not known
-	SomeKernels  Doubt = "some-kernels"  // some kernels refuse, whatever their release
 )
 
 // Reach says how the verifier gets to an instruction, where that is not certain.

@@ -16,7 +16,6 @@ var doubts = map[check.Doubt]string{
 	check.NoRelease:    "; neither the kernel's BTF nor its name shows the release",
 	check.Backported:   ", except in updates of some older kernels, whose BTF does not show it",
 	check.LaterUnknown: "; what the kernel has of later ones is not known",
-	check.SomeKernels:  " in some kernels",
 }
 
 var reaches = map[check.Reach]string{
