@@ -171,7 +171,6 @@ func (e *evaluation) function(to string, names []string, s *bpfobj.Section) {
 		return
 	}
 	y := found[0]
-	e.ebpfGoFinds(subject, module, found)
 	e.inModule(subject, y, false)
 	if s.Kind != bpfobj.AttachIter && y.module == "" && e.k.knowsSymbols() && e.k.known.symbols[names[0]].text == 0 {
 		f := e.k.notSymbol(names[0], targetSymbol)
@@ -202,25 +201,6 @@ func (k *inventory) functions(name, module string) (l []symbol) {
 		}
 	}
 	return l
-}
-
-// ebpfGoFinds judges how ebpf-go looks for what libbpf has found (findTargetInKernel in its prog.go): by the whole name, of
-// which there has to be one.
-func (e *evaluation) ebpfGoFinds(subject, module string, found []symbol) {
-	same := 0
-	for _, y := range found {
-		if y.module == found[0].module {
-			same++
-		}
-	}
-	switch {
-	case !e.counts(EbpfGo):
-		return
-	case module != "":
-		e.add(Finding{Status: Fails, Code: AttachTargetEbpfGoName, Subject: subject, Loader: EbpfGo})
-	case same > 1:
-		e.add(Finding{Status: Fails, Code: AttachTargetEbpfGoSame, Subject: subject, Loader: EbpfGo, Args: Args{Count: int64(same)}})
-	}
 }
 
 // trampolines are the releases since which the kernels of each machine attach programs to functions, as far as that was later than BTF:

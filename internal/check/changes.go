@@ -3,7 +3,7 @@
 package check
 
 // In which release verifiers began to do something that BTF does not show, with the subject of the commit or the function of the
-// kernel. What has more than a release is in kernels.txt, helpers.txt and kfuncs.txt.
+// kernel. What has more than a release is in kernels.txt and helpers.txt.
 var (
 	// The context: kernel/bpf/verifier.c, kernel/trace/bpf_trace.c.
 
@@ -18,9 +18,6 @@ var (
 	spillsDoubtful, spillsNumbers, spillsKept = linux(5, 15), linux(6, 2), linux(6, 14)
 	spillsUpdated                             = linux(6, 1)
 
-	// Instructions: "bpf: Move checks for reserved fields out of the main pass". An unreached addr_space_cast without an arena
-	// was seen to be refused by 7.2 and taken by 6.18.
-	unreachedCasts = linux(7, 1)
 	// Updates of releases from this one on have gotol.
 	gotolUpdates = linux(5, 15)
 
@@ -30,8 +27,8 @@ var (
 	devmapPrograms = linux(5, 8)
 	cpumapPrograms = linux(5, 9)
 
-	// The newest releases whose source was read for the tables of helpers and kfuncs.
-	helpersRead, kfuncsRead = linux(7, 3), linux(7, 2)
+	// The newest release whose source was read for the table of helpers.
+	helpersRead = linux(7, 3)
 )
 
 // next is the release after r, within a major version.

@@ -28,13 +28,9 @@ const (
 
 	KfuncMissing   Code = "kfunc-missing"
 	KfuncNoBTF     Code = "kfunc-btf-missing"
-	KfuncPrototype Code = "kfunc-prototype"  // Type: the kernel's
-	KfuncForbidden Code = "kfunc-forbidden"  // Name: the type of programs
-	KfuncSleeps    Code = "kfunc-sleeps"     // Name: the section
-	KfuncUnknown   Code = "kfunc-permission" // Name: the type of programs; or Since: the release that was asked
+	KfuncPrototype Code = "kfunc-prototype" // Type: the kernel's
 
 	InsnUnsupported Code = "instruction-unsupported" // Since
-	InsnNoArena     Code = "instruction-without-arena"
 
 	KsymMissing     Code = "ksym-missing"
 	KsymType        Code = "ksym-type" // Type: the kernel's
@@ -99,8 +95,6 @@ const (
 	AttachTargetSyscallBTF  Code = "attach-target-syscall-unlisted"
 	AttachTargetWritable    Code = "attach-target-writable"
 	AttachTargetInjection   Code = "attach-target-error-injection"
-	AttachTargetEbpfGoName  Code = "attach-target-ebpf-go-name"
-	AttachTargetEbpfGoSame  Code = "attach-target-ebpf-go-same-name" // Count
 
 	ContextNoArgument Code = "context-no-argument" // Name: the function; Count
 	ContextNumber     Code = "context-number"

@@ -234,10 +234,9 @@ func (e *evaluation) relocated(a *bpfobj.Access, record int, writes bool) (f Fin
 	if v, ok := e.loader.value(record); ok {
 		return e.access(a, a.Off+int64(v), 0, writes) // the loader may change the width
 	}
-	if v, ok := e.ebpfGoOffsets[record]; ok { // and cilium/ebpf does not
-		if f = e.access(a, a.Off+v, a.Size, writes); f.Status != OK {
-			f.Loader = EbpfGo
-		}
+	if d := e.loader[record]; d.Unresizable() && e.counts(EbpfGo) && a.Arg < 0 && a.Struct == "" { // cilium/ebpf leaves the width alone
+		f = e.o.records.finding(record, MayFail, d.Reason())
+		f.Loader = EbpfGo
 	}
 	return f // else judged as a relocation
 }

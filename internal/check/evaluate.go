@@ -28,7 +28,6 @@ type evaluation struct {
 	exploration *exploration // nil before it is made
 	doubted     bool         // the exploration was not precise enough for a finding
 
-	ebpfGoOffsets map[int]int64 // what cilium/ebpf writes into a load or store that libbpf makes invalid since it cannot change the width, by record
 }
 
 // absence is an instruction that the verifier refuses if it reaches it.

@@ -38,7 +38,6 @@ type Args struct {
 	TargetNumber uint64     `json:"target_number,omitempty"`
 	Since        release    `json:"since,omitempty"` // kernels before it refuse
 	Until        release    `json:"until,omitempty"` // kernels up to it refuse; with Since, the change was between the two
-	From         release    `json:"from,omitempty"`  // kernels from it on refuse
 	Doubt        Doubt      `json:"doubt,omitempty"`
 	Reach        Reach      `json:"reach,omitempty"`
 	When         When       `json:"when,omitempty"`

@@ -105,11 +105,6 @@ func (e *evaluation) ebpfGoUnit() {
 		f, ok := d.Fixup(r)
 		result := e.loader[r].Result
 		switch {
-		case ok && e.loader[r].Unresizable() && f.Err == nil && !f.Poison:
-			if e.ebpfGoOffsets == nil {
-				e.ebpfGoOffsets = make(map[int]int64)
-			}
-			e.ebpfGoOffsets[r] = int64(f.Target)
 		case !ok || !result.OK():
 		case f.Err != nil:
 			refuse(r, f.Err)

@@ -283,7 +283,7 @@ func (r *run) program(p *pairing, j int) *evaluation {
 	}
 	e.ebpfGoUnit()
 	e.own = r.found.note(e.out)
-	e.kind = slices.Concat(e.kind, e.accesses(j), e.calls(j), e.kfuncCalls())
+	e.kind = slices.Concat(e.kind, e.accesses(j), e.calls(j))
 	return e
 }
 
