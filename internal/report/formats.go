@@ -67,8 +67,8 @@ func (v *view) remarks(o *check.ObjectRow, rules bool) (out []string) {
 			}
 		}
 	}
-	for i := range o.Rules {
-		if rules || o.Rules[i].Guess == check.Exclusive {
+	if rules {
+		for i := range o.Rules {
 			out = append(out, ruleText(v.Report, &o.Rules[i]))
 		}
 	}
