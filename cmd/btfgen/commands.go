@@ -197,7 +197,6 @@ func allCommands() []*cli.Command {
 					Usage:     "find problems in a corpus",
 					ArgsUsage: "[SOURCE...]",
 					Flags: slices.Concat([]cli.Flag{
-						verboseFlag("list all kernels and their paths"),
 						jsonFlag("the findings"),
 						jobs,
 					}, reading),

@@ -158,7 +158,7 @@ func (w *walk) file(e entry) {
 	w.add(f)
 }
 
-// links follows the links that lead out of all sources, and lists the others as skipped.
+// links follows the links that lead out of all sources.
 func (w *walk) links() error {
 	for len(w.pending) > 0 {
 		batch := w.pending
@@ -183,13 +183,8 @@ func (w *walk) link(e entry) error {
 		w.skip(e.path, fmt.Errorf("link: %s", strings.TrimPrefix(cause(err).Error(), "EvalSymlinks: ")))
 		return nil
 	}
-	target, err := os.Readlink(e.real)
-	if err != nil {
-		target = real
-	}
 	if w.seen[real] || slices.ContainsFunc(w.roots, func(r string) bool { return within(r, real) }) {
-		w.skip(e.path, fmt.Errorf("%w to %s", ErrLink, target))
-		return nil
+		return nil // a second name
 	}
 	w.seen[real] = true
 	fi, err := os.Stat(real)

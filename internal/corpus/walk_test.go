@@ -79,15 +79,11 @@ func TestOpenTree(t *testing.T) {
 		"debian/11/x86_64/5.10.0-9-amd64.btf.tar.xz debian/11/x86_64/5.10.0-9-amd64",
 	})
 	checkList(t, "skipped", skipped, []string{
-		"debian/11/arm64/here: link to .",
 		"debian/11/arm64/zeros.btf.tar: empty archive, or zeros",
-		"debian/11/latest.btf.tar.xz: link to x86_64/5.10.0-30-amd64.btf.tar.xz",
 		"debian/11/x86_64/5.10.0-6-amd64.btf.tar.xz: not BTF, ELF, an archive or a kernel image",
 		"debian/11/x86_64/5.10.0-8-amd64.btf.tar.xz: empty file",
-		"debian/bullseye: link to 11",
 		"debian/gone: dangling link",
 		"debian/loop: link: too many links",
-		"debian/up: link to ../..",
 		"modules/debian/10/x86_64/4.19.0-1-amd64.modules.tar.xz: module BTF without its kernel's vmlinux",
 	})
 	if c.Ignored != 7 {
@@ -101,13 +97,9 @@ func TestOpenTree(t *testing.T) {
 	} else {
 		_, skipped = names(some, dir)
 		checkList(t, "skipped of arm64", skipped, []string{
-			"debian/11/arm64/here: link to .",
 			"debian/11/arm64/zeros.btf.tar: empty archive, or zeros",
-			"debian/11/latest.btf.tar.xz: link to x86_64/5.10.0-30-amd64.btf.tar.xz",
-			"debian/bullseye: link to 11",
 			"debian/gone: dangling link",
 			"debian/loop: link: too many links",
-			"debian/up: link to ../..",
 		})
 	}
 	if len(kernels) != 4 || kernels[2].mods["nf_conntrack"] != string(splitLE) {
@@ -162,12 +154,12 @@ func TestOpenLinksOut(t *testing.T) {
 		{
 			[]string{dir, dir, filepath.Join(dir, "x")},
 			[]string{"debian/12/x86_64/6.1.btf debian/12/x86_64/6.1", "debian/6.2.btf -/-/-/6.2"},
-			[]string{"debian/more/self: link to ..", "root: link to /", "second: link to " + out, "x/x86_64/6.2.btf: link to " + out + "/6.2.btf"},
+			nil,
 		},
 		{
 			[]string{dir, filepath.Join(dir, "debian", "12")},
 			[]string{"debian/12/x86_64/6.1.btf debian/12/x86_64/6.1", "x/x86_64/6.2.btf -/-/x86_64/6.2"},
-			[]string{"debian: link to " + out, "root: link to /", "second: link to " + out},
+			nil,
 		},
 	} {
 		c, err := Open(context.Background(), tt.sources, Options{})
