@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -21,8 +20,6 @@ const DefaultMaxSize = limits.PartSize
 
 // Options configure Open. The zero value takes everything.
 type Options struct {
-	XZ *decompress.Decoder // what reads .xz; nil is decompress.FindXZ
-
 	// MaxSize limits the decompressed bytes of one BTF, ELF file or kernel image, and of all modules of a
 	// kernel together; 0 is DefaultMaxSize. What one source file unpacks to in total, the members of containers counted
 	// again, is limited to limits.UnpackedParts times that and limits.UnpackedRatio times its own
@@ -75,10 +72,6 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 	}
 	if opts.MaxSize <= 0 {
 		opts.MaxSize = DefaultMaxSize
-	}
-	if opts.XZ == nil {
-		xz := decompress.FindXZ()
-		opts.XZ = &xz
 	}
 	w := newWalk(ctx)
 	for _, src := range sources {
