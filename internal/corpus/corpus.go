@@ -85,9 +85,6 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 	for i := range w.files {
 		w.files[i].below = w.sources.below(w.files[i].path)
 	}
-	if err := opts.checkNamings(w.files); err != nil {
-		return nil, err
-	}
 	opts.met = newMet(&opts)
 	c := &Corpus{met: opts.met, Sources: slices.Clone(sources), Ignored: w.ignored}
 	keep := func(k kernel.Key) bool {
@@ -147,11 +144,7 @@ func (o *Options) Selects(k kernel.Key) bool {
 	if len(o.Select) > 0 && !slices.ContainsFunc(o.Select, func(s Selector) bool { return s.Match(k) }) {
 		return false
 	}
-	return !o.excludes(k)
-}
-
-func (o *Options) excludes(k kernel.Key) bool {
-	return slices.ContainsFunc(o.Exclude, func(s Selector) bool { return s.Match(k) })
+	return !slices.ContainsFunc(o.Exclude, func(s Selector) bool { return s.Match(k) })
 }
 
 // selectsMet is Selects for a kernel of the corpus.
