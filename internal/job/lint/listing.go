@@ -40,7 +40,6 @@ type Details struct {
 	ConfigBytes int64  `json:"config_bytes,omitempty"`     // of the kernel's configuration, as stored
 	SymbolBytes int64  `json:"symbol_bytes,omitempty"`     // of its symbols
 	Maker       string `json:"made_of_dwarf_by,omitempty"` // as in corpus.Kernel
-	AsBytes     bool   `json:"kept_as_bytes,omitempty"`    // a .btfc file stores it without a model
 }
 
 // List returns an entry for each file of a corpus, without reading any.
@@ -75,7 +74,7 @@ func (in *inspector) describe(ctx context.Context, k *corpus.Kernel) Entry {
 	e.Kernel = k.Name
 	e.Details = &Details{
 		Bytes: int64(len(k.BTF)), Types: in.btf.NumTypes() - 1, // without void
-		ByteOrder: orderOf(in.btf.Order()), Pointer: in.btf.PointerSize(), Modules: len(k.Modules), AsBytes: k.AsBytes,
+		ByteOrder: orderOf(in.btf.Order()), Pointer: in.btf.PointerSize(), Modules: len(k.Modules),
 		ConfigBytes: int64(len(k.Config)), SymbolBytes: int64(len(k.Symbols)), Maker: k.Made.By,
 	}
 	for _, m := range k.Modules {
