@@ -41,7 +41,7 @@ func runVerify(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	corp, err := openCorpus(c, corpus.Options{Map: true})
+	corp, err := openCorpus(c, corpus.Options{})
 	if err != nil {
 		return err
 	}

@@ -95,10 +95,6 @@ func (r *reader) part(p *part) {
 		r.fail(r.content(in))
 		return
 	}
-	if data := r.mapped(p, file); data != nil && r.boot == nil {
-		r.fail(r.add(&input{path: p.path, member: p.path}, blob{mapped: data}, "", ""))
-		return
-	}
 	in, done := r.open(ctxReader{r.ctx, file}, input{path: p.path, member: p.path, size: p.size, file: file})
 	defer done()
 	seen, extras, errs := r.seen, len(r.s.extras), len(r.errs)
@@ -182,7 +178,7 @@ func (r *reader) raw(in *input) error {
 // compressed reads what a compressed stream holds.
 func (r *reader) compressed(in *input, f decompress.Format) error {
 	what := f.String()
-	stream, err := decompress.Open(r.ctx, decompress.Input{R: in.r, Size: in.size, File: in.file, XZ: *r.f.opts.XZ}, f)
+	stream, err := decompress.Open(in.r, f)
 	if err != nil {
 		return wrap(in.path, what, err)
 	}

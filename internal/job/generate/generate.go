@@ -4,6 +4,7 @@
 package generate
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -126,7 +127,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 // One minimizes the only kernel of some sources, which are as for corpus.Open. The report's Skipped has only
 // objects that are not for the kernel.
 func One(ctx context.Context, sources []string, objects []*core.Object, opts minimize.Options) (*Report, error) {
-	c, err := corpus.Open(ctx, sources, corpus.Options{Map: true})
+	c, err := corpus.Open(ctx, sources, corpus.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -335,8 +336,7 @@ func (r *run) finish(ctx context.Context) {
 			if k.Key.Known() {
 				id = k.Key.String()
 			}
-			same := corpus.SameContent(ctx, first.from, first.Path, k.from, k.Path)
-			rep.Skipped = append(rep.Skipped, &corpus.Error{Path: k.Path, Err: corpus.Second(id, first.Path, same)})
+			rep.Skipped = append(rep.Skipped, &corpus.Error{Path: k.Path, Err: corpus.Second(id, first.Path, bytes.Equal(k.BTF, first.BTF))})
 			continue
 		}
 		kept = append(kept, k)
