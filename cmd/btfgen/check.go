@@ -125,7 +125,7 @@ func runCheck(c *cli.Context) error {
 		return err
 	}
 	objs.data = nil // the objects do without
-	corp, err := openCorpus(c, corpus.Options{Extras: true})
+	corp, err := openCorpus(c, corpus.Options{Map: true, Extras: true})
 	if err != nil {
 		return err
 	}

@@ -145,7 +145,7 @@ func generateConfig(c *cli.Context, out string) (*generate.Config, *objects[*cor
 		return nil, nil, err
 	}
 	cfg.Objects = objs.list
-	if cfg.Corpus, err = openCorpus(c, corpus.Options{}); err != nil {
+	if cfg.Corpus, err = openCorpus(c, corpus.Options{Map: true}); err != nil {
 		return nil, nil, err
 	}
 	in := inputsOf(append(c.StringSlice("btf"), objs.paths...)...)

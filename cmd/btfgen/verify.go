@@ -41,7 +41,7 @@ func runVerify(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	corp, err := openCorpus(c, corpus.Options{})
+	corp, err := openCorpus(c, corpus.Options{Map: true})
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,11 @@ type Options struct {
 	// size, whatever it holds.
 	MaxSize int64
 
+	// Map lets files of raw BTF be mapped into memory rather than read, where the system can. It
+	// makes what File.Read yields subject to changes of the files: yield must then look at it on
+	// its own goroutine only.
+	Map bool
+
 	// NoModules leaves out modules, which need not even be decompressed.
 	NoModules bool
 

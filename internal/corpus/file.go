@@ -129,7 +129,8 @@ func (c ctxReader) Read(p []byte) (int, error) {
 // member or module, and returns an Error for each at the end, joined; see Errors. Damaged modules are missing from their kernel. A file
 // without any kernel is an error.
 //
-// A panic becomes an error of its kernel, or else of the file, that wraps a workers.Defect.
+// With Options.Map, a file that changes while it is read can make yield panic; Read then returns an error that says so. Any other
+// panic becomes an error of its kernel, or else of the file, that wraps a workers.Defect.
 //
 // If yield returns an error, or ctx is done, Read stops and returns that error.
 func (f *File) Read(ctx context.Context, yield func(*Kernel) error) error {
@@ -161,8 +162,11 @@ func (f *File) caught(ctx context.Context, read func(s *scratch) error) (err err
 	return err
 }
 
-func (f *File) read(ctx context.Context, s *scratch, yield func(*Kernel) error) error {
+func (f *File) read(ctx context.Context, s *scratch, yield func(*Kernel) error) (err error) {
 	r := &reader{ctx: ctx, f: f, s: s, yield: yield, budget: decompress.NewBudget(f.opts.MaxSize, f.Size)}
+	if f.opts.Map {
+		defer s.guardMaps(&err)()
+	}
 	for i := range f.parts {
 		if r.stopped() {
 			break

@@ -17,11 +17,12 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// blob is BTF in the buffer s.btf.
+// blob is BTF in the buffer s.btf, or mapped from its file.
 type blob struct {
 	path   string
 	member string
 	off, n int
+	mapped []byte
 	split  bool
 	used   bool
 	module string // name, once it is taken
@@ -32,12 +33,17 @@ type blob struct {
 }
 
 func (b *blob) bytes(s *scratch) []byte {
+	if b.mapped != nil {
+		return b.mapped
+	}
 	return s.btf.B[b.off : b.off+b.n : b.off+b.n]
 }
 
 // drop removes b, the last BTF in the buffer.
 func (b *blob) drop(s *scratch) {
-	s.btf.B = s.btf.B[:b.off]
+	if b.mapped == nil {
+		s.btf.B = s.btf.B[:b.off]
+	}
 }
 
 // add adds BTF to the pending ones. The second kernel of a file completes the first one, unless there are files with modules still to be
@@ -59,8 +65,10 @@ func (r *reader) add(in *input, b blob, arch, rel string) error {
 	hold := len(r.f.parts) > 1 && int64(b.off) < r.f.opts.MaxSize
 	if !b.split && !hold && slices.ContainsFunc(r.s.pending, isKernel) {
 		r.flush(false)
-		b.off = len(r.s.btf.B)
-		r.s.btf.B = append(r.s.btf.B, data...)
+		if b.mapped == nil {
+			b.off = len(r.s.btf.B)
+			r.s.btf.B = append(r.s.btf.B, data...)
+		}
 	}
 	r.s.pending = append(r.s.pending, b)
 	return nil
@@ -157,8 +165,11 @@ func (r *reader) kernel(b *blob, last bool) {
 	r.abort = r.give(&k)
 }
 
-// give yields a kernel. A panic of yield is an error of this kernel.
+// give yields a kernel. A panic of yield is an error of this kernel; with mapped files, guardMaps handles it.
 func (r *reader) give(k *Kernel) (err error) {
+	if len(r.s.maps) > 0 {
+		return r.yield(k)
+	}
 	if d := workers.Catch(r.ctx, func() { err = r.yield(k) }); d != nil {
 		r.fail(wrap(k.Path, "", d))
 	}

@@ -95,6 +95,10 @@ func (r *reader) part(p *part) {
 		r.fail(r.content(in))
 		return
 	}
+	if data := r.mapped(p, file); data != nil && r.boot == nil {
+		r.fail(r.add(&input{path: p.path, member: p.path}, blob{mapped: data}, "", ""))
+		return
+	}
 	in, done := r.open(ctxReader{r.ctx, file}, input{path: p.path, member: p.path, size: p.size, file: file})
 	defer done()
 	seen, extras, errs := r.seen, len(r.s.extras), len(r.errs)

@@ -12,6 +12,7 @@ import (
 // scratch is memory that reading kernels reuses, so that a run allocates little per kernel. It serves one File.Read at a time.
 type scratch struct {
 	btf     decompress.Buffer // the BTF of the kernel being put together, with its modules
+	maps    []mapping         // of the file that is read
 	pending []blob
 	extras  []extra
 }

@@ -127,7 +127,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 // One minimizes the only kernel of some sources, which are as for corpus.Open. The report's Skipped has only
 // objects that are not for the kernel.
 func One(ctx context.Context, sources []string, objects []*core.Object, opts minimize.Options) (*Report, error) {
-	c, err := corpus.Open(ctx, sources, corpus.Options{})
+	c, err := corpus.Open(ctx, sources, corpus.Options{Map: true})
 	if err != nil {
 		return nil, err
 	}

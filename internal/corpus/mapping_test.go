@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package corpus
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// mappedFile returns a corpus of one file of BTF that is large enough to be mapped.
+func mappedFile(t *testing.T) (c *Corpus, path string, raw []byte) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs mmap")
+	}
+	name := "debian/12/x86_64/6.1.0-47-amd64.btf"
+	raw = append(bytes.Clone(blobLE), make([]byte, mapMin)...)
+	path = filepath.Join(tree(t, map[string]string{name: string(raw)}), name)
+	c, err := Open(context.Background(), []string{path}, Options{Map: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, path, raw
+}
+
+func TestMapped(t *testing.T) {
+	c, _, raw := mappedFile(t)
+	var s scratch
+	for range 2 {
+		n := 0
+		err := c.Files[0].read(context.Background(), &s, func(k *Kernel) error {
+			if n++; !bytes.Equal(k.BTF, raw) {
+				t.Error("mapped bytes differ from the file's")
+			}
+			if len(s.maps) != 1 {
+				t.Errorf("%d files are mapped", len(s.maps))
+			}
+			return nil
+		})
+		if err != nil || n != 1 || len(s.maps) != 0 {
+			t.Errorf("%d kernels, error %v, %d files still mapped", n, err, len(s.maps))
+		}
+	}
+}
+
+// TestMappedChanged truncates a file, or gives it other content, while it is mapped.
+func TestMappedChanged(t *testing.T) {
+	for what, change := range map[string]func(path string) error{
+		"truncated": func(path string) error { return os.Truncate(path, 0) },
+		"rewritten": func(path string) error { return os.Chtimes(path, time.Now(), time.Unix(1, 0)) },
+		"replaced": func(path string) error {
+			if err := os.WriteFile(path+".new", blobLE, 0o600); err != nil {
+				return err
+			}
+			return os.Rename(path+".new", path)
+		},
+	} {
+		c, path, raw := mappedFile(t)
+		sum := 0
+		err := c.Files[0].Read(context.Background(), func(k *Kernel) error {
+			if err := change(path); err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range k.BTF { // ends here if there is nothing behind it any more
+				sum += int(b)
+			}
+			_ = k.BTF[sum%2+len(raw)] // as checks of what has changed since would
+			return nil
+		})
+		if want := path + ": btf: changed while it was read"; err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", what, err, want)
+		}
+	}
+}
+
+// TestMappedPanics makes sure that a defect is not taken for a changed file.
+func TestMappedPanics(t *testing.T) {
+	c, path, raw := mappedFile(t)
+	var s scratch
+	err := c.Files[0].caught(context.Background(), func(own *scratch) error {
+		defer func() { s = *own }()
+		return c.Files[0].read(context.Background(), own, func(k *Kernel) error {
+			_ = k.BTF[len(raw)]
+			return nil
+		})
+	})
+	if err == nil || !strings.HasPrefix(err.Error(), path+": defect of btfgen: ") || !strings.Contains(err.Error(), "out of range") {
+		t.Errorf("error %v", err)
+	}
+	if len(s.maps) != 0 {
+		t.Error("file is still mapped")
+	}
+}
+
+// TestPanics makes sure that a defect that shows on one kernel costs that kernel only.
+func TestPanics(t *testing.T) {
+	packed := tarOf(
+		member{"debian/12/x86_64/6.1.btf", blobLE}, member{"debian/12/x86_64/6.2.btf", blobLE}, member{"debian/12/x86_64/6.3.btf", blobLE})
+	c, err := Open(context.Background(), []string{tree(t, map[string]string{"all.tar": string(packed)})}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err = c.Files[0].Read(context.Background(), func(k *Kernel) error {
+		if got = append(got, k.Key.Release); len(got) == 2 {
+			panic("trouble")
+		}
+		return nil
+	})
+	if len(got) != 3 {
+		t.Errorf("kernels %q", got)
+	}
+	all := Errors(err)
+	if len(all) != 1 || !strings.HasSuffix(all[0].Path, "all.tar!debian/12/x86_64/6.2.btf") || all[0].Reason() != "defect of btfgen: trouble" {
+		t.Errorf("errors %v", err)
+	}
+}
