@@ -197,7 +197,6 @@ func allCommands() []*cli.Command {
 					Usage:     "find problems in a corpus",
 					ArgsUsage: "[SOURCE...]",
 					Flags: slices.Concat([]cli.Flag{
-						verboseFlag("list all kernels and their paths"),
 						jsonFlag("the findings"),
 						jobs,
 					}, reading),
@@ -214,7 +213,6 @@ func allCommands() []*cli.Command {
 						catalogue,
 						mirror,
 						&cli.GenericFlag{Name: "newest", Usage: "fetch only the newest `N` kernels of each series", Value: &word{"", nil}},
-						newFlag("limit", "download at most `SIZE` in this run, such as 2G"),
 						newFlag("retry", "retry packages that had no usable kernel"),
 						listFlag("prune", "remove kernels that match `SELECTOR` and that repositories no longer have"),
 						jsonFlag("the summary and findings"),

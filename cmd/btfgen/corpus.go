@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -73,9 +72,6 @@ func openSources(c *cli.Context, sources []string, opts corpus.Options) (corp *c
 	}
 	opts.As = append(opts.As, as...)
 	corp, err = corpus.Open(c.Context, sources, opts)
-	if errors.Is(err, corpus.ErrNaming) {
-		err = usageError{err}
-	}
 	if err == nil && c.Command.Name != "list" && c.Command.Name != "lint" {
 		err = corp.Distinct(c.Context, c.Int("jobs"))
 	}
@@ -96,9 +92,6 @@ func reportSelection(c *cli.Context, s corpus.Selection) {
 		} else {
 			infof(c, "btfgen: --%s %s: matches no kernel; the keys in %s are unknown without reading them", name, u.Selector, words.Plural(s.Unread, "file"))
 		}
-	}
-	if len(s.Words) > 0 {
-		infof(c, "left out: --select compares version numbers, and these versions do not begin with one: %s", words.Names(s.Words, false))
 	}
 }
 

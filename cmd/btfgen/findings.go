@@ -58,7 +58,7 @@ var meanings = map[class]string{
 	failed:      "another relocation for which loaders refuse the object; a severity of `corpus lint`",
 	failing:     "an object that does not work on a kernel, or got worse since `--baseline`; in `check --boot`, a program or `--command` that fails",
 	missing:     "an expected kernel that is absent",
-	noted:       "in `generate`, a use of the running kernel's own BTF, or a disputed flavor; a severity of `corpus lint`",
+	noted:       "in `generate`, a use of the running kernel's own BTF, or a disputed flavor",
 	poisoned:    "a relocation that no type resolves; harmless if the program checks first",
 	reached:     "a poisoned relocation that the verifier may reach; `generate` looks for them with `-v` or `--fail-on reached`",
 	skipped:     "left out as expected: an object without relocations, a kernel that no object supports",
@@ -83,7 +83,7 @@ var commandClasses = map[string]findingClasses{
 	"archive extract": {[]class{missing, unmatched}, nil},
 	"archive merge":   {},
 	"corpus list":     {[]class{damaged, unmatched}, nil},
-	"corpus lint":     {[]class{failed, unmatched, warned}, []class{noted}},
+	"corpus lint":     {[]class{failed, unmatched, warned}, nil},
 	"corpus fetch":    {[]class{conflicting, damaged, unmatched}, []class{skipped}},
 	"corpus import":   {[]class{conflicting, damaged, unmatched}, []class{skipped}},
 	"corpus extract":  {[]class{conflicting, damaged, unmatched}, []class{skipped}},
@@ -155,7 +155,7 @@ func (f *finding) text() string {
 	if f.Kernel != "" && f.Object != "" {
 		return f.Object + " on " + f.Kernel + ": " + f.Message
 	}
-	if about := cmp.Or(f.Object, f.Kernel, f.File); about != "" {
+	if about := cmp.Or(f.Object, f.File, f.Kernel); about != "" {
 		return about + ": " + f.Message
 	}
 	return f.Message
@@ -308,9 +308,6 @@ func reportHidden(c *cli.Context) {
 // reportSkipped reports the kernels, objects and files that a run skipped.
 func reportSkipped(c *cli.Context, all []*corpus.Error) {
 	for _, e := range all {
-		if errors.Is(e, corpus.ErrLink) { // the file that it names is read; 'corpus lint' reports links
-			continue
-		}
 		x := finding{Class: classOf(e), Message: e.Reason(), File: e.Path}
 		if errors.Is(e, corpus.ErrUnmet) || errors.Is(e, corpus.ErrUnselected) {
 			x.Object, x.File = e.Path, ""

@@ -170,7 +170,6 @@ func TestHostileNames(t *testing.T) {
 		{"corpus", "list", "--long", filepath.Base(h.corpus)},
 		{"corpus", "list", "--json", filepath.Base(h.corpus)},
 		{"corpus", "lint", filepath.Base(h.corpus)},
-		{"corpus", "lint", "--verbose", filepath.Base(h.corpus)},
 		{"corpus", "lint", "--json", filepath.Base(h.corpus)},
 		{"corpus", "import", filepath.Base(h.corpus), "-o", other + ".btfc"},
 		{"corpus", "import", filepath.Base(h.corpus), "--json", "-o", other + ".btfc"},

@@ -57,6 +57,7 @@ const (
 	SomeMachine Guess = "some_machine" // only some machines have the system call
 	SameTarget  Guess = "same_target"  // all are attached to At
 	SameName    Guess = "same_name"    // the names differ only in words about the way of attaching
+	Exclusive   Guess = "exclusive"    // the names differ only as those of renamed functions do, and each kernel runs one of them at most
 )
 
 // RuleKind is what a rule says.
@@ -78,6 +79,9 @@ func (r *run) objectRow(rep *Report, i, first int, policy *Policy) (ObjectRow, *
 	}
 	pl := policy.planFor(o)
 	e := newEvidence(pl, o, rep.Programs[first:first+len(o.Programs)], rep.Kernels)
+	if !policy.Exact {
+		e.joinRenamed()
+	}
 	for _, rule := range pl.rules {
 		rule.Programs = shifted(rule.Programs, first)
 		row.Rules = append(row.Rules, rule)

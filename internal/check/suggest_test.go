@@ -62,6 +62,17 @@ func TestSuggest(t *testing.T) {
 		name, programs, rules, options string
 		works, with                    int
 	}{
+		{"page and folio", "fentry/f_page a ··XX, fentry/f_folio b XX··", "one_of a | b !", "", 4, 4},
+		{"entry and exit", "fentry/f_page a ··XX, fentry/f_folio b XX··, fexit/f_page x ··XX, fexit/f_folio y XX··",
+			"one_of a | b !; one_of x | y !", "", 4, 4},
+		{"another order", "kprobe/account_page_f a ··XX, kprobe/folio_account_f b XX··", "one_of a | b !", "", 4, 4},
+		{"three ways for each", "fentry/f_page a ·XXX, kprobe/f_page b ··aa, kprobe/__f_folio c aa··", "one_of a | b | c !", "", 4, 4},
+		{"versions of a program", "kprobe on_f ·fff, kprobe on_f_v61 ff··", "one_of on_f | on_f_v61 !", "", 3, 3},
+		{"both on one kernel", "fentry/f_page a ···X, fentry/f_folio b X···", "", "", 2, 2},
+		{"one is nowhere", "fentry/f_page a XXXX, fentry/f_folio b XX··", "", "", 0, 0},
+		{"other functions", "fentry/f a ··XX, fentry/g b XX··", "", "", 0, 0},
+		{"protocols", "fentry/tcp_v4_f a ··XX, fentry/tcp_v6_f b XX··", "", "", 0, 0},
+		{"entry against exit", "fentry/f_page a ··XX, fexit/f_folio b XX··", "", "", 0, 0},
 		{"without a tracepoint", "tp_btf/f a ··XX, tp_btf/g b ····, tp_btf/h c ····", "", "when tool.o:a=<6.12", 2, 4},
 		{"since a release", "tp_btf/f a XX··, fentry/g b ····, fentry/h c ····", "", "when tool.o:a=>=6.12", 2, 4},
 		{"no release separates", "kprobe/f a ·a··, tp_btf/g b ····, tp_btf/h c ····", "", "optional tool.o:a", 3, 4},
@@ -69,8 +80,6 @@ func TestSuggest(t *testing.T) {
 		{"most of it", "tp_btf/f a ··XX, tp_btf/g b ····", "", "", 2, 2},
 		{"a field", "tp_btf/f a ··ff, tp_btf/g b ····, tp_btf/h c ····", "", "", 2, 2},
 		{"the loader's", "fentry/dummy a llll, tp_btf/g b ····, tp_btf/h c ····", "", "", 0, 0},
-		{"renamed", "fentry/f_page a ··XX, fentry/f_folio b XX··, tp_btf/g c ····, tp_btf/h d ····, tp_btf/i e ····", "",
-			"when tool.o:a=<6.12; when tool.o:b=>=6.12", 0, 4},
 		{"all well", "fentry/f_page a ····, fentry/f_folio b ····", "", "", 4, 4},
 	} {
 		rep, o := suggested(t, Policy{}, tt.programs)
@@ -98,13 +107,14 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// TestSuggestedPolicy holds what options make of an object with a renamed function.
+// TestSuggestedPolicy holds that users overrule what is assumed.
 func TestSuggestedPolicy(t *testing.T) {
 	const programs = "fentry/f_page a ··XX, fentry/f_folio b XX··, tp_btf/g c ····"
 	for _, tt := range []struct {
 		policy, rules string
 		works         int
 	}{
+		{"loader-map none", "one_of a | b !", 4},
 		{"no-guess", "", 0},
 		{"when a=>=5", "only_when a on >=5", 0},
 		{"optional a", "optional a", 2},

@@ -27,7 +27,7 @@ func (p *packed) entryOf() *btfc.Entry { return &p.file.Entries()[p.entry] }
 // packed removes corpora in one file from the files, and returns the kernels in them that keep accepts. A damaged file is skipped, unless
 // the user named it.
 func (w *walk) packed(keep func(kernel.Key) bool) (units []*File, err error) {
-	w.files = slices.DeleteFunc(w.files, func(f found) bool {
+	w.files = slices.DeleteFunc(w.files, func(f part) bool {
 		if f.kind != kindBTFC || err != nil {
 			return false
 		}
@@ -46,7 +46,7 @@ func (w *walk) packed(keep func(kernel.Key) bool) (units []*File, err error) {
 }
 
 // units returns a unit for each kernel in a corpus in one file that keep accepts.
-func (f *found) units(keep func(kernel.Key) bool) (units []*File, err error) {
+func (f *part) units(keep func(kernel.Key) bool) (units []*File, err error) {
 	r, err := os.Open(f.path) // stays open
 	if err != nil {
 		return nil, wrap(f.path, "", err)
@@ -68,7 +68,7 @@ func (f *found) units(keep func(kernel.Key) bool) (units []*File, err error) {
 		}
 		units = append(units, &File{
 			Path: f.path + "!" + key.String(), Key: key, Size: e.Packed(),
-			parts: []part{{path: f.path, key: key, size: e.Packed(), kind: kindBTFC}}, packed: &packed{file, i},
+			parts: []part{{path: f.path, key: key, size: e.Packed()}}, packed: &packed{file, i},
 		})
 	}
 	return units, nil
@@ -87,7 +87,7 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 	if s.btf.B, err = p.file.BTF(ctx, p.entry, s.btf.B[:0]); err != nil {
 		return cmp.Or(ctx.Err(), wrap(f.Path, kindBTFC.String(), err))
 	}
-	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, AsBytes: e.Plain, Made: e.Made}
+	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, Made: e.Made}
 	var modules []btfc.Module
 	var failed error
 	if !f.opts.NoModules {

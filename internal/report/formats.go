@@ -67,8 +67,8 @@ func (v *view) remarks(o *check.ObjectRow, rules bool) (out []string) {
 			}
 		}
 	}
-	if rules {
-		for i := range o.Rules {
+	for i := range o.Rules {
+		if rules || o.Rules[i].Guess == check.Exclusive {
 			out = append(out, ruleText(v.Report, &o.Rules[i]))
 		}
 	}

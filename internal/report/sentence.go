@@ -111,6 +111,8 @@ func guessText(r *check.Rule) string {
 		return "all are marked with a ? in SEC, so the loader chooses"
 	case check.SomeMachine:
 		return "only some machines have the system call"
+	case check.Exclusive:
+		return "no kernel here runs two of them, and their names differ as those of renamed functions do; --no-guess requires all"
 	case check.SameName:
 		return "the names differ only in the way of attaching"
 	case check.SameTarget:

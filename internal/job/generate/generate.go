@@ -4,6 +4,7 @@
 package generate
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -335,8 +336,7 @@ func (r *run) finish(ctx context.Context) {
 			if k.Key.Known() {
 				id = k.Key.String()
 			}
-			same := corpus.SameContent(ctx, first.from, first.Path, k.from, k.Path)
-			rep.Skipped = append(rep.Skipped, &corpus.Error{Path: k.Path, Err: corpus.Second(id, first.Path, same)})
+			rep.Skipped = append(rep.Skipped, &corpus.Error{Path: k.Path, Err: corpus.Second(id, first.Path, bytes.Equal(k.BTF, first.BTF))})
 			continue
 		}
 		kept = append(kept, k)

@@ -244,9 +244,9 @@ func (p *packer) prepare(k *corpus.Kernel, f *corpus.File) (*btfc.Kernel, error)
 	}
 	modules := make([]btfc.Module, len(k.Modules))
 	for i, m := range k.Modules {
-		modules[i] = btfc.Module{Name: m.Name, BTF: p.keep(m.BTF)}
+		modules[i] = btfc.Module{Name: m.Name, BTF: bytes.Clone(m.BTF)}
 	}
-	it, err := btfc.Prepare(k.Key, p.keep(k.BTF), modules)
+	it, err := btfc.Prepare(k.Key, bytes.Clone(k.BTF), modules)
 	if err != nil {
 		return nil, err
 	}
@@ -260,20 +260,12 @@ func (p *packer) prepare(k *corpus.Kernel, f *corpus.File) (*btfc.Kernel, error)
 	return it, nil
 }
 
-// keep copies b if the next kernel is read before b is used.
-func (p *packer) keep(b []byte) []byte {
-	if p.cfg.Jobs > 1 {
-		return bytes.Clone(b)
-	}
-	return b
-}
-
 // skip adds a kernel that has no place in the file.
 func (p *packer) skip(k *corpus.Kernel, err error) {
 	p.res.Skipped = append(p.res.Skipped, &corpus.Error{Path: k.Path, Err: err})
 }
 
-// add plans a kernel whose turn it is, and encodes it in another goroutine. With one job it waits for that.
+// add plans a kernel whose turn it is, and encodes it in another goroutine.
 func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kernel, it *btfc.Kernel) error {
 	added, err := p.w.Plan(ctx, it)
 	switch {
@@ -304,14 +296,7 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kern
 	if !added {
 		return nil
 	}
-	done := make(chan struct{})
-	makers.Go(func() error {
-		defer close(done)
-		return p.make(ctx, it)
-	})
-	if p.cfg.Jobs <= 1 {
-		<-done
-	}
+	makers.Go(func() error { return p.make(ctx, it) })
 	return ctx.Err()
 }
 
