@@ -5,20 +5,17 @@ package bpfobj
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // Access is an instruction that reads or writes a program's context, or reads what an argument in it points to or a struct of
-// the kernel that a helper returned, or that accesses a map's value beyond its end.
+// the kernel that a helper returned.
 type Access struct {
 	At     Site
-	Map    *Map   // whose value it accesses, at an offset of at most Off; nil for none
 	Arg    int    // the eight bytes of the context, from 0, that the address was loaded from; -1 for none
 	Struct string // the kernel's struct whose address a helper returned; "" for none
 	Off    int64  // bytes; without the instruction's own offset if it has a CO-RE record, as the loader replaces that
@@ -61,9 +58,8 @@ func (o *Object) Accesses(p *Program, steps *limits.Meter) []Access {
 // address is what is known of a register or stack slot.
 type address struct {
 	kind     addressKind
-	arg      int   // ofArg: see Access; ofMap, ofMapValue: index of the map; ofResult: the helper
-	off      int64 // bytes from the beginning of the context, argument or value, or from the top of the stack; a number
-	span     int64 // ofMapValue: the greatest number that may have been added
+	arg      int   // ofArg: see Access; ofMap: index of the map; ofResult: the helper
+	off      int64 // bytes from the beginning of the context or argument, or from the top of the stack; a number
 	computed bool  // see Access
 	given    bool  // see Access
 }
@@ -77,9 +73,7 @@ const (
 	ofResult
 	ofStack
 	ofMap
-	ofMapValue
-	isNumber  // off
-	isBounded // a number whose unknown bits, as far as verifiers know, are all in off
+	isNumber // off
 )
 
 // typed reports whether the verifier knows the type of what is at an address of the kernel.
@@ -256,8 +250,6 @@ func (f *flow) step(s *addresses, at Site, in *Insn) {
 		f.store(s, at, in)
 	case in.Op == OpCall:
 		f.call(s, at, in)
-	case c.IsJump():
-		s.forgetBounds(in)
 	}
 }
 
@@ -275,17 +267,10 @@ func (f *flow) alu(s *addresses, fn int, in *Insn) address {
 	switch {
 	case op == asm.Mov && fromReg && wide && in.Off == 0, op == asm.Mov && constant && in.Imm >= 0:
 		return b
-	case op == asm.And && constant && in.Imm >= 0 && a.kind == isBounded:
-		a.off &= in.Imm
-		return a
-	case op == asm.Add && wide && fromReg && a.kind == ofMapValue && b.kind == isBounded:
-		return a.index(b)
-	case op == asm.Add && wide && fromReg && a.kind == isBounded && b.kind == ofMapValue:
-		return b.index(a)
-	case op == asm.Add && wide && constant && a.kind != ofNothing && a.kind != isBounded:
+	case op == asm.Add && wide && constant && a.kind != ofNothing:
 		a.off += in.Imm
 		return a
-	case op == asm.Sub && wide && constant && a.kind != ofNothing && a.kind != isBounded:
+	case op == asm.Sub && wide && constant && a.kind != ofNothing:
 		a.off -= in.Imm
 		return a
 	case (op == asm.Add || op == asm.Sub) && wide && a.kind == ofContext:
@@ -303,62 +288,17 @@ func (f *flow) alu(s *addresses, fn int, in *Insn) address {
 	return address{}
 }
 
-// randomHelpers return numbers without bounds that verifiers know.
-var randomHelpers = map[asm.BuiltinFunc]int64{
-	asm.FnGetPrandomU32: math.MaxUint32, asm.FnKtimeGetNs: math.MaxInt64, asm.FnGetCurrentPidTgid: math.MaxInt64,
-}
-
-// holdsValues reports whether look-ups in the map return the address of a value of the size in the definition. Verifiers may
-// know the content of maps that programs cannot write.
-func (m *Map) holdsValues() bool {
-	const readOnlyProg = 1 << 7 // BPF_F_RDONLY_PROG
-	switch ebpf.MapType(m.Type) {
-	case ebpf.Hash, ebpf.Array, ebpf.PerCPUHash, ebpf.PerCPUArray, ebpf.LRUHash, ebpf.LRUCPUHash, ebpf.LPMTrie:
-		return m.ValueSize > 0 && m.Flags&readOnlyProg == 0
-	}
-	return false
-}
-
 // mapAt returns the map that an address belongs to, nil for none.
 func (f *flow) mapAt(a address) *Map {
-	if a.arg < 0 || a.arg >= len(f.o.Maps) || a.kind != ofMap && a.kind != ofMapValue {
+	if a.arg < 0 || a.arg >= len(f.o.Maps) || a.kind != ofMap {
 		return nil
 	}
 	return &f.o.Maps[a.arg]
 }
 
-// maxOffset is the kernel's BPF_MAX_VAR_OFF.
-const maxOffset = 1 << 29
-
-// index returns the address of a map's value after a bounded number was added.
-func (a address) index(n address) address {
-	if n.off >= maxOffset {
-		return address{}
-	}
-	a.span += n.off
-	return a
-}
-
-// forgetBounds drops bounded numbers before a comparison: they may be narrower after it, also copies of the operand.
-func (s *addresses) forgetBounds(in *Insn) {
-	known := func(r asm.Register) bool {
-		k := s.reg(r).kind
-		return k != ofNothing && k != isBounded
-	}
-	if _, ok := in.Jump(); !ok || in.Op == OpJa || in.Op == OpGotol || known(in.Dst) && (in.Op.Source() != asm.RegSource || known(in.Src)) {
-		return
-	}
-	for r := range s.regs {
-		if s.regs[r].kind == isBounded {
-			s.regs[r] = address{}
-		}
-	}
-}
-
 // touch reports the access of an instruction through an address.
 func (f *flow) touch(a address, at Site, in *Insn) {
 	size := in.Op.Size().Sizeof()
-	f.beyond(a, int64(in.Off), int64(size), at)
 	if f.found == nil || a.kind != ofContext && !a.typed() {
 		return
 	}
@@ -378,17 +318,6 @@ func (f *flow) touch(a address, at Site, in *Insn) {
 	f.found[at] = x
 }
 
-// beyond reports an access of size bytes of a map's value that goes beyond the end, as far as verifiers know.
-func (f *flow) beyond(a address, off, size int64, at Site) {
-	m := f.mapAt(a)
-	if a.kind != ofMapValue || m == nil || f.found == nil {
-		return
-	}
-	if off += a.off + a.span; off+size > int64(m.ValueSize) {
-		f.found[at] = Access{At: at, Map: m, Arg: -1, Off: off, Size: int(size)}
-	}
-}
-
 func (f *flow) load(s *addresses, at Site, in *Insn) {
 	a, size := s.reg(in.Src), in.Op.Size().Sizeof()
 	f.touch(a, at, in)
@@ -396,8 +325,6 @@ func (f *flow) load(s *addresses, at Site, in *Insn) {
 	off := a.off + int64(in.Off)
 	out := address{}
 	switch {
-	case a.kind == ofMapValue && in.Op.Mode() == asm.MemMode:
-		out = address{kind: isBounded, off: math.MaxInt64 >> max(0, 63-8*size)}
 	case !whole:
 	case a.kind == ofStack:
 		out = s.slot(off)
@@ -458,15 +385,15 @@ var helperMemory = map[asm.BuiltinFunc][]memory{
 	asm.FnRingbufOutput:      {{at: asm.R2, size: asm.R3}},
 }
 
-// bytes returns how much of its memory a helper accesses at most; false if that is unknown or not exact.
-func (f *flow) bytes(m memory, s *addresses) (n int64, exact bool) {
+// bytes returns how much of its memory a helper accesses; false if that is unknown.
+func (f *flow) bytes(m memory, s *addresses) (n int64, known bool) {
 	if m.size != 0 {
 		size := s.regs[m.size]
 		return size.off, size.kind == isNumber
 	}
 	a := f.mapAt(s.regs[asm.R1])
 	switch {
-	case a == nil || s.regs[asm.R1].kind != ofMap:
+	case a == nil:
 		return 0, false
 	case m.value:
 		return int64(a.ValueSize), true
@@ -474,17 +401,13 @@ func (f *flow) bytes(m memory, s *addresses) (n int64, exact bool) {
 	return int64(a.KeySize), true
 }
 
-// helper follows what a helper does with memory. It reports false if it does not know.
-func (f *flow) helper(s *addresses, at Site, call asm.BuiltinFunc) bool {
+// helper follows what a helper does with memory on the stack. It reports false if it does not know.
+func (f *flow) helper(s *addresses, call asm.BuiltinFunc) bool {
 	list, known := helperMemory[call]
 	for _, m := range list {
-		a := s.regs[m.at]
-		n, exact := f.bytes(m, s)
-		if bounded := m.size != 0 && s.regs[m.size].kind == isBounded && n < maxOffset; exact || bounded {
-			f.beyond(a, 0, n, at)
-		}
-		if a.kind == ofStack {
-			if known = known && exact; known {
+		if a := s.regs[m.at]; known && a.kind == ofStack {
+			var n int64
+			if n, known = f.bytes(m, s); known {
 				s.give(a.off, n, m.writes)
 			}
 		}
@@ -504,7 +427,7 @@ func (s *addresses) give(off, size int64, writes bool) {
 // call follows a call. Global functions are verified on their own, whatever their arguments: they are entered with none.
 func (f *flow) call(s *addresses, at Site, in *Insn) {
 	call := asm.BuiltinFunc(in.Imm)
-	if !in.IsHelper() || !f.helper(s, at, call) {
+	if !in.IsHelper() || !f.helper(s, call) {
 		for r := asm.R1; r <= asm.R5; r++ {
 			f.lose(at.Fn, s.regs[r])
 		}
@@ -518,15 +441,8 @@ func (f *flow) call(s *addresses, at Site, in *Insn) {
 		}
 		f.arrive(Site{Fn: to}, args)
 	}
-	first := s.regs[asm.R1]
 	clear(s.regs[asm.R0 : asm.R5+1])
-	switch m := f.mapAt(first); {
-	case !in.IsHelper():
-	case resultStruct[call] != "":
+	if in.IsHelper() && resultStruct[call] != "" {
 		s.regs[asm.R0] = address{kind: ofResult, arg: int(call)}
-	case call == asm.FnMapLookupElem && m != nil && m.holdsValues():
-		s.regs[asm.R0] = address{kind: ofMapValue, arg: first.arg}
-	case randomHelpers[call] > 0:
-		s.regs[asm.R0] = address{kind: isBounded, off: randomHelpers[call]}
 	}
 }

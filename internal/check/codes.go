@@ -139,7 +139,6 @@ const (
 	ContextOutside    Code = "context-outside"       // Offset
 	ContextRecord     Code = "context-beyond-record" // Offset, Size
 
-	BoundsValue   Code = "bounds-map-value" // Size, Offset, Max: the size of a value
 	BoundsUnequal Code = "bounds-not-equal"
 
 	LicenseMissing Code = "license-missing" // Name: the object's license

@@ -315,7 +315,7 @@ func contextAccesses(o *bpfobj.Object, pr *bpfobj.Program, steps *limits.Meter) 
 		return l
 	}
 	return slices.DeleteFunc(l, func(a bpfobj.Access) bool {
-		return a.Map == nil && a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a))
+		return a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a))
 	})
 }
 
@@ -370,25 +370,10 @@ func (k *inventory) given() Finding {
 	return Finding{}
 }
 
-// inValue judges an access of a map's value beyond its end, unless the loader sets how large it is
-// (check_mem_region_access in kernel/bpf/verifier.c).
-func (e *evaluation) inValue(a *bpfobj.Access) (Finding, bool) {
-	return Finding{
-		Status: Fails, Code: BoundsValue, Subject: "map " + a.Map.Name, Source: e.o.Source(a.At),
-		Args: Args{Size: int64(a.Size), Offset: a.Off, Max: int64(a.Map.ValueSize)},
-	}, !e.setsMap(a.Map.Name)
-}
-
 // accesses judges what program number n of the object reads from its context.
 func (e *evaluation) accesses(n int) (l []absence) {
 	for i := range e.o.accesses[n] {
 		a := &e.o.accesses[n][i]
-		if a.Map != nil {
-			if f, ok := e.inValue(a); ok {
-				l = append(l, absence{at: a.At, f: f})
-			}
-			continue
-		}
 		if a.Moved || a.Computed {
 			if f := e.k.moved(e.pr.Attach); f.Status != OK {
 				f.Subject, f.Source = wholeContext, e.o.Source(a.At)
