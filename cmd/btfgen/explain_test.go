@@ -70,7 +70,7 @@ func TestSentencesDecideNothing(t *testing.T) {
 	runs := func() (all []result) {
 		for _, args := range [][]string{
 			{"check", "--json"}, {"check", "--json", "--no-guess", "--loader", "libbpf"}, {"check", "--json", "--fail-on", "helper-missing"},
-			{"check", "--json", "--fail-on", "license-missing", "--loader", "libbpf"}, {"relolog", "--json"}, {"check", "--json", "--fail-on", "none"},
+			{"check", "--json", "--fail-on", "map-type-missing", "--loader", "libbpf"}, {"relolog", "--json"}, {"check", "--json", "--fail-on", "none"},
 		} {
 			var out, msgs bytes.Buffer
 			r := result{status: run(t.Context(), append(append(args, kernels...), objects...), &out, &msgs), out: out.String()}

@@ -95,7 +95,7 @@ var schemaRuns = []struct {
 	{"check", false, 3, "check --btf $K $B/tool.bpfel.o $B/lsmhooks.bpfel.o $B/longkeys.bpfel.o --when tool*:x86_only=>=5 --json"},
 	{"check", false, 3, "check --btf $K --no-guess --loader libbpf --loader-map filter $B/tool.bpfel.o"},
 	{"check", false, 0, "check --btf $K/debian/12/x86_64 two"},
-	{"check", false, 3, "check --btf modular $B/guards.bpfel.o $B/since.bpfel.o $B/flavors.bpfel.o $B/returns.bpfel.o"},
+	{"check", false, 3, "check --btf modular $B/guards.bpfel.o $B/since.bpfel.o $B/flavors.bpfel.o"},
 	{"check_boot", false, 3, "check --boot $I --btfgen $P $B/broken.bpfel.o $B/guards.bpfel.o $B/kfuncs.bpfel.o $B/context.bpfel.o $B/lsmhooks.bpfel.o"},
 	{"check_boot", false, 3, "check --boot $D --btfgen $P $B/guards.bpfel.o $B/module.bpfel.o $B/since.bpfel.o $B/helpers.bpfel.o $B/masks.bpfel.o"},
 	{"archive", false, 0, "archive extract x.btfa --all -o all"},

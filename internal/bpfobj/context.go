@@ -288,14 +288,6 @@ func (f *flow) alu(s *addresses, fn int, in *Insn) address {
 	return address{}
 }
 
-// mapAt returns the map that an address belongs to, nil for none.
-func (f *flow) mapAt(a address) *Map {
-	if a.arg < 0 || a.arg >= len(f.o.Maps) || a.kind != ofMap {
-		return nil
-	}
-	return &f.o.Maps[a.arg]
-}
-
 // touch reports the access of an instruction through an address.
 func (f *flow) touch(a address, at Site, in *Insn) {
 	size := in.Op.Size().Sizeof()
@@ -385,29 +377,30 @@ var helperMemory = map[asm.BuiltinFunc][]memory{
 	asm.FnRingbufOutput:      {{at: asm.R2, size: asm.R3}},
 }
 
-// bytes returns how much of its memory a helper accesses; false if that is unknown.
-func (f *flow) bytes(m memory, s *addresses) (n int64, known bool) {
+// bytes returns how much of its memory a helper accesses at most; false if that is unknown or not exact.
+func (f *flow) bytes(m memory, s *addresses) (n int64, exact bool) {
 	if m.size != 0 {
 		size := s.regs[m.size]
 		return size.off, size.kind == isNumber
 	}
-	a := f.mapAt(s.regs[asm.R1])
+	a := s.regs[asm.R1]
 	switch {
-	case a == nil:
+	case a.kind != ofMap || a.arg < 0 || a.arg >= len(f.o.Maps):
 		return 0, false
 	case m.value:
-		return int64(a.ValueSize), true
+		return int64(f.o.Maps[a.arg].ValueSize), true
 	}
-	return int64(a.KeySize), true
+	return int64(f.o.Maps[a.arg].KeySize), true
 }
 
-// helper follows what a helper does with memory on the stack. It reports false if it does not know.
-func (f *flow) helper(s *addresses, call asm.BuiltinFunc) bool {
+// helper follows what a helper does with memory. It reports false if it does not know.
+func (f *flow) helper(s *addresses, at Site, call asm.BuiltinFunc) bool {
 	list, known := helperMemory[call]
 	for _, m := range list {
-		if a := s.regs[m.at]; known && a.kind == ofStack {
-			var n int64
-			if n, known = f.bytes(m, s); known {
+		a := s.regs[m.at]
+		n, exact := f.bytes(m, s)
+		if a.kind == ofStack {
+			if known = known && exact; known {
 				s.give(a.off, n, m.writes)
 			}
 		}
@@ -427,7 +420,7 @@ func (s *addresses) give(off, size int64, writes bool) {
 // call follows a call. Global functions are verified on their own, whatever their arguments: they are entered with none.
 func (f *flow) call(s *addresses, at Site, in *Insn) {
 	call := asm.BuiltinFunc(in.Imm)
-	if !in.IsHelper() || !f.helper(s, call) {
+	if !in.IsHelper() || !f.helper(s, at, call) {
 		for r := asm.R1; r <= asm.R5; r++ {
 			f.lose(at.Fn, s.regs[r])
 		}

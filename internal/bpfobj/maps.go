@@ -126,7 +126,6 @@ func (p *parser) mapOf(id btf.TypeID, inner bool) (m Map, ok bool) {
 	if !known || !t.Kind().IsComposite() {
 		return m, false
 	}
-	var key, value bool
 	for i := range t.Vlen() {
 		x := t.Member(i)
 		if !p.spent.steps.Step(1) {
@@ -148,9 +147,9 @@ func (p *parser) mapOf(id btf.TypeID, inner bool) (m Map, ok bool) {
 		case "map_flags":
 			m.Flags, _ = p.uintOf(of)
 		case "key":
-			m.KeySize, key = p.sizeOf(of)
+			m.KeySize, _ = p.sizeOf(of)
 		case "value":
-			m.ValueSize, value = p.sizeOf(of)
+			m.ValueSize, _ = p.sizeOf(of)
 		case "values":
 			if of.Kind() != btf.KindArray || inner {
 				continue
@@ -162,7 +161,6 @@ func (p *parser) mapOf(id btf.TypeID, inner bool) (m Map, ok bool) {
 			}
 		}
 	}
-	m.Typed, m.TypedValue = key && value, value
 	return m, ok
 }
 

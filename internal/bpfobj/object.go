@@ -14,7 +14,6 @@ import (
 // Object is a BPF object with its code. It is immutable and safe for use by many goroutines.
 type Object struct {
 	Order     binary.ByteOrder
-	License   string     // "" for none
 	BTF       *btf.BTF   // nil without .BTF
 	Funcs     []Function // by section, then by offset
 	Programs  []Program  // by name of section, then by offset
@@ -59,9 +58,7 @@ type Map struct {
 	ValueSize  uint32 // bytes
 	MaxEntries uint32
 	Flags      uint32 // BPF_F_*
-	Typed      bool   // it has types of key and value
 	Weak       bool   // its symbol is weak
-	TypedValue bool   // ValueSize is that of a type
 	Inner      *Map   // of a map of maps; nil if the definition has none
 }
 

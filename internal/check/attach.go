@@ -160,7 +160,7 @@ func (e *evaluation) function(to string, names []string, s *bpfobj.Section) {
 		return
 	}
 	subject := "function " + names[0]
-	module, to := CutModule(to)
+	module, _ := CutModule(to)
 	found := e.k.functions(names[0], module)
 	if len(found) == 0 {
 		f := Finding{Status: Fails, Code: AttachTargetMissing, Subject: subject}
@@ -171,7 +171,6 @@ func (e *evaluation) function(to string, names []string, s *bpfobj.Section) {
 		return
 	}
 	y := found[0]
-	e.ebpfGoFinds(subject, module, found)
 	e.inModule(subject, y, false)
 	if s.Kind != bpfobj.AttachIter && y.module == "" && e.k.knowsSymbols() && e.k.known.symbols[names[0]].text == 0 {
 		f := e.k.notSymbol(names[0], targetSymbol)
@@ -183,22 +182,6 @@ func (e *evaluation) function(to string, names []string, s *bpfobj.Section) {
 	e.hook = newHook(names[0], y.view, t.Ref(), s)
 	if e.hook == nil {
 		return
-	}
-	f := e.hook.prototype(e.k)
-	if f.Status == OK && s.Kind != bpfobj.AttachIter {
-		f = e.hook.registers(e.k)
-	}
-	if f.Status != OK {
-		f.Subject = subject
-		e.add(f)
-	}
-	if s.Kind == bpfobj.AttachLSM {
-		e.disabledHook(to)
-		if maySleep(s) {
-			e.sleepless(to)
-		}
-	} else if s.Kind != bpfobj.AttachIter && maySleep(s) {
-		e.sleeplessFunction(to)
 	}
 	if s.Kind == bpfobj.AttachModRet && !strings.HasPrefix(names[0], "security_") {
 		e.add(Finding{Status: MayFail, Code: AttachTargetInjection, Subject: subject})
@@ -220,39 +203,15 @@ func (k *inventory) functions(name, module string) (l []symbol) {
 	return l
 }
 
-// ebpfGoFinds judges how ebpf-go looks for what libbpf has found (findTargetInKernel in its prog.go): by the whole name, of
-// which there has to be one.
-func (e *evaluation) ebpfGoFinds(subject, module string, found []symbol) {
-	same := 0
-	for _, y := range found {
-		if y.module == found[0].module {
-			same++
-		}
-	}
-	switch {
-	case !e.counts(EbpfGo):
-		return
-	case module != "":
-		e.add(Finding{Status: Fails, Code: AttachTargetEbpfGoName, Subject: subject, Loader: EbpfGo})
-	case same > 1:
-		e.add(Finding{Status: Fails, Code: AttachTargetEbpfGoSame, Subject: subject, Loader: EbpfGo, Args: Args{Count: int64(same)}})
-	}
-}
-
-// trampolines say how the kernels of each machine attach programs to functions: arch_prepare_bpf_trampoline in
-// arch/*/net/bpf_jit_comp*.c. Functions that ftrace knows also need its direct calls, without which register_fentry in
-// kernel/bpf/trampoline.c returns ENOTSUPP.
-var trampolines = map[string]struct {
-	since     release // 0 from the first kernels with BTF on
-	registers int     // of 8 bytes, that the arguments of a function may take; 0 for as many as programs can have
-	more      release // since when they may take as many as that
-}{
-	"x86_64":  {0, 6, linux(6, 6)},            // "bpf, x86: allow function arguments up to 12 for TRACING"
-	"arm64":   {linux(6, 4), 8, linux(6, 16)}, // "arm64: ftrace: Add direct call support"; "bpf, arm64: Support up to 12 function arguments"
-	"riscv64": {linux(6, 3), 8, linux(6, 11)}, // "riscv, bpf: Add 12-argument support for RV64 bpf trampoline"
-	"s390x":   {linux(6, 3), 0, 0},
-	"ppc64le": {linux(6, 13), 0, 0},
-	"arm":     {noRelease, 0, 0},
+// trampolines are the releases since which the kernels of each machine attach programs to functions, as far as that was later than BTF:
+// arch_prepare_bpf_trampoline in arch/*/net/bpf_jit_comp*.c. Functions that ftrace knows also need its direct calls, without which
+// register_fentry in kernel/bpf/trampoline.c returns ENOTSUPP.
+var trampolines = map[string]release{
+	"arm64":   linux(6, 4), // "arm64: ftrace: Add direct call support"
+	"riscv64": linux(6, 3),
+	"s390x":   linux(6, 3),
+	"ppc64le": linux(6, 13),
+	"arm":     noRelease,
 }
 
 // noRelease is later than every release.
@@ -261,7 +220,7 @@ const noRelease = ^release(0)
 // trampoline judges whether the machine's kernels can attach to functions,
 // which BTF does not show.
 func (e *evaluation) trampoline(s *bpfobj.Section) {
-	since := trampolines[e.k.arch].since
+	since := trampolines[e.k.arch]
 	f := Finding{Status: MayFail, Code: AttachTargetTrampoline, Subject: s.Prefix, Attach: true, Args: Args{Name: e.k.arch}}
 	switch {
 	case since == noRelease:
@@ -271,19 +230,6 @@ func (e *evaluation) trampoline(s *bpfobj.Section) {
 		return
 	}
 	e.add(f)
-}
-
-// registers judges whether the machine's trampoline passes on all arguments of a function. The kernel looks at that when it
-// attaches a program.
-func (h *hook) registers(k *inventory) Finding {
-	t := trampolines[k.arch]
-	n := h.words()
-	if t.registers == 0 || n <= t.registers {
-		return Finding{}
-	}
-	f := k.since(t.more, AttachTargetRegisters)
-	f.Attach, f.Count, f.Max, f.Name = true, int64(n), int64(t.registers), k.arch
-	return f
 }
 
 // tracepoint judges tracepoints: those with BTF have a typedef each. System

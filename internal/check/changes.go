@@ -3,22 +3,8 @@
 package check
 
 // In which release verifiers began to do something that BTF does not show, with the subject of the commit or the function of the
-// kernel. What has more than a release is in kernels.txt, helpers.txt and kfuncs.txt.
+// kernel. What has more than a release is in kernels.txt and helpers.txt.
 var (
-	// Arguments of functions and tracepoints: kernel/bpf/btf.c.
-
-	// "bpf: Allow struct argument in trampoline based programs"
-	structArguments = linux(6, 1)
-	// "bpf: Allow access to int pointer arguments in tracing programs"
-	intPointers = linux(5, 17)
-	// "bpf: Allow access to const void pointer arguments in tracing programs", which is in updates of older kernels too
-	voidPointers = linux(6, 16)
-	// "bpf: Support new pointer param types via SCALAR_VALUE for trampolines". That the release before it does not have
-	// it has not been tried.
-	otherPointers, otherPointersUntried = linux(7, 1), linux(7, 0)
-	// "bpf: Check size for BTF-based ctx access of pointer members", which is in updates of older kernels too
-	wholePointers = linux(6, 13)
-
 	// The context: kernel/bpf/verifier.c, kernel/trace/bpf_trace.c.
 
 	// "bpf: Allow uprobe program to change context registers"
@@ -32,34 +18,17 @@ var (
 	spillsDoubtful, spillsNumbers, spillsKept = linux(5, 15), linux(6, 2), linux(6, 14)
 	spillsUpdated                             = linux(6, 1)
 
-	// Instructions: "bpf: Move checks for reserved fields out of the main pass". An unreached addr_space_cast without an arena
-	// was seen to be refused by 7.2 and taken by 6.18.
-	unreachedCasts = linux(7, 1)
 	// Updates of releases from this one on have gotol.
 	gotolUpdates = linux(5, 15)
 
-	// "net: bpf: Make bpf_ktime_get_ns() available to non GPL programs"
-	ktimeForAll = linux(5, 8)
-	// "bpf: Fail PERF_EVENT_IOC_SET_BPF when bpf_get_[stack|stackid] cannot work"
-	stackidForAll = linux(5, 9)
+	// Maps: kernel/bpf/hashtab.c ("bpf: Lift hashtab key_size limit"), devmap.c and cpumap.c (with a program in struct
+	// bpf_devmap_val and struct bpf_cpumap_val)
+	largeKeys      = linux(5, 11)
+	devmapPrograms = linux(5, 8)
+	cpumapPrograms = linux(5, 9)
 
-	// Functions for programs that may sleep: bpf_check_attach_target in kernel/bpf/verifier.c
-	sleepNeedsInjection = linux(6, 13)
-	// Bounds of what programs of LSM return: bpf_lsm_get_retval_range in kernel/bpf/bpf_lsm.c
-	hookReturns = linux(6, 12)
-
-	// Maps: kernel/bpf/hashtab.c ("bpf: Lift hashtab key_size limit"), devmap.c, cpumap.c (with a program in struct
-	// bpf_devmap_val and struct bpf_cpumap_val), net/core/sock_map.c (with a cookie), local_storage.c (without the type of
-	// attachment), and sizes of values
-	largeKeys           = linux(5, 11)
-	devmapPrograms      = linux(5, 8)
-	cpumapPrograms      = linux(5, 9)
-	sockmapCookies      = linux(5, 7)
-	cgroupStorageInodes = linux(5, 9)
-	valueSizes          = linux(6, 1)
-
-	// The newest releases whose source was read for the tables of helpers, maps, kfuncs and hooks of LSM.
-	helpersRead, mapsRead, kfuncsRead, hooksRead = linux(7, 3), linux(7, 3), linux(7, 2), linux(7, 2)
+	// The newest release whose source was read for the table of helpers.
+	helpersRead = linux(7, 3)
 )
 
 // next is the release after r, within a major version.

@@ -28,13 +28,9 @@ const (
 
 	KfuncMissing   Code = "kfunc-missing"
 	KfuncNoBTF     Code = "kfunc-btf-missing"
-	KfuncPrototype Code = "kfunc-prototype"  // Type: the kernel's
-	KfuncForbidden Code = "kfunc-forbidden"  // Name: the type of programs
-	KfuncSleeps    Code = "kfunc-sleeps"     // Name: the section
-	KfuncUnknown   Code = "kfunc-permission" // Name: the type of programs; or Since: the release that was asked
+	KfuncPrototype Code = "kfunc-prototype" // Type: the kernel's
 
 	InsnUnsupported Code = "instruction-unsupported" // Since
-	InsnNoArena     Code = "instruction-without-arena"
 
 	KsymMissing     Code = "ksym-missing"
 	KsymType        Code = "ksym-type" // Type: the kernel's
@@ -55,16 +51,9 @@ const (
 	MapTypeMissing   Code = "map-type-missing"
 	StructOpsMissing Code = "struct-ops-missing"
 
-	MapFlagRefused Code = "map-def-flag"         // Count: the flags
 	MapFlagUnknown Code = "map-def-flag-unknown" // Count: the flag
-	MapAccess      Code = "map-def-access"
-	MapKeySize     Code = "map-def-key-size"   // Size; or Max
-	MapValueSize   Code = "map-def-value-size" // Size
-	MapPrealloc    Code = "map-def-prealloc"
-	MapEntries     Code = "map-def-max-entries"
-	MapUntyped     Code = "map-def-untyped"
-	MapFrames      Code = "map-def-stack-size"  // Size, Max: a multiple of
-	MapDepth       Code = "map-def-stack-depth" // Count, Max
+	MapKeySize     Code = "map-def-key-size"     // Size; or Max
+	MapValueSize   Code = "map-def-value-size"   // Size
 	MapInner       Code = "map-def-inner"
 	MapSection     Code = "map-def-section"
 
@@ -102,47 +91,19 @@ const (
 	AttachTargetTracepoints Code = "attach-target-tracepoints"
 	AttachTargetTracepoint  Code = "attach-target-tracepoint"
 	AttachTargetTrampoline  Code = "attach-target-trampoline" // Name: the machine; Since
-	AttachTargetRegisters   Code = "attach-target-registers"  // Count, Max, Name: the machine; Since
 	AttachTargetSyscall     Code = "attach-target-syscall"    // Name: the machine
 	AttachTargetSyscallBTF  Code = "attach-target-syscall-unlisted"
 	AttachTargetWritable    Code = "attach-target-writable"
 	AttachTargetInjection   Code = "attach-target-error-injection"
-	AttachTargetSleeps      Code = "attach-target-sleeps"
-	AttachTargetSleepsUnset Code = "attach-target-sleeps-setting" // Name: the setting
-	AttachTargetHook        Code = "attach-target-hook-disabled"  // Since
-	AttachTargetHookSleeps  Code = "attach-target-hook-sleeps"    // Since, Until
-	AttachTargetArguments   Code = "attach-target-arguments"      // Count, Max
-	AttachTargetVariadic    Code = "attach-target-variadic"
-	AttachTargetArgument    Code = "attach-target-argument" // Type, Count: which
-	AttachTargetStruct      Code = "attach-target-struct"   // Count: which argument; Since
-	AttachTargetReturn      Code = "attach-target-return"   // Type
-	AttachTargetEbpfGoName  Code = "attach-target-ebpf-go-name"
-	AttachTargetEbpfGoSame  Code = "attach-target-ebpf-go-same-name" // Count
 
 	ContextNoArgument Code = "context-no-argument" // Name: the function; Count
-	ContextStruct     Code = "context-struct"      // Since
-	ContextType       Code = "context-type"        // Type
-	ContextPointer    Code = "context-pointer"     // Type; Since
-	ContextResult     Code = "context-result"      // Name: the function
-	ContextPartly     Code = "context-part"        // Size
-	ContextWrite      Code = "context-write"
-	ContextOffset     Code = "context-offset"    // Offset
-	ContextAlignment  Code = "context-alignment" // Offset, Size
 	ContextNumber     Code = "context-number"
-	ContextNoStruct   Code = "context-no-struct"
 	ContextBeyond     Code = "context-beyond-struct" // Offset, Type
-	ContextMember     Code = "context-member-part"   // Size, Offset, Name: the member
 	ContextRegisters  Code = "context-registers"     // Since
 	ContextUprobe     Code = "context-registers-uprobe"
 	ContextMoved      Code = "context-moved" // Since
 	ContextSpilled    Code = "context-spilled"
-	ContextOutside    Code = "context-outside"       // Offset
 	ContextRecord     Code = "context-beyond-record" // Offset, Size
-
-	BoundsUnequal Code = "bounds-not-equal"
-
-	LicenseMissing Code = "license-missing" // Name: the object's license
-	ReturnRange    Code = "return-range"    // Name: the section; Min, Max
 
 	AnalysisNoHelpers Code = "analysis-helpers"
 	AnalysisSection   Code = "analysis-section"
@@ -178,15 +139,12 @@ const (
 	FamilyLink      Family = "link-type"
 	FamilyTarget    Family = "attach-target"
 	FamilyContext   Family = "context"
-	FamilyLicense   Family = "license"
-	FamilyReturn    Family = "return"
-	FamilyBounds    Family = "bounds"
 	FamilyAnalysis  Family = "analysis"
 	FamilyRunning   Family = "running-kernel"
 )
 
 var families = []Family{FamilyModule, FamilyHelper, FamilyKfunc, FamilyInsn, FamilyKsym, FamilyKconfig, FamilyMapType, FamilyMapDef, FamilyStructOps,
-	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyLicense, FamilyReturn, FamilyBounds, FamilyAnalysis, FamilyRunning}
+	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyAnalysis, FamilyRunning}
 
 // FamilyOf returns the family of a code.
 func FamilyOf(c Code) Family {

@@ -20,16 +20,14 @@ type evaluation struct {
 	hook    *hook          // nil where the program is not attached by BTF, or what to is not known
 	given   int64          // bytes of the context of a tracepoint, 0 where that is not known
 	kind    []absence      // what depends on its kind or on all of it, besides the absences of its functions
-	may     *bounds        // what it may return; nil for anything
 	own     list           // findings on it, except on its code
 	noted   []int32        // findings on some code, except those on instructions: numbers in the ledger
 	seen    map[int32]bool // noted as a set
 	precise bool           // explore precisely
 
-	explorations explorations // those on which its findings depend; nil before they are made
-	doubted      bool         // the exploration was not precise enough for a finding
+	exploration *exploration // nil before it is made
+	doubted     bool         // the exploration was not precise enough for a finding
 
-	ebpfGoOffsets map[int]int64 // what cilium/ebpf writes into a load or store that libbpf makes invalid since it cannot change the width, by record
 }
 
 // absence is an instruction that the verifier refuses if it reaches it.
@@ -51,47 +49,44 @@ func (e *evaluation) eachUse(f func(*use)) {
 }
 
 // code judges the program's code, a second time with a precise exploration where
-// the first was not precise enough.
-func (e *evaluation) code(ctx context.Context) (list, explorations) {
-	findings, x := e.judgeCode(ctx)
-	if !e.doubted {
-		return findings, x
+// the first was not precise enough. It returns the explorations that the findings depend on, nil if exploring the program would
+// take too long.
+func (e *evaluation) code(ctx context.Context) (list, []*exploration) {
+	findings, r := e.judgeCode(ctx)
+	switch {
+	case r == nil:
+		return findings, nil
+	case !e.doubted:
+		return findings, []*exploration{r}
 	}
 	again := *e
-	again.out, again.precise, again.doubted, again.explorations = nil, true, false, nil
-	precise, y := again.judgeCode(ctx)
-	if len(y) == 0 || y[0].GaveUp {
-		return findings, x
+	again.out, again.precise, again.doubted, again.exploration = nil, true, false, nil
+	precise, p := again.judgeCode(ctx)
+	if p == nil || p.GaveUp {
+		return findings, []*exploration{r}
 	}
-	return precise, append(x, y...)
+	return precise, []*exploration{r, p}
 }
 
 // judgeCode judges everything whose effect depends on whether an instruction can be
 // reached. The findings depend on codeKey, and on the values of the records that
-// the explorations name, unless all programs before have taken so much that there
+// the exploration names, unless all programs before have taken so much that there
 // is none.
-func (e *evaluation) judgeCode(ctx context.Context) (list, explorations) {
+func (e *evaluation) judgeCode(ctx context.Context) (list, *exploration) {
 	r := &exploration{Result: new(interp.Result), o: e.o.Object, twin: e.twin()}
-	x := explorations{r}
+	gaveUp := false
 	switch {
 	case !e.dependsOnCode():
 	case e.work > limits.ObjectWork:
-		r.Result, x = &interp.Result{GaveUp: true}, nil
+		r.GaveUp, gaveUp = true, true
 	default:
-		if x = e.explorations; x == nil {
-			x = e.exploreAll(ctx)
+		if r = e.exploration; r == nil {
+			r = e.explore(ctx)
 		}
-		r = x[0]
 	}
 	e.out, e.noted, e.seen = nil, nil, make(map[int32]bool)
 	for _, a := range e.kind {
 		e.judge(r, a)
-	}
-	if e.may != nil {
-		e.judgeReturns(r, e.may)
-	}
-	if len(x) > 0 {
-		e.judgeBounds(x)
 	}
 	for _, fn := range e.pr.Funcs {
 		e.absences(fn, func(a absence) { e.judge(r, a) })
@@ -99,39 +94,15 @@ func (e *evaluation) judgeCode(ctx context.Context) (list, explorations) {
 	for _, f := range e.out {
 		e.noteNumber(e.found.number(f))
 	}
-	return e.found.keep(e.noted), x
+	if gaveUp {
+		r = nil
+	}
+	return e.found.keep(e.noted), r
 }
 
 // dependsOnCode reports whether findings depend on what an exploration finds.
 func (e *evaluation) dependsOnCode() bool {
-	return e.bounded() || len(e.kind) > 0 || e.may != nil || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks })
-}
-
-// exploreAll explores the program in each way on which its findings depend.
-func (e *evaluation) exploreAll(ctx context.Context) explorations {
-	r := e.explore(ctx, e.k.features)
-	if e.bounded() && !r.GaveUp {
-		return append(explorations{r}, e.exploreBounds(ctx, r)...)
-	}
-	return explorations{r}
-}
-
-// explorations are the explorations that the findings on a program depend on; nil if exploring it would take too long.
-type explorations []*exploration
-
-// relevant returns the parts of a kernel that they depend on.
-func (x explorations) relevant() (all interp.Relevant) {
-	for _, r := range x {
-		all.Add(r.relevant())
-	}
-	return all
-}
-
-func (x explorations) work() (n int) {
-	for _, r := range x {
-		n += r.Work
-	}
-	return n
+	return len(e.kind) > 0 || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks })
 }
 
 // note adds a finding on code, once. There may be many, so that only their numbers are kept.
@@ -158,18 +129,18 @@ func (e *evaluation) twin() *twin {
 	return &twin{o: e.o.Object, pr: e.pr}
 }
 
-func (e *evaluation) explore(ctx context.Context, features interp.Features) *exploration {
+func (e *evaluation) explore(ctx context.Context) *exploration {
 	t := e.twin()
 	ours := e.o.Object
 	return &exploration{interp.Explore(ctx, t.o, t.pr, &interp.Input{
-		Features: features,
+		Features: e.k.features,
 		Record:   func(n int) (uint64, bool) { return e.loader.value(t.record(ours, n)) },
 		Ksym:     func(x *bpfobj.Extern) interp.Number { return e.ksym(t.extern(x)) },
 		Kconfig:  func(x *bpfobj.Extern) interp.Number { return e.k.kconfig(e.o, t.extern(x)) },
 		Settable: e.settable,
 		Precise:  e.precise,
-		Units:    sharedUnits{e, t, features},
-	}), features, ours, t}
+		Units:    sharedUnits{e, t},
+	}), ours, t}
 }
 
 // absences calls f for the instructions of a function that the kernel does not take, whatever the program is.

@@ -100,7 +100,7 @@ func TestAppeared(t *testing.T) {
 		version := func(v string) bool { return kernel.CompareVersions(release, v) >= 0 }
 		for f, want := range map[interp.Features]bool{
 			interp.Rodata: version("5.5"), interp.Partial: version("5.16"), interp.Narrow: version("6.9"), interp.StImm: version("6.4"),
-			interp.Globals: version("5.6"), interp.LazyGlobals: version("6.8"), interp.Ranges: version("5.10"), interp.Unequal: version("6.8"),
+			interp.Globals: version("5.6"), interp.LazyGlobals: version("6.8"), interp.Ranges: version("5.10"),
 		} {
 			if k.features.Has(f) != want {
 				t.Errorf("%s: feature %b: %t, want %t", it.Name, f, !want, want)

@@ -38,7 +38,6 @@ type Args struct {
 	TargetNumber uint64     `json:"target_number,omitempty"`
 	Since        release    `json:"since,omitempty"` // kernels before it refuse
 	Until        release    `json:"until,omitempty"` // kernels up to it refuse; with Since, the change was between the two
-	From         release    `json:"from,omitempty"`  // kernels from it on refuse
 	Doubt        Doubt      `json:"doubt,omitempty"`
 	Reach        Reach      `json:"reach,omitempty"`
 	When         When       `json:"when,omitempty"`
@@ -95,7 +94,6 @@ const (
 	NoRelease    Doubt = "no-release"    // neither BTF nor name shows the release
 	Backported   Doubt = "backported"    // the BTF does not show whether an update has it
 	LaterUnknown Doubt = "later-unknown" // what the kernel has of later releases is not known
-	SomeKernels  Doubt = "some-kernels"  // some kernels refuse, whatever their release
 )
 
 // Reach says how the verifier gets to an instruction, where that is not certain.
@@ -107,7 +105,6 @@ const (
 	BySettings     Reach = "by-settings"     // with some settings of the kernel's build or of the loader
 	TooManyPaths   Reach = "too-many-paths"  // the analysis lost track of values
 	TooLarge       Reach = "too-large"       // the analysis gave up
-	UnlessKnown    Reach = "unless-known"    // the verifier may know that it is not reached
 	LeavesFunction Reach = "leaves-function" // not followed: execution beyond the end of a function
 	UnnamedAddress Reach = "unnamed-address" // not followed: a function without a symbol whose address is taken
 	UnnamedCall    Reach = "unnamed-call"    // not followed: a call of a function without a symbol
@@ -153,7 +150,7 @@ func (f *Finding) absent() bool {
 		return true
 	}
 	switch FamilyOf(f.Code) {
-	case FamilyHelper, FamilyTarget, FamilyMapDef, FamilyObject, FamilyContext, FamilyLicense, FamilyReturn:
+	case FamilyHelper, FamilyTarget, FamilyMapDef, FamilyObject, FamilyContext:
 		return false
 	}
 	return true

@@ -229,9 +229,9 @@ func (e *evaluation) iterated(helper int64) bool {
 // calls judges the helpers that program number n of the object calls by whether
 // programs of its type may, and whether the way of attaching it gives it a cookie.
 func (e *evaluation) calls(n int) (l []absence) {
-	forbids, unlicensed := e.k.forbids(e.pr.Attach), e.o.unlicensed()
+	forbids := e.k.forbids(e.pr.Attach)
 	cookies := e.cookieLink() && e.o.called[n].has(int64(asm.FnGetAttachCookie)) && e.k.lacks(enumLink, linkPerf)
-	if !unlicensed && !cookies && !e.o.called[n].meets(forbids) {
+	if !cookies && !e.o.called[n].meets(forbids) {
 		return nil
 	}
 	e.eachUse(func(u *use) {
@@ -245,8 +245,6 @@ func (e *evaluation) calls(n int) (l []absence) {
 		var f Finding
 		if forbids.has(id) && !e.iterated(id) {
 			f = e.k.forbidden(e.pr.Attach, id)
-		} else if unlicensed && !e.k.lacksHelper(id) {
-			f = Finding{Status: e.k.restricts(e.pr.Attach, id), Code: LicenseMissing, Args: Args{Name: e.o.License}}
 		}
 		if f.Status != OK {
 			f.Subject, f.Source = helperName(id), e.o.Source(u.at)

@@ -194,7 +194,6 @@ func datedKernel(t *testing.T) *inventory {
 type loader struct {
 	kind, attach, flags, btfID uint32
 	result                     int64
-	license                    string // "" is the GPL
 }
 
 // load loads a program of one instruction, and returns the verifier's log.
@@ -204,7 +203,7 @@ func (l *loader) load(in insn) (string, error) {
 		code = append(code, byte(in.Op), byte(in.Dst|in.Src<<4), 0, 0)
 		code = binary.LittleEndian.AppendUint32(code, uint32(in.Imm))
 	}
-	license, log := []byte(cmp.Or(l.license, "GPL")+"\x00"), make([]byte, 1<<14)
+	license, log := []byte("GPL\x00"), make([]byte, 1<<14)
 	attr := struct {
 		kind, insns       uint32
 		code, license     uint64

@@ -151,7 +151,7 @@ func (k *inventory) find(name string, kind btf.Kind) (symbol, bool) {
 }
 
 // Names whose presence shows what a verifier can do.
-var featureNames = []string{auxStruct, anyTracepoint, kprobes, lsmRange, writeStruct}
+var featureNames = []string{auxStruct, anyTracepoint, kprobes, writeStruct}
 
 // auxStruct is what verifiers keep of a function.
 const auxStruct = "bpf_func_info_aux"
@@ -183,13 +183,13 @@ func (k *inventory) readFeatures() {
 		}
 	}
 	for f, has := range map[interp.Features]bool{
-		interp.Rodata:                       has(enumHelper, "BPF_FUNC_probe_read_kernel"),
-		interp.Partial:                      has(enumHelper, "BPF_FUNC_kallsyms_lookup_name"),
-		interp.Narrow:                       has(enumMap, "BPF_MAP_TYPE_ARENA"),
-		interp.StImm:                        has(enumAttach, "BPF_NETFILTER"),
-		interp.Ranges:                       has(enumHelper, "BPF_FUNC_redirect_peer"),
-		interp.Globals:                      k.hasMember(auxStruct, "linkage") == present,
-		interp.LazyGlobals | interp.Unequal: k.hasMember(auxStruct, "called") == present,
+		interp.Rodata:      has(enumHelper, "BPF_FUNC_probe_read_kernel"),
+		interp.Partial:     has(enumHelper, "BPF_FUNC_kallsyms_lookup_name"),
+		interp.Narrow:      has(enumMap, "BPF_MAP_TYPE_ARENA"),
+		interp.StImm:       has(enumAttach, "BPF_NETFILTER"),
+		interp.Ranges:      has(enumHelper, "BPF_FUNC_redirect_peer"),
+		interp.Globals:     k.hasMember(auxStruct, "linkage") == present,
+		interp.LazyGlobals: k.hasMember(auxStruct, "called") == present,
 	} {
 		if has {
 			k.features |= f

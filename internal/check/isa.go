@@ -3,10 +3,6 @@
 package check
 
 import (
-	"slices"
-
-	"github.com/cilium/ebpf"
-
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
@@ -68,8 +64,6 @@ func (p *pairing) instruction(n *bpfobj.Newer) (f Finding, anyhow bool) {
 		f.Subject += " (cpu v4)"
 	}
 	switch {
-	case has == present && n.Group == bpfobj.GroupArena && !p.o.hasArena(): // an addr_space_cast
-		return Finding{Status: Fails, Code: InsnNoArena, Subject: n.Name}, p.k.has(unreachedCasts) == present
 	case has == present:
 		return Finding{}, false
 	case has == lacking && n.Name == bpfobj.Gotol && !p.k.before(gotolUpdates):
@@ -86,12 +80,8 @@ func (p *pairing) instruction(n *bpfobj.Newer) (f Finding, anyhow bool) {
 	return f, n.Static || n.Group == bpfobj.GroupAcqRel && p.k.knows(bpfobj.GroupAtomics) == lacking
 }
 
-func (o *Object) hasArena() bool {
-	return slices.ContainsFunc(o.Maps, func(m bpfobj.Map) bool { return isMap(&m, ebpf.Arena) })
-}
-
 // ofInsn reports whether a finding is about an instruction that not every verifier knows.
-func (f *Finding) ofInsn() bool { return f.Code == InsnUnsupported || f.Code == InsnNoArena }
+func (f *Finding) ofInsn() bool { return f.Code == InsnUnsupported }
 
 // addInsn adds a finding about an instruction. Of a kind that a program has
 // many of, the first that is worst is enough.

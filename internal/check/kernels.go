@@ -5,7 +5,6 @@ package check
 import (
 	_ "embed"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -139,55 +138,6 @@ func factsBy[V any](paragraph string, value func(first string) V) map[string]V {
 	}
 	return all
 }
-
-// disabledHooks are the hooks of LSM that programs cannot be attached to, with the first release that has them in the set.
-var disabledHooks = sync.OnceValue(func() map[string]release { return factsBy("disabled hooks", parseRelease) })
-
-// sleepableHooks are the hooks of LSM to which programs that may sleep can be attached.
-var sleepableHooks = sync.OnceValue(func() map[string]permission {
-	return factsBy("sleepable hooks", func(first string) permission {
-		_, p, err := parsePermission("@" + first)
-		if err != nil {
-			panic(err)
-		}
-		return p
-	})
-})
-
-// noLongerSleepable reports whether a hook was once one of sleepableHooks.
-func noLongerSleepable(hook string) bool {
-	return slices.Contains(kernelFacts()["no longer sleepable"][0], hook)
-}
-
-// mapRules are what types of maps want of a definition.
-var mapRules = sync.OnceValue(func() map[uint32]mapRule {
-	flags := strings.Fields("no_prealloc no_common_lru numa rdonly wronly stack_build_id zero_seed rdonly_prog wronly_prog clone mmapable preserve_elems inner_map")
-	sizes := func(list string) (l []uint32) {
-		for text := range strings.SplitSeq(list, ",") {
-			var n uint32
-			fmt.Sscan(text, &n)
-			l = append(l, n)
-		}
-		return l
-	}
-	all := make(map[uint32]mapRule)
-	for _, words := range kernelFacts()["maps"] {
-		var r mapRule
-		for _, w := range words[1:] {
-			if i := slices.Index(flags, w); i >= 0 {
-				r.flags |= 1 << i
-			} else if key, ok := strings.CutPrefix(w, "key="); ok {
-				r.key = sizes(key)
-			} else if value, ok := strings.CutPrefix(w, "value="); ok {
-				r.value = sizes(value)
-			} else {
-				r.percpu = w == "percpu"
-			}
-		}
-		all[uint32(slices.Index(knownMapTypes[:], strings.TrimSuffix(words[0], ":")))] = r
-	}
-	return all
-})
 
 // has says whether a kernel has a feature of a release that its BTF does not show.
 func (k *inventory) has(came release) presence {

@@ -106,7 +106,7 @@ func (k *results) number(of []byte) uint32 {
 type programKey struct {
 	o     *bpfobj.Object
 	fn    int
-	kind  uint32 // number of what programs of its kind must not do, and of whether bounds are judged; 0 for nothing
+	kind  uint32 // number of what programs of its kind must not do; 0 for nothing
 	funcs string // numbers of the keys of its functions
 }
 
@@ -128,7 +128,6 @@ type unitKey struct {
 type sharedUnits struct {
 	*evaluation
 	*twin
-	features interp.Features
 }
 
 func (s sharedUnits) key(from interp.Entry) (k unitKey, ok bool) {
@@ -137,7 +136,7 @@ func (s sharedUnits) key(from interp.Entry) (k unitKey, ok bool) {
 }
 
 func (s sharedUnits) input() *input {
-	return &input{s.features, func(n int) uint64 { return s.loader[s.record(s.evaluation.o.Object, n)].New }}
+	return &input{s.k.features, func(n int) uint64 { return s.loader[s.record(s.evaluation.o.Object, n)].New }}
 }
 
 // Find returns what Add was given for equal input.

@@ -25,7 +25,6 @@ type Object struct {
 	uses      [][]use           // by function
 	recordsOf [][]int32         // by function
 	callees   []callees         // by function
-	indexes   []bool            // by function
 	accesses  [][]bpfobj.Access // by program: see contextAccesses
 	called    []helperSet       // by program
 	refers    []map[string]bool // by program: to which maps and externs
@@ -138,7 +137,6 @@ func newObject(name string, prog *bpfobj.Object, r records) *Object {
 	}
 	for fn := range prog.Funcs {
 		code := prog.Funcs[fn].Insns
-		o.indexes = append(o.indexes, indexes(&prog.Funcs[fn]))
 		for i := range code {
 			u := use{at: bpfobj.Site{Fn: fn, Insn: i}, in: &code[i]}
 			if n, ok := u.in.Newer(); ok {

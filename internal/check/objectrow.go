@@ -80,7 +80,7 @@ func (r *run) objectRow(rep *Report, i, first int, policy *Policy) (ObjectRow, *
 	pl := policy.planFor(o)
 	e := newEvidence(pl, o, rep.Programs[first:first+len(o.Programs)], rep.Kernels)
 	if !policy.Exact {
-		e.guess()
+		e.joinRenamed()
 	}
 	for _, rule := range pl.rules {
 		rule.Programs = shifted(rule.Programs, first)

@@ -44,7 +44,6 @@ type pairing struct {
 	work      int                        // of the explorations of its programs so far
 	ahead     *atomic.Int64              // of those that are not judged yet, too
 	findings  int                        // on their code so far
-	looks     int                        // at members of structs that they read
 }
 
 // part is a finding on a part of an object, and the name by which code refers to that part.
@@ -106,11 +105,6 @@ func (e *evaluation) ebpfGoUnit() {
 		f, ok := d.Fixup(r)
 		result := e.loader[r].Result
 		switch {
-		case ok && e.loader[r].Unresizable() && f.Err == nil && !f.Poison:
-			if e.ebpfGoOffsets == nil {
-				e.ebpfGoOffsets = make(map[int]int64)
-			}
-			e.ebpfGoOffsets[r] = int64(f.Target)
 		case !ok || !result.OK():
 		case f.Err != nil:
 			refuse(r, f.Err)
@@ -168,11 +162,11 @@ func (p *pairing) ksym(x *bpfobj.Extern) interp.Number {
 	return interp.Number{V: 1}
 }
 
-// codeKey returns the key of a program's code. It covers e.kind, e.may and e.bounded, too.
+// codeKey returns the key of a program's code. It covers e.kind, too.
 func (e *evaluation) codeKey() programKey {
 	key := programKey{o: e.o.Object, fn: e.pr.Fn}
-	if bounded := e.bounded(); bounded || len(e.kind) > 0 || e.may != nil {
-		b := fmt.Append(nil, e.may, bounded)
+	if len(e.kind) > 0 {
+		var b []byte
 		for _, a := range e.kind {
 			b = e.appendKey(b, a)
 		}

@@ -181,7 +181,6 @@ type plan struct {
 type need struct {
 	alternatives [][]int
 	said         bool // by the user
-	joined       bool // from needs that look like alternatives
 }
 
 // loads reports whether a program is loaded on a kernel.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -123,7 +124,6 @@ func newRun(cfg Config) *run {
 	}
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
-	r.want.config[settingInjection] = true
 	for helper, setting := range helperSettings {
 		r.want.config[setting] = true
 		r.want.add(helperName(int64(helper)))
@@ -275,7 +275,6 @@ func (r *run) program(p *pairing, j int) *evaluation {
 	}
 	e.attachment()
 	e.interfaces()
-	e.license()
 	e.variables()
 	for _, w := range p.whole {
 		if f, ok := p.ofProgram(w.f, p.o.refers[j][w.name]); ok {
@@ -284,7 +283,7 @@ func (r *run) program(p *pairing, j int) *evaluation {
 	}
 	e.ebpfGoUnit()
 	e.own = r.found.note(e.out)
-	e.kind, e.may = slices.Concat(e.kind, e.accesses(j), e.calls(j), e.kfuncCalls()), e.returns()
+	e.kind = slices.Concat(e.kind, e.accesses(j), e.calls(j))
 	return e
 }
 
@@ -307,12 +306,12 @@ func (r *run) explore(ctx context.Context, all []*evaluation) {
 			return
 		}
 		defer mu.Unlock()
-		if e.explorations == nil && e.ahead.Load() <= limits.ObjectWork {
+		if e.exploration == nil && e.ahead.Load() <= limits.ObjectWork {
 			if r.Doing != nil {
 				r.Doing(path.Base(e.o.name) + ":" + e.o.Funcs[e.pr.Fn].Name)
 			}
-			e.explorations = e.exploreAll(ctx)
-			e.ahead.Add(int64(e.explorations.work()))
+			e.exploration = e.explore(ctx)
+			e.ahead.Add(int64(e.exploration.Work))
 		}
 	}
 	workers.Together(r.perKernel(), func() {
@@ -340,13 +339,18 @@ func (r *run) code(ctx context.Context, e *evaluation) list {
 	key := e.codeKey()
 	c, ok := e.results.programs.find(key, e.input())
 	if !ok {
-		var x explorations
-		if c.findings, x = e.code(ctx); x != nil {
-			c.work = x.work()
-			e.results.programs.add(key, x.relevant(), e.input(), c)
+		var all []*exploration
+		var r interp.Relevant
+		c.findings, all = e.code(ctx)
+		for _, x := range all {
+			c.work += x.Work
+			r.Add(x.relevant())
+		}
+		if all != nil {
+			e.results.programs.add(key, r, e.input(), c)
 		}
 	}
-	e.explorations = nil // which are large
+	e.exploration = nil // which is large
 	e.work += c.work
 	e.findings += len(r.found.of(c.findings))
 	return c.findings

@@ -143,8 +143,7 @@ func (c *contents) section(n int) [sha256.Size]byte {
 // exploration is the result for a program, found for its twin. Sites, functions and records are those of the program.
 type exploration struct {
 	*interp.Result
-	features interp.Features // of the verifier
-	o        *bpfobj.Object
+	o *bpfobj.Object
 	*twin
 }
 
@@ -177,14 +176,6 @@ func (x *exploration) reached(at bpfobj.Site) interp.Level { return x.Reached(ma
 
 func (x *exploration) moved(at bpfobj.Site) interp.Level { return x.Moved(mapped(x.theirs, at)) }
 
-func (x *exploration) vague() map[bpfobj.Site]interp.Level {
-	far := make(map[bpfobj.Site]interp.Level)
-	for at, l := range x.Vague() {
-		far[mapped(x.ours, at)] = l
-	}
-	return far
-}
-
 func (x *exploration) guard(at bpfobj.Site) (interp.Guard, bool) {
 	g, ok := x.Guard(mapped(x.theirs, at))
 	if g.Branch = mapped(x.ours, g.Branch); g.Fact != nil && g.Fact.Record >= 0 {
@@ -193,15 +184,6 @@ func (x *exploration) guard(at bpfobj.Site) (interp.Guard, bool) {
 		g.Fact = &f
 	}
 	return g, ok
-}
-
-// returns are the ways in which the program ends.
-func (x *exploration) returns() []interp.Return {
-	l := x.Returns()
-	for i := range l {
-		l[i].At = mapped(x.ours, l[i].At)
-	}
-	return l
 }
 
 // relevant returns the parts of a kernel that the result depends on.

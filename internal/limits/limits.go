@@ -92,7 +92,6 @@ const (
 	MemberNesting = 4        // nested anonymous structs when recognizing machines and options; 2
 	MemberLooks   = 100_000  // members looked at for that; 272
 	AccessSteps   = 1 << 24  // instructions searched for reads of contexts; 11,033
-	ReadLooks     = 1 << 20  // members searched for reads, per kernel; 446
 	Called        = 1 << 20  // functions of each program, summed; 1,450
 	CalledInsns   = 1 << 26  // slots of these; 450,842
 	CalledRecords = 1 << 22  // relocation records of these; 92,270

@@ -160,7 +160,7 @@ func countWorks(l []check.Status) (n int) {
 
 // lacks says what kernels lack.
 func lacks(b *strings.Builder, h *check.Headline, who string, newer bool) {
-	var lack, forbid, values []string
+	var lack, forbid []string
 	for _, l := range h.Lacks {
 		name := l.Subject
 		if l.Came != "" {
@@ -176,8 +176,6 @@ func lacks(b *strings.Builder, h *check.Headline, who string, newer bool) {
 		}
 		switch {
 		case l.Newer != newer:
-		case l.Family == check.FamilyReturn:
-			values = append(values, name)
 		case l.Refused:
 			forbid = append(forbid, name)
 		default:
@@ -189,10 +187,6 @@ func lacks(b *strings.Builder, h *check.Headline, who string, newer bool) {
 	}
 	if len(forbid) > 0 {
 		b.WriteString(fmt.Sprintf(" %s do not allow %s.", who, some(forbid)))
-	}
-	if n := len(values); n > 0 {
-		_, what, _ := strings.Cut(words.Plural(n, "return value"), " ")
-		b.WriteString(fmt.Sprintf(" %s do not allow the %s %s.", who, what, some(values)))
 	}
 }
 

@@ -16,14 +16,12 @@ var doubts = map[check.Doubt]string{
 	check.NoRelease:    "; neither the kernel's BTF nor its name shows the release",
 	check.Backported:   ", except in updates of some older kernels, whose BTF does not show it",
 	check.LaterUnknown: "; what the kernel has of later ones is not known",
-	check.SomeKernels:  " in some kernels",
 }
 
 var reaches = map[check.Reach]string{
 	check.BySettings:     "; reached only with some settings of the kernel's build or of the loader",
 	check.TooManyPaths:   "; whether it is reached is not known, as too many paths lead there",
 	check.TooLarge:       "; whether it is reached is not known, as the program is too large",
-	check.UnlessKnown:    ", unless it knows that this is not reached",
 	check.LeavesFunction: "; execution leaves the function",
 	check.UnnamedAddress: "; address of a function without a symbol",
 	check.UnnamedCall:    "; call of a function without a symbol",

@@ -21,7 +21,7 @@ func suggestionText(r *check.Report, o *check.ObjectRow) (out []string) {
 	if s == nil {
 		return nil
 	}
-	if improves(o) {
+	if len(s.Options) > 0 {
 		var options []string
 		for _, x := range s.Options {
 			options = append(options, x.String())
@@ -32,12 +32,6 @@ func suggestionText(r *check.Report, o *check.ObjectRow) (out []string) {
 		out = append(out, fmt.Sprintf("the loader seems to set what these attach to; --target names it: %s", some(s.Targets)))
 	}
 	return out
-}
-
-// improves reports whether an object works on more kernels with what is suggested.
-func improves(o *check.ObjectRow) bool {
-	h, now := &o.Suggestion.Row.Headline, &o.Headline
-	return h.Works != now.Works || h.MayFail != now.MayFail
 }
 
 // Suggestions writes what is suggested as YAML for btfgen.yaml, with the headlines that follow.
@@ -52,14 +46,9 @@ func Suggestions(w io.Writer, r *check.Report, _ Options) error {
 		if s == nil {
 			continue
 		}
-		was, is := Headline(r, o), Headline(r, &s.Row)
-		switch {
-		case len(s.Options) == 0:
-		case improves(o):
-			comment("", o.Object+" now: "+was)
-			comment("", o.Object+" with these lines: "+is)
-		default:
-			comment("", o.Object+" is assumed to be loaded like this: "+is)
+		if len(s.Options) > 0 {
+			comment("", o.Object+" now: "+Headline(r, o))
+			comment("", o.Object+" with these lines: "+Headline(r, &s.Row))
 		}
 		for _, x := range s.Options {
 			lines[x.Name] = append(lines[x.Name], x.Value)
@@ -73,7 +62,7 @@ func Suggestions(w io.Writer, r *check.Report, _ Options) error {
 	if len(lines) > 0 {
 		escape.Fprintf(b, "check:\n")
 	}
-	for _, option := range []string{"one-of", "optional", "when"} {
+	for _, option := range []string{"optional", "when"} {
 		for i, value := range lines[option] {
 			if i == 0 {
 				escape.Fprintf(b, "  %s:\n", option)

@@ -40,10 +40,7 @@
 // not jump forgets bounds (6.17), and a number of unknown sign has bounds of one kind, signed or unsigned (7.2). The rules here
 // are weaker, so that they need not be exact. Bounds belong to one register: a copy from before a comparison has none.
 // Arithmetic keeps them below 2³¹, where signed and unsigned, whole and half are the same. A comparison of two registers without
-// a constant gives none, and neither does a division. What != gives at either end of the bounds is Unequal.
-//
-// [Result.Far] lists accesses of memory at an offset without a bound. Verifiers know more, so only a difference between two
-// explorations is meaningful, as older and newer verifiers. [Result.Vague] lists the accesses that can differ.
+// a constant gives none, and neither does a division. != gives none: verifiers before 6.8 derive none from it.
 //
 // The package has no knowledge of kernels or of the consequences of reaching an instruction.
 package interp

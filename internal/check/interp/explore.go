@@ -288,10 +288,10 @@ func (x *explorer) alu(s *state, in *bpfobj.Insn) {
 		}
 		s.write(in.Dst, mov(in, b, is32))
 	case op == asm.Neg || op == asm.Swap:
-		s.write(in.Dst, value{m: ^uint64(0), taint: a.taint, open: a.open})
+		s.write(in.Dst, value{m: ^uint64(0), taint: a.taint, lost: a.lost})
 	case a.kind == scalar && b.kind == scalar:
 		if in.Off != 0 && (op == asm.Div || op == asm.Mod) {
-			b = value{m: ^uint64(0), open: b.open}
+			b = value{m: ^uint64(0), lost: b.lost}
 		}
 		x.countALU(op, a, b, is32)
 		v := alu(op, a, b, is32)
@@ -302,10 +302,9 @@ func (x *explorer) alu(s *state, in *bpfobj.Insn) {
 	default:
 		x.countALU(op, a, b, is32)
 		v := x.pointer(op, a, b, is32)
-		if v.open = a.open | b.open; v.open&lost != 0 && (v.isStack() || v.kind == farPtr) {
+		if v.lost = a.lost || b.lost; v.lost && v.isStack() {
 			s.doubt()
 		}
-		s.vague = s.vague || v.isStack() && v.open&vague != 0
 		s.write(in.Dst, v)
 	}
 }
@@ -317,7 +316,7 @@ func isRegister(in *bpfobj.Insn) bool { return in.Op&asm.OpCode(asm.RegSource) !
 func mov(in *bpfobj.Insn, b value, is32 bool) value {
 	if isRegister(in) && in.Off != 0 {
 		if !b.isConst() {
-			return value{m: ^uint64(0), taint: b.taint, open: b.open}
+			return value{m: ^uint64(0), taint: b.taint, lost: b.lost}
 		}
 		n := 64 - uint(in.Off)
 		b.v = uint64(int64(b.v<<n) >> n)
@@ -342,15 +341,8 @@ func (x *explorer) pointer(op asm.ALUOp, a, b value, is32 bool) value {
 	switch {
 	case a.kind == stackPtr && !b.isConst(), a.kind == stackAny:
 		return value{kind: stackAny}
-	case a.kind == dataPtr && !b.isConst(), a.kind == nonNull, a.kind == mapValue:
-		if b.isFar() && x.knows(Ranges) {
-			return value{kind: farPtr}
-		}
-		if a.kind == mapValue {
-			return a
-		}
+	case a.kind == dataPtr && !b.isConst(), a.kind == nonNull:
 		return value{kind: nonNull}
-	case a.kind == farPtr:
 	case a.kind == anyPtr, a.kind == ctxPtr && !b.isConst():
 		return value{kind: anyPtr}
 	case op == asm.Sub:

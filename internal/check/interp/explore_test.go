@@ -36,7 +36,7 @@ func runIn(ctx context.Context, o *bpfobj.Object, funcs ...[]insn) *Result {
 
 func allFeatures() *Input {
 	return &Input{
-		Features: Rodata | Partial | Narrow | StImm | Ranges | Unequal,
+		Features: Rodata | Partial | Narrow | StImm | Ranges,
 		Record:   func(int) (uint64, bool) { return 0, true },
 		Ksym:     func(*bpfobj.Extern) Number { return Number{} },
 		Kconfig:  func(*bpfobj.Extern) Number { return Number{Unknown: math.MaxUint64} },
@@ -282,35 +282,6 @@ func TestPartOfPointer(t *testing.T) {
 		{Op: bpfobj.OpExit},
 	}) {
 		t.Error("half a pointer cannot be 0")
-	}
-}
-
-// TestFar reads values of a map at an offset of at most 16 minus 1. It has a bound only if it is known that the number
-// was not 0.
-func TestFar(t *testing.T) {
-	code := []insn{
-		{Op: bpfobj.OpCall, Imm: int64(asm.FnGetPrandomU32)},
-		{Op: asm.Mov.Op(asm.RegSource), Dst: 6, Src: 0},
-		{Op: bpfobj.OpCall, Imm: int64(asm.FnMapLookupElem)},
-		{Op: asm.JEq.Op(asm.ImmSource), Dst: 0, Off: 5},
-		{Op: asm.JGT.Op(asm.ImmSource), Dst: 6, Imm: 16, Off: 4},
-		{Op: asm.JEq.Op(asm.ImmSource), Dst: 6, Off: 3},
-		{Op: asm.Add.Op(asm.ImmSource), Dst: 6, Imm: -1},
-		{Op: asm.Add.Op(asm.RegSource), Dst: 0, Src: 6},
-		{Op: asm.LoadMemOp(asm.Byte), Dst: 1, Src: 0},
-		{Op: bpfobj.OpExit},
-	}
-	o := &bpfobj.Object{Funcs: []bpfobj.Function{{Insns: code}}}
-	for f, want := range map[Features]Level{
-		0: Unreached, Unequal: Unreached, Ranges: Certain, Ranges | Unequal: Unreached,
-	} {
-		r := Explore(t.Context(), o, &bpfobj.Program{Funcs: []int{0}}, &Input{Features: f})
-		if got := r.Far()[bpfobj.Site{Insn: 8}]; got != want {
-			t.Errorf("%b: %d, want %d", f, got, want)
-		}
-		if asked := r.Relevant().Features; !asked.Has(Ranges) || f.Has(Ranges) && !asked.Has(Unequal) {
-			t.Errorf("%b: asked for %b", f, asked)
-		}
 	}
 }
 

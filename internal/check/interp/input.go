@@ -16,7 +16,6 @@ const (
 	Globals                          // global functions are verified on their own (5.6)
 	LazyGlobals                      // but only if they are called (6.8)
 	Ranges                           // comparisons give bounds, also for halves of registers and spills (5.10)
-	Unequal                          // so does != (6.8)
 )
 
 // Has reports whether all of o are in f.

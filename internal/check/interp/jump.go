@@ -120,11 +120,9 @@ func (x *explorer) branch(s *state, in *bpfobj.Insn) bool {
 	if (a.taint || b.taint) && s.level < Depends {
 		s.level = Depends
 	}
-	open := a.open | b.open
-	if open&lost != 0 {
+	if a.lost || b.lost {
 		s.doubt()
 	}
-	s.vague = s.vague || open&vague != 0
 	yes := x.fork(s)
 	yes.jump(in)
 	if op != asm.JCOND {
@@ -159,16 +157,6 @@ func (x *explorer) refine(s *state, op asm.JumpOp, in *bpfobj.Insn, a, b value, 
 
 // where is a if its comparison with n holds.
 func (x *explorer) where(a value, op asm.JumpOp, n uint64, is32 bool) value {
-	if op == asm.JNE {
-		if b := a.not(n, is32); b != a {
-			if x.knows(Ranges | Unequal) {
-				return b
-			}
-			if x.in.Has(Ranges) {
-				a.open |= vague
-			}
-		}
-	}
 	if op != asm.JEq && !x.in.Has(Ranges) {
 		return a
 	}
@@ -189,15 +177,7 @@ func (x *explorer) call(s *state, in *bpfobj.Insn) bool {
 		x.callback(s, fn)
 	}
 	x.helperWrites(s, in)
-	for _, v := range s.regs[asm.R1:asm.R6] {
-		if v.kind == farPtr {
-			x.access(s, v)
-		}
-	}
 	s.clobberCall()
-	if in.IsHelper() && givesMapValue(asm.BuiltinFunc(in.Imm)) {
-		s.regs[asm.R0] = value{kind: mapValue}
-	}
 	s.at.Insn++
 	return true
 }
@@ -259,7 +239,6 @@ func (x *explorer) callUnit(s *state, from Entry) bool {
 		return x.within() && x.tooDeep()
 	}
 	x.spend(len(x.u.uses))
-	x.u.vague = x.u.vague || s.vague || u.vague
 	x.u.call(u, s.level, len(s.frames))
 	s.clobberCall()
 	s.at.Insn++
@@ -269,7 +248,7 @@ func (x *explorer) callUnit(s *state, from Entry) bool {
 			t = x.fork(s)
 			x.later(t)
 		}
-		t.level, t.vague, t.regs[asm.R0] = max(s.level, e.level), s.vague || e.vague, e.r0
+		t.level, t.regs[asm.R0] = max(s.level, e.level), e.r0
 	}
 	return len(u.exits) > 0
 }
@@ -285,7 +264,7 @@ func (x *explorer) exit(s *state) bool {
 	copy(s.regs[asm.R6:], f.saved[:])
 	s.bury()
 	if n == 0 {
-		x.leave(s, s.at.Insn)
+		x.leave(s)
 		return false
 	}
 	s.at = f.ret
@@ -296,36 +275,29 @@ func (x *explorer) exit(s *state) bool {
 }
 
 // leave notes a way in which the unit returns. Too many are merged.
-func (x *explorer) leave(s *state, insn int) {
+func (x *explorer) leave(s *state) {
 	r0, l := s.regs[asm.R0], s.level
-	unsure := s.vague || r0.open&vague != 0
-	r0.open &^= vague
 	if r0.src < 0 {
 		r0.src = 0 // a fact of this unit
 	}
 	x.counts(r0)
-	if r0.open&lost != 0 {
+	if r0.lost {
 		l = max(l, Imprecise)
 	}
 	exits := x.u.exits
 	for i := range exits {
 		if e := &exits[i]; e.r0 == r0 {
-			e.level, e.vague = min(e.level, l), e.vague || unsure
+			e.level = min(e.level, l)
 			return
 		}
 	}
 	if x.spend(len(exits)); len(exits) == limits.PreciseStates {
 		e := &exits[len(exits)-1]
 		x.counts(e.r0)
-		e.r0, e.level, e.vague = join(e.r0, r0), Imprecise, e.vague || unsure
+		e.r0, e.level = join(e.r0, r0), Imprecise
 		return
 	}
-	x.u.exits = append(exits, exit{r0, l, int32(insn), unsure})
-}
-
-// givesMapValue reports whether a helper returns null or memory whose size the verifier knows.
-func givesMapValue(f asm.BuiltinFunc) bool {
-	return f == asm.FnMapLookupElem || f == asm.FnMapLookupPercpuElem || f == asm.FnRingbufReserve
+	x.u.exits = append(exits, exit{r0, l})
 }
 
 func hasCallback(f asm.BuiltinFunc) bool {
@@ -349,14 +321,13 @@ func (x *explorer) helperWrites(s *state, in *bpfobj.Insn) {
 	}
 	for r := asm.R1; r <= last; r++ {
 		p := s.regs[r]
-		s.vague = s.vague || p.isStack() && r < asm.R5 && s.regs[r+1].open&vague != 0
 		switch {
 		case !p.isStack():
 		case callback && s.spilled(): // it may write through a pointer there
 			s.forgetAll(value{kind: stackAny})
 		case callback || p.kind == stackAny:
 			s.forgetAll(p)
-		case in.IsHelper() && r < asm.R5 && s.regs[r+1].open&lost != 0:
+		case in.IsHelper() && r < asm.R5 && s.regs[r+1].lost:
 			s.doubt()
 			s.frames[p.base].forget(int64(p.v), 512)
 		case in.IsHelper() && r < asm.R5 && s.regs[r+1].isConst():

@@ -129,7 +129,7 @@ func (s *state) widen() {
 	isConstant := func(v value) bool { return v.kind == scalar && !v.isBlank() && v.src == 0 && !v.taint }
 	drop := func(v *value) {
 		if isConstant(*v) {
-			*v = value{m: math.MaxUint64, open: v.open | lost}
+			*v = value{m: math.MaxUint64, lost: true}
 		}
 	}
 	for i := range s.regs {

@@ -15,7 +15,7 @@ func (x *explorer) load(s *state, in *bpfobj.Insn) value {
 	p := s.reg(in.Src)
 	v := x.loadFrom(s, in, p)
 	if !v.isConst() {
-		v.open |= p.open
+		v.lost = v.lost || p.lost
 	}
 	return v
 }
@@ -38,7 +38,7 @@ func (x *explorer) loadFrom(s *state, in *bpfobj.Insn, p value) value {
 			x.asked |= Narrow
 		}
 		if in.Src != asm.RFP && !v.isConst() && words(int64(p.v)+off, int64(n))&^x.codeOf(f.fn).taken != 0 {
-			v.open |= lost
+			v.lost = true
 		}
 		return v
 	case stackAny:
@@ -51,22 +51,15 @@ func (x *explorer) loadFrom(s *state, in *bpfobj.Insn, p value) value {
 	return unknown.trim(n)
 }
 
-// access notes an access through p if p is a moved pointer to the context, or an offset without a bound.
+// access notes an access through p if p is a moved pointer to the context.
 func (x *explorer) access(s *state, p value) {
-	moved := p.kind == ctxPtr && p.v != 0
-	if !moved && p.kind != farPtr {
+	if p.kind != ctxPtr || p.v == 0 {
 		return
 	}
-	a := x.here.accesses[int32(s.at.Insn)]
-	if moved {
-		a.moved = surer(a.moved, s.level)
-	} else {
-		a.far, a.sure = surer(a.far, s.level), a.sure || !s.vague && p.open&vague == 0
+	if x.here.moved == nil {
+		x.here.moved = make(map[int32]Level)
 	}
-	if x.here.accesses == nil {
-		x.here.accesses = make(map[int32]access)
-	}
-	x.here.accesses[int32(s.at.Insn)] = a
+	x.here.moved[int32(s.at.Insn)] = surer(x.here.moved[int32(s.at.Insn)], s.level)
 }
 
 // loadData reads a read-only data section or a kconfig variable. The base of p is an index into Data, followed by Externs.
@@ -127,7 +120,7 @@ func (x *explorer) store(s *state, in *bpfobj.Insn) {
 		}
 		zero = v.isConst() && v.v == 0
 		if n < 8 && v.kind != scalar {
-			v = value{m: ^uint64(0), open: v.open}
+			v = value{m: ^uint64(0), lost: v.lost}
 		}
 		if v = v.trim(n); n < 8 {
 			v = v.loose()
@@ -144,7 +137,7 @@ func (x *explorer) store(s *state, in *bpfobj.Insn) {
 		x.asked |= StImm
 	}
 	keep := (n == 8 || x.knows(Partial)) && at%8 == 0 || zero
-	if keep && at >= -512 && at < 0 && !(v.isBlank() && !v.taint && v.open == 0) {
+	if keep && at >= -512 && at < 0 && !(v.isBlank() && !v.taint && !v.lost) {
 		s.frames[p.base].set(int16(at), uint8(n), v)
 	}
 }

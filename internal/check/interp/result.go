@@ -5,8 +5,6 @@ package interp
 import (
 	"cmp"
 	"encoding/binary"
-	"maps"
-	"math"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
@@ -65,7 +63,6 @@ type Result struct {
 	of       map[int][]part  // by function
 	levels   map[int][]Level // by function, by slot
 	relevant []Relevant
-	vague    bool           // which functions are called may depend on vague values
 	guards   map[int]guards // by function; -1 for all functions
 }
 
@@ -85,7 +82,7 @@ func (r *Result) add(u *Unit, l Level, enter func(entered)) {
 			r.of[c.fn] = append(r.of[c.fn], part{len(r.parts), c})
 		}
 		r.parts = append(r.parts, use{u, l})
-		r.Odd, r.vague = cmp.Or(r.Odd, u.odd), r.vague || u.vague
+		r.Odd = cmp.Or(r.Odd, u.odd)
 	case r.parts[i].level <= l:
 		return
 	default:
@@ -142,61 +139,7 @@ func (r *Result) reached(fn int) []Level {
 // address. Unreached means unknown, too.
 func (r *Result) Moved(at bpfobj.Site) (l Level) {
 	for _, p := range r.of[at.Fn] {
-		l = surer(l, below(p.accesses[int32(at.Insn)].moved, r.parts[p.n].level))
-	}
-	return l
-}
-
-// Far returns the accesses of memory at an offset without a bound, and how sure it is that they are reached. If GaveUp or Odd
-// is set, there may be more.
-func (r *Result) Far() map[bpfobj.Site]Level {
-	all, _ := r.far()
-	return all
-}
-
-// Vague returns those of Far that may be within bounds to a verifier with Unequal.
-func (r *Result) Vague() map[bpfobj.Site]Level {
-	all, sure := r.far()
-	maps.DeleteFunc(all, func(at bpfobj.Site, _ Level) bool { return sure[at] && !r.vague })
-	return all
-}
-
-// far returns the accesses of Far, and which of them are sure.
-func (r *Result) far() (all map[bpfobj.Site]Level, sure map[bpfobj.Site]bool) {
-	all, sure = make(map[bpfobj.Site]Level), make(map[bpfobj.Site]bool)
-	for fn, parts := range r.of {
-		for _, p := range parts {
-			for insn, a := range p.accesses {
-				at := bpfobj.Site{Fn: fn, Insn: int(insn)}
-				if l := surer(all[at], below(a.far, r.parts[p.n].level)); l != Unreached {
-					all[at] = l
-				}
-				sure[at] = sure[at] || a.sure
-			}
-		}
-	}
-	return all, sure
-}
-
-// Return is a way in which a program ends.
-type Return struct {
-	At       bpfobj.Site
-	Min, Max uint64 // bounds of the returned value
-	Level    Level
-}
-
-// Returns returns the ways in which the program ends. If GaveUp or Odd is set, there may be more.
-func (r *Result) Returns() (l []Return) {
-	if len(r.parts) == 0 {
-		return nil
-	}
-	main := &r.parts[0]
-	for _, e := range main.u.exits {
-		x := Return{At: bpfobj.Site{Fn: r.pr.Fn, Insn: int(e.insn)}, Max: math.MaxUint64, Level: max(main.level, e.level)}
-		if e.r0.kind == scalar {
-			x.Min, x.Max = e.r0.min(), e.r0.max()
-		}
-		l = append(l, x)
+		l = surer(l, below(p.moved[int32(at.Insn)], r.parts[p.n].level))
 	}
 	return l
 }

@@ -17,7 +17,6 @@ import (
 type state struct {
 	at     bpfobj.Site
 	level  Level
-	vague  bool      // the path depends on a vague value
 	regs   [10]value // r0 to r9; r10 is the frame's
 	frames []frame
 }
@@ -159,7 +158,7 @@ func coversStack(a, b []slot, covers func(a, b *value) bool) bool {
 
 // merge makes s cover o. It calls look for each pair of values.
 func (s *state) merge(o *state, look func(a, b value)) {
-	s.level, s.vague = Imprecise, s.vague || o.vague
+	s.level = Imprecise
 	merge := func(a *value, b value) {
 		look(*a, b)
 		*a = join(*a, b)

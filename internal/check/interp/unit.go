@@ -23,8 +23,7 @@ type Unit struct {
 	depth    int // frames, including its own
 	steps    int // without those of other units
 	work     int
-	odd      Odd  // what could not be followed
-	vague    bool // a call, of it or of its callees, depends on a vague value
+	odd      Odd // what could not be followed
 }
 
 // Units keeps units for later explorations. It is safe for use by many goroutines.
@@ -48,25 +47,16 @@ func anyEntry(fn int) Entry {
 
 // covered is the part of a unit in one function.
 type covered struct {
-	fn       int
-	levels   []Level          // by slot
-	decided  map[int32]int32  // by branch: the source of the constants that decide it, as value.src
-	accesses map[int32]access // by instruction
-}
-
-// access says how sure it is that an instruction accesses the context through a pointer that was moved, or memory at an offset
-// without a bound.
-type access struct {
-	moved, far Level
-	sure       bool // far also if the verifier had Unequal
+	fn      int
+	levels  []Level         // by slot
+	decided map[int32]int32 // by branch: the source of the constants that decide it, as value.src
+	moved   map[int32]Level // by instruction: how sure it is that it accesses the context through a pointer that was moved
 }
 
 // exit is a way in which a function returns.
 type exit struct {
 	r0    value
 	level Level
-	insn  int32 // the first instruction that returns so
-	vague bool  // a path that returns so depends on a vague value
 }
 
 // use is a unit that another one calls.
@@ -86,7 +76,6 @@ var units atomic.Uint64
 // enter notes a function that is entered with unknown arguments.
 func (x *explorer) enter(s *state, fn int) {
 	u, l := x.u, s.level
-	u.vague = u.vague || s.vague
 	x.spend(len(u.enters))
 	for i := range u.enters {
 		if e := &u.enters[i]; e.fn == fn {
@@ -160,8 +149,6 @@ func (x *explorer) arguments(s *state, fn int) (Entry, bool) {
 		case v.src < 0:
 			return Entry{}, false
 		default:
-			s.vague = s.vague || v.open&vague != 0
-			v.open &^= vague
 			from.args[i] = v
 		}
 	}

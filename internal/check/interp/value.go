@@ -14,7 +14,7 @@ type value struct {
 	kind  valueKind
 	taint bool // depends on the loader or the user; it is one number on each load
 	half  bool // lo and hi are bounds of the lower half
-	open  doubts
+	lost  bool // depends on a constant of the code that widen has dropped, so that the verifier may know more
 	// A bit of a scalar is unknown if m has a 1, and then 0 in v. For pointers v is an offset in bytes, two's complement.
 	v, m uint64
 	// Bounds of a scalar, if they are narrower than its bits; else hi is 0. hi is at most MaxInt64, or MaxUint64 if no bit is
@@ -23,14 +23,6 @@ type value struct {
 	base   int32 // of a stack pointer: its frame; of a data pointer: see explorer.loadData
 	src    int32 // source: 1 + a CO-RE record, or -1 - an index into the unit's facts; 0 for others
 }
-
-// doubts say what a value depends on, so that the verifier may know more.
-type doubts uint8
-
-const (
-	lost  doubts = 1 << iota // a constant of the code that widen has dropped
-	vague                    // bounds that Unequal would make narrower
-)
 
 type valueKind uint8
 
@@ -42,8 +34,6 @@ const (
 	nonNull            // a pointer that is not null
 	anyPtr             // a pointer that may be null
 	ctxPtr             // the context's address and offset v
-	mapValue           // in memory of a known size, such as a map's value, or null
-	farPtr             // in some memory, at an offset without a bound
 )
 
 // unknown is any number.
@@ -68,7 +58,7 @@ func (a value) covers(b value) bool {
 		// Stack pointers must not be forgotten: a store through them matters.
 		return (a.taint || !b.taint) && !b.isStack()
 	case a.kind != b.kind || a.taint != b.taint:
-		return a.kind == stackAny && b.kind == stackPtr || a.kind == farPtr && b.kind == nonNull
+		return a.kind == stackAny && b.kind == stackPtr
 	case a.kind == scalar:
 		return b.m&^a.m == 0 && (a.v^b.v)&^a.m == 0 && a.bounds(b)
 	case a.keepsOffset():
@@ -76,9 +66,6 @@ func (a value) covers(b value) bool {
 	}
 	return true
 }
-
-// isFar reports whether a number has no bound below BPF_MAX_VAR_OFF, so that verifiers refuse it as an offset.
-func (a value) isFar() bool { return a.kind == scalar && !a.isConst() && a.max() >= 1<<29 }
 
 // bounds reports whether b, a scalar, is within the bounds of a.
 func (a value) bounds(b value) bool {
@@ -99,15 +86,15 @@ func join(a, b value) value {
 		return value{kind: stackAny}
 	case a.kind == scalar && b.kind == scalar:
 		m := a.m | b.m | (a.v ^ b.v)
-		return value{v: a.v &^ m, m: m, taint: a.taint || b.taint, open: a.open | b.open}
+		return value{v: a.v &^ m, m: m, taint: a.taint || b.taint, lost: a.lost || b.lost}
 	}
-	return value{m: math.MaxUint64, open: a.open | b.open}
+	return value{m: math.MaxUint64, lost: a.lost || b.lost}
 }
 
 // low32 is the lower half, zero-extended.
 func (a value) low32() value {
 	if a.kind != scalar {
-		return value{m: math.MaxUint32, taint: a.taint, open: a.open}
+		return value{m: math.MaxUint32, taint: a.taint, lost: a.lost}
 	}
 	return a.cut(math.MaxUint32, math.MaxInt32)
 }
@@ -237,7 +224,7 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 	if is32 {
 		a, b, width = a.low32(), b.low32(), 32
 	}
-	taint, open, src := a.taint || b.taint, a.open|b.open, a.src
+	taint, lost, src := a.taint || b.taint, a.lost || b.lost, a.src
 	if src == 0 {
 		src = b.src
 	}
@@ -285,7 +272,7 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 		r.m = uint64(int64(a.m) >> b.v)
 		r.v = uint64(int64(a.v)>>b.v) &^ r.m
 	default:
-		r.taint, r.open = taint, open
+		r.taint, r.lost = taint, lost
 		return r
 	}
 	if is32 {
@@ -295,7 +282,7 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 		r = r.bounded(op, a, b, is32)
 	}
 	if r.m != 0 {
-		r.taint, r.open = taint, open
+		r.taint, r.lost = taint, lost
 	}
 	if !r.isBlank() {
 		r.src = src
@@ -367,7 +354,7 @@ func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
 	case asm.JNE, asm.JLT, asm.JLE, asm.JSLT, asm.JSLE:
 		return -compare(negated(op), a, b, is32)
 	}
-	if op == asm.JEq && b.isConst() && b.v == 0 && !is32 && (a.kind == nonNull || a.kind == dataPtr || a.kind == farPtr) {
+	if op == asm.JEq && b.isConst() && b.v == 0 && !is32 && (a.kind == nonNull || a.kind == dataPtr) {
 		return never
 	}
 	// A tainted value is a constant on every load, so verifiers that only compare with constants decide too.
@@ -461,24 +448,6 @@ func (a value) where(op asm.JumpOp, n uint64, is32 bool) value {
 		if signed >= 0 && hi <= most {
 			hi = min(hi, uint64(signed))
 		}
-	}
-	return a.within(lo, hi)
-}
-
-// not is a scalar that is not n, as far as verifiers since 6.8 use that: if n is the least or greatest possible number
-// (regs_refine_cond_op in kernel/bpf/verifier.c).
-func (a value) not(n uint64, is32 bool) value {
-	lo, hi := a.min(), a.max()
-	if is32 {
-		n = uint64(uint32(n))
-	}
-	switch {
-	case a.half || a.isConst() || hi > math.MaxInt32:
-		return a
-	case n == lo:
-		lo++
-	case n == hi:
-		hi--
 	}
 	return a.within(lo, hi)
 }

@@ -179,7 +179,7 @@ func TestCauses(t *testing.T) {
 
 // TestSentences executes every template, so that none names an argument that does not exist.
 func TestSentences(t *testing.T) {
-	args := check.Args{Name: "name", Cause: relo.CauseOperand, LocalNumber: 7, TargetNumber: 9, Names: "a,b,c", Offset: 1, Size: 8, Count: 3, Max: 4, Since: 6<<16 | 1<<8, From: 6<<16 | 1<<8}
+	args := check.Args{Name: "name", Cause: relo.CauseOperand, LocalNumber: 7, TargetNumber: 9, Names: "a,b,c", Offset: 1, Size: 8, Count: 3, Max: 4, Since: 6<<16 | 1<<8}
 	reason := relo.Reason{Name: "name", Local: "local", Target: "target", LocalNumber: 7, TargetNumber: 9, Cause: relo.CauseOperand}
 	for _, f := range Families() {
 		for _, e := range f.Codes {
