@@ -254,9 +254,6 @@ func relative(text, folder string) string {
 	if _, path, ok := machine.Cut(text); ok {
 		return strings.TrimSuffix(text, path) + relative(path, folder)
 	}
-	if list, ok := strings.CutPrefix(text, "@"); ok {
-		return "@" + relative(list, folder)
-	}
 	if text == "" || text == "-" || folder == "." || filepath.IsAbs(text) {
 		return text
 	}
