@@ -45,9 +45,6 @@ func reportOptions(c *cli.Context) (format string, o report.Options, err error) 
 			format = short
 		}
 	}
-	if format == "html" {
-		o.Date, err = sourceDate()
-	}
 	for _, a := range os.Args[1:] {
 		o.Command += " " + quoted(a)
 	}
@@ -134,7 +131,7 @@ func runCheck(c *cli.Context) error {
 	if err := in.refuse(c.String("output")); err != nil {
 		return err
 	}
-	bar := newProgress(c, len(corp.Files))
+	bar := newProgress(c)
 	cfg := check.Config{
 		Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs"), Done: bar.set, Doing: bar.doing,
 		Loaders: o.loaders, Policy: o.policy, Rodata: c.StringSlice("rodata-var"), Types: types,
@@ -159,7 +156,6 @@ func runCheck(c *cli.Context) error {
 		reportHidden(c)
 		return errors.New("no kernel could be checked")
 	}
-	found(c).report = func(w io.Writer) error { return report.Markdown(w, rep, report.Options{Baseline: o.report.Baseline}) }
 	if err := checkVerdict(c, rep, &o); err != nil {
 		return err
 	}

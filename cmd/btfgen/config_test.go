@@ -162,7 +162,7 @@ func TestConfigKeys(t *testing.T) {
 			t.Errorf("%s is missing in %v", name, slices.Sorted(maps.Keys(known)))
 		}
 	}
-	for _, name := range []string{"config", "debug", "help"} {
+	for _, name := range []string{"config", "help"} {
 		if _, ok := known[name]; ok {
 			t.Errorf("%s is a key", name)
 		}

@@ -15,7 +15,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/cheggaaa/pb/v3"
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
@@ -99,10 +98,10 @@ func fetchConfig(c *cli.Context, names []string) (*store.FetchConfig, error) {
 	return cfg, os.MkdirAll(cfg.Cache, 0o700)
 }
 
-// runFetch downloads with a progress bar.
+// runFetch downloads, and shows the progress.
 func runFetch(c *cli.Context, cfg *store.FetchConfig) (*store.FetchResult, error) {
-	bar := &fetchProgress{progress{w: progressWriter(c), start: time.Now()}}
-	cfg.Progress = bar.set
+	bar := newProgress(c)
+	cfg.Progress = bar.fetching
 	defer bar.finish()
 	return store.Fetch(c.Context, *cfg)
 }
@@ -208,25 +207,13 @@ func holdNow(c *cli.Context, path string, dir bool) (unlock func(), err error) {
 	return unlock, err
 }
 
-// fetchProgress shows how far downloads are: a bar on a terminal, else a line every half minute.
-type fetchProgress struct{ progress }
-
-// fetchTemplate shows: linux-image-6.1.0-47-amd64 2/12 85.02 MiB / 512.00 MiB [-->___] 12.3 MiB/s 35s left
-const fetchTemplate = `{{string . "what"}} {{counters .}} {{bar .}} {{speed . "%s/s" "?/s"}} {{rtime . "%s left" "" ""}}`
-
-func (p *fetchProgress) set(s store.FetchProgress) {
-	if p.bar == nil && isTerminal(p.w) {
-		p.bar = pb.New64(s.AllBytes).Set(pb.Bytes, true).Set(pb.CleanOnFinish, true)
-		p.bar.SetTemplateString(fetchTemplate).SetWriter(p.w).SetRefreshRate(200 * time.Millisecond).Start()
-	}
-	if p.bar != nil {
-		p.bar.Set("what", string(escape.Sprintf("%s %d/%d", s.Current, s.Done, s.All))).SetCurrent(s.DoneBytes)
-	} else if now := time.Since(p.start); now-p.last >= every && s.DoneBytes > 0 {
-		p.last = now
+// fetching shows how far downloads are.
+func (p *progress) fetching(s store.FetchProgress) {
+	if now := time.Since(p.start); s.DoneBytes > 0 {
 		rate := float64(s.DoneBytes) / now.Seconds()
 		left := time.Duration(float64(s.AllBytes-s.DoneBytes)/rate) * time.Second
-		escape.Fprintf(p.w, "btfgen: %s: %d of %d packages, %s of %s, %s/s, %s left\n", s.Current, s.Done, s.All,
-			words.Bytes(s.DoneBytes), words.Bytes(s.AllBytes), words.Bytes(int64(rate)), left)
+		p.print(now, "%s: %d of %d packages, %s of %s, %s/s, %s left", s.Current, s.Done, s.All, words.Bytes(s.DoneBytes), words.Bytes(s.AllBytes),
+			words.Bytes(int64(rate)), left)
 	}
 }
 

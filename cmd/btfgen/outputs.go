@@ -66,20 +66,9 @@ func hold(c *cli.Context, path string, dir bool) (unlock func(), err error) {
 	return output.Lock(c.Context, path, dir, func() { infof(c, "btfgen: %s: waiting for another process that writes it", path) })
 }
 
-// holdInput locks an output that is a file if it is one of the inputs.
-func holdInput(c *cli.Context, out string, inputs ...string) (unlock func(), err error) {
-	if out == "" || !inputsOf(inputs...)[output.Real(out)] {
-		return func() {}, nil
-	}
-	return hold(c, out, false)
-}
-
-// holdOutput locks an output if it is a directory or one of the inputs.
-func holdOutput(c *cli.Context, out *bundle.Output, inputs ...string) (unlock func(), err error) {
-	if out.Format == bundle.Dir {
-		return hold(c, out.Path, true)
-	}
-	return holdInput(c, out.Path, inputs...)
+// holdOutput locks an output, so that a second run waits before its work, not after it.
+func holdOutput(c *cli.Context, out *bundle.Output) (unlock func(), err error) {
+	return hold(c, out.Path, out.Format == bundle.Dir)
 }
 
 // writeKernels writes an output, which is locked if it is a directory, and returns its size. It reports files of an earlier run that
