@@ -162,7 +162,6 @@ type findings struct {
 	quiet, verbose bool           // print only errors, summaries and findings that count; print all
 	canVerbose     bool           // the command has --verbose
 	silent         bool           // print no summaries
-	skippedPrinted bool           // printSkipped has printed its line
 	command        string         // with the names of its groups
 	all            []*finding
 	deferred       []func() // report what is known only after all input was read
@@ -200,7 +199,7 @@ func (f *findings) runDeferred() {
 	}
 }
 
-// printSkipped prints how many objects and kernels were skipped without a message. Only the first call prints.
+// printSkipped prints how many objects and kernels were skipped without a message.
 func (f *findings) printSkipped(stderr io.Writer) {
 	f.runDeferred()
 	objects, kernels := 0, 0
@@ -220,10 +219,9 @@ func (f *findings) printSkipped(stderr io.Writer) {
 	if kernels > 0 {
 		parts = append(parts, words.Plural(kernels, "kernel"))
 	}
-	if f.silent || f.quiet || f.skippedPrinted || len(parts) == 0 {
+	if f.silent || f.quiet || len(parts) == 0 {
 		return
 	}
-	f.skippedPrinted = true
 	hint := ""
 	if f.canVerbose {
 		hint = " (-v shows which and why)"

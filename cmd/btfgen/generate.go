@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -111,7 +110,6 @@ func reportGenerated(c *cli.Context, objs *objects[*core.Object], rep *generate.
 		}
 		rep.PrintUnmatched(stderr, verbose)
 	}
-	f.printSkipped(stderr)
 	infof(c, "%s", s)
 	return document(c, struct {
 		*generate.Summary
@@ -143,7 +141,7 @@ func generateConfig(c *cli.Context, out string) (*generate.Config, *objects[*cor
 	}
 	in := inputsOf(append(c.StringSlice("btf"), objs.paths...)...)
 	in.addCorpus(cfg.Corpus, out, manifest)
-	if err := cmp.Or(in.refuse(out, manifest), in.refuseTree(out, cfg.Corpus)); err != nil {
+	if err := in.refuse(out, manifest); err != nil {
 		return nil, nil, err
 	}
 	return cfg, objs, readReused(c, cfg)

@@ -73,7 +73,6 @@ func runVerify(c *cli.Context) error {
 	if c.Bool("json") {
 		err = escape.JSON(c.App.Writer).Encode(sum)
 	}
-	found(c).printSkipped(c.App.ErrWriter)
 	for i := range sum.Notes {
 		infof(c, "btfgen: %s", sum.Notes[i].Text())
 	}
