@@ -12,7 +12,7 @@ all=(corpus40 corpus50 objects real sizes single xz packed many big large check 
 
 usage() {
 	cat <<EOF
-usage: $me [--quick] [--ratios FILE] [--speed FILE] [--list] [FIGURE]...
+usage: $me [--quick] [--speed FILE] [--list] [FIGURE]...
 
 Builds btfgen, measures each FIGURE (all of them by default), and prints both
 sides and their ratio. In turns with each run of btfgen, it measures the same of
@@ -42,12 +42,8 @@ an earlier version.
 
   --quick   fewer repetitions, and about 100 kernels for 'many'
             and 'check'
-  --ratios  writes a line to FILE for each FIGURE that is compared with bpftool:
-            its name, and bpftool's CPU time divided by btfgen's
-  --speed   compares instructions with the earlier version, once, in place of CPU
-            time: they do not depend on what else a machine does. Writes a line
-            to FILE for each comparison: FIGURE, what of it, and btfgen's
-            instructions divided by the earlier one's. Needs valgrind
+  --speed   writes a line to FILE for each comparison with the earlier version:
+            FIGURE, what of it, and btfgen's CPU time divided by the earlier one's
   --list    print the names of the figures
 
 Objects are those in the files below BTFGEN_DEBIAN; without it, of Debian's
@@ -64,15 +60,15 @@ say() { printf '%s: %s\n' "$me" "$*" >&2; }
 die() { say "$*"; exit 1; }
 
 quick=false
-ratios=/dev/null speed=/dev/null
+speed=/dev/null
 figures=()
 while (($#)); do
 	case $1 in
 	--quick) quick=true ;;
-	--ratios | --speed)
+	--speed)
 		(($# > 1)) || { say "$1: which file?"; usage >&2; exit 2; }
-		declare "${1#--}=$2"
-		: >"$2"
+		speed=$2
+		: >"$speed"
 		shift
 		;;
 	--list) printf '%s\n' "${all[@]}"; exit 0 ;;
@@ -92,7 +88,7 @@ tmp=$(mktemp -d)
 out=$tmp/out
 trap 'rm -rf "$tmp" "$out"' EXIT
 if [[ -w /dev/shm ]]; then out=$(mktemp -d -p /dev/shm); fi # a disk is not what is to be measured
-mkdir -p "$out/before" "$out/count"
+mkdir -p "$out/before"
 jobs=$(nproc)
 repeat=5
 $quick && repeat=3
@@ -123,7 +119,6 @@ fresh() {
 	compared
 	for side; do
 		: >"$tmp/use.$side"
-		rm -f "$tmp/count.$side"
 	done
 }
 
@@ -134,37 +129,15 @@ measure() {
 	"$tmp/helper" measure "$@" >>"$tmp/use.$side"
 }
 
-# ours SIDE ARG...: measures btfgen in $out, and the earlier version in $out/before.
+# ours SIDE ARG...: measures btfgen in $out, and the earlier version in $out/before. They take turns to be first, as what ran before
+# has its files in the processor's caches.
 ours() {
-	local side=$1
+	local side=$1 first=0
 	shift
-	measure "$side" "$tmp/btfgen" "$@"
-	[[ -n $before && ! -e $tmp/count.$side ]] || return 0
-	measure "$side.before" "$before" "${@/#"$out/"/"$out/before/"}"
-	[[ $speed != /dev/null ]] || return 0
-	drop_in before
-	count "$before" "${@/#"$out/"/"$out/before/"}" >"$tmp/count.before" &
-	count "$tmp/btfgen" "${@/#"$out/"/"$out/count/"}" >"$tmp/count.$side"
-	wait
-	paste -d' ' "$tmp/count.$side" "$tmp/count.before" >"$tmp/counts"
-	mv "$tmp/counts" "$tmp/count.$side"
-	drop_in before count
-}
-
-# count PROGRAM ARG...: prints the number of instructions, also if the program finds problems. With one processor and no preemption it is the same each time, but for
-# the garbage collector. On some processors valgrind ends programs of Go with status 2 or a signal, but not each time. It prints - if
-# three runs end so.
-count() {
-	local status log=$tmp/valgrind.${1##*/}
-	for _ in {1..3}; do
-		status=0
-		GODEBUG=asyncpreemptoff=1 GOMAXPROCS=1 valgrind --tool=cachegrind --cachegrind-out-file=/dev/null --cache-sim=no --branch-sim=no "$@" 2>"$log" >/dev/null || status=$?
-		if ((status != 2 && status < 128)); then
-			sed -n 's/.*I *refs: *//p' "$log" | tr -d ,
-			return
-		fi
-	done
-	echo -
+	[[ ! -e $tmp/use.$side ]] || first=$(wc -l <"$tmp/use.$side")
+	((first % 2)) || measure "$side" "$tmp/btfgen" "$@"
+	[[ -z $before ]] || measure "$side.before" "$before" "${@/#"$out/"/"$out/before/"}"
+	((first % 2 == 0)) || measure "$side" "$tmp/btfgen" "$@"
 }
 
 # drop_in DIRECTORY...: removes all outputs of a version.
@@ -184,28 +157,18 @@ drop() {
 
 # compared: prints how the last measurements compare with the earlier version.
 compared() {
-	local file side ratio count earlier
+	local file side ratio
 	for file in "$tmp"/use.*.before; do
 		[[ -s $file ]] || continue
 		side=${file#"$tmp/use."}
 		side=${side%.before}
 		if [[ -n $(failures "$side")$(failures "$side.before") ]]; then
 			result "$side: not compared, now$(failures "$side"), before$(failures "$side.before")"
-		elif [[ -e $tmp/count.$side ]]; then
-			read -r count earlier <"$tmp/count.$side"
-			if [[ $count == - || $earlier == - ]]; then
-				result "$side: not counted: valgrind ends the program"
-				rm "$file"
-				continue
-			fi
-			ratio=$(calc '%.3f' "$count/$earlier")
-			result "$side: $(calc '%.1f' "$count/1e6") million instructions, before $(calc '%.1f' "$earlier/1e6"): $ratio times as many;" \
-				"peak memory $(memory "$side"), before $(memory "$side.before")"
-			printf '%s %s %s\n' "$figure" "$side" "$ratio" >>"$speed"
 		else
 			ratio=$(calc '%.3f' "$(cpu "$side")/$(cpu "$side.before")")
 			result "$side: CPU time $(ms "$(cpu "$side")"), before $(ms "$(cpu "$side.before")"): $ratio times as much;" \
 				"peak memory $(memory "$side"), before $(memory "$side.before")"
+			printf '%s %s %s\n' "$figure" "$side" "$ratio" >>"$speed"
 		fi
 		rm "$file"
 	done
@@ -233,9 +196,6 @@ failures() {
 	((n == 0)) || printf ' (failed in %d of %d runs)' "$n" "$(tail -n 1 "$tmp/use.$1" | field runs)"
 }
 
-# ratio: records how btfgen compares with bpftool.
-ratio() { printf '%s %s\n' "$figure" "$(calc '%.2f' "$(cpu bpftool)/$(cpu btfgen)")" >>"$ratios"; }
-
 ## Inputs, each made at most once
 
 warm() { find "$@" -type f -exec cat {} + >/dev/null; }
@@ -252,7 +212,6 @@ build() {
 prepare_before() {
 	local revision=${BTFGEN_BEFORE-$speed_before} src=$tmp/before.src
 	before=
-	if [[ $speed != /dev/null ]]; then need valgrind || return 0; fi
 	[[ -n $revision ]] || return 0
 	if [[ -f $revision ]]; then
 		before=$(realpath "$revision")
@@ -388,7 +347,6 @@ against() {
 	mv "$out/out" "$out/ours"
 	result "$(counts): CPU time btfgen $(ms "$(cpu btfgen)"), bpftool $(ms "$(cpu bpftool)")$(failures bpftool):" \
 		"$(calc '%.1f' "$(cpu bpftool)/$(cpu btfgen)") times less; want $3"
-	ratio
 	result "wall time btfgen $(ms "$(wall btfgen)"), bpftool $(ms "$(wall bpftool)"); peak memory btfgen $(memory btfgen), bpftool $(memory bpftool)"
 }
 
@@ -448,7 +406,7 @@ solid() { tar --sort=name --owner=0 --group=0 --mtime=@0 -cC "$1" . | xz -9e | w
 
 measure_sizes() {
 	need bpftool xz || return 0
-	local repeat=1 ratios=/dev/null
+	local repeat=1
 	against 50 20 '' >/dev/null
 	result "$(counts): btfgen $(bytes "$out/ours") bytes, bpftool $(bytes "$out/theirs"):" \
 		"$(calc '%.2f' "$(bytes "$out/ours")/$(bytes "$out/theirs")"); want at most 1"
@@ -474,7 +432,6 @@ measure_single() {
 	result "wall time btfgen $(ms "$(wall btfgen)"), bpftool $(ms "$(wall bpftool)")$(failures bpftool):" \
 		"$(calc '%.2f' "$(wall btfgen)/$(wall bpftool)"); want at most 1 (medians of $n)"
 	result "CPU time btfgen $(ms "$(cpu btfgen)"), bpftool $(ms "$(cpu bpftool)"): $(calc '%.2f' "$(cpu btfgen)/$(cpu bpftool)")"
-	ratio
 }
 
 measure_xz() {
@@ -628,7 +585,6 @@ measure_big() {
 	result "${kernel##*/}, $(($(stat -c %s "$kernel") / 1000000)) MB, ${#objs[@]} objects: wall time btfgen $(ms "$(wall btfgen)")," \
 		"bpftool $(ms "$(wall bpftool)")$(failures bpftool): $(calc '%.1f' "$(wall bpftool)/$(wall btfgen)") times less; want less than 300 ms"
 	result "CPU time btfgen $(ms "$(cpu btfgen)"), bpftool $(ms "$(cpu bpftool)"); peak memory btfgen $(memory btfgen), bpftool $(memory bpftool)"
-	ratio
 }
 
 measure_large() {

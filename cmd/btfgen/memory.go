@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"runtime"
 	"runtime/debug"
 )
 
@@ -11,9 +12,17 @@ import (
 // 27 MB of BTF, need half of it.
 const perWorker = 64 << 20
 
+// firstGrowth is the value of GOGC until the first collection, which then happens at 48 MiB rather than at 4. Short runs
+// need no collection. One took a tenth of the CPU time for 40 objects on 10 kernels.
+const firstGrowth = 1200
+
 // limitMemory keeps the peak in proportion to the workers. Without a limit the heap may grow to twice its live size.
-// The user's GOMEMLIMIT takes precedence.
+// The user's GOMEMLIMIT and GOGC take precedence.
 func limitMemory(workers int) {
+	if os.Getenv("GOGC") == "" {
+		usual := debug.SetGCPercent(firstGrowth)
+		runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
+	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(int64(max(workers, 2)) * perWorker)
 	}

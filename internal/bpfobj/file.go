@@ -61,7 +61,9 @@ func (f *File) readTypes() error {
 	if err != nil || len(raw) == 0 {
 		return err
 	}
-	raw = bytes.Clone(raw) // what is made of the file needs little else of it
+	if len(raw) < len(f.data)/4 {
+		raw = bytes.Clone(raw) // what is made of the file needs little else of it
+	}
 	if f.BTF, err = btf.New(raw, nil); err != nil {
 		return fmt.Errorf(".BTF: %w", err)
 	}
