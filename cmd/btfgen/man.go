@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -15,12 +17,16 @@ import (
 )
 
 func runMan(c *cli.Context) error {
+	date, err := sourceDate()
+	if err != nil {
+		return err
+	}
 	dir, command := c.String("output"), strings.Join(c.Args().Slice(), " ")
 	if dir != "" && command != "" {
 		return usagef("man -o writes the pages of all commands: it takes no COMMAND")
 	}
 	for _, p := range topics(c.App) {
-		page := p.roff(c.App)
+		page := p.roff(c.App, date)
 		switch {
 		case dir != "":
 			if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -38,6 +44,19 @@ func runMan(c *cli.Context) error {
 		return usagef("man: no command %q", command)
 	}
 	return nil
+}
+
+// sourceDate returns the date of reproducible builds, from $SOURCE_DATE_EPOCH, or "".
+func sourceDate() (string, error) {
+	epoch := os.Getenv("SOURCE_DATE_EPOCH")
+	if epoch == "" {
+		return "", nil
+	}
+	seconds, err := strconv.ParseInt(epoch, 10, 64)
+	if err != nil || seconds < 0 {
+		return "", usagef("SOURCE_DATE_EPOCH %q: want seconds since 1970", epoch)
+	}
+	return time.Unix(seconds, 0).UTC().Format(time.DateOnly), nil
 }
 
 // exitStatus is the section of a manual page about the findings of a command.
@@ -59,10 +78,10 @@ func manName(command string) string { return strings.ReplaceAll(command, " ", "-
 //
 // urfave/cli can write manual pages, too, but does not escape hyphens and quotes. groff replaces these by typographic ones,
 // which cannot be searched for or copied. Hyphenation is off, because most long words are names.
-func (p *topic) roff(app *cli.App) string {
+func (p *topic) roff(app *cli.App, date string) string {
 	b := new(strings.Builder)
-	escape.Fprintf(b, ".TH \"%s\" 1 \"\" \"%s\" \"User Commands\"\n.nh\n.ad l\n",
-		roffText(strings.ToUpper(manName(p.name))), roffText(app.Name+" "+app.Version))
+	escape.Fprintf(b, ".TH \"%s\" 1 \"%s\" \"%s\" \"User Commands\"\n.nh\n.ad l\n",
+		roffText(strings.ToUpper(manName(p.name))), date, roffText(app.Name+" "+app.Version))
 	escape.Fprintf(b, ".SH NAME\n%s \\- %s\n", roffText(manName(p.name)), roffText(p.Usage))
 	all := p.sections()
 	if path := strings.TrimPrefix(p.name, app.Name); path == "" {

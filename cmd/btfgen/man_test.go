@@ -18,6 +18,7 @@ import (
 func TestMan(t *testing.T) {
 	raceflag.SkipSerial(t)
 	dir := t.TempDir()
+	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	var stderr bytes.Buffer
 	if s := run(t.Context(), []string{"man", "-o", dir}, io.Discard, &stderr); s != statusOK {
 		t.Fatalf("exit status %d: %s", s, &stderr)
@@ -36,7 +37,7 @@ func TestMan(t *testing.T) {
 		file := filepath.Join(dir, manName(p.name)+".1")
 		var alone bytes.Buffer
 		args := append([]string{"man"}, strings.Fields(p.name)[1:]...)
-		if s := run(t.Context(), args, &alone, &stderr); s != statusOK || alone.String() != p.roff(app) {
+		if s := run(t.Context(), args, &alone, &stderr); s != statusOK || alone.String() != p.roff(app, "2023-11-14") {
 			t.Errorf("%s: exit status %d, another page than that of -o: %s", p.name, s, &stderr)
 		}
 		for line := range strings.Lines(alone.String()) {
@@ -62,7 +63,7 @@ func TestMan(t *testing.T) {
 			t.Errorf("%s: %v\n%s", p.name, err, &warnings)
 		}
 		text := strings.Join(strings.Fields(string(out)), " ")
-		want := []string{manName(p.name) + " - " + p.Usage}
+		want := []string{manName(p.name) + " - " + p.Usage, "2023-11-14"}
 		for _, c := range p.Subcommands {
 			want = append(want, c.Name+" "+c.Usage)
 		}
