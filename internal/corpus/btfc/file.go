@@ -22,31 +22,30 @@ import (
 // File is a corpus in one file, open for reading. It is safe for concurrent use, and caches the kernels read last.
 type File struct {
 	r        io.ReaderAt
-	entries  []Entry
 	packages []Package
 	end      int64  // of the chunks
 	query    *Query // nil if there is none
 	states   cache
 
-	// find returns the entry of a kernel of a file that is being written.
-	find func(ctx context.Context, i int) (*Entry, error)
+	mu      sync.Mutex
+	entries []*Entry // those of a file that is being written become more
 }
 
-// entry returns the entry of a kernel whose chunks are in the file.
-func (f *File) entry(ctx context.Context, i int) (*Entry, error) {
-	if f.find != nil {
-		return f.find(ctx, i)
-	}
-	return &f.entries[i], nil
+// add adds an entry to a file that is being written.
+func (f *File) add(e *Entry) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.entries = append(f.entries, e)
 }
 
-// parent returns what a chunk is encoded against. Those of a file that is being written are not known here.
-func (f *File) parent(id chunkID) chunkID {
-	if id.kernel >= len(f.entries) {
-		return chunkID{id.part, -1}
-	}
-	return f.entries[id.kernel].parent(id)
+func (f *File) entry(i int) *Entry {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.entries[i]
 }
+
+// parent returns what a chunk is encoded against.
+func (f *File) parent(id chunkID) chunkID { return f.entry(id.kernel).parent(id) }
 
 // parent returns what a chunk of the entry, with number id.kernel, is encoded against.
 func (e *Entry) parent(id chunkID) chunkID {
@@ -94,19 +93,19 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := newFile(r, entries, end, nil)
-	f.packages = packages
+	f := newFile(r, entries, nil)
+	f.packages, f.end = packages, end
 	return f, nil
 }
 
-func newFile(r io.ReaderAt, entries []Entry, end int64, q *Query) *File {
-	f := &File{r: r, entries: entries, end: end, query: q}
+func newFile(r io.ReaderAt, entries []*Entry, q *Query) *File {
+	f := &File{r: r, entries: entries, query: q}
 	f.states = cache{file: f, of: make(map[chunkID]*cached)}
 	return f
 }
 
 // Entries returns the kernels in the order in which they were added. The caller must not change them.
-func (f *File) Entries() []Entry { return f.entries }
+func (f *File) Entries() []*Entry { return f.entries }
 
 // Packages returns the packages that the file was made from. The caller must not change them.
 func (f *File) Packages() []Package { return f.packages }
@@ -188,9 +187,13 @@ func (f *File) decodeState(ctx context.Context, id chunkID) (*state, error) {
 	if id.kernel < 0 {
 		return newState(), nil
 	}
-	e, err := f.entry(ctx, id.kernel)
-	if err != nil {
-		return nil, err
+	e := f.entry(id.kernel)
+	if e.made != nil {
+		select {
+		case <-e.made:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	parent, err := f.states.get(ctx, e.parent(id))
 	if err != nil {
@@ -254,7 +257,7 @@ func (f *File) BTF(ctx context.Context, i int, out []byte) ([]byte, error) {
 // Modules returns the BTF of the modules of kernel i, in order of their names. It returns an error if they do not have the SHA-256 in the
 // index.
 func (f *File) Modules(ctx context.Context, i int) (out []Module, err error) {
-	e := &f.entries[i]
+	e := f.entries[i]
 	if !e.has(partModules) {
 		return nil, nil
 	}
@@ -277,7 +280,7 @@ func (f *File) Modules(ctx context.Context, i int) (out []Module, err error) {
 
 // Extras returns the configuration and the symbols of kernel i.
 func (f *File) Extras(ctx context.Context, i int) (x Extras, err error) {
-	e := &f.entries[i]
+	e := f.entries[i]
 	if !e.has(partExtras) {
 		return x, nil
 	}

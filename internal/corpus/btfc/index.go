@@ -43,7 +43,8 @@ type Entry struct {
 	Config, Symbols int64 // bytes; 0 if unknown
 
 	chunks [numParts]chunk
-	sketch *Sketch // of the first kernel of a series, else nil
+	sketch *Sketch       // of the first kernel of a series, else nil
+	made   chan struct{} // closed when its chunks can be read; nil: from the beginning
 }
 
 // Made says what made BTF of DWARF, such as "pahole v1.24", and has the SHA-256 of the file with the DWARF.
@@ -158,7 +159,7 @@ const (
 )
 
 // code codes what is behind the key of kernel i. entries are those before it.
-func (e *Entry) code(w *wire, i int, entries []Entry) error {
+func (e *Entry) code(w *wire, i int, entries []*Entry) error {
 	bits := 0
 	for p := range numParts {
 		if e.has(p) {
@@ -215,7 +216,7 @@ func (e *Entry) code(w *wire, i int, entries []Entry) error {
 		}
 		var parent *Entry
 		if back > 0 {
-			if parent = &entries[i-back]; !parent.has(p) {
+			if parent = entries[i-back]; !parent.has(p) {
 				return errors.New("encoded against a kernel without such a part")
 			}
 		}
@@ -227,7 +228,7 @@ func (e *Entry) code(w *wire, i int, entries []Entry) error {
 }
 
 // code codes a package of one of the kernels in entries.
-func (p *Package) code(w *wire, number int, entries []Entry) {
+func (p *Package) code(w *wire, number int, entries []*Entry) {
 	for _, text := range []*string{&p.Series, &p.Name, &p.Version, &p.Reason} {
 		w.text(text)
 	}
@@ -239,13 +240,12 @@ func (p *Package) code(w *wire, number int, entries []Entry) {
 
 // appendIndex returns the index of entries, which are in the order of their chunks, and of packages. It leaves out those whose kernel is not in
 // the file.
-func appendIndex(entries []Entry, packages []Package) []byte {
+func appendIndex(entries []*Entry, packages []Package) []byte {
 	w := new(wire)
 	n := len(entries)
 	wireInt(w, &n, 0, "")
 	number := make(map[kernel.Key]int, n)
-	for i := range entries {
-		e := &entries[i]
+	for i, e := range entries {
 		number[e.Key.Canonical()] = i + 1
 		text := btfa.KeyText(e.Key)
 		w.text(&text)
@@ -270,16 +270,16 @@ const (
 )
 
 // parseIndex is the inverse of appendIndex. end is where the chunks end.
-func parseIndex(b []byte, end int64) ([]Entry, []Package, error) {
+func parseIndex(b []byte, end int64) ([]*Entry, []Package, error) {
 	cursor := btfa.NewCursor(b)
 	c := &cursor
 	w := &wire{in: c}
 	n := c.Count(min(limits.CorpusKernels, len(b)/minEntry), "kernels")
-	entries := make([]Entry, 0, n)
+	entries := make([]*Entry, 0, n)
 	seen := make(map[kernel.Key]bool, n)
 	offset := int64(headerLen)
 	for i := 0; i < n && c.Err == nil; i++ {
-		var e Entry
+		e := new(Entry)
 		var text string
 		w.text(&text)
 		key, err := btfa.ParseKey(text)

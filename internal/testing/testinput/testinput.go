@@ -193,7 +193,7 @@ func Add(tb testing.TB, w *btfc.Writer, key kernel.Key, btf []byte, modules []bt
 	if err != nil {
 		tb.Fatal(err)
 	}
-	k, err := btfc.Prepare(key, btf, modules)
+	k, err := btfc.Prepare(btfc.Input{Key: key, BTF: btf, Modules: modules})
 	if err != nil {
 		tb.Fatal(err)
 	}
