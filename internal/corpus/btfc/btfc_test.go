@@ -167,15 +167,15 @@ func TestSeries(t *testing.T) {
 				t.Errorf("%s is kept as bytes", f.Entries()[i].Key)
 			}
 			depth := 0
-			for j := i; j >= 0; j = f.Entries()[j].chunks[partBTF].parent {
+			for j := i; j >= 0; j = f.Entries()[j].Chunks[partBTF].Parent {
 				depth++
 			}
 			if depth > 50 {
 				t.Errorf("%s is encoded against %d others", f.Entries()[i].Key, depth)
 			}
 		}
-		if head := f.Entries()[test.builds].chunks[partBTF]; head.parent != test.builds-1 {
-			t.Errorf("the second series is encoded against kernel %d", head.parent)
+		if head := f.Entries()[test.builds].Chunks[partBTF]; head.Parent != test.builds-1 {
+			t.Errorf("the second series is encoded against kernel %d", head.Parent)
 		}
 	}
 }
@@ -196,33 +196,33 @@ func TestFrame(t *testing.T) {
 	if err != nil || n != size {
 		t.Fatalf("%d bytes, want %d; error %v", n, size, err)
 	}
-	for _, size := range []int64{size, -1} {
-		if got, err := unpack(frame, size, limits.PartSize, []byte("before")); err != nil || string(got) != "before"+string(payload) {
-			t.Errorf("other bytes; error %v", err)
-		}
+	unpacked := func(frame []byte, size int64) ([]byte, error) {
+		return unpack(bytes.NewReader(frame), 0, int64(len(frame)), size)
+	}
+	if got, err := unpacked(frame, size); err != nil || !bytes.Equal(got, payload) {
+		t.Errorf("other bytes; error %v", err)
 	}
 	for i := range frame {
 		bad := slices.Clone(frame)
 		for _, c := range []byte{^frame[i], frame[i] ^ 1, 0} {
 			bad[i] = c
-			if got, err := unpack(bad, size, limits.PartSize, nil); err == nil && !bytes.Equal(got, payload) {
+			if got, err := unpacked(bad, size); err == nil && !bytes.Equal(got, payload) {
 				t.Fatalf("byte %d is %#x: other bytes and no error", i, bad[i])
 			}
 		}
-		if _, err := unpack(frame[:i], size, limits.PartSize, nil); err == nil {
+		if _, err := unpacked(frame[:i], size); err == nil {
 			t.Errorf("cut to %d bytes: no error", i)
 		}
 	}
 	for _, c := range []struct {
-		name        string
-		frame       []byte
-		size, limit int64
+		name  string
+		frame []byte
+		size  int64
 	}{
-		{"too many", frame, size - 1, limits.PartSize}, {"too few", frame, size + 1, limits.PartSize}, {"far too few", frame, 1 << 30, limits.PartSize},
-		{"two", slices.Concat(frame, frame), size, limits.PartSize},
-		{"beyond the limit", frame, -1, size - 1},
+		{"too many", frame, size - 1}, {"too few", frame, size + 1}, {"far too few", frame, limits.PartSize},
+		{"two", slices.Concat(frame, frame), size},
 	} {
-		if _, err := unpack(c.frame, c.size, c.limit, nil); err == nil {
+		if _, err := unpacked(c.frame, c.size); err == nil {
 			t.Errorf("%s: no error", c.name)
 		}
 	}
@@ -397,8 +397,8 @@ func TestReal(t *testing.T) {
 	f := open(t, data)
 	same(t, f, all...)
 	for i, most := range []int64{920 << 10, 420 << 10, 480 << 10}[:len(all)] {
-		if e := f.Entries()[i]; e.Plain || e.chunks[partBTF].parent != i-1 || e.Packed() > most {
-			t.Errorf("%s: %d bytes, encoded against %d, kept as bytes: %v", e.Key, e.Packed(), e.chunks[partBTF].parent, e.Plain)
+		if e := f.Entries()[i]; e.Plain || e.Chunks[partBTF].Parent != i-1 || e.Packed() > most {
+			t.Errorf("%s: %d bytes, encoded against %d, kept as bytes: %v", e.Key, e.Packed(), e.Chunks[partBTF].Parent, e.Plain)
 		}
 	}
 	second(t, data, all...)
@@ -417,8 +417,8 @@ func TestAgain(t *testing.T) {
 	f := open(t, data)
 	same(t, f, all...)
 	for i := 8; i < len(all); i++ {
-		if e := f.Entries()[i]; i/4%2 == 0 && (e.chunks[partBTF].parent != 0 || e.Packed() > 120) {
-			t.Errorf("kernel %d: encoded against %d in %d bytes", i, e.chunks[partBTF].parent, e.Packed())
+		if e := f.Entries()[i]; i/4%2 == 0 && (e.Chunks[partBTF].Parent != 0 || e.Packed() > 120) {
+			t.Errorf("kernel %d: encoded against %d in %d bytes", i, e.Chunks[partBTF].Parent, e.Packed())
 		}
 	}
 }

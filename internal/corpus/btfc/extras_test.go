@@ -65,11 +65,11 @@ func TestExtras(t *testing.T) {
 	var first, others int64
 	for i := range f.Entries()[:40] {
 		e := f.Entries()[i]
-		packed := e.chunks[partExtras].packed
+		packed := e.Chunks[partExtras].Packed
 		if e.has(partExtras) != hasExtras(all[i]) || !e.has(partExtras) && packed > 0 {
 			t.Errorf("%s: extras of %d bytes", e.Key, packed)
 		}
-		if e.chunks[partExtras].parent < 0 {
+		if e.Chunks[partExtras].Parent < 0 {
 			first += packed
 		} else {
 			others += packed
@@ -85,10 +85,9 @@ func hasExtras(k input) bool { return len(k.extras.Config)+len(k.extras.Symbols)
 // TestExtrasRefused checks that extras are refused that could not be read again.
 func TestExtrasRefused(t *testing.T) {
 	for name, x := range map[string]Extras{
-		"NUL":         {Config: []byte("CONFIG_A=\x00\n")},
-		"no end":      {Config: []byte("CONFIG_A=y\nCONFIG_B=y"), Symbols: []byte("t a\n")},
-		"short lines": {Symbols: []byte("a\nb\nc\n")},
-		"too long":    {Config: append(bytes.Repeat([]byte("a"), limits.KconfigBytes), '\n')},
+		"NUL":      {Config: []byte("CONFIG_A=\x00\n")},
+		"no end":   {Config: []byte("CONFIG_A=y\nCONFIG_B=y"), Symbols: []byte("t a\n")},
+		"too long": {Config: append(bytes.Repeat([]byte("a"), limits.KconfigBytes), '\n')},
 	} {
 		if _, err := Prepare(Input{Key: in("6.1", nil).key, Extras: x}); err == nil {
 			t.Errorf("%s: no error", name)

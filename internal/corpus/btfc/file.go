@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -49,7 +48,7 @@ func (f *File) parent(id chunkID) chunkID { return f.entry(id.kernel).parent(id)
 
 // parent returns what a chunk of the entry, with number id.kernel, is encoded against.
 func (e *Entry) parent(id chunkID) chunkID {
-	if i := e.chunks[id.part].parent; i >= 0 || id.part != partModules {
+	if i := e.Chunks[id.part].Parent; i >= 0 || id.part != partModules {
 		return chunkID{id.part, i}
 	}
 	return chunkID{partBTF, id.kernel}
@@ -67,9 +66,9 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	if err := cmp.Or(readFull(r, foot[:], size-int64(footerLen)), readFull(r, head[:], 0)); err != nil {
 		return nil, err
 	}
-	length := binary.LittleEndian.Uint64(foot[:])
+	length, unpacked := binary.LittleEndian.Uint64(foot[:]), binary.LittleEndian.Uint64(foot[8:])
 	switch {
-	case string(foot[8:]) != endMark:
+	case string(foot[16:]) != endMark:
 		return nil, errEnd
 	case string(head[:len(Magic)]) != Magic:
 		return nil, errors.New("not a corpus")
@@ -77,15 +76,11 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 		return nil, fmt.Errorf("version %d of the format, want %d", head[len(Magic)], version)
 	case length > uint64(size)-uint64(headerLen+footerLen):
 		return nil, errEnd
-	case length > limits.CorpusIndex:
-		return nil, fmt.Errorf("index: %d bytes, more than %d", length, limits.CorpusIndex)
+	case max(length, unpacked) > limits.CorpusIndex:
+		return nil, fmt.Errorf("index: %d bytes, more than %d", max(length, unpacked), limits.CorpusIndex)
 	}
 	end := size - int64(footerLen) - int64(length)
-	frame := make([]byte, length)
-	if err := readFull(r, frame, end); err != nil {
-		return nil, err
-	}
-	index, err := unpack(frame, -1, limits.CorpusIndex, nil)
+	index, err := unpack(r, end, int64(length), int64(unpacked))
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
@@ -124,62 +119,29 @@ var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(1<<31), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(limits.Dictionary))
 })
 
-// smallFrame is the number of bytes up to which a frame need not have its decompressed size, which encoders omit below 256 bytes.
-const smallFrame = 1 << 10
-
-// smallFrames is the number of bytes that a frame of any size may unpack to.
-const smallFrames = 1 << 20
-
-// unpack appends the contents of one zstd frame to out: size bytes or, if that is -1, up to limit. The frame must have a checksum, and
-// unless it is small, its decompressed size.
-func unpack(frame []byte, size, limit int64, out []byte) ([]byte, error) {
-	var h zstd.Header
-	if err := h.Decode(frame); err != nil {
-		return nil, btfa.ErrCut
-	}
-	switch {
-	case h.Skippable, h.DictionaryID != 0, !h.HasCheckSum:
-		return nil, errors.New("want a zstd frame with a checksum, without dictionary")
-	case !h.HasFCS && len(frame) > smallFrame:
-		return nil, errors.New("want a zstd frame with its decompressed size")
-	case h.HasFCS && size >= 0 && h.FrameContentSize != uint64(size):
-		return nil, fmt.Errorf("%d bytes unpacked, want %d", h.FrameContentSize, size)
-	}
-	want := int64(h.FrameContentSize)
-	if !h.HasFCS {
-		if want = size; want < 0 {
-			want = smallFrames
-		}
-	}
-	switch {
-	case want < 0 || want > limit:
-		return nil, fmt.Errorf("%d bytes unpacked, more than %d", h.FrameContentSize, limit)
-	case want > smallFrames && want > limits.CorpusRatio*int64(len(frame)):
-		return nil, fmt.Errorf("%d bytes unpacked, more than %d for each packed", want, limits.CorpusRatio)
+// unpack returns the contents of the zstd frames at an offset: size bytes.
+func unpack(r io.ReaderAt, offset, packed, size int64) ([]byte, error) {
+	frame := make([]byte, packed)
+	if err := readFull(r, frame, offset); err != nil {
+		return nil, err
 	}
 	d, err := decoder()
 	if err != nil {
 		return nil, err
 	}
-	had := len(out)
-	out = slices.Grow(out, int(want))
-	b, err := d.DecodeAll(frame, out[:had:had+int(want)])
-	if n := int64(len(b) - had); err == nil && (h.HasFCS || size >= 0) && n != want {
-		err = fmt.Errorf("%d bytes unpacked, want %d", n, want)
+	b, err := d.DecodeAll(frame, make([]byte, 0, size))
+	if err == nil && int64(len(b)) != size {
+		err = fmt.Errorf("%d bytes unpacked, want %d", len(b), size)
 	}
 	return b, err
 }
 
-// read appends the unpacked contents of a chunk to out.
-func (f *File) read(ctx context.Context, c chunk, out []byte) ([]byte, error) {
+// read returns the unpacked contents of a chunk.
+func (f *File) read(ctx context.Context, c chunk) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
-		return out, err
+		return nil, err
 	}
-	frame := make([]byte, c.packed)
-	if err := readFull(f.r, frame, c.offset); err != nil {
-		return out, err
-	}
-	return unpack(frame, c.size, limits.PartSize, out)
+	return unpack(f.r, c.offset, c.Packed, c.Size)
 }
 
 // decodeState decodes a chunk.
@@ -204,7 +166,7 @@ func (f *File) decodeState(ctx context.Context, id chunkID) (*state, error) {
 		q = f.query
 	}
 	var st *state
-	payload, err := f.read(ctx, e.chunks[id.part], nil)
+	payload, err := f.read(ctx, e.Chunks[id.part])
 	if err == nil {
 		st, err = decode(parent, payload, e.unitsSize(id.part), q)
 	}

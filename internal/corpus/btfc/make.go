@@ -40,7 +40,7 @@ func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
 		if err != nil {
 			return err
 		}
-		e.chunks[p].packed, e.chunks[p].size = int64(len(frame)), size
+		e.Chunks[p].Packed, e.Chunks[p].Size = int64(len(frame)), size
 		chunks = append(chunks, frame...)
 	}
 	k.Input = Input{}
@@ -152,7 +152,7 @@ func (w *Writer) knownOf(id chunkID, st *state) *known {
 // smallPart is the number of bytes up to which a part shares a block with the one before it, and its entropy tables.
 const smallPart = 1000
 
-// pack returns a zstd frame, and how many bytes are in it.
+// pack returns a zstd frame, and how many bytes are in it. A part of more than smallPart bytes begins a block.
 func (m *Maker) pack(parts ...[]byte) ([]byte, int64, error) {
 	size := int64(0)
 	for _, p := range parts {
@@ -161,28 +161,18 @@ func (m *Maker) pack(parts ...[]byte) ([]byte, int64, error) {
 	if size > limits.PartSize {
 		return nil, 0, &limits.Exceeded{Max: limits.PartSize, What: "bytes of BTF"}
 	}
-	frame, err := m.frame(parts, size)
-	if err == nil && size > smallFrames && size > limits.CorpusRatio*int64(len(frame)) {
-		frame, err = m.frame(slices.Collect(slices.Chunk(slices.Concat(parts...), 2*smallPart)), size)
-	}
-	return frame, size, err
-}
-
-// frame returns a zstd frame of parts, which have size bytes. A part of more than smallPart bytes begins a block, which takes four
-// bytes or more.
-func (m *Maker) frame(parts [][]byte, size int64) ([]byte, error) {
 	var out bytes.Buffer
-	m.enc.ResetContentSize(&out, size)
+	m.enc.Reset(&out)
 	for _, p := range parts {
 		if len(p) > smallPart {
 			if err := m.enc.Flush(); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 		}
 		if _, err := m.enc.Write(p); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	err := m.enc.Close()
-	return out.Bytes(), err
+	return out.Bytes(), size, err
 }

@@ -77,7 +77,7 @@ func TestSplit(t *testing.T) {
 		data := written(t, nil, a, b)
 		f := open(t, data)
 		same(t, f, a, b)
-		raw, packed := 0, f.Entries()[0].chunks[partModules].packed
+		raw, packed := 0, f.Entries()[0].Chunks[partModules].Packed
 		for _, m := range a.modules {
 			raw += len(m.BTF)
 		}
@@ -125,7 +125,7 @@ func TestModuleSeries(t *testing.T) {
 		second(t, data, all...)
 		for i := range f.Entries() {
 			e := f.Entries()[i]
-			if parent := e.chunks[partModules].parent; i > 0 && e.has(partModules) && parent < 0 {
+			if parent := e.Chunks[partModules].Parent; i > 0 && e.has(partModules) && parent < 0 {
 				t.Errorf("%s: modules are encoded against their kernel", e.Key)
 			}
 		}
@@ -145,8 +145,8 @@ func TestModuleError(t *testing.T) {
 	}
 	data := written(t, nil, all...)
 	e := open(t, data).entries[0]
-	c := e.chunks[partModules]
-	data[c.offset+c.packed-1] ^= 1
+	c := e.Chunks[partModules]
+	data[c.offset+c.Packed-1] ^= 1
 	f := open(t, data)
 	want := fmt.Sprintf("kernel %s, at byte %d: ", e.Key, c.offset)
 	for i := range all {
@@ -174,8 +174,8 @@ func TestModulesAgain(t *testing.T) {
 	}
 	f := open(t, written(t, nil, all...))
 	for i := 2; i < len(all); i++ {
-		got, first := f.entries[i].chunks[partModules].packed, f.entries[1].chunks[partModules].packed
-		if f.entries[i].chunks[partModules].parent >= 0 && got > first/4 {
+		got, first := f.entries[i].Chunks[partModules].Packed, f.entries[1].Chunks[partModules].Packed
+		if f.entries[i].Chunks[partModules].Parent >= 0 && got > first/4 {
 			t.Errorf("kernel %d: modules of %d bytes, the first of %d", i, got, first)
 		}
 	}
@@ -187,7 +187,7 @@ func TestDamagedModules(t *testing.T) {
 	k := withModules(t, binary.LittleEndian)
 	f := open(t, written(t, nil, k))
 	e := f.entries[0]
-	good, err := f.read(ctx, e.chunks[partModules], nil)
+	good, err := f.read(ctx, e.Chunks[partModules])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func FuzzModules(f *testing.F) {
 		}
 		e := file.entries[i]
 		sizes[i] = e.unitsSize(partModules)
-		payload, err := file.read(ctx, e.chunks[partModules], nil)
+		payload, err := file.read(ctx, e.Chunks[partModules])
 		if err != nil {
 			f.Fatal(err)
 		}

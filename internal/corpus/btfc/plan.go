@@ -46,22 +46,21 @@ func (w *Writer) chooseParents(ctx context.Context, k *Kernel) {
 	e, all := k.entry, w.file.entries
 	parent := w.parent(ctx, k)
 	for p := range numParts {
+		if !e.has(p) {
+			continue
+		}
 		at := parent
 		for at >= 0 && !all[at].has(p) {
-			at = all[at].chunks[partBTF].parent
+			at = all[at].Chunks[partBTF].Parent
 		}
-		if at < 0 {
-			e.setParent(p, -1, nil)
-		} else {
-			e.setParent(p, at, all[at])
-		}
+		e.setParent(p, at, all)
 	}
 }
 
 // parent returns a kernel with the same BTF, or one of the series, or else the last one of the most similar series, or -1.
 func (w *Writer) parent(ctx context.Context, k *Kernel) int {
 	e, all := k.entry, w.file.entries
-	if same, ok := w.same[e.Sum]; ok && all[same].chunks[partBTF].depth < seriesDepth {
+	if same, ok := w.same[e.Sum]; ok && all[same].Chunks[partBTF].depth < seriesDepth {
 		return same
 	}
 	if series := w.series[e.Key.Series()]; len(series) > 0 {
@@ -71,14 +70,14 @@ func (w *Writer) parent(ctx context.Context, k *Kernel) int {
 		}
 		return series[len(series)-step]
 	}
-	if e.sketch = NewSketch(ctx, k.BTF); e.sketch == nil {
+	if e.Sketch = NewSketch(ctx, k.BTF); e.Sketch == nil {
 		return -1
 	}
 	parent, most := -1, leastAlike-1
 	for _, s := range w.order {
 		series := w.series[s]
 		last := series[len(series)-1]
-		if n := e.sketch.alike(all[series[0]].sketch); n > most && all[last].chunks[partBTF].depth < seriesDepth {
+		if n := e.Sketch.alike(all[series[0]].Sketch); n > most && all[last].Chunks[partBTF].depth < seriesDepth {
 			parent, most = last, n
 		}
 	}
@@ -143,8 +142,8 @@ func (w *Writer) Order(sketches []*Sketch) []int {
 	nearest := make([]int, len(sketches)) // how much alike to those before, -1 for what is in order
 	for i, s := range sketches {
 		for _, e := range w.file.entries {
-			if s != nil && e.sketch != nil {
-				nearest[i] = max(nearest[i], s.alike(e.sketch))
+			if s != nil && e.Sketch != nil {
+				nearest[i] = max(nearest[i], s.alike(e.Sketch))
 			}
 		}
 	}

@@ -27,10 +27,10 @@ type Writer struct {
 	file  *File    // reads them
 	maker *Maker
 
-	at     map[kernel.Key]int    // kernels by canonical key
-	series map[kernel.Key][]int  // kernels of each series
-	order  []kernel.Key          // series, in the order of their first kernels
-	same   map[[SumSize]byte]int // the first kernel with this BTF
+	at     map[kernel.Key]int   // kernels by canonical key
+	series map[kernel.Key][]int // kernels of each series
+	order  []kernel.Key         // series, in the order of their first kernels
+	same   map[Sum]int          // the first kernel with this BTF
 
 	packages []Package
 
@@ -55,7 +55,7 @@ func NewWriter(old *File, dir string) (*Writer, error) {
 	os.Remove(spool.Name())
 	w := &Writer{
 		spool: spool, maker: maker, file: newFile(spool, nil, nil),
-		at: make(map[kernel.Key]int), series: make(map[kernel.Key][]int), same: make(map[[SumSize]byte]int),
+		at: make(map[kernel.Key]int), series: make(map[kernel.Key][]int), same: make(map[Sum]int),
 	}
 	if old != nil {
 		if w.end, err = io.Copy(spool, io.NewSectionReader(old.r, 0, old.end)); err != nil {
@@ -114,7 +114,7 @@ func Prepare(in Input) (*Kernel, error) {
 			return nil, &limits.Exceeded{Max: limits.PartSize, What: "bytes of modules"}
 		}
 		for _, m := range in.Modules {
-			e.modulesSize += int64(len(m.BTF))
+			e.ModulesSize += int64(len(m.BTF))
 		}
 	}
 	return &Kernel{Input: in, entry: e}, nil
@@ -133,7 +133,6 @@ func (x *Extras) check() error {
 	case len(x.Symbols) > limits.SymbolBytes:
 		return &limits.Exceeded{Max: limits.SymbolBytes, What: "bytes of symbols"}
 	}
-	count := 0
 	for _, text := range [][]byte{x.Config, x.Symbols} {
 		if len(text) > 0 && text[len(text)-1] != '\n' {
 			return errors.New("configuration or symbols: the last line has no end")
@@ -141,16 +140,9 @@ func (x *Extras) check() error {
 		if bytes.IndexByte(text, 0) >= 0 {
 			return errors.New("configuration or symbols: a NUL byte")
 		}
-		count += bytes.Count(text, []byte("\n"))
-	}
-	if count > (len(x.Config)+len(x.Symbols))/lineBytes {
-		return errors.New("configuration or symbols: too many short lines")
 	}
 	return nil
 }
-
-// lineBytes is the minimum of bytes of a line: "t x" and the newline.
-const lineBytes = 4
 
 // Lacks reports whether the file has the kernel without configuration or symbols that k has.
 func (w *Writer) Lacks(k *Kernel) bool {
@@ -188,9 +180,9 @@ func (w *Writer) finish(e *Entry, chunks []byte) error {
 	if _, err := w.spool.WriteAt(chunks, at); err != nil {
 		return err
 	}
-	for p := range e.chunks {
-		e.chunks[p].offset = at
-		at += e.chunks[p].packed
+	for p := range e.Chunks {
+		e.Chunks[p].offset = at
+		at += e.Chunks[p].Packed
 	}
 	close(e.made)
 	return nil
@@ -207,23 +199,27 @@ func (w *Writer) WriteTo(out io.Writer) (n int64, err error) {
 	}
 	put(bytes.NewReader(append([]byte(Magic), version)))
 	for _, e := range w.file.entries {
-		for _, c := range e.chunks {
-			put(io.NewSectionReader(w.spool, c.offset, c.packed))
+		for _, c := range e.Chunks {
+			put(io.NewSectionReader(w.spool, c.offset, c.Packed))
 		}
 	}
 	if err != nil {
 		return n, err
 	}
-	plain := appendIndex(w.file.entries, w.packages)
+	plain, err := appendIndex(w.file.entries, w.packages)
+	if err != nil {
+		return n, err
+	}
 	if len(plain) > limits.CorpusIndex {
 		return n, &limits.Exceeded{Max: limits.CorpusIndex, What: "bytes of the index"}
 	}
-	index, _, err := w.maker.pack(plain)
+	index, size, err := w.maker.pack(plain)
 	if err != nil {
 		return n, err
 	}
 	put(bytes.NewReader(index))
-	put(bytes.NewReader(append(binary.LittleEndian.AppendUint64(nil, uint64(len(index))), endMark...)))
+	foot := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(len(index))), uint64(size))
+	put(bytes.NewReader(append(foot, endMark...)))
 	return n, err
 }
 
@@ -234,7 +230,7 @@ func (w *Writer) Discard() {
 }
 
 // sumModules returns the SHA-256 of the names and sizes of modules and of their BTF, and how many bytes these are.
-func sumModules(modules []Module) (sum [SumSize]byte, size int64, err error) {
+func sumModules(modules []Module) (sum Sum, size int64, err error) {
 	var b []byte
 	last := ""
 	for _, m := range modules {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -127,15 +128,15 @@ func Earlier(e *corpus.Encoder, path string) (done func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	made := make(map[[btfc.SumSize]byte]int)
+	made := make(map[btfc.Sum]int)
 	if f != nil {
 		for i, k := range f.Entries() {
-			if k.Made.By != "" && k.Made.Of != [btfc.SumSize]byte{} {
+			if k.Made.By != "" && k.Made.Of != (btfc.Sum{}) {
 				made[k.Made.Of] = i
 			}
 		}
 	}
-	e.Earlier = func(ctx context.Context, of [btfc.SumSize]byte) ([]byte, string) {
+	e.Earlier = func(ctx context.Context, of [sha256.Size]byte) ([]byte, string) {
 		i, ok := made[of]
 		if !ok {
 			return nil, ""
