@@ -134,11 +134,12 @@ func writeMade(t *testing.T, path string, data []byte) {
 		t.Fatal(err)
 	}
 	defer w.Discard()
-	k, err := btfc.Prepare(kernel.Key{ID: "debian", VersionID: "10", Arch: "x86_64", Release: "5.4.0-7-test"}, data, nil)
+	k, err := btfc.Prepare(btfc.Input{
+		Key: kernel.Key{ID: "debian", VersionID: "10", Arch: "x86_64", Release: "5.4.0-7-test"}, BTF: data, Made: btfc.Made{By: "pahole v1.24"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.Made(btfc.Made{By: "pahole v1.24"})
 	m, err := btfc.NewMaker()
 	if err != nil {
 		t.Fatal(err)

@@ -41,7 +41,6 @@ const (
 	CorpusPackages = 1 << 20   // packages that kernels come from
 	CorpusDepth    = 128       // ancestors of a kernel; 50
 	CorpusChain    = 512 << 20 // bytes of a kernel's ancestors in memory; 40 MB (CentOS 8)
-	CorpusRatio    = 1000      // unpacked bytes per packed byte, above 1 MiB; 20
 )
 
 // Work of matching, minimizing and proving: types, names and comparisons for one kernel, which is skipped.
