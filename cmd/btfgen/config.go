@@ -53,7 +53,6 @@ func keys(c *cli.Command) (all []key) {
 	for _, f := range c.Flags {
 		o := describe(f)
 		switch {
-		case o == nil:
 		case o.name == "config":
 			configurable = true
 		case o.name == "help":
@@ -253,9 +252,6 @@ func (r *configReader) values(k key, n *yaml.Node) []option {
 func relative(text, folder string) string {
 	if _, path, ok := machine.Cut(text); ok {
 		return strings.TrimSuffix(text, path) + relative(path, folder)
-	}
-	if list, ok := strings.CutPrefix(text, "@"); ok {
-		return "@" + relative(list, folder)
 	}
 	if text == "" || text == "-" || folder == "." || filepath.IsAbs(text) {
 		return text

@@ -162,7 +162,7 @@ func TestConfigKeys(t *testing.T) {
 			t.Errorf("%s is missing in %v", name, slices.Sorted(maps.Keys(known)))
 		}
 	}
-	for _, name := range []string{"config", "debug", "help"} {
+	for _, name := range []string{"config", "help"} {
 		if _, ok := known[name]; ok {
 			t.Errorf("%s is a key", name)
 		}
@@ -200,7 +200,7 @@ select: [debian>=11, "x86_64", 5.10, 2024-01-01]
 jobs: 4
 json: false
 padding: explicit
-objects: [a.o, x86_64=sub/b.o, '@list', '-', /abs/c.o, odd=name.o]
+objects: [a.o, x86_64=sub/b.o, '-', /abs/c.o, odd=name.o]
 generate:
   output: out.btfa
   jobs: 2
@@ -214,9 +214,9 @@ archive:
 		want    string
 	}{
 		{"generate", "btf=DIR/kernels/ @3:6; jobs=2 @11:9; json=false @6:7; objects=DIR/a.o @8:11; objects=x86_64=DIR/sub/b.o @8:16; " +
-			"objects=@DIR/list @8:32; objects=- @8:41; objects=/abs/c.o @8:46; objects=DIR/odd=name.o @8:56; output=DIR/out.btfa @10:11; padding=explicit @7:10; select= none"},
+			"objects=- @8:32; objects=/abs/c.o @8:37; objects=DIR/odd=name.o @8:47; output=DIR/out.btfa @10:11; padding=explicit @7:10; select= none"},
 		{"archive list", "json=false @6:7"},
-		{"archive merge", "archives=DIR/part.btfa @15:32; json=false @6:7; output=- @15:19"},
+		{"archive merge", "archives=DIR/part.btfa @15:32; json=false @6:7; output=- @15:19; select=debian>=11 @4:10; select=x86_64 @4:22; select=5.10 @4:32; select=2024-01-01 @4:38"},
 	} {
 		values, err := readText(t, text, tt.command)
 		if err != nil {

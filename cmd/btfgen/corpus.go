@@ -103,8 +103,8 @@ func reportUnmatched(c *cli.Context, name, value, hint string) {
 	reportf(c, unmatched, "--%s %s: %s", name, value, hint)
 }
 
-// walkConfig returns how to read a corpus, with a progress bar. stop ends the bar and must be called.
+// walkConfig returns how to read a corpus, and shows the progress. stop ends that and must be called.
 func walkConfig(c *cli.Context, corp *corpus.Corpus) (cfg walk.Config, stop func()) {
-	bar := newProgress(c, len(corp.Files))
+	bar := newProgress(c)
 	return walk.Config{Corpus: corp, Jobs: c.Int("jobs"), Progress: bar.set}, bar.finish
 }

@@ -93,11 +93,10 @@ func fetchConfig(c *cli.Context, names []string) (*store.FetchConfig, error) {
 	return cfg, os.MkdirAll(cfg.Cache, 0o700)
 }
 
-// runFetch downloads with a progress bar.
+// runFetch downloads, and shows the progress.
 func runFetch(c *cli.Context, cfg *store.FetchConfig) (*store.FetchResult, error) {
-	bar := newProgress(c, 0)
+	bar := newProgress(c)
 	cfg.Progress = func(done, all int, next string) {
-		bar.show(all)
 		bar.set(walk.Progress{Done: done, All: all})
 		bar.doing(next)
 	}

@@ -394,15 +394,13 @@ func (f *flow) bytes(m memory, s *addresses) (n int64, exact bool) {
 }
 
 // helper follows what a helper does with memory. It reports false if it does not know.
-func (f *flow) helper(s *addresses, at Site, call asm.BuiltinFunc) bool {
+func (f *flow) helper(s *addresses, call asm.BuiltinFunc) bool {
 	list, known := helperMemory[call]
 	for _, m := range list {
 		a := s.regs[m.at]
 		n, exact := f.bytes(m, s)
-		if a.kind == ofStack {
-			if known = known && exact; known {
-				s.give(a.off, n, m.writes)
-			}
+		if known = known && (exact || a.kind != ofStack); known && a.kind == ofStack {
+			s.give(a.off, n, m.writes)
 		}
 	}
 	return known
@@ -420,7 +418,7 @@ func (s *addresses) give(off, size int64, writes bool) {
 // call follows a call. Global functions are verified on their own, whatever their arguments: they are entered with none.
 func (f *flow) call(s *addresses, at Site, in *Insn) {
 	call := asm.BuiltinFunc(in.Imm)
-	if !in.IsHelper() || !f.helper(s, at, call) {
+	if !in.IsHelper() || !f.helper(s, call) {
 		for r := asm.R1; r <= asm.R5; r++ {
 			f.lose(at.Fn, s.regs[r])
 		}

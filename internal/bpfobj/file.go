@@ -4,7 +4,6 @@ package bpfobj
 
 import (
 	"bytes"
-	"context"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
@@ -18,6 +17,8 @@ import (
 // ErrNotBPF is the error for an ELF file of another machine.
 var ErrNotBPF = errors.New("not a BPF object")
 
+var errCut = errors.New("file is cut short")
+
 // File is a BPF ELF file with its types and .BTF.ext. It is for one goroutine at a time.
 type File struct {
 	Order binary.ByteOrder
@@ -25,11 +26,10 @@ type File struct {
 	BTF   *btf.BTF // view of Types; nil without .BTF
 	Ext   *Ext     // nil without .BTF.ext
 
-	data     []byte
-	elf      *elf.File
-	byName   map[string]*elf.Section // the first of each name
-	zeros    []byte
-	inflated *limits.Meter
+	data   []byte
+	elf    *elf.File
+	byName map[string]*elf.Section // the first of each name
+	zeros  []byte
 }
 
 // Open reads the ELF header, the types and .BTF.ext; [File.Parse] reads the code. data must not change while the file
@@ -43,10 +43,7 @@ func Open(data []byte) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("elf: %w", trimELF(err))
 	}
-	f := &File{
-		Order: e.ByteOrder, data: data, elf: e, byName: make(map[string]*elf.Section),
-		inflated: limits.NewMeter(context.Background(), limits.Inflated, "bytes in compressed sections"),
-	}
+	f := &File{Order: e.ByteOrder, data: data, elf: e, byName: make(map[string]*elf.Section)}
 	for _, s := range e.Sections {
 		if f.byName[s.Name] == nil {
 			f.byName[s.Name] = s
@@ -99,17 +96,12 @@ func (f *File) bytes(s *elf.Section) ([]byte, error) {
 			f.zeros = make([]byte, n)
 		}
 		return f.zeros[:s.Size], nil
-	case s.Flags&elf.SHF_COMPRESSED == 0 && s.Offset <= size && s.FileSize <= size-s.Offset:
-		return f.data[s.Offset:][:s.FileSize], nil
+	case s.Flags&elf.SHF_COMPRESSED != 0:
+		return nil, fmt.Errorf("%s: compressed section", s.Name)
+	case s.Offset > size || s.FileSize > size-s.Offset:
+		return nil, fmt.Errorf("%s: %w", s.Name, errCut)
 	}
-	if !f.inflated.Step(int(s.Size)) {
-		return nil, fmt.Errorf("%s: %w", s.Name, f.inflated.Err())
-	}
-	b, err := s.Data()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.Name, trimELF(err))
-	}
-	return b, nil
+	return f.data[s.Offset:][:s.FileSize], nil
 }
 
 // checkHeader rejects files that are not BPF objects and bounds the sections and the memory for their names: debug/elf makes
@@ -160,7 +152,7 @@ func trimELF(err error) error {
 		return fe
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("file is cut short")
+		return errCut
 	}
 	return err
 }

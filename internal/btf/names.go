@@ -77,13 +77,6 @@ func Agreed[S string | []byte](name S) S {
 	return name
 }
 
-// Disputed returns name without its flavor for each loader, and whether the loaders
-// disagree.
-func Disputed(name string) (libbpf, cilium, aya string, ok bool) {
-	lens := essentialLens(name)
-	return name[:lens[0]], name[:lens[1]], name[:lens[2]], lens[0] != lens[1] || lens[0] != lens[2]
-}
-
 // SameEssential returns the loaders for which two names differ at most in their flavors.
 func SameEssential[S, T string | []byte](a S, b T) (l Loaders) {
 	if len(a) > 0 && len(b) > 0 && a[0] != b[0] {

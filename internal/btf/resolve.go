@@ -33,7 +33,10 @@ func (b *BTF) SkipMods(id TypeID) (Type, bool) {
 // SizeOf returns the size of a type in bytes by the rules of libbpf's
 // btf__resolve_size. It follows modifiers, typedefs and arrays. Void, fwd and
 // functions have no size.
-func (b *BTF) SizeOf(id TypeID) (uint32, error) {
+func (b *BTF) SizeOf(id TypeID) (uint32, error) { return b.SizeWith(b.PointerSize(), id) }
+
+// SizeWith is SizeOf for pointers of this many bytes.
+func (b *BTF) SizeWith(pointer uint32, id TypeID) (uint32, error) {
 	size, nelems := uint64(0), uint64(1)
 	for range limits.Modifiers {
 		t := b.Type(id)
@@ -41,7 +44,7 @@ func (b *BTF) SizeOf(id TypeID) (uint32, error) {
 		case k.Shape().Third == Size:
 			size = uint64(t.Size())
 		case k == KindPtr:
-			size = uint64(b.PointerSize())
+			size = uint64(pointer)
 		case k.IsMod(), k == KindTypedef, k == KindVar, k == KindDeclTag:
 			id = t.Ref()
 			continue

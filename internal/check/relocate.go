@@ -33,11 +33,6 @@ func (r records) finding(i int, s Status, reason relo.Reason) Finding {
 
 // notes returns findings about a record that do not depend on the kernel.
 func (r records) notes(i int) (l []Finding) {
-	if name, takenFor := r.Object.Disputed(&r.Object.Records()[i]); name != "" {
-		f := r.finding(i, OK, relo.Reason{Code: relo.FlavorDisputed, Name: name})
-		f.Names = namesOf(takenFor)
-		l = append(l, f)
-	}
 	if r.asksForID(i) {
 		l = append(l, r.finding(i, OK, relo.Reason{Code: RunningKernelTypeID}))
 	}

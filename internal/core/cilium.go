@@ -87,9 +87,9 @@ func (m *ciliumMatcher) fixup(l *spec, k relo.Kind, c candidate, place int, merg
 func (m *ciliumMatcher) calc(l *spec, kind relo.Kind, c candidate, place int) (fixup, error) {
 	switch {
 	case kind == relo.TypeMatches:
-		return fixup{local: 1, target: 1}, m.matches(l.root, c.id)
+		return fixup{local: 1, target: 1}, m.whole(l.root, c.id, relMatches)
 	case kind.IsType():
-		if err := m.compatible(l.root, c.id); err != nil {
+		if err := m.whole(l.root, c.id, relExists); err != nil {
 			return fixup{}, err
 		}
 		switch kind {
@@ -454,93 +454,78 @@ func (m *ciliumMatcher) pair(local, targ btf.TypeID) (l, t btf.Type, known bool,
 	return l, t, known, nil
 }
 
-// compatible compares two types as wholes (coreAreTypesCompatible).
-func (m *ciliumMatcher) compatible(local, targ btf.TypeID) error {
+// whole compares two types as wholes (coreAreTypesCompatible), or with relMatches also by names and members (coreTypesMatch).
+func (m *ciliumMatcher) whole(local, targ btf.TypeID, rel relation) error {
 	l, t, known, err := m.pair(local, targ)
-	if err != nil || known {
-		return err
-	}
-	switch k := l.Kind(); k {
-	case btf.KindVoid, btf.KindStruct, btf.KindUnion, btf.KindEnum, btf.KindEnum64, btf.KindFwd, btf.KindInt:
-		return nil
-	case btf.KindPtr:
-		m.needs.add(t.ID, NeedPointee, 0)
-		return m.compatible(l.Ref(), t.Ref())
-	case btf.KindArray:
-		m.needs.add(t.ID, NeedIndex, 0)
-		a, b := l.Array(), t.Array()
-		if err := m.compatible(a.Index, b.Index); err != nil {
-			return err
-		}
-		return m.compatible(a.Elem, b.Elem)
-	case btf.KindFuncProto:
-		if err := m.compatible(l.Ref(), t.Ref()); err != nil {
-			return err
-		}
-		return m.params(l, t, m.compatible)
-	}
-	return errUnsupported
-}
-
-// params compares the parameters of two prototypes.
-func (m *ciliumMatcher) params(l, t btf.Type, compare func(local, targ btf.TypeID) error) error {
-	if l.Vlen() != t.Vlen() {
-		return errImpossible
-	}
-	for i := range l.Vlen() {
-		if err := compare(l.Param(i).Type, t.Param(i).Type); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// matches compares two types by their members (coreTypesMatch).
-func (m *ciliumMatcher) matches(local, targ btf.TypeID) error {
-	l, t, known, err := m.pair(local, targ)
+	matches := rel == relMatches
 	switch {
 	case err != nil:
 		return err
-	case !m.sameName(l.NameOff, t.NameOff):
+	case matches && !m.sameName(l.NameOff, t.NameOff):
 		return errImpossible
 	case known:
 		return nil
 	}
 	equal := true
-	switch l.Kind() {
-	case btf.KindVoid:
-	case btf.KindFwd:
+	switch k := l.Kind(); {
+	case k == btf.KindVoid:
+	case k == btf.KindFwd:
 		equal = l.KindFlag() == t.KindFlag()
-	case btf.KindEnum, btf.KindEnum64:
+	case k.IsAnyEnum() && matches:
 		return m.enums(l, t)
-	case btf.KindStruct, btf.KindUnion:
+	case k.IsComposite() && matches:
 		return m.members(l, t)
-	case btf.KindInt:
+	case k.IsAnyEnum(), k.IsComposite():
+	case k == btf.KindInt:
 		equal = l.Size() == t.Size() && (l.IntEncoding() == btf.IntSigned) == (t.IntEncoding() == btf.IntSigned)
-	case btf.KindPtr:
+	case k == btf.KindPtr:
 		m.needs.add(t.ID, NeedPointee, 0)
 		lp, ok1 := m.local.SkipMods(l.Ref())
 		tp, ok2 := m.targ.SkipMods(t.Ref())
-		if ok1 && ok2 && (forwards(lp, tp) || forwards(tp, lp)) {
+		if matches && ok1 && ok2 && (forwards(lp, tp) || forwards(tp, lp)) {
 			return nil
 		}
-		return m.matches(l.Ref(), t.Ref())
-	case btf.KindArray:
+		return m.whole(l.Ref(), t.Ref(), rel)
+	case k == btf.KindArray:
 		a, b := l.Array(), t.Array()
-		if a.Nelems != b.Nelems {
+		switch {
+		case !matches:
+			m.needs.add(t.ID, NeedIndex, 0)
+			if err := m.whole(a.Index, b.Index, rel); err != nil {
+				return err
+			}
+		case a.Nelems != b.Nelems:
 			return errImpossible
 		}
-		return m.matches(a.Elem, b.Elem)
-	case btf.KindFuncProto:
-		if err := m.params(l, t, m.matches); err != nil {
+		return m.whole(a.Elem, b.Elem, rel)
+	case k == btf.KindFuncProto && matches:
+		if err := m.params(l, t, rel); err != nil {
 			return err
 		}
-		return m.matches(l.Ref(), t.Ref())
+		return m.whole(l.Ref(), t.Ref(), rel)
+	case k == btf.KindFuncProto:
+		if err := m.whole(l.Ref(), t.Ref(), rel); err != nil {
+			return err
+		}
+		return m.params(l, t, rel)
 	default:
 		return errUnsupported
 	}
-	if !equal {
+	if matches && !equal {
 		return errImpossible
+	}
+	return nil
+}
+
+// params compares the parameters of two prototypes.
+func (m *ciliumMatcher) params(l, t btf.Type, rel relation) error {
+	if l.Vlen() != t.Vlen() {
+		return errImpossible
+	}
+	for i := range l.Vlen() {
+		if err := m.whole(l.Param(i).Type, t.Param(i).Type, rel); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -574,7 +559,7 @@ func (m *ciliumMatcher) members(l, t btf.Type) error {
 			return errImpossible
 		}
 		m.needs.add(t.ID, NeedMember, j)
-		if err := m.matches(lm.Type, t.Member(j).Type); err != nil {
+		if err := m.whole(lm.Type, t.Member(j).Type, relMatches); err != nil {
 			return err
 		}
 		chosen = append(chosen, j)
@@ -612,34 +597,14 @@ func (m *ciliumMatcher) enums(l, t btf.Type) error {
 // ciliumSize is the size of a type in bytes, where pointers have 8 (Sizeof in
 // btf/types.go).
 func ciliumSize(b *btf.BTF, id btf.TypeID) (uint64, error) {
-	n := uint64(1)
-	for range limits.Modifiers {
-		t, ok := b.SkipMods(id)
-		size := uint64(0)
-		switch k := t.Kind(); {
-		case !ok:
-			return 0, errNesting
-		case k == btf.KindArray:
-			a := t.Array()
-			if n *= uint64(a.Nelems); n > math.MaxUint32 {
-				return 0, btf.ErrTooBig
-			}
-			id = a.Elem
-			continue
-		case k == btf.KindPtr:
-			size = 8
-		case k == btf.KindVoid:
-		case k.Shape().Third == btf.Size:
-			size = uint64(t.Size())
-		default:
-			return 0, btf.ErrNoSize
-		}
-		if size *= n; size > math.MaxInt32 {
-			return 0, btf.ErrTooBig
-		}
-		return size, nil
+	if t, ok := b.SkipMods(id); ok && t.Kind() == btf.KindVoid {
+		return 0, nil
 	}
-	return 0, errNesting
+	size, err := b.SizeWith(8, id)
+	if err == nil && size > math.MaxInt32 {
+		err = btf.ErrTooBig
+	}
+	return uint64(size), err
 }
 
 // ciliumAlign is the alignment of a bitfield's type (alignof in btf/types.go).

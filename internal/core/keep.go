@@ -19,12 +19,12 @@ import (
 // immutable and safe for many goroutines. A nil Keep has none.
 type Keep struct{ patterns []keepPattern }
 
-// keepPattern is one pattern: "struct:task_struct.se.vruntime".
+// keepPattern is one pattern: "struct:task_struct.comm".
 type keepPattern struct {
 	text  string
 	kinds []btf.Kind
-	name  string   // shell pattern of the type's name
-	path  []string // shell patterns of a member and those inside it, or of an enumerator; nil for the whole type
+	name  string // shell pattern of the type's name
+	part  string // shell pattern of a member or an enumerator; "" for the whole type
 }
 
 // keepKinds are the kinds for the first word of a pattern.
@@ -71,20 +71,14 @@ func parseKeep(s string) ([]keepPattern, error) {
 		return nil, fmt.Errorf("%q is not a pattern", name)
 	}
 	if !ok {
-		return []keepPattern{{s, kinds, name, nil}}, nil
+		return []keepPattern{{s, kinds, name, ""}}, nil
 	}
 	var l []keepPattern
 	for m := range strings.SplitSeq(members, ",") {
-		p := keepPattern{kind + ":" + name + "." + m, kinds, name, strings.Split(m, ".")}
-		for _, word := range p.path {
-			if _, err := path.Match(word, ""); err != nil || word == "" {
-				return nil, fmt.Errorf("%q is not a pattern of members", m)
-			}
+		if _, err := path.Match(m, ""); err != nil || m == "" || strings.Contains(m, ".") {
+			return nil, fmt.Errorf("%q is not a pattern of members", m)
 		}
-		if kind == "enum" && len(p.path) > 1 {
-			return nil, fmt.Errorf("enumerators have no members")
-		}
-		l = append(l, p)
+		l = append(l, keepPattern{kind + ":" + name + "." + m, kinds, name, m})
 	}
 	return l, nil
 }
@@ -118,7 +112,7 @@ func (kp *Keep) Hash(objects ...*Object) [sha256.Size]byte {
 type Kept struct {
 	BTF  *btf.BTF   // of vmlinux or a module
 	Type btf.TypeID // as the pattern names it
-	Path []Need     // leads to a member or enumerator; valid during the call. Empty for all of the type
+	Path []Need     // a member, after the anonymous ones that it is in, or an enumerator; valid during the call. Empty for all of the type
 
 	pattern int
 }
@@ -137,7 +131,7 @@ func (kp *Keep) Find(ctx context.Context, k *Kernel, found func(*Kept)) (unmatch
 			for i := range kp.patterns {
 				if p := &kp.patterns[i]; slices.Contains(p.kinds, t.Kind()) && matches(p.name, t.Name()) {
 					f.kept = Kept{BTF: b, Type: id, Path: f.kept.Path[:0], pattern: i}
-					f.parts(t, p.path)
+					f.parts(t, p.part)
 				}
 			}
 		}
@@ -168,24 +162,35 @@ func matches(pattern string, name []byte) bool {
 	return ok && len(name) <= limits.NameBytes
 }
 
-// parts finds the parts of a type that a pattern's path names.
-func (f *finder) parts(t btf.Type, words []string) {
-	switch {
-	case words == nil:
+// parts finds the parts of a type that a pattern names: enumerators, or members, also inside anonymous ones as deep as
+// libbpf follows them.
+func (f *finder) parts(t btf.Type, part string) {
+	from := len(f.kept.Path)
+	if part == "" {
 		f.hit()
-	case t.Kind().IsAnyEnum():
-		for n := range t.Vlen() {
-			if !f.meter.Step(1) {
-				return
-			}
-			if matches(words[0], t.BTF().Name(t.Enumerator(n).NameOff)) {
-				f.kept.Path = append(f.kept.Path[:0], Need{t.ID, NeedEnumerator, n})
+		return
+	}
+	for i := range t.Vlen() {
+		if from >= maxSpec || !f.meter.Step(1) {
+			return
+		}
+		if t.Kind().IsAnyEnum() {
+			f.kept.Path = append(f.kept.Path[:from], Need{t.ID, NeedEnumerator, i})
+			if matches(part, t.BTF().Name(t.Enumerator(i).NameOff)) {
 				f.hit()
 			}
+			continue
 		}
-	default:
-		f.members(t, words)
+		m := t.Member(i)
+		name := t.BTF().Name(m.NameOff)
+		f.kept.Path = append(f.kept.Path[:from], Need{t.ID, NeedMember, i})
+		if in, ok := t.BTF().SkipMods(m.Type); len(name) == 0 && ok && in.Kind().IsComposite() {
+			f.parts(in, part)
+		} else if len(name) > 0 && matches(part, name) {
+			f.hit()
+		}
 	}
+	f.kept.Path = f.kept.Path[:from]
 }
 
 func (f *finder) hit() {
@@ -193,53 +198,4 @@ func (f *finder) hit() {
 	if f.found != nil {
 		f.found(&f.kept)
 	}
-}
-
-// members finds the members of t that a path names, also inside anonymous members,
-// as deep as libbpf follows them.
-func (f *finder) members(t btf.Type, words []string) {
-	from := len(f.kept.Path)
-	if from >= maxSpec {
-		return
-	}
-	for i := range t.Vlen() {
-		if !f.meter.Step(1) {
-			return
-		}
-		m := t.Member(i)
-		name := t.BTF().Name(m.NameOff)
-		f.kept.Path = append(f.kept.Path[:from], Need{t.ID, NeedMember, i})
-		switch {
-		case len(name) == 0:
-			if in, ok := t.BTF().SkipMods(m.Type); ok && in.Kind().IsComposite() {
-				f.members(in, words)
-			}
-		case !matches(words[0], name):
-		case len(words) == 1:
-			f.hit()
-		default:
-			if in := f.inside(t.BTF(), m.Type); in.Kind().IsComposite() {
-				f.members(in, words[1:])
-			}
-		}
-	}
-	f.kept.Path = f.kept.Path[:from]
-}
-
-// inside returns the type behind the arrays and pointers of a member and adds the
-// pointers to the path.
-func (f *finder) inside(b *btf.BTF, id btf.TypeID) btf.Type {
-	for range maxSpec {
-		t, _ := b.SkipMods(id)
-		switch t.Kind() {
-		case btf.KindPtr:
-			f.kept.Path = append(f.kept.Path, Need{t.ID, NeedPointee, 0})
-			id = t.Ref()
-		case btf.KindArray:
-			id = t.Array().Elem
-		default:
-			return t
-		}
-	}
-	return btf.Type{}
 }

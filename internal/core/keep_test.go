@@ -65,8 +65,6 @@ func (k *Kept) text() string {
 			fmt.Fprintf(&b, ".%s", u.BTF().Name(u.Member(n.Idx).NameOff))
 		case NeedEnumerator:
 			fmt.Fprintf(&b, "::%s", u.BTF().Name(u.Enumerator(n.Idx).NameOff))
-		case NeedPointee:
-			b.WriteString("->")
 		}
 	}
 	return b.String()
@@ -81,10 +79,8 @@ func TestKeepFind(t *testing.T) {
 		{"struct:foo.a", "struct foo.a", ""},
 		{"struct:foo.deep", "struct foo...deep", ""},
 		{"struct:foo.a*", "struct foo.a, struct foo..a___x", ""},
-		{"struct:foo.p.b,l.a", "struct foo.p->.b, struct foo.l.a", ""},
 		{"struct:*.b,a", "struct bar.a, struct bar.b, struct foo.a", ""},
 		{"struct:foo.b", "", "struct:foo.b"},
-		{"struct:foo.a.b", "", "struct:foo.a.b"},
 		{"struct:gone", "", "struct:gone"},
 		{"struct:", "", ""},
 		{"enum:e", "enum e, enum e", ""},

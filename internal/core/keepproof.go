@@ -5,7 +5,7 @@ package core
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,11 +27,8 @@ func (kp *Keep) Compare(ctx context.Context, full, small *Kernel) (*Difference, 
 	if kp == nil || len(kp.patterns) == 0 {
 		return nil, nil
 	}
-	w := keptWriter{
-		contents: make(map[string]uint32), known: make(map[keptType]uint32),
-		meter: limits.NewMeter(ctx, limits.Comparisons, "comparisons of kept types"), padded: true,
-	}
-	have := make(map[uint32]bool)
+	w := keptWriter{known: make(map[keptType]keptSum), meter: limits.NewMeter(ctx, limits.Comparisons, "comparisons of kept types"), padded: true}
+	have := make(map[keptSum]bool)
 	_, err := kp.Find(ctx, small, func(kept *Kept) { have[w.kept(kept)] = true })
 	if err := cmp.Or(err, w.stopped()); err != nil {
 		return nil, err
@@ -51,13 +48,15 @@ func (kp *Keep) Compare(ctx context.Context, full, small *Kernel) (*Difference, 
 	return d, nil
 }
 
-// keptWriter numbers the contents of types: equal contents have equal numbers.
+// keptSum is the hash of a content.
+type keptSum = [sha256.Size]byte
+
+// keptWriter hashes the contents of types.
 type keptWriter struct {
-	contents map[string]uint32
-	known    map[keptType]uint32
-	padded   bool // structs may have explicit padding
-	meter    *limits.Meter
-	deep     error // types are too deep inside each other
+	known  map[keptType]keptSum
+	padded bool // structs may have explicit padding
+	meter  *limits.Meter
+	deep   error // types are too deep inside each other
 }
 
 // keptType is a type, and whether a pointer leads to it.
@@ -70,52 +69,21 @@ type keptType struct {
 // stopped returns the error that ends the comparison, after which its results mean nothing.
 func (w *keptWriter) stopped() error { return cmp.Or(w.deep, w.meter.Err()) }
 
-func (w *keptWriter) number(content []byte) uint32 {
-	n, ok := w.contents[string(content)]
-	if !ok {
-		n = uint32(len(w.contents))
-		w.contents[string(content)] = n
-	}
-	return n
-}
-
-// kept returns the number of a type, or of the members or enumerator of a path.
-func (w *keptWriter) kept(kept *Kept) uint32 {
-	b, leaf := binary.LittleEndian.AppendUint32(nil, uint32(kept.pattern)), kept.Type
-	for i, step := range kept.Path {
-		if step.What == NeedPointee {
-			continue
-		}
+// kept returns the hash of a type, or of the member or enumerator of a path, for a pattern.
+func (w *keptWriter) kept(kept *Kept) keptSum {
+	b, leaf := []byte(fmt.Sprintln(kept.pattern)), kept.Type
+	for _, step := range kept.Path {
 		t := kept.BTF.Type(step.Type)
-		o := canonical.Read(&t, anything)
+		o := canonical.Read(&t, func(btf.TypeID) int { return 0 })
 		o.Fields = o.Fields[step.Idx:][:1]
 		if b = appendKept(b, o); step.What == NeedEnumerator {
-			return w.number(b)
+			return sha256.Sum256(b)
 		}
-		if leaf = t.Member(step.Idx).Type; i < len(kept.Path)-1 {
-			b = between(b, kept.BTF.Type(leaf))
-		}
+		leaf = t.Member(step.Idx).Type
 	}
-	return w.number(binary.LittleEndian.AppendUint32(b, w.of(keptType{kept.BTF, leaf, false}, 0)))
+	sum := w.of(keptType{kept.BTF, leaf, false}, 0)
+	return sha256.Sum256(append(b, sum[:]...))
 }
-
-// between appends the types between a member and the struct or union behind it.
-func between(b []byte, t btf.Type) []byte {
-	for range limits.KeptDepth {
-		if t.Kind().IsComposite() {
-			break
-		}
-		b = appendKept(b, canonical.Read(&t, anything))
-		if t.Kind() == btf.KindArray {
-			t = t.BTF().Type(t.Array().Elem)
-		} else {
-			t = t.BTF().Type(t.Ref())
-		}
-	}
-	return b
-}
-
-func anything(btf.TypeID) int { return 0 }
 
 // appendKept appends the content of a type. The flag of structs and unions says only that some members are bitfields.
 func appendKept(b []byte, o canonical.Type) []byte {
@@ -125,8 +93,8 @@ func appendKept(b []byte, o canonical.Type) []byte {
 	return o.AppendContent(b)
 }
 
-// of returns the number of a type's content. depth is how many types it is inside of.
-func (w *keptWriter) of(kt keptType, depth int) uint32 {
+// of returns the hash of a type's content. depth is how many types it is inside of.
+func (w *keptWriter) of(kt keptType, depth int) (sum keptSum) {
 	if n, ok := w.known[kt]; ok {
 		return n
 	}
@@ -135,11 +103,11 @@ func (w *keptWriter) of(kt keptType, depth int) uint32 {
 	}
 	t := kt.btf.Type(kt.id)
 	if w.deep != nil || !w.meter.Step(1+int(t.Vlen())) {
-		return 0
+		return sum
 	}
-	n := w.number(w.content(&t, kt.behind, depth+1))
-	w.known[kt] = n
-	return n
+	sum = sha256.Sum256(w.content(&t, kt.behind, depth+1))
+	w.known[kt] = sum
+	return sum
 }
 
 func (w *keptWriter) content(t *btf.Type, behind bool, depth int) []byte {
@@ -149,18 +117,20 @@ func (w *keptWriter) content(t *btf.Type, behind bool, depth int) []byte {
 		return appendKept(nil, canonical.Type{Kind: btf.KindFwd, Flag: k == btf.KindUnion, Name: string(t.Name())})
 	}
 	behind = k == btf.KindPtr || behind && !k.IsComposite()
-	o := canonical.Read(t, func(id btf.TypeID) int { return int(w.of(keptType{t.BTF(), id, behind}, depth)) })
+	var refs []btf.TypeID
+	o := canonical.Read(t, func(id btf.TypeID) int { refs = append(refs, id); return 0 })
 	if declared && k.IsAnyEnum() {
 		o.Fields = nil
 	}
 	for i := len(o.Fields) - 1; i >= 0 && w.padded && k.IsComposite(); i-- {
 		if isPadding(t, t.Member(uint32(i))) {
-			o.Fields, o.Refs = slices.Delete(o.Fields, i, i+1), slices.Delete(o.Refs, i, i+1)
+			o.Fields, refs = slices.Delete(o.Fields, i, i+1), slices.Delete(refs, i, i+1)
 		}
 	}
 	b := appendKept(nil, o)
-	for _, r := range o.Refs {
-		b = binary.LittleEndian.AppendUint32(b, uint32(r))
+	for _, id := range refs {
+		sum := w.of(keptType{t.BTF(), id, behind}, depth)
+		b = append(b, sum[:]...)
 	}
 	return b
 }

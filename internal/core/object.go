@@ -110,25 +110,6 @@ func (o *Object) Relocation(r *Record) string { return o.specs[r.spec].String() 
 // Source returns file:line of a record, "" without line info.
 func (o *Object) Source(r *Record) string { return r.line.Source(o.btf) }
 
-// Disputed returns a name in a record on whose flavor loaders differ, and what libbpf, cilium/ebpf and aya take it for, "" if
-// they agree. It is the name of the type or the enumerator.
-func (o *Object) Disputed(r *Record) (name string, takenFor []string) {
-	s := o.specs[r.spec]
-	if !s.asks() {
-		return "", nil
-	}
-	names := []string{s.rootName()}
-	if s.kind.IsEnumval() {
-		names = append(names, s.acc[0].name)
-	}
-	for _, name := range names {
-		if libbpf, cilium, aya, ok := btf.Disputed(name); ok {
-			return name, []string{libbpf, cilium, aya}
-		}
-	}
-	return "", nil
-}
-
 // Empty says why the object has no relocations, or "" if it has some.
 func (o *Object) Empty() string { return o.why }
 

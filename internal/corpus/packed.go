@@ -22,7 +22,7 @@ type packed struct {
 	entry int
 }
 
-func (p *packed) entryOf() *btfc.Entry { return &p.file.Entries()[p.entry] }
+func (p *packed) entryOf() *btfc.Entry { return p.file.Entries()[p.entry] }
 
 // packed removes corpora in one file from the files, and returns the kernels in them that keep accepts. A damaged file is skipped, unless
 // the user named it.
@@ -60,8 +60,7 @@ func (f *part) units(keep func(kernel.Key) bool) (units []*File, err error) {
 		r.Close()
 		return nil, wrap(f.path, "", err)
 	}
-	for i := range file.Entries() {
-		e := &file.Entries()[i]
+	for i, e := range file.Entries() {
 		key := e.Key.Canonical()
 		if !keep(key) {
 			continue
@@ -158,12 +157,16 @@ func (f *File) packedSums() [][sha256.Size]byte {
 	return sums
 }
 
-// Packed returns the corpus in one file that has the kernel, and its number there, or nil.
-func (f *File) Packed() (*btfc.File, int) {
-	if f.packed == nil {
-		return nil, 0
+// Packages returns the packages noted in the corpora in one file.
+func (c *Corpus) Packages() (all []btfc.Package) {
+	seen := make(map[*btfc.File]bool)
+	for _, f := range c.Files {
+		if f.packed != nil && !seen[f.packed.file] {
+			seen[f.packed.file] = true
+			all = append(all, f.packed.file.Packages()...)
+		}
 	}
-	return f.packed.file, f.packed.entry
+	return all
 }
 
 // CompareWork orders files for reading. Kernels of a corpus in one file come first, in its order, because each is encoded against earlier

@@ -41,7 +41,6 @@ const (
 	CorpusPackages = 1 << 20   // packages that kernels come from
 	CorpusDepth    = 128       // ancestors of a kernel; 50
 	CorpusChain    = 512 << 20 // bytes of a kernel's ancestors in memory; 40 MB (CentOS 8)
-	CorpusRatio    = 1000      // unpacked bytes per packed byte, above 1 MiB; 20
 )
 
 // Work of matching, minimizing and proving: types, names and comparisons for one kernel, which is skipped.
@@ -71,7 +70,6 @@ const (
 const (
 	FileBytes    = 1 << 30  // bytes of a file searched for objects; 494 kB
 	ObjectFiles  = 1 << 16  // files searched for objects; 1,200 (kernel's own tests)
-	ObjectList   = 1 << 20  // bytes of a list of objects
 	Sections     = 1 << 13  // sections; 508
 	Symbols      = 1 << 18  // symbols; 552
 	Functions    = 1 << 16  // functions; 550
@@ -87,7 +85,7 @@ const (
 	ObjectNames   = 32 << 20 // bytes of names of symbols, variables, functions, lines; 1.4 MB
 	Externals     = 256      // kfuncs, variables and type IDs reported by generate; 6
 	PathBytes     = 4 << 10  // bytes of a source path, longer ones are not reported; 68
-	Inflated      = 64 << 20 // bytes of compressed sections, unpacked; 0
+	Inflated      = 64 << 20 // bytes of sections that are not in the file; 0
 	LoaderTypes   = 1 << 17  // types read with cilium/ebpf, more are unknown; 5,000
 	MemberNesting = 4        // nested anonymous structs when recognizing machines and options; 2
 	MemberLooks   = 100_000  // members looked at for that; 272

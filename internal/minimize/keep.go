@@ -21,12 +21,7 @@ func (m *marks) addKept(kept *core.Kept) {
 	for _, nd := range kept.Path {
 		n := m.nodes[m.node(kept.BTF.Type(nd.Type))]
 		m.makeExact(n)
-		switch nd.What {
-		case core.NeedMember, core.NeedEnumerator:
-			m.need(n, nd.Idx)
-		case core.NeedPointee:
-			n.pointee = true
-		}
+		m.need(n, nd.Idx)
 	}
 	if last := kept.Path[len(kept.Path)-1]; last.What == core.NeedMember {
 		t := kept.BTF.Type(last.Type)

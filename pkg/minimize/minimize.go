@@ -144,9 +144,8 @@ type Keep struct{ k *core.Keep }
 // alone, unless something else needs it.
 //
 // For structs and unions, KIND:NAME.MEMBER,MEMBER… keeps some members, and for
-// enums some enumerators. Members are found inside anonymous ones, too, and a.b
-// is member b of the type that a is, contains or points to. These names may be
-// patterns as well. NAME is empty for anonymous enums: "enum:.TCP_*".
+// enums some enumerators. Members are found inside anonymous ones, too. These names
+// may be patterns as well. NAME is empty for anonymous enums: "enum:.TCP_*".
 func ParseKeep(patterns ...string) (*Keep, error) {
 	k, err := core.ParseKeep(patterns...)
 	if err != nil {

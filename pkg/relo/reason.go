@@ -19,7 +19,6 @@ const (
 	InvalidRelocation   Code = "invalid-relocation"      // Cause; TargetNumber: the type ID of the candidate that is wrong, 0 for the record
 	LoadNotResizable    Code = "load-not-resizable"      // Cause
 	UnpatchableInsn     Code = "unpatchable-instruction" // Cause
-	FlavorDisputed      Code = "flavor-disputed"         // Name
 	CandidateKind       Code = "candidate-kind"          // Name (may be empty), Local, Target: kinds
 	CandidateMember     Code = "candidate-member"        // Name: the member that the candidate lacks
 	CandidateMemberName Code = "candidate-member-name"   // Name: the member; Local, Target: names of its type

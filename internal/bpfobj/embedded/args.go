@@ -42,17 +42,12 @@ func splitMachine(arg string) File {
 	return File{Path: path, explicit: explicit, machines: machines}
 }
 
-// Files expands arguments to files. An argument is [MACHINE=]PATH, where PATH is a file, a directory, @LIST, or - for
-// standard input. A directory expands to the BPF object files in it.
+// Files expands arguments to files. An argument is [MACHINE=]PATH, where PATH is a file, a directory, or - for standard
+// input. A directory expands to the BPF object files in it.
 func Files(ctx context.Context, args []string) ([]File, error) {
 	x := expansion{ctx: ctx, left: limits.ObjectFiles}
 	for _, a := range args {
-		f := splitMachine(a)
-		add := x.path
-		if strings.HasPrefix(f.Path, "@") {
-			add = x.list
-		}
-		if err := add(f); err != nil {
+		if err := x.path(splitMachine(a)); err != nil {
 			return nil, err
 		}
 	}
@@ -114,63 +109,6 @@ func (x *expansion) path(f File) error {
 	return x.count()
 }
 
-// list adds the objects of a list, with one OBJECT on each line. A # at the start of a line or after a blank begins a
-// comment. Paths are relative to the folder of the list. The machines of the list apply to objects without machines.
-func (x *expansion) list(list File) error {
-	name := list.Path[1:]
-	data, err := readList(name)
-	if err != nil {
-		return err
-	}
-	before, n := len(x.files), 0
-	for line := range strings.Lines(data) {
-		n++
-		line, _, _ = strings.Cut(strings.ReplaceAll(" "+line, "\t", " "), " #")
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		f := splitMachine(line)
-		if !f.explicit {
-			f.explicit, f.machines = list.explicit, list.machines
-		}
-		switch {
-		case f.Path == Stdin, strings.HasPrefix(f.Path, "@"):
-			return argumentf("%s:%d: %s: not allowed in a list", name, n, f.Path)
-		case !filepath.IsAbs(f.Path):
-			f.Path = filepath.Join(filepath.Dir(name), f.Path)
-		}
-		if err := x.path(f); err != nil {
-			return err
-		}
-	}
-	if len(x.files) == before {
-		return fmt.Errorf("%s: no object in this list", name)
-	}
-	return nil
-}
-
-func readList(name string) (string, error) {
-	data, err := readHead(name, limits.ObjectList+1)
-	switch {
-	case err != nil:
-		return "", err
-	case len(data) > limits.ObjectList:
-		return "", fmt.Errorf("%s: larger than %d bytes: not a list of objects", name, limits.ObjectList)
-	case slices.Contains(data, 0):
-		return "", fmt.Errorf("%s: has a zero byte: not a list of objects", name)
-	}
-	return string(data), nil
-}
-
-func readHead(path string, n int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, n))
-}
-
 // dir adds the BPF object files in a directory and below it, in order of name. Executables with embedded objects are not
 // among them.
 func (x *expansion) dir(dir File) error {
@@ -192,4 +130,13 @@ func (x *expansion) dir(dir File) error {
 		return fmt.Errorf("%s: no BPF object in this directory", dir.Path)
 	}
 	return err
+}
+
+func readHead(path string, n int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, n))
 }

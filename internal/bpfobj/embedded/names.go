@@ -81,25 +81,21 @@ func (im *image) nameBySymbols(objs []Object) {
 			objects[mem[k].addr+off-mem[k].offset] = &objs[i]
 		}
 	}
-	pointed := make(map[*Object]bool) // those named by a symbol that points at them
+	covering, pointing := make(map[*Object]string), make(map[*Object]string) // names
 	for _, t := range tables {
 		im.eachSymbol(t, func(s symbol) {
 			const padding = 16
-			o, size := objects[s.value], s.size
-			to, length, isSlice := im.slice(s)
-			if isSlice = isSlice && objects[to] != nil; isSlice {
-				o, size = objects[to], length
+			names, o, size := covering, objects[s.value], s.size
+			if to, length, ok := im.slice(s); ok && objects[to] != nil {
+				names, o, size = pointing, objects[to], length
 			}
-			if o == nil || pointed[o] || o.Name != "" && !isSlice {
-				return
-			}
-			if n := uint64(len(o.Data)); size < n || size-n >= padding {
-				return
-			}
-			if n := s.text(); n != "" {
-				o.Name, pointed[o] = n, isSlice
+			if o != nil && names[o] == "" && size >= uint64(len(o.Data)) && size-uint64(len(o.Data)) < padding {
+				names[o] = s.text()
 			}
 		})
+	}
+	for i := range objs {
+		objs[i].Name = cmp.Or(pointing[&objs[i]], covering[&objs[i]])
 	}
 }
 

@@ -8,22 +8,21 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Merge merges equal types and sorts them into their canonical order. It returns the types to write, with references to positions in that order. It
-// ignores nil types; references to them become Void. It takes n log n steps and memory
-// for n types with their references. The error is that of the context.
+// Merge merges equal types and sorts them into their canonical order. It returns the types to write, with references to
+// positions in that order. It ignores nil types; references to them become Void. It takes n log n steps and memory for n
+// types. The error is that of the context.
 //
-// Merge splits types into classes by their content, and then again by the classes of
-// the types that they refer to, until no class can be split. Classes are numbered by
-// sorting, so the result does not depend on the order of the input.
+// Merge splits types into classes by their content, and then again by the classes of the types that they refer to, until
+// no class can be split. Classes are numbered by sorting, so the result does not depend on the order of the input.
 func Merge(ctx context.Context, types []*Type) ([]*Type, error) {
 	p := newPartition(ctx, types)
-	splits := p.byContent()
-	for len(splits) > 0 && p.meter.Err() == nil {
-		splits = p.round(splits)
+	for moved := p.byContent(); len(moved) > 0 && p.meter.Err() == nil; {
+		moved = p.round(moved)
 	}
 	if err := p.meter.Err(); err != nil {
 		return nil, err
@@ -31,52 +30,39 @@ func Merge(ctx context.Context, types []*Type) ([]*Type, error) {
 	return p.representatives(), nil
 }
 
-// partition is a list of types in classes. The classes are sorted, and the order of
-// two types does not change once they are in different classes: a round only splits
-// classes.
-//
-// A round looks at the types that refer to a class that the last round has split, but
-// not at those that refer to its largest part (Hopcroft's trick). So it looks at a
-// reference no more often than the class of its target can halve.
+// partition is a list of types in classes. The classes are sorted, and the order of two types does not change once they
+// are in different classes: a round only splits classes. The largest part of a class that is split stays the class, and
+// the other types move to new ones (Hopcroft's trick). So a type moves no more often than its class can halve.
 type partition struct {
-	types []*Type // void is the first
-	order []int32 // types, those of a class side by side
-	place []int32 // in order, by type
-	class []int32 // by type
-	start []int32 // where in order a class begins
-	size  []int32 // of a class
-
-	by    [][]edge // by type: the references to it
-	looks [][]ref  // by type: its references that a round looks at
+	types []*Type   // void is the first
+	order []int32   // types, those of a class side by side
+	place []int32   // in order, by type
+	class []int32   // by type
+	parts []part    // by class
+	by    [][]int32 // by type: the types that refer to it
 	meter *limits.Meter
 }
 
-// edge is a reference: number ref of type from.
-type edge struct{ from, ref int32 }
-
-// ref is a reference to a type whose class was split: where the new class of the type
-// begins, and where the largest part begins.
-type ref struct{ n, at, most int32 }
-
-// split is the parts of a class that was split, as classes.
-type split []int32
+// part is a class, or a part of one: where in order it begins, and its size.
+type part struct{ start, size int32 }
 
 func newPartition(ctx context.Context, types []*Type) *partition {
 	n := len(types) + 1
-	p := &partition{types: append([]*Type{{}}, types...), place: make([]int32, n), class: make([]int32, n)}
-	p.by, p.looks = make([][]edge, n), make([][]ref, n)
+	p := &partition{types: append([]*Type{{}}, types...), place: make([]int32, n), class: make([]int32, n), by: make([][]int32, n)}
 	p.meter = limits.NewMeter(ctx, math.MaxInt64, "steps")
 	for i, o := range p.types {
 		if o == nil {
 			continue
 		}
+		p.place[i] = int32(len(p.order))
 		p.order = append(p.order, int32(i))
-		for r := range o.Refs {
-			t := p.target(o.Refs[r])
-			p.by[t] = append(p.by[t], edge{int32(i), int32(r)})
+		for _, r := range o.Refs {
+			t := p.target(r)
+			p.by[t] = append(p.by[t], int32(i))
 		}
 		p.meter.Step(1 + len(o.Refs))
 	}
+	p.parts = []part{{0, int32(len(p.order))}}
 	return p
 }
 
@@ -88,19 +74,8 @@ func (p *partition) target(r int) int32 {
 	return int32(r + 1)
 }
 
-// sort sorts types. It gives up when the context ends.
-func (p *partition) sort(l []int32, compare func(a, b int32) int) {
-	slices.SortFunc(l, func(a, b int32) int {
-		if !p.meter.Step(1) {
-			return 0
-		}
-		return compare(a, b)
-	})
-}
-
-// byContent makes a class of the types with each content, and one of void. They are
-// the parts of one split.
-func (p *partition) byContent() []split {
+// byContent makes a class of the types with each content, and one of void. It returns the types that moved.
+func (p *partition) byContent() []int32 {
 	keys := make([][]byte, len(p.types))
 	var b []byte // of all keys
 	for _, i := range p.order[1:] {
@@ -109,147 +84,103 @@ func (p *partition) byContent() []split {
 		keys[i] = b[from:len(b):len(b)]
 		p.meter.Step(1 + len(p.types[i].Fields))
 	}
-	p.sort(p.order, func(a, b int32) int { return bytes.Compare(keys[a], keys[b]) })
-	var all split
-	for at, i := range p.order {
-		p.place[i] = int32(at)
-		if at == 0 || !bytes.Equal(keys[i], keys[p.order[at-1]]) {
-			all = append(all, p.newClass(at))
-		}
-		p.join(i, all[len(all)-1])
-	}
-	return []split{all}
+	var l splits
+	p.split(&l, 0, slices.Clone(p.order), func(a, b int32) int { return bytes.Compare(keys[a], keys[b]) })
+	p.apply(&l)
+	return slices.Clone(p.order)
 }
 
-// newClass begins a class at a place of order.
-func (p *partition) newClass(at int) int32 {
-	p.start, p.size = append(p.start, int32(at)), append(p.size, 0)
-	return int32(len(p.start) - 1)
-}
-
-func (p *partition) join(i, class int32) {
-	p.class[i] = class
-	p.size[class]++
-}
-
-// round splits classes by the splits of the round before.
-func (p *partition) round(splits []split) (next []split) {
-	var looked []int32 // types
-	for _, parts := range splits {
-		largest := parts[0]
-		for _, c := range parts[1:] {
-			if p.size[c] > p.size[largest] {
-				largest = c
+// round splits the classes of the types that refer to a moved one, by the classes before the round. It returns the types
+// that moved.
+func (p *partition) round(moved []int32) []int32 {
+	looked := make(map[int32][]int32) // by class
+	seen := make(map[int32]bool)
+	for _, t := range moved {
+		for _, i := range p.by[t] {
+			if c := p.class[i]; p.parts[c].size > 1 && !seen[i] {
+				seen[i] = true
+				looked[c] = append(looked[c], i)
 			}
 		}
-		most := p.start[largest]
-		for _, c := range parts {
-			if c == largest {
-				continue
-			}
-			for _, t := range p.order[p.start[c]:][:p.size[c]] {
-				for _, e := range p.by[t] {
-					if p.size[p.class[e.from]] == 1 {
-						continue
-					}
-					if p.looks[e.from] == nil {
-						looked = append(looked, e.from)
-					}
-					p.looks[e.from] = append(p.looks[e.from], ref{e.ref, p.start[c], most})
-				}
-				if !p.meter.Step(1 + len(p.by[t])) {
-					return nil
-				}
-			}
-		}
+		p.meter.Step(1 + len(p.by[t]))
 	}
-	for _, i := range looked {
-		slices.SortFunc(p.looks[i], func(a, b ref) int { return cmp.Compare(a.n, b.n) })
+	var l splits
+	for c, types := range looked {
+		p.split(&l, c, types, p.compareRefs)
 	}
-	p.sort(looked, func(a, b int32) int { return cmp.Compare(p.class[a], p.class[b]) })
-	for len(looked) > 0 {
-		n := 1
-		for n < len(looked) && p.class[looked[n]] == p.class[looked[0]] {
-			n++
-		}
-		if parts := p.splitClass(looked[:n]); len(parts) > 1 {
-			next = append(next, parts)
-		}
-		looked = looked[n:]
-	}
-	return next
+	return p.apply(&l)
 }
 
-// splitClass splits a class, given the types in it that the round looks at, and removes
-// their looks.
-func (p *partition) splitClass(looked []int32) split {
-	p.sort(looked, func(a, b int32) int { return p.compareLooks(p.looks[a], p.looks[b]) })
-	class := p.class[looked[0]]
-	start, size := p.start[class], p.size[class]
-	rest := size - int32(len(looked)) // types that are not looked at stay a class, between the others
-	after := int32(0)                 // whether rest lies in front
-	var parts split
-	if rest > 0 {
-		parts = split{class}
-	}
-	for k, i := range looked {
-		if p.compareLooks(p.looks[i], nil) > 0 {
-			after = rest
+// compareRefs compares two types of a class by the classes of their references.
+func (p *partition) compareRefs(a, b int32) int {
+	at := func(r int) int32 { return p.parts[p.class[p.target(r)]].start }
+	return slices.CompareFunc(p.types[a].Refs, p.types[b].Refs, func(a, b int) int {
+		p.meter.Step(1)
+		return cmp.Compare(at(a), at(b))
+	})
+}
+
+// splits are the changes of a round: the classes that become smaller, and the new ones.
+type splits struct {
+	classes []int32
+	smaller []part // by index in classes
+	added   []part
+}
+
+// split splits a class, given the types in it that may differ from the others, which are equal. It gives up when the
+// context ends.
+func (p *partition) split(l *splits, class int32, types []int32, compare func(a, b int32) int) {
+	slices.SortFunc(types, func(a, b int32) int {
+		if !p.meter.Step(1) {
+			return 0
 		}
-		at := start + int32(k) + after
-		switch {
-		case k > 0 && p.compareLooks(p.looks[looked[k-1]], p.looks[i]) == 0:
-		case len(parts) == 0:
-			parts = split{class}
-		default:
-			parts = append(parts, p.newClass(int(at)))
-		}
-		if to := parts[len(parts)-1]; to != class {
-			p.size[class]--
-			p.join(i, to)
-		}
-	}
-	// First place the types before the rest, then, from the end, the types after it.
-	for k, i := range looked {
-		if p.compareLooks(p.looks[i], nil) > 0 {
-			break
-		}
+		return compare(a, b)
+	})
+	start, n := p.parts[class].start, int32(len(types))
+	for k, i := range types {
 		p.put(i, start+int32(k))
 	}
-	for k, i := range slices.Backward(looked) {
-		if p.compareLooks(p.looks[i], nil) <= 0 {
-			if rest > 0 {
-				p.start[class] = start + int32(k) + 1
-			}
-			break
+	rest := p.parts[class].size - n
+	before := n // how many of the types lie before the rest
+	if rest > 0 {
+		other := p.order[start+n]
+		before = int32(sort.Search(int(n), func(k int) bool { return compare(types[k], other) > 0 }))
+		for k := n - 1; k >= before; k-- {
+			p.put(types[k], start+rest+k)
 		}
-		p.put(i, start+rest+int32(k))
 	}
-	for _, i := range looked {
-		p.looks[i] = nil
+	largest, parts := part{start + before, rest}, []part(nil)
+	for from, k := int32(0), int32(1); k <= n; k++ {
+		if k < n && k != before && compare(types[k-1], types[k]) == 0 {
+			continue
+		}
+		one := part{start + from, k - from}
+		if from >= before {
+			one.start += rest
+		}
+		if from = k; one.size > largest.size {
+			one, largest = largest, one
+		}
+		if one.size > 0 {
+			parts = append(parts, one)
+		}
 	}
-	return parts
+	l.classes, l.smaller, l.added = append(l.classes, class), append(l.smaller, largest), append(l.added, parts...)
 }
 
-// compareLooks compares two types of a class by their references. References that the
-// round does not look at lead to the largest part.
-func (p *partition) compareLooks(a, b []ref) int {
-	for len(a) > 0 || len(b) > 0 {
-		p.meter.Step(1)
-		var c int
-		switch {
-		case len(b) == 0 || len(a) > 0 && a[0].n < b[0].n:
-			c, a = cmp.Compare(a[0].at, a[0].most), a[1:]
-		case len(a) == 0 || b[0].n < a[0].n:
-			c, b = cmp.Compare(b[0].most, b[0].at), b[1:]
-		default:
-			c, a, b = cmp.Compare(a[0].at, b[0].at), a[1:], b[1:]
-		}
-		if c != 0 {
-			return c
-		}
+// apply makes the changes of a round and returns the types that moved.
+func (p *partition) apply(l *splits) (moved []int32) {
+	for i, c := range l.classes {
+		p.parts[c] = l.smaller[i]
 	}
-	return 0
+	for _, a := range l.added {
+		for _, i := range p.order[a.start:][:a.size] {
+			p.class[i] = int32(len(p.parts))
+			moved = append(moved, i)
+		}
+		p.parts = append(p.parts, a)
+	}
+	return moved
 }
 
 // put swaps a type with the type at a place.
@@ -272,8 +203,8 @@ func (p *partition) representatives() []*Type {
 	var all []kept
 	for next := int32(1); int(next) < len(p.order); { // void is first
 		c := p.class[p.order[next]]
-		members := p.order[next:][:p.size[c]]
-		next += p.size[c]
+		members := p.order[next:][:p.parts[c].size]
+		next += p.parts[c].size
 		one, from := kept{p.types[members[0]], c, p.types[members[0]].Order}, len(all)
 		for _, i := range members {
 			for range p.types[i].Copies {
@@ -293,7 +224,7 @@ func (p *partition) representatives() []*Type {
 			from = i
 		}
 	}
-	at := slices.Repeat([]int{Void}, len(p.start)) // position of the first of each class
+	at := slices.Repeat([]int{Void}, len(p.parts)) // position of the first of each class
 	out := make([]*Type, len(all))
 	for i, k := range all {
 		if out[i] = k.Type; at[k.class] == Void {
