@@ -121,7 +121,7 @@ for t in "${only[@]}"; do
 done
 build "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" "$work/btfgen"
 go build -modfile=packaging/nfpm.mod -o "$work/nfpm" "$nfpm"
-go run ./scripts/release-helper -copyright packaging/copyright -o "$work" "${programs[@]}"
+go run ./scripts/release-helper "${programs[@]}" >"$work/LICENSES"
 for t in "${only[@]}"; do
 	go run -trimpath "$cyclonedx" bin -json -noserial -notimestamp -short-purls -std -version "$version" \
 		-output "$out/btfgen-$number-${t/\//-}.cdx.json" "$work/${t/\//-}/btfgen"
@@ -157,7 +157,7 @@ for t in "${only[@]}"; do
 	gzip -9n <CHANGELOG.md >"$p/usr/share/doc/btfgen/changelog.gz"
 	mv "$p/usr/share/zsh/site-functions/_btfgen" "$p" # which Debian has elsewhere
 	rm -r "$p/usr/share/zsh"
-	cp LICENSE "$work/LICENSES" "$work/copyright" packaging/lintian-overrides "$p"
+	cp LICENSE "$work/LICENSES" packaging/copyright packaging/lintian-overrides "$p"
 	cat >"$p/changelog.yaml" <<-END
 		- semver: "$number"
 		  date: $(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)

@@ -58,9 +58,6 @@ func runApp(ctx context.Context, app *cli.App, args []string) int {
 		found.printSkipped(app.ErrWriter)
 		s = found.status()
 	}
-	if onGitHub() && s <= statusFindings {
-		reportToGitHub(app.ErrWriter, found, err)
-	}
 	if n := len(defects.All()); n > 0 {
 		printDefects(app.ErrWriter, defects)
 		if s <= statusFindings { // and not that of a signal
@@ -96,7 +93,6 @@ func runCommand(ctx context.Context, app *cli.App, args []string) error {
 	if i := slices.Index(line.args, ""); i >= 0 { // an unset variable, say
 		return usagef("argument %d is empty", i+1)
 	}
-	line.printSettings(app.ErrWriter)
 	err = app.RunContext(ctx, append([]string{app.Name}, line.canonical()...))
 	if errors.As(err, new(usageError)) {
 		return line.locate(err)
@@ -104,18 +100,14 @@ func runCommand(ctx context.Context, app *cli.App, args []string) error {
 	return err
 }
 
-// printDefects asks the user to report defects in btfgen.
+// printDefects asks the user to report defects in btfgen, and prints the stack of the first.
 func printDefects(stderr io.Writer, l *workers.Defects) {
 	all := l.All()
-	if l.Stacks {
-		for _, d := range all {
-			escape.Fprintf(stderr, "btfgen: %v\n", d)
-			for line := range strings.Lines(string(d.Stack)) {
-				escape.Fprintf(stderr, "    %s\n", strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    "))
-			}
-		}
+	escape.Fprintf(stderr, "btfgen: %v\n", all[0])
+	for line := range strings.Lines(string(all[0].Stack)) {
+		escape.Fprintf(stderr, "    %s\n", strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    "))
 	}
-	escape.Fprintf(stderr, "btfgen: %s in btfgen: please report it, with the output of --debug and the input\n", words.Plural(len(all), "defect"))
+	escape.Fprintf(stderr, "btfgen: %s in btfgen: please report it, with this output and the input\n", words.Plural(len(all), "defect"))
 }
 
 // status prints an error and returns the exit status.
@@ -196,11 +188,8 @@ func prepare(c *cli.Command, path string) {
 		c.Flags = append(c.Flags, choiceFlag("color", "use color: `WHEN` is auto, always or never", "auto", "always", "never"),
 			newFlag("config", "read options from `FILE`, or from none with '' (default: "+configFile+", if it exists)"))
 	}
-	c.Flags = append(c.Flags,
-		newFlag("help", "print this help", "h"),
-		&cli.BoolFlag{Name: "debug", Usage: "print the stack of defects in btfgen", Hidden: true})
+	c.Flags = append(c.Flags, newFlag("help", "print this help", "h"))
 	c.Before = func(c *cli.Context) error {
-		workers.DefectsOf(c.Context).Stacks = c.Bool("debug")
 		if !findings {
 			return nil
 		}

@@ -5,9 +5,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
@@ -58,24 +55,8 @@ func runArchiveList(c *cli.Context) error {
 		part = fmt.Sprintf("part %s of a run: ", l.Shard)
 	}
 	infof(c, "%s: %s%s, %s, %s, by %s", c.Args().First(), part, words.Plural(len(l.Kernels), "kernel"),
-		words.Plural(l.Layouts, "layout"), words.Plural(len(l.Objects), "object")+forMachines(l.Objects), l.Tool)
+		words.Plural(l.Layouts, "layout"), words.Plural(len(l.Objects), "object"), l.Tool)
 	return nil
-}
-
-// forMachines returns the number of objects for each machine, or "" if all are for any machine.
-func forMachines(objects []archive.Object) string {
-	n := make(map[string]int)
-	for _, o := range objects {
-		n[cmp.Or(strings.Join(o.Arches, "+"), "any machine")]++
-	}
-	if len(objects) == n["any machine"] {
-		return ""
-	}
-	var parts []string
-	for _, m := range slices.Sorted(maps.Keys(n)) {
-		parts = append(parts, fmt.Sprintf("%d for %s", n[m], m))
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 // openArchive opens the only argument, a .btfa file.

@@ -19,7 +19,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/report"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -44,9 +43,6 @@ func reportOptions(c *cli.Context) (format string, o report.Options, err error) 
 		if c.Bool(short) {
 			format = short
 		}
-	}
-	if format == "html" {
-		o.Date, err = sourceDate()
 	}
 	for _, a := range os.Args[1:] {
 		o.Command += " " + quoted(a)
@@ -134,7 +130,7 @@ func runCheck(c *cli.Context) error {
 	if err := in.refuse(c.String("output")); err != nil {
 		return err
 	}
-	bar := newProgress(c, len(corp.Files))
+	bar := newProgress(c)
 	cfg := check.Config{
 		Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs"), Done: bar.set, Doing: bar.doing,
 		Loaders: o.loaders, Policy: o.policy, Rodata: c.StringSlice("rodata-var"), Types: types,
@@ -159,12 +155,11 @@ func runCheck(c *cli.Context) error {
 		reportHidden(c)
 		return errors.New("no kernel could be checked")
 	}
-	found(c).report = func(w io.Writer) error { return report.Markdown(w, rep, report.Options{Baseline: o.report.Baseline}) }
 	if err := checkVerdict(c, rep, &o); err != nil {
 		return err
 	}
 	o.report.Findings = findingsOf(c).Findings
-	return writeOutput(c, func(w io.Writer) error { return report.Formats[o.format](w, rep, o.report) })
+	return writeTo(c, c.String("output"), func(w io.Writer) error { return report.Formats[o.format](w, rep, o.report) })
 }
 
 // readChecked reads the objects to check, with --target, and the types of --types. It adds the new targets by program.
@@ -195,14 +190,6 @@ func setTarget(c *cli.Context, objs []*check.Object, target string, targets map[
 	}
 }
 
-// writeOutput writes to the file of --output or to standard output.
-func writeOutput(c *cli.Context, write func(io.Writer) error) error {
-	if out := c.String("output"); out != "-" {
-		return output.WriteFile(out, write)
-	}
-	return write(c.App.Writer)
-}
-
 // checkVerdict records the findings of a report, as --require and --baseline select them. The result of whole objects counts,
 // not of single programs.
 func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
@@ -231,29 +218,18 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 		}
 		return nil
 	}
-	required := make([]bool, len(rep.Kernels))
+	keys := make([]kernel.Key, len(rep.Kernels))
+	for k := range keys {
+		keys[k] = rep.Kernels[k].Key()
+	}
 	for _, s := range o.require {
-		n := 0
-		chosen := func(k int) bool { return s.Match(rep.Kernels[k].Key()) }
-		for k := range rep.Kernels {
-			if chosen(k) {
-				required[k] = true
-				n++
-			}
-		}
-		if n == 0 {
-			reportUnmatched(c, "require", s.String(), corpus.Nearest(s, func(yield func(kernel.Key) bool) {
-				for i := range rep.Kernels {
-					if !yield(rep.Kernels[i].Key()) {
-						return
-					}
-				}
-			}))
+		if !slices.ContainsFunc(keys, s.Match) {
+			reportUnmatched(c, "require", s.String(), corpus.Nearest(s, slices.Values(keys)))
 		}
 		if o.report.Baseline != nil {
 			continue
 		}
-		switch worst := rep.Worst(chosen); {
+		switch worst := rep.Worst(func(k int) bool { return s.Match(keys[k]) }); {
 		case worst == check.Fails:
 			reportf(c, failing, "--require %s: not met", s)
 		case worst >= check.Unknown:
@@ -264,7 +240,9 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 		return nil
 	}
 	added := make(map[string]int) // kernels on which an object that the baseline does not have fails
-	for _, ch := range rep.CompareObjects(o.report.Baseline, func(k int) bool { return required[k] || len(o.require) == 0 }) {
+	for _, ch := range rep.CompareObjects(o.report.Baseline, func(k int) bool {
+		return len(o.require) == 0 || slices.ContainsFunc(o.require, func(s corpus.Selector) bool { return s.Match(keys[k]) })
+	}) {
 		text := fmt.Sprintf("%s, was %s", ch.New, ch.Old)
 		switch {
 		case ch.Added:
@@ -279,8 +257,6 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 			reportFinding(c, finding{Class: failing, Message: text, Object: ch.Object, Kernel: ch.Kernel})
 		} else if ch.Added {
 			added[ch.Object]++
-		} else if ch.New < ch.Old {
-			infof(c, "btfgen: better: %s on %s: %s", ch.Object, ch.Kernel, text)
 		}
 	}
 	for _, object := range slices.Sorted(maps.Keys(added)) {

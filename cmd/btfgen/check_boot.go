@@ -103,9 +103,9 @@ func runBoot(c *cli.Context) error {
 		w.report.Sum()
 	}
 	if asJSON {
-		return writeOutput(c, func(out io.Writer) error { return w.report.JSON(out, findingsOf(c).Findings) })
+		return writeTo(c, c.String("output"), func(out io.Writer) error { return w.report.JSON(out, findingsOf(c).Findings) })
 	}
-	return writeOutput(c, func(out io.Writer) error { _, err := text.WriteTo(out); return err })
+	return writeTo(c, c.String("output"), func(out io.Writer) error { _, err := text.WriteTo(out); return err })
 }
 
 // bootSources returns the files of packages, after downloading those that are named by a key, and adds the names of the latter to

@@ -5,15 +5,12 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/suggest"
 )
 
@@ -32,14 +29,13 @@ type commandLine struct {
 	args    []string
 
 	pending cli.Flag // the last word is this option, without its value
-	added   []option // arguments from the file
 }
 
 // option is an option or an argument with its value.
 type option struct {
 	flag  cli.Flag // nil for an argument
 	value string
-	from  string // as typed, or else the environment variable or the place in the file
+	from  string // as typed, or else the place in the file
 }
 
 func (o *option) name() string { return o.flag.Names()[0] }
@@ -163,23 +159,15 @@ func (l *commandLine) read(words []string) (err error) {
 	return err
 }
 
-// option reads a word with an option, or with several short ones. It returns how many of the next words are its value.
+// option reads a word with an option. It returns how many of the next words are its value.
 func (l *commandLine) option(word string, next []string) (used int, err error) {
 	name, value, hasValue := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
 	typed, _, _ := strings.Cut(word, "=")
 	f := l.flag(name)
 	hint := didYouMean("--", name, l.long())
-	// Short options may be joined, and the value of the last one, too: -vj4. But -ouput is a typing error, not -o uput.
-	if f == nil && word[1] != '-' && len(name) > 1 && (len(name) <= 3 || hint == "") {
-		if f = l.flag(word[1:2]); f != nil && !takesValue(f) {
-			if err := l.add(f, "true", word[:2]); err != nil {
-				return 0, err
-			}
-			return l.option("-"+word[2:], next)
-		}
-		if f != nil {
-			typed, value, hasValue = word[:2], word[2:], true
-		}
+	// A short option may be joined with its value: -j4. But -ouput is a typing error, not -o uput.
+	if short := l.flag(word[1:2]); f == nil && short != nil && takesValue(short) && (len(name) <= 3 || hint == "") {
+		f, typed, value, hasValue = short, word[:2], word[2:], true
 	}
 	switch {
 	case f == nil:
@@ -246,18 +234,9 @@ func (l *commandLine) canonical() []string {
 	return append(append(all, "--"), l.args...)
 }
 
-// variables are the environment variables that set options, by the option's name.
-var variables = map[string]string{
-	"btf":    "BTFGEN_BTF",
-	"color":  "BTFGEN_COLOR",
-	"config": "BTFGEN_CONFIG",
-	"jobs":   "BTFGEN_JOBS",
-}
-
 // conflicts lists the options that an option does not go with, some only for one command. A typed one removes the others from
-// the environment and the file.
+// the file.
 var conflicts = map[string][]string{
-	"all":          {"select", "exclude"},
 	"json":         {"format"},
 	"min-kernel":   {"format", "json"},
 	"suggest":      {"format", "json", "min-kernel"},
@@ -274,40 +253,10 @@ func (l *commandLine) excludes(name, other string) bool {
 	return slices.Contains(conflicts[name], other) || slices.Contains(conflicts[l.path+" "+name], other)
 }
 
-// configure adds what was not typed: options from the environment, then options and arguments from a file.
+// configure adds the options and arguments of a file that were not typed.
 func (l *commandLine) configure(app *cli.App) error {
 	if l.flag("config") == nil {
 		return nil
-	}
-	given := make(map[string]bool)
-	for _, f := range l.command.Flags {
-		name := f.Names()[0]
-		given[name] = slices.ContainsFunc(l.options, func(o option) bool {
-			return o.name() == name || l.excludes(o.name(), name) || l.excludes(name, o.name())
-		})
-	}
-	if _, boot := l.value("boot"); boot { // has few formats
-		given["format"] = true
-	}
-	if l.path == "archive extract" && len(l.args) > 1 { // with keys, which select as well
-		given["all"], given["select"], given["exclude"] = true, true, true
-	}
-	for _, f := range l.command.Flags {
-		name := f.Names()[0]
-		value, ok := os.LookupEnv(variables[name])
-		if given[name] || !ok || value == "" && name != "config" {
-			continue
-		}
-		given[name] = true
-		values := []string{value}
-		if isRepeatable(f) {
-			values = filepath.SplitList(value)
-		}
-		for _, v := range values {
-			if err := l.add(f, v, variables[name]); err != nil {
-				return err
-			}
-		}
 	}
 	path, ok := l.value("config")
 	if _, err := os.Lstat(configFile); !ok && err == nil {
@@ -320,8 +269,12 @@ func (l *commandLine) configure(app *cli.App) error {
 	if err != nil {
 		return usageError{err}
 	}
+	typed := slices.Clone(l.options)
+	_, boot := l.value("boot")
 	for _, k := range keys(l.command) {
-		if k.flag == nil || given[k.name] {
+		if k.flag == nil || boot && k.name == "format" || slices.ContainsFunc(typed, func(o option) bool { // --boot has few formats
+			return o.name() == k.name || l.excludes(o.name(), k.name) || l.excludes(k.name, o.name())
+		}) {
 			continue
 		}
 		for _, v := range values[k.name] {
@@ -362,28 +315,12 @@ func (l *commandLine) addArguments(values map[string][]option) {
 		}
 		for _, v := range values[k.name] {
 			l.args = append(l.args, v.value)
-			l.added = append(l.added, v)
 		}
 		if len(values[k.name]) == 0 && !k.repeats {
 			break // the next argument would be taken for this one
 		}
 	}
 	l.args = append(l.args, typed...)
-}
-
-// printSettings prints the options and arguments that were not typed, and where they come from.
-func (l *commandLine) printSettings(w io.Writer) {
-	if v, _ := l.value("verbose"); v != "true" {
-		return
-	}
-	for _, o := range l.options {
-		if !o.typed() {
-			escape.Fprintf(w, "btfgen: %s: --%s=%s\n", o.from, o.name(), o.value)
-		}
-	}
-	for _, a := range l.added {
-		escape.Fprintf(w, "btfgen: %s: %s\n", a.from, a.value)
-	}
 }
 
 // locate adds to an error about an option where its value comes from, if it was not typed.

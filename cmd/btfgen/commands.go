@@ -84,7 +84,7 @@ func allCommands() []*cli.Command {
 			Flags: slices.Concat(kernels, []cli.Flag{
 				jsonFlag("findings, one per line, and a summary"),
 				choiceFlag("loader", "compare only the decisions of `LOADER`: libbpf, ebpf-go or aya", "all", "libbpf", "ebpf-go", "aya"),
-				verboseFlag("list all differences and disagreements"),
+				verboseFlag("list all differences"),
 				newFlag("covers", "only check that ARCHIVE was made for the relocations of OBJECT; needs no kernels"),
 				jobs,
 			}),
@@ -119,7 +119,7 @@ func allCommands() []*cli.Command {
 		},
 		{
 			Name:  "archive",
-			Usage: "inspect, compare, extract and merge archives",
+			Usage: "inspect, compare, merge and convert archives",
 			Subcommands: []*cli.Command{
 				{
 					Name:      "list",
@@ -132,11 +132,8 @@ func allCommands() []*cli.Command {
 					Name:      "diff",
 					Usage:     "compare two archives",
 					ArgsUsage: "OLD NEW",
-					Flags: []cli.Flag{
-						choiceFlag("format", "print `FORMAT`: text, or markdown for release notes", "text", "markdown"),
-						jsonFlag("the report"),
-					},
-					Action: runArchiveDiff,
+					Flags:     []cli.Flag{jsonFlag("the report")},
+					Action:    runArchiveDiff,
 				},
 				{
 					Name:      "lookup",
@@ -155,21 +152,10 @@ func allCommands() []*cli.Command {
 					Action: runArchiveLookup,
 				},
 				{
-					Name:      "extract",
-					Usage:     "write the BTFs of an archive as files",
-					ArgsUsage: "ARCHIVE [KEY...]",
-					Flags: slices.Concat(selecting, []cli.Flag{
-						newFlag("all", "extract all kernels"),
-						newFlag("output", "write into the directory `DIR` (required)", "o"),
-						jsonFlag("the summary and findings"),
-					}),
-					Action: runArchiveExtract,
-				},
-				{
 					Name:      "merge",
 					Usage:     "merge archives, or write one in another format",
 					ArgsUsage: "ARCHIVE...",
-					Flags: slices.Concat(writing, []cli.Flag{
+					Flags: slices.Concat(writing, selecting, []cli.Flag{
 						jsonFlag("the summary and findings"),
 						newFlag("mixed", "allow different relocations for one machine"),
 					}),
@@ -197,7 +183,6 @@ func allCommands() []*cli.Command {
 					Usage:     "find problems in a corpus",
 					ArgsUsage: "[SOURCE...]",
 					Flags: slices.Concat([]cli.Flag{
-						verboseFlag("list all kernels and their paths"),
 						jsonFlag("the findings"),
 						jobs,
 					}, reading),
@@ -214,7 +199,6 @@ func allCommands() []*cli.Command {
 						catalogue,
 						mirror,
 						&cli.GenericFlag{Name: "newest", Usage: "fetch only the newest `N` kernels of each series", Value: &word{"", nil}},
-						newFlag("limit", "download at most `SIZE` in this run, such as 2G"),
 						newFlag("retry", "retry packages that had no usable kernel"),
 						listFlag("prune", "remove kernels that match `SELECTOR` and that repositories no longer have"),
 						jsonFlag("the summary and findings"),

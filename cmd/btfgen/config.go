@@ -53,7 +53,6 @@ func keys(c *cli.Command) (all []key) {
 	for _, f := range c.Flags {
 		o := describe(f)
 		switch {
-		case o == nil:
 		case o.name == "config":
 			configurable = true
 		case o.name == "help":

@@ -134,7 +134,6 @@ func TestConfined(t *testing.T) {
 		if strings.HasSuffix(name, ".btf") {
 			in := map[string][]byte{"a.tar.gz": tarGz(t, good, first, name)}
 			tests = append(tests,
-				test{"archive extract of " + name, []string{"archive", "extract", "--all", "a.tar.gz", "-o", "OUT"}, in, "", 1, ""},
 				test{"archive merge of " + name, []string{"archive", "merge", "a.tar.gz", "-o", "OUT"}, in, "", 1, ""},
 			)
 		}
@@ -150,7 +149,6 @@ func TestConfined(t *testing.T) {
 		withList := map[string][]byte{"a.tar.gz": tarGz(t, good, first), "out/.btfgen-tree.json": []byte(`{"files": ["` + first + `"]}`)}
 		tests = append(tests,
 			test{"corpus extract through link " + link, []string{"corpus", "extract", "a.tar.gz", "-o", "OUT/"}, in, link, 1, ""},
-			test{"archive extract through link " + link, []string{"archive", "extract", "--all", "a.tar.gz", "-o", "OUT"}, withList, link, 1, ""},
 			test{"archive merge through link " + link, []string{"archive", "merge", "a.tar.gz", "-o", "OUT"}, withList, link, 1, ""},
 			test{"generate through link " + link, []string{"generate", "--btf", "a.tar.gz", "-o", "OUT", object}, withList, link, 1, ""},
 		)

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -73,9 +72,6 @@ func openSources(c *cli.Context, sources []string, opts corpus.Options) (corp *c
 	}
 	opts.As = append(opts.As, as...)
 	corp, err = corpus.Open(c.Context, sources, opts)
-	if errors.Is(err, corpus.ErrNaming) {
-		err = usageError{err}
-	}
 	if err == nil && c.Command.Name != "list" && c.Command.Name != "lint" {
 		err = corp.Distinct(c.Context, c.Int("jobs"))
 	}
@@ -97,9 +93,6 @@ func reportSelection(c *cli.Context, s corpus.Selection) {
 			infof(c, "btfgen: --%s %s: matches no kernel; the keys in %s are unknown without reading them", name, u.Selector, words.Plural(s.Unread, "file"))
 		}
 	}
-	if len(s.Words) > 0 {
-		infof(c, "left out: --select compares version numbers, and these versions do not begin with one: %s", words.Names(s.Words, false))
-	}
 }
 
 // reportUnmatched reports that the value of an option matches nothing, with a hint or "".
@@ -110,8 +103,8 @@ func reportUnmatched(c *cli.Context, name, value, hint string) {
 	reportf(c, unmatched, "--%s %s: %s", name, value, hint)
 }
 
-// walkConfig returns how to read a corpus, with a progress bar. stop ends the bar and must be called.
+// walkConfig returns how to read a corpus, and shows the progress. stop ends that and must be called.
 func walkConfig(c *cli.Context, corp *corpus.Corpus) (cfg walk.Config, stop func()) {
-	bar := newProgress(c, len(corp.Files))
+	bar := newProgress(c)
 	return walk.Config{Corpus: corp, Jobs: c.Int("jobs"), Progress: bar.set}, bar.finish
 }

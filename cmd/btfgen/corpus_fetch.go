@@ -13,13 +13,12 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
-	"github.com/cheggaaa/pb/v3"
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
+	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/job/store"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/text/escape"
@@ -43,11 +42,6 @@ func runCorpusFetch(c *cli.Context) error {
 		return usagef("--packages does not go with -o, --retry and --prune")
 	case cfg.Path == "" && cfg.Keep == "" && !cfg.DryRun:
 		return usagef("fetch needs -o OUT, a name that ends in .btfc, or --packages DIR")
-	}
-	if text := c.String("limit"); text != "" {
-		if cfg.Limit, err = store.ParseSize(text); err != nil {
-			return usagef("--limit %w", err)
-		}
 	}
 	if err := selection(c, &cfg.Options); err != nil {
 		return err
@@ -99,10 +93,13 @@ func fetchConfig(c *cli.Context, names []string) (*store.FetchConfig, error) {
 	return cfg, os.MkdirAll(cfg.Cache, 0o700)
 }
 
-// runFetch downloads with a progress bar.
+// runFetch downloads, and shows the progress.
 func runFetch(c *cli.Context, cfg *store.FetchConfig) (*store.FetchResult, error) {
-	bar := &fetchProgress{progress{w: progressWriter(c), start: time.Now()}}
-	cfg.Progress = bar.set
+	bar := newProgress(c)
+	cfg.Progress = func(done, all int, next string) {
+		bar.set(walk.Progress{Done: done, All: all})
+		bar.doing(next)
+	}
 	defer bar.finish()
 	return store.Fetch(c.Context, *cfg)
 }
@@ -208,29 +205,7 @@ func holdNow(c *cli.Context, path string, dir bool) (unlock func(), err error) {
 	return unlock, err
 }
 
-// fetchProgress shows how far downloads are: a bar on a terminal, else a line every half minute.
-type fetchProgress struct{ progress }
-
-// fetchTemplate shows: linux-image-6.1.0-47-amd64 2/12 85.02 MiB / 512.00 MiB [-->___] 12.3 MiB/s 35s left
-const fetchTemplate = `{{string . "what"}} {{counters .}} {{bar .}} {{speed . "%s/s" "?/s"}} {{rtime . "%s left" "" ""}}`
-
-func (p *fetchProgress) set(s store.FetchProgress) {
-	if p.bar == nil && isTerminal(p.w) {
-		p.bar = pb.New64(s.AllBytes).Set(pb.Bytes, true).Set(pb.CleanOnFinish, true)
-		p.bar.SetTemplateString(fetchTemplate).SetWriter(p.w).SetRefreshRate(200 * time.Millisecond).Start()
-	}
-	if p.bar != nil {
-		p.bar.Set("what", string(escape.Sprintf("%s %d/%d", s.Current, s.Done, s.All))).SetCurrent(s.DoneBytes)
-	} else if now := time.Since(p.start); now-p.last >= every && s.DoneBytes > 0 {
-		p.last = now
-		rate := float64(s.DoneBytes) / now.Seconds()
-		left := time.Duration(float64(s.AllBytes-s.DoneBytes)/rate) * time.Second
-		escape.Fprintf(p.w, "btfgen: %s: %d of %d packages, %s of %s, %s/s, %s left\n", s.Current, s.Done, s.All,
-			words.Bytes(s.DoneBytes), words.Bytes(s.AllBytes), words.Bytes(int64(rate)), left)
-	}
-}
-
-// reportFetched prints the findings and the tables of a run.
+// reportFetched prints the findings and the summary of a run.
 func reportFetched(c *cli.Context, cfg *store.FetchConfig, res *store.FetchResult) error {
 	for _, series := range slices.Sorted(maps.Keys(res.Unreadable)) {
 		reportFinding(c, finding{Class: damaged, Kernel: series, Message: res.Unreadable[series]})
@@ -250,40 +225,26 @@ func reportFetched(c *cli.Context, cfg *store.FetchConfig, res *store.FetchResul
 			allFindings
 		}{cmp.Or(cfg.Path, cfg.Keep), cfg.DryRun, res, findingsOf(c)})
 	}
-	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', 0)
-	wanted := int64(0)
-	if cfg.DryRun {
-		escape.Fprintf(tw, "KERNEL\tPACKAGE\tVERSION\tSIZE\tBTF\n")
-		for _, k := range res.Kernels {
-			how := "in the image"
-			if k.Debug {
-				how = "by pahole"
-			}
-			wanted += k.Bytes
-			escape.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", k.Kernel, k.Package, k.Version, words.Bytes(k.Bytes), how)
+	if !cfg.DryRun {
+		now := ""
+		if cfg.Path != "" {
+			now = fmt.Sprintf(", %d no longer offered, %d pruned; now %s", res.Withdrawn, res.Pruned, words.Bytes(res.Size))
 		}
-	} else {
-		escape.Fprintf(tw, "SERIES\tNEW\tTHERE ALREADY\tLEFT FOR LATER\tNO LONGER OFFERED\tUNUSABLE\tFAILED\n")
-		for _, s := range res.Series {
-			escape.Fprintf(tw, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", s.Series, s.New, s.There, s.Wanted, s.Withdrawn, s.Unusable, s.Failed)
-		}
-	}
-	if err := tw.Flush(); err != nil {
-		return err
-	}
-	now := ""
-	if cfg.Path != "" {
-		now = fmt.Sprintf(", %d pruned; now %s", res.Pruned, words.Bytes(res.Size))
-	}
-	if cfg.DryRun {
-		there := 0
-		for _, s := range res.Series {
-			there += s.There
-		}
-		infof(c, "%s to download (%s), %d there already", words.Plural(len(res.Kernels), "kernel"), words.Bytes(wanted), there)
+		infof(c, "%s: %s (%s), %d there already, %d failed, %d unusable in an earlier run%s", cmp.Or(cfg.Path, cfg.Keep),
+			words.Plural(res.Count(store.New), "new kernel"), words.Bytes(res.Bytes), res.There, res.Count(store.Failed), res.Unusable, now)
 		return nil
 	}
-	infof(c, "%s: %s downloaded (%s in %.0f s)%s", cmp.Or(cfg.Path, cfg.Keep), words.Plural(res.Downloads, "package"), words.Bytes(res.Bytes),
-		res.Seconds.Download, now)
-	return nil
+	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', 0)
+	escape.Fprintf(tw, "KERNEL\tPACKAGE\tVERSION\tSIZE\tBTF\n")
+	wanted := int64(0)
+	for _, k := range res.Kernels {
+		how := "in the image"
+		if k.Debug {
+			how = "by pahole"
+		}
+		wanted += k.Bytes
+		escape.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", k.Kernel, k.Package, k.Version, words.Bytes(k.Bytes), how)
+	}
+	infof(c, "%s to download (%s), %d there already", words.Plural(len(res.Kernels), "kernel"), words.Bytes(wanted), res.There)
+	return tw.Flush()
 }

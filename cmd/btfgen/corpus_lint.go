@@ -3,12 +3,11 @@
 package main
 
 import (
-	"cmp"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/lint"
+	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 func runCorpusLint(c *cli.Context) error {
@@ -22,19 +21,16 @@ func runCorpusLint(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if !c.Bool("json") {
-		err = rep.Text(c.App.Writer, c.Bool("verbose"))
-	}
-	infof(c, "%s", rep.Summary())
 	for _, f := range rep.Findings {
-		x := finding{Class: class(f.Code.Severity.String()), Code: f.Code.Name, Message: f.Code.Text, Kernel: f.Kernel, File: f.Path}
+		x := finding{Class: f.Code.Severity, Code: f.Code.Name, Message: f.Code.Text, Kernel: f.Kernel, File: f.Path}
 		if f.Detail != "" {
 			x.Message += " (" + f.Detail + ")"
 		}
-		record(c, x)
+		reportFinding(c, x)
 	}
-	return cmp.Or(err, document(c, struct {
+	infof(c, "%s: %s, %s", words.Plural(rep.Kernels, "kernel"), words.Plural(rep.Errors, "error"), words.Plural(rep.Warnings, "warning"))
+	return document(c, struct {
 		*lint.Report
 		allFindings
-	}{rep, findingsOf(c)}))
+	}{rep, findingsOf(c)})
 }

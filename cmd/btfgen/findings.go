@@ -32,13 +32,11 @@ const (
 	conflicting class = "conflicting"
 	damaged     class = "damaged"
 	different   class = "different"
-	disagreeing class = "disagreeing"
 	failed      class = "error"
 	failing     class = "failing"
 	missing     class = "missing"
 	noted       class = "note"
 	poisoned    class = "poisoned"
-	reached     class = "reached"
 	skipped     class = "skipped"
 	uncertain   class = "uncertain"
 	unmatched   class = "unmatched"
@@ -54,13 +52,11 @@ var meanings = map[class]string{
 	conflicting: "different files for one place, such as two BTFs of one kernel",
 	damaged:     "a file that cannot be read or is invalid; in `check --boot`, a kernel that does not boot",
 	different:   "a minimized BTF on which a loader decides differently; in `check --boot`, a wrong prediction",
-	disagreeing: "a relocation that libbpf and cilium/ebpf decide differently on full BTF",
 	failed:      "another relocation for which loaders refuse the object; a severity of `corpus lint`",
 	failing:     "an object that does not work on a kernel, or got worse since `--baseline`; in `check --boot`, a program or `--command` that fails",
 	missing:     "an expected kernel that is absent",
-	noted:       "in `generate`, a use of the running kernel's own BTF, or a disputed flavor; a severity of `corpus lint`",
+	noted:       "in `generate`, a use of the running kernel's own BTF, or a disputed flavor",
 	poisoned:    "a relocation that no type resolves; harmless if the program checks first",
-	reached:     "a poisoned relocation that the verifier may reach; `generate` looks for them with `-v` or `--fail-on reached`",
 	skipped:     "left out as expected: an object without relocations, a kernel that no object supports",
 	uncertain:   "an object that may fail, or cannot be judged; in `check --boot`, programs that could not be tried",
 	unmatched:   "a selector, pattern or object without a match, or a kernel or BTF without its counterpart",
@@ -72,21 +68,20 @@ type findingClasses struct{ Counts, Others []class }
 
 // commandClasses has every command that is not about btfgen itself, including those without findings.
 var commandClasses = map[string]findingClasses{
-	"generate":        {[]class{ambiguous, conflicting, damaged, different, failed, unmatched}, []class{noted, poisoned, reached, skipped}},
-	"min_core_btf":    {[]class{ambiguous, damaged, failed, unmatched}, []class{poisoned, skipped}},
-	"relolog":         {[]class{ambiguous, conflicting, damaged, failed, unmatched}, []class{poisoned, skipped}},
-	"verify":          {[]class{conflicting, damaged, different, missing, unmatched}, []class{disagreeing, skipped}},
-	"check":           {[]class{conflicting, damaged, different, failing, unmatched}, []class{skipped, uncertain}},
-	"archive diff":    {},
-	"archive list":    {},
-	"archive lookup":  {[]class{missing}, nil},
-	"archive extract": {[]class{missing, unmatched}, nil},
-	"archive merge":   {},
-	"corpus list":     {[]class{damaged, unmatched}, nil},
-	"corpus lint":     {[]class{failed, unmatched, warned}, []class{noted}},
-	"corpus fetch":    {[]class{conflicting, damaged, unmatched}, []class{skipped}},
-	"corpus import":   {[]class{conflicting, damaged, unmatched}, []class{skipped}},
-	"corpus extract":  {[]class{conflicting, damaged, unmatched}, []class{skipped}},
+	"generate":       {[]class{ambiguous, conflicting, damaged, different, failed, unmatched}, []class{noted, poisoned, skipped}},
+	"min_core_btf":   {[]class{ambiguous, damaged, failed, unmatched}, []class{poisoned, skipped}},
+	"relolog":        {[]class{ambiguous, conflicting, damaged, failed, unmatched}, []class{poisoned, skipped}},
+	"verify":         {[]class{conflicting, damaged, different, missing, unmatched}, []class{skipped}},
+	"check":          {[]class{conflicting, damaged, different, failing, unmatched}, []class{skipped, uncertain}},
+	"archive diff":   {},
+	"archive list":   {},
+	"archive lookup": {[]class{missing}, nil},
+	"archive merge":  {[]class{unmatched}, nil},
+	"corpus list":    {[]class{damaged, unmatched}, nil},
+	"corpus lint":    {[]class{failed, unmatched, warned}, nil},
+	"corpus fetch":   {[]class{conflicting, damaged, unmatched}, []class{skipped}},
+	"corpus import":  {[]class{conflicting, damaged, unmatched}, []class{skipped}},
+	"corpus extract": {[]class{conflicting, damaged, unmatched}, []class{skipped}},
 }
 
 func (t findingClasses) all() []class {
@@ -155,7 +150,7 @@ func (f *finding) text() string {
 	if f.Kernel != "" && f.Object != "" {
 		return f.Object + " on " + f.Kernel + ": " + f.Message
 	}
-	if about := cmp.Or(f.Object, f.Kernel, f.File); about != "" {
+	if about := cmp.Or(f.Object, f.File, f.Kernel); about != "" {
 		return about + ": " + f.Message
 	}
 	return f.Message
@@ -163,14 +158,11 @@ func (f *finding) text() string {
 
 // findings collects the findings of a run. It must not be used concurrently.
 type findings struct {
-	on             map[class]bool        // the classes and codes of --fail-on
-	quiet, verbose bool                  // print only errors, summaries and findings that count; print all
-	canVerbose     bool                  // the command has --verbose
-	silent         bool                  // print no summaries
-	skippedPrinted bool                  // printSkipped has printed its line
-	command        string                // with the names of its groups
-	infoLines      []string              // of infof
-	report         func(io.Writer) error // writes the command's report as Markdown; may be nil
+	on             map[class]bool // the classes and codes of --fail-on
+	quiet, verbose bool           // print only errors, summaries and findings that count; print all
+	canVerbose     bool           // the command has --verbose
+	silent         bool           // print no summaries
+	command        string         // with the names of its groups
 	all            []*finding
 	deferred       []func() // report what is known only after all input was read
 }
@@ -207,7 +199,7 @@ func (f *findings) runDeferred() {
 	}
 }
 
-// printSkipped prints how many objects and kernels were skipped without a message. Only the first call prints.
+// printSkipped prints how many objects and kernels were skipped without a message.
 func (f *findings) printSkipped(stderr io.Writer) {
 	f.runDeferred()
 	objects, kernels := 0, 0
@@ -227,10 +219,9 @@ func (f *findings) printSkipped(stderr io.Writer) {
 	if kernels > 0 {
 		parts = append(parts, words.Plural(kernels, "kernel"))
 	}
-	if f.silent || f.quiet || f.skippedPrinted || len(parts) == 0 {
+	if f.silent || f.quiet || len(parts) == 0 {
 		return
 	}
-	f.skippedPrinted = true
 	hint := ""
 	if f.canVerbose {
 		hint = " (-v shows which and why)"
@@ -246,10 +237,8 @@ func (f *findings) status() int {
 	return statusOK
 }
 
-// counts reports whether --fail-on selects a finding by its class or, for check, by its code. A reached relocation is also poisoned.
-func (f *findings) counts(x *finding) bool {
-	return f.on[x.Class] || x.Code != "" && f.on[x.Code] || x.Class == reached && f.on[poisoned]
-}
+// counts reports whether --fail-on selects a finding by its class or, for check, by its code.
+func (f *findings) counts(x *finding) bool { return f.on[x.Class] || x.Code != "" && f.on[x.Code] }
 
 func (f *findings) print(c *cli.Context, x *finding) {
 	if !x.printed {
@@ -290,11 +279,8 @@ func record(c *cli.Context, x finding) {
 
 // infof prints a line about the run, such as a summary. It is not a finding.
 func infof(c *cli.Context, format string, args ...any) {
-	f := found(c)
-	line := string(escape.Sprintf(format, args...))
-	f.infoLines = append(f.infoLines, line)
-	if !f.silent {
-		escape.Fprintf(c.App.ErrWriter, "%s\n", line)
+	if !found(c).silent {
+		escape.Fprintf(c.App.ErrWriter, format+"\n", args...)
 	}
 }
 
@@ -308,9 +294,6 @@ func reportHidden(c *cli.Context) {
 // reportSkipped reports the kernels, objects and files that a run skipped.
 func reportSkipped(c *cli.Context, all []*corpus.Error) {
 	for _, e := range all {
-		if errors.Is(e, corpus.ErrLink) { // the file that it names is read; 'corpus lint' reports links
-			continue
-		}
 		x := finding{Class: classOf(e), Message: e.Reason(), File: e.Path}
 		if errors.Is(e, corpus.ErrUnmet) || errors.Is(e, corpus.ErrUnselected) {
 			x.Object, x.File = e.Path, ""

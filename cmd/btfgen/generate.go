@@ -3,10 +3,7 @@
 package main
 
 import (
-	"cmp"
-	"crypto/sha256"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -41,19 +38,12 @@ func runGenerate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	manifest, reuse := c.String("manifest"), c.String("reuse")
-	unlock, err := holdOutput(c, &out, reuse, manifestOf(reuse)) // a second run waits before its work, not after it
+	manifest := c.String("manifest")
+	unlock, err := holdOutput(c, &out)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if output.Real(manifest) != output.Real(out.Path) { // else it is refused
-		unlock, err := holdInput(c, manifest, reuse, manifestOf(reuse))
-		if err != nil {
-			return err
-		}
-		defer unlock()
-	}
 	cfg, objs, err := generateConfig(c, out.Path)
 	if err != nil {
 		return err
@@ -84,7 +74,11 @@ func runGenerate(c *cli.Context) error {
 		return fmt.Errorf("no kernel could be minimized")
 	}
 	if manifest != "" {
-		if err := writeManifest(c, manifest, cfg, objs, rep); err != nil {
+		data, err := generate.NewManifest(tool(), cfg, rep).Encode()
+		if err == nil {
+			err = writeOut(c, manifest, data)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -99,26 +93,23 @@ func runGenerate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return reportGenerated(c, cfg, objs, rep, out.Path, written, start)
+	return reportGenerated(c, objs, rep, out.Path, written, start)
 }
 
 // reportGenerated prints the findings and the summary of a run.
-func reportGenerated(c *cli.Context, cfg *generate.Config, objs *objects[*core.Object], rep *generate.Report, out string, written int64, start time.Time) error {
+func reportGenerated(c *cli.Context, objs *objects[*core.Object], rep *generate.Report, out string, written int64, start time.Time) error {
 	f, stderr, verbose := found(c), c.App.ErrWriter, c.Bool("verbose")
 	reportSkipped(c, rep.Skipped)
-	if err := reportUnresolved(c, cfg, objs, rep); err != nil {
-		return err
-	}
+	reportUnresolved(c, rep)
 	reportKept(c, rep)
 	reportExternals(c, objs)
 	s := generate.Summarize(out, written, rep, time.Since(start))
 	if !f.silent && !f.quiet {
 		if !f.on[poisoned] {
-			s.PrintPoisoned(stderr, cfg.Objects, verbose)
+			s.PrintPoisoned(stderr, verbose)
 		}
 		rep.PrintUnmatched(stderr, verbose)
 	}
-	f.printSkipped(stderr)
 	infof(c, "%s", s)
 	return document(c, struct {
 		*generate.Summary
@@ -150,7 +141,7 @@ func generateConfig(c *cli.Context, out string) (*generate.Config, *objects[*cor
 	}
 	in := inputsOf(append(c.StringSlice("btf"), objs.paths...)...)
 	in.addCorpus(cfg.Corpus, out, manifest)
-	if err := cmp.Or(in.refuse(out, manifest), in.refuseTree(out, cfg.Corpus)); err != nil {
+	if err := in.refuse(out, manifest); err != nil {
 		return nil, nil, err
 	}
 	return cfg, objs, readReused(c, cfg)
@@ -172,18 +163,6 @@ func readReused(c *cli.Context, cfg *generate.Config) error {
 	}
 	cfg.Old = old
 	return err
-}
-
-func writeManifest(c *cli.Context, path string, cfg *generate.Config, objs *objects[*core.Object], rep *generate.Report) error {
-	list := []generate.ManifestObject{}
-	for i, o := range objs.list {
-		list = append(list, generate.ManifestObject{Name: o.Name(), SHA256: sha256.Sum256(objs.data[i])})
-	}
-	b, err := generate.NewManifest(tool(), cfg, list, rep).Encode()
-	if err != nil {
-		return err
-	}
-	return writeOut(c, path, b)
 }
 
 // manifestOf returns the path of an archive's manifest.
@@ -211,62 +190,20 @@ func reportExternals(c *cli.Context, objs *objects[*core.Object]) {
 	}
 }
 
-// reportUnresolved reports the relocations that loaders refuse and, with --verbose or --fail-on reached, the poisoned ones
-// that the verifier reaches. Poisoned ones are printed here only if they count; the summary has the others.
-func reportUnresolved(c *cli.Context, cfg *generate.Config, objs *objects[*core.Object], rep *generate.Report) error {
-	if f := found(c); f.verbose || f.on[reached] {
-		programs, err := poisonedPrograms(c, objs, rep)
-		if err != nil {
-			return err
+// reportUnresolved reports the relocations that loaders refuse. Poisoned ones are printed here only if they count; the summary
+// has the others.
+func reportUnresolved(c *cli.Context, rep *generate.Report) {
+	for _, u := range rep.Unresolved {
+		x := finding{Class: class(u.Result.String()), Message: u.Relo, Object: u.Object}
+		if len(u.Kernels) == 1 {
+			x.Kernel = u.Kernels[0]
+		} else {
+			x.Message += " on " + words.Kernels(u.Kernels, len(rep.Kernels), false)
 		}
-		if err := generate.Reach(c.Context, cfg, programs, rep); err != nil {
-			return err
-		}
-	}
-	for i := range rep.Unresolved {
-		u := &rep.Unresolved[i]
-		report := func(cl class, kernels []string) {
-			x := finding{Class: cl, Message: u.Relo, Object: u.Object}
-			switch len(kernels) {
-			case 0:
-				return
-			case 1:
-				x.Kernel = kernels[0]
-			default:
-				x.Message += " on " + words.Kernels(kernels, len(rep.Kernels), false)
-			}
-			if u.Result == relo.Poisoned && !found(c).counts(&x) {
-				record(c, x)
-			} else {
-				reportFinding(c, x)
-			}
-		}
-		if u.Result != relo.Poisoned {
-			report(class(u.Result.String()), u.Kernels)
-			continue
-		}
-		report(reached, u.Reached)
-		report(poisoned, slices.DeleteFunc(slices.Clone(u.Kernels), func(k string) bool { return slices.Contains(u.Reached, k) }))
-	}
-	return nil
-}
-
-// poisonedPrograms parses the programs of the objects with poisoned relocations.
-func poisonedPrograms(c *cli.Context, objs *objects[*core.Object], rep *generate.Report) (programs []*check.Object, err error) {
-	for i, o := range objs.list {
-		if !slices.ContainsFunc(rep.Unresolved, func(u generate.Unresolved) bool { return u.Object == o.Name() && u.Result == relo.Poisoned }) {
-			continue
-		}
-		p, err := check.Parse(c.Context, o.Name(), objs.data[i])
-		switch {
-		case c.Context.Err() != nil:
-			return nil, c.Context.Err()
-		case err != nil:
-			why := strings.TrimPrefix(err.Error(), o.Name()+": ")
-			reportFinding(c, finding{Class: reached, Object: o.Name(), Message: "cannot determine whether the verifier reaches poisoned relocations: " + why})
-		default:
-			programs = append(programs, p.ForMachines(o.Machines()...))
+		if u.Result == relo.Poisoned && !found(c).counts(&x) {
+			record(c, x)
+		} else {
+			reportFinding(c, x)
 		}
 	}
-	return programs, nil
 }

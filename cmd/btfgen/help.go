@@ -38,7 +38,7 @@ var helpFilled = sync.OnceValue(func() string {
 		"join": func(classes []class) string { return strings.Join(classes, ", ") },
 	}).Parse(helpText))
 	var b strings.Builder
-	if err := t.Execute(&b, map[string]any{"Codes": lint.Codes, "Classes": meanings, "Commands": commandClasses, "Variables": variables}); err != nil {
+	if err := t.Execute(&b, map[string]any{"Codes": lint.Codes, "Classes": meanings, "Commands": commandClasses}); err != nil {
 		panic(err)
 	}
 	return b.String()
@@ -114,22 +114,17 @@ type described struct {
 	usage string
 }
 
-// describeAll describes the options of a command that are not hidden.
+// describeAll describes the options of a command.
 func describeAll(c *cli.Command) (all []*described) {
 	for _, f := range c.Flags {
-		if o := describe(f); o != nil {
-			all = append(all, o)
-		}
+		all = append(all, describe(f))
 	}
 	return all
 }
 
-// describe returns nil for a hidden option. The value's placeholder is in backquotes in the usage, as in package flag.
+// describe describes an option. The value's placeholder is in backquotes in its usage, as in package flag.
 func describe(f cli.Flag) *described {
 	d := f.(cli.DocGenerationFlag)
-	if !f.(cli.VisibleFlag).IsVisible() {
-		return nil
-	}
 	o := &described{name: f.Names()[0], usage: d.GetUsage()}
 	for _, n := range f.Names() {
 		if len(n) == 1 {

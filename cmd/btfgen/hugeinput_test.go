@@ -29,9 +29,7 @@ func hugeInputs() map[string]map[string]string {
 	return map[string]map[string]string{
 		"manifest": {
 			"kernels":   list(`{"kernels":[`, `{}`, `]}`),
-			"objects":   list(`{"objects":[`, `{}`, `]}`),
 			"issues":    list(`{"issues":[`, `{}`, `]}`),
-			"no_object": list(`{"no_object":[`, `{}`, `]}`),
 			"of kernel": list(`{"kernels":[{"kernel":"debian/12/x86_64/6.1","source_sha256":[`+sum+`],"sha256":`+sum+`,"issues":[`, `0`, `]}],"issues":[{"object":"a","relocation":"b","result":"error"}]}`),
 			"sources":   list(`{"kernels":[{"kernel":"debian/12/x86_64/6.1","source_sha256":[`, sum, `]}]}`),
 			"unknown":   list(`{"later":[`, `{"a":[]}`, `]}`),

@@ -3,14 +3,13 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"text/template"
 
@@ -32,7 +31,6 @@ type project struct {
 	// For a Go package its name, and the last file with a bpf2go line. go generate runs the lines of files in order of
 	// their names, and the archive comes after the objects.
 	GoPackage, GoFile string
-	Skeleton          bool // objects become libbpf skeletons
 }
 
 // Archive returns the name of the archive.
@@ -91,130 +89,63 @@ func create(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// detect looks for bpf2go lines and objects in the working directory.
+// Patterns of Go sources, and the end of names that bpf2go gives to objects, for any machine or for one.
+var (
+	packageClause = regexp.MustCompile(`(?m)^package (\w+)`)
+	bpf2goLine    = regexp.MustCompile(`(?m)^//go:generate .*bpf2go`)
+	bpf2goSuffix  = regexp.MustCompile(`(_(x86|arm|arm64|loongarch|mips|powerpc|riscv|s390|sparc))?_bpfe[lb]\.o$`)
+)
+
+// detect looks for bpf2go lines and objects in the working directory and one folder deeper.
 func detect() (*project, error) {
 	p := new(project)
 	sources, err := filepath.Glob("*.go")
 	if err != nil {
 		return nil, err
 	}
+	bpf2go := false
 	for _, name := range sources {
-		if err := p.addGo(name); err != nil {
-			return nil, err
-		}
-	}
-	if len(p.Objects) == 0 {
-		if err := p.addObjects(); err != nil {
-			return nil, err
-		}
-	}
-	if len(p.Objects) == 0 {
-		return nil, errors.New("nothing to set up here: no bpf2go line in a Go file, no .bpf.o file and no .bpf.c file")
-	}
-	return p, nil
-}
-
-// addGo reads a Go file. Of a package without bpf2go it takes the name.
-func (p *project) addGo(name string) error {
-	if strings.HasSuffix(name, "_test.go") {
-		return nil
-	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	if p.GoFile == "" {
-		p.GoFile = name
-	}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	for lines.Scan() {
-		if words := strings.Fields(lines.Text()); p.GoPackage == "" && len(words) > 1 && words[0] == "package" {
-			p.GoPackage = words[1]
-		}
-		directive, ok := strings.CutPrefix(lines.Text(), "//go:generate ")
-		if !ok || !strings.Contains(directive, "bpf2go") {
+		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		_, args, _ := strings.Cut(directive, "bpf2go")
-		p.GoFile = name
-		if err := p.addBpf2go(strings.Fields(args)); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return lines.Err()
-}
-
-// addBpf2go adds the objects that bpf2go writes with these arguments.
-func (p *project) addBpf2go(args []string) error {
-	options := map[string]string{"target": "bpfel,bpfeb"}
-	ident := ""
-	for i := 0; i < len(args) && ident == "" && args[i] != "--"; i++ {
-		name, ok := strings.CutPrefix(args[i], "-")
-		name = strings.TrimPrefix(name, "-")
-		switch key, value, assigned := strings.Cut(name, "="); {
-		case !ok:
-			ident = args[i]
-		case assigned:
-			options[key] = value
-		case strings.HasPrefix(name, "no-"): // no value
-		case i+1 < len(args):
-			i++
-			options[name] = args[i]
-		}
-	}
-	if ident == "" || strings.ContainsAny(ident, `$"'`) {
-		return errors.New("bpf2go line without a plain name")
-	}
-	stem := options["output-stem"]
-	if stem == "" {
-		stem = strings.ToLower(ident)
-	}
-	if p.Name == "" {
-		p.Name = stem
-	}
-	stem = filepath.Join(options["output-dir"], stem)
-	for _, pattern := range []string{stem + "_bpfe[lb].o", stem + "_*_bpfe[lb].o"} {
-		found, err := filepath.Glob(pattern)
+		data, err := os.ReadFile(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		p.Objects = append(p.Objects, found...)
-		if len(found) > 0 {
-			return nil
+		if m := packageClause.FindSubmatch(data); m != nil && p.GoPackage == "" {
+			p.GoPackage, p.GoFile = string(m[1]), name
 		}
-	}
-	for _, target := range strings.Split(options["target"], ",") {
-		if target != "bpfel" && target != "bpfeb" {
-			return fmt.Errorf("compile the objects first, with go generate: their names depend on -target %s", options["target"])
-		}
-		p.Objects = append(p.Objects, stem+"_"+target+".o")
-	}
-	return nil
-}
-
-// addObjects adds .bpf.o files here and one folder deeper, or the objects that .bpf.c files become.
-func (p *project) addObjects() error {
-	glob := func(patterns ...string) (all []string, err error) {
-		for _, pattern := range patterns {
-			found, globErr := filepath.Glob(pattern)
-			all, err = append(all, found...), errors.Join(err, globErr)
-		}
-		return all, err
-	}
-	objects, err := glob("*.bpf.o", "*/*.bpf.o")
-	if err == nil && len(objects) == 0 {
-		objects, err = glob("*.bpf.c")
-		for i, name := range objects {
-			objects[i] = strings.TrimSuffix(name, "c") + "o"
+		if bpf2goLine.Match(data) {
+			p.GoFile, bpf2go = name, true
 		}
 	}
-	if err != nil || len(objects) == 0 {
-		return err
+	patterns := [][]string{{"*.bpf.o", "*/*.bpf.o"}, {"*.bpf.c"}}
+	if bpf2go {
+		patterns = [][]string{{"*_bpfe[lb].o", "*/*_bpfe[lb].o"}}
 	}
-	p.Objects = objects
-	p.Name = strings.TrimSuffix(filepath.Base(objects[0]), ".bpf.o")
-	skeletons, err := glob("*.skel.h", "*/*.skel.h")
-	makefile, _ := os.ReadFile("Makefile")
-	p.Skeleton = len(skeletons) > 0 || bytes.Contains(makefile, []byte("gen skeleton"))
-	return err
+	for _, alternatives := range patterns {
+		for _, pattern := range alternatives {
+			found, err := filepath.Glob(pattern)
+			if err != nil {
+				return nil, err
+			}
+			p.Objects = append(p.Objects, found...)
+		}
+		if len(p.Objects) > 0 {
+			break
+		}
+	}
+	switch {
+	case len(p.Objects) == 0 && bpf2go:
+		return nil, fmt.Errorf("%s: compile the objects first, with go generate", p.GoFile)
+	case len(p.Objects) == 0:
+		return nil, errors.New("nothing to set up here: no bpf2go line in a Go file, no .bpf.o file and no .bpf.c file")
+	}
+	for i, name := range p.Objects {
+		if stem, ok := strings.CutSuffix(name, ".bpf.c"); ok { // what it becomes
+			p.Objects[i] = stem + ".bpf.o"
+		}
+	}
+	p.Name = strings.TrimSuffix(bpf2goSuffix.ReplaceAllString(filepath.Base(p.Objects[0]), ""), ".bpf.o")
+	return p, nil
 }

@@ -80,7 +80,6 @@ func killJobs(t *testing.T, from string) []*killJob {
 		{name: "archive merge", args: []string{"archive", "merge", a, b, "-o", "m.btfa"}, old: file("m.btfa"), whole: true},
 		{name: "archive merge tar.xz", args: []string{"archive", "merge", a, "-o", "m.tar.xz"}, old: file("m.tar.xz"), whole: true},
 		{name: "archive merge directory", args: []string{"archive", "merge", a, "-o", "."}, old: tree, whole: true},
-		{name: "archive extract", args: []string{"archive", "extract", "--all", a, "-o", "."}, old: tree, whole: true},
 		{name: "archive lookup", args: []string{"archive", "lookup", a, "--os-release", "os-release", "--release", "6.1.0-47-amd64", "--arch", "x86_64", "-o", "x.btf"},
 			old: map[string]string{"x.btf": "old", "os-release": "ID=debian\nVERSION_ID=12\n"}, whole: true},
 		{name: "corpus import, one file", args: []string{"corpus", "import", kernel, "-o", "new.btfc"}, old: map[string]string{"another": "mine"}, whole: true},

@@ -71,9 +71,6 @@ func TestMan(t *testing.T) {
 			want = append(want, o.typed+" "+o.usage)
 		}
 		if p.name == app.Name {
-			for _, v := range variables {
-				want = append(want, v+" --")
-			}
 			for c, m := range meanings {
 				want = append(want, string(c)+" "+strings.ReplaceAll(m, "`", ""))
 			}

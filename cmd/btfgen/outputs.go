@@ -5,33 +5,35 @@ package main
 import (
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/bundle"
-	"github.com/btfgen/btfgen/internal/job/generate"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
-// writeOut writes BTF to a file or, for "-", to standard output.
-func writeOut(c *cli.Context, path string, data []byte) error {
-	write := func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	}
+// writeTo writes to a file or, for "-", to standard output.
+func writeTo(c *cli.Context, path string, write func(io.Writer) error) error {
 	if path != "-" {
 		return output.WriteFile(path, write)
 	}
+	return write(c.App.Writer)
+}
+
+// writeOut writes BTF to a file or, for "-", to standard output.
+func writeOut(c *cli.Context, path string, data []byte) error {
 	if err := refuseTerminal(c, path); err != nil {
 		return err
 	}
-	return write(c.App.Writer)
+	return writeTo(c, path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
 }
 
 // refuseTerminal returns an error if BTF would be written to a terminal.
@@ -66,20 +68,9 @@ func hold(c *cli.Context, path string, dir bool) (unlock func(), err error) {
 	return output.Lock(c.Context, path, dir, func() { infof(c, "btfgen: %s: waiting for another process that writes it", path) })
 }
 
-// holdInput locks an output that is a file if it is one of the inputs.
-func holdInput(c *cli.Context, out string, inputs ...string) (unlock func(), err error) {
-	if out == "" || !inputsOf(inputs...)[output.Real(out)] {
-		return func() {}, nil
-	}
-	return hold(c, out, false)
-}
-
-// holdOutput locks an output if it is a directory or one of the inputs.
-func holdOutput(c *cli.Context, out *bundle.Output, inputs ...string) (unlock func(), err error) {
-	if out.Format == bundle.Dir {
-		return hold(c, out.Path, true)
-	}
-	return holdInput(c, out.Path, inputs...)
+// holdOutput locks an output, so that a second run waits before its work, not after it.
+func holdOutput(c *cli.Context, out *bundle.Output) (unlock func(), err error) {
+	return hold(c, out.Path, out.Format == bundle.Dir)
 }
 
 // writeKernels writes an output, which is locked if it is a directory, and returns its size. It reports files of an earlier run that
@@ -126,20 +117,6 @@ func (in inputs) refuse(outputs ...string) error {
 			return usagef("%s is output twice", o)
 		default:
 			seen[real] = true
-		}
-	}
-	return nil
-}
-
-// refuseTree returns an error if the minimized BTF of a kernel, in a tree at dir, would replace a file of the corpus.
-func (in inputs) refuseTree(dir string, c *corpus.Corpus) error {
-	if fi, err := os.Stat(dir); err != nil || !fi.IsDir() {
-		return nil
-	}
-	for _, f := range c.Files {
-		k := generate.Kernel{Key: f.Key, Path: f.Path}
-		if err := in.refuse(filepath.Join(dir, k.FileName())); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -3,13 +3,11 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"sync"
 	"time"
 
-	"github.com/cheggaaa/pb/v3"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
@@ -17,47 +15,52 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-// progress shows how far a run is: a bar on a terminal, else a line every half minute.
+// progress shows how far a run is: a line that changes on a terminal, else a line every half minute.
 type progress struct {
-	w   io.Writer
-	bar *pb.ProgressBar // nil without a terminal
+	w     io.Writer
+	width int // of the terminal, or 0
+	start time.Time
 
 	mu    sync.Mutex
-	start time.Time
 	last  time.Duration // when a line was printed
-	now   string        // what is being done, if that is known
+	state walk.Progress
+	now   string // what is being done, if that is known
 }
 
-// barTemplate shows: kernels 12 / 100 [---->____] 12.00% 20s left probe.bpf.o:on_open
-const barTemplate = `{{string . "what"}} {{counters .}} {{bar .}} {{percent .}} {{rtime . "%s left" "" ""}}{{string . "now"}}`
+// The times between two lines, and between two changes on a terminal.
+const (
+	every   = 30 * time.Second
+	refresh = 100 * time.Millisecond
+)
 
-// every is the time between two lines.
-const every = 30 * time.Second
+// clearLine moves the cursor to the beginning of its line, and clears that.
+const clearLine escape.Own = "\r\x1b[K"
 
-// newProgress shows the progress of n files on standard error, unless --quiet or --brief is set.
-func newProgress(c *cli.Context, n int) *progress {
-	w := progressWriter(c)
-	p := &progress{w: w, start: time.Now()}
-	if n > 1 {
-		p.show(n)
+// newProgress shows progress on standard error, unless --quiet or --brief is set.
+func newProgress(c *cli.Context) *progress {
+	p := &progress{w: c.App.ErrWriter, start: time.Now()}
+	if found(c).quiet {
+		p.w = io.Discard
+	} else if isTerminal(p.w) {
+		p.width = 80
+		if w, _, err := term.GetSize(int(p.w.(*os.File).Fd())); err == nil && w > 0 {
+			p.width = w
+		}
 	}
 	return p
 }
 
-// show starts the bar if there is a terminal.
-func (p *progress) show(n int) {
-	if p.bar == nil && isTerminal(p.w) {
-		p.bar = pb.New(n)
-		p.bar.SetTemplateString(barTemplate).Set("what", "kernels").Set(pb.CleanOnFinish, true)
-		p.bar.SetWriter(p.w).SetRefreshRate(100 * time.Millisecond).Start()
+// print prints a line if it is time for one.
+func (p *progress) print(at time.Duration, format string, args ...any) {
+	switch text := string(escape.Sprintf(format, args...)); {
+	case p.width > 0 && at-p.last >= refresh:
+		p.last = at
+		runes := []rune(text)
+		escape.Fprintf(p.w, "%s%s", clearLine, escape.Own(runes[:min(len(runes), p.width-1)]))
+	case p.width == 0 && at-p.last >= every:
+		p.last = at
+		escape.Fprintf(p.w, "btfgen: %s\n", escape.Own(text))
 	}
-}
-
-func progressWriter(c *cli.Context) io.Writer {
-	if found(c).quiet {
-		return io.Discard
-	}
-	return c.App.ErrWriter
 }
 
 func (p *progress) set(state walk.Progress) { p.at(time.Since(p.start), state) }
@@ -66,19 +69,22 @@ func (p *progress) set(state walk.Progress) { p.at(time.Since(p.start), state) }
 func (p *progress) at(now time.Duration, state walk.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.bar != nil {
-		p.bar.SetTotal(int64(state.All)).SetCurrent(int64(state.Done))
-		if state.Skipped > 0 {
-			p.bar.Set("what", fmt.Sprintf("kernels (%d left out)", state.Skipped))
-		}
-	} else if now-p.last >= every && 0 < state.Done && state.Done < state.All {
-		p.last = now
-		left := time.Duration(float64(now) / float64(state.Done) * float64(state.All-state.Done))
-		escape.Fprintf(p.w, "btfgen: %d of %d files done, %d left out, about %s left%s\n", state.Done, state.All, state.Skipped, left.Round(time.Second), p.now)
-	}
+	p.state = state
+	p.show(now)
 }
 
-// doing notes what is being done. The bar shows it, and a line says it.
+func (p *progress) show(now time.Duration) {
+	left := ""
+	switch s := &p.state; {
+	case 0 < s.Done && s.Done < s.All:
+		left = ", about " + time.Duration(float64(now)/float64(s.Done)*float64(s.All-s.Done)).Round(time.Second).String() + " left"
+	case p.width == 0 || p.now == "":
+		return
+	}
+	p.print(now, "%d of %d files done, %d left out%s%s", p.state.Done, p.state.All, p.state.Skipped, left, p.now)
+}
+
+// doing notes what is being done, which lines then show.
 func (p *progress) doing(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,17 +92,15 @@ func (p *progress) doing(what string) {
 		what = string(runes[:49]) + "…"
 	}
 	p.now = ", at " + what
-	if time.Since(p.start) > time.Second {
-		p.show(1)
-	}
-	if p.bar != nil {
-		p.bar.Set("now", string(escape.Sprintf(" %s", what)))
+	if p.width > 0 {
+		p.show(time.Since(p.start))
 	}
 }
 
+// finish removes the line from a terminal.
 func (p *progress) finish() {
-	if p.bar != nil {
-		p.bar.Finish()
+	if p.width > 0 && p.last > 0 {
+		escape.Fprintf(p.w, "%s", clearLine)
 	}
 }
 

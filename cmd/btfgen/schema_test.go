@@ -98,8 +98,7 @@ var schemaRuns = []struct {
 	{"check", false, 3, "check --btf modular $B/guards.bpfel.o $B/since.bpfel.o $B/flavors.bpfel.o"},
 	{"check_boot", false, 3, "check --boot $I --btfgen $P $B/broken.bpfel.o $B/guards.bpfel.o $B/kfuncs.bpfel.o $B/context.bpfel.o $B/lsmhooks.bpfel.o"},
 	{"check_boot", false, 3, "check --boot $D --btfgen $P $B/guards.bpfel.o $B/module.bpfel.o $B/since.bpfel.o $B/helpers.bpfel.o $B/masks.bpfel.o"},
-	{"archive", false, 0, "archive extract x.btfa --all -o all"},
-	{"archive", false, 3, "archive extract x.btfa debian/9/x86_64/4.9 -o none"},
+	{"archive", false, 3, "archive merge x.btfa --select debian=9 -o none"},
 	{"archive", false, 0, "archive merge x.btfa y.btfa -o m.btfa"},
 	{"archive", false, 0, "archive merge x.btfa -o x.tar.gz"},
 	{"archive_list", false, 0, "archive list x.btfa"},
@@ -135,11 +134,12 @@ func writeMade(t *testing.T, path string, data []byte) {
 		t.Fatal(err)
 	}
 	defer w.Discard()
-	k, err := btfc.Prepare(kernel.Key{ID: "debian", VersionID: "10", Arch: "x86_64", Release: "5.4.0-7-test"}, data, nil)
+	k, err := btfc.Prepare(btfc.Input{
+		Key: kernel.Key{ID: "debian", VersionID: "10", Arch: "x86_64", Release: "5.4.0-7-test"}, BTF: data, Made: btfc.Made{By: "pahole v1.24"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.Made(btfc.Made{By: "pahole v1.24"})
 	m, err := btfc.NewMaker()
 	if err != nil {
 		t.Fatal(err)

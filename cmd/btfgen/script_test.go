@@ -20,9 +20,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) != "btfgen" { // the tests, not the command
-		os.Unsetenv("GITHUB_ACTIONS") // the tests may run there
-	}
 	testscript.Main(m, map[string]func(){
 		"btfgen": func() {
 			version = cmp.Or(os.Getenv("TESTVERSION"), "v0.0.0-test") // as -ldflags -X does

@@ -34,8 +34,8 @@ func TestSession(t *testing.T) {
 	r.write("debian12", "ID=debian\nVERSION_ID=12\n")
 	var lines []string
 	for _, command := range session {
-		cmd := exec.Command("sh", "-c", command)
-		cmd.Dir, cmd.Env = r.dir, append(r.env, "BTFGEN_COLOR=always")
+		cmd := exec.Command("sh", "-c", command+" --color always")
+		cmd.Dir, cmd.Env = r.dir, r.env
 		out, err := cmd.CombinedOutput()
 		if err != nil && exitCode(err) != statusFindings {
 			t.Fatalf("%s: %v\n%s", command, err, out)

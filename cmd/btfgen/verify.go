@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 func runVerify(c *cli.Context) error {
@@ -68,14 +66,13 @@ func runVerify(c *cli.Context) error {
 		return err
 	}
 	recordVerified(c, rep)
-	if err := findingLines(c, different, disagreeing); err != nil {
+	if err := findingLines(c, different); err != nil {
 		return err
 	}
 	sum := rep.Summary()
 	if c.Bool("json") {
 		err = escape.JSON(c.App.Writer).Encode(sum)
 	}
-	found(c).printSkipped(c.App.ErrWriter)
 	for i := range sum.Notes {
 		infof(c, "btfgen: %s", sum.Notes[i].Text())
 	}
@@ -91,9 +88,6 @@ func recordVerified(c *cli.Context, rep *verify.Report) {
 	for _, k := range rep.Kernels {
 		if n := len(k.Differences); n > 0 {
 			record(c, finding{Class: different, Message: words.Plural(n, "difference"), Kernel: k.Name})
-		}
-		for _, d := range k.Disagreements {
-			record(c, finding{Class: disagreeing, Message: d.Relocation, Object: d.Object, Kernel: d.Kernel})
 		}
 	}
 	for _, k := range rep.NotMinimized {
@@ -121,15 +115,7 @@ func runCovers(c *cli.Context, objs *objects[*core.Object]) error {
 	if err != nil {
 		return err
 	}
-	// There may be thousands of kernels. They are read to say what an object lacks.
-	kernels := sync.OnceValues(func() ([]archive.Kernel, error) {
-		_, all, err := bundle.ReadKernels(c.Context, name)
-		return all, err
-	})
 	if len(info.Objects) == 0 {
-		if _, err := kernels(); err != nil {
-			return err
-		}
 		return fmt.Errorf("%s: does not list the objects that it was made for", name)
 	}
 	sum := coverage{Objects: len(objs.list)}
@@ -140,13 +126,6 @@ func runCovers(c *cli.Context, objs *objects[*core.Object]) error {
 			continue
 		}
 		reportFinding(c, finding{Class: unmatched, Message: err.Error(), Object: o.Name()})
-		all, err := kernels()
-		if err == nil {
-			err = reportMissing(c, o, all)
-		}
-		if err != nil {
-			return err
-		}
 	}
 	if err := findingLines(c); err != nil {
 		return err
@@ -155,45 +134,6 @@ func runCovers(c *cli.Context, objs *objects[*core.Object]) error {
 		return escape.JSON(c.App.Writer).Encode(sum)
 	}
 	infof(c, "%s: covers %d of %s", name, sum.Covered, words.Plural(sum.Objects, "object"))
-	return nil
-}
-
-// reportMissing reports the relocations of an object that resolve on no kernel of an archive.
-func reportMissing(c *cli.Context, o *core.Object, kernels []archive.Kernel) error {
-	var order []string
-	resolves := make(map[string]bool)
-	seen := make(map[*byte]bool) // kernels with one BTF share its memory
-	for _, k := range kernels {
-		if len(k.BTF) == 0 || seen[&k.BTF[0]] {
-			continue
-		}
-		seen[&k.BTF[0]] = true
-		var target core.Kernel
-		if err := target.Load(c.Context, k.Key.String(), k.BTF); err != nil {
-			return err
-		}
-		target.SetMachine(k.Key.Arch)
-		if !o.IsFor(&target) {
-			continue
-		}
-		log, err := core.Run(c.Context, o, &target)
-		if err != nil {
-			return err
-		}
-		for i := range log.Entries {
-			e := &log.Entries[i]
-			r := e.Relocation()
-			if _, ok := resolves[r]; !ok {
-				order = append(order, r)
-			}
-			resolves[r] = resolves[r] || e.Result == relo.Resolved
-		}
-	}
-	for _, r := range order {
-		if !resolves[r] {
-			reportFinding(c, finding{Class: unmatched, Message: r + " resolves on no kernel of the archive", Object: o.Name()})
-		}
-	}
 	return nil
 }
 

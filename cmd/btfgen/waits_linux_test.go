@@ -38,7 +38,6 @@ func TestWaits(t *testing.T) {
 		{"y.btfc", "corpus import k1 -o y.btfc"},
 		{"x.btfa", "archive merge x.btfa a1.btfa --mixed -o x.btfa"},
 		{"r.btfa", "generate --btf k1 --reuse r.btfa -o r.btfa --manifest r.json o.o"},
-		{"r.json", "generate --btf k1 --reuse r.btfa -o s.btfa --manifest r.json o.o"},
 		{"tree", "archive merge tree a1.btfa --mixed -o tree"},
 		{"tree", "generate --btf k1 -o tree o.o"},
 		{"new", "generate --btf k1 -o new o.o"},

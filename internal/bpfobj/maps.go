@@ -60,10 +60,8 @@ func (p *parser) readMaps() error {
 	err := p.eachVar(func(sec, name string, v btf.Type, _ uint32) {
 		switch plain, optional := strings.CutPrefix(sec, "?"); plain {
 		case ".struct_ops", ".struct_ops.link":
-			p.StructOps.Plain = p.StructOps.Plain || plain == ".struct_ops"
-			p.StructOps.Link = p.StructOps.Link || plain != ".struct_ops"
 			if t, ok := p.BTF.SkipMods(v.Ref()); ok && t.Kind().IsComposite() && p.spent.name(len(t.Name())) == nil {
-				p.StructOps.Maps = append(p.StructOps.Maps, StructOpsMap{name, btf.Essential(string(t.Name())), optional})
+				p.StructOps = append(p.StructOps, StructOpsMap{name, btf.Essential(string(t.Name())), optional})
 			}
 		case ".maps":
 			if m, ok := p.mapOf(v.Ref(), false); ok && !optional {

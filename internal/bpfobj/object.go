@@ -18,7 +18,7 @@ type Object struct {
 	Funcs     []Function // by section, then by offset
 	Programs  []Program  // by name of section, then by offset
 	Maps      []Map      // by name
-	StructOps StructOps
+	StructOps []StructOpsMap
 	Unread    string   // the first section for which libbpf ≥ 1.0 does not open the object; "" for none
 	Static    string   // the first static function outside .text, for which libbpf does not open the object; "" for none
 	Data      []Data   // read-only data sections
@@ -60,12 +60,6 @@ type Map struct {
 	Flags      uint32 // BPF_F_*
 	Weak       bool   // its symbol is weak
 	Inner      *Map   // of a map of maps; nil if the definition has none
-}
-
-// StructOps are the struct_ops maps of an object.
-type StructOps struct {
-	Plain, Link bool // in .struct_ops, .struct_ops.link
-	Maps        []StructOpsMap
 }
 
 // StructOpsMap is a variable that loaders turn into a map of functions for the kernel.

@@ -68,9 +68,6 @@ const (
 	AttachTypeMissing Code = "attach-type-missing"
 	LinkTypeMissing   Code = "link-type-missing"
 	LinkTypeTCX       Code = "link-type-tcx"
-	LinkTypeOps       Code = "link-type-struct-ops"
-	LinkTypeMaybeOps  Code = "link-type-struct-ops-maybe" // the program may be of a map that is not linked
-	LinkTypeCookie    Code = "link-type-cookie"
 
 	AttachTargetMissing     Code = "attach-target-missing"
 	AttachTargetKprobes     Code = "attach-target-kprobes"

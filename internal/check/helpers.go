@@ -227,26 +227,15 @@ func (e *evaluation) iterated(helper int64) bool {
 }
 
 // calls judges the helpers that program number n of the object calls by whether
-// programs of its type may, and whether the way of attaching it gives it a cookie.
+// programs of its type may.
 func (e *evaluation) calls(n int) (l []absence) {
 	forbids := e.k.forbids(e.pr.Attach)
-	cookies := e.cookieLink() && e.o.called[n].has(int64(asm.FnGetAttachCookie)) && e.k.lacks(enumLink, linkPerf)
-	if !cookies && !e.o.called[n].meets(forbids) {
+	if !e.o.called[n].meets(forbids) {
 		return nil
 	}
 	e.eachUse(func(u *use) {
-		if !u.in.IsHelper() {
-			return
-		}
-		id := u.in.Imm
-		if cookies && asm.BuiltinFunc(id) == asm.FnGetAttachCookie {
-			l = append(l, absence{at: u.at, f: Finding{Status: Fails, Code: LinkTypeCookie, Subject: linkPerf, Source: e.o.Source(u.at)}})
-		}
-		var f Finding
-		if forbids.has(id) && !e.iterated(id) {
-			f = e.k.forbidden(e.pr.Attach, id)
-		}
-		if f.Status != OK {
+		if id := u.in.Imm; u.in.IsHelper() && forbids.has(id) && !e.iterated(id) {
+			f := e.k.forbidden(e.pr.Attach, id)
 			f.Subject, f.Source = helperName(id), e.o.Source(u.at)
 			l = append(l, absence{at: u.at, f: f})
 		}

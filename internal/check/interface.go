@@ -58,10 +58,6 @@ func (e *evaluation) interfaces() {
 
 // links judges the types of links that attaching takes.
 func (e *evaluation) links(s *bpfobj.Section) {
-	if s.Kind == bpfobj.AttachOps {
-		e.opsLinks()
-		return
-	}
 	l := linkTypes[s.Type]
 	if l == "" || !e.k.lacks(enumLink, l) {
 		return
@@ -73,34 +69,7 @@ func (e *evaluation) links(s *bpfobj.Section) {
 	e.add(f)
 }
 
-// opsLinks judges the maps of .struct_ops.link. The type of links is older
-// than the way to make one, which came with a type of attachment.
-func (e *evaluation) opsLinks() {
-	const name, attach = "BPF_LINK_TYPE_STRUCT_OPS", "BPF_STRUCT_OPS"
-	if !e.o.StructOps.Link || !e.k.lacks(enumLink, name) && !e.k.lacks(enumAttach, attach) {
-		return
-	}
-	f := Finding{Status: Fails, Code: LinkTypeOps, Subject: name, Attach: true}
-	if e.o.StructOps.Plain {
-		f.Status, f.Code = MayFail, LinkTypeMaybeOps
-	}
-	e.add(f)
-}
-
-// cookieLink reports whether the program gets its cookie from the perf link that
-// attaches it.
-func (e *evaluation) cookieLink() bool {
-	s := e.pr.Attach
-	if s == nil || linkTypes[s.Type] != "" {
-		return false
-	}
-	return s.ProgType == "KPROBE" || s.ProgType == "TRACEPOINT" || s.ProgType == "PERF_EVENT"
-}
-
-const (
-	linkPerf = "BPF_LINK_TYPE_PERF_EVENT"
-	linkTCX  = "BPF_LINK_TYPE_TCX"
-)
+const linkTCX = "BPF_LINK_TYPE_TCX"
 
 // linkTypes are the types of links that attachments cannot do without.
 var linkTypes = map[string]string{

@@ -21,26 +21,19 @@ func TestLinks(t *testing.T) {
 	cases := []struct {
 		section string
 		in      insn
-		ops     bpfobj.StructOps
 		link    string // "" for none
 		since   string
 		status  Status // before
 	}{
-		{"kprobe/do_exit", cookie, bpfobj.StructOps{}, linkPerf, "5.15", Fails},
-		{"uretprobe", cookie, bpfobj.StructOps{}, linkPerf, "5.15", Fails},
-		{"tp/sched/sched_switch", cookie, bpfobj.StructOps{}, linkPerf, "5.15", Fails},
-		{"perf_event", cookie, bpfobj.StructOps{}, linkPerf, "5.15", Fails},
-		{"kprobe/do_exit", ok, bpfobj.StructOps{}, "", "", OK},
-		{"fentry/do_exit", cookie, bpfobj.StructOps{}, "", "", OK},
-		{"kprobe.multi/do_*", cookie, bpfobj.StructOps{}, "BPF_LINK_TYPE_KPROBE_MULTI", "5.18", Fails},
-		{"uprobe.multi", ok, bpfobj.StructOps{}, "BPF_LINK_TYPE_UPROBE_MULTI", "6.6", Fails},
-		{"netfilter", ok, bpfobj.StructOps{}, "BPF_LINK_TYPE_NETFILTER", "6.4", Fails},
-		{"tcx/ingress", ok, bpfobj.StructOps{}, linkTCX, "6.6", MayFail},
-		{"tc", ok, bpfobj.StructOps{}, "", "", OK},
-		{"netkit/peer", ok, bpfobj.StructOps{}, "BPF_LINK_TYPE_NETKIT", "6.7", Fails},
-		{"struct_ops/init", ok, bpfobj.StructOps{Link: true}, "BPF_LINK_TYPE_STRUCT_OPS", "6.4", Fails},
-		{"struct_ops/init", ok, bpfobj.StructOps{Link: true, Plain: true}, "BPF_LINK_TYPE_STRUCT_OPS", "6.4", MayFail},
-		{"struct_ops/init", ok, bpfobj.StructOps{Plain: true}, "", "", OK},
+		{"kprobe/do_exit", ok, "", "", OK},
+		{"fentry/do_exit", cookie, "", "", OK},
+		{"kprobe.multi/do_*", cookie, "BPF_LINK_TYPE_KPROBE_MULTI", "5.18", Fails},
+		{"uprobe.multi", ok, "BPF_LINK_TYPE_UPROBE_MULTI", "6.6", Fails},
+		{"netfilter", ok, "BPF_LINK_TYPE_NETFILTER", "6.4", Fails},
+		{"tcx/ingress", ok, linkTCX, "6.6", MayFail},
+		{"tc", ok, "", "", OK},
+		{"netkit/peer", ok, "BPF_LINK_TYPE_NETKIT", "6.7", Fails},
+		{"struct_ops/init", ok, "", "", OK},
 	}
 	want := &wanted{names: make(map[string]int)}
 	want.add(featureNames...)
@@ -56,7 +49,6 @@ func TestLinks(t *testing.T) {
 				status = c.status
 			}
 			o := around(c.in, true, c.section)
-			o.StructOps = c.ops
 			r := newRun(Config{Objects: []*Object{o}})
 			e := evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
 			e.kind = e.calls(0)
@@ -72,7 +64,7 @@ func TestLinks(t *testing.T) {
 				}
 			}
 			if got != status {
-				t.Errorf("%s: %s %+v: %s, want %s: %v", it.Name, c.section, c.ops, got, status, e.out)
+				t.Errorf("%s: %s: %s, want %s: %v", it.Name, c.section, got, status, e.out)
 			}
 			counts[got]++
 		}

@@ -66,8 +66,8 @@ func (o *Object) references(pr *bpfobj.Program) map[string]bool {
 			}
 		}
 	}
-	if s := pr.Attach; s != nil && s.Kind == bpfobj.AttachOps && len(o.StructOps.Maps) == 1 { // of several it may be any
-		names[structOpsOf(o.StructOps.Maps[0].Type)] = true
+	if s := pr.Attach; s != nil && s.Kind == bpfobj.AttachOps && len(o.StructOps) == 1 { // of several it may be any
+		names[structOpsOf(o.StructOps[0].Type)] = true
 	}
 	for i := range o.Externs {
 		if x := &o.Externs[i]; settings && x.Kind == bpfobj.ExternKconfig {

@@ -105,7 +105,7 @@ func (c *Config) loadersOf(o *Object) []Loader {
 // opening judges what libbpf checks before it creates the first map: struct_ops that the kernel does not have
 // (bpf_map__init_kern_struct_ops), except in maps that the loader leaves out.
 func (p *pairing) opening() (l []Finding) {
-	for _, m := range p.o.StructOps.Maps {
+	for _, m := range p.o.StructOps {
 		if m.Optional || p.setsMap(m.Name) {
 			continue
 		}

@@ -163,7 +163,7 @@ func (o *Object) mapNames() (names []string) {
 	for i := range o.Maps {
 		names = append(names, o.Maps[i].Name)
 	}
-	for _, m := range o.StructOps.Maps {
+	for _, m := range o.StructOps {
 		names = append(names, m.Name)
 	}
 	return names

@@ -156,7 +156,7 @@ func newRun(cfg Config) *run {
 			r.want.add(btf.Essential(x.Name))
 			r.want.symbols[x.Name], r.want.config[x.Name] = true, true
 		}
-		for _, m := range o.StructOps.Maps {
+		for _, m := range o.StructOps {
 			r.want.add(StructOpsPrefix + m.Type)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -21,8 +20,6 @@ const DefaultMaxSize = limits.PartSize
 
 // Options configure Open. The zero value takes everything.
 type Options struct {
-	XZ *decompress.Decoder // what reads .xz; nil is decompress.FindXZ
-
 	// MaxSize limits the decompressed bytes of one BTF, ELF file or kernel image, and of all modules of a
 	// kernel together; 0 is DefaultMaxSize. What one source file unpacks to in total, the members of containers counted
 	// again, is limited to limits.UnpackedParts times that and limits.UnpackedRatio times its own
@@ -81,10 +78,6 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 	if opts.MaxSize <= 0 {
 		opts.MaxSize = DefaultMaxSize
 	}
-	if opts.XZ == nil {
-		xz := decompress.FindXZ()
-		opts.XZ = &xz
-	}
 	w := newWalk(ctx)
 	for _, src := range sources {
 		if err := w.source(src); err != nil {
@@ -96,9 +89,6 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 	}
 	for i := range w.files {
 		w.files[i].below = w.sources.below(w.files[i].path)
-	}
-	if err := opts.checkNamings(w.files); err != nil {
-		return nil, err
 	}
 	opts.met = newMet(&opts)
 	c := &Corpus{met: opts.met, Sources: slices.Clone(sources), Ignored: w.ignored}
@@ -159,11 +149,7 @@ func (o *Options) Selects(k kernel.Key) bool {
 	if len(o.Select) > 0 && !slices.ContainsFunc(o.Select, func(s Selector) bool { return s.Match(k) }) {
 		return false
 	}
-	return !o.excludes(k)
-}
-
-func (o *Options) excludes(k kernel.Key) bool {
-	return slices.ContainsFunc(o.Exclude, func(s Selector) bool { return s.Match(k) })
+	return !slices.ContainsFunc(o.Exclude, func(s Selector) bool { return s.Match(k) })
 }
 
 // selectsMet is Selects for a kernel of the corpus.

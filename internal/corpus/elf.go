@@ -11,9 +11,6 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 )
 
-// kernelSection holds the compressed vmlinux in the ELF images that some ppc64le distributions boot.
-const kernelSection = ".kernel:vmlinux.strip"
-
 // elf reads the BTF of a vmlinux, a module or another ELF file. It reads a file on disk in place, and a stream as a whole. If DWARF is
 // wanted, a stream that may have it is written to disk first.
 func (r *reader) elf(in *input) error {
@@ -35,9 +32,6 @@ func (r *reader) elfFile(in *input, file io.ReaderAt) error {
 	f, err := elf.NewFile(file)
 	if err != nil {
 		return wrap(in.path, "elf", err)
-	}
-	if sec := f.Section(kernelSection); sec != nil {
-		return r.section(in, sec)
 	}
 	sec := f.Section(".BTF")
 	if sec != nil && sec.Type == elf.SHT_NOBITS { // a file with debug information only
@@ -61,15 +55,6 @@ func (r *reader) elfFile(in *input, file io.ReaderAt) error {
 		return wrap(in.path, "elf: .BTF", err)
 	}
 	return r.add(in, blob{off: off, n: n}, machine.OfELF(f.Machine, f.Class, f.Data), banner(f))
-}
-
-// section reads a kernel that lies compressed in a section.
-func (r *reader) section(in *input, sec *elf.Section) error {
-	inner, done := r.open(r.counted(sec.Open()), input{
-		path: in.path, member: in.member, size: int64(sec.Size), depth: in.depth, inside: in.inside, rel: in.rel,
-	})
-	defer done()
-	return wrap(in.path, "elf: "+sec.Name, r.content(inner))
 }
 
 // banner returns the release in the kernel's banner at the beginning of .rodata, or "".

@@ -25,7 +25,6 @@ var (
 	ErrNoObject   = errors.New("no object is for its machine")                      // a kernel
 	ErrUnmet      = errors.New("no kernel is of a machine that it is for")          // an object
 	ErrUnselected = errors.New("no selected kernel is of a machine that it is for") // an object, but others may be
-	ErrLink       = errors.New("link")                                              // another name of a file that is read
 )
 
 // ErrTaken is the cause for a kernel that is left out because a different one has its key.

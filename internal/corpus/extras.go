@@ -68,13 +68,13 @@ func extraOf(name string) (kind extraKind, release string) {
 }
 
 // extraFiles returns the files with the extras of the kernel in a file.
-func extraFiles(f *found, k kernel.Key) (parts []part) {
+func extraFiles(f *part) (parts []part) {
 	dir, base := filepath.Dir(f.path), path.Base(f.abs)
 	names := map[extraKind][]string{
 		extraConfig:  {filepath.Join(dir, stem(base)+ConfigSuffix)},
 		extraSymbols: {filepath.Join(dir, stem(base)+SymbolsSuffix)},
 	}
-	if rel := k.Release; rel != "" && validRelease(rel) == rel {
+	if rel := f.key.Release; rel != "" && validRelease(rel) == rel {
 		names[extraConfig] = append(names[extraConfig], filepath.Join(dir, "config-"+rel))
 		names[extraSymbols] = append(names[extraSymbols], filepath.Join(dir, "System.map-"+rel))
 		if releaseFromTree(f.abs) == rel { // lib/modules/RELEASE/vmlinuz
@@ -83,7 +83,7 @@ func extraFiles(f *found, k kernel.Key) (parts []part) {
 		}
 	}
 	if f.abs == kernel.HostBTF {
-		names[extraConfig] = []string{"/proc/config.gz", "/boot/config-" + k.Release}
+		names[extraConfig] = []string{"/proc/config.gz", "/boot/config-" + f.key.Release}
 		names[extraSymbols] = []string{"/proc/kallsyms"}
 	}
 	for _, kind := range []extraKind{extraConfig, extraSymbols} {

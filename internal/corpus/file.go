@@ -44,7 +44,6 @@ type Kernel struct {
 
 	BTF         []byte        // vmlinux BTF, with a valid header
 	Part        bool          // BTF is a part of it; see File.ReadPart
-	AsBytes     bool          // stored as bytes in a corpus in one file, because it does not have the usual form
 	Modules     []core.Module // in order of their names, which are distinct
 	ModulePaths []string      // of each of Modules, as Path
 	Extras

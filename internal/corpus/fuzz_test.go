@@ -23,7 +23,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(tarOf(member{"vmlinux", blobLE}, member{"nf.btf", splitLE}))
 	const limit = 1 << 20
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file := &File{Path: "f", Size: int64(len(data)), parts: []part{{path: "f", size: int64(len(data))}}, opts: &Options{MaxSize: limit, Extras: true, XZ: builtIn}}
+		file := &File{Path: "f", Size: int64(len(data)), parts: []part{{path: "f", size: int64(len(data))}}, opts: &Options{MaxSize: limit, Extras: true}}
 		kernels, s := 0, scratches.Get().(*scratch)
 		defer scratches.Put(s)
 		r := &reader{ctx: context.Background(), f: file, s: s, yield: func(it *Kernel) error {

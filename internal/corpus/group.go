@@ -10,19 +10,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// part is one file on disk of a unit.
-type part struct {
-	path string
-	key  kernel.Key // from the path
-	size int64
-	kind kind // by its first bytes
-	mods bool // only modules are expected in it
-
-	source bool // named by the user
-
-	extra extraKind // a file with nothing else
-}
-
 // group makes units of the files found: each kernel's file is one, and the files with its modules
 // go with it. Modules whose kernel is not among the sources are returned as skipped.
 //
@@ -30,49 +17,41 @@ type part struct {
 // modules/<ID>/<VERSION_ID>/<arch>/<release>.modules.tar.xz, or by the release in it, as in
 // /lib/modules/<release>, or by lying next to it, as in /sys/kernel/btf. A module that the user
 // named goes with the only kernel there is.
-func group(files []found, opts *Options) (units []*File, skipped []*Error) {
-	slices.SortFunc(files, func(a, b found) int { return strings.Compare(a.path, b.path) })
-	home := make(map[string]bool) // directories with a file called vmlinux
-	for _, f := range files {
-		if isVmlinux(f.abs) {
-			home[path.Dir(f.abs)] = true
-		}
-	}
-	ix := newIndex()
-	var mods []found
-	for _, f := range files {
-		if f.module() || home[path.Dir(f.abs)] && !isVmlinux(f.abs) && f.looksLikeModule() {
-			mods = append(mods, f)
+func group(files []part, opts *Options) (units []*File, skipped []*Error) {
+	slices.SortFunc(files, func(a, b part) int { return strings.Compare(a.path, b.path) })
+	ix := index{make(map[kernel.Key]*File), make(map[string][]*File), make(map[string][]*File)}
+	var mods []part
+	for _, p := range files {
+		if p.module() {
+			mods = append(mods, p)
 			continue
 		}
-		u := newUnit(f, opts.key(f.path, f.below, f.abs))
+		p.key = opts.key(p.path, p.below, p.abs)
+		u := &File{Path: p.path, Key: p.key, Size: p.size, parts: []part{p}}
 		if opts.Extras {
-			u.parts = append(u.parts, extraFiles(&f, u.Key)...)
+			u.parts = append(u.parts, extraFiles(&p)...)
 		}
 		units = append(units, u)
-		ix.add(u, f.abs)
+		ix.add(u, p.abs)
 	}
-	for _, f := range mods {
-		base := path.Base(f.abs)
+	for _, p := range mods {
+		base := path.Base(p.abs)
 		if extrasPackage(base) && !opts.Extras || !modulesArchive(base) && opts.NoModules {
 			continue
 		}
-		u := ix.kernelOf(f)
-		if u == nil && f.source && len(units) == 1 {
+		p.key, p.mods = moduleKey(p.below), true
+		u := ix.kernelOf(&p)
+		if u == nil && p.source && len(units) == 1 {
 			u = units[0]
 		}
 		if u == nil {
-			skipped = append(skipped, &Error{Path: f.path, Err: ErrNoKernel})
+			skipped = append(skipped, &Error{Path: p.path, Err: ErrNoKernel})
 			continue
 		}
-		u.parts = append(u.parts, part{path: f.path, key: moduleKey(f.below), size: f.size, kind: f.kind, mods: true, source: f.source})
-		u.Size += f.size
+		u.parts = append(u.parts, p)
+		u.Size += p.size
 	}
 	return units, skipped
-}
-
-func newUnit(f found, k kernel.Key) *File {
-	return &File{Path: f.path, Key: k, Size: f.size, parts: []part{{path: f.path, key: k, size: f.size, kind: f.kind, source: f.source}}}
 }
 
 // kernelKey is keyFromPath, completed by what is known of package trees.
@@ -96,16 +75,6 @@ func moduleKey(p string) kernel.Key {
 }
 
 func isVmlinux(abs string) bool { return stem(path.Base(abs)) == "vmlinux" }
-
-// looksLikeModule reports whether a file next to a vmlinux has a module's name rather than a kernel's.
-func (f *found) looksLikeModule() bool {
-	base := path.Base(f.abs)
-	if _, pkg := cutPackage(base); pkg || slices.Contains(imageNames, stem(base)) {
-		return false
-	}
-	rel := releaseFromName(base)
-	return rel != "" && !isDigit(rel[0]) && f.kind != kindImage && !keyFromPath(f.below).Known()
-}
 
 // modulesArchive reports whether a name is that of an archive or a package without a kernel: of modules or of extras.
 func modulesArchive(base string) bool {
@@ -131,20 +100,14 @@ func stripCompression(base string) string {
 
 // index finds the kernels that modules may belong to.
 type index struct {
-	key     map[string]*File // by canonical key; the first, if two sources have it
+	key     map[kernel.Key]*File // the first, if two sources have it
 	release map[string][]*File
 	dir     map[string][]*File
 }
 
-func newIndex() *index {
-	return &index{make(map[string]*File), make(map[string][]*File), make(map[string][]*File)}
-}
-
 func (ix *index) add(u *File, abs string) {
-	if u.Key.Known() {
-		if k := u.Key.Canonical().String(); ix.key[k] == nil {
-			ix.key[k] = u
-		}
+	if u.Key.Known() && ix.key[u.Key] == nil {
+		ix.key[u.Key] = u
 	}
 	ix.release[u.Key.Release] = append(ix.release[u.Key.Release], u)
 	dir := path.Dir(abs)
@@ -156,15 +119,15 @@ func (ix *index) add(u *File, abs string) {
 }
 
 // kernelOf returns the kernel of a module's file, nil if there is none or no single one.
-func (ix *index) kernelOf(f found) *File {
-	k := moduleKey(f.below)
-	if u := ix.key[k.Canonical().String()]; u != nil {
+func (ix *index) kernelOf(p *part) *File {
+	k := p.key
+	if u := ix.key[k]; u != nil {
 		return u
 	}
 	if all := ix.release[k.Release]; k.Release != "" && len(all) == 1 && compatible(all[0].Key, k) {
 		return all[0]
 	}
-	if all := ix.dir[path.Dir(f.abs)]; len(all) == 1 && !modulesArchive(path.Base(f.abs)) {
+	if all := ix.dir[path.Dir(p.abs)]; len(all) == 1 && !modulesArchive(path.Base(p.abs)) {
 		return all[0]
 	}
 	return nil
@@ -172,7 +135,6 @@ func (ix *index) kernelOf(f found) *File {
 
 // compatible reports whether two keys of the same release can be of the same kernel.
 func compatible(a, b kernel.Key) bool {
-	a, b = a.Canonical(), b.Canonical()
 	same := func(x, y string) bool { return x == "" || y == "" || x == y }
 	return same(a.ID, b.ID) && same(a.VersionID, b.VersionID) && same(a.Arch, b.Arch)
 }

@@ -234,5 +234,5 @@ func (r *reader) search(in *input, img []byte, arch string) error {
 
 // decompress appends what data decompresses to; anything may follow the compressed data.
 func (r *reader) decompress(data []byte, f decompress.Format, to *decompress.Buffer) error {
-	return decompress.First(r.ctx, data, f, *r.f.opts.XZ, r.f.opts.MaxSize, r.budget, to)
+	return decompress.First(r.ctx, data, f, r.f.opts.MaxSize, r.budget, to)
 }

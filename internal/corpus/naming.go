@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,11 +30,7 @@ type Naming struct {
 	text string
 	path *regexp.Regexp
 	key  kernel.Key // the parts that are themselves
-	only bool       // names one kernel, whatever its path
 }
-
-// ErrNaming is returned if a naming does not fit the kernels.
-var ErrNaming = errors.New("--as")
 
 // ErrNoKey is the cause for a kernel without a key.
 var ErrNoKey = errors.New("cannot tell the kernel from its path (try --as ID/VERSION_ID/ARCH)")
@@ -72,7 +67,6 @@ func ParseNaming(text string) (*Naming, error) {
 	if err := n.key.Validate(); err != nil {
 		return nil, fmt.Errorf("%q: %w", text, err)
 	}
-	n.only = !hasPath && len(parts) == 4 && len(from) == 0
 	if !hasPath {
 		from = slices.DeleteFunc(from, func(p string) bool { return p == "{release}" })
 		pattern = path.Join(append(from, "*")...)
@@ -152,30 +146,4 @@ func (o *Options) key(p, below, abs string) kernel.Key {
 		}
 	}
 	return hostKey(abs, kernelKey(below))
-}
-
-// mayHoldMany reports whether the file may have members, which have names of their own.
-func (f *found) mayHoldMany() bool {
-	base := path.Base(f.abs)
-	return f.kind.container() || f.kind == kindCompressed && strings.Contains(base[len(stem(base)):], ".t")
-}
-
-// checkNamings returns an ErrNaming if a naming fits no file, or if one for a single kernel fits several.
-func (o *Options) checkNamings(files []found) error {
-	for _, n := range o.As {
-		fits, inside := 0, false
-		for _, f := range files {
-			if _, ok := n.of(filepath.ToSlash(f.path)); ok {
-				fits++
-			}
-			inside = inside || f.mayHoldMany()
-		}
-		switch {
-		case n.only && fits > 1:
-			return fmt.Errorf("%w %s: more than one kernel: %d files", ErrNaming, n, fits)
-		case fits == 0 && !inside && len(files) > 0:
-			return fmt.Errorf("%w %s: fits none of %d files, such as %s", ErrNaming, n, len(files), files[0].path)
-		}
-	}
-	return nil
 }

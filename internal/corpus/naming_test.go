@@ -5,7 +5,6 @@ package corpus
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,32 +71,6 @@ func TestBadNamings(t *testing.T) {
 	} {
 		if n, err := ParseNaming(tt.text); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: %v, %v; want %q", tt.text, n, err, tt.want)
-		}
-	}
-}
-
-// Namings that do not go with the files are refused before anything is read, unless members of the files may fit.
-func TestNamingsAndFiles(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"a.btf", "b.btf"} {
-		if err := os.WriteFile(filepath.Join(dir, name), btfBlob(binary.LittleEndian, "x", false), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for naming, want := range map[string]string{
-		"debian/12/x86_64":       "",
-		"debian/12/x86_64/6.1":   "--as debian/12/x86_64/6.1: more than one kernel: 2 files",
-		"debian/12/{arch}":       "--as debian/12/{arch}: fits none of 2 files, such as " + filepath.Join(dir, "a.btf"),
-		"a=debian/12/x86_64/6.1": "",
-		"c=debian/12/x86_64":     "--as c=debian/12/x86_64: fits none of 2 files, such as " + filepath.Join(dir, "a.btf"),
-	} {
-		n, err := ParseNaming(naming)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = Open(context.Background(), []string{dir}, Options{As: []*Naming{n}})
-		if want == "" && err != nil || want != "" && (!errors.Is(err, ErrNaming) || err.Error() != want) {
-			t.Errorf("%s: %v, want %q", naming, err, want)
 		}
 	}
 }

@@ -22,12 +22,12 @@ type packed struct {
 	entry int
 }
 
-func (p *packed) entryOf() *btfc.Entry { return &p.file.Entries()[p.entry] }
+func (p *packed) entryOf() *btfc.Entry { return p.file.Entries()[p.entry] }
 
 // packed removes corpora in one file from the files, and returns the kernels in them that keep accepts. A damaged file is skipped, unless
 // the user named it.
 func (w *walk) packed(keep func(kernel.Key) bool) (units []*File, err error) {
-	w.files = slices.DeleteFunc(w.files, func(f found) bool {
+	w.files = slices.DeleteFunc(w.files, func(f part) bool {
 		if f.kind != kindBTFC || err != nil {
 			return false
 		}
@@ -46,7 +46,7 @@ func (w *walk) packed(keep func(kernel.Key) bool) (units []*File, err error) {
 }
 
 // units returns a unit for each kernel in a corpus in one file that keep accepts.
-func (f *found) units(keep func(kernel.Key) bool) (units []*File, err error) {
+func (f *part) units(keep func(kernel.Key) bool) (units []*File, err error) {
 	r, err := os.Open(f.path) // stays open
 	if err != nil {
 		return nil, wrap(f.path, "", err)
@@ -60,15 +60,14 @@ func (f *found) units(keep func(kernel.Key) bool) (units []*File, err error) {
 		r.Close()
 		return nil, wrap(f.path, "", err)
 	}
-	for i := range file.Entries() {
-		e := &file.Entries()[i]
+	for i, e := range file.Entries() {
 		key := e.Key.Canonical()
 		if !keep(key) {
 			continue
 		}
 		units = append(units, &File{
 			Path: f.path + "!" + key.String(), Key: key, Size: e.Packed(),
-			parts: []part{{path: f.path, key: key, size: e.Packed(), kind: kindBTFC}}, packed: &packed{file, i},
+			parts: []part{{path: f.path, key: key, size: e.Packed()}}, packed: &packed{file, i},
 		})
 	}
 	return units, nil
@@ -87,7 +86,7 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 	if s.btf.B, err = p.file.BTF(ctx, p.entry, s.btf.B[:0]); err != nil {
 		return cmp.Or(ctx.Err(), wrap(f.Path, kindBTFC.String(), err))
 	}
-	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, AsBytes: e.Plain, Made: e.Made}
+	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, Made: e.Made}
 	var modules []btfc.Module
 	var failed error
 	if !f.opts.NoModules {
@@ -158,12 +157,16 @@ func (f *File) packedSums() [][sha256.Size]byte {
 	return sums
 }
 
-// Packed returns the corpus in one file that has the kernel, and its number there, or nil.
-func (f *File) Packed() (*btfc.File, int) {
-	if f.packed == nil {
-		return nil, 0
+// Packages returns the packages noted in the corpora in one file.
+func (c *Corpus) Packages() (all []btfc.Package) {
+	seen := make(map[*btfc.File]bool)
+	for _, f := range c.Files {
+		if f.packed != nil && !seen[f.packed.file] {
+			seen[f.packed.file] = true
+			all = append(all, f.packed.file.Packages()...)
+		}
 	}
-	return f.packed.file, f.packed.entry
+	return all
 }
 
 // CompareWork orders files for reading. Kernels of a corpus in one file come first, in its order, because each is encoded against earlier

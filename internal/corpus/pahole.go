@@ -151,46 +151,33 @@ func (e *Encoder) encode(ctx context.Context, file *os.File, buf *decompress.Buf
 	return n, made, nil
 }
 
-// run runs pahole on an open file. Its result comes through a pipe, so that it never has more than limit bytes.
+// run runs pahole on an open file. Its result is in a temporary file of little more than limit bytes.
 func (e *Encoder) run(ctx context.Context, file *os.File, buf *decompress.Buffer, limit int64) (n int, err error) {
 	errLate := fmt.Errorf("not done after %s", e.time)
 	ctx, cancel := context.WithTimeoutCause(ctx, e.time, errLate)
 	defer cancel()
-	r, w, err := os.Pipe()
+	out, err := e.temporary()
 	if err != nil {
 		return 0, err
 	}
-	defer r.Close()
-	defer context.AfterFunc(ctx, func() { r.SetReadDeadline(time.Unix(1, 0)) })()
-
+	defer out.Close()
 	cmd := paholeCommand(ctx, e.path, append(e.options[:len(e.options):len(e.options)], "--btf_encode_detached=/dev/fd/4", "/dev/fd/3")...)
-	cmd.ExtraFiles = []*os.File{file, w}
+	cmd.ExtraFiles = []*os.File{file, out}
 	var said decompress.Head
 	cmd.Stdout, cmd.Stderr = &said, &said
-	err = cmd.Start()
-	w.Close()
-	if err != nil {
+	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
-	boundMemory(cmd.Process.Pid, limits.PaholeMemory)
-	ended := make(chan error, 1)
-	go func() {
-		ended <- cmd.Wait()
-		// Something that pahole has started may still hold the other end of the pipe.
-		r.SetReadDeadline(time.Now().Add(10 * time.Second))
-	}()
-	n, err = buf.Append(r, -1, limit)
-	late := context.Cause(ctx)
-	if err != nil {
-		cancel()
+	bound(cmd.Process.Pid, limits.PaholeMemory, uint64(limit)+1)
+	end := cmd.Wait()
+	if late := context.Cause(ctx); late != nil {
+		return 0, late
 	}
-	end := <-ended
+	if n, err = buf.Append(io.NewSectionReader(out, 0, 1<<62), -1, limit); err != nil {
+		return 0, err
+	}
 	line, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
 	switch {
-	case late != nil:
-		return 0, late
-	case err != nil:
-		return 0, err
 	case end != nil && line != "":
 		return 0, fmt.Errorf("%s (%w)", line, end)
 	case end != nil:

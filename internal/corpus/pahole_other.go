@@ -4,4 +4,4 @@
 
 package corpus
 
-func boundMemory(int, uint64) {}
+func bound(int, uint64, uint64) {}

@@ -182,7 +182,7 @@ func (r *reader) raw(in *input) error {
 // compressed reads what a compressed stream holds.
 func (r *reader) compressed(in *input, f decompress.Format) error {
 	what := f.String()
-	stream, err := decompress.Open(r.ctx, decompress.Input{R: in.r, Size: in.size, File: in.file, XZ: *r.f.opts.XZ}, f)
+	stream, err := decompress.Open(in.r, f)
 	if err != nil {
 		return wrap(in.path, what, err)
 	}

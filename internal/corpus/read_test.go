@@ -10,12 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
@@ -102,7 +100,6 @@ func samples() []sample {
 		{name: "elf", data: x86, arch: "x86_64", rel: "6.1.7-test"},
 		{name: "elf.be", data: elfFile(binary.BigEndian, elf.ET_EXEC, elf.EM_S390, section{".BTF", 0, blobBE}), big: true, arch: "s390x"},
 		{name: "elf.compressed", data: elfFile(le, elf.ET_EXEC, elf.EM_AARCH64, compressedSection(".BTF", blobLE)), arch: "arm64"},
-		{name: "elf.section", data: elfFile(le, elf.ET_EXEC, elf.EM_PPC64, section{kernelSection, 0, compress("gz", x86)}), arch: "x86_64", rel: "6.1.7-test"},
 		{name: "raw.bz2", data: compress("bz2", blobLE)},
 		{name: "raw.xz.gz", data: compress("gz", compress("xz", blobLE))},
 		{name: "tar", data: tarOf(member{"d/", nil}, member{"README", []byte("hello")}, member{"d/x.btf", blobLE})},
@@ -136,50 +133,35 @@ func samples() []sample {
 	return all
 }
 
-// modes are the ways to decode xz that this machine has.
-func modes() []*decompress.Decoder {
-	program := decompress.FindXZ()
-	if program.Program == "" {
-		return []*decompress.Decoder{builtIn}
-	}
-	program.Always = true
-	return []*decompress.Decoder{nil, &program, builtIn}
-}
-
-// builtIn is the decoder in Go.
-var builtIn = new(decompress.Decoder)
-
 // Every kind of source gives the same BTF, under a name without a key.
 func TestReadEveryKind(t *testing.T) {
-	for _, mode := range modes() {
-		for _, sm := range samples() {
-			dir := tree(t, map[string]string{"f": string(sm.data)})
-			path := filepath.Join(dir, "f")
-			_, got, errs := readAll(t, Options{XZ: mode}, path)
-			if len(errs) > 0 || len(got) != 1 {
-				t.Errorf("%s: %d kernels, errors %v", sm.name, len(got), errs)
-				continue
-			}
-			want := blobLE
-			if sm.big {
-				want = blobBE
-			}
-			k := got[0]
-			if !bytes.Equal(k.btf, want) {
-				t.Errorf("%s: got %q", sm.name, k.btf)
-			}
-			if k.Arch != sm.arch || k.Key.Arch != sm.arch {
-				t.Errorf("%s: architecture %q, %q, want %q", sm.name, k.Arch, k.Key.Arch, sm.arch)
-			}
-			if sm.rel != "" && k.Key.Release != sm.rel {
-				t.Errorf("%s: release %q, want %q", sm.name, k.Key.Release, sm.rel)
-			}
-			if k.Name != path || !strings.HasPrefix(k.Path, path) || k.SourceSize != int64(len(sm.data)) {
-				t.Errorf("%s: name %s, path %s, size %d", sm.name, k.Name, k.Path, k.SourceSize)
-			}
-			if pkg := sm.name == "deb" || sm.name == "rpm"; pkg != (k.mods["a"] == string(splitLE)) {
-				t.Errorf("%s: modules %q", sm.name, k.mods)
-			}
+	for _, sm := range samples() {
+		dir := tree(t, map[string]string{"f": string(sm.data)})
+		path := filepath.Join(dir, "f")
+		_, got, errs := readAll(t, Options{}, path)
+		if len(errs) > 0 || len(got) != 1 {
+			t.Errorf("%s: %d kernels, errors %v", sm.name, len(got), errs)
+			continue
+		}
+		want := blobLE
+		if sm.big {
+			want = blobBE
+		}
+		k := got[0]
+		if !bytes.Equal(k.btf, want) {
+			t.Errorf("%s: got %q", sm.name, k.btf)
+		}
+		if k.Arch != sm.arch || k.Key.Arch != sm.arch {
+			t.Errorf("%s: architecture %q, %q, want %q", sm.name, k.Arch, k.Key.Arch, sm.arch)
+		}
+		if sm.rel != "" && k.Key.Release != sm.rel {
+			t.Errorf("%s: release %q, want %q", sm.name, k.Key.Release, sm.rel)
+		}
+		if k.Name != path || !strings.HasPrefix(k.Path, path) || k.SourceSize != int64(len(sm.data)) {
+			t.Errorf("%s: name %s, path %s, size %d", sm.name, k.Name, k.Path, k.SourceSize)
+		}
+		if pkg := sm.name == "deb" || sm.name == "rpm"; pkg != (k.mods["a"] == string(splitLE)) {
+			t.Errorf("%s: modules %q", sm.name, k.mods)
 		}
 	}
 }
@@ -207,7 +189,7 @@ func TestReadDamaged(t *testing.T) {
 			if err := os.WriteFile(path, data, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			c, err := Open(context.Background(), []string{path}, Options{XZ: builtIn, MaxSize: 1 << 20})
+			c, err := Open(context.Background(), []string{path}, Options{MaxSize: 1 << 20})
 			if err != nil {
 				reason, ok := strings.CutPrefix(err.Error(), "no kernel found: ")
 				if !ok {
@@ -247,17 +229,15 @@ func TestReadDamaged(t *testing.T) {
 
 // Truncated compressed data is an error even where what came out looks complete.
 func TestReadTruncatedStream(t *testing.T) {
-	for _, mode := range modes() {
-		for _, k := range []string{"xz", "gz", "zst", "lzma"} {
-			data := compress(k, tarOf(member{"x.btf", blobLE}))
-			path := filepath.Join(tree(t, map[string]string{"f": string(data[:len(data)-6])}), "f")
-			_, got, errs := readAll(t, Options{XZ: mode}, path)
-			if len(got) > 0 || len(errs) != 1 {
-				t.Errorf("%s: %d kernels, errors %v", k, len(got), errs)
-				continue
-			}
-			checkError(t, k, path+": "+k[:2], errs[0])
+	for _, k := range []string{"xz", "gz", "zst", "lzma"} {
+		data := compress(k, tarOf(member{"x.btf", blobLE}))
+		path := filepath.Join(tree(t, map[string]string{"f": string(data[:len(data)-6])}), "f")
+		_, got, errs := readAll(t, Options{}, path)
+		if len(got) > 0 || len(errs) != 1 {
+			t.Errorf("%s: %d kernels, errors %v", k, len(got), errs)
+			continue
 		}
+		checkError(t, k, path+": "+k[:2], errs[0])
 	}
 }
 
@@ -427,28 +407,6 @@ func TestReadStops(t *testing.T) {
 	}
 	if _, err := c.Files[0].Sums(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("hash: %v", err)
-	}
-}
-
-// A cancelled read does not leave an xz process behind that waits for someone to read its output.
-func TestReadStopsProgram(t *testing.T) {
-	if _, err := exec.LookPath("xz"); err != nil {
-		t.Skip("needs the xz program")
-	}
-	cmd := exec.Command("xz", "-0")
-	cmd.Stdin = bytes.NewReader(tarOf(member{"1.btf", blobLE}, member{"2.btf", blobLE}, member{"z", make([]byte, 64<<20)}))
-	data, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(tree(t, map[string]string{"f": string(data)}), "f")
-	c, err := Open(context.Background(), []string{path}, Options{XZ: &decompress.Decoder{Program: "xz", Always: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := errors.New("enough")
-	if err := c.Files[0].Read(context.Background(), func(*Kernel) error { return stop }); err != stop {
-		t.Error(err)
 	}
 }
 

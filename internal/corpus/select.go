@@ -42,12 +42,6 @@ var fields = map[string]field{
 	"id": fieldID, "version": fieldVersion, "arch": fieldArch, "release": fieldRelease,
 }
 
-// Component returns the component of a key that a selector calls id, version, arch or release; false for other names.
-func Component(k kernel.Key, name string) (value string, ok bool) {
-	f, ok := fields[name]
-	return f.of(k), ok
-}
-
 // String returns the text the selector was parsed from.
 func (s Selector) String() string { return s.text }
 

@@ -182,7 +182,7 @@ func TestOpenSelect(t *testing.T) {
 	}
 }
 
-// A selector that matches no kernel is reported, with alternatives; so are versions without a number.
+// A selector that matches no kernel is reported, with alternatives.
 func TestSelection(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"debian/11/x86_64/5.10.btf":  string(blobLE),
@@ -196,21 +196,20 @@ func TestSelection(t *testing.T) {
 	for _, tt := range []struct {
 		selects, excludes []string
 		unmatched         []string
-		words             []string
 	}{
-		{[]string{"debian"}, []string{"arm64"}, nil, nil},
+		{[]string{"debian"}, []string{"arm64"}, nil},
 		{[]string{"debian", "debain", "debian=13", "debian>=12,s390x", "debian,5.4"}, nil, []string{
 			"debain: nearest by distribution: debian, ubuntu",
 			"debian=13: nearest by version: sid, 11, 12",
 			"debian>=12,s390x: nearest by architecture: arm64, x86_64",
 			"debian,5.4: nearest by release: 5.10, 6.1, 6.19",
-		}, nil},
-		{[]string{"debian>=11"}, nil, nil, []string{"debian/sid"}},
-		{[]string{"debian>=11", "debian=sid"}, nil, nil, nil},
-		{[]string{"debian>=11"}, []string{"debian=sid"}, nil, nil},
-		{[]string{">=5"}, nil, nil, []string{"a13-5.10"}},
-		{[]string{"ubuntu=23", "debian=12"}, []string{"fedora"}, []string{"fedora: nearest by distribution: debian, ubuntu (excludes)"}, nil},
-		{nil, []string{"debian>12"}, []string{"debian>12: nearest by version: sid, 11, 12 (excludes)"}, nil},
+		}},
+		{[]string{"debian>=11"}, nil, nil},
+		{[]string{"debian>=11", "debian=sid"}, nil, nil},
+		{[]string{"debian>=11"}, []string{"debian=sid"}, nil},
+		{[]string{">=5"}, nil, nil},
+		{[]string{"ubuntu=23", "debian=12"}, []string{"fedora"}, []string{"fedora: nearest by distribution: debian, ubuntu (excludes)"}},
+		{nil, []string{"debian>12"}, []string{"debian>12: nearest by version: sid, 11, 12 (excludes)"}},
 	} {
 		sel, err := ParseSelectors(tt.selects)
 		if err != nil {
@@ -231,7 +230,6 @@ func TestSelection(t *testing.T) {
 			got = append(got, text)
 		}
 		checkList(t, strings.Join(tt.selects, " "), got, tt.unmatched)
-		checkList(t, strings.Join(tt.selects, " "), s.Words, tt.words)
 	}
 }
 

@@ -22,10 +22,6 @@ type Selection struct {
 
 	// Unread is the number of files without a key in their path that were not read. They may have what Unmatched lacks.
 	Unread int
-
-	// Words are versions without a number, such as "debian/sid" or a release, of kernels that were not selected because a selector compares
-	// versions.
-	Words []string
 }
 
 // Unmatched is a selector that matches no kernel.
@@ -43,7 +39,6 @@ type met struct {
 	mu      sync.Mutex
 	matched []bool              // by selector
 	keys    map[kernel.Key]bool // of all kernels, up to limits.SelectedKeys
-	words   map[string]bool     // as Selection.Words
 	unread  map[*File]bool      // whose kernels are not known before they are read
 }
 
@@ -53,7 +48,7 @@ func newMet(opts *Options) *met {
 	}
 	return &met{
 		opts: opts, all: slices.Concat(opts.Select, opts.Exclude), matched: make([]bool, len(opts.Select)+len(opts.Exclude)),
-		keys: make(map[kernel.Key]bool), words: make(map[string]bool), unread: make(map[*File]bool),
+		keys: make(map[kernel.Key]bool), unread: make(map[*File]bool),
 	}
 }
 
@@ -70,16 +65,8 @@ func (m *met) note(k kernel.Key) {
 	if len(m.keys) < limits.SelectedKeys {
 		m.keys[k] = true
 	}
-	word := ""
 	for i, s := range m.all {
-		if s.Match(k) {
-			m.matched[i] = true
-		} else if i < len(m.opts.Select) && word == "" {
-			word = s.word(k)
-		}
-	}
-	if word != "" && len(m.words) < limits.SelectedKeys && !m.opts.Selects(k) && !m.opts.excludes(k) {
-		m.words[word] = true
+		m.matched[i] = m.matched[i] || s.Match(k)
 	}
 }
 
@@ -120,7 +107,6 @@ func (m *met) selection() (s Selection) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s.Words = slices.SortedFunc(maps.Keys(m.words), kernel.CompareVersions)
 	s.Unread = len(m.unread)
 	var keys []kernel.Key // sorted if they are needed, as there may be many
 	for i, sel := range m.all {
@@ -149,25 +135,6 @@ func (s Selection) nothing() string {
 	}
 	return ": " + strings.Join(all, ", ")
 }
-
-// word returns the version or release of k that has no number, if s does not match for that reason only.
-func (s Selector) word(k kernel.Key) (word string) {
-	for _, t := range s.terms {
-		have := t.field.of(k)
-		switch {
-		case t.match(k):
-		case have == "" || !t.ordered() || numbered(have):
-			return ""
-		case t.field == fieldVersion:
-			word = k.ID + "/" + have
-		default:
-			word = have
-		}
-	}
-	return word
-}
-
-func (t term) ordered() bool { return t.op != "=" && t.op != "!=" }
 
 // nearby is how many values Nearest names.
 const nearby = 4

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // walk finds the files of the sources. Each real file and directory is visited once, whatever
@@ -27,7 +28,7 @@ type walk struct {
 	roots   []string        // real paths of the sources
 	sources sources
 	pending []entry // links
-	files   []found
+	files   []part
 	skipped []*Error
 	ignored int
 }
@@ -35,16 +36,19 @@ type walk struct {
 // entry is a path as shown to the user, and its real path.
 type entry struct{ path, real string }
 
-// found is a file that may hold kernels or modules.
-type found struct {
-	path   string // as given by the user, extended by the names below
-	abs    string // the same, absolute and with slashes
-	below  string // the part of the path with the key, see sources
+// part is a file that may hold kernels, modules or extras.
+type part struct {
+	path   string     // as given by the user, extended by the names below
+	abs    string     // the same, absolute and with slashes
+	below  string     // the part of the path with the key, see sources
+	key    kernel.Key // from the path
 	size   int64
-	kind   kind
-	split  bool // raw BTF that needs a base
-	bpf    bool // an ELF file for the BPF machine
-	source bool // named by the user
+	kind   kind      // by its first bytes
+	split  bool      // raw BTF that needs a base
+	bpf    bool      // an ELF file for the BPF machine
+	source bool      // named by the user
+	mods   bool      // only modules are expected in it
+	extra  extraKind // a file with nothing else
 }
 
 func newWalk(ctx context.Context) *walk {
@@ -77,7 +81,7 @@ func (w *walk) source(src string) error {
 	case !fi.Mode().IsRegular():
 		return wrap(src, "", errors.New("not a regular file or directory"))
 	}
-	f := found{path: src, abs: filepath.ToSlash(abs), size: fi.Size(), source: true}
+	f := part{path: src, abs: filepath.ToSlash(abs), size: fi.Size(), source: true}
 	if err := f.look(); err != nil {
 		return wrap(src, "", err)
 	}
@@ -86,7 +90,7 @@ func (w *walk) source(src string) error {
 }
 
 // add files f where it belongs, by its first bytes.
-func (w *walk) add(f found) {
+func (w *walk) add(f part) {
 	switch {
 	case f.kind == kindEmpty:
 		w.skip(f.path, errEmpty)
@@ -150,7 +154,7 @@ func (w *walk) file(e entry) {
 	if err != nil {
 		abs = e.real
 	}
-	f := found{path: e.path, abs: filepath.ToSlash(abs)}
+	f := part{path: e.path, abs: filepath.ToSlash(abs)}
 	if err := f.look(); err != nil {
 		w.skip(e.path, err)
 		return
@@ -158,7 +162,7 @@ func (w *walk) file(e entry) {
 	w.add(f)
 }
 
-// links follows the links that lead out of all sources, and lists the others as skipped.
+// links follows the links that lead out of all sources.
 func (w *walk) links() error {
 	for len(w.pending) > 0 {
 		batch := w.pending
@@ -183,13 +187,8 @@ func (w *walk) link(e entry) error {
 		w.skip(e.path, fmt.Errorf("link: %s", strings.TrimPrefix(cause(err).Error(), "EvalSymlinks: ")))
 		return nil
 	}
-	target, err := os.Readlink(e.real)
-	if err != nil {
-		target = real
-	}
 	if w.seen[real] || slices.ContainsFunc(w.roots, func(r string) bool { return within(r, real) }) {
-		w.skip(e.path, fmt.Errorf("%w to %s", ErrLink, target))
-		return nil
+		return nil // a second name
 	}
 	w.seen[real] = true
 	fi, err := os.Stat(real)
@@ -231,7 +230,7 @@ func unrelated(name string) bool {
 func saysBTF(name string) bool { return strings.Contains(name[len(stem(name)):], ".btf") }
 
 // look identifies the file by its first bytes.
-func (f *found) look() error {
+func (f *part) look() error {
 	r, err := os.Open(f.path)
 	if err != nil {
 		return err
@@ -265,7 +264,7 @@ func (f *found) look() error {
 }
 
 // module reports whether the file is for modules rather than a kernel, by content or else by name.
-func (f *found) module() bool {
+func (f *part) module() bool {
 	base := path.Base(f.abs)
 	return f.split || isModuleFile(base) || modulesArchive(base)
 }

@@ -79,15 +79,11 @@ func TestOpenTree(t *testing.T) {
 		"debian/11/x86_64/5.10.0-9-amd64.btf.tar.xz debian/11/x86_64/5.10.0-9-amd64",
 	})
 	checkList(t, "skipped", skipped, []string{
-		"debian/11/arm64/here: link to .",
 		"debian/11/arm64/zeros.btf.tar: empty archive, or zeros",
-		"debian/11/latest.btf.tar.xz: link to x86_64/5.10.0-30-amd64.btf.tar.xz",
 		"debian/11/x86_64/5.10.0-6-amd64.btf.tar.xz: not BTF, ELF, an archive or a kernel image",
 		"debian/11/x86_64/5.10.0-8-amd64.btf.tar.xz: empty file",
-		"debian/bullseye: link to 11",
 		"debian/gone: dangling link",
 		"debian/loop: link: too many links",
-		"debian/up: link to ../..",
 		"modules/debian/10/x86_64/4.19.0-1-amd64.modules.tar.xz: module BTF without its kernel's vmlinux",
 	})
 	if c.Ignored != 7 {
@@ -101,13 +97,9 @@ func TestOpenTree(t *testing.T) {
 	} else {
 		_, skipped = names(some, dir)
 		checkList(t, "skipped of arm64", skipped, []string{
-			"debian/11/arm64/here: link to .",
 			"debian/11/arm64/zeros.btf.tar: empty archive, or zeros",
-			"debian/11/latest.btf.tar.xz: link to x86_64/5.10.0-30-amd64.btf.tar.xz",
-			"debian/bullseye: link to 11",
 			"debian/gone: dangling link",
 			"debian/loop: link: too many links",
-			"debian/up: link to ../..",
 		})
 	}
 	if len(kernels) != 4 || kernels[2].mods["nf_conntrack"] != string(splitLE) {
@@ -162,12 +154,12 @@ func TestOpenLinksOut(t *testing.T) {
 		{
 			[]string{dir, dir, filepath.Join(dir, "x")},
 			[]string{"debian/12/x86_64/6.1.btf debian/12/x86_64/6.1", "debian/6.2.btf -/-/-/6.2"},
-			[]string{"debian/more/self: link to ..", "root: link to /", "second: link to " + out, "x/x86_64/6.2.btf: link to " + out + "/6.2.btf"},
+			nil,
 		},
 		{
 			[]string{dir, filepath.Join(dir, "debian", "12")},
 			[]string{"debian/12/x86_64/6.1.btf debian/12/x86_64/6.1", "x/x86_64/6.2.btf -/-/x86_64/6.2"},
-			[]string{"debian: link to " + out, "root: link to /", "second: link to " + out},
+			nil,
 		},
 	} {
 		c, err := Open(context.Background(), tt.sources, Options{})
@@ -248,8 +240,8 @@ func TestModules(t *testing.T) {
 		}, nil, []string{"debian/12/x86_64/6.1: a_x b", "debian/12/x86_64/6.2:"}, 0},
 		{"sysfs", map[string]string{"btf/vmlinux": base, "btf/b": split, "btf/a_x": split}, nil, []string{"D/btf/vmlinux: a_x b"}, 0},
 		{"compressed beside vmlinux", map[string]string{
-			"d/vmlinux.btf.xz": string(compress("xz", blobLE)), "d/nf.btf.xz": string(compress("xz", splitLE)), "d/b.ko.gz": ko,
-		}, nil, []string{"D/d/vmlinux.btf.xz: b nf"}, 0},
+			"d/vmlinux.btf.xz": string(compress("xz", blobLE)), "d/b.ko.gz": ko,
+		}, nil, []string{"D/d/vmlinux.btf.xz: b"}, 0},
 		{"kernels beside vmlinux", map[string]string{
 			"d/vmlinux.btf": base, "d/6.1.btf": base, "d/vmlinux-6.2.btf": base, "d/other.btf": base, "d/m.btf": split,
 		}, nil, []string{"D/d/6.1.btf:", "D/d/vmlinux-6.2.btf:", "D/d/vmlinux.btf: m", "D/d/other.btf:"}, 0},
@@ -308,7 +300,7 @@ func TestModulesDamaged(t *testing.T) {
 	if len(got) != 1 || len(got[0].mods) != 2 || len(errs) != 3 {
 		t.Fatalf("%+v, %v", got, errs)
 	}
-	for i, want := range []string{"/a.ko.gz: gzip: unexpected EOF", "/cut.btf: btf: truncated: 40 bytes of 48", "/nf_x.btf: second module nf_x"} {
+	for i, want := range []string{"/cut.btf: btf: truncated: 40 bytes of 48", "/a.ko.gz: gzip: unexpected EOF", "/nf_x.btf: second module nf_x"} {
 		if errs[i].Error() != dir+want {
 			t.Errorf("%v, want %s", errs[i], want)
 		}
@@ -318,7 +310,7 @@ func TestModulesDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, got, errs = readAll(t, Options{}, dir)
-	if len(got) != 0 || len(errs) != 1 || errs[0].Error() != dir+"/vmlinux: btf: truncated: 40 bytes of 45" {
+	if len(got) != 0 || len(errs) != 2 || errs[1].Error() != dir+"/vmlinux: btf: truncated: 40 bytes of 45" {
 		t.Errorf("%+v, %v", got, errs)
 	}
 }

@@ -26,13 +26,12 @@ const (
 
 // Work of reading kernels: what waits, is searched or is allocated; a part that exceeds a limit is skipped.
 const (
-	Modules      = 20_000   // modules waiting for their kernel; 6,000
-	Extras       = 4        // configurations and symbols waiting for their kernels; 4
-	Errors       = 100      // errors reported per file
-	SelectedKeys = 1 << 16  // kernels remembered for messages about selectors; 5,000
-	ImageTries   = 64       // places of an image searched for compressed data
-	XZProgram    = 64 << 20 // bytes for the xz program, in addition to the dictionary
-	Believed     = 8 << 20  // bytes allocated because of a header
+	Modules      = 20_000  // modules waiting for their kernel; 6,000
+	Extras       = 4       // configurations and symbols waiting for their kernels; 4
+	Errors       = 100     // errors reported per file
+	SelectedKeys = 1 << 16 // kernels remembered for messages about selectors; 5,000
+	ImageTries   = 64      // places of an image searched for compressed data
+	Believed     = 8 << 20 // bytes allocated because of a header
 )
 
 // Corpora in one file: a kernel that exceeds a limit is skipped; the index is for the whole file.
@@ -42,7 +41,6 @@ const (
 	CorpusPackages = 1 << 20   // packages that kernels come from
 	CorpusDepth    = 128       // ancestors of a kernel; 50
 	CorpusChain    = 512 << 20 // bytes of a kernel's ancestors in memory; 40 MB (CentOS 8)
-	CorpusRatio    = 1000      // unpacked bytes per packed byte, above 1 MiB; 20
 )
 
 // Work of matching, minimizing and proving: types, names and comparisons for one kernel, which is skipped.

@@ -60,7 +60,7 @@ func (p *parts) check(t *testing.T, btf []byte, first, step int) (n int) {
 	}
 	defer w.Discard()
 	var file bytes.Buffer
-	k, err := btfc.Prepare(kernel.Key{ID: "a", Arch: "x86_64", Release: "1"}, btf, nil)
+	k, err := btfc.Prepare(btfc.Input{Key: kernel.Key{ID: "a", Arch: "x86_64", Release: "1"}, BTF: btf})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,8 @@
 //
 // # One file
 //
-// [WriteFile] writes a temporary file .btfgen.*.tmp in the same directory and renames it. The new file gets the mode of the old one
-// and, if the system allows it, its owner. A symbolic link stays, and its target is replaced. Hard links to the old file keep the
-// old content. Devices and pipes are written directly. Files and directories are synced before a function returns.
+// [WriteFile] writes a temporary file .btfgen.*.tmp in the same directory and renames it. The new file gets the mode of the old one.
+// A symbolic link stays, and its target is replaced. Hard links to the old file keep the old content. Devices and pipes are written directly. Files and directories are synced before a function returns.
 //
 // # A directory
 //
@@ -159,39 +158,12 @@ func (p *place) write(dir string, write func(io.Writer) error) error {
 	return p.rename(t.path)
 }
 
-// rename renames a file to this place. The caller has passed the gate.
+// rename renames a file to this place. The file gets the mode of the old one. The caller has passed the gate.
 func (p *place) rename(file string) error {
 	if p.old != nil {
-		keepMode(file, p.old)
+		os.Chmod(file, p.old.Mode().Perm()) // if this fails, only the owner can read it
 	}
 	return named(p.path, os.Rename(file, p.real))
-}
-
-// keepMode gives a file the owner and mode of the old one, if possible. If it cannot keep the group, the new group gets the
-// permissions of others.
-func keepMode(file string, old fs.FileInfo) {
-	perm := old.Mode().Perm()
-	if !chown(file, old) {
-		perm = perm&^0o070 | perm&0o007<<3
-	}
-	os.Chmod(file, perm) // if this fails, only the owner can read it
-}
-
-// chown gives a file the owner and group of another, and reports whether it now has the group.
-func chown(file string, like fs.FileInfo) bool {
-	fi, err := os.Stat(file)
-	if err != nil {
-		return false
-	}
-	is, ok1 := fi.Sys().(*syscall.Stat_t)
-	want, ok2 := like.Sys().(*syscall.Stat_t)
-	if !ok1 || !ok2 {
-		return false
-	}
-	if is.Uid != want.Uid && os.Chown(file, int(want.Uid), int(want.Gid)) == nil {
-		return true
-	}
-	return is.Gid == want.Gid || os.Chown(file, -1, int(want.Gid)) == nil
 }
 
 // writeThrough writes to a special file.

@@ -325,7 +325,7 @@ func TestTogether(t *testing.T) {
 	same(t, dir, want)
 }
 
-// TestReplaced checks that files keep mode and owner, and that WriteFile keeps links, also to another file system.
+// TestReplaced checks that files keep their mode, and that WriteFile keeps links, also to another file system.
 func TestReplaced(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	if shm, err := os.MkdirTemp("/dev/shm", "output"); err == nil {

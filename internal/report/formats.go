@@ -24,7 +24,6 @@ type Options struct {
 	SourceRoot string          // of SARIF: an absolute path, from which on sources are named
 	Version    string          // btfgen's
 	Command    string          // of HTML: what was run
-	Date       string          // of HTML: when, "" to leave it out
 }
 
 // Formats are the writers of reports, by the name of the format.

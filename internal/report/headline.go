@@ -66,30 +66,10 @@ func workingReleases(h *check.Headline) string {
 	return h.Since + " to " + h.Until
 }
 
-// doubt is why kernels are uncertain. A kernel counts for the first that it has.
-type doubt int
-
-const (
-	byLoader doubt = iota
-	byOthers
-	byModules
-	numDoubt
-)
-
-func doubtOf(f *check.Finding) doubt {
-	switch {
-	case f.Code == check.AttachTargetLoader || f.Code == check.TypesSupplied:
-		return byLoader
-	case f.Code == check.ModuleNeeded || f.When != check.Always:
-		return byModules
-	}
-	return byOthers
-}
-
-// uncertain says on how many kernels an object may fail, and what that depends on: "18 depend on the loader [attach-target-from-loader]".
+// uncertain says on how many kernels an object may fail, and why: "18 are uncertain [attach-target-from-loader]".
 func uncertain(r *check.Report, row *check.ObjectRow) string {
 	h := &row.Headline
-	on := make(map[int]map[check.Code]doubt) // by kernel
+	kernels := make(map[check.Code]map[int]bool)
 	for _, d := range row.Decides {
 		for _, f := range r.Programs[d.Program].Findings {
 			if f.Status != check.MayFail && f.Status != check.Unknown {
@@ -99,54 +79,35 @@ func uncertain(r *check.Report, row *check.ObjectRow) string {
 				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || row.Status[k] == check.Fails {
 					continue
 				}
-				if on[k] == nil {
-					on[k] = make(map[check.Code]doubt)
+				if kernels[f.Code] == nil {
+					kernels[f.Code] = make(map[int]bool)
 				}
-				on[k][f.Code] = doubtOf(&f.Finding)
+				kernels[f.Code][k] = true
 			}
 		}
 	}
-	var kernels [numDoubt]int
-	var codes [numDoubt]map[check.Code]int // with the number of kernels
-	for _, depends := range on {
-		d := slices.Min(slices.Collect(maps.Values(depends)))
-		if codes[d] == nil {
-			codes[d] = make(map[check.Code]int)
-		}
-		kernels[d]++
-		for c := range depends {
-			codes[d][c]++
-		}
+	text := fmt.Sprint(h.MayFail)
+	switch {
+	case h.MayFail == h.Total && h.Total > 1:
+		text = "all"
+	case h.Works == 0 && h.Since != "":
+		text += " (Linux " + workingReleases(h) + ")"
 	}
-	kernels[byOthers] = h.MayFail - kernels[byLoader] - kernels[byModules]
-	var parts []string
-	for d, n := range kernels {
-		if n == 0 {
-			continue
-		}
-		text := [numDoubt]string{" depend on the loader", " are uncertain", " depend on kernel modules"}[d]
-		if n == 1 {
-			text = [numDoubt]string{" depends on the loader", " is uncertain", " depends on kernel modules"}[d]
-		}
-		who := fmt.Sprint(n)
-		switch {
-		case n == h.Total && n > 1:
-			who = "all"
-		case n == h.MayFail && h.Works == 0 && h.Since != "":
-			who += " (Linux " + workingReleases(h) + ")"
-		}
-		var names []string
-		for _, c := range slices.SortedFunc(maps.Keys(codes[d]), func(a, b check.Code) int {
-			return cmp.Or(-cmp.Compare(codes[d][a], codes[d][b]), cmp.Compare(a, b))
-		}) {
-			names = append(names, string(c))
-		}
-		if len(names) > 0 {
-			text += " [" + some(names) + "]"
-		}
-		parts = append(parts, who+text)
+	if h.MayFail == 1 {
+		text += " is uncertain"
+	} else {
+		text += " are uncertain"
 	}
-	return strings.Join(parts, "; ")
+	var names []string
+	for _, c := range slices.SortedFunc(maps.Keys(kernels), func(a, b check.Code) int {
+		return cmp.Or(-cmp.Compare(len(kernels[a]), len(kernels[b])), cmp.Compare(a, b))
+	}) {
+		names = append(names, string(c))
+	}
+	if len(names) > 0 {
+		text += " [" + some(names) + "]"
+	}
+	return text
 }
 
 func countWorks(l []check.Status) (n int) {

@@ -22,7 +22,7 @@ var page string
 // kernel, which is a cell; sets of kernels, each once, are as ranges has them.
 type pageData struct {
 	Title       string        `json:"title"`
-	Run         []string      `json:"run"` // version and date
+	Run         []string      `json:"run"` // version
 	Command     string        `json:"command,omitempty"`
 	Kernels     []string      `json:"kernels"`
 	Families    []pageFamily  `json:"families"` // in the order of kernels
@@ -98,9 +98,6 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 	d.text("")
 	for _, c := range cellTexts {
 		d.Cells = append(d.Cells, pageCell{c.name, string(c.sign)})
-	}
-	if o.Date != "" {
-		d.Run = append(d.Run, o.Date)
 	}
 	v := newView(r)
 	d.kernels(v)

@@ -27,7 +27,7 @@ import (
 func pageOf(t *testing.T, r *check.Report) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := HTML(&b, r, Options{Version: "v1.2.3", Command: "btfgen check --format html a.o b.o", Date: "2026-01-02"}); err != nil {
+	if err := HTML(&b, r, Options{Version: "v1.2.3", Command: "btfgen check --format html a.o b.o"}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -96,7 +96,7 @@ say("link", document.activeElement.closest("tr").id + " " + $("p0").nextSibling.
 document.title = out.join("\n");
 </script>`
 	want := `title: btfgen check: 4 programs of 2 objects on 5 kernels: 1 fails, 1 may fail, 1 guarded, 1 ok
-run: btfgen v1.2.3 · 2026-01-02 what was runbtfgen check --format html a.o b.o
+run: btfgen v1.2.3 what was runbtfgen check --format html a.o b.o
 objects: ObjectsX a.o: 3 of 5 kernels (4 with ebpf-go).· b.o: 5 of 5 kernels.
 causes: What to do` + codes.Of(relo.FieldMissing).Fix + `X struct s.f, .g|h: field absent [field-missing] · 2 kernels · a.o: broken
 heads: others, debian arm64, debian x86_64, vmlinux, 6.1.0-50-arm64, 5.10.0-30-amd64, 6.1.0-47-amd64, 6.12.107+deb13-amd64

@@ -101,8 +101,6 @@ func Catch(ctx context.Context, do func()) (err error) {
 
 // Defects are the defects of a run. They are safe for concurrent use.
 type Defects struct {
-	Stacks bool // whether to print stacks; set before the run
-
 	mu  sync.Mutex
 	all []*Defect
 }

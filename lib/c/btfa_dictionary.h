@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dictionary of the .btfa format, as a zstd frame. Made by scripts/btfa-dictionary; do not edit. */
+/* The dictionary of the .btfa format, as a zstd frame. It never changes. */
 enum { DICTIONARY_SIZE = 26961 }; /* bytes, decompressed */
 
 static const uint8_t dictionary_frame[] = {

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release-helper writes the licences of the modules linked into programs, which have to be distributed with them. It
+// Command release-helper prints the licences of the modules linked into programs, which have to be distributed with them. It
 // reads the list of modules from the programs and the licences from the module cache. scripts/release.sh calls it in the top
 // directory of the repository:
 //
-//	release-helper -copyright FILE -o DIR PROGRAM...
-//
-// FILE is the copyright of the sources. It writes to DIR:
-//
-//	LICENSES   the texts of the modules' licences
-//	copyright  FILE and the licences, for Debian (copyright-format/1.0)
+//	release-helper PROGRAM... >LICENSES
 package main
 
 import (
@@ -17,14 +12,12 @@ import (
 	"cmp"
 	"debug/buildinfo"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -33,30 +26,16 @@ import (
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("release-helper: ")
-	dir := flag.String("o", "", "write into `DIR`")
-	sources := flag.String("copyright", "", "`FILE` has the copyright of the sources")
-	flag.Parse()
-	if *dir == "" || *sources == "" || flag.NArg() == 0 {
-		log.Fatal("usage: release-helper -copyright FILE -o DIR PROGRAM...")
+	if len(os.Args) < 2 {
+		log.Fatal("usage: release-helper PROGRAM...")
 	}
-	if err := run(*dir, *sources, flag.Args()); err != nil {
+	modules, err := linked(os.Args[1:])
+	if err != nil {
 		log.Fatal(err)
 	}
-}
-
-func run(dir, sources string, programs []string) error {
-	ours, err := os.ReadFile(sources)
-	if err != nil {
-		return err
+	if _, err := os.Stdout.WriteString(licences(modules)); err != nil {
+		log.Fatal(err)
 	}
-	modules, err := linked(programs)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "LICENSES"), []byte(licences(modules)), 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, "copyright"), []byte(copyright(string(ours), modules)), 0o644)
 }
 
 // module is a module linked into a program.
@@ -148,38 +127,6 @@ func licences(modules []module) string {
 		fmt.Fprintf(&b, "\n%s\n%s %s\n", strings.Repeat("=", 78), m.Path, m.Version)
 		for _, f := range m.files {
 			fmt.Fprintf(&b, "\n%s:\n\n%s\n", f.name, strings.TrimSpace(f.text))
-		}
-	}
-	return b.String()
-}
-
-var (
-	// apacheText matches the Apache licence, with or without the appendix.
-	apacheText = regexp.MustCompile(`(?s)Apache License\s+Version 2\.0, January 2004.*?END OF TERMS AND CONDITIONS(\s+APPENDIX:.*?limitations under the License\.)?`)
-	// holders matches the lines with years in licences, also in comments and quotations.
-	holders = regexp.MustCompile(`(?m)^[ \t*#>]*Copyright ([^\[\n]*\d[^\[\n]*?)[ \t*#>]*$`)
-)
-
-const debianApache = "On Debian systems the Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0."
-
-// copyright returns Debian's copyright file. A module has its path, as if it were part of the sources.
-func copyright(sources string, modules []module) string {
-	var b strings.Builder
-	b.WriteString(strings.TrimSpace(sources) + "\n")
-	for _, m := range modules {
-		var who, texts []string
-		for _, f := range m.files {
-			for _, match := range holders.FindAllStringSubmatch(f.text, -1) {
-				if !slices.Contains(who, match[1]) {
-					who = append(who, match[1])
-				}
-			}
-			texts = append(texts, strings.TrimSpace(apacheText.ReplaceAllLiteralString(f.text, debianApache)))
-		}
-		fmt.Fprintf(&b, "\nFiles: %s/*\nCopyright: %s\nComment: linked into the program, from the Go module %s %s\nLicense: %s\n",
-			m.Path, cmp.Or(strings.Join(who, "\n "), "see the licence"), m.Path, m.Version, m.Path+"-"+m.Version)
-		for line := range strings.SplitSeq(strings.Join(texts, "\n"), "\n") {
-			b.WriteString(" " + cmp.Or(strings.TrimRight(line, " \t"), ".") + "\n")
 		}
 	}
 	return b.String()

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -33,31 +32,15 @@ func TestRelease(t *testing.T) {
 	if err != nil {
 		t.Skipf("needs Go's sources and the module cache: %v", err)
 	}
-	sources, err := os.ReadFile("../../packaging/copyright")
-	if err != nil {
-		t.Fatal(err)
-	}
-	debian := copyright(string(sources), modules)
-	for what, text := range map[string]string{"LICENSES": licences(modules), "copyright": debian} {
-		for _, name := range []string{standardLibrary, "github.com/ulikunitz/xz", "go.yaml.in/yaml/v3", "github.com/cilium/ebpf"} {
-			if !strings.Contains(text, "\n"+name+" ") && !strings.Contains(text, "\nFiles: "+name+"/*\n") {
-				t.Errorf("%s lacks %s", what, name)
-			}
+	text := licences(modules)
+	for _, name := range []string{standardLibrary, "github.com/ulikunitz/xz", "go.yaml.in/yaml/v3", "github.com/cilium/ebpf"} {
+		if !strings.Contains(text, "\n"+name+" ") {
+			t.Errorf("%s is missing", name)
 		}
 	}
-	for _, want := range []string{"\nCopyright: (c) 2017 Nathan Sweet\n (c) 2018, 2019 Cloudflare\n", "\nCopyright: (c) 2006-2010 Kirill Simonov\n"} {
-		if !strings.Contains(debian, want) {
-			t.Errorf("copyright lacks %q", want)
-		}
-	}
-	if strings.Contains(debian, "TERMS AND CONDITIONS FOR USE") {
-		t.Error("copyright contains the Apache licence, to which Debian only refers")
-	}
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(debian), "\n\n") {
-		for line := range strings.Lines(paragraph) {
-			if !regexp.MustCompile(`^([A-Z][A-Za-z-]*:\s|  *\S)`).MatchString(line) {
-				t.Errorf("copyright has the line %q", line)
-			}
+	for _, want := range []string{"Copyright (c) 2017 Nathan Sweet", "Copyright (c) 2006-2010 Kirill Simonov"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing", want)
 		}
 	}
 }

@@ -165,7 +165,7 @@ func (l *loader) unopened(o *check.Object) error {
 	for _, f := range o.Unopened(check.Libbpf) {
 		return fmt.Errorf("%s: libbpf does not open the object [%s]: %w", f.Subject, f.Code, syscall.ENOTSUP)
 	}
-	for _, m := range o.StructOps.Maps {
+	for _, m := range o.StructOps {
 		if m.Optional {
 			continue
 		}

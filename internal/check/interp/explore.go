@@ -112,7 +112,7 @@ func Explore(ctx context.Context, o *bpfobj.Object, pr *bpfobj.Program, in *Inpu
 // explore executes a function from its entry.
 func (p *program) explore(from Entry) *explorer {
 	x := &explorer{
-		program: p, whole: true, u: &Unit{id: units.Add(1), depth: 1}, funcs: make(map[int]*covered),
+		program: p, whole: true, u: &Unit{depth: 1}, funcs: make(map[int]*covered),
 		records: make(map[int32]bool), visits: make(map[place][]visit), sources: make(map[Fact]int32),
 	}
 	s := &state{at: bpfobj.Site{Fn: from.Fn}, level: Certain, frames: []frame{{fn: from.Fn}}}

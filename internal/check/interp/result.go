@@ -4,7 +4,6 @@ package interp
 
 import (
 	"cmp"
-	"encoding/binary"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
@@ -94,16 +93,6 @@ func (r *Result) add(u *Unit, l Level, enter func(entered)) {
 	for _, e := range u.enters {
 		enter(entered{e.fn, max(l, e.level)})
 	}
-}
-
-// Outcome identifies the result for a function, in whichever program: what is reached and what decides it. It is "" if
-// nothing is reached.
-func (r *Result) Outcome(fn int) string {
-	var b []byte
-	for _, p := range r.of[fn] {
-		b = append(binary.AppendUvarint(b, r.parts[p.n].u.id), byte(r.parts[p.n].level))
-	}
-	return string(b)
 }
 
 // Reached returns how sure it is that the verifier reaches an instruction.

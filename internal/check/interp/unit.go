@@ -3,8 +3,6 @@
 package interp
 
 import (
-	"sync/atomic"
-
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
@@ -13,7 +11,6 @@ import (
 // Unit is the result of exploring a function that is entered in one way. It includes functions that are called with pointers
 // to the stack, and refers to the units of the others. A finished unit is immutable and safe for use by many goroutines.
 type Unit struct {
-	id       uint64
 	funcs    []*covered // by fn
 	facts    []Fact     // without those of records
 	relevant Relevant   // also to the units that it calls
@@ -70,8 +67,6 @@ type entered struct {
 	fn    int
 	level Level
 }
-
-var units atomic.Uint64
 
 // enter notes a function that is entered with unknown arguments.
 func (x *explorer) enter(s *state, fn int) {

@@ -153,7 +153,7 @@ func TestUnitOfSharedFunction(t *testing.T) {
 	}
 	r := run(new(bpfobj.Object), []insn{call(1), {Op: bpfobj.OpExit}}, callee)
 	again := run(new(bpfobj.Object), []insn{call(1), {Op: bpfobj.OpExit}}, callee)
-	if !reflect.DeepEqual(r.reached(1), again.reached(1)) || r.Outcome(1) == "" || r.Outcome(1) == again.Outcome(1) {
-		t.Errorf("outcomes %q and %q", r.Outcome(1), again.Outcome(1))
+	if !reflect.DeepEqual(r.reached(1), again.reached(1)) {
+		t.Errorf("%v and %v", r.reached(1), again.reached(1))
 	}
 }

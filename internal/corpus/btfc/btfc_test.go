@@ -34,17 +34,11 @@ type input struct {
 	extras  Extras
 }
 
-// add adds it to a file, from one that may have it as kernel number i.
-func (k *input) add(w *Writer, from *File, i int) (added bool, err error) {
-	it, err := Prepare(k.key, k.btf, k.modules)
-	if err == nil {
-		err = it.Extras(k.extras)
-	}
+// add adds it to a file.
+func (k *input) add(w *Writer) (added bool, err error) {
+	it, err := Prepare(Input{Key: k.key, BTF: k.btf, Modules: k.modules, Extras: k.extras})
 	if err != nil {
 		return false, err
-	}
-	if from != nil {
-		it.From(from, i)
 	}
 	if added, err = w.Plan(ctx, it); !added {
 		return false, err
@@ -54,7 +48,7 @@ func (k *input) add(w *Writer, from *File, i int) (added bool, err error) {
 
 func add(w *Writer, key kernel.Key, btf []byte, modules []Module) (added bool, err error) {
 	k := input{key: key, btf: btf, modules: modules}
-	return k.add(w, nil, 0)
+	return k.add(w)
 }
 
 func in(release string, btf []byte) input {
@@ -70,7 +64,7 @@ func written(t testing.TB, old *File, more ...input) []byte {
 	}
 	defer w.Discard()
 	for _, k := range more {
-		if added, err := k.add(w, nil, 0); err != nil || !added {
+		if added, err := k.add(w); err != nil || !added {
 			t.Fatalf("%s: added %v, error %v", k.key, added, err)
 		}
 	}
@@ -173,15 +167,15 @@ func TestSeries(t *testing.T) {
 				t.Errorf("%s is kept as bytes", f.Entries()[i].Key)
 			}
 			depth := 0
-			for j := i; j >= 0; j = f.Entries()[j].chunks[partBTF].parent {
+			for j := i; j >= 0; j = f.Entries()[j].Chunks[partBTF].Parent {
 				depth++
 			}
 			if depth > 50 {
 				t.Errorf("%s is encoded against %d others", f.Entries()[i].Key, depth)
 			}
 		}
-		if head := &f.Entries()[test.builds].chunks[partBTF]; head.parent != test.builds-1 {
-			t.Errorf("the second series is encoded against kernel %d", head.parent)
+		if head := f.Entries()[test.builds].Chunks[partBTF]; head.Parent != test.builds-1 {
+			t.Errorf("the second series is encoded against kernel %d", head.Parent)
 		}
 	}
 }
@@ -202,33 +196,33 @@ func TestFrame(t *testing.T) {
 	if err != nil || n != size {
 		t.Fatalf("%d bytes, want %d; error %v", n, size, err)
 	}
-	for _, size := range []int64{size, -1} {
-		if got, err := unpack(frame, size, limits.PartSize, []byte("before")); err != nil || string(got) != "before"+string(payload) {
-			t.Errorf("other bytes; error %v", err)
-		}
+	unpacked := func(frame []byte, size int64) ([]byte, error) {
+		return unpack(bytes.NewReader(frame), 0, int64(len(frame)), size)
+	}
+	if got, err := unpacked(frame, size); err != nil || !bytes.Equal(got, payload) {
+		t.Errorf("other bytes; error %v", err)
 	}
 	for i := range frame {
 		bad := slices.Clone(frame)
 		for _, c := range []byte{^frame[i], frame[i] ^ 1, 0} {
 			bad[i] = c
-			if got, err := unpack(bad, size, limits.PartSize, nil); err == nil && !bytes.Equal(got, payload) {
+			if got, err := unpacked(bad, size); err == nil && !bytes.Equal(got, payload) {
 				t.Fatalf("byte %d is %#x: other bytes and no error", i, bad[i])
 			}
 		}
-		if _, err := unpack(frame[:i], size, limits.PartSize, nil); err == nil {
+		if _, err := unpacked(frame[:i], size); err == nil {
 			t.Errorf("cut to %d bytes: no error", i)
 		}
 	}
 	for _, c := range []struct {
-		name        string
-		frame       []byte
-		size, limit int64
+		name  string
+		frame []byte
+		size  int64
 	}{
-		{"too many", frame, size - 1, limits.PartSize}, {"too few", frame, size + 1, limits.PartSize}, {"far too few", frame, 1 << 30, limits.PartSize},
-		{"two", slices.Concat(frame, frame), size, limits.PartSize},
-		{"beyond the limit", frame, -1, size - 1},
+		{"too many", frame, size - 1}, {"too few", frame, size + 1}, {"far too few", frame, limits.PartSize},
+		{"two", slices.Concat(frame, frame), size},
 	} {
-		if _, err := unpack(c.frame, c.size, c.limit, nil); err == nil {
+		if _, err := unpacked(c.frame, c.size); err == nil {
 			t.Errorf("%s: no error", c.name)
 		}
 	}
@@ -403,8 +397,8 @@ func TestReal(t *testing.T) {
 	f := open(t, data)
 	same(t, f, all...)
 	for i, most := range []int64{920 << 10, 420 << 10, 480 << 10}[:len(all)] {
-		if e := f.Entries()[i]; e.Plain || e.chunks[partBTF].parent != i-1 || e.Packed() > most {
-			t.Errorf("%s: %d bytes, encoded against %d, kept as bytes: %v", e.Key, e.Packed(), e.chunks[partBTF].parent, e.Plain)
+		if e := f.Entries()[i]; e.Plain || e.Chunks[partBTF].Parent != i-1 || e.Packed() > most {
+			t.Errorf("%s: %d bytes, encoded against %d, kept as bytes: %v", e.Key, e.Packed(), e.Chunks[partBTF].Parent, e.Plain)
 		}
 	}
 	second(t, data, all...)
@@ -423,75 +417,9 @@ func TestAgain(t *testing.T) {
 	f := open(t, data)
 	same(t, f, all...)
 	for i := 8; i < len(all); i++ {
-		if e := f.Entries()[i]; i/4%2 == 0 && (e.chunks[partBTF].parent != 0 || e.Packed() > 120) {
-			t.Errorf("kernel %d: encoded against %d in %d bytes", i, e.chunks[partBTF].parent, e.Packed())
+		if e := f.Entries()[i]; i/4%2 == 0 && (e.Chunks[partBTF].Parent != 0 || e.Packed() > 120) {
+			t.Errorf("kernel %d: encoded against %d in %d bytes", i, e.Chunks[partBTF].Parent, e.Packed())
 		}
-	}
-}
-
-// TestCopy removes kernels from a file, and adds those of another. Chunks are copied if the parent's are.
-func TestCopy(t *testing.T) {
-	var all []input
-	for n := range 40 {
-		all = append(all, in(fmt.Sprintf("6.1.0-%d-amd64", n), build(t, binary.LittleEndian, n)))
-	}
-	all[3].modules = []Module{{"ext4", []byte("one")}}
-	a, b := open(t, written(t, nil, all[:30]...)), open(t, written(t, nil, all[30:]...))
-	w, err := NewWriter(nil, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Discard()
-	var want []input
-	add := func(f *File, i int, k input) {
-		p, err := Prepare(k.key, k.btf, k.modules)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.From(f, i)
-		if added, err := w.Plan(ctx, p); err != nil || !added {
-			t.Fatalf("%s: added %v, error %v", k.key, added, err)
-		}
-		if err := w.Make(ctx, w.maker, p); err != nil {
-			t.Fatal(err)
-		}
-		want = append(want, k)
-	}
-	for i, k := range all[:30] {
-		if i != 5 {
-			add(a, i, k)
-		}
-	}
-	for i, k := range all[30:] {
-		add(b, i, k)
-	}
-	var out bytes.Buffer
-	if _, err := w.WriteTo(&out); err != nil {
-		t.Fatal(err)
-	}
-	f := open(t, out.Bytes())
-	same(t, f, want...)
-	copied := func(n int) bool { // of a
-		e, o := f.Entries()[n], a.Entries()[n]
-		if n >= 5 {
-			o = a.Entries()[n+1]
-		}
-		x, y := make([]byte, e.Packed()), make([]byte, o.Packed())
-		if len(x) != len(y) {
-			return false
-		}
-		return readFull(f.r, x, e.chunks[partBTF].offset) == nil && readFull(a.r, y, o.chunks[partBTF].offset) == nil && bytes.Equal(x, y)
-	}
-	for n := range 5 {
-		if !copied(n) {
-			t.Errorf("kernel %d was made again", n)
-		}
-	}
-	if copied(5) {
-		t.Error("the kernel that was encoded against the one that is gone was copied")
-	}
-	if !copied(16 - 1) {
-		t.Error("kernel 16, encoded against the first, was made again")
 	}
 }
 

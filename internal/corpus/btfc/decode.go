@@ -35,7 +35,7 @@ func decode(parent *state, payload []byte, size int64, q *Query) (*state, error)
 	for i := range strings {
 		strings[i] = btfa.NewCursor(bytes.Clone(c.in[streamStrings+i].Rest()))
 	}
-	err = c.begin(c.in[streamKinds].Len(), words, size, len(payload))
+	err = c.begin(c.in[streamKinds].Len(), words, size)
 	if err == nil {
 		err = c.contents(nil)
 	}
@@ -54,7 +54,7 @@ func decode(parent *state, payload []byte, size int64, q *Query) (*state, error)
 var codecs = sync.Pool{New: func() any { return new(codec) }}
 
 // begin makes the state with all but the new contents, for which it makes room.
-func (c *codec) begin(contents, words int, size int64, payload int) error {
+func (c *codec) begin(contents, words int, size int64) error {
 	p := c.parent
 	text, shared := c.in[streamText].Rest(), c.in[streamShared].Rest()
 	textBytes := len(text)
@@ -70,7 +70,7 @@ func (c *codec) begin(contents, words int, size int64, payload int) error {
 	c.nextNew = uint32(p.names.n)
 	err := c.readNames(text, shared)
 	if err == nil {
-		err = c.readUnits(contents, size, payload)
+		err = c.readUnits(contents, size)
 	}
 	if err == nil {
 		err = c.readTypes(contents)
@@ -97,17 +97,17 @@ func (c *codec) readNames(text, shared []byte) error {
 	return nil
 }
 
-// readUnits reads the units of size bytes. Memory is allocated for their types and strings, so these are bounded by the payload.
-func (c *codec) readUnits(contents int, size int64, payload int) error {
+// readUnits reads the units of size bytes. Memory is allocated for their types and strings, of which each takes some of these bytes.
+func (c *codec) readUnits(contents int, size int64) error {
 	in := &c.in[streamUnits]
-	types, strings := c.parent.contents.n+contents, smallFrames+limits.CorpusRatio*payload
+	types := c.parent.contents.n + contents
 	for in.Len() > 0 {
 		u := unit{name: string(in.Text())}
 		u.size = int64(in.Count(int(size), "bytes"))
 		u.types = in.Count(min(types, int(u.size/4)), "types")
-		u.strings = in.Count(min(strings, int(u.size)), "strings")
+		u.strings = in.Count(int(u.size), "strings")
 		u.rest = bytes.Clone(in.Bytes(in.Count(in.Len(), "bytes")))
-		size, types, strings = size-u.size, types-u.types, strings-u.strings
+		size, types = size-u.size, types-u.types
 		c.st.units = append(c.st.units, u)
 	}
 	if in.Err == nil && size != 0 {

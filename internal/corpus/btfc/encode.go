@@ -190,7 +190,7 @@ func (p *parsed) encode(parent *state, m *matching) ([][]byte, error) {
 	for i := range streamStrings {
 		c.in[i] = btfa.NewCursor(c.out[i])
 	}
-	if err := c.begin(contents, words, size, int(size)); err != nil {
+	if err := c.begin(contents, words, size); err != nil {
 		return nil, err
 	}
 	if err := c.contents(p.types); err != nil {

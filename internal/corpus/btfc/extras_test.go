@@ -64,12 +64,12 @@ func TestExtras(t *testing.T) {
 	same(t, open(t, written(t, open(t, written(t, nil, all[:20]...)), all[20:]...)), all...)
 	var first, others int64
 	for i := range f.Entries()[:40] {
-		e := &f.Entries()[i]
-		packed := e.chunks[partExtras].packed
+		e := f.Entries()[i]
+		packed := e.Chunks[partExtras].Packed
 		if e.has(partExtras) != hasExtras(all[i]) || !e.has(partExtras) && packed > 0 {
 			t.Errorf("%s: extras of %d bytes", e.Key, packed)
 		}
-		if e.chunks[partExtras].parent < 0 {
+		if e.Chunks[partExtras].Parent < 0 {
 			first += packed
 		} else {
 			others += packed
@@ -82,57 +82,14 @@ func TestExtras(t *testing.T) {
 
 func hasExtras(k input) bool { return len(k.extras.Config)+len(k.extras.Symbols) > 0 }
 
-// TestExtrasCopied removes kernels from a file: the chunks of others are copied if their parents are.
-func TestExtrasCopied(t *testing.T) {
-	raceflag.SkipSerial(t)
-	all := withExtras(t)
-	f := open(t, written(t, nil, all...))
-	for gone, least := range map[int]int{-1: 37, 0: 1, 16: 15} {
-		w, err := NewWriter(nil, t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer w.Discard()
-		var kept []input
-		for i, k := range all {
-			if i == gone {
-				continue
-			}
-			if added, err := k.add(w, f, i); !added {
-				t.Fatal(err)
-			}
-			kept = append(kept, k)
-		}
-		var out bytes.Buffer
-		if _, err := w.WriteTo(&out); err != nil {
-			t.Fatal(err)
-		}
-		same(t, open(t, out.Bytes()), kept...)
-		copied := 0
-		for _, k := range w.kernels {
-			if k.copied && k.entry.Config+k.entry.Symbols > 0 {
-				copied++
-			}
-		}
-		if copied < least {
-			t.Errorf("without %d: only %d are copied", gone, copied)
-		}
-	}
-}
-
 // TestExtrasRefused checks that extras are refused that could not be read again.
 func TestExtrasRefused(t *testing.T) {
-	k, err := Prepare(in("6.1", nil).key, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, x := range map[string]Extras{
-		"NUL":         {Config: []byte("CONFIG_A=\x00\n")},
-		"no end":      {Config: []byte("CONFIG_A=y\nCONFIG_B=y"), Symbols: []byte("t a\n")},
-		"short lines": {Symbols: []byte("a\nb\nc\n")},
-		"too long":    {Config: append(bytes.Repeat([]byte("a"), limits.KconfigBytes), '\n')},
+		"NUL":      {Config: []byte("CONFIG_A=\x00\n")},
+		"no end":   {Config: []byte("CONFIG_A=y\nCONFIG_B=y"), Symbols: []byte("t a\n")},
+		"too long": {Config: append(bytes.Repeat([]byte("a"), limits.KconfigBytes), '\n')},
 	} {
-		if err := k.Extras(x); err == nil {
+		if _, err := Prepare(Input{Key: in("6.1", nil).key, Extras: x}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -22,35 +21,34 @@ import (
 // File is a corpus in one file, open for reading. It is safe for concurrent use, and caches the kernels read last.
 type File struct {
 	r        io.ReaderAt
-	entries  []Entry
 	packages []Package
 	end      int64  // of the chunks
 	query    *Query // nil if there is none
 	states   cache
 
-	// find returns the entry of a kernel of a file that is being written.
-	find func(ctx context.Context, i int) (*Entry, error)
+	mu      sync.Mutex
+	entries []*Entry // those of a file that is being written become more
 }
 
-// entry returns the entry of a kernel whose chunks are in the file.
-func (f *File) entry(ctx context.Context, i int) (*Entry, error) {
-	if f.find != nil {
-		return f.find(ctx, i)
-	}
-	return &f.entries[i], nil
+// add adds an entry to a file that is being written.
+func (f *File) add(e *Entry) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.entries = append(f.entries, e)
 }
 
-// parent returns what a chunk is encoded against. Those of a file that is being written are not known here.
-func (f *File) parent(id chunkID) chunkID {
-	if id.kernel >= len(f.entries) {
-		return chunkID{id.part, -1}
-	}
-	return f.entries[id.kernel].parent(id)
+func (f *File) entry(i int) *Entry {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.entries[i]
 }
+
+// parent returns what a chunk is encoded against.
+func (f *File) parent(id chunkID) chunkID { return f.entry(id.kernel).parent(id) }
 
 // parent returns what a chunk of the entry, with number id.kernel, is encoded against.
 func (e *Entry) parent(id chunkID) chunkID {
-	if i := e.chunks[id.part].parent; i >= 0 || id.part != partModules {
+	if i := e.Chunks[id.part].Parent; i >= 0 || id.part != partModules {
 		return chunkID{id.part, i}
 	}
 	return chunkID{partBTF, id.kernel}
@@ -68,9 +66,9 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	if err := cmp.Or(readFull(r, foot[:], size-int64(footerLen)), readFull(r, head[:], 0)); err != nil {
 		return nil, err
 	}
-	length := binary.LittleEndian.Uint64(foot[:])
+	length, unpacked := binary.LittleEndian.Uint64(foot[:]), binary.LittleEndian.Uint64(foot[8:])
 	switch {
-	case string(foot[8:]) != endMark:
+	case string(foot[16:]) != endMark:
 		return nil, errEnd
 	case string(head[:len(Magic)]) != Magic:
 		return nil, errors.New("not a corpus")
@@ -78,15 +76,11 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 		return nil, fmt.Errorf("version %d of the format, want %d", head[len(Magic)], version)
 	case length > uint64(size)-uint64(headerLen+footerLen):
 		return nil, errEnd
-	case length > limits.CorpusIndex:
-		return nil, fmt.Errorf("index: %d bytes, more than %d", length, limits.CorpusIndex)
+	case max(length, unpacked) > limits.CorpusIndex:
+		return nil, fmt.Errorf("index: %d bytes, more than %d", max(length, unpacked), limits.CorpusIndex)
 	}
 	end := size - int64(footerLen) - int64(length)
-	frame := make([]byte, length)
-	if err := readFull(r, frame, end); err != nil {
-		return nil, err
-	}
-	index, err := unpack(frame, -1, limits.CorpusIndex, nil)
+	index, err := unpack(r, end, int64(length), int64(unpacked))
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
@@ -94,19 +88,19 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := newFile(r, entries, end, nil)
-	f.packages = packages
+	f := newFile(r, entries, nil)
+	f.packages, f.end = packages, end
 	return f, nil
 }
 
-func newFile(r io.ReaderAt, entries []Entry, end int64, q *Query) *File {
-	f := &File{r: r, entries: entries, end: end, query: q}
+func newFile(r io.ReaderAt, entries []*Entry, q *Query) *File {
+	f := &File{r: r, entries: entries, query: q}
 	f.states = cache{file: f, of: make(map[chunkID]*cached)}
 	return f
 }
 
 // Entries returns the kernels in the order in which they were added. The caller must not change them.
-func (f *File) Entries() []Entry { return f.entries }
+func (f *File) Entries() []*Entry { return f.entries }
 
 // Packages returns the packages that the file was made from. The caller must not change them.
 func (f *File) Packages() []Package { return f.packages }
@@ -125,62 +119,29 @@ var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(1<<31), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(limits.Dictionary))
 })
 
-// smallFrame is the number of bytes up to which a frame need not have its decompressed size, which encoders omit below 256 bytes.
-const smallFrame = 1 << 10
-
-// smallFrames is the number of bytes that a frame of any size may unpack to.
-const smallFrames = 1 << 20
-
-// unpack appends the contents of one zstd frame to out: size bytes or, if that is -1, up to limit. The frame must have a checksum, and
-// unless it is small, its decompressed size.
-func unpack(frame []byte, size, limit int64, out []byte) ([]byte, error) {
-	var h zstd.Header
-	if err := h.Decode(frame); err != nil {
-		return nil, btfa.ErrCut
-	}
-	switch {
-	case h.Skippable, h.DictionaryID != 0, !h.HasCheckSum:
-		return nil, errors.New("want a zstd frame with a checksum, without dictionary")
-	case !h.HasFCS && len(frame) > smallFrame:
-		return nil, errors.New("want a zstd frame with its decompressed size")
-	case h.HasFCS && size >= 0 && h.FrameContentSize != uint64(size):
-		return nil, fmt.Errorf("%d bytes unpacked, want %d", h.FrameContentSize, size)
-	}
-	want := int64(h.FrameContentSize)
-	if !h.HasFCS {
-		if want = size; want < 0 {
-			want = smallFrames
-		}
-	}
-	switch {
-	case want < 0 || want > limit:
-		return nil, fmt.Errorf("%d bytes unpacked, more than %d", h.FrameContentSize, limit)
-	case want > smallFrames && want > limits.CorpusRatio*int64(len(frame)):
-		return nil, fmt.Errorf("%d bytes unpacked, more than %d for each packed", want, limits.CorpusRatio)
+// unpack returns the contents of the zstd frames at an offset: size bytes.
+func unpack(r io.ReaderAt, offset, packed, size int64) ([]byte, error) {
+	frame := make([]byte, packed)
+	if err := readFull(r, frame, offset); err != nil {
+		return nil, err
 	}
 	d, err := decoder()
 	if err != nil {
 		return nil, err
 	}
-	had := len(out)
-	out = slices.Grow(out, int(want))
-	b, err := d.DecodeAll(frame, out[:had:had+int(want)])
-	if n := int64(len(b) - had); err == nil && (h.HasFCS || size >= 0) && n != want {
-		err = fmt.Errorf("%d bytes unpacked, want %d", n, want)
+	b, err := d.DecodeAll(frame, make([]byte, 0, size))
+	if err == nil && int64(len(b)) != size {
+		err = fmt.Errorf("%d bytes unpacked, want %d", len(b), size)
 	}
 	return b, err
 }
 
-// read appends the unpacked contents of a chunk to out.
-func (f *File) read(ctx context.Context, c chunk, out []byte) ([]byte, error) {
+// read returns the unpacked contents of a chunk.
+func (f *File) read(ctx context.Context, c chunk) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
-		return out, err
+		return nil, err
 	}
-	frame := make([]byte, c.packed)
-	if err := readFull(f.r, frame, c.offset); err != nil {
-		return out, err
-	}
-	return unpack(frame, c.size, limits.PartSize, out)
+	return unpack(f.r, c.offset, c.Packed, c.Size)
 }
 
 // decodeState decodes a chunk.
@@ -188,9 +149,13 @@ func (f *File) decodeState(ctx context.Context, id chunkID) (*state, error) {
 	if id.kernel < 0 {
 		return newState(), nil
 	}
-	e, err := f.entry(ctx, id.kernel)
-	if err != nil {
-		return nil, err
+	e := f.entry(id.kernel)
+	if e.made != nil {
+		select {
+		case <-e.made:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	parent, err := f.states.get(ctx, e.parent(id))
 	if err != nil {
@@ -201,7 +166,7 @@ func (f *File) decodeState(ctx context.Context, id chunkID) (*state, error) {
 		q = f.query
 	}
 	var st *state
-	payload, err := f.read(ctx, e.chunks[id.part], nil)
+	payload, err := f.read(ctx, e.Chunks[id.part])
 	if err == nil {
 		st, err = decode(parent, payload, e.unitsSize(id.part), q)
 	}
@@ -254,7 +219,7 @@ func (f *File) BTF(ctx context.Context, i int, out []byte) ([]byte, error) {
 // Modules returns the BTF of the modules of kernel i, in order of their names. It returns an error if they do not have the SHA-256 in the
 // index.
 func (f *File) Modules(ctx context.Context, i int) (out []Module, err error) {
-	e := &f.entries[i]
+	e := f.entries[i]
 	if !e.has(partModules) {
 		return nil, nil
 	}
@@ -277,7 +242,7 @@ func (f *File) Modules(ctx context.Context, i int) (out []Module, err error) {
 
 // Extras returns the configuration and the symbols of kernel i.
 func (f *File) Extras(ctx context.Context, i int) (x Extras, err error) {
-	e := &f.entries[i]
+	e := f.entries[i]
 	if !e.has(partExtras) {
 		return x, nil
 	}

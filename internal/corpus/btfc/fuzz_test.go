@@ -68,14 +68,14 @@ func FuzzIndex(f *testing.F) {
 	a.extras, b.extras = extras(1), extras(2)
 	file := open(f, written(f, nil, a, b, in("6.2", []byte("text"))))
 	file.entries[1].Made = Made{By: "pahole v1.24", Of: file.entries[0].Sum}
-	f.Add(appendIndex(file.entries, nil), file.end)
-	f.Add(appendIndex(file.entries, somePackages(file)), file.end)
+	f.Add(indexOf(f, file.entries, nil), file.end)
+	f.Add(indexOf(f, file.entries, somePackages(file)), file.end)
 	f.Fuzz(func(t *testing.T, data []byte, end int64) {
 		entries, packages, err := parseIndex(data, end)
 		if err != nil {
 			return
 		}
-		again, noted, err := parseIndex(appendIndex(entries, packages), end)
+		again, noted, err := parseIndex(indexOf(t, entries, packages), end)
 		if err != nil || len(again) != len(entries) || !slices.Equal(noted, packages) {
 			t.Errorf("written again: %v", err)
 		}

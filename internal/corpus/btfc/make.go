@@ -30,20 +30,8 @@ func NewMaker() (*Maker, error) {
 
 // Make encodes a kernel that has been planned. After an error the file cannot be finished.
 func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
-	e := &k.entry
+	e := k.entry
 	var chunks []byte
-	if k.copied {
-		o := &k.from.entries[k.fromNumber]
-		for p := range e.chunks {
-			e.chunks[p].packed, e.chunks[p].size = o.chunks[p].packed, o.chunks[p].size
-		}
-		e.Plain = o.Plain
-		chunks = make([]byte, o.Packed())
-		if err := readFull(k.from.r, chunks, o.chunks[partBTF].offset); err != nil {
-			return err
-		}
-		return w.finish(k, chunks)
-	}
 	for p := range numParts {
 		if !e.has(p) {
 			continue
@@ -52,10 +40,11 @@ func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
 		if err != nil {
 			return err
 		}
-		e.chunks[p].packed, e.chunks[p].size = int64(len(frame)), size
+		e.Chunks[p].Packed, e.Chunks[p].Size = int64(len(frame)), size
 		chunks = append(chunks, frame...)
 	}
-	return w.finish(k, chunks)
+	k.Input = Input{}
+	return w.finish(e, chunks)
 }
 
 // encode returns the chunk of a part, and its bytes unpacked. What does not have the usual form is encoded as bytes.
@@ -89,13 +78,13 @@ func (w *Writer) encode(ctx context.Context, m *Maker, k *Kernel, p part) (frame
 func (k *Kernel) blobs(p part) [][]byte {
 	switch p {
 	case partBTF:
-		return [][]byte{k.btf}
+		return [][]byte{k.BTF}
 	case partExtras:
-		return [][]byte{k.extras.Config, k.extras.Symbols}
+		return [][]byte{k.Extras.Config, k.Extras.Symbols}
 	}
-	all := make([][]byte, len(k.modules)+1)
-	all[0] = k.btf
-	for i, m := range k.modules {
+	all := make([][]byte, len(k.Modules)+1)
+	all[0] = k.BTF
+	for i, m := range k.Modules {
 		all[i+1] = m.BTF
 	}
 	return all
@@ -107,7 +96,7 @@ func (k *Kernel) parse(known *known, p part, plain bool) *parsed {
 	for i, blob := range k.blobs(p) {
 		m := Module{BTF: blob}
 		if i > 0 && p == partModules {
-			m.Name = k.modules[i-1].Name
+			m.Name = k.Modules[i-1].Name
 		}
 		switch {
 		case p == partExtras:
@@ -163,7 +152,7 @@ func (w *Writer) knownOf(id chunkID, st *state) *known {
 // smallPart is the number of bytes up to which a part shares a block with the one before it, and its entropy tables.
 const smallPart = 1000
 
-// pack returns a zstd frame, and how many bytes are in it.
+// pack returns a zstd frame, and how many bytes are in it. A part of more than smallPart bytes begins a block.
 func (m *Maker) pack(parts ...[]byte) ([]byte, int64, error) {
 	size := int64(0)
 	for _, p := range parts {
@@ -172,28 +161,18 @@ func (m *Maker) pack(parts ...[]byte) ([]byte, int64, error) {
 	if size > limits.PartSize {
 		return nil, 0, &limits.Exceeded{Max: limits.PartSize, What: "bytes of BTF"}
 	}
-	frame, err := m.frame(parts, size)
-	if err == nil && size > smallFrames && size > limits.CorpusRatio*int64(len(frame)) {
-		frame, err = m.frame(slices.Collect(slices.Chunk(slices.Concat(parts...), 2*smallPart)), size)
-	}
-	return frame, size, err
-}
-
-// frame returns a zstd frame of parts, which have size bytes. A part of more than smallPart bytes begins a block, which takes four
-// bytes or more.
-func (m *Maker) frame(parts [][]byte, size int64) ([]byte, error) {
 	var out bytes.Buffer
-	m.enc.ResetContentSize(&out, size)
+	m.enc.Reset(&out)
 	for _, p := range parts {
 		if len(p) > smallPart {
 			if err := m.enc.Flush(); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 		}
 		if _, err := m.enc.Write(p); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	err := m.enc.Close()
-	return out.Bytes(), err
+	return out.Bytes(), size, err
 }

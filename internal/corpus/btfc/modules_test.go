@@ -77,7 +77,7 @@ func TestSplit(t *testing.T) {
 		data := written(t, nil, a, b)
 		f := open(t, data)
 		same(t, f, a, b)
-		raw, packed := 0, f.Entries()[0].chunks[partModules].packed
+		raw, packed := 0, f.Entries()[0].Chunks[partModules].Packed
 		for _, m := range a.modules {
 			raw += len(m.BTF)
 		}
@@ -124,38 +124,12 @@ func TestModuleSeries(t *testing.T) {
 		same(t, f, all...)
 		second(t, data, all...)
 		for i := range f.Entries() {
-			e := &f.Entries()[i]
-			if parent := e.chunks[partModules].parent; i > 0 && e.has(partModules) && parent < 0 {
+			e := f.Entries()[i]
+			if parent := e.Chunks[partModules].Parent; i > 0 && e.has(partModules) && parent < 0 {
 				t.Errorf("%s: modules are encoded against their kernel", e.Key)
 			}
 		}
 
-		// The same kernels, but one, from that file.
-		for _, gone := range []int{-1, 0, 2, 5} {
-			w, err := NewWriter(nil, t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
-			var rest []input
-			for i := range all {
-				if i == gone {
-					continue
-				}
-				rest = append(rest, all[i])
-				if added, err := all[i].add(w, f, i); err != nil || !added {
-					t.Fatalf("%s: added %v, error %v", all[i].key, added, err)
-				}
-			}
-			var out bytes.Buffer
-			if _, err := w.WriteTo(&out); err != nil {
-				t.Fatal(err)
-			}
-			w.Discard()
-			if gone < 0 && !bytes.Equal(out.Bytes(), data) {
-				t.Error("a copy of all kernels is another file")
-			}
-			same(t, open(t, out.Bytes()), rest...)
-		}
 		half := open(t, written(t, nil, all[:5]...))
 		same(t, open(t, written(t, half, all[5:]...)), all...)
 	}
@@ -170,9 +144,9 @@ func TestModuleError(t *testing.T) {
 		all = append(all, k)
 	}
 	data := written(t, nil, all...)
-	e := &open(t, data).entries[0]
-	c := e.chunks[partModules]
-	data[c.offset+c.packed-1] ^= 1
+	e := open(t, data).entries[0]
+	c := e.Chunks[partModules]
+	data[c.offset+c.Packed-1] ^= 1
 	f := open(t, data)
 	want := fmt.Sprintf("kernel %s, at byte %d: ", e.Key, c.offset)
 	for i := range all {
@@ -200,8 +174,8 @@ func TestModulesAgain(t *testing.T) {
 	}
 	f := open(t, written(t, nil, all...))
 	for i := 2; i < len(all); i++ {
-		got, first := f.entries[i].chunks[partModules].packed, f.entries[1].chunks[partModules].packed
-		if f.entries[i].chunks[partModules].parent >= 0 && got > first/4 {
+		got, first := f.entries[i].Chunks[partModules].Packed, f.entries[1].Chunks[partModules].Packed
+		if f.entries[i].Chunks[partModules].Parent >= 0 && got > first/4 {
 			t.Errorf("kernel %d: modules of %d bytes, the first of %d", i, got, first)
 		}
 	}
@@ -212,8 +186,8 @@ func TestDamagedModules(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := withModules(t, binary.LittleEndian)
 	f := open(t, written(t, nil, k))
-	e := &f.entries[0]
-	good, err := f.read(ctx, e.chunks[partModules], nil)
+	e := f.entries[0]
+	good, err := f.read(ctx, e.Chunks[partModules])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,9 +235,9 @@ func FuzzModules(f *testing.F) {
 		if parents[i], err = file.states.get(ctx, file.parent(id)); err != nil {
 			f.Fatal(err)
 		}
-		e := &file.entries[i]
+		e := file.entries[i]
 		sizes[i] = e.unitsSize(partModules)
-		payload, err := file.read(ctx, e.chunks[partModules], nil)
+		payload, err := file.read(ctx, e.Chunks[partModules])
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -289,14 +263,14 @@ func FuzzModules(f *testing.F) {
 func TestModuleNames(t *testing.T) {
 	btf := build(t, binary.LittleEndian, 0)
 	for _, name := range []string{"", ".", "..", "../victim", "a/../../victim", "/victim", "a/b", `a\b`, "a\nb", "a\x7f", strings.Repeat("x", 300)} {
-		if _, err := Prepare(in("6.1", btf).key, btf, []Module{{name, btf}}); err == nil || !strings.Contains(err.Error(), "module") {
+		if _, err := Prepare(Input{Key: in("6.1", btf).key, BTF: btf, Modules: []Module{{name, btf}}}); err == nil || !strings.Contains(err.Error(), "module") {
 			t.Errorf("%q is written: %v", name, err)
 		}
 		if _, _, err := sumModules([]Module{{name, btf}}); err == nil {
 			t.Errorf("%q is read", name)
 		}
 	}
-	if _, err := Prepare(in("6.1", btf).key, btf, []Module{{"nf_nat", btf}}); err != nil {
+	if _, err := Prepare(Input{Key: in("6.1", btf).key, BTF: btf, Modules: []Module{{"nf_nat", btf}}}); err != nil {
 		t.Error(err)
 	}
 }

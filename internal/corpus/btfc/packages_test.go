@@ -51,15 +51,27 @@ func TestPackages(t *testing.T) {
 	same(t, f, k)
 	second(t, data, k)
 
-	index := appendIndex(f.entries, want)
-	for n := len(index) - 1; n >= len(appendIndex(f.entries, nil)); n-- {
-		if _, _, err := parseIndex(index[:n], f.end); err == nil {
-			t.Errorf("no error for an index cut to %d bytes", n)
+	index := indexOf(t, f.entries, want)
+	for n := bytes.IndexByte(index, '\n') + 2; n < len(index); n++ {
+		whole := index[n-1] == '\n' || index[n] == '\n'
+		if _, _, err := parseIndex(index[:n], f.end); whole != (err == nil) {
+			t.Errorf("index cut to %d bytes: error %v", n, err)
 		}
 	}
-	bad := bytes.Clone(index)
-	bad[bytes.LastIndex(bad, want[0].Sum[:])+SumSize] = 9
-	if _, _, err := parseIndex(bad, f.end); err == nil || err.Error() != "index: package linux-image-6.1.0-1-amd64: 9 kernels, more than 1" {
+	want[0].Kernel.Release = "6.1.0-9-amd64"
+	line := indexOf(t, []*Entry{{Key: want[0].Kernel}}, want[:1])
+	line = line[bytes.IndexByte(line, '\n')+1:]
+	if _, _, err := parseIndex(slices.Concat(index, line), f.end); err == nil ||
+		err.Error() != "index: package linux-image-6.1.0-1-amd64: no kernel debian/12/x86_64/6.1.0-9-amd64" {
 		t.Error(err)
 	}
+}
+
+func indexOf(t testing.TB, entries []*Entry, packages []Package) []byte {
+	t.Helper()
+	index, err := appendIndex(entries, packages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return index
 }

@@ -43,8 +43,8 @@ var longs = func() map[string]btf.Reach {
 
 // For returns a reader of the same file whose Part method reads what q selects. It has a cache of its own.
 func (f *File) For(q *Query) *File {
-	of := newFile(f.r, f.entries, f.end, q)
-	of.packages = f.packages
+	of := newFile(f.r, f.entries, q)
+	of.packages, of.end = f.packages, f.end
 	return of
 }
 
@@ -56,7 +56,7 @@ var ErrWhole = errors.New("cannot be read in part")
 // other types refer to void. Kernels with the same types in the same order give the same bytes. The error is ErrWhole if only the whole
 // kernel would do.
 func (f *File) Part(ctx context.Context, i int, out []byte) ([]byte, error) {
-	e := &f.entries[i]
+	e := f.entries[i]
 	if f.query == nil || e.Plain || e.Modules > 0 {
 		return out, ErrWhole
 	}

@@ -11,60 +11,23 @@ import (
 )
 
 // Plan gives a kernel its place behind all those that were planned before. It returns false if the file has the kernel already. If the
-// file has one of the same key with other content, the error is ErrOther. It may wait for others to be made.
+// file has one of the same key with other content, the error is ErrOther.
 func (w *Writer) Plan(ctx context.Context, k *Kernel) (added bool, err error) {
-	e := &k.entry
-	if o, ok := w.at[e.Key.Canonical()]; ok {
-		if o.entry.Sum != e.Sum || o.entry.Modules != e.Modules || o.entry.ModulesSum != e.ModulesSum {
+	e := k.entry
+	if i, ok := w.at[e.Key.Canonical()]; ok {
+		o := w.file.entries[i]
+		if o.Sum != e.Sum || o.Modules != e.Modules || o.ModulesSum != e.ModulesSum {
 			return false, ErrOther
 		}
 		return false, nil
 	}
-	if len(w.kernels) == limits.CorpusKernels {
+	if w.Len() == limits.CorpusKernels {
 		return false, &limits.Exceeded{Max: limits.CorpusKernels, What: "kernels"}
 	}
-	select {
-	case w.room <- struct{}{}:
-	case <-ctx.Done():
-		return false, ctx.Err()
-	}
-	if len(w.kernels) == 0 {
-		w.source = k.from
-	}
-	if !w.copy(k) {
-		w.chooseParents(ctx, k)
-	}
-	w.append(k)
+	k.number = w.Len()
+	w.chooseParents(ctx, k)
+	w.append(e)
 	return true, nil
-}
-
-// copy plans a kernel whose chunks can be copied: the source has all of it, and the parents are copies.
-func (w *Writer) copy(k *Kernel) bool {
-	if k.from == nil || k.from != w.source {
-		return false
-	}
-	e, o := &k.entry, &k.from.entries[k.fromNumber]
-	if o.Sum != e.Sum || o.ModulesSum != e.ModulesSum || o.Config != e.Config || o.Symbols != e.Symbols {
-		return false
-	}
-	for p := range numParts {
-		if !e.has(p) {
-			continue
-		}
-		var parent *Entry
-		number := -1
-		if i := o.chunks[p].parent; i >= 0 {
-			copied, ok := w.copies[i]
-			if !ok {
-				return false
-			}
-			number, parent = copied, &w.kernels[copied].entry
-		}
-		e.setParent(p, number, parent)
-	}
-	w.copies[k.fromNumber] = len(w.kernels)
-	e.sketch, k.copied = o.sketch, true
-	return true
 }
 
 // A kernel of a series is encoded against the one before it, but the first of seriesStep against the first of those before, the first
@@ -80,46 +43,41 @@ const leastAlike = 6
 
 // chooseParents chooses the parent of each part of a kernel. Modules and extras have the nearest ancestor that has some.
 func (w *Writer) chooseParents(ctx context.Context, k *Kernel) {
-	e := &k.entry
+	e, all := k.entry, w.file.entries
 	parent := w.parent(ctx, k)
 	for p := range numParts {
+		if !e.has(p) {
+			continue
+		}
 		at := parent
-		for at != nil && !at.entry.has(p) {
-			if at.entry.chunks[partBTF].parent < 0 {
-				at = nil
-			} else {
-				at = w.kernels[at.entry.chunks[partBTF].parent]
-			}
+		for at >= 0 && !all[at].has(p) {
+			at = all[at].Chunks[partBTF].Parent
 		}
-		if at == nil {
-			e.setParent(p, -1, nil)
-		} else {
-			e.setParent(p, at.number, &at.entry)
-		}
+		e.setParent(p, at, all)
 	}
 }
 
-// parent returns a kernel with the same BTF, or one of the series, or else the last one of the most similar series, or nil.
-func (w *Writer) parent(ctx context.Context, k *Kernel) (parent *Kernel) {
-	e := &k.entry
-	if same := w.same[e.Sum]; same != nil && same.entry.chunks[partBTF].depth < seriesDepth {
+// parent returns a kernel with the same BTF, or one of the series, or else the last one of the most similar series, or -1.
+func (w *Writer) parent(ctx context.Context, k *Kernel) int {
+	e, all := k.entry, w.file.entries
+	if same, ok := w.same[e.Sum]; ok && all[same].Chunks[partBTF].depth < seriesDepth {
 		return same
 	}
-	if all := w.series[e.Key.Series()]; len(all) > 0 {
+	if series := w.series[e.Key.Series()]; len(series) > 0 {
 		step := 1
-		for len(all)%(step*seriesStep) == 0 {
+		for len(series)%(step*seriesStep) == 0 {
 			step *= seriesStep
 		}
-		return all[len(all)-step]
+		return series[len(series)-step]
 	}
-	if e.sketch = NewSketch(ctx, k.btf); e.sketch == nil {
-		return nil
+	if e.Sketch = NewSketch(ctx, k.BTF); e.Sketch == nil {
+		return -1
 	}
-	most := leastAlike - 1
+	parent, most := -1, leastAlike-1
 	for _, s := range w.order {
-		all := w.series[s]
-		last := all[len(all)-1]
-		if n := e.sketch.alike(all[0].entry.sketch); n > most && last.entry.chunks[partBTF].depth < seriesDepth {
+		series := w.series[s]
+		last := series[len(series)-1]
+		if n := e.Sketch.alike(all[series[0]].Sketch); n > most && all[last].Chunks[partBTF].depth < seriesDepth {
 			parent, most = last, n
 		}
 	}
@@ -127,21 +85,17 @@ func (w *Writer) parent(ctx context.Context, k *Kernel) (parent *Kernel) {
 }
 
 // append adds a kernel.
-func (w *Writer) append(k *Kernel) {
-	e := &k.entry
-	k.number = len(w.kernels)
-	key := e.Key.Series()
-	w.at[e.Key.Canonical()] = k
-	if w.same[e.Sum] == nil {
-		w.same[e.Sum] = k
+func (w *Writer) append(e *Entry) {
+	i, key := w.Len(), e.Key.Series()
+	w.at[e.Key.Canonical()] = i
+	if _, ok := w.same[e.Sum]; !ok {
+		w.same[e.Sum] = i
 	}
 	if w.series[key] == nil {
 		w.order = append(w.order, key)
 	}
-	w.series[key] = append(w.series[key], k)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.kernels = append(w.kernels, k)
+	w.series[key] = append(w.series[key], i)
+	w.file.add(e)
 }
 
 // Sketch measures how alike two kernels are. It has the smallest hash of each class, of the named types with their sizes and numbers
@@ -187,9 +141,9 @@ func (w *Writer) Order(sketches []*Sketch) []int {
 	order := make([]int, 0, len(sketches))
 	nearest := make([]int, len(sketches)) // how much alike to those before, -1 for what is in order
 	for i, s := range sketches {
-		for j := range w.file.entries {
-			if e := &w.file.entries[j]; s != nil && e.sketch != nil {
-				nearest[i] = max(nearest[i], s.alike(e.sketch))
+		for _, e := range w.file.entries {
+			if s != nil && e.Sketch != nil {
+				nearest[i] = max(nearest[i], s.alike(e.Sketch))
 			}
 		}
 	}

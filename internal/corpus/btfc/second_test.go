@@ -46,11 +46,10 @@ func TestSecondReader(t *testing.T) {
 	}
 	defer w.Discard()
 	last := in("7.0", all[0].btf)
-	k, err := Prepare(last.key, last.btf, nil)
+	k, err := Prepare(Input{Key: last.key, BTF: last.btf, Made: Made{By: "pahole v1.24"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.Made(Made{By: "pahole v1.24"})
 	if added, err := w.Plan(ctx, k); !added {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@
 package decompress
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -113,3 +114,15 @@ func (b *Buffer) Grow(n int) {
 	copy(nb, b.B)
 	b.B = nb
 }
+
+// Head keeps the first kilobyte that is written to it, such as the messages of a program.
+type Head struct{ buf bytes.Buffer }
+
+func (h *Head) Write(p []byte) (int, error) {
+	if room := 1024 - h.buf.Len(); room > 0 {
+		h.buf.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+func (h *Head) String() string { return h.buf.String() }

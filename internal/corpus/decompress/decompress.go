@@ -11,8 +11,7 @@
 // decoders in Go, github.com/mikelolasagasti/xz is taken: on a .btf.tar.xz of 5 MB it needs 77 ms and 8
 // allocations where github.com/ulikunitz/xz needs 115 ms and 595,000, it can be used again, it
 // limits the dictionary, and it knows the branch filters that kernel images are compressed with. The xz
-// program needs 64 ms, in a process of its own; it is used where it is found and the input is not
-// small. Both give the same bytes, and both are tested to.
+// program needs 64 ms, which its process and pipe take back.
 // ulikunitz/xz reads .lzma, which the other cannot.
 package decompress
 
@@ -23,7 +22,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"strings"
 	"sync"
 
@@ -36,38 +34,24 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Input is a compressed stream.
-type Input struct {
-	R    *bufio.Reader
-	Size int64    // bytes of the stream, or -1
-	File *os.File // the file, if nothing is between it and R; else nil
-	XZ   Decoder  // what reads .xz
-}
-
-// Open returns a reader of the decompressed data of all streams in in, one after the other. A process that does the work ends with ctx. The
-// reader must be closed; Close never fails.
-func Open(ctx context.Context, in Input, f Format) (io.ReadCloser, error) {
-	return open(ctx, in, f, true)
-}
+// Open returns a reader of the decompressed data of all streams in r, one after the other. It must be closed; Close never fails.
+func Open(r *bufio.Reader, f Format) (io.ReadCloser, error) { return open(r, f, true) }
 
 // open is Open, or, if all is not set, for data that is followed by something else; see trailing.
-func open(ctx context.Context, in Input, f Format, all bool) (io.ReadCloser, error) {
+func open(r *bufio.Reader, f Format, all bool) (io.ReadCloser, error) {
 	switch f {
 	case XZ:
-		if in.XZ.takes(in.Size) {
-			return xzProgram(ctx, in, all)
-		}
-		return reuse[*xz.Reader](&xzs, in.R, all)
+		return reuse[*xz.Reader](&xzs, r, all)
 	case Gzip:
-		return reuse[*gzip.Reader](&gzips, in.R, all)
+		return reuse[*gzip.Reader](&gzips, r, all)
 	case Zstd:
-		return goZstd(in.R)
+		return goZstd(r)
 	case Bzip2:
-		return io.NopCloser(bzip2.NewReader(in.R)), nil
+		return io.NopCloser(bzip2.NewReader(r)), nil
 	case LZ4:
-		return io.NopCloser(lz4.NewReader(in.R)), nil
+		return io.NopCloser(lz4.NewReader(r)), nil
 	case LZMA:
-		d, err := lzma.ReaderConfig{DictCap: limits.Dictionary}.NewReader(in.R)
+		d, err := lzma.ReaderConfig{DictCap: limits.Dictionary}.NewReader(r)
 		if err != nil {
 			return nil, err
 		}
@@ -88,12 +72,11 @@ func (s stream) Close() error {
 }
 
 // First appends what the compressed data at the beginning of data unpacks to, at most limit bytes, which it takes from the budget.
-func First(ctx context.Context, data []byte, f Format, xz Decoder, limit int64, budget *Budget, to *Buffer) error {
+func First(ctx context.Context, data []byte, f Format, limit int64, budget *Budget, to *Buffer) error {
 	if f == Zstd && plausibleZstd(data) {
 		return zstdFrame(data, limit, budget, to)
 	}
-	in := Input{R: bufio.NewReader(bytes.NewReader(data)), Size: int64(len(data)), XZ: xz}
-	d, err := open(ctx, in, f, false)
+	d, err := open(bufio.NewReader(bytes.NewReader(data)), f, false)
 	if err != nil {
 		return err
 	}

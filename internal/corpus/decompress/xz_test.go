@@ -8,9 +8,6 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"testing"
 
@@ -32,57 +29,6 @@ func compressXZ(t *testing.T, data []byte) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
-}
-
-// program returns the xz program as a decoder.
-func program(t *testing.T) Decoder {
-	t.Helper()
-	d := FindXZ()
-	if d.Program == "" {
-		t.Skip("needs the xz program")
-	}
-	d.Always = true
-	return d
-}
-
-// TestXZFile reads files with the xz program.
-func TestXZFile(t *testing.T) {
-	tool := program(t)
-	zeros := make([]byte, 1<<20)
-	withZeros := append(append([]byte("begin"), zeros...), "end"...)
-	for i, want := range [][]byte{
-		bytes.Repeat([]byte("x"), 2<<20),
-		withZeros,
-		append(make([]byte, 64<<20), withZeros...),
-		withZeros,
-		nil,
-	} {
-		pack := exec.Command("xz", "-0")
-		pack.Stdin = bytes.NewReader(want)
-		data, err := pack.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(t.TempDir(), "x")
-		if err := os.WriteFile(path, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		in := Input{R: bufio.NewReader(f), Size: int64(len(data)), File: f, XZ: tool}
-		r, err := Open(context.Background(), in, XZ)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := io.ReadAll(r)
-		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%d: %d bytes of %d, %v", i, len(got), len(want), err)
-		}
-		r.Close()
-	}
 }
 
 // hugeXZ is a small .xz that says it needs a dictionary of 1 GiB.
@@ -123,25 +69,23 @@ func TestHuge(t *testing.T) {
 		if got := Sniff(tt.data); got != tt.format {
 			t.Errorf("%s looks like %s", tt.format, got)
 		}
-		for _, d := range decoders(t) {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			r, err := Open(context.Background(), Input{R: bufio.NewReader(bytes.NewReader(tt.data)), Size: int64(len(tt.data)), XZ: d}, tt.format)
-			if err == nil {
-				_, err = io.Copy(io.Discard, r)
-				r.Close()
-			}
-			if err == nil {
-				t.Errorf("%s was read", tt.format)
-			}
-			to := new(Buffer)
-			if err := First(context.Background(), tt.data, tt.format, d, 1<<30, NewBudget(1<<20, 0), to); err == nil {
-				t.Errorf("%s was read at once", tt.format)
-			}
-			runtime.ReadMemStats(&after)
-			if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
-				t.Errorf("%s: %d bytes allocated", tt.format, n)
-			}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r, err := Open(bufio.NewReader(bytes.NewReader(tt.data)), tt.format)
+		if err == nil {
+			_, err = io.Copy(io.Discard, r)
+			r.Close()
+		}
+		if err == nil {
+			t.Errorf("%s was read", tt.format)
+		}
+		to := new(Buffer)
+		if err := First(context.Background(), tt.data, tt.format, 1<<30, NewBudget(1<<20, 0), to); err == nil {
+			t.Errorf("%s was read at once", tt.format)
+		}
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
+			t.Errorf("%s: %d bytes allocated", tt.format, n)
 		}
 	}
 }

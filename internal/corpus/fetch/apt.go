@@ -3,7 +3,6 @@
 package fetch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,11 +59,7 @@ func newApt(ctx context.Context, s *Series, dir string) (client, error) {
 	}
 	var sources strings.Builder
 	for _, r := range s.repositories {
-		url := r.URL
-		if r.Host != "" {
-			url = cmp.Or(hostMirror(ctx, r.Host), url)
-		}
-		fmt.Fprintf(&sources, "Types: deb\nURIs: %s\nSuites: %s\nSigned-By: %s\n", url, strings.Join(r.Suites, " "), strings.Join(keys, " "))
+		fmt.Fprintf(&sources, "Types: deb\nURIs: %s\nSuites: %s\nSigned-By: %s\n", r.URL, strings.Join(r.Suites, " "), strings.Join(keys, " "))
 		if len(r.Components) > 0 {
 			fmt.Fprintf(&sources, "Components: %s\n", strings.Join(r.Components, " "))
 		}
@@ -92,16 +87,6 @@ func newApt(ctx context.Context, s *Series, dir string) (client, error) {
 		}
 	}
 	return a, nil
-}
-
-// hostMirror returns the address that the host's apt has for an archive of Debian with a label, or "".
-func hostMirror(ctx context.Context, label string) string {
-	out, err := run(ctx, "", "apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Origin: Debian", "Label: "+label)
-	url, _, _ := strings.Cut(out, "\n")
-	if err != nil || checkURL(url) != nil {
-		return ""
-	}
-	return strings.TrimSuffix(url, "/")
 }
 
 func (a *apt) update(ctx context.Context) error {

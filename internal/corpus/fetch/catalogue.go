@@ -52,7 +52,6 @@ type Repository struct {
 	Suites     []string `yaml:"suites"`     // of apt
 	Components []string `yaml:"components"` // of apt
 	Machines   []string `yaml:"machines"`   // architectures that it has, if not all
-	Host       string   `yaml:"host"`       // the label of an archive of Debian: use the mirror that the host's apt has for it
 }
 
 // Pattern matches the names of packages that have a kernel with BTF or with DWARF only. The groups release and flavour of the

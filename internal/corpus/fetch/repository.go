@@ -70,7 +70,7 @@ func (s *Series) Open(ctx context.Context, cache string, mirrors map[string]stri
 		r := &own.repositories[i]
 		for from, to := range mirrors {
 			if rest, ok := strings.CutPrefix(r.URL, from); ok {
-				r.URL, r.Host = to+rest, ""
+				r.URL = to + rest
 			}
 		}
 		if err := checkURL(r.URL); err != nil {

@@ -192,7 +192,7 @@ func readTar(ctx context.Context, name string) (files []File, err error) {
 	if format != decompress.Gzip && format != decompress.XZ && format != decompress.Zstd {
 		return nil, ErrNotBundle
 	}
-	stream, err := decompress.Open(ctx, decompress.Input{R: in, Size: -1}, format)
+	stream, err := decompress.Open(in, format)
 	if err != nil {
 		return nil, err
 	}

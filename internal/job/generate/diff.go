@@ -3,33 +3,17 @@
 package generate
 
 import (
+	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/btfgen/btfgen/internal/job/bundle"
+	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
-
-// side is one of the archives that Compare reads.
-type side struct {
-	name    string
-	size    int64 // of the file in bytes; 0 for a directory
-	kernels map[kernel.Key]diffBTF
-	objects map[string]diffObject
-}
-
-// diffBTF is the minimized BTF of a kernel.
-type diffBTF struct {
-	sum  [sha256.Size]byte
-	size int64
-}
-
-// diffObject identifies an object. Prefixes of a hash have different lengths.
-type diffObject struct{ sum, fingerprint string }
 
 // Diff is the differences between two archives, in the order of keys and names.
 type Diff struct {
@@ -71,38 +55,6 @@ type DiffObject struct {
 	Change string `json:"change"`
 }
 
-// readSide reads an archive.
-func readSide(ctx context.Context, name string) (*side, error) {
-	s := &side{name: name, kernels: make(map[kernel.Key]diffBTF), objects: make(map[string]diffObject)}
-	fi, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if fi.Mode().IsRegular() {
-		s.size = fi.Size()
-	}
-	info, kernels, err := bundle.ReadKernels(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	sums := make(map[*byte]diffBTF) // kernels with one BTF share its memory
-	for _, k := range kernels {
-		if len(k.BTF) == 0 {
-			continue
-		}
-		b, ok := sums[&k.BTF[0]]
-		if !ok {
-			b = diffBTF{sha256.Sum256(k.BTF), int64(len(k.BTF))}
-			sums[&k.BTF[0]] = b
-		}
-		s.kernels[k.Key.Canonical()] = b
-	}
-	for _, o := range info.Objects {
-		s.objects[o.Name] = diffObject{hex.EncodeToString(o.Sum), hex.EncodeToString(o.Fingerprint)}
-	}
-	return s, nil
-}
-
 // Compare reads two archives (.btfa files, tar files or directories) and lists what differs.
 func Compare(ctx context.Context, oldName, newName string) (*Diff, error) {
 	old, err := readSide(ctx, oldName)
@@ -113,53 +65,81 @@ func Compare(ctx context.Context, oldName, newName string) (*Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compareSides(old, fresh), nil
-}
-
-func compareSides(old, fresh *side) *Diff {
-	d := &Diff{
-		Old: DiffSide{old.name, old.size, len(old.kernels)}, New: DiffSide{fresh.name, fresh.size, len(fresh.kernels)},
-		Gained: []DiffKernel{}, Lost: []DiffKernel{}, Changed: []DiffKernel{}, Objects: []DiffObject{},
-	}
-	keys := slices.Concat(slices.Collect(maps.Keys(old.kernels)), slices.Collect(maps.Keys(fresh.kernels)))
-	slices.SortFunc(keys, kernel.Key.Compare)
-	for _, k := range slices.Compact(keys) {
+	d := &Diff{Old: old.DiffSide, New: fresh.DiffSide, Gained: []DiffKernel{}, Lost: []DiffKernel{}, Changed: []DiffKernel{}, Objects: []DiffObject{}}
+	for _, k := range union(old.kernels, fresh.kernels, kernel.Key.Compare) {
 		before, had := old.kernels[k]
 		after, has := fresh.kernels[k]
-		e := DiffKernel{k.String(), before.size, after.size}
+		e := DiffKernel{k.String(), int64(len(before)), int64(len(after))}
 		switch {
 		case !had:
 			d.Gained = append(d.Gained, e)
 		case !has:
 			d.Lost = append(d.Lost, e)
-		case before.sum != after.sum:
+		case !bytes.Equal(before, after):
 			d.Changed = append(d.Changed, e)
 		default:
 			d.Same++
 		}
 	}
-	names := slices.Concat(slices.Collect(maps.Keys(old.objects)), slices.Collect(maps.Keys(fresh.objects)))
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		before, had := old.objects[name]
-		after, has := fresh.objects[name]
-		n := min(len(before.sum), len(after.sum))
-		change := ""
-		switch known := before.fingerprint != "" && after.fingerprint != ""; {
-		case !had:
-			change = ObjectGained
-		case !has:
-			change = ObjectLost
-		case known && before.fingerprint != after.fingerprint:
-			change = ObjectRelocations
-		case before.sum[:n] == after.sum[:n]:
-			continue
-		case known:
-			change = ObjectCode
-		default:
-			change = ObjectFile
+	for _, name := range union(old.objects, fresh.objects, strings.Compare) {
+		if change := objectChange(old.objects[name], fresh.objects[name]); change != "" {
+			d.Objects = append(d.Objects, DiffObject{name, change})
 		}
-		d.Objects = append(d.Objects, DiffObject{name, change})
 	}
-	return d
+	return d, nil
+}
+
+// side is one of the archives that Compare reads.
+type side struct {
+	DiffSide
+	kernels map[kernel.Key][]byte // minimized BTF
+	objects map[string]*archive.Object
+}
+
+func readSide(ctx context.Context, name string) (*side, error) {
+	s := &side{DiffSide{Name: name}, make(map[kernel.Key][]byte), make(map[string]*archive.Object)}
+	fi, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if fi.Mode().IsRegular() {
+		s.Size = fi.Size()
+	}
+	info, kernels, err := bundle.ReadKernels(ctx, name)
+	for _, k := range kernels {
+		s.kernels[k.Key.Canonical()] = k.BTF
+	}
+	for i, o := range info.Objects {
+		s.objects[o.Name] = &info.Objects[i]
+	}
+	s.Kernels = len(s.kernels)
+	return s, err
+}
+
+// union returns the keys of both maps in order.
+func union[K comparable, V any](a, b map[K]V, order func(K, K) int) []K {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.SortFunc(keys, order)
+	return slices.Compact(keys)
+}
+
+// objectChange returns how an object differs, or "". A missing object is nil, and hashes may be cut to different lengths.
+func objectChange(before, after *archive.Object) string {
+	switch {
+	case before == nil:
+		return ObjectGained
+	case after == nil:
+		return ObjectLost
+	}
+	known := len(before.Fingerprint) > 0 && len(after.Fingerprint) > 0
+	n := min(len(before.Sum), len(after.Sum))
+	switch {
+	case known && !bytes.Equal(before.Fingerprint, after.Fingerprint):
+		return ObjectRelocations
+	case bytes.Equal(before.Sum[:n], after.Sum[:n]):
+		return ""
+	case known:
+		return ObjectCode
+	}
+	return ObjectFile
 }

@@ -4,6 +4,7 @@
 package generate
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -69,24 +70,10 @@ type Issue struct {
 	Result relo.Result `json:"result"`
 }
 
-// Count returns the number of relocations with a result other than Resolved and Absent, counted once per object.
-func (k *Kernel) Count(r relo.Result) (n int) {
-	for _, is := range k.issues {
-		if is.Result == r {
-			n++
-		}
-	}
-	return n
-}
-
 // Unresolved is an issue with its kernels.
 type Unresolved struct {
 	Issue
 	Kernels []string `json:"kernels"`
-
-	// If [Reach] was called: the kernels on which the verifier can reach the poisoned instruction, and those on which it cannot.
-	Reached []string `json:"reached,omitempty"`
-	Guarded []string `json:"guarded,omitempty"`
 }
 
 // Report is the result of a run.
@@ -97,8 +84,7 @@ type Report struct {
 	Unmatched  []Unmatched
 	Stages     map[string]time.Duration // the time of all workers for each stage of their work
 
-	noObject []Kernel // skipped because no object is for their machine
-	part     bool     // of a corpus
+	part bool // of a corpus
 }
 
 // Run minimizes every kernel of the corpus. The report lists kernels that failed. Run returns an error only if it cannot
@@ -241,7 +227,6 @@ func (w *worker) add(k Kernel) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if k.BTF == nil {
-		w.report.noObject = append(w.report.noObject, k)
 		return &corpus.Error{Path: k.Path, Err: minimize.ErrNoObject}
 	}
 	for _, o := range core.OnMachine(k.Machine, w.Objects...) {
@@ -335,8 +320,7 @@ func (r *run) finish(ctx context.Context) {
 			if k.Key.Known() {
 				id = k.Key.String()
 			}
-			same := corpus.SameContent(ctx, first.from, first.Path, k.from, k.Path)
-			rep.Skipped = append(rep.Skipped, &corpus.Error{Path: k.Path, Err: corpus.Second(id, first.Path, same)})
+			rep.Skipped = append(rep.Skipped, &corpus.Error{Path: k.Path, Err: corpus.Second(id, first.Path, bytes.Equal(k.BTF, first.BTF))})
 			continue
 		}
 		kept = append(kept, k)

@@ -58,7 +58,7 @@ func TestKeyless(t *testing.T) {
 	if err := archive.Write(t.Context(), &a, archive.Info{}, rep.Archive()); err != nil {
 		t.Fatal(err)
 	}
-	m, err := generate.NewManifest("test", cfg, nil, rep).Encode()
+	m, err := generate.NewManifest("test", cfg, rep).Encode()
 	if err != nil {
 		t.Fatal(err)
 	}

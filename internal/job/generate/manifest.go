@@ -23,7 +23,6 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Manifest describes a run for pipelines; tracers do not need it. A later run can reuse results from the archive and the
@@ -33,38 +32,21 @@ type Manifest struct {
 	Padding     minimize.Padding `json:"padding,omitempty"`
 	Relocations map[string]Sum   `json:"relocations"`    // by machine of the kernels, for the objects used on it
 	Keep        []string         `json:"keep,omitempty"` // patterns
-	Objects     []ManifestObject `json:"objects"`
 	Kernels     []ManifestKernel `json:"kernels"`
 	Issues      []Issue          `json:"issues"`
-	NoObject    []ManifestSource `json:"no_object"` // kernels that are not in the archive because no object is for their machine
 }
 
-// ManifestSource identifies a kernel and its files.
-type ManifestSource struct {
-	Kernel  string `json:"kernel"`
-	Machine string `json:"machine,omitempty"` // from the BTF, if the key has none
-	File    string `json:"file,omitempty"`    // name of its file, if the path does not contain the key
-	Sources []Sum  `json:"source_sha256"`     // of the kernel's file, then of its modules' files
-}
-
-// ManifestObject is an object of the run.
-type ManifestObject struct {
-	Name   string `json:"name"`
-	SHA256 Sum    `json:"sha256"`
-}
-
-// ManifestKernel is a kernel of the run. Relocations are counted once per object.
+// ManifestKernel is a kernel of the run.
 type ManifestKernel struct {
-	ManifestSource
-	SourceSize int64    `json:"source_size"` // bytes on disk
-	RawSize    int64    `json:"raw_size"`    // bytes of BTF, including modules
-	SHA256     Sum      `json:"sha256"`      // of the minimized BTF
-	Size       int      `json:"size"`        // bytes
-	Resolved   int      `json:"resolved"`
-	Unresolved int      `json:"unresolved"`
-	Ambiguous  int      `json:"ambiguous"`
-	Errors     int      `json:"errors"`
-	Issues     []uint32 `json:"issues"`              // indices into Manifest.Issues
+	Kernel     string   `json:"kernel"`
+	Machine    string   `json:"machine,omitempty"`   // from the BTF, if the key has none
+	File       string   `json:"file,omitempty"`      // name of its file, if the path does not contain the key
+	Sources    []Sum    `json:"source_sha256"`       // of the kernel's file, then of its modules' files
+	SourceSize int64    `json:"source_size"`         // bytes on disk
+	RawSize    int64    `json:"raw_size"`            // bytes of BTF, including modules
+	SHA256     Sum      `json:"sha256"`              // of the minimized BTF
+	Resolved   int      `json:"resolved"`            // relocations, counted once per object
+	Issues     []uint32 `json:"issues"`              // the others, as indices into Manifest.Issues
 	Unmatched  []string `json:"unmatched,omitempty"` // patterns of Keep that match none of its types
 }
 
@@ -83,20 +65,24 @@ func (s *Sum) UnmarshalText(text []byte) error {
 	return err
 }
 
-// NewManifest returns the manifest of a run. objects has the name and hash of each object.
-func NewManifest(tool string, cfg *Config, objects []ManifestObject, rep *Report) *Manifest {
-	m := &Manifest{
-		Tool: tool, Padding: cfg.Options.Padding, Keep: cfg.Options.Keep.Patterns(), Objects: objects,
-		Kernels: []ManifestKernel{}, Issues: []Issue{}, NoObject: []ManifestSource{},
-	}
+// NewManifest returns the manifest of a run.
+func NewManifest(tool string, cfg *Config, rep *Report) *Manifest {
+	m := &Manifest{Tool: tool, Padding: cfg.Options.Padding, Keep: cfg.Options.Keep.Patterns(), Kernels: []ManifestKernel{}, Issues: []Issue{}}
 	hashes := make(hashes)
 	at := make(map[Issue]int)
 	for i := range rep.Kernels {
 		k := &rep.Kernels[i]
+		key := k.OutputKey()
 		e := ManifestKernel{
-			ManifestSource: k.manifestSource(), SourceSize: k.SourceSize, RawSize: k.RawSize, SHA256: sha256.Sum256(k.BTF), Size: len(k.BTF),
-			Resolved: k.Resolved, Unresolved: k.Count(relo.Poisoned), Ambiguous: k.Count(relo.Ambiguous), Errors: k.Count(relo.Error),
-			Issues: []uint32{}, Unmatched: k.unmatched,
+			Kernel: key.String(), Sources: append([]Sum{}, k.Sources...), SourceSize: k.SourceSize, RawSize: k.RawSize, SHA256: sha256.Sum256(k.BTF),
+			Resolved: k.Resolved, Issues: []uint32{}, Unmatched: k.unmatched,
+		}
+		if key.Arch == "" {
+			e.Machine = k.Machine
+		}
+		if k.byFile {
+			name, _, _ := strings.Cut(k.Path, "!")
+			e.File = filepath.Base(name)
 		}
 		for _, is := range k.issues {
 			n, ok := at[*is]
@@ -110,12 +96,7 @@ func NewManifest(tool string, cfg *Config, objects []ManifestObject, rep *Report
 		hashes.of(k.Machine, cfg.Objects, cfg.Options.Keep)
 		m.Kernels = append(m.Kernels, e)
 	}
-	for _, k := range rep.noObject {
-		hashes.of(k.Machine, cfg.Objects, cfg.Options.Keep)
-		m.NoObject = append(m.NoObject, k.manifestSource())
-	}
 	m.Relocations = hashes
-	slices.SortFunc(m.NoObject, func(a, b ManifestSource) int { return strings.Compare(a.Kernel, b.Kernel) })
 	return m
 }
 
@@ -144,19 +125,6 @@ func (r *Report) Relocations(objects []*core.Object, keep *core.Keep) (all []arc
 	return slices.CompactFunc(all, func(a, b archive.Relocations) bool { return a.Arch == b.Arch })
 }
 
-func (k *Kernel) manifestSource() ManifestSource {
-	key := k.OutputKey()
-	s := ManifestSource{Kernel: key.String(), Sources: append([]Sum{}, k.Sources...)}
-	if key.Arch == "" {
-		s.Machine = k.Machine
-	}
-	if k.byFile {
-		name, _, _ := strings.Cut(k.Path, "!")
-		s.File = filepath.Base(name)
-	}
-	return s
-}
-
 // Encode returns the manifest as JSON.
 func (m *Manifest) Encode() ([]byte, error) {
 	var b bytes.Buffer
@@ -180,14 +148,10 @@ func ReadManifest(ctx context.Context, path string) (*Manifest, error) {
 				return d.Value(&m.Relocations)
 			case "keep":
 				return list(d, limits.ManifestIssues, name, &m.Keep, func(p *string) string { return *p })
-			case "objects":
-				return list(d, limits.ManifestIssues, name, &m.Objects, func(e *ManifestObject) string { return e.Name })
 			case "kernels":
 				return list(d, limits.EarlierKernels, name, &m.Kernels, func(e *ManifestKernel) string { return e.Kernel })
 			case "issues":
 				return list(d, limits.ManifestIssues, name, &m.Issues, func(e *Issue) string { return e.Relo })
-			case "no_object":
-				return list(d, limits.EarlierKernels, name, &m.NoObject, func(e *ManifestSource) string { return e.Kernel })
 			}
 			return d.Skip()
 		}), d.End())
@@ -251,22 +215,15 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 	}
 	old = make(Old)
 	now, some := make(hashes), false
-	all := m.Kernels
-	for _, e := range m.NoObject {
-		all = append(all, ManifestKernel{ManifestSource: e})
-	}
-	for i, e := range all {
+	for _, e := range m.Kernels {
 		key, err := kernel.ParseKey(e.Kernel)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
 		}
-		var btf []byte
-		minimized := i < len(m.Kernels)
-		if minimized {
-			if btf = btfs[key]; btf == nil || sha256.Sum256(btf) != e.SHA256 {
-				// A run that was killed between writing the manifest and the archive leaves an older archive.
-				return nil, fmt.Sprintf("%s is not its manifest: %s differs", manifestPath, e.Kernel), nil
-			}
+		btf := btfs[key]
+		if btf == nil || sha256.Sum256(btf) != e.SHA256 {
+			// A run that was killed between writing the manifest and the archive leaves an older archive.
+			return nil, fmt.Sprintf("%s is not its manifest: %s differs", manifestPath, e.Kernel), nil
 		}
 		issues := make([]*Issue, len(e.Issues))
 		for i, n := range e.Issues {
@@ -279,7 +236,7 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 		if sum, ok := m.Relocations[machine]; !ok || sum != now.of(machine, cfg.Objects, cfg.Options.Keep) {
 			continue
 		}
-		some = some || minimized
+		some = true
 		name := key.String()
 		if e.File != "" {
 			name = "file " + e.File
@@ -287,7 +244,7 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 		if len(e.Sources) > 0 {
 			old[name] = &Kernel{
 				Key: key, Name: key.String(), SourceSize: e.SourceSize, RawSize: e.RawSize, Machine: machine, BTF: btf, Resolved: e.Resolved,
-				Reused: minimized, Sources: e.Sources, issues: issues, unmatched: e.Unmatched,
+				Reused: true, Sources: e.Sources, issues: issues, unmatched: e.Unmatched,
 			}
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -82,126 +81,40 @@ func (r *Report) NeverMatched() (l []string) {
 	return l
 }
 
-// PrintUnmatched prints which patterns match no type on some kernels, with verbose also on which.
+// PrintUnmatched prints the patterns that match no type on some kernels.
 func (r *Report) PrintUnmatched(w io.Writer, verbose bool) {
-	some := r.Unmatched[len(r.NeverMatched()):]
-	if len(some) == 0 {
+	for _, u := range r.Unmatched[len(r.NeverMatched()):] {
+		escape.Fprintf(w, "--keep %s: no such type on %s\n", u.Pattern, words.Kernels(u.Kernels, len(r.Kernels), verbose))
+	}
+}
+
+// PrintPoisoned prints how many relocations are poisoned or, with verbose, all of them with their kernels and objects.
+func (s *Summary) PrintPoisoned(w io.Writer, verbose bool) {
+	all := slices.DeleteFunc(slices.Clone(s.Unresolved), func(u Unresolved) bool { return u.Result != relo.Poisoned })
+	if len(all) == 0 {
 		return
 	}
 	if !verbose {
-		escape.Fprintf(w, "--keep: %s without a type on some kernels (-v lists them)\n", words.Plural(len(some), "pattern"))
+		escape.Fprintf(w, "poisoned: %s (-v lists them; 'btfgen check' shows whether a program reaches them)\n", words.Plural(len(all), "relocation"))
 		return
 	}
-	escape.Fprintf(w, "--keep, without a type:\n")
+	escape.Fprintf(w, "poisoned ('btfgen check' shows whether a program reaches them):\n")
 	tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
-	for _, u := range some {
-		escape.Fprintf(tw, "  %s\t%s\n", u.Pattern, words.Kernels(u.Kernels, len(r.Kernels), true))
+	// A row is a field, type or enumerator that the same kernels lack, with all relocations that use it.
+	for _, row := range words.Group(all, func(u *Unresolved) any {
+		_, what, _ := strings.Cut(u.Relo, " ")
+		return strings.Join(append([]string{what}, u.Kernels...), "\x00")
+	}) {
+		var kinds, objects []string
+		for _, u := range row {
+			kind, _, _ := strings.Cut(u.Relo, " ")
+			kinds, objects = append(kinds, kind), append(objects, u.Object)
+		}
+		slices.Sort(kinds)
+		slices.Sort(objects)
+		_, what, _ := strings.Cut(row[0].Relo, " ")
+		escape.Fprintf(tw, "  %s\t%s\t%s\t%s\n", what, strings.Join(slices.Compact(kinds), ","),
+			words.Names(slices.Compact(objects), true), words.Kernels(row[0].Kernels, s.Kernels, true))
 	}
 	tw.Flush()
-}
-
-// maxRows is how many poisoned relocations are listed without verbose.
-const maxRows = 20
-
-// PrintPoisoned prints the poisoned relocations. With verbose it lists all of them, with all kernels and objects. Otherwise it only
-// counts those that no kernel needs.
-func (s *Summary) PrintPoisoned(w io.Writer, objects []*core.Object, verbose bool) {
-	all := s.Unresolved
-	if !verbose {
-		tests := existenceTests(objects)
-		all = slices.DeleteFunc(slices.Clone(all), func(u Unresolved) bool { return u.Result == relo.Poisoned && u.unneeded(tests) })
-	}
-	list := poisonedRows(all)
-	tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
-	for i, u := range list {
-		switch {
-		case i == 0 && u.reach == unjudged:
-			escape.Fprintf(w, "poisoned ('btfgen check' shows whether a program reaches them):\n")
-		case i == 0:
-			escape.Fprintf(w, "poisoned, and whether the verifier reaches them:\n")
-		}
-		if i == maxRows && !verbose {
-			escape.Fprintf(tw, "  … and %d more (-v lists all)\n", len(list)-i)
-			break
-		}
-		escape.Fprintf(tw, "  %s%s\t%s\t%s\t%s\n", u.reach, u.what, strings.Join(u.kinds, ","), words.Names(u.objects, verbose), words.Kernels(u.kernels, s.Kernels, verbose))
-	}
-	tw.Flush()
-	if n := len(s.Unresolved) - len(all); n > 0 {
-		escape.Fprintf(w, "poisoned: %s of types with a flavor, or of what programs check first (-v lists them)\n", words.Plural(n, "relocation"))
-	}
-}
-
-// unneeded reports whether programs probably work without a poisoned relocation: it is guarded on all kernels or, if this is unknown, its
-// type has a flavor, or its object tests whether the field or type exists.
-func (u *Unresolved) unneeded(tests map[string]bool) bool {
-	if len(u.Reached)+len(u.Guarded) > 0 {
-		return len(u.Guarded) == len(u.Kernels)
-	}
-	_, what, _ := strings.Cut(u.Relo, " ")
-	typ, _, _ := strings.Cut(what, ".")
-	return strings.Contains(typ, "___") || tests[u.Object+" "+what] || tests[u.Object+" "+typ]
-}
-
-// existenceTests returns the objects with the fields, types and enumerators of which they test the existence.
-func existenceTests(objects []*core.Object) map[string]bool {
-	tests := make(map[string]bool)
-	for _, o := range objects {
-		records := o.Records()
-		for i := range records {
-			if records[i].Kind.IsExistence() {
-				_, what, _ := strings.Cut(o.Relocation(&records[i]), " ")
-				tests[o.Name()+" "+what] = true
-			}
-		}
-	}
-	return tests
-}
-
-// The values of poisonedRow.reach: a column of its own if reachability is known.
-const (
-	unjudged escape.Own = ""
-	reached  escape.Own = "reached\t"
-	guarded  escape.Own = "guarded\t"
-)
-
-// poisonedRow is a field, type or enumerator that the same kernels lack, with all relocations that use it.
-type poisonedRow struct {
-	reach                   escape.Own
-	what                    string
-	kinds, objects, kernels []string
-}
-
-func poisonedRows(all []Unresolved) (rows []*poisonedRow) {
-	at := make(map[string]*poisonedRow)
-	add := func(reach escape.Own, u *Unresolved, kernels []string) {
-		if len(kernels) == 0 {
-			return
-		}
-		kind, what, _ := strings.Cut(u.Relo, " ")
-		key := strings.Join(append([]string{string(reach), what}, kernels...), "\x00")
-		row := at[key]
-		if row == nil {
-			row = &poisonedRow{reach: reach, what: what, kernels: kernels}
-			at[key], rows = row, append(rows, row)
-		}
-		if !slices.Contains(row.kinds, kind) {
-			row.kinds = append(row.kinds, kind)
-		}
-		if !slices.Contains(row.objects, u.Object) {
-			row.objects = append(row.objects, u.Object)
-		}
-	}
-	for i := range all {
-		switch u := &all[i]; {
-		case u.Result != relo.Poisoned:
-		case len(u.Reached)+len(u.Guarded) == 0:
-			add(unjudged, u, u.Kernels)
-		default:
-			add(reached, u, u.Reached)
-			add(guarded, u, u.Guarded)
-		}
-	}
-	slices.SortStableFunc(rows, func(a, b *poisonedRow) int { return strings.Compare(string(b.reach), string(a.reach)) }) // reached first
-	return rows
 }

@@ -28,7 +28,7 @@ func TestSums(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sums [][btfc.SumSize]byte
+	var sums []generate.Sum
 	pack := func() string {
 		path := filepath.Join(t.TempDir(), "x.btfc")
 		w, err := btfc.NewWriter(nil, t.TempDir())
@@ -63,7 +63,7 @@ func TestSums(t *testing.T) {
 		}
 		sums = nil
 		for _, e := range c.Entries() {
-			sums = append(sums, e.Sum)
+			sums = append(sums, generate.Sum(e.Sum))
 		}
 		return path
 	}
@@ -85,7 +85,7 @@ func TestSums(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			path := pack()
 			for _, i := range tc.wrong {
-				testinput.WrongSum(t, path, sums[i])
+				testinput.WrongSum(t, path, btfc.Sum(sums[i]))
 			}
 			c, err := corpus.Open(t.Context(), []string{path}, corpus.Options{})
 			if err != nil {

@@ -12,127 +12,93 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // facts are the inspected properties of a kernel.
 type facts struct {
-	Entry
-	sum     [sha256.Size]byte // of the BTF
-	damage  error             // why the BTF cannot be loaded; then nothing below is set
-	bad     []*corpus.Error   // modules whose BTF cannot be loaded
-	wrong   string            // how it contradicts its path
-	debug   []string          // options of debug kernels
-	funcs   int               // FUNC types
-	modules bool              // the kernel has BTF for modules
-
-	structs    int    // named structs
-	names      int    // distinct names of them
-	worst      string // the most frequent name
-	worstCount int
-
-	moduleCopies int // structs of modules whose names vmlinux has, too
+	key      kernel.Key
+	name     string // the key, or the path if the key is incomplete
+	path     string
+	sum      [sha256.Size]byte // of the BTF
+	modules  int               // with BTF
+	damage   error             // why the BTF cannot be loaded; then nothing below is set
+	bad      []*corpus.Error   // modules whose BTF cannot be loaded
+	wrong    string            // how it contradicts its path
+	debug    []string          // options of debug kernels
+	loadable bool              // modules can have BTF
+	types    int
+	funcs    int // FUNC types
+	structs  int // named structs
+	names    int // distinct names of them
 }
 
 // inspector inspects kernels one after the other. It is not safe for concurrent use.
 type inspector struct {
-	sources     []string // of the corpus, for newEntry
 	btf, module btf.BTF
-	names       map[string]int
-	found       map[string]btf.Type
+	found       map[string]btf.Type // the first struct with members of each wanted name
 }
 
 // wanted are the structs that inspect looks into.
 var wanted = []string{"pt_regs", "module", "raw_spinlock", "lockdep_map", "mutex", "task_struct", "kasan_global"}
 
-// describe returns the listing's entry of a kernel, or the damage.
-func (in *inspector) describe(ctx context.Context, k *corpus.Kernel) (f facts) {
-	f.Entry = newEntry(k.Key, k.Path, k.SourceSize, in.sources)
-	if f.damage = in.btf.Load(ctx, k.BTF, nil); f.damage != nil {
-		return f
-	}
-	f.Kernel = k.Name
-	f.Details = &Details{
-		Bytes: int64(len(k.BTF)), Types: in.btf.NumTypes() - 1, // without void
-		ByteOrder: orderOf(in.btf.Order()), Pointer: in.btf.PointerSize(), Modules: len(k.Modules), AsBytes: k.AsBytes,
-		ConfigBytes: int64(len(k.Config)), SymbolBytes: int64(len(k.Symbols)), Maker: k.Made.By,
-	}
-	for _, m := range k.Modules {
-		f.ModuleBytes += int64(len(m.BTF))
-	}
-	return f
+// inspectAll returns what inspect returns for all kernels of a corpus, in its order, and what was skipped.
+func inspectAll[T any](ctx context.Context, cfg walk.Config,
+	inspect func(*inspector, context.Context, *corpus.Kernel) T) ([]T, []*corpus.Error, error) {
+	all := make([][]T, len(cfg.Corpus.Files)) // each file has its own slice, so workers need no lock
+	skipped, err := walk.Kernels(ctx, cfg, func() *inspector { return new(inspector) },
+		func(in *inspector, file int, k *corpus.Kernel) error {
+			all[file] = append(all[file], inspect(in, ctx, k))
+			return nil
+		})
+	return slices.Concat(all...), skipped, err
 }
 
 // inspect gathers the facts of a kernel.
 func (in *inspector) inspect(ctx context.Context, k *corpus.Kernel) facts {
-	f := in.describe(ctx, k)
-	f.sum = sha256.Sum256(k.BTF)
-	if f.damage != nil {
+	f := facts{key: k.Key, name: k.Name, path: k.Path, sum: sha256.Sum256(k.BTF), modules: len(k.Modules)}
+	b := &in.btf
+	if f.damage = b.Load(ctx, k.BTF, nil); f.damage != nil {
 		return f
 	}
-	b := &in.btf
 	in.count(&f)
 	regs, mod := in.found["pt_regs"], in.found["module"]
 	f.wrong = contradiction(k.Key.Arch, k.Arch, b, &regs)
 	f.debug = debugOptions(b, in.found)
-	f.modules = b.HasMember(&mod, "btf_data")
+	f.loadable = b.HasMember(&mod, "btf_data")
 	for i, m := range k.Modules {
 		if err := in.module.Load(ctx, m.BTF, b); err != nil {
 			f.bad = append(f.bad, &corpus.Error{Path: k.ModulePaths[i], Err: err})
-			continue
-		}
-		for id := range in.module.Named {
-			if t := in.module.Type(id); t.Kind() == btf.KindStruct && in.names[string(t.Name())] > 0 {
-				f.moduleCopies++
-			}
 		}
 	}
 	return f
 }
 
-// count counts functions and structs, and finds the first struct with members of each wanted name.
+// count counts types, functions and structs, and finds the wanted structs.
 func (in *inspector) count(f *facts) {
-	if in.names == nil {
-		in.names, in.found = make(map[string]int), make(map[string]btf.Type)
-	}
-	clear(in.names)
-	clear(in.found)
 	b := &in.btf
+	in.found = make(map[string]btf.Type)
+	f.types = b.NumTypes() - 1 // without void
 	for id := range btf.TypeID(b.NumTypes()) {
 		if t := b.Type(id); t.Kind() == btf.KindFunc {
 			f.funcs++
 		}
 	}
+	names := make(map[string]bool)
 	for id := range b.Named {
-		if t := b.Type(id); t.Kind() == btf.KindStruct {
-			f.structs++
-			in.names[string(t.Name())]++
-			in.find(&t)
+		t := b.Type(id)
+		if t.Kind() != btf.KindStruct {
+			continue
+		}
+		f.structs++
+		name := string(t.Name())
+		names[name] = true
+		if _, ok := in.found[name]; !ok && t.Vlen() > 0 && slices.Contains(wanted, name) {
+			in.found[name] = t
 		}
 	}
-	f.names = len(in.names)
-	for name, n := range in.names {
-		if n > f.worstCount || n == f.worstCount && name < f.worst {
-			f.worst, f.worstCount = name, n
-		}
-	}
-	if name := "task_struct"; in.names[name] == f.worstCount {
-		f.worst = name // the best known
-	}
-}
-
-func (in *inspector) find(t *btf.Type) {
-	if t.Vlen() == 0 {
-		return
-	}
-	for _, w := range wanted {
-		if t.BTF().NameIs(t.NameOff, w) {
-			if _, ok := in.found[w]; !ok {
-				in.found[w] = *t
-			}
-			return
-		}
-	}
+	f.names = len(names)
 }
 
 // debugMembers are the members that options of debug kernels add. See the package comment.

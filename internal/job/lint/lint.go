@@ -3,7 +3,7 @@
 // Package lint finds mistakes in a corpus of kernel BTFs: files that are damaged or misplaced, and BTF that misleads its users.
 //
 // Run inspects each kernel and keeps some hundred bytes of facts. Then it judges the facts of all kernels. Each Finding has a
-// Code, with a severity and an advice.
+// Code, with a severity and an advice. List and Read list kernels.
 //
 // # Wrong machines
 //
@@ -31,18 +31,22 @@
 // pahole merges the types of all compilation units. If that fails, each unit has its own copies. Every kernel uses a few names for
 // different structs: in 26 kernels, 4.18 to 7.3, at most 3.0 % of the named structs have the name of another (231 of 7,714);
 // in CentOS 8's 4.18 for arm64 it is 92 % (72,458 of 78,532, task_struct alone 476 times). The limit is a tenth, from a
-// hundred copies on. Structs of vmlinux that modules repeat are counted separately. They only take space, since loaders search
-// modules only for types that vmlinux lacks. Debian's 1,121 modules of 6.1 repeat 116 structs, the 31 known of 6.18 repeat
-// 16,794; the limit is ten per module.
+// hundred copies on.
 package lint
 
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Finding is a mistake in one kernel or file.
@@ -60,71 +64,35 @@ type Report struct {
 	Unselected int       `json:"unselected"` // files that the selectors exclude
 	Errors     int       `json:"errors"`
 	Warnings   int       `json:"warnings"`
-	Notes      int       `json:"notes"`
-	Findings   []Finding `json:"-"` // the most serious first, then by code and kernel
+	Findings   []Finding `json:"-"` // in the order of Codes, then by kernel
 }
-
-// Severity is the severity of a finding.
-type Severity int
-
-// The severities. Notes need no action.
-const (
-	Error Severity = iota
-	Warning
-	Note
-)
-
-func (s Severity) String() string { return [...]string{"error", "warning", "note"}[s] }
 
 // Code is a kind of finding.
 type Code struct {
 	Name     string // never renamed
-	Severity Severity
+	Severity string // error or warning
 	Text     string // explains the code and advises what to do
 }
 
-func (c *Code) String() string { return c.Name }
+// The codes.
+var (
+	Empty          = &Code{"empty", "error", "the file is empty; fetch it again, or remove it"}
+	Damaged        = &Code{"damaged", "error", "the file cannot be read, so commands skip it; fetch it again"}
+	WrongArch      = &Code{"wrong-arch", "error", "the BTF is not for the machine that its path names; move it"}
+	KeyConflict    = &Code{"key-conflict", "error", "files with different BTF for one kernel; only one is used, so remove the others"}
+	NoKey          = &Code{"no-key", "warning", "the path does not identify the kernel; put it at ID/VERSION_ID/ARCH/RELEASE.btf"}
+	Undeduplicated = &Code{"undeduplicated", "warning", "unmerged types, so relocations may be ambiguous; encode it again with a newer pahole"}
+	DebugKernel    = &Code{"debug-kernel", "warning", "BTF of a debug kernel, with other offsets; take the production kernel's"}
+	NoFunctions    = &Code{"no-functions", "warning", "no functions to check attach targets and kfuncs; encode it again with a newer pahole"}
+	NoModules      = &Code{"no-modules", "warning", "no BTF of modules, unlike other kernels here; their types stay unresolved"}
+	StrayModules   = &Code{"stray-modules", "warning", "modules without their vmlinux; put them together"}
+	DanglingLink   = &Code{"dangling-link", "warning", "a link to a missing file; remove it"}
+)
 
 // Codes are all codes in the order of a report.
-var Codes []*Code
-
-func define(s Severity, name, text string) *Code {
-	c := &Code{name, s, text}
-	Codes = append(Codes, c)
-	return c
+var Codes = []*Code{
+	Empty, Damaged, WrongArch, KeyConflict, NoKey, Undeduplicated, DebugKernel, NoFunctions, NoModules, StrayModules, DanglingLink,
 }
-
-// The codes, in the order of a report.
-var (
-	Empty = define(Error, "empty",
-		"the file is empty; fetch it again, or remove it")
-	Damaged = define(Error, "damaged",
-		"the file cannot be read, so commands skip it; fetch it again")
-	WrongArch = define(Error, "wrong-arch",
-		"the BTF is not for the machine that its path names; move it")
-	KeyConflict = define(Error, "key-conflict",
-		"files with different BTF for one kernel; only one is used, so remove the others")
-	NoKey = define(Warning, "no-key",
-		"the path does not identify the kernel; put it at ID/VERSION_ID/ARCH/RELEASE.btf")
-	Undeduplicated = define(Warning, "undeduplicated",
-		"unmerged types, so relocations may be ambiguous; encode it again with a newer pahole")
-	DebugKernel = define(Warning, "debug-kernel",
-		"BTF of a debug kernel, with other offsets; take the production kernel's")
-	NoFunctions = define(Warning, "no-functions",
-		"no functions to check attach targets and kfuncs; encode it again with a newer pahole")
-	NoModules = define(Warning, "no-modules",
-		"no BTF of modules, unlike other kernels here; their types stay unresolved")
-	StrayModules = define(Warning, "stray-modules",
-		"modules without their vmlinux; put them together")
-	DanglingLink = define(Warning, "dangling-link",
-		"a link to a missing file; remove it")
-	KeyRepeated = define(Note, "key-repeated",
-		"files with the same BTF for one kernel; one is enough")
-	ModuleCopies = define(Note, "module-copies",
-		"modules repeat structs of their vmlinux, which takes space")
-	Link = define(Note, "link",
-		"a second name of files that are read anyway")
-)
 
 // Run reads the whole corpus and reports mistakes. The only error is ctx's.
 func Run(ctx context.Context, cfg walk.Config) (*Report, error) {
@@ -133,26 +101,94 @@ func Run(ctx context.Context, cfg walk.Config) (*Report, error) {
 		return nil, err
 	}
 	c := cfg.Corpus
-	j := judge{&Report{Kernels: len(all), Ignored: c.Ignored, Unselected: c.Unselected, Findings: []Finding{}}}
-	j.skipped(skipped)
-	j.kernels(all)
-	slices.SortFunc(j.rep.Findings, func(a, b Finding) int {
+	rep := &Report{Kernels: len(all), Ignored: c.Ignored, Unselected: c.Unselected, Findings: []Finding{}}
+	for _, s := range skipped {
+		rep.skipped(s)
+	}
+	rep.kernels(all)
+	for _, f := range rep.Findings {
+		if f.Code.Severity == "error" {
+			rep.Errors++
+		} else {
+			rep.Warnings++
+		}
+	}
+	slices.SortFunc(rep.Findings, func(a, b Finding) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(Codes, a.Code), slices.Index(Codes, b.Code)),
 			cmp.Compare(a.Kernel, b.Kernel), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Detail, b.Detail),
 		)
 	})
-	return j.rep, nil
+	return rep, nil
 }
 
-// inspectAll returns the facts of all kernels of a corpus, in its order, and what was skipped.
-func inspectAll(ctx context.Context, cfg walk.Config,
-	inspect func(*inspector, context.Context, *corpus.Kernel) facts) ([]facts, []*corpus.Error, error) {
-	all := make([][]facts, len(cfg.Corpus.Files)) // each file has its own slice, so workers need no lock
-	skipped, err := walk.Kernels(ctx, cfg, func() *inspector { return &inspector{sources: cfg.Corpus.Sources} },
-		func(in *inspector, file int, k *corpus.Kernel) error {
-			all[file] = append(all[file], inspect(in, ctx, k))
-			return nil
-		})
-	return slices.Concat(all...), skipped, err
+func (r *Report) add(c *Code, kernel, path, detail string) {
+	r.Findings = append(r.Findings, Finding{c, kernel, path, detail})
+}
+
+// skipped judges what could not be read.
+func (r *Report) skipped(s *corpus.Error) {
+	code, detail := Damaged, s.Reason()
+	fi, err := os.Lstat(s.Path)
+	switch {
+	case err == nil && fi.Mode()&fs.ModeSymlink != 0:
+		code, detail = DanglingLink, ""
+	case err == nil && fi.Mode().IsRegular() && fi.Size() == 0:
+		code, detail = Empty, ""
+	case errors.Is(s, corpus.ErrNoKernel):
+		code, detail = StrayModules, ""
+	}
+	r.add(code, s.Path, s.Path, detail)
+}
+
+// kernels judges the kernels that were read, in the order of the corpus.
+func (r *Report) kernels(all []facts) {
+	withModules := slices.ContainsFunc(all, func(f facts) bool { return f.modules > 0 })
+	first := make(map[kernel.Key]*facts)
+	for i := range all {
+		f := &all[i]
+		switch same := first[f.key]; {
+		case !f.key.Known():
+			r.add(NoKey, f.name, f.path, "")
+		case same == nil:
+			first[f.key] = f
+		case f.sum != same.sum:
+			r.add(KeyConflict, f.name, f.path, "unlike "+same.path)
+		}
+		r.kernel(f, withModules)
+	}
+}
+
+// maxCopies is the number of copied structs that is normal; see the package comment.
+const maxCopies = 100
+
+// kernel judges a kernel.
+func (r *Report) kernel(f *facts, withModules bool) {
+	add := func(c *Code, detail string) { r.add(c, f.name, f.path, detail) }
+	for _, m := range f.bad {
+		r.add(Damaged, f.name, m.Path, m.Reason())
+	}
+	switch {
+	case f.damage != nil:
+		add(Damaged, f.damage.Error())
+		return
+	case f.types == 0:
+		add(Empty, "BTF without types")
+		return
+	}
+	if f.wrong != "" {
+		add(WrongArch, f.wrong)
+	}
+	if copies := f.structs - f.names; copies > maxCopies && copies > f.structs/10 {
+		add(Undeduplicated, fmt.Sprintf("%d of %d named structs are copies", copies, f.structs))
+	}
+	if len(f.debug) > 0 {
+		add(DebugKernel, "CONFIG_"+strings.Join(f.debug, ", CONFIG_"))
+	}
+	if f.funcs == 0 {
+		add(NoFunctions, "")
+	}
+	if withModules && f.loadable && f.modules == 0 {
+		add(NoModules, "")
+	}
 }

@@ -3,12 +3,9 @@
 package lint
 
 import (
-	"cmp"
 	"context"
 	"io"
-	"path/filepath"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/btfgen/btfgen/internal/corpus"
@@ -26,9 +23,10 @@ type Entry struct {
 	Arch      string `json:"arch,omitempty"`
 	Release   string `json:"release,omitempty"`
 	Path      string `json:"path"`
-	File      string `json:"file,omitempty"` // the path relative to its source, if the key is incomplete
-	Disk      int64  `json:"disk_bytes"`     // 0 for all but the first kernel of a container
+	Disk      int64  `json:"disk_bytes"` // 0 for all but the first kernel of a container
 	*Details         // nil if the kernel was not read
+
+	damage error // why the BTF cannot be loaded
 }
 
 // Details are properties of a kernel that was read.
@@ -42,14 +40,13 @@ type Details struct {
 	ConfigBytes int64  `json:"config_bytes,omitempty"`     // of the kernel's configuration, as stored
 	SymbolBytes int64  `json:"symbol_bytes,omitempty"`     // of its symbols
 	Maker       string `json:"made_of_dwarf_by,omitempty"` // as in corpus.Kernel
-	AsBytes     bool   `json:"kept_as_bytes,omitempty"`    // a .btfc file stores it without a model
 }
 
 // List returns an entry for each file of a corpus, without reading any.
 func List(c *corpus.Corpus) []Entry {
 	list := make([]Entry, len(c.Files))
 	for i, f := range c.Files {
-		list[i] = newEntry(f.Key, f.Path, f.Size, c.Sources)
+		list[i] = newEntry(f.Key, f.Path, f.Size)
 	}
 	return list
 }
@@ -57,49 +54,41 @@ func List(c *corpus.Corpus) []Entry {
 // Read reads a corpus. It returns the kernels with their Details, and what was skipped, including kernels with damaged BTF.
 func Read(ctx context.Context, cfg walk.Config) (list []Entry, skipped []*corpus.Error, err error) {
 	all, skipped, err := inspectAll(ctx, cfg, (*inspector).describe)
-	for _, f := range all {
-		if f.damage != nil {
-			skipped = append(skipped, &corpus.Error{Path: f.Path, Err: f.damage})
+	for _, e := range all {
+		if e.damage != nil {
+			skipped = append(skipped, &corpus.Error{Path: e.Path, Err: e.damage})
 		} else {
-			list = append(list, f.Entry)
+			list = append(list, e)
 		}
 	}
 	slices.SortFunc(skipped, (*corpus.Error).Compare)
 	return list, skipped, err
 }
 
-func newEntry(k kernel.Key, path string, disk int64, sources []string) Entry {
-	e := Entry{
-		Kernel: k.String(), ID: k.ID, VersionID: k.VersionID, Arch: k.Arch, Release: k.Release,
-		Path: path, Disk: disk,
+// describe returns the entry of a kernel.
+func (in *inspector) describe(ctx context.Context, k *corpus.Kernel) Entry {
+	e := newEntry(k.Key, k.Path, k.SourceSize)
+	if e.damage = in.btf.Load(ctx, k.BTF, nil); e.damage != nil {
+		return e
 	}
-	if !k.Known() {
-		e.Kernel, e.File = e.Path, below(sources, path)
+	e.Kernel = k.Name
+	e.Details = &Details{
+		Bytes: int64(len(k.BTF)), Types: in.btf.NumTypes() - 1, // without void
+		ByteOrder: orderOf(in.btf.Order()), Pointer: in.btf.PointerSize(), Modules: len(k.Modules),
+		ConfigBytes: int64(len(k.Config)), SymbolBytes: int64(len(k.Symbols)), Maker: k.Made.By,
+	}
+	for _, m := range k.Modules {
+		e.ModuleBytes += int64(len(m.BTF))
 	}
 	return e
 }
 
-// below returns a path relative to its source, which does not change when a tree moves. For a source that is a file it returns
-// the name.
-func below(sources []string, path string) string {
-	file, member, nested := strings.Cut(path, "!")
-	short := file
-	for _, s := range sources {
-		rel, err := filepath.Rel(s, file)
-		if err != nil || !filepath.IsLocal(rel) {
-			continue
-		}
-		if rel == "." {
-			rel = filepath.Base(file)
-		}
-		if len(rel) < len(short) {
-			short = rel
-		}
+func newEntry(k kernel.Key, path string, disk int64) Entry {
+	e := Entry{Kernel: k.String(), ID: k.ID, VersionID: k.VersionID, Arch: k.Arch, Release: k.Release, Path: path, Disk: disk}
+	if !k.Known() {
+		e.Kernel = path
 	}
-	if nested {
-		short += "!" + member
-	}
-	return filepath.ToSlash(short)
+	return e
 }
 
 // Key returns the kernel's key.
@@ -107,29 +96,12 @@ func (e *Entry) Key() kernel.Key {
 	return kernel.Key{ID: e.ID, VersionID: e.VersionID, Arch: e.Arch, Release: e.Release}
 }
 
-// WriteTable writes kernels as a table, with long what [Read] found in them. Columns that are empty for all kernels are omitted.
+// WriteTable writes kernels as a table, with long what [Read] found in them.
 func WriteTable(w io.Writer, list []Entry, long bool) error {
-	some := func(f func(d *Details) bool) bool {
-		return slices.ContainsFunc(list, func(e Entry) bool { return e.Details != nil && f(e.Details) })
-	}
-	extras := some(func(d *Details) bool { return d.ConfigBytes+d.SymbolBytes > 0 })
-	made := some(func(d *Details) bool { return d.Maker != "" })
-	size := func(n int64) string {
-		if n == 0 {
-			return "-"
-		}
-		return words.Bytes(n)
-	}
 	tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
 	head := escape.Own("KERNEL\tON DISK\t")
 	if long {
 		head += "BTF\tTYPES\tBYTE ORDER\tPOINTER\tMODULES\t"
-	}
-	if extras {
-		head += "CONFIGURATION\tSYMBOLS\t"
-	}
-	if made {
-		head += "MADE OF DWARF BY\t"
 	}
 	escape.Fprintf(tw, "%s\n", head+"PATH")
 	for _, e := range list {
@@ -137,17 +109,7 @@ func WriteTable(w io.Writer, list []Entry, long bool) error {
 		if long {
 			escape.Fprintf(tw, "%s\t%d\t%s\t%d\t%d\t", words.Bytes(e.Bytes), e.Types, e.ByteOrder, e.Pointer, e.Modules)
 		}
-		if extras {
-			escape.Fprintf(tw, "%s\t%s\t", size(e.ConfigBytes), size(e.SymbolBytes))
-		}
-		if made {
-			escape.Fprintf(tw, "%s\t", cmp.Or(e.Maker, "-"))
-		}
-		escape.Fprintf(tw, "%s", e.Path)
-		if long && e.AsBytes {
-			escape.Fprintf(tw, " (kept as bytes)")
-		}
-		escape.Fprintf(tw, "\n")
+		escape.Fprintf(tw, "%s\n", e.Path)
 	}
 	return tw.Flush()
 }

@@ -96,7 +96,8 @@ func TestFetch(t *testing.T) {
 		empty := r.Add(r.Release(3), []byte("no kernel"))
 		r.Index()
 		cfg := fetchFrom(t, r, r.Server.URL)
-		step := func(wantStates map[string]string, downloads []string, count SeriesCount) *FetchResult {
+		type counts struct{ New, There, Wanted, Withdrawn, Unusable, Failed int }
+		step := func(wantStates map[string]string, downloads []string, count counts) *FetchResult {
 			t.Helper()
 			res, err := Fetch(background, cfg)
 			if err != nil {
@@ -108,12 +109,8 @@ func TestFetch(t *testing.T) {
 			if got := r.Downloads(); !slices.Equal(got, downloads) {
 				t.Errorf("downloads %v, want %v", got, downloads)
 			}
-			if len(res.Series) != 1 {
-				t.Fatalf("series %+v", res.Series)
-			}
-			count.Series = res.Series[0].Series
-			if d := cmp.Diff(&count, res.Series[0]); d != "" {
-				t.Error("counts", d)
+			if got := (counts{res.Count(New), res.There, res.Count(Wanted), res.Withdrawn, res.Unusable, res.Count(Failed)}); got != count {
+				t.Errorf("counts %+v, want %+v", got, count)
 			}
 			if left, _ := os.ReadDir(filepath.Join(cfg.Cache, "packages")); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
@@ -130,7 +127,7 @@ func TestFetch(t *testing.T) {
 			t.Errorf("a selector that matches nothing: %+v, %v", res, err)
 		}
 		cfg.Options.Select = nil
-		res := step(map[string]string{r.Release(1): "wanted", r.Release(2): "wanted", r.Release(3): "wanted"}, nil, SeriesCount{Wanted: 3})
+		res := step(map[string]string{r.Release(1): "wanted", r.Release(2): "wanted", r.Release(3): "wanted"}, nil, counts{Wanted: 3})
 		if _, err := os.Stat(cfg.Path); err == nil || res.Kernels[0].Bytes < 100 {
 			t.Errorf("dry run: %+v, %v", res.Kernels[0], err)
 		}
@@ -145,10 +142,10 @@ func TestFetch(t *testing.T) {
 		}
 		r.Downloads()
 		cfg.Newest = 0
-		step(map[string]string{r.Release(1): "new"}, []string{one}, SeriesCount{New: 1, There: 1, Unusable: 1})
-		step(none, nil, SeriesCount{There: 2, Unusable: 1})
+		step(map[string]string{r.Release(1): "new"}, []string{one}, counts{New: 1, There: 1, Unusable: 1})
+		step(none, nil, counts{There: 2, Unusable: 1})
 		cfg.Retry = true
-		step(map[string]string{r.Release(3): unusable}, []string{empty}, SeriesCount{There: 2, Failed: 1})
+		step(map[string]string{r.Release(3): unusable}, []string{empty}, counts{There: 2, Failed: 1})
 		cfg.Retry = false
 		if d := cmp.Diff([]string{r.Release(2), r.Release(1)}, kernelsIn(t, cfg.Path)); d != "" {
 			t.Error(d)
@@ -159,22 +156,22 @@ func TestFetch(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Index()
-		step(map[string]string{r.Release(4): "new"}, []string{four}, SeriesCount{New: 1, There: 1, Withdrawn: 1, Unusable: 1})
+		step(map[string]string{r.Release(4): "new"}, []string{four}, counts{New: 1, There: 1, Withdrawn: 1, Unusable: 1})
 		cfg.Prune, err = corpus.ParseSelectors([]string{"test"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if res := step(none, nil, SeriesCount{There: 2, Withdrawn: 1, Unusable: 1}); res.Pruned != 1 {
+		if res := step(none, nil, counts{There: 2, Withdrawn: 1, Unusable: 1}); res.Pruned != 1 {
 			t.Errorf("%d kernels pruned", res.Pruned)
 		}
-		step(none, nil, SeriesCount{There: 2, Unusable: 1})
+		step(none, nil, counts{There: 2, Unusable: 1})
 		if d := cmp.Diff([]string{r.Release(1), r.Release(4)}, kernelsIn(t, cfg.Path)); d != "" {
 			t.Error(d)
 		}
 	})
 }
 
-// TestFetchOnDisk reads a repository with a file address, and a limit on downloads.
+// TestFetchOnDisk reads a repository with a file address.
 func TestFetchOnDisk(t *testing.T) {
 	eachClient(t, func(t *testing.T, _ string, r *testrepo.Repository) {
 		for n := range 3 {
@@ -182,19 +179,11 @@ func TestFetchOnDisk(t *testing.T) {
 		}
 		r.Index()
 		cfg := fetchFrom(t, r, "file://"+r.Dir)
-		cfg.Jobs, cfg.DryRun = 1, true
-		res, err := Fetch(background, cfg)
-		if err != nil {
+		if _, err := Fetch(background, cfg); err != nil {
 			t.Fatal(err)
 		}
-		cfg.Limit, cfg.DryRun = res.Kernels[0].Bytes+res.Kernels[1].Bytes, false
-		for _, want := range [][]string{{r.Release(1), r.Release(2)}, {r.Release(1), r.Release(2), r.Release(3)}} {
-			if _, err := Fetch(background, cfg); err != nil {
-				t.Fatal(err)
-			}
-			if got := kernelsIn(t, cfg.Path); !slices.Equal(got, want) {
-				t.Errorf("kernels %v, want %v", got, want)
-			}
+		if got, want := kernelsIn(t, cfg.Path), []string{r.Release(1), r.Release(2), r.Release(3)}; !slices.Equal(got, want) {
+			t.Errorf("kernels %v, want %v", got, want)
 		}
 	})
 }
@@ -303,8 +292,8 @@ func TestFetchKeep(t *testing.T) {
 			if !errors.Is(err, wantErr) || res.Downloads != downloads || len(r.Downloads()) < downloads {
 				t.Errorf("error %v, %d downloads, want %d", err, res.Downloads, downloads)
 			}
-			if res.Series[0].There != there {
-				t.Errorf("%d there, want %d", res.Series[0].There, there)
+			if res.There != there {
+				t.Errorf("%d there, want %d", res.There, there)
 			}
 			var got, want []string
 			filepath.WalkDir(cfg.Keep, func(path string, e os.DirEntry, err error) error {
@@ -365,12 +354,4 @@ func TestFetchFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-func TestParseSize(t *testing.T) {
-	for text, want := range map[string]int64{"1": 1, "500M": 500e6, "2g": 2e9, "3kB": 3e3, "1TB": 1e12, "": 0, "0": 0, "-1": 0, "1.5G": 0, "MB": 0, "9999999T": 0, "1BB": 0} {
-		if got, err := ParseSize(text); got != want || (err == nil) != (want > 0) {
-			t.Errorf("%q: %d, %v", text, got, err)
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -81,13 +82,7 @@ func pack(ctx context.Context, cfg walk.Config, path string, old *btfc.File, siz
 	res.Skipped = slices.Concat(skipped, cfg.Corpus.Skipped, res.Skipped)
 	slices.SortFunc(res.Skipped, (*corpus.Error).Compare)
 	noted := false
-	sources := make(map[*btfc.File]bool)
-	for _, f := range cfg.Corpus.Files {
-		if from, _ := f.Packed(); from != nil && !sources[from] {
-			sources[from] = true
-			w.Note(from.Packages()...)
-		}
-	}
+	w.Note(cfg.Corpus.Packages()...)
 	if note != nil {
 		packages := note(res)
 		w.Note(packages...)
@@ -133,15 +128,15 @@ func Earlier(e *corpus.Encoder, path string) (done func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	made := make(map[[btfc.SumSize]byte]int)
+	made := make(map[btfc.Sum]int)
 	if f != nil {
 		for i, k := range f.Entries() {
-			if k.Made.By != "" && k.Made.Of != [btfc.SumSize]byte{} {
+			if k.Made.By != "" && k.Made.Of != (btfc.Sum{}) {
 				made[k.Made.Of] = i
 			}
 		}
 	}
-	e.Earlier = func(ctx context.Context, of [btfc.SumSize]byte) ([]byte, string) {
+	e.Earlier = func(ctx context.Context, of [sha256.Size]byte) ([]byte, string) {
 		i, ok := made[of]
 		if !ok {
 			return nil, ""
@@ -168,28 +163,12 @@ type packer struct {
 	from map[kernel.Key]string // paths of the added kernels
 }
 
-// copied returns the numbers of the files: first those of a .btfc file whose chunks are copied, in its order, then the others. Chunks
-// are copied only to a new file.
-func (p *packer) copied() (first, others []int) {
-	var from *btfc.File
-	for i, f := range p.files {
-		of, _ := f.Packed()
-		if from == nil && p.w.Len() == 0 {
-			from = of
-		}
-		if of != nil && of == from {
-			first = append(first, i)
-		} else {
-			others = append(others, i)
-		}
-	}
-	slices.SortFunc(first, func(a, b int) int { return corpus.CompareWork(p.files[a], p.files[b]) })
-	return first, others
-}
-
 // order returns the order in which files are added.
 func (p *packer) order(ctx context.Context) ([]int, error) {
-	order, all := p.copied()
+	all := make([]int, len(p.files))
+	for i := range all {
+		all[i] = i
+	}
 	slices.SortStableFunc(all, func(a, b int) int { return p.files[a].Key.Compare(p.files[b].Key) })
 	series := make(map[kernel.Key][]int)
 	var heads []int
@@ -213,6 +192,7 @@ func (p *packer) order(ctx context.Context) ([]int, error) {
 			return nil, err
 		}
 	}
+	order := all[:0:0]
 	for _, i := range p.w.Order(sketches) {
 		order = append(order, series[p.files[heads[i]].Key.Series()]...)
 	}
@@ -224,7 +204,7 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 	makers, ctx := errgroup.WithContext(ctx) // runs longer than the readers
 	makers.SetLimit(max(p.cfg.Jobs, 1))
 	skipped, err := walk.InOrder(ctx, p.cfg, order, func(f *corpus.File, k *corpus.Kernel, turn func() error) error {
-		it, err := p.prepare(k, f)
+		it, err := p.prepare(k)
 		if failed := turn(); failed != nil {
 			return failed
 		}
@@ -238,34 +218,15 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 }
 
 // prepare returns a kernel that does not depend on the reader's memory.
-func (p *packer) prepare(k *corpus.Kernel, f *corpus.File) (*btfc.Kernel, error) {
+func (p *packer) prepare(k *corpus.Kernel) (*btfc.Kernel, error) {
 	if !k.Key.Known() {
 		return nil, corpus.ErrNoKey
 	}
 	modules := make([]btfc.Module, len(k.Modules))
 	for i, m := range k.Modules {
-		modules[i] = btfc.Module{Name: m.Name, BTF: p.keep(m.BTF)}
+		modules[i] = btfc.Module{Name: m.Name, BTF: bytes.Clone(m.BTF)}
 	}
-	it, err := btfc.Prepare(k.Key, p.keep(k.BTF), modules)
-	if err != nil {
-		return nil, err
-	}
-	if err := it.Extras(k.Extras); err != nil {
-		return nil, err
-	}
-	it.Made(k.Made)
-	if from, i := f.Packed(); from != nil {
-		it.From(from, i)
-	}
-	return it, nil
-}
-
-// keep copies b if the next kernel is read before b is used.
-func (p *packer) keep(b []byte) []byte {
-	if p.cfg.Jobs > 1 {
-		return bytes.Clone(b)
-	}
-	return b
+	return btfc.Prepare(btfc.Input{Key: k.Key, BTF: bytes.Clone(k.BTF), Modules: modules, Extras: k.Extras, Made: k.Made})
 }
 
 // skip adds a kernel that has no place in the file.
@@ -273,7 +234,7 @@ func (p *packer) skip(k *corpus.Kernel, err error) {
 	p.res.Skipped = append(p.res.Skipped, &corpus.Error{Path: k.Path, Err: err})
 }
 
-// add plans a kernel whose turn it is, and encodes it in another goroutine. With one job it waits for that.
+// add plans a kernel whose turn it is, and encodes it in another goroutine.
 func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kernel, it *btfc.Kernel) error {
 	added, err := p.w.Plan(ctx, it)
 	switch {
@@ -304,14 +265,7 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kern
 	if !added {
 		return nil
 	}
-	done := make(chan struct{})
-	makers.Go(func() error {
-		defer close(done)
-		return p.make(ctx, it)
-	})
-	if p.cfg.Jobs <= 1 {
-		<-done
-	}
+	makers.Go(func() error { return p.make(ctx, it) })
 	return ctx.Err()
 }
 

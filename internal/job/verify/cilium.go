@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -137,53 +136,33 @@ func readCiliumTarget(ctx context.Context, loaded *core.Kernel, vmlinux []byte, 
 	return t, nil
 }
 
-// compareFixups compares cilium/ebpf's decisions on both BTFs, and those on the full BTF with libbpf's log.
+// of returns the BTFs in which loaders look for candidates. They take those of modules only if vmlinux has none.
+func (t *ciliumTarget) of(candidates []relo.Candidate) []*cbtf.Spec {
+	if len(candidates) > 0 && candidates[0].Module != nil && *candidates[0].Module != "" {
+		return t.all
+	}
+	return t.vmlinux
+}
+
+// compareFixups compares cilium/ebpf's decisions on both BTFs. log is libbpf's, on the full BTF.
 func compareFixups(k *Kernel, c *ciliumObject, log *relo.Log, full, small *ciliumTarget) {
 	for gi := range c.groups {
 		g := &c.groups[gi]
-		// Loaders take a module's candidates only if vmlinux has none.
-		candidates := log.Entries[g.records[0]].Candidates
-		module := len(candidates) > 0 && candidates[0].Module != nil && *candidates[0].Module != ""
-		targets := full.vmlinux
-		if module {
-			targets = full.all
-		}
+		targets := full.of(log.Entries[g.records[0]].Candidates)
 		f, s := g.relocate(targets, c.order), g.relocate(small.vmlinux, c.order)
 		for i, rec := range g.records {
 			e := &log.Entries[rec]
 			ids := e.Kind == relo.TargetTypeID
 			k.Fixups++
 			// cilium/ebpf has no type IDs for modules, but a merged BTF does not show that a type is a module's.
-			merged := ids && module && s.err == nil
+			merged := ids && len(targets) > 1 && s.err == nil
 			if !merged && !f.same(&s, i, ids) {
 				d := difference(e, Cilium)
 				d.Program, d.What, d.Full, d.Minimized = g.program, WhatDecision, f.text(i), s.text(i)
 				k.differ(d)
 			}
-			if loadersDiffer(e, &f, i) {
-				k.Disagreements = append(k.Disagreements, Disagreement{
-					Class: "disagreeing", Message: e.Relocation(), Kernel: k.Name, Object: e.Object, Program: g.program,
-					Section: e.Section, Index: e.Index, Relocation: e.Relocation(), Libbpf: decision(e), Cilium: f.text(i),
-				})
-			}
 		}
 	}
-}
-
-// loadersDiffer compares libbpf's decision on a record with cilium/ebpf's fixup i, both on the full BTF.
-func loadersDiffer(e *relo.Entry, f *fixups, i int) bool {
-	if f.err != nil {
-		return e.Result != relo.Ambiguous && e.Result != relo.Error
-	}
-	switch e.Result {
-	case relo.Resolved, relo.Absent:
-		local, target, ok := values(f.texts[i])
-		shift := e.Kind == relo.LShiftU64 || e.Kind == relo.RShiftU64 // cilium/ebpf does not compute the local value
-		return !ok || e.New == nil || target != *e.New || local != e.Old && !shift
-	case relo.Poisoned:
-		return !isPoison(f.texts[i])
-	}
-	return true // libbpf refuses the object, cilium/ebpf does not
 }
 
 // fixups is the result for a group: a text for each record, or the error of the whole group.
@@ -224,12 +203,3 @@ func isPoison(fixup string) bool { return strings.HasSuffix(fixup, "=poison") }
 
 // isAmbiguous looks at the text, because cilium/ebpf does not export the error.
 func isAmbiguous(err error) bool { return strings.Contains(err.Error(), "ambiguous relocation") }
-
-// values returns the old and the new value of a fixup.
-func values(fixup string) (local, target uint64, ok bool) {
-	_, change, _ := strings.Cut(fixup, "=")
-	a, b, ok := strings.Cut(change, "->")
-	local, err1 := strconv.ParseUint(a, 10, 64)
-	target, err2 := strconv.ParseUint(b, 10, 64)
-	return local, target, ok && err1 == nil && err2 == nil
-}

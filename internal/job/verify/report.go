@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/text/escape"
@@ -43,29 +42,14 @@ type Difference struct {
 	Minimized  string `json:"minimized"`
 }
 
-// Disagreement is a relocation on which libbpf and cilium/ebpf decide differently on the full BTF.
-type Disagreement struct {
-	Class      string `json:"class"` // "disagreeing"
-	Message    string `json:"message"`
-	Kernel     string `json:"kernel"`
-	Object     string `json:"object"`
-	Program    string `json:"program"` // the loaded one
-	Section    string `json:"section"`
-	Index      int    `json:"index"`
-	Relocation string `json:"relocation"`
-	Libbpf     string `json:"libbpf"`
-	Cilium     string `json:"cilium"`
-}
-
 // Kernel is the result for one kernel.
 type Kernel struct {
-	Name          string
-	Minimized     string // name of the minimized BTF
-	Records       int    // compared for libbpf
-	Fixups        int    // compared for cilium/ebpf
-	Aya           int    // compared for aya
-	Differences   []Difference
-	Disagreements []Disagreement
+	Name        string
+	Minimized   string // name of the minimized BTF
+	Records     int    // compared for libbpf
+	Fixups      int    // compared for cilium/ebpf
+	Aya         int    // compared for aya
+	Differences []Difference
 }
 
 func (k *Kernel) differ(d Difference) {
@@ -103,14 +87,11 @@ func (r *Report) sort() {
 	slices.SortFunc(r.Skipped, (*corpus.Error).Compare)
 }
 
-// JSON writes a line for each difference and disagreement.
+// JSON writes a line for each difference.
 func (r *Report) JSON(w io.Writer) (err error) {
 	enc := escape.JSON(w)
 	for _, k := range r.Kernels {
 		for _, d := range k.Differences {
-			err = cmp.Or(err, enc.Encode(d))
-		}
-		for _, d := range k.Disagreements {
 			err = cmp.Or(err, enc.Encode(d))
 		}
 	}
@@ -120,7 +101,7 @@ func (r *Report) JSON(w io.Writer) (err error) {
 // maxShown is how many differences of a kernel are listed without verbose. The BTF of a wrong kernel has thousands.
 const maxShown = 10
 
-// Text writes the findings and disagreements for people. verbose lists all of them, with every kernel.
+// Text writes the findings for people. verbose lists all of them.
 func (r *Report) Text(w io.Writer, verbose bool) {
 	for _, k := range r.Kernels {
 		if len(k.Differences) == 0 {
@@ -145,45 +126,6 @@ func (r *Report) Text(w io.Writer, verbose bool) {
 	for _, n := range r.NoKernel {
 		escape.Fprintf(w, "%s: minimized, but not among the kernels\n", n)
 	}
-	r.disagreements(w, verbose)
-}
-
-// disagreements lists the relocations on which loaders disagree, each with its kernels.
-func (r *Report) disagreements(w io.Writer, verbose bool) {
-	type id struct{ object, program, relocation, libbpf, cilium string }
-	var all []*Disagreement
-	for _, k := range r.Kernels {
-		for i := range k.Disagreements {
-			all = append(all, &k.Disagreements[i])
-		}
-	}
-	if len(all) > 0 {
-		escape.Fprintf(w, "libbpf and cilium/ebpf disagree on the full BTF:\n")
-	}
-	for _, list := range words.Group(all, func(p **Disagreement) any {
-		d := *p
-		return id{d.Object, d.Program, d.Relocation, verdict(d.Libbpf), verdict(d.Cilium)}
-	}) {
-		var kernels []string
-		for _, d := range list {
-			kernels = append(kernels, d.Kernel)
-		}
-		d := list[0]
-		escape.Fprintf(w, "  %s in %s %s\n    libbpf       %s\n    cilium/ebpf  %s\n    %s\n",
-			d.Relocation, d.Object, d.Program, d.Libbpf, d.Cilium, words.Kernels(slices.Compact(kernels), len(r.Kernels), verbose))
-	}
-}
-
-// verdict returns the part of a decision that is the same on most kernels.
-func verdict(s string) string {
-	switch {
-	case strings.HasSuffix(s, "=poison"), strings.HasPrefix(s, "error: "):
-		return s
-	case strings.Contains(s, "->"):
-		return "value"
-	}
-	word, _, _ := strings.Cut(s, " ")
-	return word
 }
 
 // Text returns the note as a sentence.

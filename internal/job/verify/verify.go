@@ -10,7 +10,6 @@
 //     compare type IDs.
 //  3. compareFixups compares cilium/ebpf's fixups. cilium/ebpf decides on all relocations of one local type in one program
 //     together, including the functions linked into it. Such a group is relocated at once; equal groups only once.
-//     Where libbpf and cilium/ebpf disagree on the full BTF, that is reported, but it is not a difference.
 //  4. compareAya compares aya's decisions.
 //  5. compareTables compares all outcomes of all candidates. It finds what no decision shows, such as the size of a load.
 package verify

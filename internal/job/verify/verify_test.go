@@ -4,6 +4,7 @@ package verify
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -67,23 +68,25 @@ func TestEquivalence(t *testing.T) {
 		t.Fatal(err)
 	}
 	records, fixups := 0, 0
-	accounted := make(map[string]int)
 	for _, k := range rep.Kernels {
 		records, fixups = records+k.Records, fixups+k.Fixups
 		for _, d := range k.Differences {
 			t.Errorf("%+v", d)
-		}
-		for _, d := range k.Disagreements {
-			why := account(&d)
-			if accounted[why]++; why == "" {
-				t.Errorf("unexplained disagreement: %+v", d)
-			}
 		}
 	}
 	t.Logf("%d objects on %d kernels: %d records under libbpf's rules, %d fixups of cilium/ebpf compared", len(objs), len(rep.Kernels), records, fixups)
 	if records == 0 || fixups == 0 {
 		t.Error("nothing was compared")
 	}
+	accounted := make(map[string]int)
+	testinput.Each(t, c, func(it *corpus.Kernel) {
+		for _, d := range disagreements(t, objs, it) {
+			why := account(&d)
+			if accounted[why]++; why == "" {
+				t.Errorf("unexplained disagreement: %+v", d)
+			}
+		}
+	})
 	for _, r := range reasons {
 		n := accounted[r.why]
 		t.Logf("loaders disagree on %d: %s", n, r.why)
@@ -100,6 +103,67 @@ func TestEquivalence(t *testing.T) {
 	if len(rep.NotMinimized)+len(rep.NoKernel)+len(rep.Skipped) > 0 {
 		t.Errorf("not compared: %v %v %v", rep.NotMinimized, rep.NoKernel, rep.Skipped)
 	}
+}
+
+// Disagreement is a relocation on which libbpf and cilium/ebpf decide differently on the full BTF.
+type Disagreement struct{ Kernel, Object, Program, Relocation, Libbpf, Cilium string }
+
+// disagreements compares the decisions of libbpf and cilium/ebpf on a kernel.
+func disagreements(t *testing.T, objs []Object, it *corpus.Kernel) (all []Disagreement) {
+	t.Helper()
+	target, err := testinput.NewKernel(it.Name, it.BTF, it.Modules...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, err := readCiliumTarget(t.Context(), target, it.BTF, it.Modules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objs {
+		if !o.IsFor(target) {
+			continue
+		}
+		log, err := core.Run(t.Context(), o.Object, target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := readCilium(t.Context(), o.Object, o.Data)
+		for gi := range c.groups {
+			g := &c.groups[gi]
+			f := g.relocate(full.of(log.Entries[g.records[0]].Candidates), c.order)
+			for i, rec := range g.records {
+				if e := &log.Entries[rec]; loadersDiffer(e, &f, i) {
+					all = append(all, Disagreement{it.Name, o.Name(), g.program, e.Relocation(), decision(e), f.text(i)})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// loadersDiffer compares libbpf's decision on a record with cilium/ebpf's fixup i, both on the full BTF.
+func loadersDiffer(e *relo.Entry, f *fixups, i int) bool {
+	if f.err != nil {
+		return e.Result != relo.Ambiguous && e.Result != relo.Error
+	}
+	switch e.Result {
+	case relo.Resolved, relo.Absent:
+		local, target, ok := values(f.texts[i])
+		shift := e.Kind == relo.LShiftU64 || e.Kind == relo.RShiftU64 // cilium/ebpf does not compute the local value
+		return !ok || e.New == nil || target != *e.New || local != e.Old && !shift
+	case relo.Poisoned:
+		return !isPoison(f.texts[i])
+	}
+	return true // libbpf refuses the object, cilium/ebpf does not
+}
+
+// values returns the old and the new value of a fixup.
+func values(fixup string) (local, target uint64, ok bool) {
+	_, change, _ := strings.Cut(fixup, "=")
+	a, b, ok := strings.Cut(change, "->")
+	local, err1 := strconv.ParseUint(a, 10, 64)
+	target, err2 := strconv.ParseUint(b, 10, 64)
+	return local, target, ok && err1 == nil && err2 == nil
 }
 
 // reasons are the known differences of the loaders' rules, from their sources. The first that fits explains a disagreement.

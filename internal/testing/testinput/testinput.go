@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -193,7 +194,7 @@ func Add(tb testing.TB, w *btfc.Writer, key kernel.Key, btf []byte, modules []bt
 	if err != nil {
 		tb.Fatal(err)
 	}
-	k, err := btfc.Prepare(key, btf, modules)
+	k, err := btfc.Prepare(btfc.Input{Key: key, BTF: btf, Modules: modules})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -294,13 +295,13 @@ func Kernels(tb testing.TB, parts ...string) []corpus.Kernel {
 }
 
 // WrongSum changes a SHA-256 in the index of the corpus file at path.
-func WrongSum(tb testing.TB, path string, sum [btfc.SumSize]byte) {
+func WrongSum(tb testing.TB, path string, sum btfc.Sum) {
 	tb.Helper()
 	file, err := os.ReadFile(path)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	const footer = 8 + len("btfc.end")
+	const footer = 16 + len("btfc.end")
 	end := len(file) - footer
 	start := end - int(binary.LittleEndian.Uint64(file[end:]))
 	dec, err := zstd.NewReader(nil)
@@ -312,18 +313,21 @@ func WrongSum(tb testing.TB, path string, sum [btfc.SumSize]byte) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	at := bytes.Index(index, sum[:])
+	at := bytes.Index(index, fmt.Appendf(nil, "%x", sum))
 	if at < 0 {
 		tb.Fatalf("%s: no sum %x", path, sum)
 	}
-	index[at] ^= 1
+	index[at] ^= 1 // another digit
 	enc, err := zstd.NewWriter(nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	frame := enc.EncodeAll(index, nil)
 	out := append(file[:start:start], frame...)
-	out = append(binary.LittleEndian.AppendUint64(out, uint64(len(frame))), "btfc.end"...)
+	for _, n := range []int{len(frame), len(index)} {
+		out = binary.LittleEndian.AppendUint64(out, uint64(n))
+	}
+	out = append(out, "btfc.end"...)
 	if err := os.WriteFile(path, out, 0o644); err != nil {
 		tb.Fatal(err)
 	}

@@ -4,7 +4,7 @@
 For each kernel it prints the key, the sum of its BTF and the number of its modules, after comparing the sums; and
 the sums of its configuration and of its symbols, if it has either.
 """
-import hashlib, struct, subprocess, sys
+import hashlib, json, struct, subprocess, sys
 
 M = 0xffffffff
 PTR, ARRAY, STRUCT, UNION, ENUM, FWD, TYPEDEF, VOLATILE, CONST, RESTRICT, FUNC, PROTO, VAR, DATASEC, FLOAT, DECL_TAG, TYPE_TAG, ENUM64 = range(2, 20)
@@ -374,57 +374,52 @@ class Reader:
 def main(path):
     data = open(path, "rb").read()
     assert data[:5] == b"btfc\1" and data[-8:] == b"btfc.end"
-    n, = struct.unpack("<Q", data[-16:-8])
-    end = len(data) - 16 - n
-    index, at, states = Stream(unpack(data[end:-16])), 5, []
-    for i in range(index.number()):
-        key, bits = index.text(), index.number()
-        sizes, total, n_modules = [index.number(), 0, 0], index.bytes(32), 0
-        if bits & 32:
-            assert index.text() and index.bytes(32)
-        if bits & 2:
-            n_modules, sizes[1], sum_modules = index.number(), index.number(), index.bytes(32)
-            sizes[1] += sizes[0]
-        if bits & 4:
-            config, symbols = index.number(), index.number()
-            sizes[2] = config + symbols
-        if bits & 16:
-            for _ in range(64):
-                index.number()
+    n, size = struct.unpack("<2Q", data[-24:-8])
+    end = len(data) - 24 - n
+    lines = [json.loads(line) for line in unpack(data[end:-24], size).splitlines()]
+    kernels = [line["Kernel"] for line in lines if "Kernel" in line]
+    at, states = 5, []
+    for i, k in enumerate(kernels):
+        config, symbols, n_modules = k.get("Config", 0), k.get("Symbols", 0), k.get("Modules", 0)
+        sizes = [k["Size"], k["Size"] + k.get("ModulesSize", 0), config + symbols]
+        has = [True, n_modules > 0, config + symbols > 0]
         states.append({})
         for part in range(3):
-            if not bits >> part & 1:
+            chunk = k["Chunks"][part]
+            if not has[part]:
+                assert not chunk
                 continue
-            back, packed, size = index.number(), index.number(), index.number()
-            if back:
-                parent = states[i - back][part]
+            parent, packed = chunk.get("Parent", 0), chunk["Packed"]
+            if parent >= 0:
+                assert parent < i
+                parent = states[parent][part]
             else:
                 parent = states[i][0] if part == 1 else State()
-            r = Reader(parent, unpack(data[at:at + packed], size))
+            r = Reader(parent, unpack(data[at:at + packed], chunk["Size"]))
             at += packed
             states[i][part] = r.st
             blobs = r.blobs()
             assert sum(len(b) for _, b in blobs) == sizes[part]
             if part == 0:
                 (_, btf), = blobs
-                assert hashlib.sha256(btf).digest() == total, key
+                assert hashlib.sha256(btf).hexdigest() == k["Sum"], k
             elif part == 1:
                 all = blobs[1:]
                 assert blobs[0][1] == btf and len(all) == n_modules
                 assert [name for name, _ in all] == sorted(set(name for name, _ in all))
                 text = b"".join(name + b"\0" + number(len(b)) for name, b in all) + b"".join(b for _, b in all)
-                assert hashlib.sha256(text).digest() == sum_modules
+                assert hashlib.sha256(text).hexdigest() == k["ModulesSum"]
             else:
-                lines = [b for _, b in blobs]
-                assert [len(b) for b in lines] == [config, symbols]
-        more = [hashlib.sha256(b).hexdigest() for b in lines] if bits & 4 else []
-        print(key.decode(), total.hex(), n_modules, *more)
+                extras = [b for _, b in blobs]
+                assert [len(b) for b in extras] == [config, symbols]
+        more = [hashlib.sha256(b).hexdigest() for b in extras] if has[2] else []
+        key = [k["Key"][name] for name in ("ID", "VersionID", "Arch", "Release")]
+        print("/".join(key), k["Sum"], n_modules, *more)
     assert at == end
-    for _ in range(index.number()):
-        series, name, version, reason = index.text(), index.text(), index.text(), index.text()
-        index.bytes(32)
-        assert index.number() <= len(states)
-    assert index.at == len(index.data)
+    keys = [k["Key"] for k in kernels]
+    for line in lines[len(kernels):]:
+        p = line["Package"]
+        assert p["Series"] and p["Name"] and p["Version"] and ("Reason" in p or p["Kernel"] in keys)
 
 
 main(sys.argv[1])
