@@ -55,7 +55,7 @@ var meanings = map[class]string{
 	failed:      "another relocation for which loaders refuse the object; a severity of `corpus lint`",
 	failing:     "an object that does not work on a kernel, or got worse since `--baseline`; in `check --boot`, a program or `--command` that fails",
 	missing:     "an expected kernel that is absent",
-	noted:       "in `generate`, a use of the running kernel's own BTF, or a disputed flavor",
+	noted:       "in `generate`, a use of the running kernel's own BTF",
 	poisoned:    "a relocation that no type resolves; harmless if the program checks first",
 	skipped:     "left out as expected: an object without relocations, a kernel that no object supports",
 	uncertain:   "an object that may fail, or cannot be judged; in `check --boot`, programs that could not be tried",

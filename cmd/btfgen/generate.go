@@ -177,7 +177,7 @@ func reportKept(c *cli.Context, rep *generate.Report) {
 	}
 }
 
-// reportExternals reports what the objects take from the running kernel's own BTF, and names on which loaders disagree.
+// reportExternals reports what the objects take from the running kernel's own BTF.
 func reportExternals(c *cli.Context, objs *objects[*core.Object]) {
 	for _, o := range objs.list {
 		for _, x := range check.Externals(o) {

@@ -110,11 +110,10 @@ func parseExt(data []byte, types *btf.BTF) (*Ext, error) {
 
 // extParser is one parseExt.
 type extParser struct {
-	types       *btf.BTF
-	ext         *Ext
-	names       *limits.Meter
-	files       map[uint32]uint32 // lineInfo.file by offset of the name
-	last, known uint32            // the last of these, and its value
+	types *btf.BTF
+	ext   *Ext
+	names *limits.Meter
+	files map[uint32]uint32 // lineInfo.file by offset of the name
 }
 
 // part reads a part. add is called for each ELF section, with its records and their size.
@@ -140,9 +139,6 @@ func (x *Ext) section(name []byte) *ExtSection {
 
 // file returns the offset of a file's name, 0 if it is not a possible name.
 func (p *extParser) file(off uint32) uint32 {
-	if off == p.last {
-		return p.known
-	}
 	known, ok := p.files[off]
 	if !ok {
 		n := len(p.types.Name(off))
@@ -152,7 +148,6 @@ func (p *extParser) file(off uint32) uint32 {
 		}
 		p.files[off] = known
 	}
-	p.last, p.known = off, known
 	return known
 }
 

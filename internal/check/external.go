@@ -16,10 +16,10 @@ type External struct {
 	Subjects []string // "target_type_id struct task_struct", "bpf_task_acquire"; distinct, at most limits.Externals
 }
 
-// Externals returns what the object takes from the running kernel, whatever BTF is shipped with it, and relocations with a name on
-// whose flavor loaders do not agree. It does not look at the code of programs.
+// Externals returns what the object takes from the running kernel, whatever BTF is shipped with it. It does not look at the code
+// of programs.
 func Externals(o *core.Object) []External {
-	var ids, disputed []External
+	var ids []External
 	seen := make(map[Finding]bool)
 	add := func(l []External, f Finding, subject string) []External {
 		f.Subject, f.Relocation, f.Source = "", "", ""
@@ -40,11 +40,7 @@ func Externals(o *core.Object) []External {
 				continue
 			}
 			seen[f] = true
-			if f.Code == RunningKernelTypeID {
-				ids = add(ids, f, r.text(i))
-			} else {
-				disputed = add(disputed, f, r.text(i))
-			}
+			ids = add(ids, f, r.text(i))
 		}
 	}
 	var names []External
@@ -53,5 +49,5 @@ func Externals(o *core.Object) []External {
 			names = add(names, Finding{Code: RunningKernelSymbol}, name)
 		}
 	}
-	return slices.Concat(names, ids, disputed)
+	return slices.Concat(names, ids)
 }

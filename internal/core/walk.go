@@ -42,7 +42,7 @@ const maxLevel = 32
 // their kinds without looking through their typedefs.
 func (m *matcher) types(local, targ btf.TypeID, rel relation) (bool, error) {
 	if l, t := m.local.Type(local), m.targ.Type(targ); rel == relExists && !l.Kind().Compat(t.Kind()) {
-		return m.differ(relo.CandidateKind, l, t)
+		return m.differ(relo.CandidateKind, l, t, 0, 0)
 	}
 	return m.walk(local, targ, rel, false, maxLevel)
 }
@@ -66,12 +66,8 @@ func (m *matcher) pair(local, targ btf.TypeID) (l, t btf.Type, err error) {
 	return l, t, err
 }
 
-func (m *matcher) differ(code relo.Code, l, t btf.Type) (bool, error) {
-	m.miss = miss{code: code, local: l, target: t}
-	return false, nil
-}
-
-func (m *matcher) differIn(code relo.Code, l, t btf.Type, ln, tn uint32) (bool, error) {
+// differ says why two types differ, with a number of each.
+func (m *matcher) differ(code relo.Code, l, t btf.Type, ln, tn uint32) (bool, error) {
 	m.miss = miss{code: code, local: l, target: t, l: ln, t: tn}
 	return false, nil
 }
@@ -79,7 +75,7 @@ func (m *matcher) differIn(code relo.Code, l, t btf.Type, ln, tn uint32) (bool, 
 // unless returns ok, with the reason that kinds differ if it is false.
 func (m *matcher) unless(ok bool, l, t btf.Type) (bool, error) {
 	if !ok {
-		return m.differ(relo.CandidateKind, l, t)
+		return m.differ(relo.CandidateKind, l, t, 0, 0)
 	}
 	return true, nil
 }
@@ -128,19 +124,19 @@ func (m *matcher) walk(local, targ btf.TypeID, rel relation, behind bool, level 
 		case btf.KindArray:
 			la, ta := l.Array(), t.Array()
 			if rel == relMatches && la.Nelems != ta.Nelems {
-				return m.differIn(relo.CandidateElements, l, t, la.Nelems, ta.Nelems)
+				return m.differ(relo.CandidateElements, l, t, la.Nelems, ta.Nelems)
 			}
 			local, targ = la.Elem, ta.Elem
 		case btf.KindFuncProto:
 			if rel == relField {
-				return m.differ(relo.CandidateKind, l, t)
+				return m.differ(relo.CandidateKind, l, t, 0, 0)
 			}
 			if ok, err := m.params(l, t, rel, behind, level); !ok {
 				return false, err
 			}
 			local, targ = l.Ref(), t.Ref()
 		default:
-			return m.differ(relo.CandidateKind, l, t)
+			return m.differ(relo.CandidateKind, l, t, 0, 0)
 		}
 	}
 	return false, errNesting
@@ -155,18 +151,18 @@ func (m *matcher) head(l, t btf.Type, rel relation, behind bool) (done, ok bool)
 	case rel == relField && lk.IsComposite() && tk.IsComposite():
 		return true, true
 	case rel == relMatches && !m.sameName(l.NameOff, t.NameOff):
-		m.differ(relo.CandidateTypeName, l, t)
+		m.differ(relo.CandidateTypeName, l, t, 0, 0)
 		return true, false
 	case rel == relMatches:
 		done, compat = declares(l, t, behind)
 	}
 	switch a, b := l.Name(), t.Name(); {
 	case !compat:
-		m.differ(relo.CandidateKind, l, t)
+		m.differ(relo.CandidateKind, l, t, 0, 0)
 		return true, false
 	case rel == relField && (lk.IsAnyEnum() || lk == btf.KindFwd) &&
 		len(a) > 0 && len(b) > 0 && string(btf.Essential(a)) != string(btf.Essential(b)):
-		m.differ(relo.CandidateMemberName, l, t)
+		m.differ(relo.CandidateMemberName, l, t, 0, 0)
 		return true, false
 	}
 	return done, done
@@ -206,9 +202,9 @@ func (m *matcher) ints(l, t btf.Type, rel relation) (bool, error) {
 	signed := func(u btf.Type) bool { return u.IntEncoding()&btf.IntSigned != 0 }
 	switch {
 	case rel != relMatches && (l.IntOffset() != 0 || t.IntOffset() != 0):
-		return m.differ(relo.CandidateBitOffset, l, t)
+		return m.differ(relo.CandidateBitOffset, l, t, 0, 0)
 	case rel == relMatches && (l.Size() != t.Size() || signed(l) != signed(t)):
-		return m.differ(relo.CandidateInteger, l, t)
+		return m.differ(relo.CandidateInteger, l, t, 0, 0)
 	}
 	return true, nil
 }
@@ -216,7 +212,7 @@ func (m *matcher) ints(l, t btf.Type, rel relation) (bool, error) {
 // params compares the parameters of two prototypes.
 func (m *matcher) params(l, t btf.Type, rel relation, behind bool, level int) (bool, error) {
 	if l.Vlen() != t.Vlen() {
-		return m.differIn(relo.CandidateParameters, l, t, l.Vlen(), t.Vlen())
+		return m.differ(relo.CandidateParameters, l, t, l.Vlen(), t.Vlen())
 	}
 	for i := range l.Vlen() {
 		if rel == relExists && level <= 0 {
@@ -234,7 +230,7 @@ func (m *matcher) params(l, t btf.Type, rel relation, behind bool, level int) (b
 // counts.
 func (m *matcher) members(l, t btf.Type, behind bool, level int) (bool, error) {
 	if l.Vlen() > t.Vlen() {
-		return m.differIn(relo.CandidateMembers, l, t, l.Vlen(), t.Vlen())
+		return m.differ(relo.CandidateMembers, l, t, l.Vlen(), t.Vlen())
 	}
 	var chosen []uint32
 	for i := range l.Vlen() {
@@ -273,7 +269,7 @@ func (m *matcher) members(l, t btf.Type, behind bool, level int) (bool, error) {
 // enums looks for every local enumerator in the target by its name.
 func (m *matcher) enums(l, t btf.Type) (bool, error) {
 	if l.Size() != t.Size() || l.Vlen() > t.Vlen() {
-		return m.differ(relo.CandidateEnumSize, l, t)
+		return m.differ(relo.CandidateEnumSize, l, t, 0, 0)
 	}
 	var chosen []uint32
 	for i := range l.Vlen() {
