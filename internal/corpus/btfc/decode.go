@@ -122,7 +122,7 @@ func (c *codec) readTypes(contents int) error {
 	for _, u := range st.units {
 		n += u.types
 	}
-	o := newOrderReader(c.in[streamTypes:streamStrings], len(p.types))
+	o := newOrderReader(c.in[streamTypes:streamStrings], len(p.types), 0)
 	st.types = make([]uint32, 0, n)
 	next, limit := uint32(p.contents.n), uint32(p.contents.n+contents)
 	c.fresh = slices.Grow(c.fresh, contents)
@@ -137,25 +137,17 @@ func (c *codec) readTypes(contents int) error {
 		next++
 	}
 	for len(st.types) < n && o.err() == nil {
-		switch kind, run := o.run(n - len(st.types)); kind {
-		case runCopy, runChanged:
-			for at, end := range o.copies(run) {
-				if kind == runCopy {
-					st.types = append(st.types, p.types[at:end]...)
-					continue
-				}
-				for _, old := range p.types[at:end] {
-					add(p.entity(old), old)
-				}
+		switch kind, first, end := o.run(n - len(st.types)); kind {
+		case runCopy:
+			st.types = append(st.types, p.types[first:end]...)
+		case runChanged:
+			for _, old := range p.types[first:end] {
+				add(p.entity(old), old)
 			}
 		case runNext:
-			for range min(run, contents) {
+			for range min(end, contents) {
 				st.numEnts++
 				add(st.numEnts, noContent)
-			}
-		case runOld:
-			for old, end := o.takeOld(run, p.contents.n); old < end; old++ {
-				st.types = append(st.types, old)
 			}
 		}
 	}
@@ -171,29 +163,27 @@ func readStrings(parent, st *state, s [orderStreams]btfa.Cursor) ([]uint32, erro
 	if err != nil {
 		return nil, err
 	}
-	o := newOrderReader(s[:], len(from))
+	o := newOrderReader(s[:], len(from), st.names.n)
 	uses := newUses(st)
 	var out []uint32
 	for _, u := range st.units {
 		out = slices.Grow(out, min(u.strings, st.names.n))
 		uses.unit(u)
 		for n := len(out) + u.strings; len(out) < n && o.err() == nil; {
-			first := len(out)
-			switch kind, run := o.run(n - len(out)); kind {
+			had := len(out)
+			switch kind, first, end := o.run(n - len(out)); kind {
 			case runCopy:
-				for at, end := range o.copies(run) {
-					out = append(out, from[at:end]...)
-				}
+				out = append(out, from[first:end]...)
 			case runNext:
-				if out = uses.take(out, run); len(out) < first+run {
+				if out = uses.take(out, end); len(out) < had+end {
 					return nil, errWrong
 				}
 			case runOld:
-				for c, end := o.takeOld(run, st.names.n); c < end; c++ {
-					out = append(out, c)
+				for ; first < end; first++ {
+					out = append(out, uint32(first))
 				}
 			}
-			uses.pass(out[first:])
+			uses.pass(out[had:])
 		}
 	}
 	return out, end(s[:], streamStrings)

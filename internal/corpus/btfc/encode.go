@@ -171,14 +171,13 @@ func (p *parsed) encode(parent *state, m *matching) ([][]byte, error) {
 		c.out[streamUnits] = append(b, u.rest...)
 	}
 	p.encodeNames(c)
-	types := newOrderWriter(len(parent.types))
+	var types orderWriter
 	types.add(m.items)
 	copy(c.out[streamTypes:], types.s[:])
 	contents, words := 0, 0
-	for id, t := range p.types[1:] {
-		c.ids[m.entity[id+1]] = uint32(id) + 1
-		eachRef(t, func(i int) { t[i] = m.entity[t[i]] })
-		if m.fresh[id+1] {
+	for i, t := range p.types[1:] {
+		c.ids[m.entity[i+1]] = uint32(i) + 1
+		if m.items[i].kind != runCopy {
 			contents++
 			words += len(t)
 		}
@@ -226,7 +225,7 @@ func (p *parsed) order(st *state, known int, from []uint32) [][]byte {
 		n := from[i]
 		at[n], next[i] = uint32(i)+1, at[n]
 	}
-	o := newOrderWriter(len(from))
+	var o orderWriter
 	uses := newUses(st)
 	list := p.strings
 	for _, u := range st.units {

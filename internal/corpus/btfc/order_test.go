@@ -36,30 +36,20 @@ func TestOrders(t *testing.T) {
 					items = append(items, item{runCopy, uint32(at)})
 				}
 			}
-			o := newOrderReader(make([]btfa.Cursor, orderStreams), n)
-			w := newOrderWriter(n)
+			o := newOrderReader(make([]btfa.Cursor, orderStreams), n, n)
+			var w orderWriter
 			w.add(items)
 			for i, s := range w.s {
 				o.s[i] = btfa.NewCursor(s)
 			}
 			var got []item
 			for len(got) < len(items) && o.err() == nil {
-				switch kind, run := o.run(len(items) - len(got)); kind {
-				case runCopy:
-					for at, end := range o.copies(run) {
-						for ; at < end; at++ {
-							got = append(got, item{runCopy, uint32(at)})
-						}
+				for kind, at, end := o.run(len(items) - len(got)); at < end; at++ {
+					it := item{kind: uint8(kind)}
+					if kind != runNext {
+						it.at = uint32(at)
 					}
-				case runOld:
-					for at, end := o.takeOld(run, n); at < end; at++ {
-						got = append(got, item{runOld, at})
-					}
-				default:
-					got = append(got, make([]item, run)...)
-					for i := len(got) - run; i < len(got); i++ {
-						got[i].kind = uint8(kind)
-					}
+					got = append(got, it)
 				}
 			}
 			if err := end(o.s, streamTypes); err != nil || !slices.Equal(got, items) {

@@ -71,38 +71,21 @@ class State:
 
 
 class Order:
-    """The order of a list, from its two streams, against a list of n items."""
+    """The order of a list, from its two streams, against a list of n items and so many names."""
 
-    def __init__(self, streams, n):
+    def __init__(self, streams, n, names):
         self.runs, self.starts = streams
-        self.n, self.taken, self.here, self.old = n, set(), 0, 0
+        self.limits, self.last = {"copied": n, "old": names}, {"copied": 0, "old": 0}
 
     def run(self):
         v = self.runs.number()
         return v & 3, (v >> 2) + 1
 
-    def skip(self):
-        for _ in range(64):
-            if self.here in self.taken:
-                self.here += 1
-
-    def take(self, n):
-        """The n positions of a run."""
-        self.skip()
-        self.here += unzigzag(self.starts.number())
-        out = []
-        for _ in range(n):
-            self.skip()
-            assert 0 <= self.here < self.n and self.here not in self.taken
-            out.append(self.here)
-            self.taken.add(self.here)
-            self.here += 1
-        return out
-
-    def consecutive(self, n, limit):
-        first = self.old + unzigzag(self.starts.number())
-        self.old = first + n
-        assert 0 <= first and first + n <= limit
+    def take(self, n, what):
+        """The n numbers of a run."""
+        first = self.last[what] + unzigzag(self.starts.number())
+        self.last[what] = first + n
+        assert 0 <= first and first + n <= self.limits[what]
         return range(first, first + n)
 
 
@@ -163,7 +146,7 @@ class Reader:
 
     def types(self):
         p, st = self.p, self.st
-        order, self.fresh = Order(self.s[3:5], len(p.types)), []
+        order, self.fresh = Order(self.s[3:5], len(p.types), 0), []
 
         def new(entity, old=None):
             st.contents.append(None)
@@ -175,16 +158,15 @@ class Reader:
         while len(st.types) < n:
             kind, count = order.run()
             if kind == 0:
-                st.types += [p.types[i] for i in order.take(count)]
+                st.types += [p.types[i] for i in order.take(count, "copied")]
             elif kind == 1:
-                for i in order.take(count):
+                for i in order.take(count, "copied"):
                     new(p.entity[p.types[i]], p.types[i])
-            elif kind == 2:
+            else:
+                assert kind == 2
                 for _ in range(count):
                     st.entities += 1
                     new(st.entities)
-            else:
-                st.types += order.consecutive(count, len(p.contents))
         assert len(st.types) == n and len(st.contents) == len(p.contents) + len(self.s[7].data)
 
     @staticmethod
@@ -294,7 +276,7 @@ class Reader:
 
     def strings(self):
         p, st = self.p, self.st
-        order, out, first = Order(self.s[5:7], len(p.strings)), st.strings, 0
+        order, out, first = Order(self.s[5:7], len(p.strings), len(st.names)), st.strings, 0
         for i, (_, _, types, n, _) in enumerate(st.units):
             uses, own = used(st, st.types[first:first + types]), []
             have = set(kernel) if i else set()
@@ -302,12 +284,12 @@ class Reader:
             while len(own) < n:
                 kind, count = order.run()
                 if kind == 0:
-                    more = [p.strings[i] for i in order.take(count)]
+                    more = [p.strings[i] for i in order.take(count, "copied")]
                 elif kind == 2:
                     more = unused(uses, have, count)
                 else:
                     assert kind == 3
-                    more = order.consecutive(count, len(st.names))
+                    more = order.take(count, "old")
                 own += more
                 have.update(more)
             assert len(own) == n
