@@ -5,7 +5,6 @@ package check
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -33,8 +32,6 @@ func (c *Change) Worse() bool { return c.New > c.Old && c.New > Other && !c.Adde
 type Baseline struct {
 	rows    map[row][]Status // of programs; that of an object has its name alone
 	columns map[string]int   // of kernels, in each row
-	kernels int
-	names   int // bytes
 }
 
 // row is what a program is known by.
@@ -50,82 +47,33 @@ func (b *Baseline) has(p *Program) bool {
 
 // ReadBaseline reads a report that was written as JSON. Errors name path.
 func ReadBaseline(ctx context.Context, path string) (*Baseline, error) {
-	old := &Baseline{rows: make(map[row][]Status), columns: make(map[string]int)}
-	err := jsonfile.Read(ctx, path, limits.ReportBytes, "a report of check --json", func(d *jsonfile.Decoder) error {
-		version := 0
-		err := d.Object(func(name string) error {
-			switch name {
-			case "version":
-				return d.Value(&version)
-			case "kernels":
-				return d.Array(limits.EarlierKernels, "kernels", func() error { return old.kernel(d) })
-			case "objects":
-				return d.Array(limits.ReportPrograms, "objects", func() error { return old.row(d) })
-			case "programs":
-				return d.Array(limits.ReportPrograms, "programs", func() error { return old.row(d) })
-			}
-			return d.Skip()
-		})
-		return cmp.Or(err, d.End(), old.complete(version))
-	})
-	return old, err
-}
-
-func (b *Baseline) kernel(d *jsonfile.Decoder) error {
-	var k struct{ Name string }
-	if err := d.Value(&k); err != nil {
-		return err
-	}
-	if err := b.name(k.Name); err != nil {
-		return err
-	}
-	b.columns[k.Name] = b.kernels
-	b.kernels++
-	return nil
-}
-
-// row reads an object or a program.
-func (b *Baseline) row(d *jsonfile.Decoder) error {
-	var p struct {
+	type program struct {
 		Object, Program, Section string
 		Status                   []Status
 	}
-	if err := d.Value(&p); err != nil {
-		return err
+	var r struct {
+		Version           int
+		Kernels           []struct{ Name string }
+		Objects, Programs []program
 	}
-	if err := b.name(p.Object, p.Program, p.Section); err != nil {
-		return err
+	const what = "a report of check --json"
+	if err := jsonfile.Read(ctx, path, limits.ReportBytes, what, &r); err != nil {
+		return nil, err
 	}
-	b.rows[row{p.Object, p.Program, p.Section}] = p.Status
-	return nil
-}
-
-// name returns an error if there is no name, or if there are too many to keep.
-func (b *Baseline) name(name string, more ...string) error {
-	if name == "" {
-		return errors.New("has no name")
+	if r.Version != ReportVersion {
+		return nil, fmt.Errorf("%s: not %s: version %d, want %d", path, what, r.Version, ReportVersion)
 	}
-	b.names += len(name)
-	for _, m := range more {
-		b.names += len(m)
+	b := &Baseline{rows: make(map[row][]Status), columns: make(map[string]int)}
+	for i, k := range r.Kernels {
+		b.columns[k.Name] = i
 	}
-	if b.names > limits.ReportNames {
-		return fmt.Errorf("too large: names of more than %d MiB", limits.ReportNames>>20)
-	}
-	return nil
-}
-
-// complete returns an error if parts of the report do not belong together.
-func (b *Baseline) complete(version int) error {
-	if version != ReportVersion {
-		return fmt.Errorf("version %d, want %d", version, ReportVersion)
-	}
-	for r, status := range b.rows {
-		if len(status) != b.kernels {
-			return fmt.Errorf("%s: %d verdicts on %d kernels", cmp.Or(r.program, r.object), len(status), b.kernels)
+	for _, p := range slices.Concat(r.Objects, r.Programs) {
+		if len(p.Status) != len(r.Kernels) {
+			return nil, fmt.Errorf("%s: not %s: %s: %d verdicts on %d kernels", path, what, cmp.Or(p.Program, p.Object), len(p.Status), len(r.Kernels))
 		}
+		b.rows[row{p.Object, p.Program, p.Section}] = p.Status
 	}
-	return nil
+	return b, nil
 }
 
 // Compare returns which programs changed since an older report, in the order of r.

@@ -127,12 +127,7 @@ const (
 const (
 	ConfigBytes    = 256 << 10 // bytes of btfgen.yaml; 2 kB
 	ManifestBytes  = 64 << 20  // bytes of a manifest; 99 kB for 33 kernels
-	ReportBytes    = 512 << 20 // bytes of a report; 743 kB for 33 kernels
-	EarlierElement = 16 << 20  // bytes of one value in them; 6 kB
-	EarlierDepth   = 1000      // nested values in what is skipped; 5
-	EarlierKernels = 1 << 18   // kernels
-	ManifestIssues = 1 << 16   // unresolved relocations; 307
-	ReportPrograms = 1 << 17   // programs; 669
-	ReportNames    = 64 << 20  // bytes of names in a report; 40 kB
+	ReportBytes    = 128 << 20 // bytes of a report; 743 kB for 33 kernels
+	EarlierObjects = 1 << 20   // JSON objects in a manifest or report; 6,000
 	BundleBytes    = 256 << 20 // bytes of the BTFs of a directory or tar; 419 kB for 33 kernels
 )

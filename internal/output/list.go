@@ -4,7 +4,6 @@ package output
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,20 +77,14 @@ func readList(ctx context.Context, dir string) (*List, error) {
 		return nil, named(at, errNoFile)
 	}
 	l := new(List)
-	err = jsonfile.Read(ctx, at, limits.ManifestBytes, "a list of files", func(d *jsonfile.Decoder) error {
-		if err := cmp.Or(d.Value(l), d.End()); err != nil {
-			return err
-		}
-		for i, name := range l.Files {
-			var err error
-			if l.Files[i], err = url.PathUnescape(name); err != nil || CheckName(l.Files[i]) != nil {
-				return fmt.Errorf("files, number %d: %w", i+1, errName)
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	const what = "a list of files"
+	if err := jsonfile.Read(ctx, at, limits.ManifestBytes, what, l); err != nil {
 		return nil, err
+	}
+	for i, name := range l.Files {
+		if l.Files[i], err = url.PathUnescape(name); err != nil || CheckName(l.Files[i]) != nil {
+			return nil, fmt.Errorf("%s: not %s: files, number %d: %w", at, what, i+1, errName)
+		}
 	}
 	slices.Sort(l.Files)
 	l.Files = slices.Compact(l.Files)

@@ -134,44 +134,10 @@ func (m *Manifest) Encode() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// ReadManifest reads a manifest, without what only other programs use.
+// ReadManifest reads a manifest.
 func ReadManifest(ctx context.Context, path string) (*Manifest, error) {
 	m := new(Manifest)
-	err := jsonfile.Read(ctx, path, limits.ManifestBytes, "a manifest", func(d *jsonfile.Decoder) error {
-		return cmp.Or(d.Object(func(name string) error {
-			switch name {
-			case "tool":
-				return d.Value(&m.Tool)
-			case "padding":
-				return d.Value(&m.Padding)
-			case "relocations":
-				return d.Value(&m.Relocations)
-			case "keep":
-				return list(d, limits.ManifestIssues, name, &m.Keep, func(p *string) string { return *p })
-			case "kernels":
-				return list(d, limits.EarlierKernels, name, &m.Kernels, func(e *ManifestKernel) string { return e.Kernel })
-			case "issues":
-				return list(d, limits.ManifestIssues, name, &m.Issues, func(e *Issue) string { return e.Relo })
-			}
-			return d.Skip()
-		}), d.End())
-	})
-	return m, err
-}
-
-// list reads an array of elements, each with a name: elements without one take more memory than bytes in the file.
-func list[T any](d *jsonfile.Decoder, most int, what string, into *[]T, name func(*T) string) error {
-	return d.Array(most, what, func() error {
-		var e T
-		if err := d.Value(&e); err != nil {
-			return err
-		}
-		if name(&e) == "" {
-			return errors.New("has no name")
-		}
-		*into = append(*into, e)
-		return nil
-	})
+	return m, jsonfile.Read(ctx, path, limits.ManifestBytes, "a manifest", m)
 }
 
 // Old has results of an earlier run. The key is the kernel's or, if it has none, "file " and the name of the file.
