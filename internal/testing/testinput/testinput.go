@@ -317,11 +317,11 @@ func WrongSum(tb testing.TB, path string, sum btfc.Sum) {
 	if at < 0 {
 		tb.Fatalf("%s: no sum %x", path, sum)
 	}
-	if index[at] == '0' {
-		index[at] = '1'
-	} else {
-		index[at] = '0'
+	digit := byte('0')
+	if index[at] == digit {
+		digit = '1'
 	}
+	index[at] = digit
 	enc, err := zstd.NewWriter(nil)
 	if err != nil {
 		tb.Fatal(err)
