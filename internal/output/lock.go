@@ -52,15 +52,15 @@ func lockDir(path string) (unlock func(), err error) {
 		d.release()
 		return nil, named(path, err)
 	}
-	unlock = func() {
-		d.release()
+	if !owns(f, d.path) { // even if OpenDir made the directory, it is now the other process's
 		f.Close()
-	}
-	if !owns(f, d.path) {
-		unlock()
+		d.root.Close()
 		return nil, nil
 	}
-	return unlock, nil
+	return func() {
+		d.release()
+		f.Close()
+	}, nil
 }
 
 // lockFile locks the file that is or will be at path. It returns nil if another process has locked it.
