@@ -3,6 +3,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -61,7 +63,18 @@ func readKept(c *cli.Context, args []string, keep *core.Keep, bare bool) (*objec
 
 // readPrograms is readObjects for objects with programs, which need no relocations.
 func readPrograms(c *cli.Context, args []string) (*programs, error) {
-	o, err := readEach(c, args, func(name string, data []byte) (*check.Object, error) { return check.Parse(c.Context, name, data) })
+	var known sync.Map // objects by hash of their file
+	o, err := readEach(c, args, func(name string, data []byte) (*check.Object, error) {
+		sum := sha256.Sum256(data)
+		if o, ok := known.Load(sum); ok {
+			return o.(*check.Object).Named(name), nil
+		}
+		o, err := check.Parse(c.Context, name, data)
+		if err == nil {
+			known.Store(sum, o)
+		}
+		return o, err
+	})
 	if err == nil && len(o.list) == 0 {
 		return nil, errors.New("no object with programs")
 	}

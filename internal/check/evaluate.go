@@ -25,8 +25,8 @@ type evaluation struct {
 	seen    map[int32]bool // noted as a set
 	precise bool           // explore precisely
 
-	exploration *exploration // nil before it is made
-	doubted     bool         // the exploration was not precise enough for a finding
+	exploration *interp.Result // nil before it is made
+	doubted     bool           // the exploration was not precise enough for a finding
 
 }
 
@@ -51,29 +51,29 @@ func (e *evaluation) eachUse(f func(*use)) {
 // code judges the program's code, a second time with a precise exploration where
 // the first was not precise enough. It returns the explorations that the findings depend on, nil if exploring the program would
 // take too long.
-func (e *evaluation) code(ctx context.Context) (list, []*exploration) {
+func (e *evaluation) code(ctx context.Context) (list, []*interp.Result) {
 	findings, r := e.judgeCode(ctx)
 	switch {
 	case r == nil:
 		return findings, nil
 	case !e.doubted:
-		return findings, []*exploration{r}
+		return findings, []*interp.Result{r}
 	}
 	again := *e
 	again.out, again.precise, again.doubted, again.exploration = nil, true, false, nil
 	precise, p := again.judgeCode(ctx)
 	if p == nil || p.GaveUp {
-		return findings, []*exploration{r}
+		return findings, []*interp.Result{r}
 	}
-	return precise, []*exploration{r, p}
+	return precise, []*interp.Result{r, p}
 }
 
 // judgeCode judges everything whose effect depends on whether an instruction can be
 // reached. The findings depend on codeKey, and on the values of the records that
 // the exploration names, unless all programs before have taken so much that there
 // is none.
-func (e *evaluation) judgeCode(ctx context.Context) (list, *exploration) {
-	r := &exploration{Result: new(interp.Result), o: e.o.Object, twin: e.twin()}
+func (e *evaluation) judgeCode(ctx context.Context) (list, *interp.Result) {
+	r := new(interp.Result)
 	gaveUp := false
 	switch {
 	case !e.dependsOnCode():
@@ -121,26 +121,16 @@ func (e *evaluation) noteNumber(n int32) {
 	}
 }
 
-// twin returns the program to explore instead of this one.
-func (e *evaluation) twin() *twin {
-	if t := e.twins[e.pr]; t != nil {
-		return t
-	}
-	return &twin{o: e.o.Object, pr: e.pr}
-}
-
-func (e *evaluation) explore(ctx context.Context) *exploration {
-	t := e.twin()
-	ours := e.o.Object
-	return &exploration{interp.Explore(ctx, t.o, t.pr, &interp.Input{
+func (e *evaluation) explore(ctx context.Context) *interp.Result {
+	return interp.Explore(ctx, e.o.Object, e.pr, &interp.Input{
 		Features: e.k.features,
-		Record:   func(n int) (uint64, bool) { return e.loader.value(t.record(ours, n)) },
-		Ksym:     func(x *bpfobj.Extern) interp.Number { return e.ksym(t.extern(x)) },
-		Kconfig:  func(x *bpfobj.Extern) interp.Number { return e.k.kconfig(e.o, t.extern(x)) },
+		Record:   e.loader.value,
+		Ksym:     e.ksym,
+		Kconfig:  func(x *bpfobj.Extern) interp.Number { return e.k.kconfig(e.o, x) },
 		Settable: e.settable,
 		Precise:  e.precise,
-		Units:    sharedUnits{e, t},
-	}), ours, t}
+		Units:    sharedUnits{e},
+	})
 }
 
 // absences calls f for the instructions of a function that the kernel does not take, whatever the program is.
@@ -194,14 +184,14 @@ var oddReach = map[interp.Odd]Reach{
 }
 
 // judge turns an absence into a finding by an exploration.
-func (e *evaluation) judge(r *exploration, a absence) {
+func (e *evaluation) judge(r *interp.Result, a absence) {
 	if a.anyhow {
 		e.note(a.f)
 		return
 	}
-	reached := r.reached(a.at)
+	reached := r.Reached(a.at)
 	if a.moved {
-		reached = r.moved(a.at)
+		reached = r.Moved(a.at)
 	}
 	switch l := reached; {
 	case l == interp.Certain:
@@ -225,8 +215,8 @@ func (e *evaluation) judge(r *exploration, a absence) {
 }
 
 // guard returns what keeps the verifier from an instruction.
-func (e *evaluation) guard(r *exploration, at bpfobj.Site) Guard {
-	g, ok := r.guard(at)
+func (e *evaluation) guard(r *interp.Result, at bpfobj.Site) Guard {
+	g, ok := r.Guard(at)
 	if !ok {
 		return Guard{By: Unreachable}
 	}

@@ -66,7 +66,7 @@ func TestCodeKey(t *testing.T) {
 					work, relevant := 0, interp.Relevant{}
 					for _, x := range all {
 						work += x.Work
-						relevant.Add(x.relevant())
+						relevant.Add(x.Relevant())
 					}
 					if !ok {
 						first[e.pr].add(key, relevant, e.input(), code{findings: list, work: work})

@@ -124,19 +124,12 @@ type unitKey struct {
 	precise bool
 }
 
-// sharedUnits are the units of a program's twin on one kernel.
-type sharedUnits struct {
-	*evaluation
-	*twin
-}
+// sharedUnits are the units of a program on one kernel.
+type sharedUnits struct{ *evaluation }
 
 func (s sharedUnits) key(from interp.Entry) (k unitKey, ok bool) {
-	n := s.codeOf(mapped(s.ours, bpfobj.Site{Fn: from.Fn}).Fn).calls
-	return unitKey{s.twin.o, n, from, s.precise}, n != 0
-}
-
-func (s sharedUnits) input() *input {
-	return &input{s.k.features, func(n int) uint64 { return s.loader[s.record(s.evaluation.o.Object, n)].New }}
+	n := s.codeOf(from.Fn).calls
+	return unitKey{s.o.Object, n, from, s.precise}, n != 0
 }
 
 // Find returns what Add was given for equal input.

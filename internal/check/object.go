@@ -61,6 +61,13 @@ func Parse(ctx context.Context, name string, data []byte) (*Object, error) {
 	return o, nil
 }
 
+// Named returns the same object with another name. What is found out about one holds for the other, and is found out once.
+func (o *Object) Named(name string) *Object {
+	out := *o
+	out.name, out.records = name, records{o.records.Named(name)}
+	return &out
+}
+
 // Name returns the name that was given to Parse.
 func (o *Object) Name() string { return o.name }
 

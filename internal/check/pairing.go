@@ -34,7 +34,6 @@ type pairing struct {
 	withModules decisions // on the same kernel with its modules; nil if this one has them
 
 	results *results
-	twins   map[*bpfobj.Program]*twin
 	found   *ledger
 
 	whole []part // findings on what the object needs for any program

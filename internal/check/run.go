@@ -95,10 +95,9 @@ type run struct {
 	found   *ledger
 	mu      sync.Mutex
 	results results
-	twins   map[*bpfobj.Program]*twin
 	kernels []kernelResult
 
-	exploring map[*bpfobj.Program]*sync.Mutex // by first twin: held while a program with its code is explored
+	exploring map[*bpfobj.Program]*sync.Mutex // held while a program is explored
 	sets      map[string][]int                // of kernels, for the report
 	skipped   []*corpus.Error
 }
@@ -119,7 +118,7 @@ func newRun(cfg Config) *run {
 	}
 	r := &run{
 		Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)},
-		twins: findTwins(cfg.Objects), found: newLedger(), sets: make(map[string][]int),
+		found: newLedger(), sets: make(map[string][]int),
 		exploring: make(map[*bpfobj.Program]*sync.Mutex),
 	}
 	r.want.add(featureNames...)
@@ -235,7 +234,7 @@ func (r *run) pairing(i int, k *inventory, d decisions, t *target) *pairing {
 	p := &pairing{
 		o: r.Objects[i], k: k, loader: d, settable: r.settable, setsMap: func(m string) bool { return r.Policy.setsMap(r.Objects[i], m) },
 		loaders: r.loadersOf(r.Objects[i]), added: len(r.loader.adds) > 0,
-		unit: t.unit(r.Objects[i].records.Object), results: &r.results, twins: r.twins, found: r.found,
+		unit: t.unit(r.Objects[i].records.Object), results: &r.results, found: r.found,
 		ahead: new(atomic.Int64),
 	}
 	for i := range p.o.Externs { // before several goroutines look for them
@@ -287,8 +286,8 @@ func (r *run) program(p *pairing, j int) *evaluation {
 	return e
 }
 
-// explore explores programs whose code is not judged yet, where several workers can. Programs with equal code are explored one
-// after the other, on whichever kernels, so that they share what is found.
+// explore explores programs whose code is not judged yet, where several workers can. A program is explored on one kernel
+// after the other, so that kernels share what is found.
 func (r *run) explore(ctx context.Context, all []*evaluation) {
 	var pending []*evaluation
 	for _, e := range all {
@@ -299,7 +298,7 @@ func (r *run) explore(ctx context.Context, all []*evaluation) {
 		}
 	}
 	explore := func(e *evaluation, wait bool) {
-		mu := r.exploring[e.twin().pr]
+		mu := r.exploring[e.pr]
 		if wait {
 			mu.Lock()
 		} else if !mu.TryLock() {
@@ -339,12 +338,12 @@ func (r *run) code(ctx context.Context, e *evaluation) list {
 	key := e.codeKey()
 	c, ok := e.results.programs.find(key, e.input())
 	if !ok {
-		var all []*exploration
+		var all []*interp.Result
 		var r interp.Relevant
 		c.findings, all = e.code(ctx)
 		for _, x := range all {
 			c.work += x.Work
-			r.Add(x.relevant())
+			r.Add(x.Relevant())
 		}
 		if all != nil {
 			e.results.programs.add(key, r, e.input(), c)

@@ -16,6 +16,13 @@ import (
 // spells them, sorted. None means any.
 func (o *Object) Machines() []string { return slices.Clone(o.machines) }
 
+// Named returns the same object with another name.
+func (o *Object) Named(name string) *Object {
+	out := *o
+	out.name = name
+	return &out
+}
+
 // ForMachines returns the same object for these machines, in any spelling that
 // kernel.CanonicalArch knows. None means any.
 func (o *Object) ForMachines(machines ...string) *Object {
