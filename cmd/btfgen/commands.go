@@ -119,7 +119,7 @@ func allCommands() []*cli.Command {
 		},
 		{
 			Name:  "archive",
-			Usage: "inspect, compare, merge and convert archives",
+			Usage: "inspect, merge and convert archives",
 			Subcommands: []*cli.Command{
 				{
 					Name:      "list",
@@ -127,13 +127,6 @@ func allCommands() []*cli.Command {
 					ArgsUsage: "ARCHIVE",
 					Flags:     []cli.Flag{jsonFlag("the list")},
 					Action:    runArchiveList,
-				},
-				{
-					Name:      "diff",
-					Usage:     "compare two archives",
-					ArgsUsage: "OLD NEW",
-					Flags:     []cli.Flag{jsonFlag("the report")},
-					Action:    runArchiveDiff,
 				},
 				{
 					Name:      "lookup",

@@ -73,7 +73,6 @@ var commandClasses = map[string]findingClasses{
 	"relolog":        {[]class{ambiguous, conflicting, damaged, failed, unmatched}, []class{poisoned, skipped}},
 	"verify":         {[]class{conflicting, damaged, different, missing, unmatched}, []class{skipped}},
 	"check":          {[]class{conflicting, damaged, different, failing, unmatched}, []class{skipped, uncertain}},
-	"archive diff":   {},
 	"archive list":   {},
 	"archive lookup": {[]class{missing}, nil},
 	"archive merge":  {[]class{unmatched}, nil},

@@ -109,8 +109,6 @@ var schemaRuns = []struct {
 	{"corpus_list", true, 3, "corpus list $K/debian/12 bad"},
 	{"corpus_list", true, 3, "corpus list --long $K/debian/12 $K/debian/13/armhf bad"},
 	{"corpus_lint", false, 3, "corpus lint $K/debian/12 bad"},
-	{"generate", false, 0, "generate --btf $K/debian/12/x86_64 --btf $K/debian/11 -o older.btfa $B/execsnoop.bpfel.o $B/runqlat.bpfel.o"},
-	{"archive_diff", false, 0, "archive diff older.btfa x.btfa"},
 	{"corpus_fetch", false, 0, "corpus fetch test/1 --catalogue my.yaml --dry-run"},
 	{"corpus_fetch", false, 0, "corpus fetch test/1 --catalogue my.yaml --packages packages --select release=6.1.0-1-amd64"},
 	{"corpus_fetch", false, 3, "corpus fetch test/1 test/2 --catalogue my.yaml -o fetched.btfc"},
