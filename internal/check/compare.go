@@ -64,14 +64,19 @@ func ReadBaseline(ctx context.Context, path string) (*Baseline, error) {
 		return nil, fmt.Errorf("%s: not %s: version %d, want %d", path, what, r.Version, ReportVersion)
 	}
 	b := &Baseline{rows: make(map[row][]Status), columns: make(map[string]int)}
+	unnamed := false
 	for i, k := range r.Kernels {
-		b.columns[k.Name] = i
+		b.columns[k.Name], unnamed = i, unnamed || k.Name == ""
 	}
 	for _, p := range slices.Concat(r.Objects, r.Programs) {
+		unnamed = unnamed || p.Object == ""
 		if len(p.Status) != len(r.Kernels) {
 			return nil, fmt.Errorf("%s: not %s: %s: %d verdicts on %d kernels", path, what, cmp.Or(p.Program, p.Object), len(p.Status), len(r.Kernels))
 		}
 		b.rows[row{p.Object, p.Program, p.Section}] = p.Status
+	}
+	if unnamed {
+		return nil, fmt.Errorf("%s: not %s: a kernel or an object has no name", path, what)
 	}
 	return b, nil
 }

@@ -57,6 +57,7 @@ func TestCompareObjects(t *testing.T) {
 
 func TestBaselineDamaged(t *testing.T) {
 	for text, want := range map[string]string{
+		`{"version": 1, "kernels": [], "objects": [{"status": []}]}`:                                              "no name",
 		`{"version": 1, "kernels": [], "objects": [{"object": "x.o", "status": ["ok"]}]}`:                         "x.o: 1 verdicts on 0 kernels",
 		`{"version": 1, "kernels": [], "objects": [{"object": "x.o", "status": ["splendid"]}]}`:                   "splendid",
 		`{"version": 1, "kernels": [], "objects": {}}`:                                                            "cannot unmarshal object",

@@ -128,6 +128,6 @@ const (
 	ConfigBytes    = 256 << 10 // bytes of btfgen.yaml; 2 kB
 	ManifestBytes  = 64 << 20  // bytes of a manifest; 99 kB for 33 kernels
 	ReportBytes    = 128 << 20 // bytes of a report; 743 kB for 33 kernels
-	EarlierObjects = 1 << 20   // JSON objects in a manifest or report; 6,000
+	EarlierObjects = 1 << 17   // JSON objects in a manifest or report; 13,000
 	BundleBytes    = 256 << 20 // bytes of the BTFs of a directory or tar; 419 kB for 33 kernels
 )

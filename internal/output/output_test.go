@@ -191,7 +191,7 @@ func TestForeign(t *testing.T) {
 	same(t, dir, before)
 
 	for text, want := range map[string]string{
-		``:                                 "not a list of files: unexpected EOF",
+		``:                                 "not a list of files: unexpected end of JSON input",
 		`[]`:                               "not a list of files: ",
 		`{"files": ["/etc/x.btf"]}`:        "files, number 1: not the name of a file",
 		`{"files": ["a.btf", "../x.btf"]}`: "files, number 2: not the name of a file",

@@ -62,6 +62,9 @@ func TestLoadersDiffer(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, want := range predicted(t, o, check.EbpfGo) {
+			if name == "uses_map" { // every kernel refuses the map, so check does not judge it
+				continue
+			}
 			to := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "P", Type: reflect.TypeFor[*ebpf.Program](), Tag: reflect.StructTag(`ebpf:"` + name + `"`)}}))
 			err := spec.LoadAndAssign(to.Interface(), nil)
 			if err == nil {
@@ -96,6 +99,9 @@ func TestWholeObjects(t *testing.T) {
 	dir := t.TempDir()
 	counts := make(map[string]int)
 	for i, o := range testinput.Objects(t) {
+		if name := o.Name(); strings.HasPrefix(name, "license.") || strings.HasPrefix(name, "perfvalue.") {
+			continue // every kernel refuses what check does not judge: a helper without the license, and the size of a map's values
+		}
 		rep := report(t, o, check.Config{Loaders: []check.Loader{check.Libbpf}, Policy: check.Policy{Exact: true}})
 		row := &rep.Objects[0]
 		if row.Load[0] == check.Other {
