@@ -34,7 +34,6 @@ var rooms = []string{
 	"pkg/relolog",
 	"pkg/minimize",
 	"internal/testing",
-	"scripts",
 	"examples",
 	"cmd/btfgen",
 }

@@ -111,6 +111,25 @@ archive() {
 		--transform "s,^\.,$1," -cf - . | gzip -9n >"$out/$1.tar.gz"
 }
 
+# licences PROGRAM...: prints the licences of Go and the modules in programs, which have to be distributed with them.
+licences() {
+	local path version dir file files modules
+	echo 'btfgen contains these modules. Their licences follow.'
+	mapfile -t modules < <(go version -m "$@" | awk '$1 == "dep" { print $2 }' | sort -u)
+	{
+		go list -m -f '{{.Path}} {{.Version}} {{.Dir}}' "${modules[@]}"
+		echo "stdlib $(go env GOVERSION) $(go env GOROOT)"
+	} | LC_ALL=C sort | while read -r path version dir; do
+		printf '\n%s\n%s %s\n' "$(printf '=%.0s' {1..78})" "$path" "$version"
+		mapfile -t files < <(find "$dir" -mindepth 1 -maxdepth 1 -type f -printf '%f\n' | grep -Ei '^(licen[cs]e|copying|notice|patents)(\.|$)' | LC_ALL=C sort)
+		[ ${#files[@]} -gt 0 ] || die "$path $version: no licence in $dir"
+		for file in "${files[@]}"; do
+			printf '\n%s:\n\n' "$file"
+			tr -d '\r' <"$dir/$file"
+		done
+	done
+}
+
 programs=()
 for t in "${only[@]}"; do
 	echo "building $t"
@@ -121,7 +140,7 @@ for t in "${only[@]}"; do
 done
 build "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" "$work/btfgen"
 go build -modfile=packaging/nfpm.mod -o "$work/nfpm" "$nfpm"
-go run ./scripts/release-helper "${programs[@]}" >"$work/LICENSES"
+licences "${programs[@]}" >"$work/LICENSES"
 for t in "${only[@]}"; do
 	go run -trimpath "$cyclonedx" bin -json -noserial -notimestamp -short-purls -std -version "$version" \
 		-output "$out/btfgen-$number-${t/\//-}.cdx.json" "$work/${t/\//-}/btfgen"
