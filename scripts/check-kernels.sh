@@ -30,8 +30,8 @@ programs, helpers and instructions say. KERNEL is one of
 On arm64, objects are only booted as --boot loads them.
 
 Needs qemu-system-x86_64 (or -aarch64), Go, a C compiler and libbpf-dev; to download,
-apt or dnf and a mirror. Exit status: 0 as predicted, but for at most 2 % of the programs that
-were to load, and with cilium/ebpf of those that were to fail; 1 a program that was to
+apt or dnf and a mirror. Exit status: 0 as predicted, but for at most 1 % of the programs that
+were to load, and with cilium/ebpf 2 % of those that were to fail; 1 a program that was to
 fail has loaded, more than that have not, or a test has failed; 2 wrong usage; 3 something that it needs is not there, a kernel
 among it.
 EOF2
