@@ -27,7 +27,7 @@ const (
 	footerLen = 16 + len(endMark)
 )
 
-// Sum is a SHA-256.
+// Sum is a SHA-256. As text it is hexadecimal.
 type Sum [sha256.Size]byte
 
 // MarshalText returns hexadecimal digits.

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/output/jsonfile"
@@ -50,20 +50,8 @@ type ManifestKernel struct {
 	Unmatched  []string `json:"unmatched,omitempty"` // patterns of Keep that match none of its types
 }
 
-// Sum is a SHA-256. In JSON it is hexadecimal.
-type Sum [sha256.Size]byte
-
-// MarshalText implements encoding.TextMarshaler.
-func (s Sum) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(s[:])), nil }
-
-// UnmarshalText reads 64 hexadecimal digits.
-func (s *Sum) UnmarshalText(text []byte) error {
-	if len(text) != 2*len(s) {
-		return errors.New("not a SHA-256")
-	}
-	_, err := hex.Decode(s[:], text)
-	return err
-}
+// Sum is a SHA-256.
+type Sum = btfc.Sum
 
 // NewManifest returns the manifest of a run.
 func NewManifest(tool string, cfg *Config, rep *Report) *Manifest {
