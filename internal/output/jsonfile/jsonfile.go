@@ -28,7 +28,7 @@ func Read(ctx context.Context, path string, limit int64, what string, into any) 
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(ctxReader{ctx, f}, limit+1))
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -43,17 +43,4 @@ func Read(ctx context.Context, path string, limit int64, what string, into any) 
 		return fmt.Errorf("%s: not %s: %w", path, what, err)
 	}
 	return nil
-}
-
-// ctxReader ends with its context: a named pipe may be endless.
-type ctxReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r ctxReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
 }
