@@ -130,13 +130,13 @@ func runCheck(c *cli.Context) error {
 	if err := in.refuse(c.String("output")); err != nil {
 		return err
 	}
-	bar := newProgress(c)
+	p := newProgress(c)
 	cfg := check.Config{
-		Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs"), Done: bar.set, Doing: bar.doing,
+		Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs"), Done: p.set, Doing: p.doing,
 		Loaders: o.loaders, Policy: o.policy, Rodata: c.StringSlice("rodata-var"), Types: types,
 	}
 	rep, err := check.Run(c.Context, cfg)
-	bar.finish()
+	p.finish()
 	if err != nil {
 		return err
 	}

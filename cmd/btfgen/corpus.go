@@ -105,6 +105,6 @@ func reportUnmatched(c *cli.Context, name, value, hint string) {
 
 // walkConfig returns how to read a corpus, and shows the progress. stop ends that and must be called.
 func walkConfig(c *cli.Context, corp *corpus.Corpus) (cfg walk.Config, stop func()) {
-	bar := newProgress(c)
-	return walk.Config{Corpus: corp, Jobs: c.Int("jobs"), Progress: bar.set}, bar.finish
+	p := newProgress(c)
+	return walk.Config{Corpus: corp, Jobs: c.Int("jobs"), Progress: p.set}, p.finish
 }

@@ -95,12 +95,12 @@ func fetchConfig(c *cli.Context, names []string) (*store.FetchConfig, error) {
 
 // runFetch downloads, and shows the progress.
 func runFetch(c *cli.Context, cfg *store.FetchConfig) (*store.FetchResult, error) {
-	bar := newProgress(c)
+	p := newProgress(c)
 	cfg.Progress = func(done, all int, next string) {
-		bar.set(walk.Progress{Done: done, All: all})
-		bar.doing(next)
+		p.set(walk.Progress{Done: done, All: all})
+		p.doing(next)
 	}
-	defer bar.finish()
+	defer p.finish()
 	return store.Fetch(c.Context, *cfg)
 }
 

@@ -33,8 +33,6 @@ const (
 	Libbpf Loaders = 1 << iota // the last ___ with a character other than an underscore on both sides
 	Cilium                     // the last ___ that is not at the start
 	Aya                        // the first ___
-
-	AllLoaders = Libbpf | Cilium | Aya
 )
 
 // numLoaders is the number of loaders. Each has the bit 1 << its number.

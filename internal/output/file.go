@@ -6,7 +6,8 @@
 // # One file
 //
 // [WriteFile] writes a temporary file .btfgen.*.tmp in the same directory and renames it. The new file gets the mode of the old one.
-// A symbolic link stays, and its target is replaced. Hard links to the old file keep the old content. Devices and pipes are written directly. Files and directories are synced before a function returns.
+// A symbolic link stays, and its target is replaced. Hard links to the old file keep the old content. Devices and pipes are
+// written directly. Files and directories are synced before a function returns.
 //
 // # A directory
 //

@@ -38,9 +38,6 @@ const (
 // NativeSuffix is the suffix of native archives.
 const NativeSuffix = ".btfa"
 
-// Suffixes are the usual suffixes of outputs that are one file.
-var Suffixes = []string{NativeSuffix, ".tar.gz", ".tar.xz", ".tar.zst"}
-
 // suffixes are all suffixes of formats that are one file.
 var suffixes = map[string]Format{
 	".tar.gz": TarGz, ".tgz": TarGz,
