@@ -5,6 +5,7 @@ package main
 import (
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -79,6 +80,10 @@ func (p *progress) show(now time.Duration) {
 	case 0 < s.Done && s.Done < s.All:
 		left = ", about " + time.Duration(float64(now)/float64(s.Done)*float64(s.All-s.Done)).Round(time.Second).String() + " left"
 	case p.width == 0 || p.now == "":
+		return
+	}
+	if p.state.All == 0 { // no file is done yet
+		p.print(now, "%s", strings.TrimPrefix(p.now, ", "))
 		return
 	}
 	p.print(now, "%d of %d files done, %d left out%s%s", p.state.Done, p.state.All, p.state.Skipped, left, p.now)
