@@ -39,10 +39,9 @@ check() {
 	got=$("$usr/bin/btfgen" --version)
 	[ "$got" = "btfgen version $version" ] || die "$1 says $got, want $version"
 	if have man; then
-		MANWIDTH=80 man -M "$usr/share/man" btfgen-generate 2>"$work/warnings" | col -b >"$work/page"
-		[ ! -s "$work/warnings" ] || die "man btfgen-generate: $(cat "$work/warnings")"
-		grep -q '^ *--fail-on LIST' "$work/page" || die "man btfgen-generate has no --fail-on"
-		[ "$(man -M "$usr/share/man" -w btfgen-archive-list)" ] || die 'no page of archive list'
+		MANWIDTH=80 man --warnings=all -M "$usr/share/man" btfgen 2>"$work/warnings" | col -b >"$work/page"
+		[ ! -s "$work/warnings" ] || die "man btfgen: $(cat "$work/warnings")"
+		grep -q -e '--fail-on LIST:' "$work/page" || die 'man btfgen has no --fail-on'
 	fi
 	got=$(PATH=$usr/bin:$PATH bash -c '
 		source "$1"

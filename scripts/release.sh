@@ -111,6 +111,15 @@ archive() {
 		--transform "s,^\.,$1," -cf - . | gzip -9n >"$out/$1.tar.gz"
 }
 
+# manual: prints btfgen(1), which is docs/cli.md.
+manual() {
+	{
+		printf '%% btfgen 1 "%s" "btfgen %s" "User Commands"\n\n' "$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%d)" "$version"
+		printf '# NAME\n\nbtfgen - minimize kernel BTF for BPF CO-RE objects\n\n# DESCRIPTION\n'
+		sed -E '1,/^<!--/d; s/^##/#/; s/\[([^]]*)\]\([^)]*\)/\1/g' docs/cli.md
+	} | go run github.com/cpuguy83/go-md2man/v2
+}
+
 # licences PROGRAM...: prints the licences of Go and the modules in programs, which have to be distributed with them.
 licences() {
 	local path version dir file files modules
@@ -150,7 +159,8 @@ done
 common=$work/common
 doc=$common/share/doc/btfgen
 mkdir -p "$common/share/bash-completion/completions" "$common/share/zsh/site-functions" "$common/share/fish/vendor_completions.d" "$doc/schema"
-"$work/btfgen" man -o "$common/share/man/man1"
+mkdir -p "$common/share/man/man1"
+manual >"$common/share/man/man1/btfgen.1"
 "$work/btfgen" completion bash >"$common/share/bash-completion/completions/btfgen"
 "$work/btfgen" completion zsh >"$common/share/zsh/site-functions/_btfgen"
 "$work/btfgen" completion fish >"$common/share/fish/vendor_completions.d/btfgen.fish"

@@ -241,15 +241,6 @@ func allCommands() []*cli.Command {
 			ArgsUsage: "SHELL",
 			Action:    runCompletion,
 		},
-		{
-			Name:      "man",
-			Usage:     "print a manual page, or write them all",
-			ArgsUsage: "[COMMAND]",
-			Flags: []cli.Flag{
-				newFlag("output", "write all pages into the directory `DIR`", "o"),
-			},
-			Action: runMan,
-		},
 	}
 }
 

@@ -54,9 +54,6 @@ func completions(app *cli.App, words []string) (all []candidate) {
 		return nil
 	}
 	before, word := words[:len(words)-1], words[len(words)-1]
-	if len(before) > 0 && before[0] == "man" {
-		before = slices.Concat([]string{"help"}, before[1:])
-	}
 	add := func(text, meaning string) {
 		if strings.HasPrefix(text, word) {
 			all = append(all, candidate{text, meaning})

@@ -62,9 +62,6 @@ func TestCompletions(t *testing.T) {
 		{"archive list x.btfa ", ""}, // only one
 		{"corpus lint ", ""},
 		{"completion ", "bash zsh fish"},
-		{"man arch", "archive"},
-		{"man archive l", "list lookup"},
-		{"man archive list ", ""},
 		{"man nonsense ", ""},
 		{"\x1b", ""},
 	} {
