@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	cbtf "github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/features"
 	"golang.org/x/sys/unix"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
@@ -189,10 +189,10 @@ func (l *loader) setting(o *check.Object, x *bpfobj.Extern) ([]byte, error) {
 	}
 	switch x.Name {
 	case "LINUX_KERNEL_VERSION":
-		n, err := version()
+		n, err := features.LinuxVersionCode()
 		return number(uint64(n)), err
 	case "LINUX_HAS_BPF_COOKIE":
-		return truth(l.hasHelper("BPF_FUNC_get_attach_cookie")), nil
+		return truth(features.HaveProgramHelper(ebpf.Kprobe, asm.FnGetAttachCookie) == nil), nil
 	case "LINUX_HAS_SYSCALL_WRAPPER":
 		symbols, err := os.ReadFile("/proc/kallsyms")
 		return truth(bytes.Contains(symbols, []byte(" __x64_sys_bpf\n")) || bytes.Contains(symbols, []byte(" __arm64_sys_bpf\n"))), err
@@ -215,38 +215,6 @@ func (l *loader) setting(o *check.Object, x *bpfobj.Extern) ([]byte, error) {
 		return nil, nil
 	}
 	return nil, &missing{x.Name, "not set in the kernel's configuration", syscall.ESRCH}
-}
-
-// version returns LINUX_VERSION_CODE as libbpf finds it. The releases of some distributions lack the last number.
-func version() (uint32, error) {
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		return 0, err
-	}
-	text := unix.ByteSliceToString(u.Release[:])
-	if signature, err := os.ReadFile("/proc/version_signature"); err == nil { // Ubuntu 6.8.0-31.31-generic 6.8.1
-		if words := strings.Fields(string(signature)); len(words) > 2 {
-			text = words[2]
-		}
-	} else if _, debian, ok := strings.Cut(unix.ByteSliceToString(u.Version[:]), "Debian "); ok {
-		text = debian
-	}
-	var major, minor, patch uint32
-	if n, _ := fmt.Sscanf(text, "%d.%d.%d", &major, &minor, &patch); n < 2 {
-		return 0, fmt.Errorf("no version in %q", text)
-	}
-	return major<<16 | minor<<8 | min(patch, 255), nil
-}
-
-// hasHelper reports whether the kernel has a helper, by the name of its enumerator.
-func (l *loader) hasHelper(name string) bool {
-	types, err := l.cache.Kernel()
-	if err != nil {
-		return false
-	}
-	var helpers *cbtf.Enum
-	return types.TypeByName("bpf_func_id", &helpers) == nil &&
-		slices.ContainsFunc(helpers.Values, func(v cbtf.EnumValue) bool { return v.Name == name })
 }
 
 // readConfig reads the kernel's configuration, which the job may have.
