@@ -269,6 +269,7 @@ cp "$RELEASES/${1#https://github.com/btfgen/btfgen/releases/download/}" "$to" ||
 
 // TestActionRelease installs a release, and checks that the action rejects files that do not match their checksums.
 func TestActionRelease(t *testing.T) {
+	slow.Skip(t)
 	for _, tool := range []string{"bash", "tar"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skip("needs " + tool)

@@ -73,6 +73,7 @@ func fakeQEMU(t *testing.T, script string) {
 }
 
 func TestCheckBootCommand(t *testing.T) {
+	slow.Skip(t)
 	if _, err := os.Stat("/dev/fd"); err != nil {
 		t.Skip("needs /dev/fd")
 	}

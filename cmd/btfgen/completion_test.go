@@ -254,6 +254,7 @@ func (t *terminal) enter(line string) string {
 }
 
 func TestCompletionFish(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	if _, err := exec.LookPath("fish"); err != nil {
 		t.Skip("needs fish")

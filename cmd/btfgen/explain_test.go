@@ -12,6 +12,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
@@ -56,6 +57,7 @@ func withoutText(v any) any {
 
 // TestSentencesDecideNothing changes every sentence of the table: verdicts, codes and exit statuses stay, and all text changes.
 func TestSentencesDecideNothing(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	objects, err := filepath.Glob(testinput.Path(t, "testdata", "bpf", "*.bpfel.o"))
 	if err != nil || len(objects) < 10 {

@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // forged is the text that hostile names try to print on a line of its own.
@@ -127,6 +128,7 @@ func printed(t *testing.T, what, text string) {
 
 // No output of any command lets a hostile name of a file, kernel, object, program, type or member affect the text around it.
 func TestHostileNames(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	h := newHostileDir(t)
 	t.Chdir(h.dir)

@@ -142,6 +142,7 @@ func pageContents(t *testing.T) map[string]string {
 
 // TestPages runs the commands of each page in their order. Other tests run those of the tutorial and of generated pages.
 func TestPages(t *testing.T) {
+	slow.Skip(t)
 	for path, before := range map[string][]string{
 		"README.md":               nil,
 		"docs/check.md":           nil,
@@ -334,6 +335,7 @@ func TestPipelineGitLab(t *testing.T) {
 
 // TestSigning signs an archive with the commands of the page. The signature of a changed archive must fail.
 func TestSigning(t *testing.T) {
+	slow.Skip(t)
 	if _, err := exec.LookPath("minisign"); err != nil {
 		t.Skip("needs minisign")
 	}

@@ -69,8 +69,7 @@ func TestScript(t *testing.T) {
 	case raceflag.Enabled: // those with several workers; the others run without the detector
 		names = []string{"check", "corpus_import", "generate", "relolog_kernels", "verify"}
 	case !slow.Enabled(): // the main jobs; a script starts btfgen up to 25 times
-		names = []string{"archive", "archive_lookup", "check", "command_line", "config", "corpus_list", "corpus_packed", "errors", "findings",
-			"generate", "init", "json", "min_core_btf", "objects", "outputs_dir", "relolog", "selectors", "verify"}
+		names = []string{"archive", "archive_lookup", "check", "corpus_list", "errors", "generate", "init", "min_core_btf", "relolog"}
 	}
 	for _, name := range names {
 		dir, files = "", append(files, "testdata/script/"+name+".txtar")

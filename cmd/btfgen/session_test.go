@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/btfgen/btfgen/internal/report"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 const sessionPicture = "../../docs/images/session.svg"
@@ -150,6 +151,7 @@ func TestBadges(t *testing.T) {
 
 // TestForReadmes compares the headlines, table and badge in docs/howto-check.md with the output of check.
 func TestForReadmes(t *testing.T) {
+	slow.Skip(t)
 	r := readerIn(t, map[string]string{
 		"corpus": "../../testdata/vmlinux", "tracer.bpf.o": "../../testdata/bpf/tool.bpfel.o", "exec.bpf.o": pageObject,
 	})

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // endless is a command line that does not end soon: it reads from a silent pipe, or many kernels. @pipe, @kernels, @archive
@@ -42,6 +44,7 @@ var endless = []string{
 
 // INT, TERM and HUP end every command soon, with their own status, and leave no temporary files.
 func TestSignals(t *testing.T) {
+	slow.Skip(t)
 	v := newVictim(t)
 	v.make(t, "../../testdata/bpf/tcplife.bpfel.o")
 	dir := t.TempDir()

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
@@ -138,6 +139,7 @@ func mustELF(data []byte) *elf.File {
 
 // TestHostile bounds the memory for hostile objects.
 func TestHostile(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	for name, h := range hostile {
 		data := h.make()

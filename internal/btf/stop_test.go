@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
 
 // TestLoadStops checks that the walk over many types, the search for a bad one, and Find
 // end with the context.
 func TestLoadStops(t *testing.T) {
+	slow.Skip(t)
 	b := btf.NewBuilder(binary.LittleEndian)
 	name := b.String("s")
 	const n = 3 << 20

@@ -16,6 +16,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // kernels returns the raw BTF of every kernel in testdata, by path.
@@ -45,6 +46,7 @@ func kernels(tb testing.TB) map[string][]byte {
 
 // TestAgainstCilium compares every type of real kernels with cilium/ebpf's.
 func TestAgainstCilium(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	for path, data := range kernels(t) {
 		v, err := btf.New(data, nil)

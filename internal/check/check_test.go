@@ -13,6 +13,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
@@ -115,6 +116,7 @@ func TestExpected(t *testing.T) {
 
 // TestDeterministic wants the same report at any number of workers.
 func TestDeterministic(t *testing.T) {
+	slow.Skip(t)
 	var last []byte
 	for _, jobs := range []int{1, 2, 7} {
 		var objs []*Object

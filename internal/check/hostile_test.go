@@ -17,6 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
@@ -99,6 +100,7 @@ func different(o *Object) *Object {
 // TestHostileAccesses wants what all programs of an object read of their context
 // to be looked for within one limit, and not after the context of the run has ended.
 func TestHostileAccesses(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	code := slices.Concat(slices.Repeat([]insn{{Op: asm.Add.Op(asm.ImmSource), Dst: 6}}, 1<<16), []insn{{Op: asm.LoadMemOp(asm.DWord), Dst: 0, Src: 1, Off: 8}, {Op: bpfobj.OpExit}})
 	o := objectOf(t, 200, code)
@@ -119,6 +121,7 @@ func TestHostileAccesses(t *testing.T) {
 // TestHostile bounds what hostile objects cost on a kernel that has one helper,
 // and wants a verdict on the last program of each all the same.
 func TestHostile(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	code, externs := facts(20_000)
 	long := append(slices.Repeat([]insn{{Op: asm.Add.Op(asm.ImmSource), Dst: 6}}, limits.ExploreSteps+1), helperCall(absentHelper), insn{Op: bpfobj.OpExit})

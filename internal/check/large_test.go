@@ -8,12 +8,14 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // TestManyKernels judges a large object on the same kernel again and again: what
 // is known already costs little, and is kept once.
 func TestManyKernels(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	o, err := Parse(t.Context(), "large", testinput.Large(testinput.LargeConfig{}))
 	if err != nil {

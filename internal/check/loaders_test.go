@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
@@ -56,6 +57,7 @@ func TestNoInnerMap(t *testing.T) {
 
 // TestStaticProgram checks the verdicts on static programs, for which libbpf refuses the object.
 func TestStaticProgram(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	code := []byte{0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0} // return 0
 	for _, tt := range []struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
@@ -67,6 +68,7 @@ func manyNames(n, size int, functions, lines, sections bool) []byte {
 // TestManyNames bounds the memory that names in .BTF.ext take, which can share
 // their bytes in the file.
 func TestManyNames(t *testing.T) {
+	slow.Skip(t)
 	const n = 50_000
 	for name, data := range map[string][]byte{
 		"functions": manyNames(n, 4000, true, false, false),

@@ -14,6 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
@@ -134,6 +135,7 @@ func TestKeepHash(t *testing.T) {
 
 // TestKeepBounds has types that take more than anyone would look at.
 func TestKeepBounds(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	deep := btf.NewBuilder(binary.LittleEndian)
 	for i := range uint32(2 * limits.KeptDepth) {

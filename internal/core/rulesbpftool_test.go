@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/testing/oracle"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -19,6 +20,7 @@ import (
 // are not compared. bpftool stops at a relocation that ends the load; it is
 // asked again without that one, as the engine goes on.
 func TestRulesBpftool(t *testing.T) {
+	slow.Skip(t)
 	b := &ruleTool{tool: oracle.Need(t, "bpftool"), dir: t.TempDir()}
 	rules := readRules(t)
 	done := 0

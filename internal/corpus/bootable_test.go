@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // bootable reads a file of these contents.
@@ -46,6 +47,7 @@ func moduleOf(depends string) []byte {
 }
 
 func TestBootable(t *testing.T) {
+	slow.Skip(t)
 	img := image64(compress("xz", vmlinux(blobLE)))
 	const lib = "./lib/modules/6.1.0-1-amd64/"
 	package6 := []member{

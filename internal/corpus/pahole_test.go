@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // kernelSource is what becomes a kernel by gcc, as far as anybody looks.
@@ -261,6 +262,7 @@ func dwarfKernel(t *testing.T, secs ...section) string {
 }
 
 func TestEncodeFails(t *testing.T) {
+	slow.Skip(t)
 	blob := filepath.Join(t.TempDir(), "blob")
 	if err := os.WriteFile(blob, blobLE, 0o644); err != nil {
 		t.Fatal(err)
@@ -332,6 +334,7 @@ func TestEncodeHangs(t *testing.T) {
 
 // TestEncodeMemory holds that pahole cannot take what it likes.
 func TestEncodeMemory(t *testing.T) {
+	slow.Skip(t)
 	if _, err := os.Stat("/proc/self/limits"); err != nil {
 		t.Skip("needs Linux")
 	}

@@ -340,6 +340,7 @@ func TestReadObject(t *testing.T) {
 
 // What decompresses to too much is refused, at any depth, and so is what nests without end.
 func TestReadLimits(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	zeros := make([]byte, 8<<20)
 	big := append(bytes.Clone(blobLE[:24]), zeros...)

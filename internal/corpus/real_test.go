@@ -18,6 +18,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -211,6 +212,7 @@ func TestSysfs(t *testing.T) {
 
 // TestReadAllocations checks that reading a second kernel allocates next to nothing.
 func TestReadAllocations(t *testing.T) {
+	slow.Skip(t)
 	if raceflag.Enabled {
 		t.Skip("skipped: the race detector allocates too")
 	}

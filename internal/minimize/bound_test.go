@@ -142,6 +142,7 @@ func repeat(n int, format string) string {
 // TestHostile holds what each of them may take. Of the bytes less than half are
 // in use at once.
 func TestHostile(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	const steps, bytes = 150 << 20, 512 << 20
 	for _, h := range hostiles {

@@ -15,6 +15,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/minimize"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
@@ -133,6 +134,7 @@ func describe(res *minimize.Result) string {
 
 // TestParts minimizes what objects look at of kernels of all shapes.
 func TestParts(t *testing.T) {
+	slow.Skip(t)
 	p := newParts(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	n := 0

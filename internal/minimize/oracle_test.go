@@ -17,6 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testing/oracle"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
@@ -24,6 +25,7 @@ import (
 // against what we made of it. Its decisions must be the same, and what
 // bpftool would have shipped must not be smaller than ours.
 func TestAgainstBpftool(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	t.Parallel()
 	bpftool := oracle.Need(t, "bpftool")

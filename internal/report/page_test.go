@@ -21,6 +21,7 @@ import (
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -64,6 +65,7 @@ func chromiumTitle(t *testing.T, page string, args ...string) string {
 // TestPage opens the page, folds, filters, follows a link, taps on a cell and goes
 // to another with the keyboard, and reads what it shows.
 func TestPage(t *testing.T) {
+	slow.Skip(t)
 	const script = `<script>
 onerror = (m, f, line) => document.title = out.join("\n") + m + " in line " + line;
 const shown = () => [...document.querySelectorAll("#rows > tr")].map(e => e.className + " " + (e.x ? e.x.n : e.textContent)).join(", ");
@@ -123,6 +125,7 @@ link: p0 detail`
 
 // TestPageFilters checks that filters apply to causes, too, and that the URL keeps them; and that a long name leaves room for the map.
 func TestPageFilters(t *testing.T) {
+	slow.Skip(t)
 	const script = `<script>
 const out = [], say = (what, text) => out.push(what + ": " + text);
 const input = (id, v) => { $(id).value = v; $(id).dispatchEvent(new Event("input")) };
@@ -156,6 +159,7 @@ width: true`
 
 // TestPageMachines leaves out kernels of machines that nothing is for.
 func TestPageMachines(t *testing.T) {
+	slow.Skip(t)
 	r := sample()
 	for i := range r.Programs {
 		r.Programs[i].Status[3] = check.Other

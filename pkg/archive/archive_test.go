@@ -13,12 +13,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func TestAliases(t *testing.T) {
+	slow.Skip(t)
 	k := testminimized.Kernels(t)[0]
 	a := mustOpen(t, mustWrite(t, []archive.Kernel{{Key: mustKey(t, "amazon/2/aarch64/5.10"), BTF: k.BTF}}))
 	for _, s := range []string{"amzn/2/arm64/5.10", "amazon/2/aarch64/5.10", "AMZN/2/aarch64/5.10"} {

@@ -21,6 +21,7 @@ func TestMain(m *testing.M) { creader.Main(m) }
 
 // TestC compares the readers in C and Go on archives and payloads.
 func TestC(t *testing.T) {
+	slow.Skip(t)
 	c := creader.Start(t)
 	for _, kernels := range [][]archive.Kernel{nil, testminimized.Kernels(t)[:1], testminimized.Kernels(t)} {
 		if !c.Compare(t, mustWrite(t, kernels)) {
@@ -39,6 +40,7 @@ func TestC(t *testing.T) {
 
 // TestCDamage compares the readers on damaged files.
 func TestCDamage(t *testing.T) {
+	slow.Skip(t)
 	c := creader.Start(t)
 	data := mustWrite(t, testminimized.Kernels(t)[:2])
 	opened := 0

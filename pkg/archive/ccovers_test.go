@@ -13,6 +13,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/testing/creader"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -46,6 +47,7 @@ func openFor(t testing.TB, c *creader.Reader, objects ...archive.Object) *archiv
 
 // TestCCovers compares both readers on archives for one object each.
 func TestCCovers(t *testing.T) {
+	slow.Skip(t)
 	c := creader.Start(t)
 	covered := 0
 	names := testObjects(t)
@@ -105,6 +107,7 @@ func TestCCoversText(t *testing.T) {
 
 // TestCCoversDamage changes bytes of objects. Where Go reads the fingerprint, C computes the same.
 func TestCCoversDamage(t *testing.T) {
+	slow.Skip(t)
 	c := creader.Start(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	read, refused := 0, 0

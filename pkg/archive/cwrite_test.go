@@ -18,6 +18,7 @@ import (
 // TestCThousand opens an archive of a thousand kernels with the C reader, with less than a
 // megabyte, and compares it with the Go reader.
 func TestCThousand(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	data, _ := thousandKernels(t)
 	c := creader.Start(t)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
@@ -78,6 +79,7 @@ func raw(t testing.TB, payload []byte) []byte {
 }
 
 func TestBombs(t *testing.T) {
+	slow.Skip(t)
 	bomb := raw(t, make([]byte, btfa.MaxPayload+1))
 	if _, err := archive.Open(bomb); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("bomb: error %v", err)
@@ -254,6 +256,7 @@ func hostile(t testing.TB) (cases []payloadCase) {
 }
 
 func TestHostile(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	for _, tt := range hostile(t) {
 		a, err := archive.Open(raw(t, tt.payload))
@@ -331,6 +334,7 @@ func heavy() map[string][]byte {
 
 // TestMemory checks the memory of Open for payloads that consist of one stream.
 func TestMemory(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	doc, err := os.ReadFile("../../docs/archive-format.md")
 	if err != nil {

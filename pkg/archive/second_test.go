@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -21,6 +22,7 @@ import (
 // TestSecondReader reads real kernels, and types that no kernel has, with a reader that
 // was written from docs/archive-format.md.
 func TestSecondReader(t *testing.T) {
+	slow.Skip(t)
 	for _, tool := range []string{"python3", "zstd"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skip("needs " + tool)

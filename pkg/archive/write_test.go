@@ -268,6 +268,7 @@ func TestShared(t *testing.T) {
 
 // TestWriteTooLarge writes more than the format allows.
 func TestWriteTooLarge(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	var types []*canonical.Type
 	for i := range btfa.MaxTypes + 1 {

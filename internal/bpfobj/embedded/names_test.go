@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
@@ -180,6 +181,7 @@ func TestNameSource(t *testing.T) {
 
 // TestNameGo reads a binary that the Go toolchain built with go:embed.
 func TestNameGo(t *testing.T) {
+	slow.Skip(t)
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		t.Skip("needs the go command in PATH")

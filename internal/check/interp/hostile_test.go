@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // stacks returns functions that call each other as deeply as allowed. Each fills every byte or every eight bytes of its
@@ -63,6 +64,7 @@ func manyCallers(n int) [][]insn {
 
 // TestHostile bounds the memory for exploring hostile programs.
 func TestHostile(t *testing.T) {
+	slow.Skip(t)
 	for name, funcs := range map[string][][]insn{
 		"branches on large stacks":   stacks(asm.DWord, branches(145_000)),
 		"branches on crowded stacks": stacks(asm.Byte, branches(140_000)),

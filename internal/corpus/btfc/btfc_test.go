@@ -139,6 +139,7 @@ func build(t testing.TB, order binary.ByteOrder, n int) []byte {
 
 // TestSeries packs builds of a series in either byte order, and a similar series.
 func TestSeries(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	for _, test := range []struct {
 		order  binary.ByteOrder
@@ -182,6 +183,7 @@ func TestSeries(t *testing.T) {
 
 // TestFrame packs a payload, and changes and cuts the frame wherever that may make a difference.
 func TestFrame(t *testing.T) {
+	slow.Skip(t)
 	m, err := NewMaker()
 	if err != nil {
 		t.Fatal(err)
@@ -386,6 +388,7 @@ func vmlinux(t testing.TB, name string) []byte {
 
 // TestReal packs real kernels, each encoded against the one before it.
 func TestReal(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	all := []input{
 		in("6.1.0-47-amd64", vmlinux(t, "12/x86_64/6.1.0-47-amd64")),
@@ -406,6 +409,7 @@ func TestReal(t *testing.T) {
 
 // TestAgain packs the same kernel under many keys, each in a series of its own, and similar ones.
 func TestAgain(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	var all []input
 	for n := range 3 * limits.CorpusDepth {
@@ -425,6 +429,7 @@ func TestAgain(t *testing.T) {
 
 // TestRatio packs BTF that compresses better than a reader allows, in parts and as bytes: a chain of typedefs, and zeros behind the sections.
 func TestRatio(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	b := btf.NewBuilder(binary.LittleEndian)
 	id := b.Type("int", btf.KindInt, false, 0, 4)

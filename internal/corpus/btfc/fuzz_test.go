@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
@@ -118,6 +119,7 @@ func TestDamaged(t *testing.T) {
 
 // TestDamagedLarge decodes damaged payloads of a large kernel.
 func TestDamagedLarge(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	var b strings.Builder
 	for i := range 6000 {

@@ -68,6 +68,7 @@ func withModules(t *testing.T, order interface {
 
 // TestSplit packs modules with split BTF, some of them damaged.
 func TestSplit(t *testing.T) {
+	slow.Skip(t)
 	for _, order := range []interface {
 		binary.ByteOrder
 		binary.AppendByteOrder

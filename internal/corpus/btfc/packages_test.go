@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // somePackages returns a package of the first kernel of f, and one without a kernel.
@@ -19,6 +21,7 @@ func somePackages(f *File) []Package {
 
 // TestPackages notes packages in a new file, replaces one of them in a second step, and adds one of a kernel that is not there.
 func TestPackages(t *testing.T) {
+	slow.Skip(t)
 	k := in("6.1.0-1-amd64", build(t, binary.LittleEndian, 1))
 	data := written(t, nil, k)
 	note := func(data []byte, packages ...Package) []byte {

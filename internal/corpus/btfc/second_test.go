@@ -17,10 +17,12 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // TestSecondReader reads a file with a reader that was written from docs/corpus-format.md. TestReal does so, too.
 func TestSecondReader(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	var all []input
 	for n := range 40 {

@@ -20,6 +20,7 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // 64 MiB of zeros as bzip2, which no library here writes.
@@ -72,6 +73,7 @@ func allocated(fn func()) uint64 {
 
 // TestBombs checks that no more comes out than the limit of one part, nor more
 func TestBombs(t *testing.T) {
+	slow.Skip(t)
 	for format, data := range bombs(t) {
 		if got := Sniff(data); got != format {
 			t.Errorf("%s looks like %s", format, got)
@@ -113,6 +115,7 @@ func TestBombs(t *testing.T) {
 
 // TestStops wants decoding to end with its context.
 func TestStops(t *testing.T) {
+	slow.Skip(t)
 	for format, data := range bombs(t) {
 		{
 			ctx, cancel := context.WithCancel(context.Background())

@@ -16,6 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/job/generate"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
 
@@ -48,6 +49,7 @@ const kernels = "../../../testdata/vmlinux"
 
 // TestJobs compares the reports of several numbers of workers.
 func TestJobs(t *testing.T) {
+	slow.Skip(t)
 	var want *generate.Report
 	for _, jobs := range []int{1, 2, 7} {
 		cfg := config(t, kernels)

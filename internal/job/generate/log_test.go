@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/generate"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -19,6 +20,7 @@ import (
 // TestUnresolvedIsTheLog compares Unresolved with the relocation logs of the same objects and kernels. generate reads the
 // kernels in parts, from a .btfc file.
 func TestUnresolvedIsTheLog(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	tree := testinput.Few(t)
 	cfg := generate.Config{Corpus: testinput.Packed(t, tree), Jobs: 2}

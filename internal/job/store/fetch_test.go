@@ -90,6 +90,7 @@ func fetchFrom(t *testing.T, r *testrepo.Repository, url string) FetchConfig {
 
 // TestFetch fetches from a repository that changes between the runs.
 func TestFetch(t *testing.T) {
+	slow.Skip(t)
 	eachClient(t, func(t *testing.T, _ string, r *testrepo.Repository) {
 		one := r.Add(r.Release(1), blob("one"))
 		two := r.Add(r.Release(2), blob("two"))

@@ -19,12 +19,16 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // TestPackJobs compares the files of one, two and eight jobs, for all kernels at once and in two steps.
 func TestPackJobs(t *testing.T) {
+	if !raceflag.Enabled {
+		slow.Skip(t)
+	}
 	files := make(map[string][]byte)
 	many := 6
 	if raceflag.Enabled {

@@ -18,6 +18,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
@@ -277,6 +278,7 @@ func TestStopped(t *testing.T) {
 
 // TestExtras stores configurations and symbols, and reads them back.
 func TestExtras(t *testing.T) {
+	slow.Skip(t)
 	const settings, symbols = "CONFIG_BPF=y\nCONFIG_HZ=250\n", "t _stext\nt vfs_read\nd jiffies\n"
 	src := write(t, t.TempDir(), map[string][]byte{
 		"debian/12/x86_64/6.1.btf":      blob("a"),

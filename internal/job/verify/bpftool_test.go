@@ -18,6 +18,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/report/logs"
 	"github.com/btfgen/btfgen/internal/testing/oracle"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -25,6 +26,7 @@ import (
 // TestBpftool compares the log with bpftool's output, record by record: kind, local spec, the candidates with their specs,
 // and whether any matches. It uses every pair of object and kernel that bpftool accepts.
 func TestBpftool(t *testing.T) {
+	slow.Skip(t)
 	b := &bpftoolTest{T: t, tool: oracle.Need(t, "bpftool"), dir: t.TempDir(), refused: make(map[string]int), missed: make(map[string]int)}
 	bigEndian := 0
 	for i, o := range testinput.Objects(t) {

@@ -17,6 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -109,6 +110,7 @@ func findStructs(t *testing.T, types []btf.Type, name string) (all []*btf.Struct
 
 // TestDetects makes typical changes to real minimized BTF, each of which verify has to report.
 func TestDetects(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	kernels := testinput.Kernels(t, "6.1.0-47-amd64", "5.10.0-30-amd64")
 	slices.SortFunc(kernels, func(a, b corpus.Kernel) int { return -bytes.Compare([]byte(a.Name), []byte(b.Name)) })

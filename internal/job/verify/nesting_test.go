@@ -79,6 +79,7 @@ var nestings = []struct{ name, kernel, minimized, object, want string }{
 
 // TestNesting verifies such files, each in a process of its own, because a stack overflow ends the process.
 func TestNesting(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	if dir := os.Getenv("BTFGEN_TEST_NESTING"); dir != "" {
 		nestingRun(t, dir)

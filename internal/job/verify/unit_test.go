@@ -16,6 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -35,6 +36,7 @@ type unitProgram struct {
 // TestUnits compares package core's model of cilium/ebpf with cilium/ebpf's own code: which records it relocates together,
 // and with which results.
 func TestUnits(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	var objects []*unitTest
 	for _, o := range testinput.Objects(t) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/testing/creader"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -50,6 +51,7 @@ func write(t *testing.T, path, text string) {
 
 // The readers agree on the os-release files of distributions, and on odd ones.
 func TestOSRelease(t *testing.T) {
+	slow.Skip(t)
 	c := creader.Start(t)
 	files, err := filepath.Glob("../../../pkg/kernel/testdata/os-release/*")
 	if err != nil || len(files) == 0 {

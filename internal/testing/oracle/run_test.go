@@ -169,6 +169,7 @@ func TestRunErrors(t *testing.T) {
 // An object that libbpf cannot read has no records. A damaged access string gives a
 // record without a kind.
 func TestRunDamaged(t *testing.T) {
+	slow.Skip(t)
 	target := compile(t, "target.c")
 	if res := live(t, target, target); len(res.Records) != 0 || !strings.Contains(res.Failure, ".BTF.ext not found") || res.Written {
 		t.Errorf("without .BTF.ext: %+v", res)

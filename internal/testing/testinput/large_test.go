@@ -17,6 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -47,6 +48,7 @@ func run(t *testing.T, object []byte, k corpus.Kernel) *relo.Log {
 }
 
 func TestLarge(t *testing.T) {
+	slow.Skip(t)
 	const little, big = "6.12.107+deb13-amd64", "6.12.107+deb13-s390x"
 	kernels := map[binary.ByteOrder]corpus.Kernel{
 		nil:              testinput.Kernels(t, little)[0],
