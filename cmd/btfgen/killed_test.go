@@ -277,7 +277,7 @@ func (j *killJob) judge(t *testing.T, dir string, killed bool) (outcome string, 
 func TestKilled(t *testing.T) {
 	slow.Skip(t)
 	v := newVictim(t)
-	kills := 60
+	kills := 40
 	if raceflag.Enabled {
 		kills = 20
 	}

@@ -122,6 +122,7 @@ func TestVariables(t *testing.T) {
 
 // TestHiddenPatchLevel takes it from the configuration: Debian's release does not show it.
 func TestHiddenPatchLevel(t *testing.T) {
+	raceflag.SkipSerial(t)
 	for config, want := range map[string]Status{
 		"": MayFail, usualConfig: Fails,
 		strings.Replace(usualConfig, "6.1.90", "6.1.1", 1):    MayFail,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -16,6 +17,7 @@ import (
 // TestLinks wants each way to attach that takes a link refused on the kernels
 // of the corpus before its links came, and on no later one.
 func TestLinks(t *testing.T) {
+	raceflag.SkipSerial(t)
 	cookie := insn{Op: bpfobj.OpCall, Imm: int64(asm.FnGetAttachCookie)}
 	ok := insn{Op: 0xb7}
 	cases := []struct {

@@ -130,6 +130,7 @@ func TestUnreadable(t *testing.T) {
 // TestUnchangedWidth checks the verdicts on a read of 8 bytes of the context where the kernel has a signed int. libbpf refuses it.
 // cilium/ebpf leaves the width alone, and whether the verifier takes that is not judged.
 func TestUnchangedWidth(t *testing.T) {
+	raceflag.SkipSerial(t)
 	for _, loader := range Loaders() {
 		for _, object := range []string{"broken.bpfel", "broken.bpfeb"} {
 			rep := runWith(t, Config{Loaders: []Loader{loader}}, object)

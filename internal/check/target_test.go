@@ -15,6 +15,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -24,6 +25,7 @@ import (
 // TestTarget attaches a program to what no kernel has, to what some have, and to
 // what all have.
 func TestTarget(t *testing.T) {
+	raceflag.SkipSerial(t)
 	data := testinput.Named(t, "lsmhooks.bpfel.o").Data
 	o, err := Parse(t.Context(), "o", data)
 	if err != nil {
@@ -68,6 +70,7 @@ func TestTarget(t *testing.T) {
 
 // TestTargetVotes adds a kernel whose BTF has no functions, which cannot know a hook: it does not change the verdicts on the others.
 func TestTargetVotes(t *testing.T) {
+	raceflag.SkipSerial(t)
 	o, err := Parse(t.Context(), "o", testinput.Named(t, "lsmhooks.bpfel.o").Data)
 	if err != nil {
 		t.Fatal(err)
@@ -146,6 +149,7 @@ func TestVotes(t *testing.T) {
 
 // TestTypes has a loader add types that no kernel has.
 func TestTypes(t *testing.T) {
+	raceflag.SkipSerial(t)
 	data := testinput.Named(t, "supplied.bpfel.o").Data
 	o, err := Parse(t.Context(), "supplied", data)
 	if err != nil {
@@ -219,6 +223,7 @@ func TestReplaced(t *testing.T) {
 // TestUnnamedTarget holds verdicts on programs whose section names no target. The kernel loads kprobes and raw tracepoints without
 // one. It refuses programs that attach by BTF ("Tracing programs must provide btf_id"), so their loader sets the target.
 func TestUnnamedTarget(t *testing.T) {
+	raceflag.SkipSerial(t)
 	code := []byte{0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0} // return 0
 	cases := map[string]Status{
 		"lsm": Unknown, "fentry": Unknown, "fexit.s": Unknown, "fmod_ret": Unknown, "tp_btf": Unknown, "kprobe": OK, "raw_tp": OK,

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
@@ -127,6 +128,7 @@ func TestBootablePackages(t *testing.T) {
 }
 
 func TestBootableRefuses(t *testing.T) {
+	raceflag.SkipSerial(t)
 	img := image64(compress("xz", vmlinux(blobLE)))
 	var names []string
 	for i := range limits.BootModules + 1 {

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // FuzzRead reads any bytes as a source. Whatever they are, there is a kernel with a valid header or
 // an error of one line, and the memory stays within the limits.
 func FuzzRead(f *testing.F) {
+	raceflag.SkipSerial(f)
 	for _, sm := range samples() {
 		if len(sm.data) < 4096 {
 			f.Add(sm.data)

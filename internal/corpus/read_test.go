@@ -135,6 +135,7 @@ func samples() []sample {
 
 // Every kind of source gives the same BTF, under a name without a key.
 func TestReadEveryKind(t *testing.T) {
+	raceflag.SkipSerial(t)
 	for _, sm := range samples() {
 		dir := tree(t, map[string]string{"f": string(sm.data)})
 		path := filepath.Join(dir, "f")

@@ -38,6 +38,7 @@ func payloads(t testing.TB) (all [][]byte) {
 
 // FuzzC compares the readers on payloads.
 func FuzzC(f *testing.F) {
+	raceflag.SkipSerial(f)
 	for _, p := range payloads(f) {
 		f.Add(p)
 	}

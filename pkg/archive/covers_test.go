@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 func bpfObject(t testing.TB, name string) []byte {
@@ -36,6 +37,7 @@ func madeFor(t testing.TB, objects ...archive.Object) *archive.Archive {
 }
 
 func TestCovers(t *testing.T) {
+	raceflag.SkipSerial(t)
 	exec, shapes, x86 := bpfObject(t, "execsnoop.bpfel.o"), bpfObject(t, "shapes.bpfel.o"), bpfObject(t, "tool.bpfel.o")
 	noFingerprint := archive.NewObject("exec.bpf.o", exec)
 	noFingerprint.Fingerprint = nil

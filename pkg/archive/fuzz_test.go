@@ -10,10 +10,12 @@ import (
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // FuzzPayload opens a decompressed payload and reads every BTF, which must be valid.
 func FuzzPayload(f *testing.F) {
+	raceflag.SkipSerial(f)
 	for _, kernels := range [][]archive.Kernel{nil, testminimized.Kernels(f)[:1], testminimized.Kernels(f)} {
 		payload, err := btfa.Unpack(mustWrite(f, kernels)[btfa.HeaderLen:])
 		if err != nil {

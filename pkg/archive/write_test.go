@@ -125,6 +125,7 @@ func TestInfo(t *testing.T) {
 }
 
 func TestOrderDoesNotMatter(t *testing.T) {
+	raceflag.SkipSerial(t)
 	kernels := slices.Clone(testminimized.Kernels(t))
 	want := mustWrite(t, kernels)
 	for seed := range uint64(10) {

@@ -232,6 +232,7 @@ func TestFrame(t *testing.T) {
 
 // TestAppend adds to a file. Its kernels stay in place, and cost nothing.
 func TestAppend(t *testing.T) {
+	raceflag.SkipSerial(t)
 	var all []input
 	for n := range 20 {
 		all = append(all, in(fmt.Sprintf("6.1.0-%d-amd64", n), build(t, binary.LittleEndian, n)))

@@ -18,11 +18,13 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // TestSums generates from a .btfc file in which some SHA-256 sums are wrong. The relocation uses struct wanted, of which the
 // four kernels have two versions. The BTF of the first and the last kernel is equal.
 func TestSums(t *testing.T) {
+	raceflag.SkipSerial(t)
 	le := binary.LittleEndian
 	o, err := core.ParseObject("o.o", testbtf.Object(t, le, "struct wanted 8: a u32 4", "byte_off struct wanted.a"))
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // blob returns small BTF with a long, a function, and structs, each "name" or "name.member". "name*3" stands for three.
@@ -210,6 +211,7 @@ func splitBTF(t *testing.T, base []byte, structs ...string) []byte {
 
 // TestReal checks that real kernels of nine kinds have no findings, and that their machine is recognized.
 func TestReal(t *testing.T) {
+	raceflag.SkipSerial(t)
 	c, err := corpus.Open(context.Background(), []string{testinput.Path(t, "testdata", "vmlinux")}, corpus.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -294,6 +296,7 @@ func TestCanceled(t *testing.T) {
 
 // TestSum checks that a kernel and modules with a wrong SHA-256 in a .btfc file are reported as damaged.
 func TestSum(t *testing.T) {
+	raceflag.SkipSerial(t)
 	base := blob(t, binary.LittleEndian, 8, "a")
 	path := filepath.Join(t.TempDir(), "x.btfc")
 	w, err := btfc.NewWriter(nil, t.TempDir())

@@ -30,15 +30,15 @@ func TestPackJobs(t *testing.T) {
 		slow.Skip(t)
 	}
 	files := make(map[string][]byte)
-	many := 6
+	many, types := 6, 80
 	if raceflag.Enabled {
-		many = 3 // including one of the first step
+		many, types = 3, 30 // including one of the first step
 	}
 	for series := range many {
 		for n := range 12 {
 			var b strings.Builder
-			for i := range 80 {
-				fmt.Fprintf(&b, "struct s%d %d: next *s%d 0, count u32 8, data%d u8[%d] 12\n", i, 64+(n+series)/3*i%5, (i+1)%80, i%4, 4+i%(7+series))
+			for i := range types {
+				fmt.Fprintf(&b, "struct s%d %d: next *s%d 0, count u32 8, data%d u8[%d] 12\n", i, 64+(n+series)/3*i%5, (i+1)%types, i%4, 4+i%(7+series))
 			}
 			data := testbtf.Types(t, binary.LittleEndian, b.String())
 			if n == 5 {

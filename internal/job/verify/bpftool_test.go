@@ -85,15 +85,7 @@ func (b *bpftoolTest) kernel(k *corpus.Kernel) bool {
 		b.Fatal(err)
 	}
 	// What bpftool refused on one kernel it usually refuses on all.
-	var together []*bpftoolObject
-	for _, o := range b.objects {
-		if o.refused {
-			b.try(input, target, []*bpftoolObject{o})
-		} else {
-			together = append(together, o)
-		}
-	}
-	b.try(input, target, together)
+	b.try(input, target, slices.DeleteFunc(slices.Clone(b.objects), func(o *bpftoolObject) bool { return o.refused }))
 	return true
 }
 

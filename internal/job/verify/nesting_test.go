@@ -87,9 +87,6 @@ func TestNesting(t *testing.T) {
 	}
 	for _, tc := range nestings {
 		t.Run(tc.name, func(t *testing.T) {
-			if len(tc.kernel)+len(tc.minimized)+len(tc.object) > 1<<20 {
-				slow.Skip(t)
-			}
 			dir := t.TempDir()
 			put := func(name, types string, make func(types string) []byte) {
 				if types == "" {

@@ -11,6 +11,7 @@ package testinput
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -57,14 +58,15 @@ func Path(tb testing.TB, elem ...string) string {
 	}
 }
 
-// Objects returns the distinct objects with relocations of testdata/bpf and of
-// BTFGEN_DEBIAN. The test fails if there are none.
+// Objects returns the distinct objects with relocations of testdata/bpf, and every third of
+// those of BTFGEN_DEBIAN, which resemble each other. The test fails if there are none.
 func Objects(tb testing.TB) []Object {
 	tb.Helper()
 	paths, err := filepath.Glob(filepath.Join(Path(tb, "testdata", "bpf"), "*.o"))
 	if err != nil {
 		tb.Fatal(err)
 	}
+	own, others := len(paths), 0
 	if dir := os.Getenv("BTFGEN_DEBIAN"); dir != "" {
 		err := filepath.WalkDir(dir, func(p string, e os.DirEntry, err error) error {
 			if err == nil && e.Type().IsRegular() {
@@ -78,7 +80,7 @@ func Objects(tb testing.TB) []Object {
 	}
 	var all []Object
 	seen := make(map[string]bool)
-	for _, p := range paths {
+	for i, p := range paths {
 		found, err := embedded.ReadFile(p)
 		if errors.Is(err, embedded.ErrNone) {
 			continue
@@ -91,6 +93,11 @@ func Objects(tb testing.TB) []Object {
 				continue
 			}
 			seen[string(f.Data)] = true
+			if i >= own {
+				if others++; others%3 != 1 {
+					continue
+				}
+			}
 			o, err := core.ParseObject(strings.TrimSuffix(filepath.Base(p)+"!"+f.Name, "!"), f.Data)
 			if err == nil && o.Empty() == "" {
 				all = append(all, Object{o.ForMachines(), f.Data})
@@ -158,19 +165,27 @@ func Varied(tb testing.TB) *corpus.Corpus {
 	return c
 }
 
-// Few is one kernel each of 64 bits, of 32 bits and of the other byte order. With BTFGEN_CORPUS it is the last kernel of each
-// directory, otherwise with BTFGEN_SLOW=1 Varied.
+// Few is one kernel each of 64 bits, of 32 bits and of the other byte order. With BTFGEN_CORPUS it is a fourth of each machine's
+// releases, and the last one, otherwise with BTFGEN_SLOW=1 Varied.
 func Few(tb testing.TB) *corpus.Corpus {
 	tb.Helper()
 	c := Varied(tb)
 	if os.Getenv("BTFGEN_CORPUS") != "" {
-		last := c.Files[:0]
+		machine := func(f *corpus.File) string { return path.Base(path.Dir(f.Path)) }
+		slices.SortStableFunc(c.Files, func(a, b *corpus.File) int {
+			return cmp.Or(cmp.Compare(machine(a), machine(b)), cmp.Compare(path.Base(a.Path), path.Base(b.Path)))
+		})
+		var few []*corpus.File
+		n := 0
 		for i, f := range c.Files {
-			if i+1 == len(c.Files) || path.Dir(c.Files[i+1].Path) != path.Dir(f.Path) {
-				last = append(last, f)
+			if last := i+1 == len(c.Files) || machine(c.Files[i+1]) != machine(f); last || n%4 == 0 {
+				few = append(few, f)
+			}
+			if n++; i+1 < len(c.Files) && machine(c.Files[i+1]) != machine(f) {
+				n = 0
 			}
 		}
-		c.Files = last
+		c.Files = few
 		return c
 	}
 	if slow.Enabled() {
