@@ -8,9 +8,9 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // FuzzPayload opens a decompressed payload and reads every BTF, which must be valid.
