@@ -45,13 +45,13 @@ check() {
 	fi
 	got=$(PATH=$usr/bin:$PATH bash -c '
 		source "$1"
-		COMP_LINE="btfgen generate --padd" COMP_POINT=22 COMP_WORDS=(btfgen generate --padd) COMP_CWORD=2
+		COMP_LINE="btfgen generate --layo" COMP_POINT=22 COMP_WORDS=(btfgen generate --layo) COMP_CWORD=2
 		_btfgen 2>/dev/null
 		echo "${COMPREPLY[*]}"' - "$usr/share/bash-completion/completions/btfgen")
-	[ "$got" = --padding ] || die "bash completes --padd to '$got'"
+	[ "$got" = --layout ] || die "bash completes --layo to '$got'"
 	if have fish; then
-		got=$(HOME=$work PATH=$usr/bin:$PATH fish -N -c "source $usr/share/fish/vendor_completions.d/btfgen.fish; complete -C 'btfgen generate --padding=e'")
-		[ "$got" = --padding=explicit ] || die "fish completes --padding=e to '$got'"
+		got=$(HOME=$work PATH=$usr/bin:$PATH fish -N -c "source $usr/share/fish/vendor_completions.d/btfgen.fish; complete -C 'btfgen generate --layout=bc'")
+		[ "$got" = --layout=bcc ] || die "fish completes --layout=bc to '$got'"
 	fi
 	if have zsh; then
 		got=$(find "$usr/share/zsh" -name _btfgen)

@@ -13,7 +13,6 @@ import (
 func allCommands() []*cli.Command {
 	jobs := countFlag("jobs", "run `N` workers", runtime.GOMAXPROCS(0))
 	jobs.Aliases, jobs.DefaultText = []string{"j"}, "number of CPUs"
-	padding := choiceFlag("padding", "padding for dropped members: `KIND` is implicit, or explicit for C dumps", "implicit", "explicit")
 	keep := listFlag("keep", "keep types for user space, also without an OBJECT: `PATTERN` is enum:NAME, struct:NAME[.MEMBER], union:, typedef:, func: or var:")
 	catalogue := newFlag("catalogue", "read more repositories from `FILE`; its entries take precedence")
 	mirror := listFlag("mirror", "replace the beginning of addresses in the catalogue: `URL=URL`")
@@ -44,7 +43,6 @@ func allCommands() []*cli.Command {
 				newFlag("reuse", "take unchanged kernels from the archive `OLD.btfa`, whose manifest is OLD.json"),
 				newFlag("shard", "process part `I/N` of the corpus"),
 				jobs,
-				padding,
 				keep,
 				jsonFlag("the summary and findings"),
 				verboseFlag("list kernels of poisoned relocations, and what is skipped"),
@@ -57,7 +55,6 @@ func allCommands() []*cli.Command {
 			ArgsUsage: "INPUT OUTPUT OBJECT...",
 			Flags: []cli.Flag{
 				newFlag("base-btf", "read INPUT as split BTF with the base `FILE`", "B"),
-				padding,
 				keep,
 				jsonFlag("sizes, hash and findings"),
 			},

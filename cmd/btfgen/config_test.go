@@ -129,8 +129,8 @@ func TestConfigAgree(t *testing.T) {
 		"jobs: 0":                            false,
 		"select: {a: b}":                     false,
 		"select: [[a]]":                      false,
-		"padding: true":                      false,
-		"padding: some":                      false,
+		"color: true":                        false,
+		"color: some":                        false,
 		"- a":                                false,
 	} {
 		var v any
@@ -199,7 +199,7 @@ btf: kernels/
 select: [debian>=11, "x86_64", 5.10, 2024-01-01]
 jobs: 4
 json: false
-padding: explicit
+color: always
 objects: [a.o, x86_64=sub/b.o, '-', /abs/c.o, odd=name.o]
 generate:
   output: out.btfa
@@ -213,10 +213,10 @@ archive:
 		command string
 		want    string
 	}{
-		{"generate", "btf=DIR/kernels/ @3:6; jobs=2 @11:9; json=false @6:7; objects=DIR/a.o @8:11; objects=x86_64=DIR/sub/b.o @8:16; " +
-			"objects=- @8:32; objects=/abs/c.o @8:37; objects=DIR/odd=name.o @8:47; output=DIR/out.btfa @10:11; padding=explicit @7:10; select= none"},
-		{"archive list", "json=false @6:7"},
-		{"archive merge", "archives=DIR/part.btfa @15:32; json=false @6:7; output=- @15:19; select=debian>=11 @4:10; select=x86_64 @4:22; select=5.10 @4:32; select=2024-01-01 @4:38"},
+		{"generate", "btf=DIR/kernels/ @3:6; color=always @7:8; jobs=2 @11:9; json=false @6:7; objects=DIR/a.o @8:11; objects=x86_64=DIR/sub/b.o @8:16; " +
+			"objects=- @8:32; objects=/abs/c.o @8:37; objects=DIR/odd=name.o @8:47; output=DIR/out.btfa @10:11; select= none"},
+		{"archive list", "color=always @7:8; json=false @6:7"},
+		{"archive merge", "archives=DIR/part.btfa @15:32; color=always @7:8; json=false @6:7; output=- @15:19; select=debian>=11 @4:10; select=x86_64 @4:22; select=5.10 @4:32; select=2024-01-01 @4:38"},
 	} {
 		values, err := readText(t, text, tt.command)
 		if err != nil {
@@ -271,9 +271,9 @@ func TestConfigErrors(t *testing.T) {
 		{"jobs: 99999999999999999999", `c:1:7: jobs: want a number of 1 or more`},
 		{"jobs: [1]", `c:1:7: jobs: want one value`},
 		{"json: yes", `c:1:7: json: want true or false`},
-		{"padding: true", `c:1:10: padding: want implicit or explicit`},
-		{"padding:", `c:1:9: padding: want one value`},
-		{"padding: {a: b}", `c:1:10: padding: want one value`},
+		{"color: true", `c:1:8: color: want auto, always or never`},
+		{"color:", `c:1:7: color: want one value`},
+		{"color: {a: b}", `c:1:8: color: want one value`},
 		{"select: [a, [b]]", `c:1:13: select: want one value`},
 		{"select: {a: b}", `c:1:9: select: want one value`},
 		{"jobs: 1\njobs: 2", `c:2:1: "jobs" is already in line 1`},

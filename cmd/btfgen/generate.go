@@ -27,9 +27,6 @@ func minimizeOptions(c *cli.Context) (o minimize.Options, err error) {
 	if o.Keep, err = core.ParseKeep(c.StringSlice("keep")...); err != nil {
 		return o, usagef("--keep %s", err)
 	}
-	if c.String("padding") == "explicit" {
-		o.Padding = minimize.PadExplicit
-	}
 	return o, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btf/canonical"
@@ -18,7 +17,7 @@ import (
 // The proof of kept types: a pattern finds types of the same content in the
 // minimized BTF as in the kernel. Contents are encoded as bytes, by value and with
 // all names, down to integers. Behind a pointer the name of a struct, union or
-// enum is enough. Padding of the minimized BTF does not count.
+// enum is enough.
 
 // Compare returns the first type that the patterns name in the full BTF and that
 // the minimized one does not have unchanged, or nil. The error is a
@@ -27,13 +26,12 @@ func (kp *Keep) Compare(ctx context.Context, full, small *Kernel) (*Difference, 
 	if kp == nil || len(kp.patterns) == 0 {
 		return nil, nil
 	}
-	w := keptWriter{known: make(map[keptType]keptSum), meter: limits.NewMeter(ctx, limits.Comparisons, "comparisons of kept types"), padded: true}
+	w := keptWriter{known: make(map[keptType]keptSum), meter: limits.NewMeter(ctx, limits.Comparisons, "comparisons of kept types")}
 	have := make(map[keptSum]bool)
 	_, err := kp.Find(ctx, small, func(kept *Kept) { have[w.kept(kept)] = true })
 	if err := cmp.Or(err, w.stopped()); err != nil {
 		return nil, err
 	}
-	w.padded = false
 	var d *Difference
 	_, err = kp.Find(ctx, full, func(kept *Kept) {
 		if d != nil || w.stopped() != nil || have[w.kept(kept)] {
@@ -53,10 +51,9 @@ type keptSum = [sha256.Size]byte
 
 // keptWriter hashes the contents of types.
 type keptWriter struct {
-	known  map[keptType]keptSum
-	padded bool // structs may have explicit padding
-	meter  *limits.Meter
-	deep   error // types are too deep inside each other
+	known map[keptType]keptSum
+	meter *limits.Meter
+	deep  error // types are too deep inside each other
 }
 
 // keptType is a type, and whether a pointer leads to it.
@@ -122,21 +119,10 @@ func (w *keptWriter) content(t *btf.Type, behind bool, depth int) []byte {
 	if declared && k.IsAnyEnum() {
 		o.Fields = nil
 	}
-	for i := len(o.Fields) - 1; i >= 0 && w.padded && k.IsComposite(); i-- {
-		if isPadding(t, t.Member(uint32(i))) {
-			o.Fields, refs = slices.Delete(o.Fields, i, i+1), slices.Delete(refs, i, i+1)
-		}
-	}
 	b := appendKept(nil, o)
 	for _, id := range refs {
 		sum := w.of(keptType{t.BTF(), id, behind}, depth)
 		b = append(b, sum[:]...)
 	}
 	return b
-}
-
-// isPadding reports whether m is what explicit padding puts into a gap.
-func isPadding(t *btf.Type, m btf.Member) bool {
-	in := t.BTF().Type(m.Type)
-	return in.Kind() == btf.KindArray && t.BTF().NameIs(m.NameOff, "__pad"+strconv.FormatUint(uint64(m.BitOffset/8), 10))
 }

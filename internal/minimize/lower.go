@@ -3,7 +3,6 @@
 package minimize
 
 import (
-	"fmt"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btf/canonical"
@@ -19,14 +18,12 @@ type graph struct {
 	wanted   func(string) bool // names in relocations
 	intNames bool              // the kernel's names of integers count
 	ptrSize  uint32
-	pad      Padding
-	filler   int // index of the filler's element type, or void
 	names    int // bytes of all names
 }
 
-func newGraph(m *marks, set *core.Set, ptrSize uint32, pad Padding) *graph {
+func newGraph(m *marks, set *core.Set, ptrSize uint32) *graph {
 	return &graph{
-		m: m, types: make([]*canonical.Type, len(m.nodes)), wanted: set.HasName, ptrSize: ptrSize, pad: pad, filler: canonical.Void,
+		m: m, types: make([]*canonical.Type, len(m.nodes)), wanted: set.HasName, ptrSize: ptrSize,
 		// type_matches compares the names of integers. Another name could
 		// make a candidate match that does not, so that all are kept.
 		intNames: set.Asks(relo.TypeMatches),
@@ -144,9 +141,6 @@ func (g *graph) members(n *node) *canonical.Type {
 		o.Fields = append(o.Fields, canonical.Field{Name: g.name(t, m.NameOff), Lo: m.BitSize<<24 | m.BitOffset})
 		o.Refs = append(o.Refs, g.ref(n, m.Type))
 	}
-	if g.pad == PadExplicit && o.Kind == btf.KindStruct {
-		g.addPadding(n, o)
-	}
 	return o
 }
 
@@ -175,45 +169,4 @@ func (g *graph) intName(t *btf.Type) string {
 		return ""
 	}
 	return s
-}
-
-// addPadding fills the gaps between members with named arrays of bytes. An
-// array without elements stays the last member.
-func (g *graph) addPadding(n *node, o *canonical.Type) {
-	var words []canonical.Field
-	var refs []int
-	at := uint32(0) // end of what is covered, bytes
-	gap := func(to uint32) {
-		if to > at && to-at <= o.Size {
-			words = append(words, canonical.Field{Name: fmt.Sprintf("__pad%d", at), Lo: at * 8})
-			refs = append(refs, g.bytes(to-at))
-		}
-	}
-	flexible := false
-	for k, i := range n.idx {
-		m := n.t.Member(i)
-		gap(m.BitOffset / 8)
-		words, refs = append(words, o.Fields[k]), append(refs, o.Refs[k])
-		size, _ := n.t.BTF().SizeOf(m.Type)
-		end := m.BitOffset/8 + size
-		if m.BitSize > 0 {
-			end = (m.BitOffset + m.BitSize + 7) / 8
-		}
-		at = max(at, end)
-		flexible = size == 0
-	}
-	if !flexible {
-		gap(o.Size)
-	}
-	o.Fields, o.Refs = words, refs
-}
-
-// bytes returns the output type of an array of n bytes.
-func (g *graph) bytes(n uint32) int {
-	if g.filler == canonical.Void {
-		g.types = append(g.types, &canonical.Type{Kind: btf.KindInt, Name: "unsigned char", Size: 1, Fields: []canonical.Field{{Lo: 8}}})
-		g.filler = len(g.types) - 1
-	}
-	g.types = append(g.types, &canonical.Type{Kind: btf.KindArray, Fields: []canonical.Field{{Lo: n}}, Refs: []int{g.filler, g.filler}})
-	return len(g.types) - 1
 }

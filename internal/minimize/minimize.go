@@ -12,19 +12,9 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// Padding says what stands where members were dropped.
-type Padding int
-
-// The kinds of padding. Offsets and sizes are the kernel's with either.
-const (
-	PadImplicit Padding = iota // nothing: offsets leave a gap
-	PadExplicit                // named arrays of bytes in structs, for readers of a C dump
-)
-
 // Options change what a Minimizer emits. The zero value is ready for use.
 type Options struct {
-	Padding Padding
-	Keep    *core.Keep // types to keep that relocations do not need; nil for none
+	Keep *core.Keep // types to keep that relocations do not need; nil for none
 }
 
 // Minimizer makes minimized BTF for one kernel after another and reuses its memory.
@@ -128,7 +118,7 @@ func (m *Minimizer) emit(ctx context.Context, k *core.Kernel, set *core.Set, mor
 	if err := marks.settle(); err != nil {
 		return nil, err
 	}
-	g := newGraph(marks, set, uint32(k.PointerSize()), m.opts.Padding)
+	g := newGraph(marks, set, uint32(k.PointerSize()))
 	if err := g.lowerAll(); err != nil {
 		return nil, err
 	}

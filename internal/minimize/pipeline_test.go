@@ -140,7 +140,7 @@ func (p *pipeline) mark(mu *mutation) *marks {
 // node among them.
 func (p *pipeline) lower(mu *mutation) (*graph, map[nodeKey]int) {
 	m := p.mark(mu)
-	g := newGraph(m, p.set, uint32(p.kernel.PointerSize()), p.m.opts.Padding)
+	g := newGraph(m, p.set, uint32(p.kernel.PointerSize()))
 	if mu.skip == "integer names" {
 		g.intNames = false
 	}

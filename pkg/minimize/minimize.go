@@ -28,19 +28,9 @@ import (
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
 
-// Padding selects what replaces members that are left out.
-type Padding int
-
-// The kinds of padding. Offsets and sizes are the kernel's with either.
-const (
-	PadImplicit Padding = Padding(minimize.PadImplicit) // none: offsets leave a gap
-	PadExplicit Padding = Padding(minimize.PadExplicit) // named arrays of bytes in structs, for readers of a C dump
-)
-
 // Options change what a Minimizer emits. The zero value is ready for use.
 type Options struct {
-	Padding Padding
-	Keep    *Keep // types to keep that relocations do not need; nil for none
+	Keep *Keep // types to keep that relocations do not need; nil for none
 }
 
 // Minimizer makes minimized BTF for the relocations of some objects, for one
@@ -51,7 +41,7 @@ type Minimizer struct{ m *minimize.Minimizer }
 // New returns a Minimizer for the relocations of objects of either byte order and
 // for any machines. Without objects, the minimized BTF has the types of Options.Keep.
 func New(objects []*relolog.Object, opts Options) *Minimizer {
-	return &Minimizer{minimize.New(internal(objects), minimize.Options{Padding: minimize.Padding(opts.Padding), Keep: opts.Keep.internal()})}
+	return &Minimizer{minimize.New(internal(objects), minimize.Options{Keep: opts.Keep.internal()})}
 }
 
 // ErrNoObject is returned if none of the objects is for the kernel, by byte order

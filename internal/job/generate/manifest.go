@@ -18,7 +18,6 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/output/jsonfile"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/pkg/archive"
@@ -29,7 +28,6 @@ import (
 // manifest of an earlier one. Fields are only added.
 type Manifest struct {
 	Tool        string           `json:"tool"`
-	Padding     minimize.Padding `json:"padding,omitempty"`
 	Relocations map[string]Sum   `json:"relocations"`    // by machine of the kernels, for the objects used on it
 	Keep        []string         `json:"keep,omitempty"` // patterns
 	Kernels     []ManifestKernel `json:"kernels"`
@@ -55,7 +53,7 @@ type Sum = btfc.Sum
 
 // NewManifest returns the manifest of a run.
 func NewManifest(tool string, cfg *Config, rep *Report) *Manifest {
-	m := &Manifest{Tool: tool, Padding: cfg.Options.Padding, Keep: cfg.Options.Keep.Patterns(), Kernels: []ManifestKernel{}, Issues: []Issue{}}
+	m := &Manifest{Tool: tool, Keep: cfg.Options.Keep.Patterns(), Kernels: []ManifestKernel{}, Issues: []Issue{}}
 	hashes := make(hashes)
 	at := make(map[Issue]int)
 	for i := range rep.Kernels {
@@ -156,8 +154,6 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 		return nil, fmt.Sprintf("it was made by %.100s", m.Tool), nil
 	case !slices.Equal(m.Keep, cfg.Options.Keep.Patterns()):
 		return nil, "it keeps other types", nil
-	case m.Padding != cfg.Options.Padding:
-		return nil, "it has another padding", nil
 	}
 	kernels, err := a.Kernels()
 	if err != nil {

@@ -11,14 +11,13 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/generate"
-	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // TestPacked compares the results of a .btfc file, whose kernels share outcomes, with those of a tree: for all objects together,
-// for single objects, which need other parts, and with padding.
+// for single objects, which need other parts.
 func TestPacked(t *testing.T) {
 	if !raceflag.Enabled {
 		slow.Skip(t)
@@ -32,7 +31,7 @@ func TestPacked(t *testing.T) {
 	for _, o := range testinput.Objects(t) {
 		all = append(all, o.Object)
 	}
-	sets := [][]*core.Object{all, nil}
+	sets := [][]*core.Object{all}
 	each := 6
 	if os.Getenv("BTFGEN_CORPUS") != "" {
 		each = 40 // three times as many kernels, which are decompressed for each set
@@ -46,9 +45,6 @@ func TestPacked(t *testing.T) {
 	kernels, shared := 0, 0
 	for i, objects := range sets {
 		cfg := generate.Config{Objects: objects, Jobs: 2}
-		if i == 1 {
-			cfg.Objects, cfg.Options.Padding = all, minimize.PadExplicit
-		}
 		run := func(c *corpus.Corpus) *generate.Report {
 			cfg.Corpus = c
 			rep, err := generate.Run(t.Context(), cfg)

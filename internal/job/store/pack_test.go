@@ -30,12 +30,12 @@ func TestPackJobs(t *testing.T) {
 		slow.Skip(t)
 	}
 	files := make(map[string][]byte)
-	many, types := 6, 80
+	many, kernels, types := 6, 12, 80
 	if raceflag.Enabled {
-		many, types = 3, 30 // including one of the first step
+		many, kernels, types = 3, 6, 30 // including one of the first step
 	}
 	for series := range many {
-		for n := range 12 {
+		for n := range kernels {
 			var b strings.Builder
 			for i := range types {
 				fmt.Fprintf(&b, "struct s%d %d: next *s%d 0, count u32 8, data%d u8[%d] 12\n", i, 64+(n+series)/3*i%5, (i+1)%types, i%4, 4+i%(7+series))
