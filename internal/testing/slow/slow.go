@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package slow reports whether tests run in full. By default all tests together take a
-// minute or two; the gate runs them in full. It is for tests only.
+// Package slow reports whether tests run in full. By default all tests together take
+// less than two minutes; the gate runs them in full. It is for tests only.
 package slow
 
 import (
