@@ -3,7 +3,6 @@
 package minimize
 
 import (
-
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btf/canonical"
 	"github.com/btfgen/btfgen/internal/core"
