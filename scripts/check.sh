@@ -105,7 +105,7 @@ if [ -n "${BTFGEN_CORPUS:-}" ] && command -v xz >/dev/null; then
 fi
 log=$work/log
 # Tests often wait for a program, so that more packages are tested at once than there are processors. go vet has seen them above.
-options=(-vet=off -timeout 30m -p $(($(getconf _NPROCESSORS_ONLN) + 1)))
+options=(-vet=off -timeout 30m -p $((2 * $(getconf _NPROCESSORS_ONLN))))
 if ! go test "${options[@]}" -v ./... >"$log" 2>&1; then
 	grep -avE '^=== ' "$log"
 	exit 1
