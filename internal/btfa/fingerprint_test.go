@@ -94,7 +94,7 @@ func TestFingerprintCode(t *testing.T) {
 // TestFingerprintChanges changes bytes of the types and records of objects. If the relocations then differ for
 // core.Hash, on which the contents of archives depend, the fingerprint differs too.
 func TestFingerprintChanges(t *testing.T) {
-	slow.Skip(t)
+	slow.Nightly(t)
 	raceflag.SkipSerial(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	tried, differ := 0, 0

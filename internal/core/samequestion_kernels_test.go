@@ -38,7 +38,7 @@ func TestSameQuestion(t *testing.T) {
 // signature does not have, no kernel may: so it fails when the matcher looks at
 // something that the signature leaves out.
 func TestMutatedQuestion(t *testing.T) {
-	slow.Skip(t)
+	slow.Nightly(t)
 	raceflag.SkipSerial(t)
 	const mutations, seed = 10000, 1
 	paths, err := filepath.Glob(testinput.Path(t, "testdata", "bpf", "*.o"))

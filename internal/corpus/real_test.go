@@ -81,6 +81,7 @@ func TestTestdata(t *testing.T) {
 
 // The decoder gives the same bytes as the xz program on real files.
 func TestCorpusDecodersAgree(t *testing.T) {
+	slow.Nightly(t)
 	dir := realCorpus(t)
 	if _, err := exec.LookPath("xz"); err != nil {
 		t.Skip("needs the xz program")

@@ -151,7 +151,7 @@ func TestKeepEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := slow.Enabled() || os.Getenv("BTFGEN_CORPUS") != ""
+	all := os.Getenv("BTFGEN_SLOW") == "night"
 	seen := make(map[string]int)
 	n := 0
 	testinput.Each(t, testinput.Varied(t), func(it *corpus.Kernel) {

@@ -353,7 +353,7 @@ func finite(tb testing.TB, data []byte) bool {
 
 // TestShapesLoaders is TestOddLoaders for random kernels.
 func TestShapesLoaders(t *testing.T) {
-	slow.Skip(t)
+	slow.Nightly(t)
 	data := testbtf.Object(t, binary.LittleEndian, shapedTypes, shapedAsks)
 	o, err := core.ParseObject("o", data)
 	if err != nil {

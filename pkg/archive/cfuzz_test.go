@@ -87,7 +87,7 @@ func packer(f *testing.F) func(payload []byte) []byte {
 // TestLibFuzzer runs libFuzzer on the C reader with sanitizers for a short time, or for
 // BTFGEN_LIBFUZZER seconds.
 func TestLibFuzzer(t *testing.T) {
-	slow.Skip(t)
+	slow.Nightly(t)
 	raceflag.SkipSerial(t)
 	work := t.TempDir()
 	fuzzer, seeds := filepath.Join(work, "fuzz"), filepath.Join(work, "seeds")

@@ -20,7 +20,7 @@ import (
 // TestUnresolvedIsTheLog compares Unresolved with the relocation logs of the same objects and kernels. generate reads the
 // kernels in parts, from a .btfc file.
 func TestUnresolvedIsTheLog(t *testing.T) {
-	slow.Skip(t)
+	slow.Nightly(t)
 	raceflag.SkipSerial(t)
 	tree := testinput.Few(t)
 	cfg := generate.Config{Corpus: testinput.Packed(t, tree), Jobs: 2}

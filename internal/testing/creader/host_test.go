@@ -51,7 +51,7 @@ func write(t *testing.T, path, text string) {
 
 // The readers agree on the os-release files of distributions, and on odd ones.
 func TestOSRelease(t *testing.T) {
-	slow.Skip(t)
+	slow.Nightly(t)
 	c := creader.Start(t)
 	files, err := filepath.Glob("../../../pkg/kernel/testdata/os-release/*")
 	if err != nil || len(files) == 0 {

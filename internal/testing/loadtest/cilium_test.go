@@ -15,11 +15,14 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
+
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // TestCilium loads every program with cilium/ebpf, with the full and with the minimized
 // BTF as KernelTypes, and compares the programs in the kernel.
 func TestCilium(t *testing.T) {
+	slow.Nightly(t)
 	full, objects := setup(t)
 	fullTypes := types(t, full)
 	var count tally

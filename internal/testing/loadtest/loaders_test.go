@@ -17,6 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
@@ -94,6 +95,7 @@ func TestLoadersDiffer(t *testing.T) {
 // TestWholeObjects loads whole objects with libbpf on the running kernel, and compares
 // the results with their rows that predict loading without guesses.
 func TestWholeObjects(t *testing.T) {
+	slow.Nightly(t)
 	Kernel(t)
 	loader := build(t)
 	dir := t.TempDir()

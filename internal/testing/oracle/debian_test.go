@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // maxKernel is the size in bytes of the largest kernel BTF on which all objects are
@@ -25,6 +26,7 @@ const maxKernel, few = 20 << 20, 3
 // packages. BTFGEN_BTF is a directory with raw BTF files (*.btf); the default is the
 // running kernel.
 func TestDebian(t *testing.T) {
+	slow.Nightly(t)
 	root := os.Getenv("BTFGEN_DEBIAN")
 	if root == "" {
 		t.Skip("needs BTFGEN_DEBIAN")

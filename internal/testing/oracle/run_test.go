@@ -120,7 +120,7 @@ func TestRunObjects(t *testing.T) {
 }
 
 func TestRunErrors(t *testing.T) {
-	slow.Skip(t)
+	slow.Nightly(t)
 	tests := []struct {
 		name    string
 		err     string // in the last record

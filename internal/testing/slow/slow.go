@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package slow reports whether tests run in full. By default all tests together take
-// less than two minutes; the gate runs them in full. It is for tests only.
+// less than two minutes; the gate runs nearly all of them in full, and the rest runs at night. It is for tests only.
 package slow
 
 import (
@@ -9,8 +9,18 @@ import (
 	"testing"
 )
 
-// Enabled reports whether BTFGEN_SLOW=1 is set, so that tests use all of their inputs.
-func Enabled() bool { return os.Getenv("BTFGEN_SLOW") == "1" }
+// Enabled reports whether BTFGEN_SLOW is 1 or night, so that tests use all of their inputs.
+func Enabled() bool { return os.Getenv("BTFGEN_SLOW") == "1" || night() }
+
+func night() bool { return os.Getenv("BTFGEN_SLOW") == "night" }
+
+// Nightly skips a test that others make unlikely to fail, unless BTFGEN_SLOW=night is set.
+func Nightly(tb testing.TB) {
+	tb.Helper()
+	if !night() {
+		tb.Skip("needs BTFGEN_SLOW=night: it takes very long")
+	}
+}
 
 // Some returns the number of repetitions of a test: n with BTFGEN_SLOW=1, otherwise a
 // quarter of n.
