@@ -210,6 +210,7 @@ func TestCheckBootConfig(t *testing.T) {
 
 // TestCheckBootFetch boots the newest kernel of a repository. A second run downloads nothing.
 func TestCheckBootFetch(t *testing.T) {
+	slow.Skip(t)
 	if _, err := os.Stat("/dev/fd"); err != nil {
 		t.Skip("needs /dev/fd")
 	}
