@@ -4,6 +4,7 @@ package btfc
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
@@ -86,6 +88,35 @@ func TestSplit(t *testing.T) {
 			t.Errorf("%s: modules of %d bytes take %d", order, raw, packed)
 		}
 		second(t, data, a, b)
+	}
+}
+
+// TestForgotten encodes the modules of a kernel that the cache has forgotten since, as others did that were made at the same time.
+func TestForgotten(t *testing.T) {
+	in := withModules(t, binary.LittleEndian)
+	w, err := NewWriter(nil, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Discard()
+	m, err := NewMaker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := Prepare(Input{Key: in.key, BTF: in.btf, Modules: in.modules})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Plan(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // it waited for itself
+	defer cancel()
+	for _, p := range []part{partBTF, partModules} {
+		if _, _, err := w.encode(ctx, m, k, p); err != nil {
+			t.Fatalf("part %d: %v", p, err)
+		}
+		clear(w.file.states.of)
 	}
 }
 
