@@ -43,7 +43,7 @@ func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
 		e.Chunks[p].Packed, e.Chunks[p].Size = int64(len(frame)), size
 		chunks = append(chunks, frame...)
 	}
-	k.Input = Input{}
+	k.Input, k.btf = Input{}, nil
 	return w.finish(e, chunks)
 }
 
@@ -51,7 +51,10 @@ func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
 func (w *Writer) encode(ctx context.Context, m *Maker, k *Kernel, p part) (frame []byte, size int64, err error) {
 	id := chunkID{p, k.number}
 	from := k.entry.parent(id)
-	parent, err := w.file.states.get(ctx, from)
+	parent := k.btf
+	if from.kernel != k.number {
+		parent, err = w.file.states.get(ctx, from)
+	}
 	if err == nil {
 		_, err = parent.strings()
 	}
@@ -67,7 +70,9 @@ func (w *Writer) encode(ctx context.Context, m *Maker, k *Kernel, p part) (frame
 			if p == partBTF {
 				k.entry.Plain = len(st.types) == 0 && len(parsed.strings) == 0
 			}
-			w.file.states.put(id, st)
+			if w.file.states.put(id, st); p == partBTF {
+				k.btf = st
+			}
 			return m.pack(parts...)
 		}
 	}

@@ -87,6 +87,7 @@ type Kernel struct {
 	Input
 	entry  *Entry // complete when its made is closed
 	number int    // in the file, set by Plan
+	btf    *state // once that is encoded; the cache may forget it
 }
 
 // Prepare returns a kernel to be added. All of it must not change until the kernel has been made.
