@@ -171,21 +171,19 @@ func Few(tb testing.TB) *corpus.Corpus {
 	tb.Helper()
 	c := Varied(tb)
 	if os.Getenv("BTFGEN_CORPUS") != "" {
-		machine := func(f *corpus.File) string { return path.Base(path.Dir(f.Path)) }
-		slices.SortStableFunc(c.Files, func(a, b *corpus.File) int {
-			return cmp.Or(cmp.Compare(machine(a), machine(b)), cmp.Compare(path.Base(a.Path), path.Base(b.Path)))
-		})
-		var few []*corpus.File
-		n := 0
-		for i, f := range c.Files {
-			if last := i+1 == len(c.Files) || machine(c.Files[i+1]) != machine(f); last || n%4 == 0 {
-				few = append(few, f)
-			}
-			if n++; i+1 < len(c.Files) && machine(c.Files[i+1]) != machine(f) {
-				n = 0
+		releases := make(map[string][]*corpus.File) // by machine
+		for _, f := range c.Files {
+			machine := path.Base(path.Dir(f.Path))
+			releases[machine] = append(releases[machine], f)
+		}
+		chosen := make(map[*corpus.File]bool)
+		for _, l := range releases {
+			slices.SortStableFunc(l, func(a, b *corpus.File) int { return cmp.Compare(path.Base(a.Path), path.Base(b.Path)) })
+			for i, f := range l {
+				chosen[f] = i%4 == 0 || i+1 == len(l)
 			}
 		}
-		c.Files = few
+		c.Files = slices.DeleteFunc(c.Files, func(f *corpus.File) bool { return !chosen[f] })
 		return c
 	}
 	if slow.Enabled() {
