@@ -20,7 +20,7 @@ import (
 // TestFetchKilled kills a run while its third package is downloaded: by KILL, and by INT. While it runs, a second run ends at
 // once. The kernels before the third are kept, and the next run goes on.
 func TestFetchKilled(t *testing.T) {
-	slow.Nightly(t)
+	slow.Skip(t)
 	if raceflag.Enabled {
 		t.Skip("skipped: TestFetchInterrupted has the same goroutines")
 	}
@@ -28,57 +28,61 @@ func TestFetchKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repo := testrepo.New(t, "apt")
-	for n := range 4 {
-		repo.Add(repo.Release(n+1), kernel)
-	}
-	repo.Index()
-	dir := t.TempDir()
-	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
-	write(t, filepath.Join(dir, "my.yaml"), repo.Catalogue(repo.Server.URL, repo.Key()))
-	for _, sig := range []os.Signal{os.Kill, os.Interrupt} {
-		out := filepath.Join(dir, fmt.Sprintf("%d.btfc", sig))
-		args := []string{"corpus", "fetch", "test/1", "--catalogue", filepath.Join(dir, "my.yaml"), "-j", "1", "-o", out}
-		stalled := make(chan bool, 10)
-		repo.StallAt(repo.Release(3), func() { stalled <- true })
-		cmd := exec.Command("btfgen", args...)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case <-stalled:
-		case <-time.After(2 * time.Minute):
-			t.Errorf("no download: %s", &stderr)
-		}
-		second, err := exec.Command("btfgen", args...).CombinedOutput()
-		if exitCode(err) != statusFailed || !strings.Contains(string(second), "another process is writing it") {
-			t.Errorf("second run: %v, %s", err, second)
-		}
-		cmd.Process.Signal(sig)
-		err = cmd.Wait()
-		if want := -1; exitCode(err) != want {
-			t.Errorf("%v: %v, %s", sig, err, &stderr)
-		}
-		list := func() string {
-			out, err := exec.Command("btfgen", "corpus", "list", out).CombinedOutput()
-			if err != nil {
-				t.Errorf("%v: %s", err, out)
+	for _, client := range []string{"apt", "dnf"} {
+		t.Run(client, func(t *testing.T) {
+			repo := testrepo.New(t, client)
+			for n := range 4 {
+				repo.Add(repo.Release(n+1), kernel)
 			}
-			return string(out)
-		}
-		if got := list(); !strings.Contains(got, repo.Release(2)) || strings.Contains(got, repo.Release(3)) {
-			t.Errorf("%v: %s", sig, got)
-		}
-		repo.SetHook(nil)
-		repo.Downloads()
-		next, err := exec.Command("btfgen", args...).CombinedOutput()
-		if got := repo.Downloads(); err != nil || len(got) != 2 || !strings.Contains(list(), repo.Release(4)) {
-			t.Errorf("next run: %v, %s, downloads %v", err, next, got)
-		}
-	}
-	if left, err := filepath.Glob(filepath.Join(dir, "cache/btfgen/fetch/packages/*")); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+			repo.Index()
+			dir := t.TempDir()
+			t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+			write(t, filepath.Join(dir, "my.yaml"), repo.Catalogue(repo.Server.URL, repo.Key()))
+			for _, sig := range []os.Signal{os.Kill, os.Interrupt} {
+				out := filepath.Join(dir, fmt.Sprintf("%d.btfc", sig))
+				args := []string{"corpus", "fetch", "test/1", "--catalogue", filepath.Join(dir, "my.yaml"), "-j", "1", "-o", out}
+				stalled := make(chan bool, 10)
+				repo.StallAt(repo.Release(3), func() { stalled <- true })
+				cmd := exec.Command("btfgen", args...)
+				var stderr bytes.Buffer
+				cmd.Stderr = &stderr
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				select {
+				case <-stalled:
+				case <-time.After(2 * time.Minute):
+					t.Errorf("no download: %s", &stderr)
+				}
+				second, err := exec.Command("btfgen", args...).CombinedOutput()
+				if exitCode(err) != statusFailed || !strings.Contains(string(second), "another process is writing it") {
+					t.Errorf("second run: %v, %s", err, second)
+				}
+				cmd.Process.Signal(sig)
+				err = cmd.Wait()
+				if want := -1; exitCode(err) != want {
+					t.Errorf("%v: %v, %s", sig, err, &stderr)
+				}
+				list := func() string {
+					out, err := exec.Command("btfgen", "corpus", "list", out).CombinedOutput()
+					if err != nil {
+						t.Errorf("%v: %s", err, out)
+					}
+					return string(out)
+				}
+				if got := list(); !strings.Contains(got, repo.Release(2)) || strings.Contains(got, repo.Release(3)) {
+					t.Errorf("%v: %s", sig, got)
+				}
+				repo.SetHook(nil)
+				repo.Downloads()
+				next, err := exec.Command("btfgen", args...).CombinedOutput()
+				if got := repo.Downloads(); err != nil || len(got) != 2 || !strings.Contains(list(), repo.Release(4)) {
+					t.Errorf("next run: %v, %s, downloads %v", err, next, got)
+				}
+			}
+			if left, err := filepath.Glob(filepath.Join(dir, "cache/btfgen/fetch/packages/*")); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -51,19 +52,6 @@ func newProgress(c *cli.Context) *progress {
 	return p
 }
 
-// print prints a line if it is time for one.
-func (p *progress) print(at time.Duration, format string, args ...any) {
-	switch text := string(escape.Sprintf(format, args...)); {
-	case p.width > 0 && at-p.last >= refresh:
-		p.last = at
-		runes := []rune(text)
-		escape.Fprintf(p.w, "%s%s", clearLine, escape.Own(runes[:min(len(runes), p.width-1)]))
-	case p.width == 0 && at-p.last >= every:
-		p.last = at
-		escape.Fprintf(p.w, "btfgen: %s\n", escape.Own(text))
-	}
-}
-
 func (p *progress) set(state walk.Progress) { p.at(time.Since(p.start), state) }
 
 // at is set at a time after the start.
@@ -74,19 +62,34 @@ func (p *progress) at(now time.Duration, state walk.Progress) {
 	p.show(now)
 }
 
+// show prints a line if it is time for one.
 func (p *progress) show(now time.Duration) {
-	left := ""
-	switch s := &p.state; {
-	case 0 < s.Done && s.Done < s.All:
-		left = ", about " + time.Duration(float64(now)/float64(s.Done)*float64(s.All-s.Done)).Round(time.Second).String() + " left"
-	case p.width == 0 || p.now == "":
+	s := &p.state
+	busy := 0 < s.Done && s.Done < s.All
+	if !busy && (p.width == 0 || p.now == "") {
 		return
 	}
-	if p.state.All == 0 { // no file is done yet
-		p.print(now, "%s", strings.TrimPrefix(p.now, ", "))
-		return
+	var parts []string
+	if s.All > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d files done, %d left out", s.Done, s.All, s.Skipped))
 	}
-	p.print(now, "%d of %d files done, %d left out%s%s", p.state.Done, p.state.All, p.state.Skipped, left, p.now)
+	if busy {
+		left := time.Duration(float64(now) / float64(s.Done) * float64(s.All-s.Done))
+		parts = append(parts, fmt.Sprintf("about %v left", left.Round(time.Second)))
+	}
+	if p.now != "" {
+		parts = append(parts, "at "+p.now)
+	}
+	text := escape.Text(strings.Join(parts, ", "))
+	switch {
+	case p.width > 0 && now-p.last >= refresh:
+		p.last = now
+		runes := []rune(text)
+		escape.Fprintf(p.w, "%s%s", clearLine, escape.Own(runes[:min(len(runes), p.width-1)]))
+	case p.width == 0 && now-p.last >= every:
+		p.last = now
+		escape.Fprintf(p.w, "btfgen: %s\n", escape.Own(text))
+	}
 }
 
 // doing notes what is being done, which lines then show.
@@ -96,7 +99,7 @@ func (p *progress) doing(what string) {
 	if runes := []rune(what); len(runes) > 50 {
 		what = string(runes[:49]) + "…"
 	}
-	p.now = ", at " + what
+	p.now = what
 	if p.width > 0 {
 		p.show(time.Since(p.start))
 	}
