@@ -68,11 +68,9 @@ func (w *Writer) encode(ctx context.Context, m *Maker, k *Kernel, p part) (frame
 		var parts [][]byte
 		if st, parts, err = m.encode(parent, parsed, p == partModules && from.part == partBTF, k.blobs(p)); err == nil {
 			if p == partBTF {
-				k.entry.Plain = len(st.types) == 0 && len(parsed.strings) == 0
+				k.btf, k.entry.Plain = st, len(st.types) == 0 && len(parsed.strings) == 0
 			}
-			if w.file.states.put(id, st); p == partBTF {
-				k.btf = st
-			}
+			w.file.states.put(id, st)
 			return m.pack(parts...)
 		}
 	}
