@@ -20,7 +20,7 @@ import (
 // TestFetchKilled kills a run while its third package is downloaded: by KILL, and by INT. While it runs, a second run ends at
 // once. The kernels before the third are kept, and the next run goes on.
 func TestFetchKilled(t *testing.T) {
-	slow.Skip(t)
+	slow.Nightly(t)
 	if raceflag.Enabled {
 		t.Skip("skipped: TestFetchInterrupted has the same goroutines")
 	}

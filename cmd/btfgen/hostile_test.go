@@ -140,7 +140,7 @@ func TestHostileNames(t *testing.T) {
 	outputs := make(map[string]string)
 	for _, args := range [][]string{
 		{"generate", sound, "-o", other + ".btfa", "--manifest", other + ".json", "--verbose", object, noObject},
-		{"generate", sound, "-o", other + ".btfa", "--reuse", other + ".btfa", object},
+		{"generate", sound, "-o", other + ".btfa", "--reuse", other + ".btfa", "--keep=struct:task_struct", object},
 		{"generate", btf, "-o", other + ".tar.gz", "--json", object},
 		{"generate", btf, "-o", other + ".tree/", object},
 		{"generate", btf, "-o", other + ".zip", object},

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,12 +150,11 @@ func TestKeepEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := os.Getenv("BTFGEN_SLOW") == "night"
 	seen := make(map[string]int)
 	n := 0
 	testinput.Each(t, testinput.Varied(t), func(it *corpus.Kernel) {
-		if n++; n%6 != 4 || n != 4 && !all || strings.Contains(it.Name, ".el8") {
-			return // a sixth of them shows it, by default one; el8 is not deduplicated, and more than limits.Members
+		if n++; n%3 != 1 || n != 4 && !slow.Night() || strings.Contains(it.Name, ".el8") {
+			return // a third of them shows it, by default one; el8 is not deduplicated, and more than limits.Members
 		}
 		target, err := testinput.NewKernel(it.Name, it.BTF)
 		if err != nil {

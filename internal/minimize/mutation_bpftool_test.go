@@ -26,7 +26,7 @@ import (
 // TestMutantsBpftool has libbpf itself judge a sample of mutants. It sees
 // where fields are, not what they hold.
 func TestMutantsBpftool(t *testing.T) {
-	slow.Skip(t)
+	slow.Nightly(t)
 	raceflag.SkipSerial(t)
 	t.Parallel()
 	b := &bpftool{T: t, tool: oracle.Need(t, "bpftool"), dir: t.TempDir()}

@@ -85,7 +85,7 @@ const maxPage = 450_000 // bytes that the page of large may have
 // TestLargePage wants the page of a large report small, and logs how long a
 // browser takes to open and to filter it.
 func TestLargePage(t *testing.T) {
-	slow.Skip(t)
+	slow.Nightly(t)
 	raceflag.SkipSerial(t)
 	var b bytes.Buffer
 	if err := HTML(&b, large(), Options{}); err != nil {

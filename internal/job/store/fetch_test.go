@@ -59,13 +59,13 @@ func states(res *FetchResult) map[string]string {
 	return all
 }
 
-// eachClient runs a test with a repository of apt. Clients take seconds to read a repository: TestFetch alone has one of dnf, too.
+// eachClient runs a test with a repository of apt and, for TestFetch or at night, one of dnf. Clients take seconds to read a repository.
 func eachClient(t *testing.T, test func(t *testing.T, client string, r *testrepo.Repository)) {
 	if !raceflag.Enabled || t.Name() != "TestFetch" {
 		slow.Skip(t)
 	}
 	clients := []string{"apt"}
-	if t.Name() == "TestFetch" && !raceflag.Enabled { // the client runs in its own process
+	if (t.Name() == "TestFetch" || slow.Night()) && !raceflag.Enabled { // the client runs in its own process
 		clients = append(clients, "dnf")
 	}
 	for _, client := range clients {

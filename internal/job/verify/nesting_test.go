@@ -79,6 +79,7 @@ var nestings = []struct{ name, kernel, minimized, object, want string }{
 
 // TestNesting verifies such files, each in a process of its own, because a stack overflow ends the process.
 func TestNesting(t *testing.T) {
+	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	if dir := os.Getenv("BTFGEN_TEST_NESTING"); dir != "" {
 		nestingRun(t, dir)
@@ -86,8 +87,8 @@ func TestNesting(t *testing.T) {
 	}
 	for _, tc := range nestings {
 		t.Run(tc.name, func(t *testing.T) {
-			if len(tc.kernel)+len(tc.minimized)+len(tc.object) > 1<<20 {
-				slow.Skip(t)
+			if tc.kernel == "" && len(tc.minimized)+len(tc.object) > 1<<20 {
+				slow.Nightly(t) // the kernel's side has the same
 			}
 			dir := t.TempDir()
 			put := func(name, types string, make func(types string) []byte) {

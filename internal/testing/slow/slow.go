@@ -9,15 +9,16 @@ import (
 	"testing"
 )
 
-// Enabled reports whether BTFGEN_SLOW is 1 or night, so that tests use all of their inputs.
-func Enabled() bool { return os.Getenv("BTFGEN_SLOW") == "1" || night() }
+// Enabled reports whether BTFGEN_SLOW is 1 or night, so that tests use nearly all of their inputs.
+func Enabled() bool { return os.Getenv("BTFGEN_SLOW") == "1" || Night() }
 
-func night() bool { return os.Getenv("BTFGEN_SLOW") == "night" }
+// Night reports whether BTFGEN_SLOW=night is set, so that tests use all of their inputs.
+func Night() bool { return os.Getenv("BTFGEN_SLOW") == "night" }
 
 // Nightly skips a test that others make unlikely to fail, unless BTFGEN_SLOW=night is set.
 func Nightly(tb testing.TB) {
 	tb.Helper()
-	if !night() {
+	if !Night() {
 		tb.Skip("needs BTFGEN_SLOW=night: it takes very long")
 	}
 }
