@@ -111,13 +111,13 @@ archive() {
 		--transform "s,^\.,$1," -cf - . | gzip -9n >"$out/$1.tar.gz"
 }
 
-# manual: prints btfgen(1), which is docs/cli.md.
+# manual: prints btfgen(1), which is docs/cli.md. Words are not hyphenated, because most long ones are names; .TH turns that on again.
 manual() {
 	{
 		printf '%% btfgen 1 "%s" "btfgen %s" "User Commands"\n\n' "$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%d)" "$version"
 		printf '# NAME\n\nbtfgen - minimize kernel BTF for BPF CO-RE objects\n\n# DESCRIPTION\n'
 		sed -E '1,/^<!--/d; s/^##/#/; s/\[([^]]*)\]\([^)]*\)/\1/g' docs/cli.md
-	} | go run github.com/cpuguy83/go-md2man/v2
+	} | go run github.com/cpuguy83/go-md2man/v2 | sed '/^\.TH /a .nh\n.ad l'
 }
 
 # licences PROGRAM...: prints the licences of Go and the modules in programs, which have to be distributed with them.
