@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -246,8 +247,16 @@ func TestReadAllocations(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		read()
 		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.GC() // nothing is idle
+		runtime.ReadMemStats(&before)
+		read()
+		runtime.ReadMemStats(&after)
+		// A window and the kernel. Nothing but the header of BTF says how long a decompressed kernel is.
+		if size := after.TotalAlloc - before.TotalAlloc; size > 2*limits.Believed+1<<20 {
+			t.Errorf("%s: %d bytes allocated for the first kernel, which has %d", name, size, len(raw))
+		}
 		runtime.ReadMemStats(&before)
 		n := testing.AllocsPerRun(5, read)
 		runtime.ReadMemStats(&after)
