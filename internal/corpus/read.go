@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -171,8 +172,12 @@ func (r *reader) empty(in *input, err error) error {
 
 // raw reads a BTF blob.
 func (r *reader) raw(in *input) error {
-	off := len(r.s.btf.B)
-	n, err := r.s.btf.Append(in.r, in.size, r.f.opts.MaxSize)
+	off, size := len(r.s.btf.B), in.size
+	head, _ := in.r.Peek(sniffLen)
+	if h, err := btf.ReadHeader(head, r.f.opts.MaxSize); size < 0 && err == nil {
+		size = min(int64(h.End()), r.f.opts.MaxSize) // likely
+	}
+	n, err := r.s.btf.Append(in.r, size, r.f.opts.MaxSize)
 	if err != nil {
 		return wrap(in.path, "btf", err)
 	}
