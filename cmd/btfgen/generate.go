@@ -14,7 +14,6 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/internal/job/generate"
-	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/report"
 	"github.com/btfgen/btfgen/internal/text/escape"
@@ -22,13 +21,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
-
-func minimizeOptions(c *cli.Context) (o minimize.Options, err error) {
-	if o.Keep, err = core.ParseKeep(c.StringSlice("keep")...); err != nil {
-		return o, usagef("--keep %s", err)
-	}
-	return o, nil
-}
 
 func runGenerate(c *cli.Context) error {
 	out, err := parseOutput(c)
@@ -119,8 +111,8 @@ func generateConfig(c *cli.Context, out string) (*generate.Config, *objects[*cor
 	manifest := c.String("manifest")
 	cfg := &generate.Config{Jobs: c.Int("jobs"), Hash: manifest != ""}
 	var err error
-	if cfg.Options, err = minimizeOptions(c); err != nil {
-		return nil, nil, err
+	if cfg.Options.Keep, err = core.ParseKeep(c.StringSlice("keep")...); err != nil {
+		return nil, nil, usagef("--keep %s", err)
 	}
 	limitMemory(cfg.Jobs)
 	if text := c.String("shard"); text != "" {

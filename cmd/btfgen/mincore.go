@@ -8,7 +8,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/job/generate"
+	"github.com/btfgen/btfgen/internal/minimize"
 )
 
 func minCoreBTF(c *cli.Context) error {
@@ -19,11 +21,11 @@ func minCoreBTF(c *cli.Context) error {
 	if c.Bool("json") && output == "-" {
 		return errJSONOutput
 	}
-	opts, err := minimizeOptions(c)
+	keep, err := core.ParseKeep(c.StringSlice("keep")...)
 	if err != nil {
-		return err
+		return usagef("--keep %s", err)
 	}
-	objs, err := readKept(c, c.Args().Slice()[2:], opts.Keep, true)
+	objs, err := readKept(c, c.Args().Slice()[2:], keep, true)
 	if err != nil {
 		return err
 	}
@@ -34,7 +36,7 @@ func minCoreBTF(c *cli.Context) error {
 	if err := inputsOf(append(sources, objs.paths...)...).refuse(output); err != nil {
 		return err
 	}
-	rep, err := generate.One(c.Context, sources, objs.list, opts)
+	rep, err := generate.One(c.Context, sources, objs.list, minimize.Options{Keep: keep})
 	if err != nil {
 		return err
 	}
