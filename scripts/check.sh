@@ -106,7 +106,7 @@ if [ -n "${BTFGEN_CORPUS:-}" ] && command -v xz >/dev/null; then
 fi
 log=$work/log
 # Tests often wait for a program, so that more packages are tested at once than there are processors. go vet has seen them above.
-options=(-vet=off -timeout 30m -p $((2 * $(getconf _NPROCESSORS_ONLN))))
+options=(-vet=off -ldflags=-w -timeout 30m -p $((2 * $(getconf _NPROCESSORS_ONLN))))
 if ! go test "${options[@]}" -v ./... >"$log" 2>&1; then
 	grep -avE '^=== ' "$log"
 	exit 1
@@ -116,7 +116,7 @@ grep -aE '^(ok|no test files)|^ *--- SKIP|_test.go:[0-9]+: .*(needs|skip|no |not
 
 step 'race detector'
 # Except packages with a single goroutine, in code and tests. Larger inputs have no other goroutines.
-go list ./... | grep -vE '/(btfgen/btfgen|examples|internal/(bpfobj|btf|btf/canonical|check/interp|core|minimize|testing/(loadtest|oracle|testinput)))$' |
+go list ./... | grep -vE '/(btfgen/btfgen|examples|internal/(bpfobj|btf|btf/canonical|check/interp|core|minimize|report.*|text/.*|testing/.*))$' |
 	env -u BTFGEN_CORPUS -u BTFGEN_DEBIAN -u BTFGEN_OBJECTS -u BTFGEN_PACKAGES -u BTFGEN_SLOW xargs go test "${options[@]}" -race
 
 step '32 bits'
@@ -148,7 +148,7 @@ else
 		scripts/bench.sh --quick --speed "$work/speed" "$@"
 		mapfile -t slow < <(awk '$3 > 1.2 { print $1 }' "$work/speed" | sort -u)
 	}
-	slow corpus50 single big objects real
+	slow single objects real
 	if [ ${#slow[@]} -gt 0 ]; then
 		echo 'once more, since others may use this machine, too'
 		slow "${slow[@]}"

@@ -73,7 +73,7 @@ jobs=$(getconf _NPROCESSORS_ONLN) module=$(go list -m) cache=$(go env GOCACHE)/f
 export work module cache
 
 # Linking takes longer than a short run, so that all targets of a package share a program. go test -fuzz takes one package.
-build() { go test -c -fuzz=. -o "$work/${1//\//_}.test" "$1"; }
+build() { go test -c -ldflags=-w -fuzz=. -o "$work/${1//\//_}.test" "$1"; }
 export -f build
 cut -d' ' -f1 "$work/targets" | uniq | xargs -P "$jobs" -I{} bash -c 'build {}'
 

@@ -216,7 +216,7 @@ func TestReadDamaged(t *testing.T) {
 		}
 		places := 40
 		if raceflag.Enabled {
-			places = 5
+			places = 2
 		}
 		step := max(len(sm.data)/places, 1)
 		for i := 0; i < len(sm.data); i += step {

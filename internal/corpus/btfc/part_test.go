@@ -89,7 +89,11 @@ func TestReadOrder(t *testing.T) {
 	all := changing(t)
 	data := written(t, nil, all...)
 	r := rand.New(rand.NewPCG(1, 2))
-	for round := range 30 {
+	rounds := 30
+	if raceflag.Enabled {
+		rounds = 12
+	}
+	for round := range rounds {
 		f := open(t, data)
 		order := r.Perm(len(all))
 		if round%2 == 0 {
