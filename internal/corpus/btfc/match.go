@@ -61,13 +61,13 @@ func nameHash(w []uint32) uint64 { return mix(uint64(kindOf(w)), uint64(w[0])) }
 
 // ordinals yields the types in order, which are up to last, each with its ordinal.
 func ordinals(order []uint32, last uint32, content func(uint32) []uint32, yield func(ordinal, uint32)) {
-	h := &hasher{content: content, hash: make([]uint64, last+1), named: make(map[uint64]int)}
+	h := &hasher{content: content, hash: make([]uint64, last+1), named: make(map[uint64]int, len(order))}
 	for _, t := range order {
 		if w := content(t); w[0] != 0 {
 			h.named[nameHash(w)]++
 		}
 	}
-	count := make(map[uint64]uint32)
+	count := make(map[uint64]uint32, len(order))
 	for _, t := range order {
 		x := h.of(t, 0)
 		yield(ordinal{x, count[x]}, t)
