@@ -16,6 +16,7 @@ import (
 type lines struct {
 	enc   *json.Encoder // to line
 	line  bytes.Buffer
+	begin beginning
 	ends  map[ending][]byte
 	bytes int // of ends
 	room  int // for these
@@ -65,7 +66,8 @@ func (l *lines) write(w io.Writer, e *relo.Entry) error {
 	if o.count > 0 {
 		o.candidates = &e.Candidates[0]
 	}
-	begin, err := l.encode(&beginning{e.Object, e.Program, e.Section, e.Index, e.Insn, e.Source, e.Kind, e.Kernel})
+	l.begin = beginning{e.Object, e.Program, e.Section, e.Index, e.Insn, e.Source, e.Kind, e.Kernel}
+	begin, err := l.encode(&l.begin)
 	if err != nil {
 		return err
 	}

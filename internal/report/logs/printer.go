@@ -12,8 +12,6 @@ package logs
 
 import (
 	"bufio"
-	"bytes"
-	"cmp"
 	"io"
 	"path"
 	"slices"
@@ -57,13 +55,13 @@ type object struct {
 // record is one relocation on all kernels of the object.
 type record struct {
 	outcomes []outcome
-	of       []int32 // the outcome on each of the object's kernels
+	of       []int32 // the outcome on each of the object's kernels, if these are several
 }
 
 // outcome is a decision, with the entry of the first kernel that has it.
 type outcome struct {
 	decision string // "" on the first kernel
-	relo.Entry
+	*relo.Entry
 }
 
 // NewPrinter returns a Printer of text.
@@ -118,15 +116,18 @@ func (p *Printer) Print(log *relo.Log) error {
 
 func (r *record) add(e *relo.Entry) {
 	if len(r.outcomes) == 0 {
-		r.outcomes, r.of = []outcome{{"", *e}}, []int32{0}
+		r.outcomes = []outcome{{"", e}}
 		return
 	}
 	first, key := &r.outcomes[0], decision(e)
-	first.decision = cmp.Or(first.decision, decision(&first.Entry))
+	if r.of == nil {
+		first.decision, r.of = decision(first.Entry), []int32{0}
+	}
 	i := slices.IndexFunc(r.outcomes, func(o outcome) bool { return o.decision == key })
 	if i < 0 {
 		i = len(r.outcomes)
-		r.outcomes = append(r.outcomes, outcome{key, *e})
+		copied := *e // not all that its log has
+		r.outcomes = append(r.outcomes, outcome{key, &copied})
 	}
 	r.of = append(r.of, int32(i))
 }
@@ -155,20 +156,18 @@ func decision(e *relo.Entry) string {
 // Close writes the text: of a single kernel a line for each relocation; of several the kernels with their numbers, then for
 // each object the relocations on which they differ, with the kernels of each outcome, then those on which they do not.
 func (p *Printer) Close() error {
-	var body bytes.Buffer
-	for _, o := range p.objects {
-		if len(p.kernels) == 1 {
-			p.single(&body, o)
-		} else {
-			p.several(&body, o)
-		}
-	}
-	if body.Len() > 0 && len(p.kernels) > 1 {
+	if len(p.Shown) > 0 && len(p.kernels) > 1 {
 		for i, k := range p.kernels {
 			escape.Fprintf(p.w, "[%d] %s\n", i+1, k)
 		}
 	}
-	p.w.Write(body.Bytes())
+	for _, o := range p.objects {
+		if len(p.kernels) == 1 {
+			p.single(p.w, o)
+		} else {
+			p.several(p.w, o)
+		}
+	}
 	return p.w.Flush()
 }
 

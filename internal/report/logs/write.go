@@ -42,7 +42,7 @@ func (p *Printer) single(w io.Writer, o *object) {
 	counts := make(relo.Counts)
 	var entries []*relo.Entry
 	for _, r := range o.records {
-		if e := &r.outcomes[0].Entry; p.opts.Filter.Match(e) {
+		if e := r.outcomes[0].Entry; p.opts.Filter.Match(e) {
 			counts[e.Result]++
 			entries = append(entries, e)
 		}
@@ -66,11 +66,11 @@ func (p *Printer) several(w io.Writer, o *object) {
 	for i := range o.records {
 		r := &o.records[i]
 		switch {
-		case !slices.ContainsFunc(r.outcomes, func(o outcome) bool { return p.opts.Filter.Match(&o.Entry) }):
+		case !slices.ContainsFunc(r.outcomes, func(o outcome) bool { return p.opts.Filter.Match(o.Entry) }):
 		case len(r.outcomes) > 1:
 			differ = append(differ, r)
 		default:
-			same = append(same, &r.outcomes[0].Entry)
+			same = append(same, r.outcomes[0].Entry)
 		}
 	}
 	if len(differ)+len(same) == 0 {
@@ -81,7 +81,7 @@ func (p *Printer) several(w io.Writer, o *object) {
 		escape.Fprintf(w, "  different:\n")
 	}
 	for i, r := range differ {
-		if e := &r.outcomes[0].Entry; i == 0 || !sameProgram(&differ[i-1].outcomes[0].Entry, e) {
+		if e := r.outcomes[0].Entry; i == 0 || !sameProgram(differ[i-1].outcomes[0].Entry, e) {
 			escape.Fprintf(w, "    %s\n", program(e))
 		}
 		p.outcomes(w, o, r)
@@ -94,14 +94,14 @@ func (p *Printer) several(w io.Writer, o *object) {
 
 // outcomes writes a relocation that kernels differ on, a line for each outcome.
 func (p *Printer) outcomes(w io.Writer, o *object, r *record) {
-	e := &r.outcomes[0].Entry
+	e := r.outcomes[0].Entry
 	escape.Fprintf(w, "      #%d  insn %d  <%s>  %s\n", e.Index, e.Insn, e.Kind, Spec(e.Kind, &e.Local))
 	if p.opts.Verbose && e.Source != "" {
 		escape.Fprintf(w, "          source        %s\n", e.Source)
 	}
 	tw := newTable(w)
 	for i := range r.outcomes {
-		e := &r.outcomes[i].Entry
+		e := r.outcomes[i].Entry
 		var numbers []int
 		for k, of := range r.of {
 			if int(of) == i {
