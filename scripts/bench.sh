@@ -384,17 +384,19 @@ measure_real() {
 	kernels 20
 	kernel=$(grep x86_64 "$list" | tail -n 1 || true)
 	kernel=${kernel:-$(head -n 1 "$list")}
-	fresh tree archive one log check
+	fresh tree archive one log text check
 	for ((i = 0; i < 3 * repeat; i++)); do
 		generate tree --btf "$tree" "${objs[@]}"
 		drop out.btfa
 		ours archive generate -o "$out/out.btfa" --btf "$tree" "${objs[@]}"
 		ours one min_core_btf "$kernel" "$out/out.btf" "$large"
 		ours log relolog --json --btf "$kernel" "$large"
+		ours text relolog --btf "$kernel" "$large"
 		ours check check --btf "$kernel" "${small[@]}"
 	done
 	result "$(counts): CPU time to a tree $(ms "$(cpu tree)"), to an archive $(ms "$(cpu archive)"); peak memory $(memory tree) and $(memory archive)"
-	result "the largest, ${kernel##*/}: CPU time min_core_btf $(ms "$(cpu one)"), relolog --json $(ms "$(cpu log)")"
+	result "the largest, ${kernel##*/}: CPU time min_core_btf $(ms "$(cpu one)"), relolog --json $(ms "$(cpu log)")," \
+		"as text $(ms "$(cpu text)")"
 	result "check of ${#small[@]} small ones: CPU time $(ms "$(cpu check)")$(failures check)"
 }
 
