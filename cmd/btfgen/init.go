@@ -89,15 +89,11 @@ func create(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Patterns of Go sources, and the end of names that bpf2go gives to objects, for any machine or for one.
-var (
-	packageClause = regexp.MustCompile(`(?m)^package (\w+)`)
-	bpf2goLine    = regexp.MustCompile(`(?m)^//go:generate .*bpf2go`)
-	bpf2goSuffix  = regexp.MustCompile(`(_(x86|arm|arm64|loongarch|mips|powerpc|riscv|s390|sparc))?_bpfe[lb]\.o$`)
-)
-
 // detect looks for bpf2go lines and objects in the working directory and one folder deeper.
 func detect() (*project, error) {
+	packageClause, bpf2goLine := regexp.MustCompile(`(?m)^package (\w+)`), regexp.MustCompile(`(?m)^//go:generate .*bpf2go`)
+	// The end of names that bpf2go gives to objects, for any machine or for one.
+	bpf2goSuffix := regexp.MustCompile(`(_(x86|arm|arm64|loongarch|mips|powerpc|riscv|s390|sparc))?_bpfe[lb]\.o$`)
 	p := new(project)
 	sources, err := filepath.Glob("*.go")
 	if err != nil {
