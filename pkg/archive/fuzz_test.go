@@ -16,15 +16,8 @@ import (
 // FuzzPayload opens a decompressed payload and reads every BTF, which must be valid.
 func FuzzPayload(f *testing.F) {
 	raceflag.SkipSerial(f)
-	for _, kernels := range [][]archive.Kernel{nil, testminimized.Kernels(f)[:1], testminimized.Kernels(f)} {
-		payload, err := btfa.Unpack(mustWrite(f, kernels)[btfa.HeaderLen:])
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(payload)
-	}
-	for _, p := range hostile(f) {
-		f.Add(p.payload)
+	for _, p := range payloads(f) {
+		f.Add(p)
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		a, err := archive.Open(raw(t, payload))
