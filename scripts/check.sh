@@ -146,7 +146,7 @@ else
 	slow() {
 		rm -f "$work/speed"
 		scripts/bench.sh --quick --speed "$work/speed" "$@"
-		mapfile -t slow < <(awk '$3 > 1.1 { print $1 }' "$work/speed" | sort -u)
+		mapfile -t slow < <(awk '$3 > 1.15 { print $1 }' "$work/speed" | sort -u)
 	}
 	slow single objects real
 	for _ in 1 2; do
@@ -155,7 +155,7 @@ else
 		slow "${slow[@]}"
 	done
 	if [ ${#slow[@]} -gt 0 ]; then
-		echo "slower than before by more than a tenth: ${slow[*]}" >&2
+		echo "slower than before by more than 15 %: ${slow[*]}" >&2
 		exit 1
 	fi
 fi

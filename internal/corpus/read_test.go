@@ -214,9 +214,12 @@ func TestReadDamaged(t *testing.T) {
 				checkError(t, what, path, e)
 			}
 		}
-		places := 40
-		if raceflag.Enabled {
+		places := 20
+		switch {
+		case raceflag.Enabled:
 			places = 2
+		case slow.Night():
+			places = 40
 		}
 		step := max(len(sm.data)/places, 1)
 		for i := 0; i < len(sm.data); i += step {
