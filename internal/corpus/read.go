@@ -173,9 +173,11 @@ func (r *reader) empty(in *input, err error) error {
 // raw reads a BTF blob.
 func (r *reader) raw(in *input) error {
 	off, size := len(r.s.btf.B), in.size
-	head, _ := in.r.Peek(sniffLen)
-	if h, err := btf.ReadHeader(head, r.f.opts.MaxSize); size < 0 && err == nil {
-		size = min(int64(h.End()), r.f.opts.MaxSize) // likely
+	if size < 0 { // only the header says how long it is likely to be
+		head, _ := in.r.Peek(sniffLen)
+		if h, err := btf.ReadHeader(head, r.f.opts.MaxSize); err == nil {
+			size = min(int64(h.End()), r.f.opts.MaxSize)
+		}
 	}
 	n, err := r.s.btf.Append(in.r, size, r.f.opts.MaxSize)
 	if err != nil {

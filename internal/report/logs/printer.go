@@ -79,7 +79,7 @@ func NewJSONPrinter(w io.Writer, filter Filter) *Printer {
 }
 
 // Print adds a log. The logs of one kernel must come one after the other. Logs of one object have the same records on
-// every kernel.
+// every kernel. The entries of its first log must not change until Close.
 func (p *Printer) Print(log *relo.Log) error {
 	for i := range log.Entries {
 		e := &log.Entries[i]
