@@ -31,7 +31,7 @@ func payloads(t testing.TB) (all [][]byte) {
 		all = append(all, payload)
 	}
 	for _, p := range hostile(t) {
-		if len(p.payload) < 1<<14 {
+		if len(p.payload) < 1<<16 {
 			all = append(all, p.payload)
 		}
 	}
