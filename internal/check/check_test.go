@@ -17,6 +17,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
+func TestMain(m *testing.M) { testinput.Main(m) }
+
 // runOn checks objects of testdata/bpf, without their suffix .o, on
 // testdata/vmlinux.
 func runOn(t *testing.T, names ...string) *Report {
@@ -41,7 +43,7 @@ func runWith(t *testing.T, cfg Config, names ...string) *Report {
 		}
 		cfg.Objects = append(cfg.Objects, o)
 	}
-	corp, err := corpus.Open(context.Background(), []string{testinput.Path(t, "testdata", "vmlinux")}, corpus.Options{})
+	corp, err := corpus.Open(context.Background(), []string{testinput.Vmlinux(t)}, corpus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +130,7 @@ func TestDeterministic(t *testing.T) {
 			}
 			objs = append(objs, o)
 		}
-		corp, err := corpus.Open(context.Background(), []string{testinput.Path(t, "testdata", "vmlinux")}, corpus.Options{})
+		corp, err := corpus.Open(context.Background(), []string{testinput.Vmlinux(t)}, corpus.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ package check
 import (
 	"context"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func mapSubjects(t *testing.T, types []uint32, kernels ...string) []string {
 	}
 	var sources []string
 	for _, k := range kernels {
-		sources = append(sources, testinput.Path(t, "testdata", "vmlinux", "debian", k))
+		sources = append(sources, filepath.Join(testinput.Vmlinux(t), "debian", k))
 	}
 	corp, err := corpus.Open(context.Background(), sources, corpus.Options{})
 	if err != nil {

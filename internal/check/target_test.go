@@ -31,7 +31,7 @@ func TestTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	corp, err := corpus.Open(t.Context(), []string{testinput.Path(t, "testdata", "vmlinux")}, corpus.Options{})
+	corp, err := corpus.Open(t.Context(), []string{testinput.Vmlinux(t)}, corpus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestTargetVotes(t *testing.T) {
 	if err := os.WriteFile(odd, testbtf.Types(t, binary.LittleEndian, "struct task_struct 8: pid int 0"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	corp, err := corpus.Open(t.Context(), []string{testinput.Path(t, "testdata", "vmlinux"), dir}, corpus.Options{})
+	corp, err := corpus.Open(t.Context(), []string{testinput.Vmlinux(t), dir}, corpus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestTypes(t *testing.T) {
 	}
 	empty := btf.NewBuilder(binary.LittleEndian)
 	empty.Type("my_state", btf.KindStruct, false, 0, 0)
-	corp, err := corpus.Open(t.Context(), []string{testinput.Path(t, "testdata", "vmlinux")}, corpus.Options{})
+	corp, err := corpus.Open(t.Context(), []string{testinput.Vmlinux(t)}, corpus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func TestV4(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	corp, err := corpus.Open(context.Background(), []string{testinput.Path(t, "testdata", "vmlinux")}, corpus.Options{})
+	corp, err := corpus.Open(context.Background(), []string{testinput.Vmlinux(t)}, corpus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -124,10 +125,70 @@ func Named(tb testing.TB, name string) Object {
 	return Object{o.ForMachines(), data}
 }
 
+// copied is the folder that [Main] removes, and what it holds.
+var copied struct {
+	dir  string
+	once sync.Once
+	err  error
+}
+
+// Main is TestMain for packages whose tests read the kernels of testdata many times: [Vmlinux] returns a decompressed copy there.
+func Main(m *testing.M) {
+	dir, err := os.MkdirTemp("", "vmlinux")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	copied.dir = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// Vmlinux returns the path of testdata/vmlinux, or with [Main] of its decompressed copy.
+func Vmlinux(tb testing.TB) string {
+	tb.Helper()
+	dir := Path(tb, "testdata", "vmlinux")
+	if copied.dir == "" {
+		return dir
+	}
+	copied.once.Do(func() { copied.err = decompress(dir, copied.dir) })
+	if copied.err != nil {
+		tb.Fatal(copied.err)
+	}
+	return copied.dir
+}
+
+// decompress copies a tree of kernels, whose files end with .zst.
+func decompress(from, to string) error {
+	dec, err := zstd.NewReader(nil)
+	if err != nil {
+		return err
+	}
+	defer dec.Close()
+	return filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
+		name, packed := strings.CutSuffix(strings.TrimPrefix(path, from), ".zst")
+		if err != nil || !packed {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if data, err = dec.DecodeAll(data, nil); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(to+name), 0o777); err != nil {
+			return err
+		}
+		return os.WriteFile(to+name, data, 0o666)
+	})
+}
+
 // Corpus opens the kernels of testdata/vmlinux and of BTFGEN_CORPUS.
 func Corpus(tb testing.TB) *corpus.Corpus {
 	tb.Helper()
-	sources := []string{Path(tb, "testdata", "vmlinux")}
+	sources := []string{Vmlinux(tb)}
 	if dir := os.Getenv("BTFGEN_CORPUS"); dir != "" {
 		sources = []string{dir} // which includes those of testdata
 		if unpacked := os.Getenv("BTFGEN_UNPACKED"); unpacked != "" {
