@@ -226,7 +226,7 @@ func TestCheckBootFetch(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", dir)
 	catalogue := filepath.Join(dir, "my.yaml")
-	write(t, catalogue, repo.Catalogue(repo.Server.URL, repo.Key()))
+	write(t, catalogue, repo.Catalogue(repo.URL, repo.Key()))
 	fakeQEMU(t, `printf '%s\n' '@btfgen {"kind":"hello"}' '@btfgen {"kind":"object"}' '@btfgen {"kind":"program","name":"on_exec"}' '@btfgen {"kind":"end"}'`)
 	boot := func(name string, want int) (string, string) {
 		t.Helper()

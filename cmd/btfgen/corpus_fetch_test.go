@@ -37,7 +37,7 @@ func TestFetchKilled(t *testing.T) {
 			repo.Index()
 			dir := t.TempDir()
 			t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
-			write(t, filepath.Join(dir, "my.yaml"), repo.Catalogue(repo.Server.URL, repo.Key()))
+			write(t, filepath.Join(dir, "my.yaml"), repo.Catalogue(repo.URL, repo.Key()))
 			for _, sig := range []os.Signal{os.Kill, os.Interrupt} {
 				out := filepath.Join(dir, fmt.Sprintf("%d.btfc", sig))
 				args := []string{"corpus", "fetch", "test/1", "--catalogue", filepath.Join(dir, "my.yaml"), "-j", "1", "-o", out}
@@ -73,7 +73,7 @@ func TestFetchKilled(t *testing.T) {
 				if got := list(); !strings.Contains(got, repo.Release(2)) || strings.Contains(got, repo.Release(3)) {
 					t.Errorf("%v: %s", sig, got)
 				}
-				repo.SetHook(nil)
+				repo.Answer()
 				repo.Downloads()
 				next, err := exec.Command("btfgen", args...).CombinedOutput()
 				if got := repo.Downloads(); err != nil || len(got) != 2 || !strings.Contains(list(), repo.Release(4)) {

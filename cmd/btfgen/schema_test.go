@@ -223,8 +223,8 @@ func TestSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Setenv("XDG_CACHE_HOME", t.TempDir())
-		first := repo.Catalogue(repo.Server.URL, repo.Key())
-		_, entry, _ := strings.Cut(repo.Catalogue(repo.Server.URL+"/none", repo.Key()), "\n")
+		first := repo.Catalogue(repo.URL, repo.Key())
+		_, entry, _ := strings.Cut(repo.Catalogue(repo.URL+"/none", repo.Key()), "\n")
 		write(t, "my.yaml", first+strings.Replace(entry, `"1"`, `"2"`, 1))
 	} else {
 		t.Log("corpus fetch is not tested: it needs ", testrepo.Missing("apt"))

@@ -4,12 +4,12 @@
 package testrepo
 
 import (
+	"bufio"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -22,13 +22,13 @@ type Repository struct {
 	t       *testing.T
 	client  string // apt or dnf
 	Dir     string // with its packages
+	URL     string // of Dir
 	home    string // of gpg
 	indexes int    // how many were written
-	Server  *httptest.Server
+	state   string // a folder that the server reads and writes
 
 	mu    sync.Mutex
-	asked []string                                                 // packages that were downloaded
-	hook  func(w http.ResponseWriter, r *http.Request) (done bool) // before a package is served
+	begun func() // is called when a download stalls
 }
 
 // Missing returns the name of a program that a repository for a client needs and this machine lacks, or "".
@@ -51,23 +51,51 @@ func New(t *testing.T, client string) *Repository {
 	if p := Missing(client); p != "" {
 		t.Skip("needs ", p)
 	}
-	r := &Repository{t: t, client: client, Dir: t.TempDir()}
+	r := &Repository{t: t, client: client, Dir: t.TempDir(), state: t.TempDir()}
 	r.NewKey()
-	files := http.FileServer(http.Dir(r.Dir))
-	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if ext := filepath.Ext(req.URL.Path); ext == ".deb" || ext == ".rpm" {
+	r.serve()
+	return r
+}
+
+// serve starts the server in testdata, which ends when its input does.
+func (r *Repository) serve() {
+	r.t.Helper()
+	_, here, _, _ := runtime.Caller(0)
+	cmd := exec.Command("go", "run", "./testdata/server", r.Dir, r.state)
+	cmd.Dir, cmd.Stderr = filepath.Dir(here), os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	lines, done := bufio.NewScanner(out), make(chan bool)
+	r.t.Cleanup(func() {
+		in.Close()
+		<-done
+		cmd.Wait()
+	})
+	if !lines.Scan() {
+		close(done)
+		r.t.Fatal("the repository's server does not start")
+	}
+	r.URL = lines.Text()
+	go func() {
+		defer close(done)
+		for lines.Scan() {
 			r.mu.Lock()
-			r.asked = append(r.asked, filepath.Base(req.URL.Path))
-			hook := r.hook
+			begun := r.begun
 			r.mu.Unlock()
-			if hook != nil && hook(w, req) {
-				return
+			if begun != nil {
+				begun()
 			}
 		}
-		files.ServeHTTP(w, req)
-	}))
-	t.Cleanup(r.Server.Close)
-	return r
+	}()
 }
 
 // NewKey makes another key, with which the repository is signed from now on.
@@ -202,42 +230,30 @@ func (r *Repository) Release(n int) string {
 
 // Downloads returns the packages that were downloaded since the last call.
 func (r *Repository) Downloads() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	asked := slices.Compact(r.asked)
-	r.asked = nil
-	return asked
-}
-
-// StallAt sets a hook that serves the beginning of a release's packages, calls begun, and waits until the client gives up.
-func (r *Repository) StallAt(release string, begun func()) {
-	r.SetHook(func(w http.ResponseWriter, req *http.Request) bool {
-		if !strings.Contains(req.URL.Path, release) {
-			return false
-		}
-		r.stall(w, req, begun)
-		return true
-	})
-}
-
-func (r *Repository) stall(w http.ResponseWriter, req *http.Request, begun func()) {
-	data, err := os.ReadFile(filepath.Join(r.Dir, filepath.Base(req.URL.Path)))
+	r.t.Helper()
+	path := filepath.Join(r.state, "asked")
+	data, err := os.ReadFile(path)
 	if err != nil {
-		http.NotFound(w, req)
-		return
+		r.t.Fatal(err)
 	}
-	w.Header().Set("Content-Length", fmt.Sprint(len(data))) // clients compare it with the index
-	w.Write(data[:len(data)/2])
-	w.(http.Flusher).Flush()
-	begun()
-	<-req.Context().Done()
+	if err := os.Truncate(path, 0); err != nil {
+		r.t.Fatal(err)
+	}
+	return slices.Compact(strings.Fields(string(data)))
 }
 
-// SetHook sets what is called before a package is served. If it returns true, it has answered the request.
-func (r *Repository) SetHook(hook func(http.ResponseWriter, *http.Request) bool) {
+// StallAt serves the beginning of a release's packages, calls begun, and waits until the client gives up.
+func (r *Repository) StallAt(release string, begun func()) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.hook = hook
+	r.begun = begun
+	r.mu.Unlock()
+	r.Answer("stall " + release)
+}
+
+// Answer sets how packages are served from now on, see testdata/server.
+func (r *Repository) Answer(answers ...string) {
+	r.t.Helper()
+	Write(r.t, r.state, map[string][]byte{"answers": []byte(strings.Join(answers, "\n"))})
 }
 
 // Write writes files below a folder.
