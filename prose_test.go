@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // dialect matches phrases that usually make a reader start the sentence again.
@@ -83,6 +85,7 @@ func prose(name, text string, f func(n int, line string)) {
 // TestProse checks that comments, messages and documentation are plain English:
 // in each folder fewer than one match of dialect in 1,000 words.
 func TestProse(t *testing.T) {
+	slow.Skip(t)
 	list, err := exec.Command("git", "ls-files").Output()
 	if err != nil {
 		t.Skip("not a git checkout:", err)

@@ -158,6 +158,7 @@ func temporaries(t *testing.T, dir string) (left []string) {
 
 // A second signal ends the program at once. An ignored signal does nothing, as nohup and background jobs require.
 func TestSignalsTwiceAndIgnored(t *testing.T) {
+	slow.Skip(t)
 	v := newVictim(t)
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

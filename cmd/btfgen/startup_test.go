@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // initLine is what the runtime prints of a package's initialization.
@@ -17,6 +19,7 @@ var initLine = regexp.MustCompile(`(?m)^init (\S+) @.* clock, (\d+) bytes, (\d+)
 // TestStartUp limits the memory that packages allocate before main. Tables and regular expressions cost memory and time,
 // and only memory is the same in each run. scripts/check.sh limits what the whole program allocates.
 func TestStartUp(t *testing.T) {
+	slow.Skip(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: the program would need another name")
 	}

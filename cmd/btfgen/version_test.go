@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 func TestVersion(t *testing.T) {
@@ -103,6 +105,7 @@ func TestTarball(t *testing.T) {
 
 // TestLinkedVersion checks the variable that packagers set with the linker.
 func TestLinkedVersion(t *testing.T) {
+	slow.Skip(t)
 	out, err := exec.Command(program(t), "--version").Output()
 	if err != nil || string(out) != "btfgen version v1.2.3-distro\n" {
 		t.Errorf("%q, %v", out, err)
