@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package creader_test
+package archive_test
 
 import (
 	"bytes"
@@ -14,8 +14,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
-
-func TestMain(m *testing.M) { creader.Main(m) }
 
 // compareHost checks that both readers return the same key, or both an error.
 func compareHost(t *testing.T, c *creader.Reader, name string, opts kernel.HostOptions) {
@@ -50,10 +48,10 @@ func write(t *testing.T, path, text string) {
 }
 
 // The readers agree on the os-release files of distributions, and on odd ones.
-func TestOSRelease(t *testing.T) {
+func TestCOSRelease(t *testing.T) {
 	slow.Nightly(t)
 	c := creader.Start(t)
-	files, err := filepath.Glob("../../../pkg/kernel/testdata/os-release/*")
+	files, err := filepath.Glob("../../pkg/kernel/testdata/os-release/*")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files (%v)", err)
 	}
@@ -78,7 +76,7 @@ func TestOSRelease(t *testing.T) {
 }
 
 // The readers follow the same links, and never leave a container's root.
-func TestRoot(t *testing.T) {
+func TestCRoot(t *testing.T) {
 	c := creader.Start(t)
 	outside := filepath.Join(t.TempDir(), "os-release")
 	write(t, outside, "ID=container\n")
@@ -115,10 +113,10 @@ func TestRoot(t *testing.T) {
 }
 
 // Both readers canonicalize all spellings in the same way.
-func TestCanonical(t *testing.T) {
+func TestCCanonical(t *testing.T) {
 	c := creader.Start(t)
 	seen := 0
-	for _, file := range []string{"../../../pkg/kernel/key.go", "../../../lib/c/btfa.c"} {
+	for _, file := range []string{"../../pkg/kernel/key.go", "../../lib/c/btfa.c"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -142,9 +140,9 @@ func TestCanonical(t *testing.T) {
 }
 
 // btfa_find returns a path of the BTF that Find returns, valid until it is released.
-func TestFind(t *testing.T) {
+func TestCFind(t *testing.T) {
 	c := creader.Start(t)
-	data, err := os.ReadFile("../../../examples/go-tracer/tracer.btfa")
+	data, err := os.ReadFile("../../examples/go-tracer/tracer.btfa")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package machine_test
+package bpfobj_test
 
 import (
 	"encoding/binary"

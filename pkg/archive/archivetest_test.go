@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package archivetest_test
+package archive_test
 
 import (
 	"fmt"
@@ -23,8 +23,8 @@ func (r *recorder) Helper()                           {}
 func (r *recorder) Error(args ...any)                 { r.errors = append(r.errors, fmt.Sprint(args...)) }
 func (r *recorder) Errorf(format string, args ...any) { r.Error(fmt.Sprintf(format, args...)) }
 
-func TestCovers(t *testing.T) {
-	const exec, shapes = "../../../testdata/bpf/execsnoop.bpfel.o", "../../../testdata/bpf/shapes.bpfel.o"
+func TestArchivetest(t *testing.T) {
+	const exec, shapes = "../../testdata/bpf/execsnoop.bpfel.o", "../../testdata/bpf/shapes.bpfel.o"
 	data, err := os.ReadFile(exec)
 	if err != nil {
 		t.Fatal(err)
