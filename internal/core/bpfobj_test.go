@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package embedded_test
+package core_test
 
 import (
 	"bytes"
