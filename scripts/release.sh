@@ -148,7 +148,7 @@ for t in "${only[@]}"; do
 	programs+=("$d/btfgen")
 done
 build "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" "$work/btfgen"
-go build -modfile=packaging/nfpm.mod -o "$work/nfpm" "$nfpm"
+go build -trimpath -modfile=packaging/nfpm.mod -o "$work/nfpm" "$nfpm"
 licences "${programs[@]}" >"$work/LICENSES"
 for t in "${only[@]}"; do
 	go run -trimpath "$cyclonedx" bin -json -noserial -notimestamp -short-purls -std -version "$version" \
