@@ -98,7 +98,11 @@ func parseExt(data []byte, types *btf.BTF) (*Ext, error) {
 		p.part(x, btf.ExtLines, func(s *ExtSection, d []byte, size int) {
 			s.lines = slices.Grow(s.lines, len(d)/size)
 			for ; len(d) > 0; d = d[size:] {
-				s.lines = append(s.lines, lineInfo{bo.Uint32(d), Line{p.file(bo.Uint32(d[4:])), bo.Uint32(d[12:]) >> 10}})
+				file := bo.Uint32(d[4:])
+				if n := len(s.lines); n == 0 || s.lines[n-1].file != file { // most lines have the file of the one before
+					file = p.file(file)
+				}
+				s.lines = append(s.lines, lineInfo{bo.Uint32(d), Line{file, bo.Uint32(d[12:]) >> 10}})
 			}
 		}),
 	)

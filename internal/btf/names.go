@@ -152,9 +152,8 @@ func (n *Names) mayHave(s []byte) bool {
 	return n.filter[h>>6]&(1<<(h&63)) != 0
 }
 
-// Numbers returns the numbers of the names that the string at the beginning of s
-// matches. The string ends with a NUL byte. The error says that it begins like a name and
-// is too long.
+// Numbers returns the numbers of the names that the string at the beginning of s matches. The string ends with a NUL byte. The error
+// says that it begins like a name and is too long.
 func (n *Names) Numbers(s []byte) (found []int, err error) {
 	if !n.mayHave(s) {
 		return nil, nil
@@ -179,13 +178,11 @@ func (n *Names) Numbers(s []byte) (found []int, err error) {
 // Has reports whether name is a name of the set without its flavor, for any loader.
 func (n *Names) Has(name string) bool { return len(n.index[name]) > 0 }
 
-// findChunk is how many types Find reads before it checks the context, less than a
-// millisecond of work.
+// findChunk is how many types Find reads before it checks the context, less than a millisecond of work.
 const findChunk = 1 << 14
 
-// Find returns for each number of names the IDs of b's own types of any kind whose names
-// match, in ascending order. It reuses out if that is large enough. The error is that of
-// the context, or says that more than limits.Candidates types match one name or that the
+// Find returns for each number of names the IDs of b's own types of any kind whose names match, in ascending order. It reuses out if
+// that is large enough. The error is that of the context, or says that more than limits.Candidates types match one name or that the
 // name of a type begins like a name and is too long.
 func (b *BTF) Find(ctx context.Context, names *Names, size int, out [][]TypeID) ([][]TypeID, error) {
 	if cap(out) < size {
@@ -200,7 +197,11 @@ func (b *BTF) Find(ctx context.Context, names *Names, size int, out [][]TypeID) 
 			return out, err
 		}
 		for _, n := range named {
-			found, err := names.Numbers(b.tail(n.name))
+			s := b.tail(n.name)
+			if !names.mayHave(s) { // which is inlined
+				continue
+			}
+			found, err := names.Numbers(s)
 			if err != nil {
 				return out, err
 			}

@@ -31,15 +31,13 @@ type Minimizer struct {
 	keepOnly     bool // there are no objects
 }
 
-// New returns a Minimizer for the relocations of objects of either byte order and
-// for any machines. Without objects, the types of Options.Keep are kept of every
-// kernel.
+// New returns a Minimizer for the relocations of objects of either byte order and for any machines. Without objects, the types of
+// Options.Keep are kept of every kernel.
 func New(objects []*core.Object, opts Options) *Minimizer {
 	return &Minimizer{sets: core.NewSets(objects), opts: opts, keepOnly: len(objects) == 0 && len(opts.Keep.Patterns()) > 0}
 }
 
-// Clone returns a Minimizer for the same relocations and options, for another
-// goroutine.
+// Clone returns a Minimizer for the same relocations and options, for another goroutine.
 func (m *Minimizer) Clone() *Minimizer {
 	return &Minimizer{sets: m.sets, opts: m.opts, keepOnly: m.keepOnly}
 }
@@ -47,10 +45,9 @@ func (m *Minimizer) Clone() *Minimizer {
 // ErrNoObject is returned if no object is for the byte order and machine of the kernel.
 var ErrNoObject = errors.New("no object with relocations is for its machine")
 
-// ErrProof is returned if loaders decide differently on the minimized BTF than on
-// the kernel's. It is a defect of this package, with one exception: the decision
-// depends on the order of types whose names differ only in flavor, which are sorted
-// by name. [ProofError] has the details.
+// ErrProof is returned if loaders decide differently on the minimized BTF than on the kernel's. It is a defect of this package, with one
+// exception: the decision depends on the order of types whose names differ only in flavor, which are sorted by name. [ProofError] has
+// the details.
 var ErrProof = errors.New("minimized BTF decides differently")
 
 // ProofError describes the different decision. It is an [ErrProof].
@@ -101,10 +98,9 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 	}
 }
 
-// emit marks, emits and proves. more selects parts to keep on which no match
-// depends, because their lack could add one: a forward declaration could match
-// a type_exists relocation, a pointer to void a type_matches relocation, and a type
-// without some members could have lost one of several of a name.
+// emit marks, emits and proves. more selects parts to keep on which no match depends, because their lack could add one: a forward
+// declaration could match a type_exists relocation, a pointer to void a type_matches relocation, and a type without some members could
+// have lost one of several of a name.
 func (m *Minimizer) emit(ctx context.Context, k *core.Kernel, set *core.Set, more keep) (*Result, error) {
 	m.orderDiffers = false
 	marks := newMarks(ctx, set.Asks(relo.TypeMatches), more)
