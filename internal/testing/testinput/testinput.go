@@ -125,23 +125,18 @@ func Named(tb testing.TB, name string) Object {
 	return Object{o.ForMachines(), data}
 }
 
-// copied is the folder that [Main] removes, and what it holds.
+// copied is the decompressed copy of testdata/vmlinux.
 var copied struct {
-	dir  string
-	once sync.Once
-	err  error
+	wanted bool
+	once   sync.Once
+	dir    string
 }
 
 // Main is TestMain for packages whose tests read the kernels of testdata many times: [Vmlinux] returns a decompressed copy there.
 func Main(m *testing.M) {
-	dir, err := os.MkdirTemp("", "vmlinux")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	copied.dir = dir
+	copied.wanted = true
 	code := m.Run()
-	os.RemoveAll(dir)
+	os.RemoveAll(copied.dir)
 	os.Exit(code)
 }
 
@@ -149,40 +144,25 @@ func Main(m *testing.M) {
 func Vmlinux(tb testing.TB) string {
 	tb.Helper()
 	dir := Path(tb, "testdata", "vmlinux")
-	if copied.dir == "" {
+	if !copied.wanted {
 		return dir
 	}
-	copied.once.Do(func() { copied.err = decompress(dir, copied.dir) })
-	if copied.err != nil {
-		tb.Fatal(copied.err)
-	}
-	return copied.dir
-}
-
-// decompress copies a tree of kernels, whose files end with .zst.
-func decompress(from, to string) error {
-	dec, err := zstd.NewReader(nil)
-	if err != nil {
-		return err
-	}
-	defer dec.Close()
-	return filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
-		name, packed := strings.CutSuffix(strings.TrimPrefix(path, from), ".zst")
-		if err != nil || !packed {
-			return err
+	copied.once.Do(func() {
+		var err error
+		if copied.dir, err = os.MkdirTemp("", "vmlinux"); err != nil {
+			tb.Fatal(err)
 		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
+		for _, f := range open(tb, dir).Files {
+			err := f.Read(context.Background(), func(k *corpus.Kernel) error {
+				path := copied.dir + strings.TrimSuffix(strings.TrimPrefix(f.Path, dir), ".zst")
+				return cmp.Or(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, k.BTF, 0o666))
+			})
+			if err != nil {
+				tb.Fatal(err)
+			}
 		}
-		if data, err = dec.DecodeAll(data, nil); err != nil {
-			return err
-		}
-		if err := os.MkdirAll(filepath.Dir(to+name), 0o777); err != nil {
-			return err
-		}
-		return os.WriteFile(to+name, data, 0o666)
 	})
+	return copied.dir
 }
 
 // Corpus opens the kernels of testdata/vmlinux and of BTFGEN_CORPUS.
@@ -195,6 +175,11 @@ func Corpus(tb testing.TB) *corpus.Corpus {
 			sources = []string{unpacked}
 		}
 	}
+	return open(tb, sources...)
+}
+
+func open(tb testing.TB, sources ...string) *corpus.Corpus {
+	tb.Helper()
 	c, err := corpus.Open(context.Background(), sources, corpus.Options{})
 	if err != nil {
 		tb.Fatal(err)
