@@ -34,38 +34,42 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("http://%s\n", l.Addr())
-	go http.Serve(l, &server{dir: os.Args[1], state: os.Args[2], asked: asked})
+	go http.Serve(l, &server{dir: os.Args[1], state: os.Args[2], asked: asked, files: http.FileServer(http.Dir(os.Args[1]))})
 	io.Copy(io.Discard, os.Stdin)
 }
 
 type server struct {
 	dir, state string
 	asked      *os.File
+	files      http.Handler
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	name := filepath.Base(req.URL.Path)
+	answer := ""
 	if ext := filepath.Ext(name); ext == ".deb" || ext == ".rpm" {
 		fmt.Fprintln(s.asked, name)
-		data, err := os.ReadFile(filepath.Join(s.dir, name))
-		half := data[:len(data)/2]
-		switch answer := s.answer(name); {
-		case answer == "gone" || answer != "" && err != nil:
-			http.NotFound(w, req)
-			return
-		case answer == "cut":
-			w.Write(half)
-			return
-		case answer == "stall":
-			w.Header().Set("Content-Length", fmt.Sprint(len(data))) // clients compare it with the index
-			w.Write(half)
-			w.(http.Flusher).Flush()
-			fmt.Println(name)
-			<-req.Context().Done()
-			return
-		}
+		answer = s.answer(name)
 	}
-	http.FileServer(http.Dir(s.dir)).ServeHTTP(w, req)
+	if answer == "" {
+		s.files.ServeHTTP(w, req)
+		return
+	}
+	data, err := os.ReadFile(filepath.Join(s.dir, name))
+	if answer == "gone" || err != nil {
+		http.NotFound(w, req)
+		return
+	}
+	stall := answer == "stall"
+	if stall {
+		w.Header().Set("Content-Length", fmt.Sprint(len(data))) // clients compare it with the index
+	}
+	w.Write(data[:len(data)/2])
+	if stall {
+		w.(http.Flusher).Flush()
+		fmt.Println(name)
+		<-req.Context().Done()
+	}
 }
 
 // answer returns the answer for a package, or "" if it is served whole.
