@@ -198,7 +198,7 @@ func (b *BTF) Find(ctx context.Context, names *Names, size int, out [][]TypeID) 
 		}
 		for _, n := range named {
 			s := b.tail(n.name)
-			if !names.mayHave(s) { // which is inlined
+			if !names.mayHave(s) { // inlined here, unlike Numbers; most names end here
 				continue
 			}
 			found, err := names.Numbers(s)
