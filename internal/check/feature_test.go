@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -98,12 +97,9 @@ func TestAppeared(t *testing.T) {
 			n++
 		}
 		version := func(v string) bool { return kernel.CompareVersions(release, v) >= 0 }
-		for f, want := range map[interp.Features]bool{
-			interp.Rodata: version("5.5"), interp.Partial: version("5.16"), interp.Narrow: version("6.9"), interp.StImm: version("6.4"),
-			interp.Globals: version("5.6"), interp.LazyGlobals: version("6.8"), interp.Ranges: version("5.10"),
-		} {
-			if k.features.Has(f) != want {
-				t.Errorf("%s: feature %b: %t, want %t", it.Name, f, !want, want)
+		for _, v := range verifierFacts {
+			if has, want := k.features.Has(v.feature), version(v.since.String()); has != want {
+				t.Errorf("%s: %s.%s there: %t, want %t", it.Name, v.of, v.member, has, want)
 			}
 		}
 	})

@@ -151,7 +151,7 @@ func (k *inventory) find(name string, kind btf.Kind) (symbol, bool) {
 }
 
 // Names whose presence shows what a verifier can do.
-var featureNames = []string{auxStruct, anyTracepoint, kprobes, writeStruct}
+var featureNames = append([]string{auxStruct, anyTracepoint, kprobes, writeStruct}, verifierStructs()...)
 
 // auxStruct is what verifiers keep of a function.
 const auxStruct = "bpf_func_info_aux"
@@ -172,27 +172,15 @@ func (k *inventory) hasMember(name, member string) presence {
 }
 
 func (k *inventory) readFeatures() {
-	has := func(enum int, name string) bool {
-		_, ok := k.enums[enum][name]
-		return ok
-	}
 	k.helpers = make(map[int64]bool, len(k.enums[enumHelper]))
 	for n, v := range k.enums[enumHelper] {
 		if strings.HasPrefix(n, "BPF_FUNC_") {
 			k.helpers[int64(v)] = true
 		}
 	}
-	for f, has := range map[interp.Features]bool{
-		interp.Rodata:      has(enumHelper, "BPF_FUNC_probe_read_kernel"),
-		interp.Partial:     has(enumHelper, "BPF_FUNC_kallsyms_lookup_name"),
-		interp.Narrow:      has(enumMap, "BPF_MAP_TYPE_ARENA"),
-		interp.StImm:       has(enumAttach, "BPF_NETFILTER"),
-		interp.Ranges:      has(enumHelper, "BPF_FUNC_redirect_peer"),
-		interp.Globals:     k.hasMember(auxStruct, "linkage") == present,
-		interp.LazyGlobals: k.hasMember(auxStruct, "called") == present,
-	} {
-		if has {
-			k.features |= f
+	for _, v := range verifierFacts {
+		if k.hasMember(v.of, v.member) == present {
+			k.features |= v.feature
 		}
 	}
 	for _, n := range syscallNames("bpf", k.arch) {

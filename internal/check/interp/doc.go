@@ -24,23 +24,12 @@
 // A path is a state (registers and stack, partly known) and the instruction that it is at. Where paths can meet, arrive drops
 // those that an earlier one covers and merges them if there are too many; branch splits them; step does the rest.
 //
-// The verifier does not reach what is not reached here. The package knows less than the verifier about numbers and pointers,
-// uses only what all verifiers since 5.2 know of constants, and gets the rest from [Features]. So it does not recognise a guard
+// The verifier does not reach what is not reached here. The package knows less than the verifier about numbers and pointers. What
+// verifiers since Linux 4.14 know of constants is the floor; [Features] add what later ones know. So it does not recognise a guard
 // of a form that only the verifier understands.
 //
-// Each bit of a number is known or unknown. With Ranges a number has bounds, too. For example, after
-//
-//	0  if r1 > 7 goto 4
-//	1  r1 += 4
-//	2  if r1 <= 11 goto 4
-//
-// 3 is not reached. Verifiers have bounds since Linux 4.14. What comparisons of halves of registers give, and what stores to the
-// stack forget, became the rules of today in 5.10 (kernel/bpf/verifier.c: reg_set_min_max, scalar_min_max_add,
-// register_is_bounded), so bounds are not used before. Since then verifiers have improved, with two exceptions: a JSET that does
-// not jump forgets bounds (6.17), and a number of unknown sign has bounds of one kind, signed or unsigned (7.2). The rules here
-// are weaker, so that they need not be exact. Bounds belong to one register: a copy from before a comparison has none.
-// Arithmetic keeps them below 2³¹, where signed and unsigned, whole and half are the same. A comparison of two registers without
-// a constant gives none, and neither does a division. != gives none: verifiers before 6.8 derive none from it.
+// Each bit of a number is known or unknown. Verifiers also derive bounds from comparisons by order. The package does not, but marks
+// the number (value.lost): what only a branch on it reaches is [Imprecise].
 //
 // The package has no knowledge of kernels or of the consequences of reaching an instruction.
 package interp

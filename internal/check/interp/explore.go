@@ -5,6 +5,7 @@ package interp
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/cilium/ebpf/asm"
@@ -286,7 +287,11 @@ func (x *explorer) alu(s *state, in *bpfobj.Insn) {
 		if is32 || in.Off != 0 {
 			x.counts(b)
 		}
-		s.write(in.Dst, mov(in, b, is32))
+		v := mov(in, b, is32)
+		if is32 && isRegister(in) && b.kind == scalar && !b.isBlank() && !x.knows(Constants) {
+			v = value{m: math.MaxUint32, lost: true}
+		}
+		s.write(in.Dst, v)
 	case op == asm.Neg || op == asm.Swap:
 		s.write(in.Dst, value{m: ^uint64(0), taint: a.taint, lost: a.lost})
 	case a.kind == scalar && b.kind == scalar:
@@ -295,8 +300,8 @@ func (x *explorer) alu(s *state, in *bpfobj.Insn) {
 		}
 		x.countALU(op, a, b, is32)
 		v := alu(op, a, b, is32)
-		if l := v.loose(); l != v && !x.knows(Ranges) {
-			v = l
+		if op == asm.Xor && !v.isBlank() && !x.knows(Partly) {
+			v = unknown
 		}
 		s.write(in.Dst, v)
 	default:

@@ -36,7 +36,7 @@ func runIn(ctx context.Context, o *bpfobj.Object, funcs ...[]insn) *Result {
 
 func allFeatures() *Input {
 	return &Input{
-		Features: Rodata | Partial | Narrow | StImm | Ranges,
+		Features: Constants | Rodata | NonNull | Partly | Partial | Narrow | StImm,
 		Record:   func(int) (uint64, bool) { return 0, true },
 		Ksym:     func(*bpfobj.Extern) Number { return Number{} },
 		Kconfig:  func(*bpfobj.Extern) Number { return Number{Unknown: math.MaxUint64} },
@@ -246,7 +246,8 @@ func TestManyPointees(t *testing.T) {
 			{Op: bpfobj.OpExit},
 		}
 		x := Explore(t.Context(), &bpfobj.Object{Order: o.Order, Externs: o.Externs, Funcs: []bpfobj.Function{{Insns: code}}}, &bpfobj.Program{Funcs: []int{0}}, &Input{
-			Kconfig: func(e *bpfobj.Extern) Number { return Number{V: values[e.Name]} },
+			Features: Rodata,
+			Kconfig:  func(e *bpfobj.Extern) Number { return Number{V: values[e.Name]} },
 		})
 		if x.Reached(bpfobj.Site{Insn: 4}) != Certain || x.Reached(bpfobj.Site{Insn: 5}) != Unreached {
 			t.Errorf("%s is not read", o.Externs[i].Name)

@@ -4,18 +4,22 @@ package interp
 
 import "github.com/btfgen/btfgen/internal/bpfobj"
 
-// Features are abilities of a verifier that decide what it can reach. Without any it is that of Linux 5.2.
-type Features uint8
+// Features are abilities of a verifier that decide what it can reach. Without any it is that of Linux 4.14.
+type Features uint16
 
-// The features.
+// The features. A release is that of the mainline commit; package check decides which of them a kernel has.
 const (
-	Rodata      Features = 1 << iota // frozen maps are constants (5.5)
-	Partial                          // spills of less than 8 bytes keep their value (5.16)
-	Narrow                           // so do fills of a part of a spill (6.9)
-	StImm                            // so do stores of an immediate (6.3)
-	Globals                          // global functions are verified on their own (5.6)
-	LazyGlobals                      // but only if they are called (6.8)
-	Ranges                           // comparisons give bounds, also for halves of registers and spills (5.10)
+	// Spilled constants keep their value, and branches are decided by registers, JSET and order, not by == and !=
+	// with an immediate alone (5.3). Before, some releases decide by order, keep spilled zeros and 32-bit moves.
+	Constants   Features = 1 << iota
+	Rodata               // frozen maps, with read-only data and .kconfig, are constants (5.5)
+	Globals              // global functions are verified on their own (5.6)
+	NonNull              // a branch on whether a pointer is null is decided if it is not (5.8)
+	Partly               // spills of partly known numbers keep what is known, and XOR is computed (5.10)
+	Partial              // spills of less than 8 bytes keep their value (5.16)
+	StImm                // so do stores of an immediate (6.3)
+	LazyGlobals          // global functions are verified only if they are called (6.8)
+	Narrow               // fills of a part of a spill keep their value (6.9)
 )
 
 // Has reports whether all of o are in f.

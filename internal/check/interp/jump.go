@@ -109,7 +109,7 @@ func (x *explorer) branch(s *state, in *bpfobj.Insn) bool {
 		}
 		x.here.decided[int32(s.at.Insn)] = src
 	}
-	switch compare(op, a, b, is32) {
+	switch x.decide(s, in, op, a, b, is32) {
 	case always:
 		s.jump(in)
 		return true
@@ -134,11 +134,27 @@ func (x *explorer) branch(s *state, in *bpfobj.Insn) bool {
 	return true
 }
 
+// decide decides a conditional jump as far as the verifier does. Where only some verifiers without Constants do, the level of s
+// becomes Imprecise.
+func (x *explorer) decide(s *state, in *bpfobj.Insn, op asm.JumpOp, a, b value, is32 bool) verdict {
+	v := compare(op, a, b, is32)
+	switch {
+	case v == either:
+	case a.kind != scalar:
+		if !x.knows(NonNull) {
+			return either
+		}
+	case (isRegister(in) || op != asm.JEq && op != asm.JNE) && !x.knows(Constants):
+		if !isRegister(in) && op != asm.JSet {
+			s.doubt()
+		}
+		return either
+	}
+	return v
+}
+
 // refine notes in s what follows if a comparison of a and b holds.
 func (x *explorer) refine(s *state, op asm.JumpOp, in *bpfobj.Insn, a, b value, is32 bool) {
-	if op != asm.JEq && op != asm.JNE && op != asm.JSet {
-		x.asked |= Ranges
-	}
 	switch {
 	case a.kind != scalar || b.kind != scalar:
 	case isRegister(in) && in.Dst == in.Src:
@@ -146,21 +162,13 @@ func (x *explorer) refine(s *state, op asm.JumpOp, in *bpfobj.Insn, a, b value, 
 			s.write(in.Dst, unknown) // impossible, but 6.8 to 6.18 do not notice: see where
 		}
 	case b.isConst():
-		s.write(in.Dst, x.where(a, op, b.v, is32))
+		s.write(in.Dst, a.where(op, b.v, is32))
 	case a.isConst():
-		s.write(in.Src, x.where(b, flipped(op), a.v, is32))
+		s.write(in.Src, b.where(flipped(op), a.v, is32))
 	case op == asm.JEq && !a.meets(b, is32):
 		s.write(in.Dst, unknown)
 		s.write(in.Src, unknown)
 	}
-}
-
-// where is a if its comparison with n holds.
-func (x *explorer) where(a value, op asm.JumpOp, n uint64, is32 bool) value {
-	if op != asm.JEq && !x.in.Has(Ranges) {
-		return a
-	}
-	return a.where(op, n, is32)
 }
 
 // maxFrames is the verifier's limit on nested calls.

@@ -4,6 +4,7 @@ package interp
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 
 	"github.com/cilium/ebpf/asm"
@@ -70,11 +71,12 @@ func (x *explorer) loadData(p value, off int64, n int) value {
 	}
 	d := &x.o.Data[p.base]
 	variable := d.Variable(off)
-	frozen := x.knows(Rodata)
 	switch {
+	case !x.knows(Rodata):
+		return unknown.trim(n)
 	case x.in.Settable(variable):
 		return value{m: ^uint64(0), taint: true}.trim(n)
-	case !frozen || off < 0 || off > int64(len(d.Bytes)-n):
+	case off < 0 || off > int64(len(d.Bytes)-n):
 		return unknown.trim(n)
 	}
 	var v uint64
@@ -92,6 +94,9 @@ func (x *explorer) loadData(p value, off int64, n int) value {
 }
 
 func (x *explorer) loadKconfig(e *bpfobj.Extern, off int64, n int) value {
+	if !x.knows(Rodata) {
+		return unknown.trim(n)
+	}
 	v := x.in.Kconfig(e).value()
 	if off != 0 || n > min(e.Size, 8) { // an unknown number, but constant on every load
 		v = value{m: ^uint64(0), taint: true}
@@ -122,9 +127,7 @@ func (x *explorer) store(s *state, in *bpfobj.Insn) {
 		if n < 8 && v.kind != scalar {
 			v = value{m: ^uint64(0), lost: v.lost}
 		}
-		if v = v.trim(n); n < 8 {
-			v = v.loose()
-		}
+		v = v.trim(n)
 	} else if !x.in.Has(StImm) {
 		v, zero = unknown, false
 	}
@@ -137,6 +140,13 @@ func (x *explorer) store(s *state, in *bpfobj.Insn) {
 		x.asked |= StImm
 	}
 	keep := (n == 8 || x.knows(Partial)) && at%8 == 0 || zero
+	switch fixed := v.isConst() || v.taint; {
+	case v.kind != scalar || v.isBlank() && !fixed:
+	case fixed && !x.knows(Constants):
+		v = value{m: math.MaxUint64, lost: zero}
+	case !fixed && !x.knows(Partly):
+		v = value{m: math.MaxUint64, lost: v.lost}
+	}
 	if keep && at >= -512 && at < 0 && !(v.isBlank() && !v.taint && !v.lost) {
 		s.frames[p.base].set(int16(at), uint8(n), v)
 	}

@@ -3,6 +3,7 @@
 package interp
 
 import (
+	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -38,7 +39,7 @@ func TestRelevant(t *testing.T) {
 		}
 		values := make([]uint64, records)
 		features := StImm
-		for f, has := range map[Features]bool{Partial: records%2 == 0, Narrow: records%3 == 0, Ranges: records%5 != 0} {
+		for f, has := range map[Features]bool{Partial: records%2 == 0, Narrow: records%3 == 0, Constants: records%5 != 0, Partly: records%7 != 0} {
 			if has {
 				features |= f
 			}
@@ -104,21 +105,77 @@ func TestRelevantZero(t *testing.T) {
 	}
 }
 
-// TestRelevantRanges compares a number with known bounds with numbers outside.
-func TestRelevantRanges(t *testing.T) {
+// TestFeatures has a program for each way in which verifiers differ. Its last instruction is reached without the feature and not with
+// it, and the feature is relevant.
+func TestFeatures(t *testing.T) {
+	const spill, fill = asm.OpCode(0x7b), asm.OpCode(0x79) // *(u64 *)(r10 - 8) = r1, r2 = *(u64 *)(r10 - 8)
+	spilled := []insn{{Op: spill, Dst: asm.RFP, Src: 1, Off: -8}, {Op: fill, Dst: 2, Src: asm.RFP, Off: -8}}
+	one := insn{Op: asm.Mov.Op(asm.ImmSource), Dst: 1, Imm: 1}
+	never := func(op asm.OpCode, dst, src asm.Register, imm int64) []insn {
+		return []insn{{Op: op, Dst: dst, Src: src, Imm: imm, Off: 1}, {Op: bpfobj.OpExit}, {Op: bpfobj.OpExit}}
+	}
+	eq := asm.JEq.Op(asm.ImmSource)
+	unknown := insn{Op: bpfobj.OpCall, Imm: int64(asm.FnGetPrandomU32)}
+	for name, c := range map[string]struct {
+		feature Features
+		without Level
+		code    []insn
+	}{
+		"spilled constant": {Constants, Certain, slices.Concat([]insn{one}, spilled, never(eq, 2, 0, 0))},
+		"spilled zero":     {Constants, Imprecise, slices.Concat([]insn{{Op: asm.Mov.Op(asm.ImmSource), Dst: 1}}, spilled, never(eq, 2, 0, 1))},
+		"register":         {Constants, Certain, slices.Concat([]insn{one}, never(asm.JGT.Op(asm.RegSource), 1, 1, 0))},
+		"order":            {Constants, Imprecise, slices.Concat([]insn{one}, never(asm.JGT.Op(asm.ImmSource), 1, 0, 7))},
+		"bit":              {Constants, Certain, slices.Concat([]insn{one}, never(asm.JSet.Op(asm.ImmSource), 1, 0, 2))},
+		"32-bit move": {Constants, Imprecise, slices.Concat([]insn{
+			one, {Op: asm.Mov.Op32(asm.RegSource), Dst: 2, Src: 1},
+		}, never(eq, 2, 0, 0))},
+		"pointer": {NonNull, Certain, slices.Concat([]insn{
+			{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefData, 0)}, {},
+		}, never(eq, 1, 0, 0))},
+		"xor": {Partly, Certain, slices.Concat([]insn{one, {Op: asm.Xor.Op(asm.ImmSource), Dst: 1, Imm: 1}}, never(eq, 1, 0, 1))},
+		"spilled part": {Partly, Certain, slices.Concat([]insn{
+			unknown, {Op: asm.And.Op(asm.ImmSource), Imm: 7}, {Op: asm.Mov.Op(asm.RegSource), Dst: 1},
+		}, spilled, never(asm.JSet.Op(asm.ImmSource), 2, 0, 8))},
+		"setting": {Rodata, Certain, slices.Concat([]insn{
+			{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefExtern, 0)}, {}, {Op: fill, Dst: 2, Src: 1},
+		}, never(eq, 2, 0, 1))},
+	} {
+		o := &bpfobj.Object{
+			Order: binary.LittleEndian, Data: []bpfobj.Data{{Bytes: make([]byte, 64)}},
+			Externs: []bpfobj.Extern{{Name: "CONFIG_NO", Kind: bpfobj.ExternKconfig, Size: 8}},
+			Funcs:   []bpfobj.Function{{Insns: c.code}},
+		}
+		for _, has := range []bool{false, true} {
+			in := allFeatures()
+			in.Kconfig = func(*bpfobj.Extern) Number { return Number{} }
+			want := Unreached
+			if !has {
+				in.Features &^= c.feature
+				want = c.without
+			}
+			r := Explore(t.Context(), o, &bpfobj.Program{Funcs: []int{0}}, in)
+			if got := r.Reached(bpfobj.Site{Insn: len(c.code) - 1}); got != want || !r.Relevant().Features.Has(c.feature) {
+				t.Errorf("%s, has the feature: %t: reached %d, want %d; relevant: %+v", name, has, got, want, r.Relevant())
+			}
+		}
+	}
+}
+
+// TestOrder compares the size of an unknown number twice. Verifiers know its bounds then, so what lies behind the second comparison may
+// not be reached.
+func TestOrder(t *testing.T) {
 	o := &bpfobj.Object{Funcs: []bpfobj.Function{{Insns: []insn{
 		{Op: bpfobj.OpCall, Imm: int64(asm.FnGetPrandomU32)},
-		{Op: asm.And.Op(asm.ImmSource), Imm: 7},
-		{Op: asm.Mov.Op(asm.ImmSource), Dst: 1, Imm: 12},
-		{Op: asm.Mul.Op(asm.RegSource), Dst: 0, Src: 1},
-		{Op: asm.JGT.Op(asm.ImmSource), Dst: 0, Imm: 84, Off: 1},
+		{Op: asm.JGT.Op(asm.ImmSource), Imm: 7, Off: 2},
+		{Op: asm.JGT.Op(asm.ImmSource), Imm: 8, Off: 2},
+		{Op: bpfobj.OpExit},
 		{Op: bpfobj.OpExit},
 		{Op: bpfobj.OpExit},
 	}}}}
-	for _, ranges := range []Features{0, Ranges} {
-		r := Explore(t.Context(), o, &bpfobj.Program{Funcs: []int{0}}, &Input{Features: ranges})
-		if got := r.Reached(bpfobj.Site{Insn: 6}); (got == Unreached) != ranges.Has(Ranges) || !r.Relevant().Features.Has(Ranges) {
-			t.Errorf("ranges %b: %v, %v", ranges, got, r.Relevant())
+	r := Explore(t.Context(), o, &bpfobj.Program{Funcs: []int{0}}, allFeatures())
+	for insn, want := range map[int]Level{4: Certain, 5: Imprecise} {
+		if got := r.Reached(bpfobj.Site{Insn: insn}); got != want {
+			t.Errorf("%d: reached %d, want %d", insn, got, want)
 		}
 	}
 }

@@ -4,7 +4,6 @@ package interp
 
 import (
 	"math"
-	"math/bits"
 
 	"github.com/cilium/ebpf/asm"
 )
@@ -13,15 +12,11 @@ import (
 type value struct {
 	kind  valueKind
 	taint bool // depends on the loader or the user; it is one number on each load
-	half  bool // lo and hi are bounds of the lower half
-	lost  bool // depends on a constant of the code that widen has dropped, so that the verifier may know more
+	lost  bool // the verifier may know more: it depends on a constant that widen has dropped, or its size was compared
 	// A bit of a scalar is unknown if m has a 1, and then 0 in v. For pointers v is an offset in bytes, two's complement.
 	v, m uint64
-	// Bounds of a scalar, if they are narrower than its bits; else hi is 0. hi is at most MaxInt64, or MaxUint64 if no bit is
-	// known; of a half, at most MaxInt32.
-	lo, hi uint64
-	base   int32 // of a stack pointer: its frame; of a data pointer: see explorer.loadData
-	src    int32 // source: 1 + a CO-RE record, or -1 - an index into the unit's facts; 0 for others
+	base int32 // of a stack pointer: its frame; of a data pointer: see explorer.loadData
+	src  int32 // source: 1 + a CO-RE record, or -1 - an index into the unit's facts; 0 for others
 }
 
 type valueKind uint8
@@ -49,7 +44,7 @@ func (a value) keepsOffset() bool { return a.kind == stackPtr || a.kind == dataP
 func (a value) isConst() bool { return a.kind == scalar && a.m == 0 }
 
 // isBlank reports whether a is unknown, whatever its source and taint.
-func (a value) isBlank() bool { return a.kind == scalar && a.m == math.MaxUint64 && a.hi == 0 }
+func (a value) isBlank() bool { return a.kind == scalar && a.m == math.MaxUint64 }
 
 // covers reports whether b cannot be anything that a cannot be.
 func (a value) covers(b value) bool {
@@ -60,22 +55,14 @@ func (a value) covers(b value) bool {
 	case a.kind != b.kind || a.taint != b.taint:
 		return a.kind == stackAny && b.kind == stackPtr
 	case a.kind == scalar:
-		return b.m&^a.m == 0 && (a.v^b.v)&^a.m == 0 && a.bounds(b)
+		return b.m&^a.m == 0 && (a.v^b.v)&^a.m == 0
 	case a.keepsOffset():
 		return a.v == b.v && a.base == b.base
 	}
 	return true
 }
 
-// bounds reports whether b, a scalar, is within the bounds of a.
-func (a value) bounds(b value) bool {
-	if a.half {
-		b = b.low32()
-	}
-	return a.hi == 0 || b.min() >= a.lo && b.max() <= a.hi
-}
-
-// join covers both. It forgets bounds that differ, so that loops end.
+// join covers both.
 func join(a, b value) value {
 	switch {
 	case a.covers(b):
@@ -92,55 +79,26 @@ func join(a, b value) value {
 }
 
 // low32 is the lower half, zero-extended.
-func (a value) low32() value {
-	if a.kind != scalar {
-		return value{m: math.MaxUint32, taint: a.taint, lost: a.lost}
-	}
-	return a.cut(math.MaxUint32, math.MaxInt32)
-}
+func (a value) low32() value { return a.trim(4) }
 
 // trim keeps the lower n bytes.
 func (a value) trim(n int) value {
-	if a.kind != scalar || n >= 8 {
+	if n >= 8 {
 		return a
 	}
 	mask := uint64(1)<<(8*n) - 1
-	return a.cut(mask, min(mask, math.MaxInt32))
-}
-
-// cut keeps the bits of a mask and bounds up to most.
-func (a value) cut(mask, most uint64) value {
-	if a.half {
-		a.v, a.m, a.half = a.v&math.MaxUint32, a.m&math.MaxUint32, false
+	if a.kind != scalar {
+		return value{m: mask, taint: a.taint, lost: a.lost}
 	}
-	a = a.bits()
 	a.v, a.m = a.v&mask, a.m&mask
-	if a.hi > most {
-		a.lo, a.hi = 0, 0
-	}
-	return a.normal()
+	return a
 }
 
-// min and max are the bounds of a scalar.
-func (a value) min() uint64 {
-	if a.half {
-		return a.v
-	}
-	return max(a.v, a.lo)
-}
-
-func (a value) max() uint64 {
-	if a.hi == 0 || a.half {
-		return a.v | a.m
-	}
-	return min(a.v|a.m, a.hi)
-}
+// max is the greatest number that a scalar can be. The least is v.
+func (a value) max() uint64 { return a.v | a.m }
 
 // has reports whether a scalar can be x.
-func (a value) has(x uint64) bool {
-	half := x & math.MaxUint32
-	return x&^a.m == a.v && a.min() <= x && x <= a.max() && (!a.half || a.lo <= half && half <= a.hi)
-}
+func (a value) has(x uint64) bool { return x&^a.m == a.v }
 
 // meets reports whether two scalars can be equal.
 func (a value) meets(b value, is32 bool) bool {
@@ -153,63 +111,14 @@ func (a value) meets(b value, is32 bool) bool {
 	case a.isConst():
 		return b.has(a.v)
 	}
-	return (a.v^b.v)&^a.m&^b.m == 0 && a.min() <= b.max() && b.min() <= a.max()
-}
-
-// within is a with its number restricted to lo to hi; unknown if it cannot be there (see where).
-func (a value) within(lo, hi uint64) value {
-	lo, hi = max(lo, a.min()), min(hi, a.max())
-	switch {
-	case lo > hi:
-		return unknown
-	case hi > math.MaxInt64 && a.m != math.MaxUint64:
-		return a
-	case hi == 0:
-		return value{src: a.src}
-	}
-	a.lo, a.hi = lo, hi
-	switch b := a.bits(); {
-	case (b.v^a.v)&^a.m != 0, b.v > hi, b.v|b.m < lo:
-		return unknown
-	case b.m == 0:
-		return value{v: b.v, src: a.src}
-	}
-	return a.normal()
-}
-
-// normal drops bounds that are not narrower than the bits, or greater than allowed.
-func (a value) normal() value {
-	if a.lo <= a.v && a.hi >= a.v|a.m || a.hi > math.MaxInt64 && a.hi != math.MaxUint64 {
-		a.lo, a.hi = 0, 0
-	}
-	return a
-}
-
-// loose drops the bounds.
-func (a value) loose() value {
-	if a.kind == scalar {
-		a.lo, a.hi, a.half = 0, 0, false
-	}
-	return a
-}
-
-// bits is a with the bits that its bounds have in common, as the kernel's tnum_range and tnum_intersect.
-func (a value) bits() value {
-	if a.hi == 0 || a.half {
-		return a
-	}
-	same := ^(uint64(1)<<bits.Len64(a.lo^a.hi) - 1)
-	v := a.v | a.lo&same
-	a.m &^= same
-	a.v = v &^ a.m
-	return a
+	return (a.v^b.v)&^a.m&^b.m == 0
 }
 
 // signed returns the bounds as numbers of a width in bits.
 func (a value) signed(width int) (lo, hi int64) {
 	top := uint64(1) << (width - 1)
 	if m := a.max(); m < top {
-		return int64(a.min()), int64(m)
+		return int64(a.v), int64(m)
 	}
 	ext := func(v uint64) int64 { return int64(v<<(64-width)) >> (64 - width) }
 	if a.m&top == 0 {
@@ -227,12 +136,6 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 	taint, lost, src := a.taint || b.taint, a.lost || b.lost, a.src
 	if src == 0 {
 		src = b.src
-	}
-	for _, x := range []*value{&a, &b} {
-		if x.half {
-			*x = x.loose()
-		}
-		*x = x.bits()
 	}
 	fixed := b.isConst() || b.taint // before 6.10 verifiers need that for some operations
 	shift := b.isConst() && most < width
@@ -278,9 +181,6 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 	if is32 {
 		r = r.low32()
 	}
-	if !r.isConst() {
-		r = r.bounded(op, a, b, is32)
-	}
 	if r.m != 0 {
 		r.taint, r.lost = taint, lost
 	}
@@ -288,45 +188,6 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 		r.src = src
 	}
 	return r
-}
-
-// bounded is the result r of an operation with the bounds that follow from those of a and b, as far as verifiers compute them
-// both for the whole register and for its half: where all are below 2³¹.
-func (r value) bounded(op asm.ALUOp, a, b value, is32 bool) value {
-	if n := b.negated(is32); op == asm.Add && b.isConst() && n.v <= math.MaxInt32 { // by signed bounds
-		op, b = asm.Sub, n
-	}
-	alo, ahi, blo, bhi := a.min(), a.max(), b.min(), b.max()
-	lo, hi := uint64(0), uint64(math.MaxUint64)
-	switch {
-	case op == asm.And:
-		hi = min(ahi, bhi)
-	case ahi > math.MaxInt32 || bhi > math.MaxInt32:
-	case op == asm.Add:
-		lo, hi = alo+blo, ahi+bhi
-	case op == asm.Sub && alo >= bhi:
-		lo, hi = alo-bhi, ahi-blo
-	case op == asm.Mul && ahi <= math.MaxUint16 && bhi <= math.MaxUint16:
-		lo, hi = alo*blo, ahi*bhi
-	case op == asm.Or:
-		lo, hi = max(alo, blo), r.max()
-	case op == asm.LSh && b.v < 31 && ahi <= 1<<(31-b.v):
-		lo, hi = alo<<b.v, ahi<<b.v
-	case op == asm.RSh && is32:
-		lo, hi = alo>>b.v, ahi>>b.v
-	}
-	if hi > math.MaxInt32 {
-		return r
-	}
-	return r.within(lo, hi)
-}
-
-// negated is a constant with the opposite sign.
-func (a value) negated(is32 bool) value {
-	if is32 {
-		return constant(uint64(-uint32(a.v)))
-	}
-	return constant(-a.v)
 }
 
 // verdict is the result of a comparison. The opposite comparison has -verdict.
@@ -375,81 +236,43 @@ func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
 		both := a.isConst() && b.isConst()
 		return decided(both && a.v == b.v, both && a.v != b.v)
 	case asm.JGT:
-		return decided(a.min() > b.max(), a.max() <= b.min())
+		return decided(a.v > b.max(), a.max() <= b.v)
 	case asm.JGE:
-		return decided(a.min() >= b.max(), a.max() < b.min())
+		return decided(a.v >= b.max(), a.max() < b.v)
 	case asm.JSGT:
 		return decided(alo > bhi, ahi <= blo)
 	case asm.JSGE:
 		return decided(alo >= bhi, ahi < blo)
 	case asm.JSet: // any bit of b set
-		a, b = a.bits(), b.bits()
 		return decided(a.v&b.v != 0, (a.v|a.m)&(b.v|b.m) == 0)
 	}
 	return either
 }
 
-// where is a scalar restricted to numbers for which a comparison with n holds, as far as verifiers since 5.10 do that. If no
-// number is left it is unknown: a verifier that does not notice goes on with a contradictory state.
+// where is a scalar for which a comparison with n holds. If it cannot hold the result is unknown: a verifier that does not notice
+// goes on with a contradictory state.
 func (a value) where(op asm.JumpOp, n uint64, is32 bool) value {
-	most, signed := uint64(math.MaxInt64), int64(n)
-	if is32 {
-		n, most, signed = uint64(uint32(n)), math.MaxInt32, int64(int32(n))
-	}
-	switch {
-	case op == asm.JSet && compare(op, a, constant(n), is32) != either,
-		op == asm.JEq && !a.meets(constant(n), is32):
-		return unknown
-	case op == asm.JEq && is32:
-		a = a.bits().loose()
-		a.v, a.m = a.v&^math.MaxUint32|n, a.m&^math.MaxUint32
-		a.taint = a.taint && a.m != 0
+	switch op {
+	case asm.JNE:
 		return a
-	case op == asm.JEq:
-		return value{v: n, src: a.src}
-	case op == asm.JSet:
-		return a.loose()
-	case is32 && a.max() > math.MaxUint32: // verifiers drop the bounds of the whole
-		h := a.low32().where(op, n, is32)
-		if h.isBlank() {
+	case asm.JSet:
+		if compare(op, a, constant(n), is32) != either {
 			return unknown
 		}
-		if a = a.loose(); 0 < h.hi && h.hi <= math.MaxInt32 {
-			a.lo, a.hi, a.half = h.lo, h.hi, true
-		}
 		return a
-	case a.half:
-		if w := a.loose().where(op, n, is32); w.meets(a, true) {
-			return w
+	case asm.JEq:
+		if !a.meets(constant(n), is32) {
+			return unknown
 		}
-		return unknown
+		if !is32 {
+			return value{v: n, src: a.src}
+		}
+		a.v, a.m = a.v&^math.MaxUint32|n&math.MaxUint32, a.m&^math.MaxUint32
+		a.taint = a.taint && a.m != 0
+		return a
 	}
-	lo, hi := a.min(), a.max()
-	switch op {
-	case asm.JGT:
-		lo = max(lo, n+1)
-	case asm.JGE:
-		lo = max(lo, n)
-	case asm.JLT:
-		hi = min(hi, n-1)
-	case asm.JLE:
-		hi = min(hi, n)
-	case asm.JSGT:
-		signed++
-		fallthrough
-	case asm.JSGE:
-		if signed >= 0 { // else it may be negative
-			lo, hi = max(lo, uint64(signed)), min(hi, most)
-		}
-	case asm.JSLT:
-		signed--
-		fallthrough
-	case asm.JSLE:
-		if signed >= 0 && hi <= most {
-			hi = min(hi, uint64(signed))
-		}
-	}
-	return a.within(lo, hi)
+	a.lost = a.lost || !a.isConst()
+	return a
 }
 
 // Exactly one of two opposites holds. Two exchanged ones are equal if the operands are exchanged.
