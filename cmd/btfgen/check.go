@@ -133,7 +133,7 @@ func runCheck(c *cli.Context) error {
 	p := newProgress(c)
 	cfg := check.Config{
 		Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs"), Done: p.set, Doing: p.doing,
-		Loaders: o.loaders, Policy: o.policy, Rodata: c.StringSlice("rodata-var"), Types: types,
+		Loaders: o.loaders, Policy: o.policy, Rodata: c.StringSlice("rodata-var"), Types: types, NoOwnBTF: c.Bool("no-kernel-btf"),
 	}
 	rep, err := check.Run(c.Context, cfg)
 	p.finish()

@@ -245,7 +245,7 @@ var conflicts = map[string][]string{
 	"relolog json": {"verbose", "color"},
 	"verify json":  {"verbose"},
 	"boot": {"btf", "select", "exclude", "min-kernel", "suggest", "require", "baseline", // other reports and kernels
-		"loader", "optional", "one-of", "when", "loader-map", "no-guess"}, // and whole objects
+		"loader", "optional", "one-of", "when", "loader-map", "no-guess", "no-kernel-btf"}, // and whole objects
 }
 
 // excludes reports whether conflicts says that an option does not go with another.

@@ -250,6 +250,7 @@ func policyFlags() []cli.Flag {
 		listFlag("when", "load a program only on some kernels: `PROGRAM=SELECTOR`"),
 		listFlag("loader-map", "the loader sets up maps that match `MAP`"),
 		newFlag("no-guess", "do not guess which programs are optional"),
+		newFlag("no-kernel-btf", "assume that kernels have no BTF of their own where the corpus does not show it"),
 	}
 }
 

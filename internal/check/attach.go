@@ -353,8 +353,8 @@ func (e *evaluation) external() (notes []Finding) {
 		if !s.Libbpf(e.pr.Section) {
 			note(Finding{Code: SectionUnknown, Subject: e.pr.Section, Args: Args{Name: s.Prefix}})
 		}
-		if attachesByBTF(s.Kind) || s.Kind == bpfobj.AttachOps {
-			note(Finding{Code: RunningKernelBTF, Subject: s.Prefix})
+		if what := needsOwnBTF(s); what != "" {
+			note(Finding{Code: RunningKernelBTF, Subject: what})
 		}
 	}
 	e.eachUse(func(u *use) {

@@ -109,10 +109,12 @@ const (
 	AnalysisMachine   Code = "analysis-machine"     // Name: the object's machines
 	AnalysisByteOrder Code = "analysis-byte-order"
 
-	SectionUnknown      Code = "section-ebpf-go" // Name: the section that ebpf-go takes it for
-	RunningKernelBTF    Code = "running-kernel-btf"
-	RunningKernelSymbol Code = "running-kernel-symbol"
-	RunningKernelTypeID Code = "running-kernel-type-id"
+	SectionUnknown       Code = "section-ebpf-go" // Name: the section that ebpf-go takes it for
+	RunningKernelBTF     Code = "running-kernel-btf"
+	RunningKernelNone    Code = "running-kernel-no-btf" // Name: what decides it
+	RunningKernelUnknown Code = "running-kernel-unknown"
+	RunningKernelSymbol  Code = "running-kernel-symbol"
+	RunningKernelTypeID  Code = "running-kernel-type-id"
 )
 
 // Family is a group of codes, which begin with its name; those of relocations have no such beginning.

@@ -71,6 +71,8 @@ type inventory struct {
 	refuses  map[*bpfobj.Section]*helperSet // filled by forbids
 	version  interp.Number                  // LINUX_KERNEL_VERSION, V 0 if it is not known
 	known    knowledge
+	maker    string // what made the BTF from DWARF, "" if the kernel came with it
+	noOwnBTF bool   // the caller says that kernels have no BTF of their own
 }
 
 // inspect finds the wanted names in a kernel's BTF in one pass. It stops early when
@@ -151,7 +153,7 @@ func (k *inventory) find(name string, kind btf.Kind) (symbol, bool) {
 }
 
 // Names whose presence shows what a verifier can do.
-var featureNames = append([]string{auxStruct, anyTracepoint, kprobes, writeStruct}, verifierStructs()...)
+var featureNames = append([]string{auxStruct, anyTracepoint, kprobes, writeStruct, ownBTFInit, ownBTFModule, bpfInit}, verifierStructs()...)
 
 // auxStruct is what verifiers keep of a function.
 const auxStruct = "bpf_func_info_aux"

@@ -55,7 +55,7 @@ func runKnown(t *testing.T, object, config, symbols string) *Report {
 }
 
 const (
-	usualConfig  = "# Linux/x86 6.1.90 Kernel Configuration\nCONFIG_BPF_SYSCALL=y\nCONFIG_BPF_JIT=y\nCONFIG_BPF_EVENTS=y\nCONFIG_HZ=250\nCONFIG_DEFAULT_HOSTNAME=\"(none)\"\nCONFIG_MODULES=y\n"
+	usualConfig  = "# Linux/x86 6.1.90 Kernel Configuration\nCONFIG_BPF_SYSCALL=y\nCONFIG_BPF_JIT=y\nCONFIG_BPF_EVENTS=y\nCONFIG_DEBUG_INFO_BTF=y\nCONFIG_HZ=250\nCONFIG_DEFAULT_HOSTNAME=\"(none)\"\nCONFIG_MODULES=y\n"
 	usualSymbols = "d init_net\nt _stext\nt vfs_read\nt vfs_open\nt schedule\n"
 )
 

@@ -39,6 +39,9 @@ type Config struct {
 	// set before it loads, so that their value in the object does not count.
 	Rodata []string
 
+	// NoOwnBTF says that kernels have no BTF of their own where nothing else shows whether they do.
+	NoOwnBTF bool
+
 	// Types are types that the loader adds to those of each kernel. A type that the kernel has goes before them.
 	Types []Types
 }
@@ -123,6 +126,7 @@ func newRun(cfg Config) *run {
 	}
 	r.want.add(featureNames...)
 	r.want.add(allSyscallNames("bpf")...)
+	r.want.config[settingOwnBTF] = true
 	for helper, setting := range helperSettings {
 		r.want.config[setting] = true
 		r.want.add(helperName(int64(helper)))
@@ -182,6 +186,7 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	res := kernelResult{key: it.Key, name: it.Name, path: p}
 	k := inspect(ctx, t, r.want, it.Key, it.Arch)
 	k.learn(ctx, &it.Extras)
+	k.maker, k.noOwnBTF = it.Made.By, r.NoOwnBTF
 	res.arch = k.arch
 	all := make([][]*evaluation, len(loaded)) // by object
 	for i, d := range loaded {
@@ -215,7 +220,7 @@ func (r *run) needs(p *pairing) list {
 		return r.found.note([]Finding{p.o.otherMachine()})
 	}
 	p.whole = p.definitions()
-	all := slices.Concat(p.strong(), p.opening())
+	all := slices.Concat(p.strong(), p.typedKsyms(), p.opening())
 	for _, l := range p.loaders {
 		all = append(all, p.o.Unopened(l)...)
 	}
@@ -274,6 +279,7 @@ func (r *run) program(p *pairing, j int) *evaluation {
 	}
 	e.attachment()
 	e.interfaces()
+	e.ownTypes()
 	e.variables()
 	for _, w := range p.whole {
 		if f, ok := p.ofProgram(w.f, p.o.refers[j][w.name]); ok {
