@@ -239,11 +239,18 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 	if o.report.Baseline == nil {
 		return nil
 	}
+	if err := reportLost(c, rep, o); err != nil {
+		return err
+	}
 	added := make(map[string]int) // kernels on which an object that the baseline does not have fails
 	for _, ch := range rep.CompareObjects(o.report.Baseline, func(k int) bool {
 		return len(o.require) == 0 || slices.ContainsFunc(o.require, func(s corpus.Selector) bool { return s.Match(keys[k]) })
 	}) {
 		text := fmt.Sprintf("%s, was %s", ch.New, ch.Old)
+		if ch.Lost() {
+			reportFinding(c, finding{Class: lost, Message: text + ": the object is no longer for this machine", Object: ch.Object, Kernel: ch.Kernel})
+			continue
+		}
 		switch {
 		case ch.Added:
 			text = fmt.Sprintf("%s, not in the baseline", ch.New)
@@ -261,6 +268,32 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 	}
 	for _, object := range slices.Sorted(maps.Keys(added)) {
 		infof(c, "btfgen: new: %s is not ok on %s; the baseline does not have it", object, words.Plural(added[object], "kernel"))
+	}
+	return nil
+}
+
+// reportLost reports what the baseline has and the report does not: kernels that the options select, objects and programs.
+func reportLost(c *cli.Context, rep *check.Report, o *checkOptions) error {
+	chosen, err := selectors(c, "select")
+	if err != nil {
+		return err
+	}
+	excluded, err := selectors(c, "exclude")
+	if err != nil {
+		return err
+	}
+	o.report.Lost = rep.Lost(o.report.Baseline, func(name string) bool {
+		key, err := kernel.ParseKey(name)
+		matches := func(s corpus.Selector) bool { return err == nil && s.Match(key) }
+		return (len(o.require) == 0 || slices.ContainsFunc(o.require, matches)) &&
+			(len(chosen) == 0 || slices.ContainsFunc(chosen, matches)) && !slices.ContainsFunc(excluded, matches)
+	})
+	for _, l := range o.report.Lost {
+		x := finding{Class: lost, Message: "in the baseline, not checked now", Object: l.Object, Kernel: l.Kernel}
+		if l.Program != "" {
+			x.Message = "program " + l.Program + ": in the baseline, not in the object now"
+		}
+		reportFinding(c, x)
 	}
 	return nil
 }

@@ -34,6 +34,7 @@ const (
 	different   class = "different"
 	failed      class = "error"
 	failing     class = "failing"
+	lost        class = "lost"
 	missing     class = "missing"
 	noted       class = "note"
 	poisoned    class = "poisoned"
@@ -54,6 +55,7 @@ var meanings = map[class]string{
 	different:   "a minimized BTF on which a loader decides differently; in `check --boot`, a wrong prediction",
 	failed:      "another relocation for which loaders refuse the object; a severity of `corpus lint`",
 	failing:     "an object that does not work on a kernel, or got worse since `--baseline`; in `check --boot`, a program or `--command` that fails",
+	lost:        "a kernel, machine, object or program that `--baseline` has and this run does not",
 	missing:     "an expected kernel that is absent",
 	noted:       "in `generate`, a use of the running kernel's own BTF",
 	poisoned:    "a relocation that no type resolves; harmless if the program checks first",
@@ -72,7 +74,7 @@ var commandClasses = map[string]findingClasses{
 	"min_core_btf":   {[]class{ambiguous, damaged, failed, unmatched}, []class{poisoned, skipped}},
 	"relolog":        {[]class{ambiguous, conflicting, damaged, failed, unmatched}, []class{poisoned, skipped}},
 	"verify":         {[]class{conflicting, damaged, different, missing, unmatched}, []class{skipped}},
-	"check":          {[]class{conflicting, damaged, different, failing, unmatched}, []class{skipped, uncertain}},
+	"check":          {[]class{conflicting, damaged, different, failing, lost, unmatched}, []class{skipped, uncertain}},
 	"archive list":   {},
 	"archive lookup": {[]class{missing}, nil},
 	"archive merge":  {[]class{unmatched}, nil},

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/limits"
@@ -24,18 +25,36 @@ type Change struct {
 	ProgramAdded bool `json:"program_added"` // the older report does not have the program
 }
 
-// Worse reports whether it is a change for the worse. A change from ok to guarded is
+// Lost reports whether the older report has a verdict and the new one has none, since the object is for other machines now.
+func (c *Change) Lost() bool { return c.New == Other && c.Old != Other }
+
+// Worse reports whether it is a change for the worse: a worse verdict, or one that is lost. A change from ok to guarded is
 // not, and neither is a new object, program or kernel.
-func (c *Change) Worse() bool { return c.New > c.Old && c.New > Other && !c.Added }
+func (c *Change) Worse() bool { return !c.Added && (c.Lost() || c.New > c.Old && c.New > Other) }
+
+// Better reports whether it is a change for the better.
+func (c *Change) Better() bool { return !c.Added && !c.Lost() && c.New < c.Old }
+
+// Lost is a kernel, object or program that an older report has verdicts on and a newer one does not have. The other fields are empty.
+type Lost struct {
+	Kernel  string
+	Object  string
+	Program string // of Object
+}
 
 // Baseline is what an older report says of objects, programs and kernels.
 type Baseline struct {
 	rows    map[row][]Status // of programs; that of an object has its name alone
 	columns map[string]int   // of kernels, in each row
+	kernels []string
 }
 
 // row is what a program is known by.
 type row struct{ object, program, section string }
+
+func (w row) compare(o row) int {
+	return cmp.Or(cmp.Compare(w.object, o.object), cmp.Compare(w.program, o.program), cmp.Compare(w.section, o.section))
+}
 
 func rowOf(p *Program) row { return row{p.Object, p.Name, p.Section} }
 
@@ -67,6 +86,7 @@ func ReadBaseline(ctx context.Context, path string) (*Baseline, error) {
 	unnamed := false
 	for i, k := range r.Kernels {
 		b.columns[k.Name], unnamed = i, unnamed || k.Name == ""
+		b.kernels = append(b.kernels, k.Name)
 	}
 	for _, p := range slices.Concat(r.Objects, r.Programs) {
 		unnamed = unnamed || p.Object == ""
@@ -83,8 +103,7 @@ func ReadBaseline(ctx context.Context, path string) (*Baseline, error) {
 
 // Compare returns which programs changed since an older report, in the order of r.
 // Programs and kernels that the old one does not have count as ok there, so
-// that new failures are found; such programs are Added. Those that r does not
-// have are left out.
+// that new failures are found; such programs are Added. Lost returns those that r does not have.
 func (r *Report) Compare(old *Baseline) (out []Change) {
 	for i := range r.Programs {
 		p := &r.Programs[i]
@@ -123,11 +142,42 @@ func (b *Baseline) each(r *Report, of row, now []Status, changed func(k int, bef
 	was := b.rows[of]
 	for k, s := range now {
 		before := OK
-		if col, ok := b.columns[r.Kernels[k].Name]; ok && was != nil {
+		col, known := b.columns[r.Kernels[k].Name]
+		if known = known && was != nil; known {
 			before = was[col]
 		}
-		if s != before && max(s, before) > Other {
+		lost := known && s == Other && before != Other
+		if lost || s != Other && s != before && max(s, before) > Other {
 			changed(k, before)
 		}
 	}
+}
+
+// Lost returns what the older report has verdicts on and r does not have: kernels that sel chooses by name, in the older report's order,
+// then objects and programs with verdicts on such kernels, by name.
+func (r *Report) Lost(old *Baseline, sel func(kernel string) bool) (out []Lost) {
+	has := make(map[row]bool)
+	for i := range r.Objects {
+		has[row{object: r.Objects[i].Object}] = true
+	}
+	for i := range r.Programs {
+		has[rowOf(&r.Programs[i])] = true
+	}
+	var columns []int
+	for i, name := range old.kernels {
+		if !sel(name) {
+			continue
+		}
+		columns = append(columns, i)
+		if !slices.ContainsFunc(r.Kernels, func(k Kernel) bool { return k.Name == name }) {
+			out = append(out, Lost{Kernel: name})
+		}
+	}
+	for _, w := range slices.SortedFunc(maps.Keys(old.rows), row.compare) {
+		judged := slices.ContainsFunc(columns, func(i int) bool { return old.rows[w][i] != Other })
+		if judged && !has[w] && (w.program == "" || has[row{object: w.object}]) {
+			out = append(out, Lost{Object: w.object, Program: w.program})
+		}
+	}
+	return out
 }

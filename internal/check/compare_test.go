@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -52,6 +53,38 @@ func TestCompareObjects(t *testing.T) {
 	}
 	if got := rep.CompareObjects(old, func(k int) bool { return k == 1 }); !reflect.DeepEqual(got, want[1:2]) {
 		t.Errorf("on one kernel: %v, want %v", got, want[1:2])
+	}
+}
+
+// TestLost compares a report with an older one that has verdicts on more kernels, machines, objects and programs.
+func TestLost(t *testing.T) {
+	old, err := baseline(t, `{"version": 1, "kernels": [{"name": "a"}, {"name": "b"}, {"name": "gone"}],
+		"objects": [{"object": "x.o", "status": ["ok", "fails", "ok"]}, {"object": "y.o", "status": ["n/a", "n/a", "ok"]},
+			{"object": "z.o", "status": ["n/a", "ok", "n/a"]}],
+		"programs": [
+			{"object": "x.o", "program": "p", "section": "xdp", "status": ["ok", "fails", "ok"]},
+			{"object": "x.o", "program": "q", "section": "xdp", "status": ["fails", "ok", "ok"]},
+			{"object": "z.o", "program": "q", "section": "xdp", "status": ["n/a", "ok", "n/a"]}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep := &Report{
+		Kernels:  []Kernel{{Name: "a"}, {Name: "b"}, {Name: "new"}},
+		Programs: []Program{{Object: "x.o", Name: "p", Section: "xdp", Status: []Status{OK, Other, Other}}},
+		Objects:  []ObjectRow{{Object: "x.o", Status: []Status{OK, Other, Other}}},
+	}
+	all := func(string) bool { return true }
+	want := []Lost{{Kernel: "gone"}, {Object: "x.o", Program: "q"}, {Object: "y.o"}, {Object: "z.o"}}
+	if got := rep.Lost(old, all); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := rep.Lost(old, func(k string) bool { return k == "a" }); !slices.Equal(got, want[1:2]) {
+		t.Errorf("with one kernel: %v, want %v", got, want[1:2])
+	}
+	for _, got := range [][]Change{rep.Compare(old), rep.CompareObjects(old, func(int) bool { return true })} {
+		if len(got) != 1 || !got[0].Lost() || !got[0].Worse() || got[0].Better() || got[0].Kernel != "b" {
+			t.Errorf("%+v, want the machine to be lost on b", got)
+		}
 	}
 }
 

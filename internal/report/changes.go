@@ -26,7 +26,7 @@ type docChange struct {
 func Markdown(w io.Writer, r *check.Report, o Options) error {
 	d := newDocument(r, 5, o.Verbose)
 	if o.Baseline != nil {
-		d.Changes, d.Compared = d.changes(o.Baseline), true
+		d.Changes, d.Compared, d.Lost = d.changes(o.Baseline), true, o.Lost
 	}
 	return d.write(w, markdownSource, false)
 }
@@ -52,7 +52,7 @@ func (v *view) changes(old *check.Baseline) (all []docChanges) {
 		in    func(*check.Change) bool
 	}{
 		{"Worse than the baseline", (*check.Change).Worse},
-		{"Better than the baseline", func(c *check.Change) bool { return c.New < c.Old }},
+		{"Better than the baseline", (*check.Change).Better},
 		{"Not in the baseline", func(c *check.Change) bool { return c.Added }},
 	} {
 		out := docChanges{Title: part.title}

@@ -25,6 +25,7 @@ type document struct {
 	Fine     string             // how many objects without failures are not shown; "" for none
 	Changes  []docChanges
 	Compared bool // with a baseline
+	Lost     []check.Lost
 }
 
 // newDocument returns the document of a report. Its lists have at most so many names, or all with verbose.

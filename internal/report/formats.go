@@ -20,6 +20,7 @@ type Options struct {
 	Color   bool // of the text form, for terminals
 
 	Baseline   *check.Baseline // of Markdown: say what got worse and better since
+	Lost       []check.Lost    // of Markdown: what the baseline has and the report does not
 	Findings   any             // of JSON: what the run found
 	SourceRoot string          // of SARIF: an absolute path, from which on sources are named
 	Version    string          // btfgen's
