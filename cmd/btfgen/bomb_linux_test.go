@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/btfgen/btfgen/internal/testing/slow"
+)
+
+// hollowBTF returns BTF of n bytes: noise and zeros.
+func hollowBTF(n, noise int) []byte {
+	b := make([]byte, n)
+	copy(b, "\x9f\xeb\x01\x00")
+	binary.LittleEndian.PutUint32(b[4:], 24)
+	binary.LittleEndian.PutUint32(b[12:], uint32(n-24-8)) // types
+	binary.LittleEndian.PutUint32(b[16:], uint32(n-24-8))
+	binary.LittleEndian.PutUint32(b[20:], 8) // strings
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(b[24:][:noise])
+	return b
+}
+
+// squeeze compresses data.
+func squeeze(t *testing.T, format string, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	var w io.WriteCloser
+	var err error
+	switch format {
+	case "gz":
+		w, err = gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	case "zst":
+		w, err = zstd.NewWriter(&b, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	}
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestBombs reads small files that unpack to much, and files that unpack to so much that not all of them fit in memory at once. Eight
+// workers stay within the limit for the process.
+func TestBombs(t *testing.T) {
+	slow.Skip(t)
+	const most = 1 << 30 // bytes of memory; without a limit they take 3 GB
+	object, err := filepath.Abs("../../testdata/bpf/tcplife.bpfel.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := hollowBTF(180<<20, 0)
+	var tarred bytes.Buffer
+	w := tar.NewWriter(&tarred)
+	if err := w.WriteHeader(&tar.Header{Name: "x.btf", Mode: 0o644, Size: int64(len(large))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(large); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{
+		"btf.gz":     squeeze(t, "gz", squeeze(t, "gz", large)),
+		"btf.zst":    squeeze(t, "zst", large),
+		"btf.tar.gz": squeeze(t, "gz", squeeze(t, "zst", tarred.Bytes())),
+		"real.zst":   squeeze(t, "zst", hollowBTF(180<<20, 2<<20)), // as many bytes for each one on disk as are allowed
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.Mkdir(filepath.Join(dir, "k"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 8 {
+				if err := os.WriteFile(filepath.Join(dir, "k", fmt.Sprintf("6.%d.%s", i, name)), data, 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, args := range [][]string{
+				{"generate", "-j", "8", "--btf", "k", "-o", "o.btfa", object},
+				{"corpus", "import", "-j", "8", "--as", "debian/12/x86_64/{release}", "-o", "o.btfc", "k"},
+			} {
+				cmd := exec.Command(program(t), args...)
+				cmd.Dir = dir
+				out, err := cmd.CombinedOutput()
+				used := int64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) << 10
+				t.Logf("%s: %d MiB", args[:2], used>>20)
+				if err == nil || bytes.Count(out, []byte(": k/6.")) != 8 {
+					t.Errorf("%q: %v, want an error for each of 8 files\n%s", args, err, out)
+				}
+				if used > most {
+					t.Errorf("%q: %d MiB of memory, want at most %d", args, used>>20, most>>20)
+				}
+			}
+		})
+	}
+}
