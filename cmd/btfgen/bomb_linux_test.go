@@ -66,7 +66,7 @@ func TestBombs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	large := hollowBTF(180<<20, 0)
+	large := hollowBTF(150<<20, 0)
 	var tarred bytes.Buffer
 	w := tar.NewWriter(&tarred)
 	if err := w.WriteHeader(&tar.Header{Name: "x.btf", Mode: 0o644, Size: int64(len(large))}); err != nil {
@@ -79,7 +79,7 @@ func TestBombs(t *testing.T) {
 		"btf.gz":     squeeze(t, "gz", squeeze(t, "gz", large)),
 		"btf.zst":    squeeze(t, "zst", large),
 		"btf.tar.gz": squeeze(t, "gz", squeeze(t, "zst", tarred.Bytes())),
-		"real.zst":   squeeze(t, "zst", hollowBTF(180<<20, 2<<20)), // as many bytes for each one on disk as are allowed
+		"real.zst":   squeeze(t, "zst", hollowBTF(150<<20, 2<<20)), // as many bytes for each one on disk as are allowed
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -71,7 +71,7 @@ type booting struct {
 
 // read reads the file once.
 func (b *booting) read(ctx context.Context, f *File, s *scratch) error {
-	r := &reader{ctx: ctx, f: f, s: s, boot: b, budget: decompress.NewBudget(f.opts.MaxSize, f.Size)}
+	r := &reader{ctx: ctx, f: f, s: s, boot: b, budget: decompress.NewBudget(f.Size)}
 	for i := range f.parts {
 		r.part(&f.parts[i])
 	}

@@ -22,8 +22,8 @@ const DefaultMaxSize = limits.PartSize
 type Options struct {
 	// MaxSize limits the decompressed bytes of one BTF, ELF file or kernel image, and of all modules of a
 	// kernel together; 0 is DefaultMaxSize. What one source file unpacks to in total, the members of containers counted
-	// again, is limited to limits.UnpackedParts times that and limits.UnpackedRatio times its own
-	// size, whatever it holds.
+	// again, is limited by limits.UnpackedRatio and limits.UnpackedSmall. All files that are read at the same time share
+	// limits.UnpackedInAll.
 	MaxSize int64
 
 	// Map lets files of raw BTF be mapped into memory rather than read, where the system can. It

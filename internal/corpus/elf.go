@@ -20,7 +20,10 @@ func (r *reader) elf(in *input) error {
 	if e := r.f.opts.DWARF; e != nil && (!in.inside || isKernelName(in.member)) {
 		return r.elfOnDisk(in, e)
 	}
-	buf, done := image()
+	buf, done, err := r.s.image()
+	if err != nil {
+		return err
+	}
 	defer done()
 	if _, err := buf.Append(in.r, in.size, r.f.opts.MaxSize); err != nil {
 		return wrap(in.path, "elf", err)

@@ -135,6 +135,9 @@ func (r *reader) extra(in *input) error {
 	if n := len(r.s.extras); n >= limits.Extras {
 		return wrap(in.path, what, fmt.Errorf("left out: more than %d wait for their kernels", limits.Extras))
 	}
+	if err := r.s.task.Take(int64(len(data))); err != nil {
+		return err
+	}
 	_, rel := extraOf(in.member)
 	r.s.extras = append(r.s.extras, extra{in.extra, r.current, in.member, cmp.Or(rel, in.rel), data})
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -51,12 +52,23 @@ type Kernel struct {
 	// SourceSize is the size on disk in bytes. Kernels of one container share its size: the first one has it, the others have 0, so that sums
 	// are right.
 	SourceSize int64
+
+	task *limits.Task // holds the memory; nil in a copy
+}
+
+// Detach lets a copy of the BTF, the modules and the extras count as memory of kernels until give is called, once.
+func (k *Kernel) Detach() (give func(), err error) {
+	n := len(k.BTF) + len(k.Config) + len(k.Symbols)
+	for _, m := range k.Modules {
+		n += len(m.BTF)
+	}
+	return k.task.Detach(int64(n))
 }
 
 // Keep returns a copy that stays valid, without modules and extras.
 func (k *Kernel) Keep() *Kernel {
 	kept := *k
-	kept.BTF, kept.Modules, kept.ModulePaths, kept.Extras = bytes.Clone(k.BTF), nil, nil, Extras{}
+	kept.BTF, kept.Modules, kept.ModulePaths, kept.Extras, kept.task = bytes.Clone(k.BTF), nil, nil, Extras{}, nil
 	return &kept
 }
 
@@ -154,6 +166,11 @@ func (f *File) ReadExisting(ctx context.Context, yield func(*Kernel) error) erro
 // caught returns the error of read, or one for its panic.
 func (f *File) caught(ctx context.Context, read func(s *scratch) error) (err error) {
 	s := scratches.Get().(*scratch)
+	s.task = memory.Open(ctx)
+	defer s.task.Close()
+	if err := s.btf.Use(s.task); err != nil {
+		return err
+	}
 	if d := workers.Catch(ctx, func() { err = read(s) }); d != nil {
 		return wrap(f.Path, "", d) // s may be in the middle of anything
 	}
@@ -163,7 +180,7 @@ func (f *File) caught(ctx context.Context, read func(s *scratch) error) (err err
 }
 
 func (f *File) read(ctx context.Context, s *scratch, yield func(*Kernel) error) (err error) {
-	r := &reader{ctx: ctx, f: f, s: s, yield: yield, budget: decompress.NewBudget(f.opts.MaxSize, f.Size)}
+	r := &reader{ctx: ctx, f: f, s: s, yield: yield, budget: decompress.NewBudget(f.Size)}
 	if f.opts.Map {
 		defer s.guardMaps(&err)()
 	}

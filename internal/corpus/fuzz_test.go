@@ -40,7 +40,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return nil
 		}}
-		r.budget = decompress.NewBudget(limit/2, 0)
+		r.budget = decompress.NewBudget(0)
 		defer s.trim()
 		in, done := r.open(bytes.NewReader(data), input{path: "f", member: "f", size: int64(len(data))})
 		defer done()

@@ -63,13 +63,15 @@ var errNoBTF = errors.New("no BTF in it")
 // else the image is searched, first for BTF and then for compressed data. What is unknown is treated
 // so as well.
 func (r *reader) image(in *input) error {
-	buf, done := image()
+	buf, done, err := r.s.image()
+	if err != nil {
+		return err
+	}
 	defer done()
 	if _, err := buf.Append(in.r, in.size, r.f.opts.MaxSize); err != nil {
 		return wrap(in.path, "image", err)
 	}
 	img := buf.B
-	var err error
 	switch typ := sniffImage(img); typ {
 	case imageBzImage:
 		err = r.bzImage(in, img)
@@ -163,7 +165,9 @@ func (r *reader) memory(in *input, img []byte, arch, release string) error {
 		release = bannerRelease(img)
 	}
 	off := len(r.s.btf.B)
-	r.s.btf.B = append(r.s.btf.B, btf...)
+	if err := r.s.btf.Add(btf); err != nil {
+		return err
+	}
 	return r.add(in, blob{off: off, n: len(btf)}, arch, release)
 }
 
@@ -179,11 +183,16 @@ func (r *reader) payload(in *input, data []byte, arch, release string) error {
 	case k != kindCompressed || len(data) < 4:
 		return errors.New("no compressed kernel where the header says")
 	}
-	buf, done := image()
+	buf, done, err := r.s.image()
+	if err != nil {
+		return err
+	}
 	defer done()
 	size := int64(binary.LittleEndian.Uint32(data[len(data)-4:])) // gzip ends with it by itself
 	if size <= 16*int64(len(data)) && size <= r.f.opts.MaxSize {
-		buf.Grow(int(size) + 1)
+		if err := buf.Grow(int(size) + 1); err != nil {
+			return err
+		}
 	}
 	f := decompress.Sniff(data)
 	if err := r.decompress(data, f, buf); err != nil {
@@ -213,7 +222,10 @@ func (r *reader) search(in *input, img []byte, arch string) error {
 	if err := r.memory(in, img, arch, ""); !errors.Is(err, errNoBTF) {
 		return err
 	}
-	buf, done := image()
+	buf, done, err := r.s.image()
+	if err != nil {
+		return err
+	}
 	defer done()
 	for at, tries := 0, 0; tries < limits.ImageTries && !r.stopped(); tries++ {
 		i, f := decompress.Next(img[at:])

@@ -67,7 +67,9 @@ func (r *reader) add(in *input, b blob, arch, rel string) error {
 		r.flush(false)
 		if b.mapped == nil {
 			b.off = len(r.s.btf.B)
-			r.s.btf.B = append(r.s.btf.B, data...)
+			if err := r.s.btf.Add(data); err != nil {
+				return err
+			}
 		}
 	}
 	r.s.pending = append(r.s.pending, b)
@@ -143,10 +145,11 @@ func (r *reader) kernel(b *blob, last bool) {
 	key := r.key(b, single)
 	if !r.f.opts.selectsMet(key) {
 		r.takeModules(b, key)
-		r.takeExtras(b, key)
+		x := r.takeExtras(b, key)
+		r.s.task.Give(int64(len(x.Config) + len(x.Symbols)))
 		return
 	}
-	k := Kernel{Key: key, Name: key.String(), Path: b.path, Arch: kernel.CanonicalArch(b.arch), BTF: b.bytes(r.s), Made: b.made}
+	k := Kernel{Key: key, Name: key.String(), Path: b.path, Arch: kernel.CanonicalArch(b.arch), BTF: b.bytes(r.s), Made: b.made, task: r.s.task}
 	if !key.Known() {
 		k.Name = b.path
 		if single {
@@ -163,6 +166,7 @@ func (r *reader) kernel(b *blob, last bool) {
 		k.SourceSize, r.sized = r.f.Size, true
 	}
 	r.abort = r.give(&k)
+	r.s.task.Give(int64(len(k.Config) + len(k.Symbols)))
 }
 
 // give yields a kernel. A panic of yield is an error of this kernel; with mapped files, guardMaps handles it.

@@ -82,11 +82,18 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 	if e.Size > f.opts.MaxSize {
 		return wrap(f.Path, kindBTFC.String(), decompress.TooLarge(f.opts.MaxSize))
 	}
-	var err error
-	if s.btf.B, err = p.file.BTF(ctx, p.entry, s.btf.B[:0]); err != nil {
+	if err := s.task.Take(e.ModulesSize + e.Config + e.Symbols + e.Unpacked()); err != nil {
+		return err
+	}
+	if err := s.btf.Grow(int(e.Size)); err != nil {
+		return err
+	}
+	btf, err := p.file.BTF(ctx, p.entry, s.btf.B[:0])
+	if err != nil {
 		return cmp.Or(ctx.Err(), wrap(f.Path, kindBTFC.String(), err))
 	}
-	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, Made: e.Made}
+	s.btf.Set(btf)
+	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, Made: e.Made, task: s.task}
 	var modules []btfc.Module
 	var failed error
 	if !f.opts.NoModules {
@@ -135,15 +142,20 @@ func (f *File) Entry() *btfc.Entry {
 
 // ReadPart is Read for a file that has an Entry. It yields a kernel with the part of the BTF that the query selects. After an error the
 // file can still be read as a whole.
-func (f *File) ReadPart(ctx context.Context, yield func(*Kernel) error) (err error) {
+func (f *File) ReadPart(ctx context.Context, yield func(*Kernel) error) error {
 	if f.Entry() == nil {
 		return btfc.ErrWhole
 	}
 	return f.caught(ctx, func(s *scratch) error {
-		if s.btf.B, err = f.packed.file.Part(ctx, f.packed.entry, s.btf.B[:0]); err != nil {
+		if err := s.task.Take(f.packed.entryOf().Unpacked()); err != nil {
 			return err
 		}
-		return yield(&Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, Part: true, SourceSize: f.Size})
+		btf, err := f.packed.file.Part(ctx, f.packed.entry, s.btf.B[:0])
+		if err != nil {
+			return err
+		}
+		s.btf.Set(btf)
+		return yield(&Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, Part: true, SourceSize: f.Size, task: s.task})
 	})
 }
 

@@ -91,7 +91,7 @@ func TestSparseStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := testlimit.Looks(1000)
+	ctx := testlimit.Looks(100)
 	if err := c.Files[0].Read(ctx, func(*Kernel) error { return nil }); ctx.Left > 0 {
 		t.Errorf("%d looks are left, %v", ctx.Left, err)
 	}

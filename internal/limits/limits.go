@@ -11,8 +11,9 @@ package limits
 // Kernels: a part that exceeds a limit is skipped.
 const (
 	PartSize      = 256 << 20 // bytes of a BTF, ELF file or image, unpacked; 70 MB (stripped vmlinux)
-	UnpackedParts = 16        // times as much in a source file, unpacked
 	UnpackedRatio = 100       // unpacked bytes per byte on disk; 11 (CentOS 8)
+	UnpackedSmall = 32 << 20  // bytes of a small file, unpacked; 2 MB
+	UnpackedInAll = 512 << 20 // bytes in memory at once, more wait until others are done; 110 MB of a worker
 	Nesting       = 10        // nested containers and compressions; 7
 	KconfigBytes  = 4 << 20   // bytes of a kernel's configuration; 120 kB
 	SymbolBytes   = 32 << 20  // bytes of a kernel's symbols; 9 MB

@@ -129,6 +129,14 @@ func (e *Entry) Packed() (n int64) {
 	return n
 }
 
+// Unpacked returns the bytes of the kernel's chunks when they are unpacked.
+func (e *Entry) Unpacked() (n int64) {
+	for _, c := range e.Chunks {
+		n += c.Size
+	}
+	return n
+}
+
 // wrap adds to an error the kernel and the position of the chunk in question. If ctx is done, that is the error.
 func (e *Entry) wrap(ctx context.Context, p part, err error) error {
 	if ctx.Err() != nil {

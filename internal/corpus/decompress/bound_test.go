@@ -83,12 +83,12 @@ func TestBombs(t *testing.T) {
 				limit, budget int64
 				want          string
 			}{
-				{1 << 20, 1 << 20, "larger than the limit of 1 MiB"},
-				{1 << 30, 1 << 16, "unpacks to more than 1 MiB"},
+				{1 << 20, 16 << 20, "larger than the limit of 1 MiB"},
+				{1 << 30, 1 << 20, "unpacks to more than 1 MiB"},
 			} {
 				var to Buffer
 				n := allocated(func() {
-					if err := First(context.Background(), data, format, tt.limit, NewBudget(tt.budget, 0), &to); err == nil || err.Error() != tt.want {
+					if err := First(context.Background(), data, format, tt.limit, newBudget(tt.budget), &to); err == nil || err.Error() != tt.want {
 						t.Errorf("%s: error %v, want %s", format, err, tt.want)
 					}
 				})
@@ -102,7 +102,7 @@ func TestBombs(t *testing.T) {
 					t.Fatal(format, err)
 				}
 				defer r.Close()
-				if got, err := io.Copy(io.Discard, Metered(context.Background(), r, NewBudget(1<<16, 0))); err == nil || got > 2<<20 {
+				if got, err := io.Copy(io.Discard, Metered(context.Background(), r, newBudget(1<<20))); err == nil || got > 2<<20 {
 					t.Errorf("%s: %d bytes, %v", format, got, err)
 				}
 			})
@@ -123,7 +123,7 @@ func TestStops(t *testing.T) {
 			if err != nil {
 				t.Fatal(format, err)
 			}
-			m := Metered(ctx, r, NewBudget(1<<30, 0))
+			m := Metered(ctx, r, newBudget(16<<30))
 			if _, err := io.ReadFull(m, make([]byte, 100)); err != nil {
 				t.Fatal(format, err)
 			}
@@ -142,7 +142,7 @@ func TestDictionaries(t *testing.T) {
 	for size := byte(0); size <= 40; size++ {
 		data := withDictionary(t, bytes.Clone(small), size)
 		var to Buffer
-		err := First(context.Background(), data, XZ, 1<<20, NewBudget(1<<20, 0), &to)
+		err := First(context.Background(), data, XZ, 1<<20, newBudget(16<<20), &to)
 		if want := size <= 30; want != (err == nil) { // 2 << (30/2 + 11) is limits.Dictionary
 			t.Errorf("size %d: %v", size, err)
 		}
@@ -176,7 +176,7 @@ func TestLZ4Sizes(t *testing.T) {
 	} {
 		n := allocated(func() {
 			var to Buffer
-			if err := First(context.Background(), []byte(data), LZ4, 1<<30, NewBudget(1<<30, 0), &to); err == nil && len(to.B) > 0 {
+			if err := First(context.Background(), []byte(data), LZ4, 1<<30, newBudget(16<<30), &to); err == nil && len(to.B) > 0 {
 				t.Errorf("%s: %d bytes", name, len(to.B))
 			}
 		})

@@ -20,21 +20,25 @@ const Keep = 40 << 20
 type Budget struct {
 	left  atomic.Int64
 	total int64
+	ratio bool // total depends on the size on disk
 }
 
-// NewBudget returns the budget of a source of size bytes on disk, of which no part may be larger than limit: limits.UnpackedParts times the
-// limit and limits.UnpackedRatio times the size.
-func NewBudget(limit, size int64) *Budget {
-	b := &Budget{total: limits.UnpackedParts*limit + limits.UnpackedRatio*size}
-	b.left.Store(b.total)
+// NewBudget returns the budget of a source of size bytes on disk: limits.UnpackedRatio times the size, but at least limits.UnpackedSmall.
+func NewBudget(size int64) *Budget {
+	b := newBudget(max(limits.UnpackedRatio*size, limits.UnpackedSmall))
+	b.ratio = b.total > limits.UnpackedSmall
+	return b
+}
+
+func newBudget(total int64) *Budget {
+	b := &Budget{total: total}
+	b.left.Store(total)
 	return b
 }
 
 // Limit returns a reader of r that fails after n bytes.
 func Limit(r io.Reader, n int64) io.Reader {
-	b := &Budget{total: n}
-	b.left.Store(n)
-	return &metered{ctx: context.Background(), r: r, budget: b}
+	return &metered{ctx: context.Background(), r: r, budget: newBudget(n)}
 }
 
 // Take takes n bytes. It fails if they are more than there were.
@@ -46,6 +50,9 @@ func (b *Budget) Take(n int) error {
 }
 
 func (b *Budget) exceeded() error {
+	if b.ratio {
+		return fmt.Errorf("unpacks to more than %d times its size; unpack it first if that is right", limits.UnpackedRatio)
+	}
 	return fmt.Errorf("unpacks to more than %d MiB", b.total>>20)
 }
 
@@ -53,10 +60,24 @@ func (b *Budget) exceeded() error {
 func TooLarge(limit int64) error { return fmt.Errorf("larger than the limit of %d MiB", limit>>20) }
 
 // Buffer is memory that grows and is used again.
-type Buffer struct{ B []byte }
+type Buffer struct {
+	B    []byte
+	task *limits.Task // holds the memory; may be nil
+}
+
+// Use makes the memory that of a task, until Trim.
+func (b *Buffer) Use(t *limits.Task) error {
+	if err := t.Take(int64(cap(b.B))); err != nil {
+		return err
+	}
+	b.task = t
+	return nil
+}
 
 // Trim empties the buffer, and gives its memory back if it is more than Keep.
 func (b *Buffer) Trim() {
+	b.task.Give(int64(cap(b.B)))
+	b.task = nil
 	if cap(b.B) > Keep {
 		b.B = nil
 	}
@@ -75,7 +96,9 @@ func (b *Buffer) Append(r io.Reader, hint, limit int64) (int, error) {
 	if room > limits.Believed/8 {
 		room = limits.Believed // a kernel; the next may be larger, and memory that is not touched costs nothing
 	}
-	b.Grow(int(room) + 1)
+	if err := b.Grow(int(room) + 1); err != nil {
+		return 0, err
+	}
 	n, err := b.appendPrefix(r, hint, limit)
 	if err != nil {
 		b.B = b.B[:start]
@@ -90,7 +113,14 @@ func (b *Buffer) appendPrefix(r io.Reader, hint, limit int64) (int, error) {
 	for {
 		if len(b.B) == cap(b.B) {
 			have := len(b.B) - start
-			b.Grow(max(have/2, int(min(hint+1-int64(have), 3*int64(have))), 4096))
+			want := limit + 1 - int64(have)
+			if hint >= int64(have) {
+				want = hint + 1 - int64(have)
+			}
+			// Four times as much: each copy is garbage for a while, and memory that is not touched costs nothing.
+			if err := b.Grow(int(max(min(want, 3*int64(have)), 4096))); err != nil {
+				return 0, err
+			}
 		}
 		n, err := r.Read(b.B[len(b.B):cap(b.B)])
 		b.B = b.B[:len(b.B)+n]
@@ -105,14 +135,49 @@ func (b *Buffer) appendPrefix(r io.Reader, hint, limit int64) (int, error) {
 	}
 }
 
-// Grow makes room for n more bytes.
-func (b *Buffer) Grow(n int) {
+// Grow makes room for n more bytes. It fails if the context of the buffer's task ends while it waits for memory.
+func (b *Buffer) Grow(n int) error {
 	if cap(b.B)-len(b.B) >= n {
-		return
+		return nil
 	}
-	nb := make([]byte, len(b.B), max(len(b.B)+n, cap(b.B)+cap(b.B)/2))
+	old, size := cap(b.B), max(len(b.B)+n, cap(b.B)+cap(b.B)/2)
+	if err := b.task.Take(int64(size)); err != nil {
+		return err
+	}
+	nb := make([]byte, len(b.B), size)
 	copy(nb, b.B)
 	b.B = nb
+	b.task.Give(int64(old))
+	return nil
+}
+
+// appendWith appends up to room bytes with a function that allocates memory for them, as append does.
+func (b *Buffer) appendWith(room int64, add func([]byte) ([]byte, error)) error {
+	old := int64(cap(b.B))
+	if err := b.task.Take(old + room); err != nil {
+		return err
+	}
+	out, err := add(b.B)
+	if err == nil {
+		b.B = out
+	}
+	b.task.Give(old + room - (int64(cap(b.B)) - old))
+	return err
+}
+
+// Set replaces the content by memory that was allocated elsewhere.
+func (b *Buffer) Set(content []byte) {
+	b.task.Give(int64(cap(b.B)) - int64(cap(content)))
+	b.B = content
+}
+
+// Add appends data.
+func (b *Buffer) Add(data []byte) error {
+	err := b.Grow(len(data))
+	if err == nil {
+		b.B = append(b.B, data...)
+	}
+	return err
 }
 
 // Head keeps the first kilobyte that is written to it, such as the messages of a program.

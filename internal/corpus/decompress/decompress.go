@@ -190,14 +190,24 @@ func zstdFrame(data []byte, limit int64, budget *Budget, to *Buffer) error {
 	}
 	defer d.Close()
 	start := len(to.B)
-	out, err := d.DecodeAll(data, to.B)
-	if err == nil || len(out) > start && trailing(Zstd, err) {
-		to.B = out
-		return budget.Take(len(out) - start)
-	}
 	var h zstd.Header
+	_ = h.Decode(data) // as in plausibleZstd
+	room := limit
+	if h.HasFCS {
+		room = min(limit, int64(h.FrameContentSize))
+	}
+	err = to.appendWith(room, func(b []byte) ([]byte, error) {
+		out, err := d.DecodeAll(data, b)
+		if len(out) > start && trailing(Zstd, err) {
+			err = nil
+		}
+		return out, err
+	})
+	if err == nil {
+		return budget.Take(len(to.B) - start)
+	}
 	if errors.Is(err, zstd.ErrDecoderSizeExceeded) ||
-		errors.Is(err, zstd.ErrWindowSizeExceeded) && h.Decode(data) == nil && h.WindowSize <= limits.Dictionary { // more than limit
+		errors.Is(err, zstd.ErrWindowSizeExceeded) && h.WindowSize <= limits.Dictionary { // more than limit
 		return tooLarge
 	}
 	return err

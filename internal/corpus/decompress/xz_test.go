@@ -80,7 +80,7 @@ func TestHuge(t *testing.T) {
 			t.Errorf("%s was read", tt.format)
 		}
 		to := new(Buffer)
-		if err := First(context.Background(), tt.data, tt.format, 1<<30, NewBudget(1<<20, 0), to); err == nil {
+		if err := First(context.Background(), tt.data, tt.format, 1<<30, newBudget(16<<20), to); err == nil {
 			t.Errorf("%s was read at once", tt.format)
 		}
 		runtime.ReadMemStats(&after)

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/workers"
 )
 
@@ -125,9 +126,10 @@ func Files[W any](ctx context.Context, files []*corpus.File, order []int, jobs i
 	var skipped []*corpus.Error
 	var mu sync.Mutex
 	p := Progress{All: len(files)}
+	place := limits.InOrder(len(order))
 	err := workers.Run(ctx, jobs, len(order), newWorker, func(ctx context.Context, w W, n int) error {
 		i := order[n]
-		err := file(ctx, w, i)
+		err := file(place(ctx, n), w, i)
 		if s, ok := err.(stop); ok {
 			return s.error
 		}

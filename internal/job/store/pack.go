@@ -204,15 +204,20 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 	makers, ctx := errgroup.WithContext(ctx) // runs longer than the readers
 	makers.SetLimit(max(p.cfg.Jobs, 1))
 	skipped, err := walk.InOrder(ctx, p.cfg, order, func(f *corpus.File, k *corpus.Kernel, turn func() error) error {
+		give, err := k.Detach() // for the copy
+		if err != nil {
+			return err
+		}
 		it, err := p.prepare(k)
-		if failed := turn(); failed != nil {
+		failed := turn()
+		if failed == nil && err != nil {
+			p.skip(k, err)
+		}
+		if failed != nil || err != nil {
+			give()
 			return failed
 		}
-		if err != nil {
-			p.skip(k, err)
-			return nil
-		}
-		return p.add(ctx, makers, k, it)
+		return p.add(ctx, makers, k, it, give)
 	})
 	return skipped, cmp.Or(makers.Wait(), err)
 }
@@ -234,9 +239,12 @@ func (p *packer) skip(k *corpus.Kernel, err error) {
 	p.res.Skipped = append(p.res.Skipped, &corpus.Error{Path: k.Path, Err: err})
 }
 
-// add plans a kernel whose turn it is, and encodes it in another goroutine.
-func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kernel, it *btfc.Kernel) error {
+// add plans a kernel whose turn it is, and encodes it in another goroutine. It calls give when the kernel is no longer needed.
+func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kernel, it *btfc.Kernel, give func()) error {
 	added, err := p.w.Plan(ctx, it)
+	if !added {
+		defer give()
+	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -265,7 +273,10 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kern
 	if !added {
 		return nil
 	}
-	makers.Go(func() error { return p.make(ctx, it) })
+	makers.Go(func() error {
+		defer give()
+		return p.make(ctx, it)
+	})
 	return ctx.Err()
 }
 
