@@ -3,7 +3,9 @@
 package corpus
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // names returns what a corpus lists, relative to dir.
@@ -332,5 +336,37 @@ func TestModulesWanted(t *testing.T) {
 	_, got, errs := readAll(t, Options{MaxSize: 400}, path)
 	if len(got) != 1 || len(got[0].mods) != 8 || len(errs) != 1 || !strings.Contains(errs[0].Error(), "later modules left out") {
 		t.Errorf("small limit: %d modules, %v", len(got[0].mods), errs)
+	}
+}
+
+// TestStrayModule reads a tar of many kernels, and a module before them that belongs to none. The file holds as much memory as with one
+// kernel.
+func TestStrayModule(t *testing.T) {
+	const size = 1 << 20
+	kernel := slices.Concat(blobLE, make([]byte, size-len(blobLE)))
+	binary.LittleEndian.PutUint32(kernel[20:], uint32(size-len(blobLE))+binary.LittleEndian.Uint32(blobLE[20:])) // the strings end with zeros
+	members := []member{{"other/6.2.0/a.btf", splitLE}}
+	for i := range 30 {
+		members = append(members, member{fmt.Sprintf("debian/12/x86_64/6.1.%d.btf", i), kernel})
+	}
+	path := filepath.Join(tree(t, map[string]string{"f.tar": string(tarOf(members...))}), "f.tar")
+	c, err := Open(t.Context(), []string{path}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernels, most := 0, int64(0)
+	err = c.Files[0].Read(t.Context(), func(k *Kernel) error {
+		if !bytes.Equal(k.BTF, kernel) {
+			t.Errorf("%s: another BTF", k.Key)
+		}
+		kernels++
+		most = max(most, k.task.Held())
+		return nil
+	})
+	if kernels != 30 || !errors.Is(err, ErrNoKernel) {
+		t.Errorf("%d kernels, %v", kernels, err)
+	}
+	if most > 2*limits.Believed {
+		t.Errorf("%d bytes held for kernels of %d bytes", most, size)
 	}
 }

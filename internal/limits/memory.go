@@ -100,6 +100,9 @@ func (m *Memory) first() int64 {
 	return first
 }
 
+// Held returns the bytes of the task.
+func (t *Task) Held() int64 { return t.held }
+
 // Give gives n bytes back.
 func (t *Task) Give(n int64) {
 	if t == nil {
