@@ -120,9 +120,22 @@ func (r *reader) flush(last bool) {
 	}
 	r.flushes++
 	r.s.pending = slices.DeleteFunc(r.s.pending, func(b blob) bool { return !b.split || b.used })
-	if len(r.s.pending) == 0 {
-		r.s.btf.B, r.split, r.full = r.s.btf.B[:0], 0, false
+	r.split, r.full = r.s.compact(), false
+}
+
+// compact removes from the buffer what no pending BTF needs. It returns the bytes of the pending BTF.
+func (s *scratch) compact() (all int64) {
+	end := 0
+	for i := range s.pending {
+		all += int64(s.pending[i].n)
+		if b := &s.pending[i]; b.mapped == nil {
+			copy(s.btf.B[end:], b.bytes(s))
+			b.off = end
+			end += b.n
+		}
 	}
+	s.btf.B = s.btf.B[:end]
+	return all
 }
 
 // finish yields the kernels that are pending at the end of the file.
