@@ -127,8 +127,9 @@ func (r *reader) flush(last bool) {
 func (s *scratch) compact() (all int64) {
 	end := 0
 	for i := range s.pending {
-		all += int64(s.pending[i].n)
-		if b := &s.pending[i]; b.mapped == nil {
+		b := &s.pending[i]
+		all += int64(len(b.bytes(s)))
+		if b.mapped == nil {
 			copy(s.btf.B[end:], b.bytes(s))
 			b.off = end
 			end += b.n
