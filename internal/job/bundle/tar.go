@@ -5,7 +5,6 @@ package bundle
 import (
 	"archive/tar"
 	"cmp"
-	"crypto/sha256"
 	"io"
 
 	"github.com/klauspost/compress/gzip"
@@ -20,32 +19,24 @@ const (
 	maxBCCName = 99 // bytes
 )
 
-// writeTar writes files, sorted by name, as a compressed tar. Headers have no times or owners. Except for bcc, a file equal to
-// an earlier one becomes a hard link to it.
+// writeTar writes files, sorted by name, as a compressed tar. Headers have no times or owners. Equal files are stored
+// in full, because install scripts extract single members.
 func (o *Output) writeTar(w io.Writer, files []File) error {
 	c, err := compressor(w, o.Format)
 	if err != nil {
 		return err
 	}
 	tw := tar.NewWriter(c)
-	seen := make(map[[sha256.Size]byte]string)
 	for _, f := range files {
 		h := tar.Header{Typeflag: tar.TypeReg, Name: f.Name, Mode: 0o644, Size: int64(len(f.Data))}
-		sum := sha256.Sum256(f.Data)
 		if o.BCC {
 			h.Format, h.Name = tar.FormatUSTAR, bccPrefix+f.Name
-		} else if first, ok := seen[sum]; ok {
-			h.Typeflag, h.Linkname, h.Size = tar.TypeLink, first, 0
-		} else {
-			seen[sum] = f.Name
 		}
 		if err := tw.WriteHeader(&h); err != nil {
 			return err
 		}
-		if h.Size > 0 {
-			if _, err := tw.Write(f.Data); err != nil {
-				return err
-			}
+		if _, err := tw.Write(f.Data); err != nil {
+			return err
 		}
 	}
 	return cmp.Or(tw.Close(), c.Close())
