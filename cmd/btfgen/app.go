@@ -87,7 +87,10 @@ func runCommand(ctx context.Context, app *cli.App, args []string) error {
 		printHelp(app.Writer, topic{line.command, strings.TrimSpace(app.Name + " " + line.path)})
 		return nil
 	}
-	if err := cmp.Or(line.configure(app), line.refuseConflicts()); err != nil {
+	if err := line.configure(app); err != nil {
+		return err
+	}
+	if err := line.refuseConflicts(); err != nil {
 		return err
 	}
 	if i := slices.Index(line.args, ""); i >= 0 { // an unset variable, say

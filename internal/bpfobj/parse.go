@@ -91,7 +91,10 @@ func (p *parser) parse(ctx context.Context, records []*ExtSection) error {
 		}
 	}
 	for _, pass := range []func() error{p.readSymbols, p.readData, p.readFuncs, p.readMaps, p.readExterns, p.readRelocations, p.link} {
-		if err := cmp.Or(ctx.Err(), pass()); err != nil {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := pass(); err != nil {
 			return err
 		}
 	}

@@ -79,6 +79,15 @@ func (k *Kernel) SetMachine(arch string) {
 	})
 }
 
+// LoadError is the error of Load.
+type LoadError struct {
+	Kernel string // the name given to Load
+	Err    error
+}
+
+func (e *LoadError) Error() string { return e.Kernel + ": " + e.Err.Error() }
+func (e *LoadError) Unwrap() error { return e.Err }
+
 func (k *Kernel) load(ctx context.Context, module string, data []byte, base *btf.BTF) error {
 	v := new(view)
 	if n := len(k.spare); n > 0 {
@@ -87,9 +96,9 @@ func (k *Kernel) load(ctx context.Context, module string, data []byte, base *btf
 	v.module = module
 	switch err := v.Load(ctx, data, base); {
 	case err != nil && base != nil:
-		return fmt.Errorf("%s: %w", k.name, fmt.Errorf("module %s: %w", module, err))
+		return &LoadError{k.name, fmt.Errorf("module %s: %w", module, err)}
 	case err != nil:
-		return fmt.Errorf("%s: %w", k.name, err)
+		return &LoadError{k.name, err}
 	}
 	k.views = append(k.views, v)
 	return nil

@@ -76,7 +76,11 @@ func (k *Kernel) Keep() *Kernel {
 // error does not have it. t is valid as long as k is.
 func (k *Kernel) Load(ctx context.Context, t *core.Kernel, name string) error {
 	if err := t.Load(ctx, name, k.BTF, k.Modules...); err != nil {
-		return errors.Unwrap(err) // which begins with the name
+		var named *core.LoadError
+		if errors.As(err, &named) {
+			return named.Err
+		}
+		return err
 	}
 	t.SetMachine(cmp.Or(k.Key.Arch, k.Arch))
 	return nil

@@ -5,7 +5,6 @@ package boot
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,7 +119,10 @@ func temporary(write func(io.Writer) error) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(os.Remove(f.Name()), write(f)); err != nil {
+	if err = os.Remove(f.Name()); err == nil {
+		err = write(f)
+	}
+	if err != nil {
 		f.Close()
 		return nil, err
 	}
