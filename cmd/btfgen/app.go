@@ -48,11 +48,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func runApp(ctx context.Context, app *cli.App, args []string) int {
-	defects := new(workers.Defects)
+	defects, out := new(workers.Defects), &standardOutput{Writer: app.Writer}
+	app.Writer = out
 	ctx, found := withFindings(workers.WithDefects(ctx, defects))
 	var err error
 	d := workers.Catch(ctx, func() { err = runCommand(ctx, app, args) })
 	err = cmp.Or(d, err)
+	if e := out.failure(); e != nil && !errors.Is(err, e) {
+		err = errors.Join(err, e)
+	}
 	s := status(ctx, err, found.command, app.ErrWriter)
 	if s == statusOK {
 		found.printSkipped(app.ErrWriter)

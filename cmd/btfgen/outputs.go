@@ -3,9 +3,13 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,6 +20,36 @@ import (
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/archive"
 )
+
+// standardOutput remembers its first error, so that commands need not check each line that they print.
+type standardOutput struct {
+	io.Writer
+	mu  sync.Mutex
+	err error
+}
+
+func (o *standardOutput) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.Writer.Write(b)
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		o.err = fmt.Errorf("standard output: %w", err)
+	}
+	return n, o.err
+}
+
+func (o *standardOutput) failure() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
 
 // writeTo writes to a file or, for "-", to standard output.
 func writeTo(c *cli.Context, path string, write func(io.Writer) error) error {

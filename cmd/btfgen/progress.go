@@ -113,6 +113,9 @@ func (p *progress) finish() {
 }
 
 func isTerminal(w io.Writer) bool {
+	if o, ok := w.(*standardOutput); ok {
+		w = o.Writer
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
