@@ -228,18 +228,20 @@ func TestCheckBootFetch(t *testing.T) {
 	catalogue := filepath.Join(dir, "my.yaml")
 	write(t, catalogue, repo.Catalogue(repo.URL, repo.Key()))
 	fakeQEMU(t, `printf '%s\n' '@btfgen {"kind":"hello"}' '@btfgen {"kind":"object"}' '@btfgen {"kind":"program","name":"on_exec"}' '@btfgen {"kind":"end"}'`)
-	boot := func(name string, want int) (string, string) {
+	boot := func(name string, want int, more ...string) (string, string) {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
-		args := []string{"check", "--boot", name, "--catalogue", catalogue, "--btfgen", program, "../../testdata/bpf/execsnoop.bpfel.o"}
+		args := append([]string{"check", "--boot", name, "--catalogue", catalogue, "--btfgen", program, "../../testdata/bpf/execsnoop.bpfel.o"}, more...)
 		if got := run(t.Context(), args, &stdout, &stderr); got != want {
 			t.Errorf("%s: status %d: %s", name, got, &stderr)
 		}
 		return stdout.String(), stderr.String()
 	}
 	for _, want := range [][]string{{newest}, nil} {
-		stdout, _ := boot("test/1", statusFindings)
+		// --as names a file beside a kernel of the catalogue.
+		stdout, _ := boot("test/1", statusFindings, "--boot", bootKernel(t, ""), "--as", "other/2/x86_64")
 		matches(t, stdout, `(?m)^test/1/x86_64/`+repo.Release(2)+`:$`)
+		matches(t, stdout, `(?m)^other/2/x86_64/6.1.0-47-amd64:$`)
 		if got := repo.Downloads(); !slices.Equal(got, want) {
 			t.Errorf("downloads %v, want %v", got, want)
 		}
