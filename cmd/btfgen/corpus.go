@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/text/words"
@@ -56,6 +57,11 @@ func openCorpus(c *cli.Context, opts corpus.Options) (*corpus.Corpus, error) {
 		sources = []string{runningKernel}
 	case slices.Contains(sources, ""):
 		return nil, usagef("--btf is empty")
+	}
+	for _, s := range c.StringSlice("btf") {
+		if embedded.IsObject(s) {
+			infof(c, "btfgen: --btf %s: a BPF object in place of a kernel; objects are arguments without an option", s)
+		}
 	}
 	return openSources(c, sources, opts)
 }

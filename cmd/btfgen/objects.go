@@ -165,6 +165,9 @@ func reportObject(c *cli.Context, path string, err error) {
 	} else if name, text, ok := strings.Cut(x.Message, ": "); ok && strings.HasPrefix(name, filepath.Base(path)) {
 		x.Object, x.Message = name, text
 	}
+	if embedded.IsKernel(err) {
+		x.Message += "; name a kernel " + kernelOption(c)
+	}
 	if x.Class != skipped {
 		reportFinding(c, x)
 		return
@@ -173,4 +176,15 @@ func reportObject(c *cli.Context, path string, err error) {
 		x.Object, x.File = path, ""
 	}
 	reportIfVerbose(c, x)
+}
+
+// kernelOption returns where a command line has its kernels.
+func kernelOption(c *cli.Context) string {
+	switch {
+	case c.Command.Name == "min_core_btf":
+		return "as INPUT, the first argument"
+	case c.IsSet("boot"):
+		return "with --boot"
+	}
+	return "with --btf"
 }

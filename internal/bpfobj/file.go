@@ -77,6 +77,14 @@ func (f *File) readTypes() error {
 	return nil
 }
 
+// WithoutTypes says why a file has no types, and what to do.
+func (f *File) WithoutTypes() string {
+	if f.byName[".debug_info"] != nil {
+		return "no .BTF section, only DWARF: compile with clang -g or gcc -gbtf"
+	}
+	return "no .BTF section: compile with -g, and strip with llvm-strip -g, which keeps types"
+}
+
 // Section returns the content of the first section of a name, nil if there is none.
 func (f *File) Section(name string) ([]byte, error) {
 	s := f.byName[name]

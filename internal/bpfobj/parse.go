@@ -205,7 +205,7 @@ func (p *parser) readFuncs() error {
 			return err
 		}
 		if len(bySection[i]) == 0 {
-			return fmt.Errorf("%s: no function symbols", s.Name)
+			return fmt.Errorf("%s: no function symbols, which llvm-strip -g keeps", s.Name)
 		}
 		if !p.spent.insns.Step(len(code) / asm.InstructionSize) {
 			return fmt.Errorf("%s: %w", s.Name, p.spent.insns.Err())

@@ -68,9 +68,9 @@ func NewObject(name string, f *bpfobj.File, parse func() (*bpfobj.Object, error)
 	}
 	switch {
 	case f.BTF == nil:
-		o.why = "no .BTF section"
+		o.why = f.WithoutTypes()
 	case f.Ext == nil:
-		o.why = "no .BTF.ext section"
+		o.why = "no .BTF.ext section, which clang --target=bpf -g writes"
 	case len(o.records) == 0:
 		o.why = NoRelocations
 	}

@@ -28,7 +28,8 @@ func read(tb testing.TB, name string) []byte {
 
 func TestEmptyObjects(t *testing.T) {
 	for name, want := range map[string]string{
-		"nobtf.bpfel.o": "no .BTF section", "noext.bpfeb.o": "no .BTF.ext section",
+		"nobtf.bpfel.o":  "no .BTF section: compile with -g, and strip with llvm-strip -g, which keeps types",
+		"noext.bpfeb.o":  "no .BTF.ext section, which clang --target=bpf -g writes",
 		"norelo.bpfel.o": "no CO-RE relocations", "kinds.bpfel.o": "",
 	} {
 		o, err := core.ParseObject(name, read(t, name))

@@ -84,7 +84,7 @@ func (r *reader) image(in *input) error {
 	case imageZImage:
 		err = r.search(in, img, "arm")
 	default:
-		arch, what := "", errUnknown
+		arch, what := "", unknown(img)
 		if isS390(bytes.NewReader(img)) {
 			arch, what = "s390x", errNoBTF
 		}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -161,6 +162,14 @@ var errZeros = errors.New("empty archive, or zeros")
 
 // errUnknown describes files of no known kind.
 var errUnknown = errors.New("not BTF, ELF, an archive or a kernel image")
+
+// unknown returns errUnknown, with what the file is instead, such as a web server's error page.
+func unknown(head []byte) error {
+	if o := embedded.Describe(head[:min(len(head), sniffLen)]); o != nil && o.Lost {
+		return fmt.Errorf("%w, but %s; %s", errUnknown, o.What, o.Fix)
+	}
+	return errUnknown
+}
 
 // empty returns err if BTF is expected.
 func (r *reader) empty(in *input, err error) error {

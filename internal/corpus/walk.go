@@ -46,6 +46,7 @@ type part struct {
 	kind   kind      // by its first bytes
 	split  bool      // raw BTF that needs a base
 	bpf    bool      // an ELF file for the BPF machine
+	what   error     // of a file of no known kind
 	source bool      // named by the user
 	mods   bool      // only modules are expected in it
 	extra  extraKind // a file with nothing else
@@ -97,7 +98,7 @@ func (w *walk) add(f part) {
 	case f.kind == kindZero:
 		w.skip(f.path, errZeros)
 	case !f.source && f.kind == kindUnknown && saysBTF(path.Base(f.abs)):
-		w.skip(f.path, errUnknown) // a web server's error page, say
+		w.skip(f.path, f.what)
 	case !f.source && (f.kind == kindUnknown || f.kind == kindCpio || f.bpf):
 		w.ignored++
 	default:
@@ -248,7 +249,7 @@ func (f *part) look() error {
 	}
 	head := buf[:n]
 	f.kind = sniff(head)
-	f.bpf = embedded.MayBeObject(head)
+	f.bpf, f.what = embedded.MayBeObject(head), unknown(head)
 	if (f.kind == kindUnknown || f.kind == kindZero) && isS390(r) {
 		f.kind = kindImage
 	}

@@ -132,6 +132,12 @@ func (x *expansion) dir(dir File) error {
 	return err
 }
 
+// IsObject reports whether a file may be a BPF object.
+func IsObject(path string) bool {
+	head, err := readHead(path, HeadBytes)
+	return err == nil && MayBeObject(head)
+}
+
 func readHead(path string, n int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"debug/elf"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -150,6 +149,9 @@ func scan(data []byte) ([]Object, error) {
 	case damaged != nil:
 		return nil, fmt.Errorf("%w, but %w", ErrNone, damaged)
 	}
+	if kind := Describe(data); kind != nil {
+		return nil, noneError{kind}
+	}
 	return nil, ErrNone
 }
 
@@ -183,9 +185,6 @@ func MayBeObject(head []byte) bool {
 	if len(head) < HeadBytes || !bytes.HasPrefix(head, []byte(magic)) {
 		return false
 	}
-	var order binary.ByteOrder = binary.LittleEndian
-	if elf.Data(head[elf.EI_DATA]) == elf.ELFDATA2MSB {
-		order = binary.BigEndian
-	}
-	return elf.Machine(order.Uint16(head[18:])) == elf.EM_BPF
+	_, machine := header(head)
+	return machine == elf.EM_BPF
 }

@@ -120,7 +120,7 @@ func TestFindNone(t *testing.T) {
 		"magic at the end": []byte("x" + magic),
 		"magic in text":    []byte("x" + magic + strings.Repeat("y", 100)),
 	} {
-		if got, err := Find(data); err == nil || err.Error() != ErrNone.Error() {
+		if got, err := Find(data); !errors.Is(err, ErrNone) {
 			t.Errorf("%s: %d objects, error %v, want %v", name, len(got), err, ErrNone)
 		}
 	}
