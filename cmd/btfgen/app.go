@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/check/boot"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/internal/workers"
@@ -130,7 +131,7 @@ func status(ctx context.Context, err error, command string, stderr io.Writer) in
 	for _, m := range messages(err) {
 		escape.Fprintf(stderr, "btfgen: %s\n", m)
 	}
-	if errors.As(err, new(usageError)) {
+	if errors.As(err, new(usageError)) || errors.Is(err, output.ErrELF) {
 		escape.Fprintf(stderr, "btfgen: see '%s'\n", strings.TrimSpace("btfgen help "+command))
 		return statusUsage
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -11,14 +12,15 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/job/generate"
 	"github.com/btfgen/btfgen/internal/minimize"
+	"github.com/btfgen/btfgen/internal/output"
 )
 
 func minCoreBTF(c *cli.Context) error {
 	if c.NArg() < 3 && (c.NArg() < 2 || !c.IsSet("keep")) {
 		return usagef("min_core_btf needs INPUT, OUTPUT and at least one OBJECT")
 	}
-	input, output := c.Args().Get(0), c.Args().Get(1)
-	if c.Bool("json") && output == "-" {
+	input, out := c.Args().Get(0), c.Args().Get(1)
+	if c.Bool("json") && out == "-" {
 		return errJSONOutput
 	}
 	keep, err := core.ParseKeep(c.StringSlice("keep")...)
@@ -33,7 +35,10 @@ func minCoreBTF(c *cli.Context) error {
 	if base := c.String("base-btf"); base != "" {
 		sources = []string{base, input}
 	}
-	if err := inputsOf(append(sources, objs.paths...)...).refuse(output); err != nil {
+	err = inputsOf(append(sources, objs.paths...)...).refuse(out)
+	if errors.Is(err, output.ErrELF) {
+		return usagef("%s is an ELF file, and OUTPUT replaces a file; the arguments are INPUT OUTPUT OBJECT...", out)
+	} else if err != nil {
 		return err
 	}
 	rep, err := generate.One(c.Context, sources, objs.list, minimize.Options{Keep: keep})
@@ -44,7 +49,7 @@ func minCoreBTF(c *cli.Context) error {
 		reportIfVerbose(c, finding{Class: skipped, Object: e.Path, Message: "is not for the machine of " + input})
 	}
 	k := &rep.Kernels[0]
-	if err := writeOut(c, output, k.BTF); err != nil {
+	if err := writeOut(c, out, k.BTF); err != nil {
 		return err
 	}
 	for _, u := range rep.Unresolved {
@@ -59,6 +64,6 @@ func minCoreBTF(c *cli.Context) error {
 		Unresolved []generate.Unresolved `json:"unresolved"`
 		allFindings
 	}{
-		output, k.RawSize, len(k.BTF), fmt.Sprintf("%x", sha256.Sum256(k.BTF)), append([]generate.Unresolved{}, rep.Unresolved...), findingsOf(c),
+		out, k.RawSize, len(k.BTF), fmt.Sprintf("%x", sha256.Sum256(k.BTF)), append([]generate.Unresolved{}, rep.Unresolved...), findingsOf(c),
 	})
 }

@@ -137,7 +137,7 @@ func (in inputs) addCorpus(c *corpus.Corpus, outputs ...string) {
 	}
 }
 
-// refuse returns an error if an output is an input or is repeated. A directory may be both. Outputs may be "" or "-".
+// refuse returns an error if an output is an input or is repeated, or an ELF file. A directory may be both. Outputs may be "" or "-".
 func (in inputs) refuse(outputs ...string) error {
 	seen := make(map[string]bool)
 	for _, o := range outputs {
@@ -151,6 +151,9 @@ func (in inputs) refuse(outputs ...string) error {
 			return usagef("%s is output twice", o)
 		default:
 			seen[real] = true
+		}
+		if err := output.CheckFile(o); errors.Is(err, output.ErrELF) {
+			return err
 		}
 	}
 	return nil

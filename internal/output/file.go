@@ -30,6 +30,7 @@ package output
 
 import (
 	"cmp"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +42,7 @@ import (
 )
 
 // WriteFile creates or replaces the file at path with the output of write. path does not change before write has succeeded and
-// everything is on disk. An error of write is returned unchanged; errors of its writer name path.
+// everything is on disk. An ELF file is not replaced ([ErrELF]). An error of write is returned unchanged; errors of its writer name path.
 func WriteFile(path string, write func(io.Writer) error) error {
 	p, err := find(path)
 	if err != nil {
@@ -52,6 +53,8 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		return named(path, errIsDir)
 	case p.special:
 		return p.writeThrough(write)
+	case p.isELF():
+		return named(path, ErrELF)
 	}
 	clean(p.dir())
 	if err := p.write(p.dir(), write); err != nil {
@@ -70,10 +73,16 @@ func CheckFile(path string) error {
 		return named(path, errIsDir)
 	case p.special:
 		return nil
+	case p.isELF():
+		return named(path, ErrELF)
 	}
 	const write, search = 2, 1
 	return named(path, syscall.Access(filepath.Clean(p.dir()), write|search))
 }
+
+// ErrELF is wrapped by the error for an output that would replace an ELF file. No output is one, so it is an object or a program
+// that the user gave by mistake.
+var ErrELF = errors.New("is an ELF file, which btfgen does not replace")
 
 var (
 	errIsDir  = errors.New("is a directory")
@@ -112,6 +121,21 @@ func find(path string) (p place, err error) {
 }
 
 func (p *place) isDir() bool { return p.old != nil && p.old.IsDir() }
+
+// isELF reports whether the file that exists is an ELF file.
+func (p *place) isELF() bool {
+	if p.old == nil {
+		return false
+	}
+	f, err := os.Open(p.path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, len(elf.ELFMAG))
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == elf.ELFMAG
+}
 
 // Real returns the absolute path of a file with all links followed, whether the file exists or not. Paths with the same real path
 // are the same output.
