@@ -224,6 +224,7 @@ func allCommands() []*cli.Command {
 		{
 			Name:   "init",
 			Usage:  "set up btfgen in a project",
+			Flags:  []cli.Flag{newFlag("dry-run", "print the files, and write none")},
 			Action: runInit,
 		},
 		{
