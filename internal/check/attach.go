@@ -222,12 +222,12 @@ const noRelease = ^release(0)
 func (e *evaluation) trampoline(s *bpfobj.Section) {
 	since := trampolines[e.k.arch]
 	f := Finding{Status: MayFail, Code: AttachTargetTrampoline, Subject: s.Prefix, Attach: true, Args: Args{Name: e.k.arch}}
-	switch {
-	case since == noRelease:
-	case e.k.before(since):
-		f.Since = since
-	default:
-		return
+	if since != noRelease {
+		old := e.k.since(since, f.Code)
+		if old.Code == "" {
+			return
+		}
+		f.Since, f.Doubt = old.Since, old.Doubt
 	}
 	e.add(f)
 }

@@ -81,6 +81,9 @@ func inspect(ctx context.Context, t *target, w *wanted, key kernel.Key, arch str
 	if arch == "" {
 		arch = kernel.CanonicalArch(key.Arch)
 	}
+	if arch == "" {
+		arch = t.Machine()
+	}
 	k := &inventory{arch: arch, want: w, symbols: make([][]symbol, len(w.names)), matches: make([]int, len(w.patterns))}
 	t.types(func(module string, b *btf.BTF) {
 		k.known.modules = k.known.modules || module != ""
