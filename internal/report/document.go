@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/template"
 	"unicode/utf8"
@@ -36,6 +37,16 @@ func newDocument(r *check.Report, most int, verbose bool) *document {
 	d := &document{matrix: newMatrix(r, verbose), Most: most, Verbose: verbose}
 	d.Shown = d.objectsByNeed()
 	return d
+}
+
+// Unmet is the number of kernels that no object is for.
+func (d *document) Unmet() (n int) {
+	for k := range d.Kernels {
+		if !slices.ContainsFunc(d.Objects, func(o check.ObjectRow) bool { return o.Status[k] != check.Other }) {
+			n++
+		}
+	}
+	return n
 }
 
 // Others is the number of kernels that no program is for.
@@ -105,6 +116,7 @@ func (d *document) write(w io.Writer, source string, color bool) error {
 		"paint":    paint,
 		"sign":     func(c cell) string { return paint(c, string(cellTexts[c].sign)) },
 		"summary":  summaryLine,
+		"plural":   words.Plural,
 		"headline": func(o *check.ObjectRow) string { return Headline(d.Report, o) },
 		"remarks":  d.remarks,
 		"label":    func(kernels []int) string { return label(d.Report, kernels) },

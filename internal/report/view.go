@@ -196,6 +196,7 @@ type matrix struct {
 	fine    int // programs that are not in it
 	guarded int // of those, how many are guarded somewhere
 	spared  int // programs that are not in it, because their objects do without
+	other   int // programs that are not in it, because no kernel is of their machines
 }
 
 func newMatrix(r *check.Report, verbose bool) *matrix {
@@ -226,6 +227,8 @@ func (m *matrix) rowsOf(o *check.ObjectRow, verbose bool) (rows []mrow) {
 		row := mrow{programs: []int{i}, Cells: cells(p.Status, p.Load), Object: o.Object}
 		n := len(rows)
 		switch w := row.worst(); {
+		case !slices.ContainsFunc(row.Cells, func(c cell) bool { return c != cellOther }):
+			m.other++
 		case w < least:
 			m.fine++
 			if w == cellGuarded {
@@ -278,6 +281,9 @@ func (m *matrix) Rest() string {
 	}
 	if m.spared > 0 {
 		parts = append(parts, fmt.Sprintf("%s not ok where the object does without", words.Plural(m.spared, "program")))
+	}
+	if m.other > 0 {
+		parts = append(parts, words.Plural(m.other, "program")+" for other machines")
 	}
 	return strings.Join(parts, ", ")
 }
