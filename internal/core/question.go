@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"iter"
 	"math/bits"
+	"slices"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/btf"
@@ -206,6 +207,11 @@ type Sets struct {
 // NewSets returns the sets of objects.
 func NewSets(objects []*Object) *Sets {
 	return &Sets{objects: objects, made: make(map[string]*Set)}
+}
+
+// OtherOrder reports whether all objects have the other byte order than a kernel.
+func (s *Sets) OtherOrder(k *Kernel) bool {
+	return len(s.objects) > 0 && !slices.ContainsFunc(s.objects, func(o *Object) bool { return o.order == k.Order() })
 }
 
 // For returns the set of the objects that are used on a kernel, nil if there are none.

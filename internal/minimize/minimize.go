@@ -4,8 +4,10 @@ package minimize
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/btfgen/btfgen/internal/btf/canonical"
 	"github.com/btfgen/btfgen/internal/core"
@@ -42,7 +44,7 @@ func (m *Minimizer) Clone() *Minimizer {
 	return &Minimizer{sets: m.sets, opts: m.opts, keepOnly: m.keepOnly}
 }
 
-// ErrNoObject is returned if no object is for the byte order and machine of the kernel.
+// ErrNoObject is wrapped by the error if no object is for the byte order and machine of the kernel.
 var ErrNoObject = errors.New("no object with relocations is for its machine")
 
 // ErrProof is returned if loaders decide differently on the minimized BTF than on the kernel's. It is a defect of this package, with one
@@ -83,6 +85,13 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 		set = core.NewSet()
 	}
 	if set == nil {
+		if m.sets.OtherOrder(k) {
+			endian := [2]string{"little-endian", "big-endian"}
+			if k.Order() == binary.BigEndian {
+				slices.Reverse(endian[:])
+			}
+			return nil, fmt.Errorf("%w: it is %s, and all objects are %s", ErrNoObject, endian[0], endian[1])
+		}
 		return nil, ErrNoObject
 	}
 	m.ordered = false

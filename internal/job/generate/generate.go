@@ -57,6 +57,7 @@ type Kernel struct {
 	// everything was read without an error.
 	Sources []Sum
 
+	none      error // why no object is for it, if that is so
 	from      *corpus.File
 	byFile    bool // the path does not contain the key
 	issues    []*Issue
@@ -208,6 +209,7 @@ func (w *worker) read(ctx context.Context, read reader) (kernels []Kernel, errs 
 		began := time.Now()
 		k, err := w.kernel(ctx, it)
 		if err == nil || errors.Is(err, minimize.ErrNoObject) {
+			k.none = err
 			kernels = append(kernels, *k)
 		} else {
 			errs = append(errs, &corpus.Error{Path: it.Path, Err: err})
@@ -227,7 +229,7 @@ func (w *worker) add(k Kernel) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if k.BTF == nil {
-		return &corpus.Error{Path: k.Path, Err: minimize.ErrNoObject}
+		return &corpus.Error{Path: k.Path, Err: cmp.Or(k.none, minimize.ErrNoObject)}
 	}
 	for _, o := range core.OnMachine(k.Machine, w.Objects...) {
 		w.used[o] = true
