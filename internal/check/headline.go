@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Headline sums an object's row up. The kernels that count are those that
@@ -225,7 +226,7 @@ func (r *axis) lacks(row *ObjectRow, counts func(release) bool) (out []Lack) {
 		}
 		for i := range p.Findings {
 			f := &p.Findings[i]
-			if f.Status != Fails {
+			if f.Status != Fails || f.Code == relo.InvalidRelocation { // a defect of the object
 				continue
 			}
 			l := Lack{Family: FamilyOf(f.Code), Subject: f.Subject, Refused: !f.absent()}

@@ -122,7 +122,7 @@ func (s *spec) parseField(idx []uint32, t btf.Type) error {
 		case k == btf.KindArray:
 			a := t.Array()
 			if i >= a.Nelems && !s.flexible(a) {
-				return errSpec
+				return fault{Cause: relo.CauseBound, Name: s.access, LocalNumber: uint64(a.Nelems)}
 			}
 			var ok bool
 			if t, ok = s.btf.SkipMods(a.Elem); !ok {

@@ -42,6 +42,7 @@ type Cause string
 const (
 	// Of an invalid record or candidate.
 	CauseAccess       Cause = "access-string"     // the access string does not fit the type
+	CauseBound        Cause = "array-bound"       // the access string Name goes beyond an array of LocalNumber elements
 	CauseAccessKind   Cause = "access-into"       // LocalNumber: the level where the access string goes into a type of the kind Name
 	CauseLevels       Cause = "too-deep"          // LocalNumber: how many levels an access string may have
 	CauseEndless      Cause = "endless-types"     // types nest too deeply, or refer to each other without end
