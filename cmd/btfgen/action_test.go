@@ -205,6 +205,12 @@ func TestAction(t *testing.T) {
 		t.Errorf("check that fails on nothing: %d, %v\n%s", clean.failed, clean.outputs, clean.log)
 	}
 
+	// The summary does not cost a second run, which would replace the user's output.
+	with["format"], with["args"] = "json", "--output=mine.json"
+	if c := a.call(r, with); c.failed != 0 || !json.Valid([]byte(r.read("mine.json"))) || !strings.Contains(c.summary, "broken.bpfel.o") {
+		t.Errorf("check with an output of its own: %d, %s, summary %s\n%s", c.failed, r.read("mine.json"), c.summary, c.log)
+	}
+
 	// The steps in docs/howto-pipelines.md work.
 	var steps []struct {
 		Uses string

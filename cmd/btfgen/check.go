@@ -126,8 +126,8 @@ func runCheck(c *cli.Context) error {
 		return err
 	}
 	in := inputsOf(slices.Concat(c.StringSlice("btf"), c.StringSlice("types"), objs.paths)...)
-	in.addCorpus(corp, c.String("output"))
-	if err := in.refuse(c.String("output")); err != nil {
+	in.addCorpus(corp, c.String("output"), c.String("summary"))
+	if err := in.refuse(c.String("output"), c.String("summary")); err != nil {
 		return err
 	}
 	p := newProgress(c)
@@ -159,6 +159,11 @@ func runCheck(c *cli.Context) error {
 		return err
 	}
 	o.report.Findings = findingsOf(c).Findings
+	if path := c.String("summary"); path != "" {
+		if err := writeTo(c, path, func(w io.Writer) error { return report.Formats["markdown"](w, rep, o.report) }); err != nil {
+			return err
+		}
+	}
 	return writeTo(c, c.String("output"), func(w io.Writer) error { return report.Formats[o.format](w, rep, o.report) })
 }
 

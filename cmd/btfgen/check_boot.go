@@ -136,6 +136,8 @@ func checkBootOptions(c *cli.Context) error {
 		return usagef("--boot does not go with --format %s, only with text and json", f)
 	case (c.Bool("json") || f == "json") && c.IsSet("command"):
 		return usagef("--json does not go with --command")
+	case c.IsSet("summary"):
+		return usagef("--boot does not go with --summary")
 	case c.IsSet("types") && c.IsSet("command"):
 		return usagef("--types does not go with --command")
 	}
