@@ -124,7 +124,7 @@ func CheckKey(k kernel.Key) error {
 		err = errors.New("no arch, so that no host finds it")
 	}
 	if err != nil {
-		return fmt.Errorf("kernel %s: %w", k, err)
+		return fmt.Errorf("kernel %s: %w", KeyName(k), err)
 	}
 	return nil
 }

@@ -172,6 +172,94 @@ static void zstd_free(void *memory, void *p)
 	give_back(memory, p);
 }
 
+/* The characters that messages escape: controls, those that hide or reorder text, and spaces other than ' '. The table
+ * in internal/btfa is the same. */
+static const uint32_t unprintable[][2] = {
+	{ 0, 0x1f }, { 0x7f, 0xa0 }, { 0xad, 0xad }, { 0x600, 0x605 }, { 0x61c, 0x61c }, { 0x6dd, 0x6dd }, { 0x70f, 0x70f },
+	{ 0x890, 0x891 }, { 0x8e2, 0x8e2 }, { 0x1680, 0x1680 }, { 0x180e, 0x180e }, { 0x2000, 0x200f }, { 0x2028, 0x202f },
+	{ 0x205f, 0x2064 }, { 0x2066, 0x206f }, { 0x3000, 0x3000 }, { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb },
+	{ 0x110bd, 0x110bd }, { 0x110cd, 0x110cd }, { 0x13430, 0x1343f }, { 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a },
+	{ 0xe0001, 0xe0001 }, { 0xe0020, 0xe007f }
+};
+
+/* Decodes the UTF-8 character at s, and returns its bytes, or 0 if they are none. */
+static unsigned decode(const char *s, uint32_t *character)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	uint8_t b = (uint8_t)*s;
+	unsigned n = b < 0x80 ? 1 : b < 0xc0 ? 0 : b < 0xe0 ? 2 : b < 0xf0 ? 3 : b < 0xf8 ? 4 : 0, i;
+	uint32_t c = n < 2 ? b : b & (0x7fu >> n);
+
+	for (i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80) /* also a NUL */
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	*character = c;
+	return c < least[n] || c > 0x10ffff || (c >> 11 == 0x1b) ? 0 : n;
+}
+
+static int is_printable(uint32_t c)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(unprintable) / sizeof(*unprintable); i++)
+		if (unprintable[i][0] <= c && c <= unprintable[i][1])
+			return 0;
+	return 1;
+}
+
+/* Appends text to the text s, which has room for size bytes, as one line: with the escapes of Go for characters that are
+ * not printable and for bytes that are not UTF-8. If the room is too small, the text ends with a whole character. */
+static void append_printable(char *s, size_t size, const char *text)
+{
+	size_t at = strlen(s), n;
+	unsigned bytes;
+	uint32_t c;
+
+	for (; *text; text += bytes ? bytes : 1, at += n) {
+		char escaped[12];
+		const char *out = escaped;
+
+		bytes = decode(text, &c);
+		if (bytes && is_printable(c)) {
+			out = text;
+			n = bytes;
+		} else if (bytes && '\a' <= c && c <= '\r') {
+			n = (size_t)sprintf(escaped, "\\%c", "abtnvfr"[c - '\a']);
+		} else if (!bytes || c < 0x80) {
+			n = (size_t)sprintf(escaped, "\\x%02x", (uint8_t)*text);
+		} else {
+			n = (size_t)sprintf(escaped, c < 0x10000 ? "\\u%04x" : "\\U%08x", (unsigned)c);
+		}
+		if (n >= size - at)
+			break;
+		memcpy(s + at, out, n);
+	}
+	s[at] = 0;
+}
+
+/* Appends to the text s, as append_printable does. Every message is made by it. */
+static void append_args(char *s, size_t size, const char *format, va_list args)
+{
+	char text[sizeof(((struct btfa_match *)0)->reason)];
+
+	vsnprintf(text, sizeof(text), format, args);
+	append_printable(s, size, text);
+}
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+static void append(char *s, size_t size, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	append_args(s, size, format, args);
+	va_end(args);
+}
+
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
@@ -181,7 +269,8 @@ static int fail(struct btfa_error *e, int status, const char *format, ...)
 
 	if (e) {
 		va_start(args, format);
-		vsnprintf(e->text, sizeof(e->text), format, args);
+		*e->text = 0;
+		append_args(e->text, sizeof(e->text), format, args);
 		va_end(args);
 	}
 	return status;
@@ -1433,11 +1522,10 @@ __attribute__((format(printf, 2, 3)))
 #endif
 static void because(struct btfa_match *m, const char *format, ...)
 {
-	size_t n = strlen(m->reason);
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(m->reason + n, sizeof(m->reason) - n, format, args);
+	append_args(m->reason, sizeof(m->reason), format, args);
 	va_end(args);
 }
 
@@ -3153,25 +3241,11 @@ SMALL static const char *read_object(const struct btfa *a, const uint8_t *elf, s
 	return wrong;
 }
 
-/* Appends to a text of at most size bytes. */
-#if defined(__GNUC__)
-__attribute__((format(printf, 3, 4)))
-#endif
-static void append(char *s, size_t size, const char *format, ...)
-{
-	size_t n = strlen(s);
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(s + n, size - n, format, args);
-	va_end(args);
-}
-
 int btfa_covers(const struct btfa *a, const void *object, size_t size, const char *arch, struct btfa_error *e)
 {
 	struct cursor c = { a->made.groups, a->made.sums, NULL };
 	const char *why = "its relocations differ", *wrong;
-	char made[384] = "";
+	char made[384] = "", shown[65];
 	uint32_t groups, i = 0, n, j;
 	uint8_t sum[4];
 	int empty = 0;
@@ -3204,7 +3278,9 @@ int btfa_covers(const struct btfa *a, const void *object, size_t size, const cha
 				append(made, sizeof(made), ", %u more", a->made.n_objects - i);
 			if (i >= 4)
 				continue;
-			append(made, sizeof(made), "%s%.64s (sha256 ", i ? ", " : "", name);
+			*shown = 0;
+			append_printable(shown, sizeof(shown), name);
+			append(made, sizeof(made), "%s%s (sha256 ", i ? ", " : "", shown);
 			for (j = 0; j < a->made.sum_size; j++)
 				append(made, sizeof(made), "%02x", a->made.sums[(size_t)i * a->made.sum_size + j]);
 			append(made, sizeof(made), "…)");

@@ -45,8 +45,8 @@ enum btfa_status {
 	BTFA_NOT_COVERED = -7 /* the archive was not made for the relocations of an object */
 };
 
-/* The reason of an error, in one line without a newline. Only functions that fail set it. A pointer to it may
- * be NULL. */
+/* The reason of an error, in one line without a newline. In names, characters that are not printable and bytes that are
+ * not UTF-8 are escaped, as in Go: \n, \x1b, \u202e. Only functions that fail set it. A pointer to it may be NULL. */
 struct btfa_error {
 	char text[512];
 };
@@ -106,7 +106,7 @@ struct btfa_match {
 	 * and have the same BTF. They are advice for people. */
 	struct btfa_key below, above;
 	int same_btf;
-	char reason[2560]; /* why this kernel matches, or why none does, in one line */
+	char reason[2560]; /* why this kernel matches, or why none does, in one line, as btfa_error has it */
 };
 
 /*

@@ -21,7 +21,7 @@ type NotCoveredError struct {
 // maxMade is how many objects the error lists.
 const maxMade = 4
 
-// Error returns the object, what the archive was made for, and how they differ.
+// Error returns the object, what the archive was made for, and how they differ, in one line of printable text.
 func (e *NotCoveredError) Error() string {
 	var made []string
 	for _, o := range e.Made[:min(len(e.Made), maxMade)] {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -70,7 +71,7 @@ type NoMatchError struct{ Match Match }
 
 // Error returns the kernel and the reason why no kernel in the archive matches it.
 func (e *NoMatchError) Error() string {
-	return fmt.Sprintf("kernel %s has no BTF, and the archive has none for it: %s", e.Match.Want, e.Match.Reason)
+	return fmt.Sprintf("kernel %s has no BTF, and the archive has none for it: %s", btfa.KeyName(e.Match.Want), e.Match.Reason)
 }
 
 // Is reports whether target is ErrNoKernel.

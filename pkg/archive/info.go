@@ -104,13 +104,14 @@ func canonicalArches(arches []string) []string {
 }
 
 // String returns "name (sha256 01234567…)", followed by ", for arm64, x86_64" if the
-// object has Arches. Without a Name it is "the object".
+// object has Arches. Without a Name it is "the object". Characters of names that are not
+// printable are escaped, as in Go.
 func (o Object) String() string {
 	s := cmp.Or(o.Name, "the object") + " (sha256 " + hex.EncodeToString(o.Sum) + "…)"
 	if len(o.Arches) > 0 {
 		s += ", for " + strings.Join(o.Arches, ", ")
 	}
-	return s
+	return btfa.Printable(s)
 }
 
 // Kernel is a kernel and its minimized BTF.

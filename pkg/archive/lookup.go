@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -37,7 +38,7 @@ type Match struct {
 	Rule Rule       // NoMatch for a miss
 	Key  kernel.Key // the kernel whose BTF serves, as the archive spells it; zero for a miss
 
-	// Reason says in one line why the kernel matches, or why no kernel does. For a
+	// Reason says in one line of printable text why the kernel matches, or why no kernel does. For a
 	// NeighbourMatch it has the number of builds that were compared, the first and the
 	// last.
 	Reason string
@@ -70,6 +71,12 @@ func (m Match) Found() bool { return m.Rule != NoMatch }
 // Structs do change within a series. So the BTF of a NeighbourMatch may be wrong, and
 // programs then read wrong memory. docs/howto-tracers.md says how often that happens.
 func (a *Archive) Lookup(want kernel.Key, neighbours int) Match {
+	m := a.lookup(want, neighbours)
+	m.Reason = btfa.Printable(m.Reason)
+	return m
+}
+
+func (a *Archive) lookup(want kernel.Key, neighbours int) Match {
 	m := Match{Want: want.Canonical()}
 	if i, ok := a.index[m.Want]; ok {
 		m.Rule, m.Key, m.Reason = ExactMatch, a.keys[i], "the archive has this kernel"

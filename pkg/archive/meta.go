@@ -171,11 +171,11 @@ func distinctRelocations(info Info, kernels []Kernel) ([]Relocations, error) {
 	all := make(map[string]string)
 	for _, r := range info.Relocations {
 		if len(r.Sum) < btfa.SumSize {
-			return nil, fmt.Errorf("relocations of %s: hash of %d bytes, want %d", cmp.Or(r.Arch, "all arches"), len(r.Sum), btfa.SumSize)
+			return nil, fmt.Errorf("relocations of %s: hash of %d bytes, want %d", btfa.Printable(cmp.Or(r.Arch, "all arches")), len(r.Sum), btfa.SumSize)
 		}
 		arch, sum := kernel.CanonicalArch(r.Arch), string(r.Sum[:btfa.SumSize])
 		if old := all[arch]; old != "" && old != sum {
-			return nil, fmt.Errorf("relocations of %s: two different hashes", cmp.Or(arch, "all arches"))
+			return nil, fmt.Errorf("relocations of %s: two different hashes", btfa.Printable(cmp.Or(arch, "all arches")))
 		}
 		all[arch] = sum
 	}
@@ -212,10 +212,10 @@ func distinctObjects(objects []Object) ([]Object, error) {
 	for i := range byName {
 		o := &byName[i]
 		if len(o.Sum) < btfa.ObjectSumSize {
-			return nil, fmt.Errorf("object %s: hash of %d bytes, want %d", o.Name, len(o.Sum), btfa.ObjectSumSize)
+			return nil, fmt.Errorf("object %s: hash of %d bytes, want %d", btfa.Printable(o.Name), len(o.Sum), btfa.ObjectSumSize)
 		}
 		if n := len(o.Fingerprint); n > 0 && n < btfa.FingerprintSize {
-			return nil, fmt.Errorf("object %s: fingerprint of %d bytes, want %d", o.Name, n, btfa.FingerprintSize)
+			return nil, fmt.Errorf("object %s: fingerprint of %d bytes, want %d", btfa.Printable(o.Name), n, btfa.FingerprintSize)
 		}
 		if len(o.Fingerprint) == 0 {
 			known = false
@@ -225,7 +225,7 @@ func distinctObjects(objects []Object) ([]Object, error) {
 		o.Sum, o.Arches = o.Sum[:btfa.ObjectSumSize:btfa.ObjectSumSize], canonicalArches(o.Arches)
 		for _, a := range o.Arches {
 			if a == "" || (kernel.Key{Arch: a}).Validate() != nil {
-				return nil, fmt.Errorf("object %s: no arch %q", o.Name, a)
+				return nil, fmt.Errorf("object %s: no arch %q", btfa.Printable(o.Name), a)
 			}
 		}
 	}
@@ -255,7 +255,7 @@ func distinctObjects(objects []Object) ([]Object, error) {
 	}
 	for _, o := range out {
 		if len(o.Arches) > btfa.MaxMachines {
-			return nil, tooLarge("object %s: for %d machines, more than %d", o.Name, len(o.Arches), btfa.MaxMachines)
+			return nil, tooLarge("object %s: for %d machines, more than %d", btfa.Printable(o.Name), len(o.Arches), btfa.MaxMachines)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Object) int {

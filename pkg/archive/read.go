@@ -178,11 +178,11 @@ var ErrNoKernel = errors.New("kernel is not in the archive")
 func (a *Archive) BTF(k kernel.Key) ([]byte, error) {
 	layout, ok := a.Layout(k)
 	if !ok {
-		return nil, fmt.Errorf("archive: kernel %s: %w", k, ErrNoKernel)
+		return nil, fmt.Errorf("archive: kernel %s: %w", btfa.KeyName(k), ErrNoKernel)
 	}
 	b, err := a.pool.layoutBTF(layout)
 	if err != nil {
-		return nil, fmt.Errorf("archive: kernel %s: %w", k, damaged{err})
+		return nil, fmt.Errorf("archive: kernel %s: %w", btfa.KeyName(k), damaged{err})
 	}
 	return b, nil
 }
@@ -200,7 +200,7 @@ func (a *Archive) Kernels() ([]Kernel, error) {
 		if layouts[l] == nil {
 			b, err := a.pool.layoutBTF(int(l))
 			if err != nil {
-				return nil, fmt.Errorf("archive: kernel %s: %w", k, damaged{err})
+				return nil, fmt.Errorf("archive: kernel %s: %w", btfa.KeyName(k), damaged{err})
 			}
 			if total += len(b); total > btfa.MaxBTFs {
 				return nil, fmt.Errorf("archive: BTFs of more than %d MiB", btfa.MaxBTFs>>20)

@@ -23,11 +23,7 @@ import (
 // was written from docs/archive-format.md.
 func TestSecondReader(t *testing.T) {
 	slow.Skip(t)
-	for _, tool := range []string{"python3", "zstd"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip("needs " + tool)
-		}
-	}
+	needSecondReader(t)
 	var odd []archive.Kernel
 	for i := range 60 {
 		r := rand.New(rand.NewPCG(uint64(i), 0))
@@ -45,11 +41,7 @@ func TestSecondReader(t *testing.T) {
 		if err := os.WriteFile(path, mustWrite(t, kernels), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.Command("python3", "testdata/second_reader.py", path, dir, "../../internal/btfa/dictionary").CombinedOutput()
-		if err != nil {
-			t.Errorf("%s: %v\n%s", name, err, out)
-			continue
-		}
+		out := secondReader(t, path, dir)
 		if got, want := strings.TrimSpace(string(out)), infoText(mustOpen(t, mustWrite(t, kernels)).Info()); got != want {
 			t.Errorf("%s: the second reader says\n%s\nwant\n%s", name, got, want)
 		}
@@ -60,6 +52,25 @@ func TestSecondReader(t *testing.T) {
 			}
 		}
 	}
+}
+
+func needSecondReader(t *testing.T) {
+	t.Helper()
+	for _, tool := range []string{"python3", "zstd"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("needs " + tool)
+		}
+	}
+}
+
+// secondReader writes the kernels of an archive to dir, and returns what the reader prints.
+func secondReader(t *testing.T, path, dir string) []byte {
+	t.Helper()
+	out, err := exec.Command("python3", "testdata/second_reader.py", path, dir, "../../internal/btfa/dictionary").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", path, err, out)
+	}
+	return out
 }
 
 // infoText returns the output of the second reader.

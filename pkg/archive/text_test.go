@@ -4,6 +4,8 @@ package archive_test
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -127,5 +129,30 @@ func TestPrintable(t *testing.T) {
 		if got := a.Lookup(wants[i], 0).Reason; got != m.Reason {
 			t.Fatalf("%q:\nGo %s\nC  %s", wants[i].Release, got, m.Reason)
 		}
+	}
+}
+
+// TestSecondReaderText checks that the reader in Python prints names on one line each.
+func TestSecondReaderText(t *testing.T) {
+	needSecondReader(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.btfa")
+	var b bytes.Buffer
+	info := archive.Info{Tool: "\x1b[2J\n\u202e", Objects: []archive.Object{archive.NewObject("\x1b[31m"+printable, nil)}}
+	k := testminimized.Kernels(t)[0]
+	k.Key.ID = "\u202e\xff" + printable
+	if err := archive.Write(t.Context(), &b, info, []archive.Kernel{k}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	got := string(secondReader(t, path, dir))
+	want := `\x1b[2J\n\u202e` + "\nshard 0/0\nobject \"" + `\x1b[31m` + printable + `" e3b0c442 "" ` + "\n"
+	if got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(k.Key.FileName()))); err != nil || !bytes.Equal(got, k.BTF) {
+		t.Errorf("BTF differs (%v)", err)
 	}
 }

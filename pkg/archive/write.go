@@ -123,7 +123,7 @@ func sortKernels(kernels []Kernel) ([]Kernel, error) {
 			first[k.Key.Canonical()] = k
 			out = append(out, k)
 		case !bytes.Equal(f.BTF, k.BTF):
-			return nil, fmt.Errorf("kernel %s: two different BTFs", k.Key)
+			return nil, fmt.Errorf("kernel %s: two different BTFs", btfa.KeyName(k.Key))
 		}
 	}
 	return out, nil
@@ -141,7 +141,7 @@ func distinctBTFs(ctx context.Context, kernels []Kernel) (btfs []definitions, la
 			}
 			defs, err := define(k.BTF)
 			if err != nil {
-				return nil, nil, fmt.Errorf("kernel %s: %w", k.Key, err)
+				return nil, nil, fmt.Errorf("kernel %s: %w", btfa.KeyName(k.Key), err)
 			}
 			i = len(btfs)
 			seen[string(k.BTF)] = i
@@ -167,7 +167,7 @@ func verify(ctx context.Context, out []byte, kernels []Kernel, layoutOf []int) e
 	layouts := 0
 	for i, k := range kernels {
 		if a.keys[i] != k.Key || int(a.layoutOf[i]) != layoutOf[i] {
-			return fmt.Errorf("kernel %s: archive cannot be read back: it has kernel %s with layout %d", k.Key, a.keys[i], a.layoutOf[i])
+			return fmt.Errorf("kernel %s: archive cannot be read back: it has kernel %s with layout %d", btfa.KeyName(k.Key), btfa.KeyName(a.keys[i]), a.layoutOf[i])
 		}
 		if layoutOf[i] < layouts {
 			continue
@@ -179,11 +179,11 @@ func verify(ctx context.Context, out []byte, kernels []Kernel, layoutOf []int) e
 		b, err := a.pool.layoutBTF(layoutOf[i])
 		switch {
 		case err == errTypes || err == errContent:
-			return tooLarge("kernel %s: %w", k.Key, err)
+			return tooLarge("kernel %s: %w", btfa.KeyName(k.Key), err)
 		case err != nil:
-			return fmt.Errorf("kernel %s: archive cannot be read back: %w", k.Key, err)
+			return fmt.Errorf("kernel %s: archive cannot be read back: %w", btfa.KeyName(k.Key), err)
 		case !bytes.Equal(b, k.BTF):
-			return fmt.Errorf("kernel %s: %w", k.Key, ErrNotCanonical)
+			return fmt.Errorf("kernel %s: %w", btfa.KeyName(k.Key), ErrNotCanonical)
 		}
 	}
 	return nil

@@ -60,6 +60,19 @@ if [ -n "$ZSTD_LIBS" ]; then
 	"$work/damage" || die "does not say what is wrong with a frame"
 fi
 
+# Messages are one line of printable text, whatever names an archive has: names.btfa was made for an object e, escape, [31m,
+# newline, ::error::pwn.o.
+if [ -n "$ZSTD_LIBS" ]; then
+	# shellcheck disable=SC2086
+	"$CC" -std=c99 -Wall -Wextra -Werror -I. -o "$work/names" test/names.c btfa.c $ZSTD_LIBS
+	cat >"$work/want" <<'END'
+archive was made for e\x1b[31m\n::error::pwn.o (sha256 c4433b8c…), not for the object: it is not a BPF object
+no kernel 6.9\u202e for x86_64, and none of x\x1b[2j 1\n at all
+END
+	"$work/names" test/names.btfa >"$work/got" || die "cannot read names.btfa"
+	cmp -s "$work/got" "$work/want" || die "prints" "$(cat "$work/got")"
+fi
+
 # What make builds follows its variables.
 mkdir "$work/build"
 cp Makefile ./*.[ch3] libbtfa.pc.in "$work/build"

@@ -64,23 +64,28 @@ def streams(path, dictionary):
     return out
 
 
+def printable(name):
+    """The name for people: what a terminal would not print is escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name.decode(errors="backslashreplace"))
+
+
 def print_meta(s, fingerprints):
-    print(s.text().decode())
+    print(printable(s.text()))
     parts = s.number()
     print(f"shard {s.number() if parts else 0}/{parts}")
     size = s.number()
     for _ in range(s.number()):
-        arch = s.text().decode()
+        arch = printable(s.text())
         print(f'relocations "{arch}" {s.bytes(size).hex()}')
     objects, size = [], s.number()
     for _ in range(s.number()):
-        machines = " ".join(s.text().decode() for _ in range(s.number()))
-        objects += [(s.text().decode(), machines) for _ in range(s.number())]
+        machines = " ".join(printable(s.text()) for _ in range(s.number()))
+        objects += [(s.text(), machines) for _ in range(s.number())]
     objects = [(name, s.bytes(size).hex(), machines) for name, machines in objects]
     size = fingerprints.number() if fingerprints.left() else 0
     objects = [o + (fingerprints.bytes(size).hex(),) for o in objects]
     for name, sha256, machines, fingerprint in sorted(objects, key=lambda o: o[0]):
-        print(f'object "{name}" {sha256} "{machines}" {fingerprint}')
+        print(f'object "{printable(name)}" {sha256} "{machines}" {fingerprint}')
     assert not s.left() and not fingerprints.left()
 
 
@@ -184,7 +189,7 @@ def read_kernels(s):
     for _ in range(s.number()):
         shared, back = s.number(), s.number()
         last = last[:shared] + s.text()
-        out.append((last.decode(), layouts - back))
+        out.append((last.decode(errors="surrogateescape"), layouts - back))
         layouts += back == 0
     assert not s.left()
     return out

@@ -21,6 +21,11 @@ def unzigzag(v):
     return (v >> 1) ^ -(v & 1)
 
 
+def printable(name):
+    """The name for people: what a terminal would not print is escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+
+
 def number(v):
     """v as it is written."""
     return bytes([v]) if v < 128 else bytes([v & 127 | 128]) + number(v >> 7)
@@ -396,7 +401,7 @@ def main(path):
                 assert [len(b) for b in extras] == [config, symbols]
         more = [hashlib.sha256(b).hexdigest() for b in extras] if has[2] else []
         key = [k["Key"][name] for name in ("ID", "VersionID", "Arch", "Release")]
-        print("/".join(key), k["Sum"], n_modules, *more)
+        print(printable("/".join(key)), k["Sum"], n_modules, *more)
     assert at == end
     keys = [k["Key"] for k in kernels]
     for line in lines[len(kernels):]:
