@@ -117,14 +117,17 @@ func allCommands() []*cli.Command {
 		},
 		{
 			Name:  "archive",
-			Usage: "inspect, merge and convert archives",
+			Usage: "inspect, compare, extract, convert and merge archives",
 			Subcommands: []*cli.Command{
 				{
 					Name:      "list",
 					Usage:     "list the kernels of an archive",
 					ArgsUsage: "ARCHIVE",
-					Flags:     []cli.Flag{jsonFlag("the list")},
-					Action:    runArchiveList,
+					Flags: []cli.Flag{
+						newFlag("sizes", "show bytes of each kernel's BTF, alone and shared with other kernels"),
+						jsonFlag("the list"),
+					},
+					Action: runArchiveList,
 				},
 				{
 					Name:      "lookup",
@@ -143,8 +146,36 @@ func allCommands() []*cli.Command {
 					Action: runArchiveLookup,
 				},
 				{
+					Name:      "extract",
+					Usage:     "write the BTF files of an archive, or one of them",
+					ArgsUsage: "ARCHIVE [KEY...]",
+					Flags: slices.Concat([]cli.Flag{
+						newFlag("output", "write to `OUT`, a directory, or a file for one KEY (required)", "o"),
+						jsonFlag("the summary and findings"),
+					}, selecting),
+					Action: runArchiveExtract,
+				},
+				{
+					Name:      "convert",
+					Usage:     "write an archive in another format",
+					ArgsUsage: "ARCHIVE",
+					Flags:     slices.Concat(writing, []cli.Flag{jsonFlag("the summary")}),
+					Action:    runArchiveConvert,
+				},
+				{
+					Name:      "diff",
+					Usage:     "compare two archives: kernels, objects and sizes",
+					ArgsUsage: "OLD NEW",
+					Flags: []cli.Flag{
+						choiceFlag("format", "print `FORMAT`: text or markdown", "text", "markdown"),
+						jsonFlag("the comparison"),
+						verboseFlag("list all kernels"),
+					},
+					Action: runArchiveDiff,
+				},
+				{
 					Name:      "merge",
-					Usage:     "merge archives, or write one in another format",
+					Usage:     "merge archives",
 					ArgsUsage: "ARCHIVE...",
 					Flags: slices.Concat(writing, selecting, []cli.Flag{
 						jsonFlag("the summary and findings"),

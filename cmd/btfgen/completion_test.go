@@ -28,7 +28,7 @@ func TestCompletions(t *testing.T) {
 	}{
 		{"", "generate min_core_btf ..."},
 		{"ver", "verify version"},
-		{"archive ", "list lookup merge help"},
+		{"archive ", "list lookup extract convert diff merge help"},
 		{"archive l", "list lookup"},
 		{"help arch", "archive"},
 		{"archive help l", "list lookup"},

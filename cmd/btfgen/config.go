@@ -98,7 +98,7 @@ func commonKeys(c *cli.Command) []key {
 
 // isPath reports whether a placeholder is for the name of a file.
 func isPath(placeholder string) bool {
-	return slices.Contains([]string{"FILE", "DIR", "OUT", "SOURCE", "OLD.btfa", "OBJECT", "ARCHIVE", "INPUT", "OUTPUT", "PACKAGE"}, placeholder)
+	return slices.Contains([]string{"FILE", "DIR", "OUT", "SOURCE", "OLD.btfa", "OBJECT", "ARCHIVE", "OLD", "NEW", "INPUT", "OUTPUT", "PACKAGE"}, placeholder)
 }
 
 // configReader reads the file for one command. All mistakes in the file are errors, also those in other sections.

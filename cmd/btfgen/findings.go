@@ -70,19 +70,22 @@ type findingClasses struct{ Counts, Others []class }
 
 // commandClasses has every command that is not about btfgen itself, including those without findings.
 var commandClasses = map[string]findingClasses{
-	"generate":       {[]class{ambiguous, conflicting, damaged, different, failed, unmatched}, []class{noted, poisoned, skipped}},
-	"min_core_btf":   {[]class{ambiguous, damaged, failed, unmatched}, []class{poisoned, skipped}},
-	"relolog":        {[]class{ambiguous, conflicting, damaged, failed, unmatched}, []class{poisoned, skipped}},
-	"verify":         {[]class{conflicting, damaged, different, missing, unmatched}, []class{skipped}},
-	"check":          {[]class{conflicting, damaged, different, failing, lost, unmatched}, []class{skipped, uncertain}},
-	"archive list":   {},
-	"archive lookup": {[]class{missing}, nil},
-	"archive merge":  {[]class{unmatched}, nil},
-	"corpus list":    {[]class{damaged, unmatched}, nil},
-	"corpus lint":    {[]class{failed, unmatched, warned}, nil},
-	"corpus fetch":   {[]class{conflicting, damaged, unmatched}, []class{skipped}},
-	"corpus import":  {[]class{conflicting, damaged, unmatched}, []class{skipped}},
-	"corpus extract": {[]class{conflicting, damaged, unmatched}, []class{skipped}},
+	"generate":        {[]class{ambiguous, conflicting, damaged, different, failed, unmatched}, []class{noted, poisoned, skipped}},
+	"min_core_btf":    {[]class{ambiguous, damaged, failed, unmatched}, []class{poisoned, skipped}},
+	"relolog":         {[]class{ambiguous, conflicting, damaged, failed, unmatched}, []class{poisoned, skipped}},
+	"verify":          {[]class{conflicting, damaged, different, missing, unmatched}, []class{skipped}},
+	"check":           {[]class{conflicting, damaged, different, failing, lost, unmatched}, []class{skipped, uncertain}},
+	"archive list":    {},
+	"archive lookup":  {[]class{missing}, nil},
+	"archive merge":   {[]class{unmatched}, nil},
+	"archive extract": {[]class{unmatched}, nil},
+	"archive convert": {},
+	"archive diff":    {},
+	"corpus list":     {[]class{damaged, unmatched}, nil},
+	"corpus lint":     {[]class{failed, unmatched, warned}, nil},
+	"corpus fetch":    {[]class{conflicting, damaged, unmatched}, []class{skipped}},
+	"corpus import":   {[]class{conflicting, damaged, unmatched}, []class{skipped}},
+	"corpus extract":  {[]class{conflicting, damaged, unmatched}, []class{skipped}},
 }
 
 func (t findingClasses) all() []class {

@@ -103,6 +103,14 @@ var schemaRuns = []struct {
 	{"archive", false, 0, "archive merge x.btfa -o x.tar.gz"},
 	{"archive_list", false, 0, "archive list x.btfa"},
 	{"archive_list", false, 0, "archive list shard.btfa"},
+	{"archive_list", false, 0, "archive list --sizes x.btfa"},
+	{"archive", false, 0, "archive extract x.btfa -o extracted/"},
+	{"archive", false, 0, "archive extract x.btfa debian/12/x86_64/6.1.0-47-amd64 -o one.btf"},
+	{"archive", false, 0, "archive convert x.btfa -o x.tar.zst"},
+	{"archive_diff", false, 0, "archive diff x.btfa y.btfa"},
+	{"archive_diff", false, 0, "archive diff y.btfa x.tar.zst"},
+	{"generate", false, 0, "generate --btf $K/debian/12 -o other.btfa other/execsnoop.bpfel.o"},
+	{"archive_diff", false, 0, "archive diff x.btfa other.btfa"},
 	{"archive_lookup", false, 0, "archive lookup x.btfa --os-release os --release 6.1.0-47-amd64 --arch x86_64"},
 	{"archive_lookup", false, 3, "archive lookup x.btfa --os-release os --release 6.1.0-99-amd64 --arch x86_64"},
 	{"archive_lookup", false, 3, "archive lookup twins.btfa --os-release os --release 6.1.0-48-amd64 --arch x86_64"},
@@ -178,6 +186,9 @@ func TestSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 		two += string(data)
+		if name == "tcplife" {
+			write(t, "other/execsnoop.bpfel.o", string(data)) // an object that changes
+		}
 	}
 	write(t, "two", two)
 	write(t, "os", "ID=debian\nVERSION_ID=12\n")
