@@ -3,31 +3,52 @@
 package btfgen_test
 
 import (
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
-// pages returns the text of every page of the repository by its path, without blocks of code.
-func pages(t *testing.T) map[string]string {
+// withoutCode removes blocks of code.
+func withoutCode(text string) string {
+	return regexp.MustCompile("(?ms)^```.*?^```$|^    .*?$").ReplaceAllString(text, "")
+}
+
+// pagesIn returns the text of files by their paths.
+func pagesIn(t *testing.T, patterns ...string) map[string]string {
 	t.Helper()
-	code := regexp.MustCompile("(?ms)^```.*?^```$|^    .*?$")
 	texts := make(map[string]string)
-	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*.md", "testdata/*/*.md"} {
+	for _, pattern := range patterns {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %d pages (%v)", pattern, len(files), err)
+			t.Fatalf("%s: %d files (%v)", pattern, len(files), err)
 		}
 		for _, f := range files {
 			text, err := os.ReadFile(f)
 			if err != nil {
 				t.Fatal(err)
 			}
-			texts[filepath.ToSlash(f)] = code.ReplaceAllString(string(text), "")
+			texts[filepath.ToSlash(f)] = string(text)
 		}
+	}
+	return texts
+}
+
+// everyPage are the patterns of all pages of the repository.
+var everyPage = []string{"*.md", "docs/*.md", "examples/*.md", "testdata/*/*.md"}
+
+// pages returns the text of every page of the repository by its path, without blocks of code.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	texts := pagesIn(t, everyPage...)
+	for name, text := range texts {
+		texts[name] = withoutCode(text)
 	}
 	return texts
 }
@@ -41,12 +62,22 @@ func anchors(text string) (list []string) {
 	return list
 }
 
-// TestLinks checks that every link within the repository leads to a file and to one of its headings.
-func TestLinks(t *testing.T) {
-	texts, links := pages(t), 0
-	for page, text := range texts {
-		for _, m := range regexp.MustCompile(`\]\(([^)\s]*)\)`).FindAllStringSubmatch(text, -1) {
+// home is where links of installed documents lead that are not installed.
+const home = "https://github.com/btfgen/btfgen/blob/main/"
+
+// deadLinks returns the links of pages in a folder that lead to no file, or not to one of its headings, and how many links within the
+// folder and to home there are.
+func deadLinks(texts map[string]string, folder string) (dead []string, links, homes int) {
+	for _, page := range slices.Sorted(maps.Keys(texts)) {
+		for _, m := range regexp.MustCompile(`\]\(([^)\s]*)\)`).FindAllStringSubmatch(texts[page], -1) {
 			path, anchor, _ := strings.Cut(m[1], "#")
+			if path, ok := strings.CutPrefix(path, home); ok {
+				homes++
+				if _, err := os.Stat(path); err != nil {
+					dead = append(dead, page+": "+m[1])
+				}
+				continue
+			}
 			if strings.Contains(path, ":") {
 				continue
 			}
@@ -55,41 +86,175 @@ func TestLinks(t *testing.T) {
 			if path != "" {
 				to = filepath.ToSlash(filepath.Join(filepath.Dir(page), path))
 			}
-			if _, err := os.Stat(to); err != nil {
-				t.Errorf("%s: %s: %v", page, m[1], err)
-			} else if anchor != "" && !slices.Contains(anchors(texts[to]), anchor) {
-				t.Errorf("%s: %s has no heading #%s", page, to, anchor)
+			if _, err := os.Stat(filepath.Join(folder, to)); err != nil || anchor != "" && !slices.Contains(anchors(texts[to]), anchor) {
+				dead = append(dead, page+": "+m[1])
 			}
 		}
 	}
-	if links < 50 {
-		t.Errorf("%d links", links)
+	return dead, links, homes
+}
+
+// TestLinks checks that every link within the repository leads to a file and to one of its headings.
+func TestLinks(t *testing.T) {
+	dead, links, _ := deadLinks(pages(t), ".")
+	if len(dead) > 0 || links < 50 {
+		t.Errorf("%d links, which are dead: %q", links, dead)
+	}
+	bad := map[string]string{"docs/README.md": "[a](none.md) [b](README.md#none) [c](" + home + "none) # d\n[e](#d)", "docs/x.md": "[f](README.md)\n# d"}
+	if dead, links, homes := deadLinks(bad, "."); len(dead) != 4 || links != 4 || homes != 1 {
+		t.Errorf("finds only %q", dead) // #d is no heading, because it does not begin a line
 	}
 }
 
-// TestOptions checks that every option of btfgen that a page names exists. docs/cli.md is generated from the commands.
-func TestOptions(t *testing.T) {
-	texts, option, options := pages(t), regexp.MustCompile(`(?:^|[\s(])(--[a-z][a-z-]+)`), 0
-	others := []string{"--version", "--debug", // of btfgen itself; the rest are options of other programs
-		"--long", "--modversion", "--only", "--quick", "--self-test", "--strip-components", "--ultra"}
-	exists := func(option string) bool {
-		return regexp.MustCompile("(?m)^- `(-[A-Za-z], )?" + option + "[ `]").MatchString(texts["docs/cli.md"])
+// TestInstalledLinks checks the links of the documents that packages install.
+func TestInstalledLinks(t *testing.T) {
+	slow.Skip(t)
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("needs bash")
 	}
-	for page, text := range texts {
-		for i, code := range strings.Split(text, "`") {
-			if i%2 == 0 {
+	dir := t.TempDir()
+	if out, err := exec.Command("bash", "scripts/documents.sh", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	texts := make(map[string]string)
+	files, err := filepath.Glob(filepath.Join(dir, "*.md"))
+	if err != nil || len(files) != len(pagesIn(t, "docs/*.md"))+2 { // README.md and CHANGELOG.md
+		t.Errorf("%d pages (%v)", len(files), err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[filepath.Base(f)] = withoutCode(string(text))
+	}
+	dead, links, homes := deadLinks(texts, dir)
+	if len(dead) > 0 || links < 50 || homes < 5 {
+		t.Errorf("%d links, and %d to %s, which are dead: %q", links, homes, home, dead)
+	}
+}
+
+// vocabulary is the names that docs/cli.md and docs/findings.md have, which are made from the program.
+type vocabulary struct{ commands, options, codes map[string]bool }
+
+func readVocabulary(t *testing.T) vocabulary {
+	t.Helper()
+	set := func(file, pattern string) map[string]bool {
+		all := make(map[string]bool)
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(pagesIn(t, file)[file], -1) {
+			all[m[1]] = true
+		}
+		if len(all) < 15 {
+			t.Fatalf("%s: %d names", file, len(all))
+		}
+		return all
+	}
+	v := vocabulary{
+		set("docs/cli.md", `(?m)^##+ btfgen (.*)$`), set("docs/cli.md", "(?m)^- `(?:-[A-Za-z], )?(--[a-z-]+)[ `]"), set("docs/findings.md", "(?m)^### ([a-z0-9-]+)$"),
+	}
+	for _, name := range []string{"help", "help archive", "help corpus"} {
+		v.commands[name] = true
+	}
+	v.options["--version"], v.options["--debug"], v.options["--help"] = true, true, true
+	return v
+}
+
+// ofOthers are the options of other programs, and the names with hyphens, that spans of code in pages have.
+var (
+	optionsOfOthers = strings.Fields("--long --modversion --only --quick --self-test --strip-components --ultra --manual")
+	namesOfOthers   = strings.Fields("fail-on min-kernel " + // options in a configuration file
+		"go-cmp go-internal libbpf-dev libbpf-tools libbtfa-dev libelf-dev libzstd-dev linux-tools-common opensuse-leap os-release " +
+		"pkg-config xdp-bench xdp-tools")
+)
+
+// unknown returns the names in a file that do not exist: commands and options of btfgen on lines of code, which are all lines of a file
+// that is no page except comments; and, in spans of code of a page, also options and codes of findings alone.
+func (v vocabulary) unknown(name, text string) (bad []string, known int) {
+	check := func(ok bool, what string) {
+		if known++; !ok {
+			bad = append(bad, name+": "+what)
+		}
+	}
+	line := regexp.MustCompile(`(?:^|[\s|&;('"$])btfgen ((?:-\S+ )*)([a-z][a-z_]*)(?: ([a-z]+))?(.*)$`)
+	option := regexp.MustCompile(`(?:^|[\s(\["'])(--[a-z][a-z-]+)`)
+	code := func(s string) {
+		for _, s := range regexp.MustCompile(` (?:&&|\|\||[|;]) `).Split(s, -1) {
+			m := line.FindStringSubmatch(s)
+			if m == nil {
 				continue
 			}
-			for _, m := range option.FindAllStringSubmatch(code, -1) {
-				options++
-				if !exists(m[1]) && !slices.Contains(others, m[1]) {
-					t.Errorf("%s: %s: no such option", page, m[1])
-				}
+			command := m[2]
+			if m[2] == "archive" || m[2] == "corpus" || m[2] == "help" && m[3] != "" && !v.commands[m[3]] {
+				command += " " + m[3]
+			}
+			check(v.commands[strings.TrimSpace(command)], "btfgen "+command)
+			for _, o := range option.FindAllStringSubmatch(m[1]+" "+m[4], -1) {
+				check(v.options[o[1]] || slices.Contains(optionsOfOthers, o[1]), o[1])
 			}
 		}
 	}
-	if options < 50 {
-		t.Errorf("%d options", options)
+	if !strings.HasSuffix(name, ".md") {
+		for l := range strings.Lines(text) {
+			if l = strings.TrimSpace(l); !strings.HasPrefix(l, "#") && !strings.HasPrefix(l, "//") && !strings.HasPrefix(l, "description:") {
+				code(l)
+			}
+		}
+		return bad, known
+	}
+	for _, block := range regexp.MustCompile("(?ms)^```.*?^```$|^    .*?$").FindAllString(text, -1) {
+		for l := range strings.Lines(block) {
+			if l = strings.TrimPrefix(strings.TrimSpace(l), "$ "); strings.HasPrefix(l, "btfgen ") {
+				code(l)
+			}
+		}
+	}
+	for i, span := range strings.Split(withoutCode(text), "`") {
+		if i%2 == 0 {
+			continue
+		}
+		code(span)
+		for _, o := range option.FindAllStringSubmatch(span, -1) {
+			check(v.options[o[1]] || slices.Contains(optionsOfOthers, o[1]), o[1])
+		}
+		if name == "docs/cli.md" { // which also has the codes of corpus lint
+			continue
+		}
+		for _, word := range strings.Fields(span) {
+			if regexp.MustCompile(`^[a-z]+(-[a-z]+)+$`).MatchString(word) {
+				check(v.codes[word] || slices.Contains(namesOfOthers, word), word)
+			}
+		}
+		// The changelog names commands, and subcommands after their group, without btfgen.
+		if word, _, _ := strings.Cut(span, " --"); name == "CHANGELOG.md" && regexp.MustCompile(`^[a-z_]+( [a-z]+)?$`).MatchString(word) && word != "go test" {
+			check(v.commands[word] || v.commands["archive "+word], word)
+		}
+	}
+	return bad, known
+}
+
+// TestNames checks that every command, option and code of a finding exists that a page, an example or the action names.
+func TestNames(t *testing.T) {
+	v := readVocabulary(t)
+	patterns := append(slices.Clone(everyPage), "action.yml", "Dockerfile", "examples/*/*.yml", "examples/*/*.yaml", "examples/*/*.go", "examples/*/Makefile", "examples/pipelines/systemd/*")
+	total := 0
+	for name, text := range pagesIn(t, patterns...) {
+		bad, known := v.unknown(name, text)
+		total += known
+		for _, b := range bad {
+			t.Errorf("%s: no such name", b)
+		}
+	}
+	if total < 300 {
+		t.Errorf("%d names", total)
+	}
+	for _, bad := range []struct{ name, text string }{
+		{"x.md", "`btfgen man`"}, {"x.md", "    btfgen archive compare a b"}, {"x.md", "```\n$ btfgen check --no-such x.o\n```"}, {"x.md", "`--no-such`"},
+		{"x.md", "`no-such-code`"}, {"CHANGELOG.md", "- read manual pages (`man`)"}, {"CHANGELOG.md", "(`archive compare`)"},
+		{"action.yml", "run: btfgen chek x.o"}, {"x.yml", "  - ls && btfgen check --btfs kernels x.o"},
+	} {
+		if found, _ := v.unknown(bad.name, bad.text); len(found) != 1 {
+			t.Errorf("%s: %q: found %q", bad.name, bad.text, found)
+		}
 	}
 }
 

@@ -42,6 +42,8 @@ check() {
 		MANWIDTH=80 man --warnings=all -M "$usr/share/man" btfgen 2>"$work/warnings" | col -b >"$work/page"
 		[ ! -s "$work/warnings" ] || die "man btfgen: $(cat "$work/warnings")"
 		grep -q -e '--fail-on LIST:' "$work/page" || die 'man btfgen has no --fail-on'
+		got=$(grep -xE 'NAME|SYNOPSIS|DESCRIPTION|EXAMPLES|SEE ALSO' "$work/page" | paste -sd,)
+		[ "$got" = 'NAME,SYNOPSIS,DESCRIPTION,EXAMPLES,SEE ALSO' ] || die "man btfgen has the sections $got"
 	fi
 	got=$(PATH=$usr/bin:$PATH bash -c '
 		source "$1"

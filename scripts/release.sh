@@ -111,12 +111,11 @@ archive() {
 		--transform "s,^\.,$1," -cf - . | gzip -9n >"$out/$1.tar.gz"
 }
 
-# manual: prints btfgen(1), which is docs/cli.md. Words are not hyphenated, because most long ones are names; .TH turns that on again.
+# manual: prints btfgen(1). Words are not hyphenated, because most long ones are names; .TH turns that on again.
 manual() {
 	{
 		printf '%% btfgen 1 "%s" "btfgen %s" "User Commands"\n\n' "$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%d)" "$version"
-		printf '# NAME\n\nbtfgen - minimize kernel BTF for BPF CO-RE objects\n\n# DESCRIPTION\n'
-		sed -E '1,/^<!--/d; s/^##/#/; s/\[([^]]*)\]\([^)]*\)/\1/g' docs/cli.md
+		scripts/documents.sh --manual
 	} | go run github.com/cpuguy83/go-md2man/v2 | sed '/^\.TH /a .nh\n.ad l'
 }
 
@@ -158,23 +157,20 @@ done
 # The files of all packages, with their paths below /usr or /usr/local.
 common=$work/common
 doc=$common/share/doc/btfgen
-mkdir -p "$common/share/bash-completion/completions" "$common/share/zsh/site-functions" "$common/share/fish/vendor_completions.d" "$doc/schema"
+mkdir -p "$common/share/bash-completion/completions" "$common/share/zsh/site-functions" "$common/share/fish/vendor_completions.d"
 mkdir -p "$common/share/man/man1"
 manual >"$common/share/man/man1/btfgen.1"
 "$work/btfgen" completion bash >"$common/share/bash-completion/completions/btfgen"
 "$work/btfgen" completion zsh >"$common/share/zsh/site-functions/_btfgen"
 "$work/btfgen" completion fish >"$common/share/fish/vendor_completions.d/btfgen.fish"
-cp NOTICE docs/*.md docs/benchmarks.log "$doc"
-mv "$doc/README.md" "$doc/index.md"
-sed 's|docs/README\.md|index.md|; s|(docs/|(|g' README.md >"$doc/README.md"
-cp docs/schema/*.json "$doc/schema"
+scripts/documents.sh "$doc"
 
 for t in "${only[@]}"; do
 	d=$work/${t/\//-}
 	tree=$d/tree
 	cp -R "$common" "$tree"
 	install -D -m 755 "$d/btfgen" "$tree/bin/btfgen"
-	cp CHANGELOG.md LICENSE "$work/LICENSES" "$tree/share/doc/btfgen"
+	cp LICENSE "$work/LICENSES" "$tree/share/doc/btfgen"
 	archive "btfgen-$number-${t/\//-}" "$tree"
 	[ "${t%/*}" = linux ] || continue
 
@@ -183,7 +179,8 @@ for t in "${only[@]}"; do
 	cp -R "$common" "$p/usr"
 	install -D -m 755 "$d/btfgen" "$p/usr/bin/btfgen"
 	gzip -9n "$p"/usr/share/man/man1/*
-	gzip -9n <CHANGELOG.md >"$p/usr/share/doc/btfgen/changelog.gz"
+	gzip -9n <"$p/usr/share/doc/btfgen/CHANGELOG.md" >"$p/usr/share/doc/btfgen/changelog.gz"
+	rm "$p/usr/share/doc/btfgen/CHANGELOG.md"
 	mv "$p/usr/share/zsh/site-functions/_btfgen" "$p" # which Debian has elsewhere
 	rm -r "$p/usr/share/zsh"
 	cp LICENSE "$work/LICENSES" packaging/copyright packaging/lintian-overrides "$p"
