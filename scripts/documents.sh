@@ -64,7 +64,7 @@ dir=$1 # absolute, or from the top directory
 mkdir -p "$dir/schema" "$dir/images"
 cp NOTICE docs/benchmarks.log "$dir"
 cp docs/schema/*.json "$dir/schema"
-cp docs/images/* "$dir/images"
+cp docs/images/*.png docs/images/*.svg "$dir/images"
 write README.md README.md
 write CHANGELOG.md CHANGELOG.md
 for page in docs/*.md; do

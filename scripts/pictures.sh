@@ -13,7 +13,8 @@ usage: $me
 Makes the pictures of the documentation: docs/images/session.svg, a terminal, and
 docs/images/check.png, the page that 'btfgen check --format html' writes, from what
 btfgen prints for testdata; and the badges. Needs Go and chromium. Tests hold all of them
-to what they show, but for check.png, which depends on chromium's version and fonts.
+to what they show. check.png depends on chromium's version and fonts: docs/images/check.txt
+has its hash and the same report as text, which TestCheckPicture compares.
 EOF2
 }
 
@@ -34,11 +35,25 @@ for name in biolat execsnoop filelife kfuncs runqlat; do
 	cp "testdata/bpf/$name.bpfel.o" "$work/$name.bpf.o"
 done
 status=0
-(cd "$work" && ./btfgen check --btf kernels --exclude s390x --format html -o check.html ./*.bpf.o) || status=$?
+check=(check --btf kernels --exclude s390x biolat.bpf.o execsnoop.bpf.o filelife.bpf.o kfuncs.bpf.o runqlat.bpf.o)
+cd "$work"
+./btfgen "${check[@]}" --format html -o check.html || status=$?
 ((status == 0 || status == 3)) || exit "$status"
+./btfgen "${check[@]}" -q -o check.out || ((status == 3))
+cd - >/dev/null
 # Open the first failure, as a reader would.
 echo '<script>toggle(document.querySelector("tr.p"), 1)</script>' >>"$work/check.html"
-"$chromium" --headless --no-sandbox --disable-gpu --hide-scrollbars --force-color-profile=srgb --force-device-scale-factor=1 \
-	--window-size=1100,780 --screenshot="$work/check.png" "file://$work/check.html" 2>"$work/log" || { cat "$work/log" >&2; exit 1; }
+browse() {
+	"$chromium" --headless --no-sandbox --disable-gpu --hide-scrollbars --force-color-profile=srgb --force-device-scale-factor=1 \
+		--window-size=1100,780 "$@" "file://$work/check.html" 2>"$work/log" || { cat "$work/log" >&2; exit 1; }
+}
+browse --dump-dom >"$work/page"
+grep -q 'class="detail"' "$work/page" || { printf '%s: the page does not show why a program fails\n' "$me" >&2; exit 1; }
+browse --screenshot="$work/check.png"
 mv "$work/check.png" docs/images/check.png
+{
+	sha256sum <docs/images/check.png
+	echo "btfgen ${check[*]}"
+	cat "$work/check.out"
+} >docs/images/check.txt
 ls -l docs/images

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
@@ -482,5 +484,35 @@ func TestPipelineGitHub(t *testing.T) {
 	data, err := os.ReadFile(got[0])
 	if err != nil || !bytes.Equal(data, r.one()) {
 		t.Errorf("the result is not that of one run (%v)", err)
+	}
+}
+
+// TestCheckPicture compares the report that docs/images/check.png shows with that of the same command today. A browser has drawn the picture, so
+// the test knows it by its hash.
+func TestCheckPicture(t *testing.T) {
+	slow.Skip(t)
+	const remade = "run scripts/pictures.sh, which needs chromium"
+	text, err := os.ReadFile("../../docs/images/check.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, err := os.ReadFile("../../docs/images/check.png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.SplitN(string(text), "\n", 3)
+	if want := fmt.Sprintf("%x  -", sha256.Sum256(picture)); len(parts) != 3 || parts[0] != want || !strings.HasPrefix(parts[1], "btfgen check ") {
+		t.Fatalf("check.txt is not of check.png (%s): %s", want, remade)
+	}
+	contents := map[string]string{"kernels": "../../testdata/vmlinux"}
+	for name := range strings.FieldsSeq(parts[1]) {
+		if object, ok := strings.CutSuffix(name, ".bpf.o"); ok {
+			contents[name] = "../../testdata/bpf/" + object + ".bpfel.o"
+		}
+	}
+	r := readerIn(t, contents)
+	r.do(parts[1]+" -q -o check.out", statusOK, statusFindings)
+	if got := string(r.read("check.out")); got != parts[2] {
+		t.Errorf("docs/images/check.png shows another report than btfgen prints: %s\n%s", remade, cmp.Diff(parts[2], got))
 	}
 }
