@@ -69,7 +69,7 @@ if [ -n "$ZSTD_LIBS" ]; then
 archive was made for e\x1b[31m\n::error::pwn.o (sha256 c4433b8c…), not for the object: it is not a BPF object
 no kernel 6.9\u202e for x86_64, and none of x\x1b[2j 1\n at all
 END
-	"$work/names" test/names.btfa >"$work/got" || die "cannot read names.btfa"
+	"$work/names" ../../testdata/btfa/names.btfa >"$work/got" || die "cannot read names.btfa"
 	cmp -s "$work/got" "$work/want" || die "prints" "$(cat "$work/got")"
 fi
 
