@@ -67,9 +67,8 @@ func (d *Dir) Path(name string) string { return filepath.Join(d.path, filepath.F
 
 // place returns the place of a file. It fails if a link leads out of the directory, or if the place is not that of a file.
 func (d *Dir) place(name string) (p place, err error) {
-	p.path = d.Path(name)
-	p.real = p.path
-	switch p.old, err = d.root.Stat(filepath.FromSlash(name)); {
+	p = place{dir: d, name: filepath.FromSlash(name), path: d.Path(name)}
+	switch p.old, err = d.root.Stat(p.name); {
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	case err == nil && p.isDir():

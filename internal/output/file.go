@@ -37,6 +37,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -56,11 +57,11 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	case p.isELF():
 		return named(path, ErrELF)
 	}
-	clean(p.dir())
-	if err := p.write(p.dir(), write); err != nil {
+	clean(p.folder())
+	if err := p.write(p.folder(), write); err != nil {
 		return err
 	}
-	return named(path, syncDir(p.dir()))
+	return named(path, syncDir(p.folder()))
 }
 
 // CheckFile returns an error if WriteFile would fail at path, as far as this is known before writing.
@@ -77,7 +78,7 @@ func CheckFile(path string) error {
 		return named(path, ErrELF)
 	}
 	const write, search = 2, 1
-	return named(path, syscall.Access(filepath.Clean(p.dir()), write|search))
+	return named(path, syscall.Access(filepath.Clean(p.folder()), write|search))
 }
 
 // ErrELF is wrapped by the error for an output that would replace an ELF file. No output is one, so it is an object or a program
@@ -91,6 +92,8 @@ var (
 
 // place is the place of a file.
 type place struct {
+	dir     *Dir        // that the file must stay in, or nil
+	name    string      // in dir, with the system's separators
 	path    string      // in errors
 	real    string      // path with links followed in its last element
 	old     fs.FileInfo // what exists there, or nil
@@ -114,10 +117,35 @@ func find(path string) (p place, err error) {
 		} else if filepath.IsAbs(to) {
 			p.real = to
 		} else {
-			p.real = p.dir() + to // without Join, which would resolve .. without following links
+			p.real = p.folder() + to // without Join, which would resolve .. without following links
 		}
 	}
 	return p, nil
+}
+
+// Inside reports whether a path, which may be relative to a folder, stays in the folder. Names with ".." and links that are absolute or lead
+// out do not, wherever they end. The file and its directories need not exist.
+func Inside(folder, path string) bool {
+	name := path
+	if filepath.IsAbs(path) {
+		abs, err := filepath.Abs(folder)
+		if err != nil {
+			return false
+		}
+		if name, err = filepath.Rel(abs, path); err != nil {
+			return false
+		}
+	}
+	if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..") || !filepath.IsLocal(name) {
+		return false
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	_, err = root.Stat(name)
+	return err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 func (p *place) isDir() bool { return p.old != nil && p.old.IsDir() }
@@ -146,7 +174,7 @@ func Real(path string) string {
 	}
 	if real, err := filepath.EvalSymlinks(p.real); err == nil {
 		p.real = real
-	} else if dir, err := filepath.EvalSymlinks(cmp.Or(p.dir(), ".")); err == nil {
+	} else if dir, err := filepath.EvalSymlinks(cmp.Or(p.folder(), ".")); err == nil {
 		p.real = filepath.Join(dir, filepath.Base(p.real))
 	}
 	if abs, err := filepath.Abs(p.real); err == nil {
@@ -155,8 +183,8 @@ func Real(path string) string {
 	return p.real
 }
 
-// dir returns the directory with a slash at the end, or "" for the current one.
-func (p *place) dir() string {
+// folder returns the directory with a slash at the end, or "" for the current one.
+func (p *place) folder() string {
 	dir, _ := filepath.Split(p.real)
 	return dir
 }
@@ -183,12 +211,21 @@ func (p *place) write(dir string, write func(io.Writer) error) error {
 	return p.rename(t.path)
 }
 
-// rename renames a file to this place. The file gets the mode of the old one. The caller has passed the gate.
+// rename renames a file to this place. The file gets the mode of the old one. Links that were made meanwhile do not lead out of p.dir. The
+// caller has passed the gate.
 func (p *place) rename(file string) error {
-	if p.old != nil {
-		os.Chmod(file, p.old.Mode().Perm()) // if this fails, only the owner can read it
+	chmod, rename, to := os.Chmod, os.Rename, p.real
+	if p.dir != nil {
+		rel, err := filepath.Rel(p.dir.path, file)
+		if err != nil {
+			return named(p.path, err)
+		}
+		chmod, rename, to, file = p.dir.root.Chmod, p.dir.root.Rename, p.name, rel
 	}
-	return named(p.path, os.Rename(file, p.real))
+	if p.old != nil {
+		chmod(file, p.old.Mode().Perm()) // if this fails, only the owner can read it
+	}
+	return named(p.path, rename(file, to))
 }
 
 // writeThrough writes to a special file.

@@ -387,6 +387,75 @@ func TestReplacedInside(t *testing.T) {
 	}
 }
 
+// TestMovedInside replaces a directory of the output by a link that leads out of it, between the check of a file's place and the move.
+func TestMovedInside(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	put(t, dir, map[string]string{"d/x.btf": "0"})
+	put(t, elsewhere, map[string]string{"x.btf": "theirs"})
+	d, err := OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = d.Put("d/x.btf", func(w io.Writer) error {
+		sub := filepath.Join(dir, "d")
+		return errors.Join(os.Rename(sub, filepath.Join(dir, "old")), os.Symlink(elsewhere, sub), text("1")(w))
+	})
+	if want := filepath.Join(dir, "d/x.btf") + ": path escapes from parent"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	same(t, elsewhere, map[string]string{"x.btf": "theirs"})
+	os.Remove(filepath.Join(dir, "d"))
+	same(t, dir, map[string]string{"old/x.btf": "0"})
+}
+
+// TestLinkedDir writes to a directory by a link: the link stays, and the directory and its files keep their modes.
+func TestLinkedDir(t *testing.T) {
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
+	put(t, real, map[string]string{"x.btf": "0", ListName: list("x.btf")})
+	if err := errors.Join(os.Symlink("real", link), os.Chmod(real, 0o705), os.Chmod(filepath.Join(real, "x.btf"), 0o604)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writeDir(link, File{"x.btf", []byte("1")}); err != nil {
+		t.Fatal(err)
+	}
+	if to, err := os.Readlink(link); to != "real" {
+		t.Error(to, err)
+	}
+	same(t, real, map[string]string{"x.btf": "1", ListName: list("x.btf")})
+	for name, want := range map[string]fs.FileMode{"real": fs.ModeDir | 0o705, "real/x.btf": 0o604} {
+		if fi, err := os.Lstat(filepath.Join(dir, name)); err != nil || fi.Mode() != want {
+			t.Errorf("%s: %v, want %v", name, fi.Mode(), want)
+		}
+	}
+}
+
+// TestInside checks which paths stay in a folder.
+func TestInside(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"in/d/x": "", "out/x": ""})
+	for link, to := range map[string]string{"up": "../out", "d/up": "../../out/new", "x": "../out/x", "own": "d", "new": "d/new", "abs": dir + "/out", "loop": "loop", "two": "up"} {
+		if err := os.Symlink(to, filepath.Join(dir, "in", link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	for path, want := range map[string]bool{
+		"y": true, "d/x": true, "d/x/y": true, "new": true, "own/y": true, "n/e/w/": true, ".": true, "-": true, dir + "/in/y": true, "./y": true,
+		"../y": false, "up": false, "up/y": false, "d/up": false, "d/up/y/z": false, "x": false, "abs": false, "abs/y": false, "loop": false, "two/y": false,
+		"own/../y": false, "d/../y": false, dir: false, dir + "/out/y": false, dir + "/in/../out": false, dir + "/in/up/y": false, "": false, "a\x00b": false,
+	} {
+		for _, folder := range []string{"in", dir + "/in", "./in/"} {
+			if got := Inside(folder, path); got != want {
+				t.Errorf("%s in %s: %v, want %v", path, folder, got, want)
+			}
+		}
+	}
+}
+
 func TestReal(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

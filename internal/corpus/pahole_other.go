@@ -1,7 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-
-//go:build !linux
-
-package corpus
-
-func bound(int, uint64, uint64) {}
