@@ -4,7 +4,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,9 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
-	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/job/store"
-	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
@@ -35,6 +32,11 @@ func runCorpusFetch(c *cli.Context) error {
 	}
 	cfg.Path, cfg.Keep, cfg.DryRun = c.String("output"), c.String("packages"), c.Bool("dry-run")
 	cfg.Newest, cfg.Retry = c.Int("newest"), c.Bool("retry")
+	if text := c.String("limit"); text != "" {
+		if cfg.Limit, err = words.ParseBytes(text); err != nil {
+			return usagef("--limit %s: %w", text, err)
+		}
+	}
 	switch {
 	case cfg.Path != "" && filepath.Ext(cfg.Path) != ".btfc":
 		return usagef("-o %s: want a name that ends in .btfc", cfg.Path)
@@ -54,18 +56,12 @@ func runCorpusFetch(c *cli.Context) error {
 			return err
 		}
 	}
-	for _, path := range []string{cfg.Cache, cfg.Path, cfg.Keep} {
-		if path == "" || path == cfg.Keep && cfg.Path != "" {
-			continue
-		}
-		unlock, err := holdNow(c, path, path != cfg.Path)
-		if err != nil {
-			return err
-		}
-		defer unlock()
-	}
 	limitMemory(packMemory * cfg.Jobs)
 	res, err := runFetch(c, cfg)
+	var over *store.LimitError
+	if errors.As(err, &over) {
+		err = fmt.Errorf("%w: raise --limit, or take fewer with --newest, --select or --exclude", err)
+	}
 	if res == nil {
 		return err
 	}
@@ -96,10 +92,8 @@ func fetchConfig(c *cli.Context, names []string) (*store.FetchConfig, error) {
 // runFetch downloads, and shows the progress.
 func runFetch(c *cli.Context, cfg *store.FetchConfig) (*store.FetchResult, error) {
 	p := newProgress(c)
-	cfg.Progress = func(done, all int, next string) {
-		p.set(walk.Progress{Done: done, All: all})
-		p.doing(next)
-	}
+	cfg.Progress = p.transfer
+	cfg.Waiting = func(path string) { waiting(c, path) }
 	defer p.finish()
 	return store.Fetch(c.Context, *cfg)
 }
@@ -126,12 +120,7 @@ func fetchOne(c *cli.Context, name, arch string) ([]string, error) {
 		}
 		cfg.Options.Select = []corpus.Selector{s}
 	}
-	unlock, err := hold(c, cfg.Cache, true)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	cfg.Keep, cfg.Newest, cfg.One = filepath.Join(cfg.Cache, "boot"), 1, true
+	cfg.Keep, cfg.Newest = filepath.Join(cfg.Cache, "boot"), 1
 	res, err := runFetch(c, cfg)
 	switch {
 	case err != nil:
@@ -182,27 +171,15 @@ func listCatalogue(c *cli.Context) error {
 }
 
 // mirrors returns the values of --mirror.
-func mirrors(c *cli.Context) (map[string]string, error) {
-	all := make(map[string]string)
+func mirrors(c *cli.Context) (all []fetch.Mirror, err error) {
 	for _, text := range c.StringSlice("mirror") {
 		from, to, ok := strings.Cut(text, "=")
 		if !ok || from == "" || to == "" {
 			return nil, usagef("--mirror %q: want URL=URL", text)
 		}
-		all[from] = to
+		all = append(all, fetch.Mirror{From: from, To: to})
 	}
 	return all, nil
-}
-
-// holdNow locks an output, a file or folder, or fails if another process has locked it.
-func holdNow(c *cli.Context, path string, dir bool) (unlock func(), err error) {
-	ctx, cancel := context.WithCancel(c.Context)
-	defer cancel()
-	unlock, err = output.Lock(ctx, path, dir, cancel)
-	if err != nil && ctx.Err() != nil && c.Context.Err() == nil {
-		err = errors.New(path + ": another process is writing it")
-	}
-	return unlock, err
 }
 
 // reportFetched prints the findings and the summary of a run.

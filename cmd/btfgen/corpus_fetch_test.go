@@ -17,8 +17,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testrepo"
 )
 
-// TestFetchKilled kills a run while its third package is downloaded: by KILL, and by INT. While it runs, a second run ends at
-// once. The kernels before the third are kept, and the next run goes on.
+// TestFetchKilled kills a run while its third package is downloaded: by KILL, and by INT. While it runs, a second run
+// waits. The kernels before the third are kept, and the next run goes on.
 func TestFetchKilled(t *testing.T) {
 	slow.Nightly(t)
 	if raceflag.Enabled {
@@ -54,12 +54,26 @@ func TestFetchKilled(t *testing.T) {
 				case <-time.After(2 * time.Minute):
 					t.Errorf("no download: %s", &stderr)
 				}
-				second, err := exec.Command("btfgen", args...).CombinedOutput()
-				if exitCode(err) != statusFailed || !strings.Contains(string(second), "another process is writing it") {
-					t.Errorf("second run: %v, %s", err, second)
+				second, said := exec.Command("btfgen", args...), &watched{ended: make(chan error, 1)}
+				second.Stderr = said
+				if err := second.Start(); err != nil {
+					t.Fatal(err)
 				}
+				go func() { said.ended <- second.Wait() }()
+				const waits = "waiting for another process that writes it"
+				for start := time.Now(); !strings.Contains(said.String(), out+": "+waits); time.Sleep(time.Millisecond) {
+					if time.Since(start) > time.Minute {
+						t.Errorf("second run: %s", said)
+						break
+					}
+				}
+				second.Process.Kill()
+				<-said.ended
 				cmd.Process.Signal(sig)
-				err = cmd.Wait()
+				err := cmd.Wait()
+				if strings.Contains(stderr.String(), damaged) {
+					t.Errorf("%v: %s", sig, &stderr)
+				}
 				if want := -1; exitCode(err) != want {
 					t.Errorf("%v: %v, %s", sig, err, &stderr)
 				}
@@ -80,7 +94,7 @@ func TestFetchKilled(t *testing.T) {
 					t.Errorf("next run: %v, %s, downloads %v", err, next, got)
 				}
 			}
-			if left, err := filepath.Glob(filepath.Join(dir, "cache/btfgen/fetch/packages/*")); err != nil || len(left) > 0 {
+			if left, err := filepath.Glob(filepath.Join(dir, "cache/btfgen/fetch/*/packages/*")); err != nil || len(left) > 0 {
 				t.Errorf("left behind: %v, %v", left, err)
 			}
 		})

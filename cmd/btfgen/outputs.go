@@ -99,7 +99,12 @@ func parseOutput(c *cli.Context) (o bundle.Output, err error) {
 
 // hold locks an output, a file or directory, that the command reads and replaces. It prints a line if another process has the lock.
 func hold(c *cli.Context, path string, dir bool) (unlock func(), err error) {
-	return output.Lock(c.Context, path, dir, func() { infof(c, "btfgen: %s: waiting for another process that writes it", path) })
+	return output.Lock(c.Context, path, dir, func() { waiting(c, path) })
+}
+
+// waiting prints that another process has locked an output.
+func waiting(c *cli.Context, path string) {
+	infof(c, "btfgen: %s: waiting for another process that writes it", path)
 }
 
 // holdOutput locks an output, so that a second run waits before its work, not after it.

@@ -14,7 +14,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/btfgen/btfgen/internal/corpus/walk"
+	"github.com/btfgen/btfgen/internal/job/store"
 	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 // progress shows how far a run is: a line that changes on a terminal, else a line every half minute.
@@ -27,6 +29,9 @@ type progress struct {
 	last  time.Duration // when a line was printed
 	state walk.Progress
 	now   string // what is being done, if that is known
+
+	bytes, size int64         // so far and of all, of a download; size is 0 if this is another run
+	began       time.Duration // when the download began
 }
 
 // The times between two lines, and between two changes on a terminal.
@@ -54,6 +59,20 @@ func newProgress(c *cli.Context) *progress {
 
 func (p *progress) set(state walk.Progress) { p.at(time.Since(p.start), state) }
 
+// transfer shows how much is downloaded.
+func (p *progress) transfer(s store.FetchProgress) { p.transferAt(time.Since(p.start), s) }
+
+// transferAt is transfer at a time after the start.
+func (p *progress) transferAt(now time.Duration, s store.FetchProgress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.size == 0 {
+		p.began = now
+	}
+	p.state, p.bytes, p.size, p.now = walk.Progress{Done: s.Done, All: s.All}, s.Bytes, s.Size, short(s.Package)
+	p.show(now)
+}
+
 // at is set at a time after the start.
 func (p *progress) at(now time.Duration, state walk.Progress) {
 	p.mu.Lock()
@@ -65,15 +84,22 @@ func (p *progress) at(now time.Duration, state walk.Progress) {
 // show prints a line if it is time for one.
 func (p *progress) show(now time.Duration) {
 	s := &p.state
-	busy := 0 < s.Done && s.Done < s.All
+	busy := 0 < s.Done && s.Done < s.All || 0 < p.bytes && p.bytes < p.size
 	if !busy && (p.width == 0 || p.now == "") {
 		return
 	}
 	var parts []string
-	if s.All > 0 {
+	if p.size > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s, %s of %s", s.Done, words.Plural(s.All, "kernel"), words.Bytes(p.bytes), words.Bytes(p.size)))
+		if seconds := (now - p.began).Seconds(); seconds > 0 && busy {
+			rate := float64(p.bytes) / seconds
+			left := time.Duration(float64(p.size-p.bytes) / rate * float64(time.Second))
+			parts = append(parts, words.Bytes(int64(rate))+"/s", fmt.Sprintf("about %v left", left.Round(time.Second)))
+		}
+	} else if s.All > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d files done, %d left out", s.Done, s.All, s.Skipped))
 	}
-	if busy {
+	if busy && p.size == 0 {
 		left := time.Duration(float64(now) / float64(s.Done) * float64(s.All-s.Done))
 		parts = append(parts, fmt.Sprintf("about %v left", left.Round(time.Second)))
 	}
@@ -96,13 +122,18 @@ func (p *progress) show(now time.Duration) {
 func (p *progress) doing(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if runes := []rune(what); len(runes) > 50 {
-		what = string(runes[:49]) + "…"
-	}
-	p.now = what
+	p.now = short(what)
 	if p.width > 0 {
 		p.show(time.Since(p.start))
 	}
+}
+
+// short returns the beginning of a text.
+func short(what string) string {
+	if runes := []rune(what); len(runes) > 50 {
+		return string(runes[:49]) + "…"
+	}
+	return what
 }
 
 // finish removes the line from a terminal.

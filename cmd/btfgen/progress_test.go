@@ -8,7 +8,25 @@ import (
 	"time"
 
 	"github.com/btfgen/btfgen/internal/corpus/walk"
+	"github.com/btfgen/btfgen/internal/job/store"
 )
+
+// A download has bytes, a rate and the time left.
+func TestProgressTransfer(t *testing.T) {
+	var b strings.Builder
+	p := &progress{w: &b}
+	const mb = 1_000_000
+	for i := range 100 { // from the tenth second
+		p.transferAt(time.Duration(i+10)*time.Second, store.FetchProgress{Done: i / 50, All: 2, Bytes: int64(i) * 2 * mb, Size: 200 * mb, Package: "linux-image"})
+	}
+	p.transferAt(200*time.Second, store.FetchProgress{Done: 2, All: 2, Bytes: 200 * mb, Size: 200 * mb})
+	want := "btfgen: 0 of 2 kernels, 40.0 MB of 200.0 MB, 2.0 MB/s, about 1m20s left, at linux-image\n" +
+		"btfgen: 1 of 2 kernels, 100.0 MB of 200.0 MB, 2.0 MB/s, about 50s left, at linux-image\n" +
+		"btfgen: 1 of 2 kernels, 160.0 MB of 200.0 MB, 2.0 MB/s, about 20s left, at linux-image\n"
+	if b.String() != want {
+		t.Errorf("%s, want %s", b.String(), want)
+	}
+}
 
 // Without a terminal, a line is printed every half minute.
 func TestProgressLines(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +21,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/workers/program"
 )
 
 // Encoder makes BTF of kernels that have DWARF and no BTF, with pahole. It looks for pahole when it is needed. An Encoder is safe for
@@ -34,7 +35,6 @@ type Encoder struct {
 	Earlier func(ctx context.Context, of [sha256.Size]byte) (btf []byte, by string)
 
 	find    sync.Once
-	path    string
 	version string // "v1.24"
 	options []string
 	err     error // why there is no pahole
@@ -83,18 +83,16 @@ func paholeOptions(version int) []string {
 // ready finds pahole.
 func (e *Encoder) ready(ctx context.Context) error {
 	e.find.Do(func() {
-		if e.path, e.err = exec.LookPath("pahole"); e.err != nil {
+		if _, err := program.Find("pahole"); err != nil {
 			e.err = errNoPahole
 			return
 		}
-		var out, stderr decompress.Head
-		cmd := paholeCommand(ctx, e.path, "--version")
-		cmd.Stdout, cmd.Stderr = &out, &stderr
-		if err := cmd.Run(); err != nil {
-			e.err = fmt.Errorf("pahole --version: %w", cmp.Or(ctx.Err(), err))
+		out, err := program.Run(ctx, &program.Command{Name: "pahole", Options: []string{"--version"}})
+		if err != nil {
+			e.err = fmt.Errorf("pahole --version: %w", err)
 			return
 		}
-		m := regexp.MustCompile(`^v(\d{1,3})\.(\d{1,3})\b`).FindStringSubmatch(out.String())
+		m := regexp.MustCompile(`^v(\d{1,3})\.(\d{1,3})\b`).FindStringSubmatch(out)
 		if m == nil {
 			e.err = errors.New("pahole --version: no version in its output")
 			return
@@ -107,14 +105,6 @@ func (e *Encoder) ready(ctx context.Context) error {
 		}
 	})
 	return e.err
-}
-
-// paholeCommand returns a command that ends with its context. Its environment is empty, so that pahole contacts no debuginfod server.
-func paholeCommand(ctx context.Context, path string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env = []string{"LC_ALL=C"}
-	cmd.WaitDelay = time.Second // for what pahole may have started
-	return cmd
 }
 
 // encode appends to buf the BTF of an ELF file with DWARF, of at most limit bytes, and returns how many they are and what made
@@ -161,15 +151,15 @@ func (e *Encoder) run(ctx context.Context, file *os.File, buf *decompress.Buffer
 		return 0, err
 	}
 	defer out.Close()
-	cmd := paholeCommand(ctx, e.path, append(e.options[:len(e.options):len(e.options)], "--btf_encode_detached=/dev/fd/4", "/dev/fd/3")...)
-	cmd.ExtraFiles = []*os.File{file, out}
 	var said decompress.Head
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
+	pahole, err := program.Start(ctx, &program.Command{
+		Name: "pahole", Options: slices.Concat(e.options, []string{"--btf_encode_detached=/dev/fd/4", "/dev/fd/3"}), Files: []*os.File{file, out},
+		Stdout: &said, Stderr: &said, Memory: limits.PaholeMemory, FileSize: uint64(limit) + 1,
+	})
+	if err != nil {
 		return 0, err
 	}
-	bound(cmd.Process.Pid, limits.PaholeMemory, uint64(limit)+1)
-	end := cmd.Wait()
+	end := pahole.Wait()
 	if late := context.Cause(ctx); late != nil {
 		return 0, late
 	}

@@ -124,6 +124,13 @@ const (
 	GuestConsole    = 8 << 10  // bytes of kernel messages, from their end
 )
 
+// Fetched kernels (corpus fetch): a catalogue or series that exceeds a limit is not read.
+const (
+	CatalogueBytes = 1 << 20  // bytes of a catalogue; 17 kB
+	ProgramOutput  = 64 << 20 // bytes that apt or dnf prints; 3 MB (Ubuntu)
+	ProgramWord    = 4 << 10  // bytes of a name for a program; 60
+)
+
 // Files of earlier runs: the command fails.
 const (
 	ConfigBytes    = 256 << 10 // bytes of btfgen.yaml; 2 kB

@@ -3,19 +3,19 @@
 package boot
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path"
 	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/workers/program"
 )
 
 // Guest is the first process of a booted machine: it does its job and ends the machine. In any other process it returns
@@ -102,14 +102,17 @@ func loadModule(name string) error {
 
 // command runs a program and reports its output and how it ended.
 func (g *guest) command(j *Job) error {
-	cmd := exec.Command(path.Join("/", workPath, j.Command[0]), j.Command[1:]...)
-	cmd.Dir = path.Join("/", workPath)
-	cmd.Env = append([]string{"PATH=" + cmd.Dir, "HOME=/tmp", "TMPDIR=/tmp"}, j.Env...)
+	dir := path.Join("/", workPath)
 	out := &outputs{g: g, left: limits.GuestOutput}
-	cmd.Stdout, cmd.Stderr = out, out
 	e := Event{Kind: Exit}
-	if err := cmd.Run(); err != nil {
-		e.Error, e.Status = err.Error(), max(1, cmd.ProcessState.ExitCode())
+	p, err := program.Start(context.Background(), &program.Command{
+		Name: path.Join(dir, j.Command[0]), Options: j.Command[1:], Dir: dir, Env: append([]string{"PATH=" + dir, "HOME=/tmp", "TMPDIR=/tmp"}, j.Env...),
+		Stdout: out, Stderr: out,
+	})
+	if err != nil {
+		e.Error, e.Status = err.Error(), 1
+	} else if err := p.Wait(); err != nil {
+		e.Error, e.Status = err.Error(), max(1, p.ExitCode())
 	}
 	g.report(e)
 	return nil
@@ -133,6 +136,3 @@ func (o *outputs) Write(b []byte) (int, error) {
 	}
 	return n, nil
 }
-
-// endWithParent makes a process end with the thread that starts it.
-func endWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/workers/program"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -48,17 +47,16 @@ var emulators = map[string]struct {
 	"arm64":  {"qemu-system-aarch64", []string{"-machine", "virt,gic-version=max"}, "cortex-a72", "console=ttyAMA0"},
 }
 
-// Find returns the path of the program that emulates a machine.
+// Find returns the name of the program that emulates a machine, if it is installed.
 func Find(arch string) (string, error) {
 	e, ok := emulators[arch]
 	if !ok {
 		return "", fmt.Errorf("machines of %s are not booted, only x86_64 and arm64", arch)
 	}
-	path, err := exec.LookPath(e.program)
-	if err != nil {
-		return "", fmt.Errorf("needs %s, which is not installed", e.program)
+	if _, err := program.Find(e.program); err != nil {
+		return "", err
 	}
-	return filepath.Abs(path)
+	return e.program, nil
 }
 
 // Installed returns an error if no emulator is installed.
@@ -168,14 +166,7 @@ func (b *running) run(ctx context.Context, kvm bool) error {
 	defer context.AfterFunc(ctx, func() { r.SetReadDeadline(time.Unix(1, 0)) })()
 
 	stderr := &messages{broken: func() { cancel(errKVM) }}
-	cmd := exec.CommandContext(ctx, b.qemu, b.args(kvm)...)
-	cmd.ExtraFiles = b.files
-	cmd.WaitDelay = time.Second // for qemu's children
-	cmd.Stdout, cmd.Stderr = w, stderr
-	runtime.LockOSThread() // qemu ends with the thread that starts it
-	defer runtime.UnlockOSThread()
-	endWithParent(cmd)
-	err = cmd.Start()
+	qemu, err := program.Start(ctx, &program.Command{Name: b.qemu, Options: b.args(kvm), Files: b.files, Stdout: w, Stderr: stderr})
 	w.Close()
 	if err != nil {
 		return err
@@ -184,7 +175,7 @@ func (b *running) run(ctx context.Context, kvm bool) error {
 	if b.ended || readErr != nil {
 		cancel(readErr)
 	}
-	waitErr := cmd.Wait()
+	waitErr := qemu.Wait()
 	cause := context.Cause(ctx)
 	line, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
 	switch {
@@ -199,9 +190,9 @@ func (b *running) run(ctx context.Context, kvm bool) error {
 	case cause != nil:
 		return b.withConsole(cause)
 	case line != "" && !b.hello:
-		return fmt.Errorf("%s: %s", filepath.Base(b.qemu), line)
+		return fmt.Errorf("%s: %s", b.qemu, line)
 	case waitErr != nil:
-		return b.withConsole(fmt.Errorf("%s ended early: %w", filepath.Base(b.qemu), waitErr))
+		return b.withConsole(fmt.Errorf("%s ended early: %w", b.qemu, waitErr))
 	}
 	return b.withConsole(errors.New("the machine ended early"))
 }

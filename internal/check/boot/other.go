@@ -4,12 +4,7 @@
 
 package boot
 
-import (
-	"errors"
-	"os/exec"
-)
+import "errors"
 
 // Guest returns an error.
 func Guest() error { return errors.New("only Linux boots btfgen") }
-
-func endWithParent(*exec.Cmd) {}

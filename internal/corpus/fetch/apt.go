@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/btfgen/btfgen/internal/workers/program"
 )
 
 // apt runs apt-get and apt-cache with an index, cache and sources of its own. Other settings of the host, such as proxies, apply.
@@ -44,9 +46,9 @@ Dir::Etc::preferences "/dev/null";
 Dir::Etc::preferencesparts "/dev/null";
 `
 
-func newApt(ctx context.Context, s *Series, dir string) (client, error) {
-	for _, program := range []string{"apt-get", "apt-cache"} {
-		if err := need(program, "package apt"); err != nil {
+func newApt(s *Series, dir string) (client, error) {
+	for _, name := range []string{"apt-get", "apt-cache"} {
+		if _, err := program.Find(name); err != nil {
 			return nil, err
 		}
 	}
@@ -90,14 +92,14 @@ func newApt(ctx context.Context, s *Series, dir string) (client, error) {
 }
 
 func (a *apt) update(ctx context.Context) error {
-	_, err := run(ctx, "", "apt-get", "-c", a.config, "-qq", "-o", "APT::Update::Error-Mode=any", "update")
+	_, err := run(ctx, "", "apt-get", []string{"-c", a.config, "-qq", "-o", "APT::Update::Error-Mode=any", "update"})
 	return err
 }
 
 func (a *apt) list(ctx context.Context, prefixes []string, want func(string) bool) (all []Package, err error) {
 	var names []string
 	for _, p := range prefixes {
-		out, err := run(ctx, "", "apt-cache", "-c", a.config, "pkgnames", p)
+		out, err := run(ctx, "", "apt-cache", []string{"-c", a.config, "pkgnames"}, p)
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +112,7 @@ func (a *apt) list(ctx context.Context, prefixes []string, want func(string) boo
 	slices.Sort(names)
 	for some := range slices.Chunk(slices.Compact(names), 500) {
 		// A name that only other packages mention is an error, but the others are printed.
-		out, err := run(ctx, "", append([]string{"apt-cache", "-c", a.config, "show", "--no-all-versions"}, some...)...)
+		out, err := run(ctx, "", "apt-cache", []string{"-c", a.config, "show", "--no-all-versions"}, some...)
 		if err != nil && (ctx.Err() != nil || out == "") {
 			return nil, err
 		}
@@ -147,7 +149,7 @@ func (a *apt) download(ctx context.Context, p *Package, dir string) error {
 	if p.Sum == "" {
 		return errors.New("the repository has no SHA-256 of it")
 	}
-	if _, err := run(ctx, dir, "apt-get", "-c", a.config, "-qq", "download", p.Name+"="+p.Version); err != nil {
+	if _, err := run(ctx, dir, "apt-get", []string{"-c", a.config, "-qq", "download"}, p.Name+"="+p.Version); err != nil {
 		return err
 	}
 	return rename(dir, p.File)

@@ -19,6 +19,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/text/suggest"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -68,8 +69,8 @@ func Default() (*Catalogue, error) { return Parse(defaultCatalogue) }
 
 // Parse reads a catalogue.
 func Parse(data []byte) (*Catalogue, error) {
-	if len(data) > maxCatalogue {
-		return nil, fmt.Errorf("more than %d bytes", maxCatalogue)
+	if len(data) > limits.CatalogueBytes {
+		return nil, &limits.Exceeded{Max: limits.CatalogueBytes, What: "bytes"}
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)
@@ -87,9 +88,6 @@ func Parse(data []byte) (*Catalogue, error) {
 	}
 	return c, nil
 }
-
-// maxCatalogue is the number of bytes that a catalogue may have.
-const maxCatalogue = 1 << 20
 
 // Add adds a catalogue, whose entries take precedence.
 func (c *Catalogue) Add(more *Catalogue) {
@@ -109,7 +107,7 @@ func (d *Distribution) check() error {
 	}
 	for version := range d.Versions {
 		for arch, machine := range d.Machines {
-			if !kernel.KnownArch(arch) || kernel.CanonicalArch(arch) != arch || !plain().MatchString(machine) {
+			if !kernel.KnownArch(arch) || kernel.CanonicalArch(arch) != arch || !safeName().MatchString(machine) {
 				return fmt.Errorf("machine %s: %s: want an architecture as in keys, and the client's name for it", arch, machine)
 			}
 			key := kernel.Key{ID: d.ID, VersionID: version, Arch: arch}
@@ -192,7 +190,7 @@ func (d *Distribution) series(key kernel.Key) (*Series, error) {
 			return nil, err
 		}
 		prefix, _ := bare.LiteralPrefix()
-		if !plain().MatchString(prefix) {
+		if !safeName().MatchString(prefix) {
 			return nil, fmt.Errorf("pattern %q: want an expression that begins with a part of a name", text)
 		}
 		out := pattern{name: regexp.MustCompile("^(?:" + text + ")$"), glob: prefix, debug: p.Debug != "", from: p.From}
@@ -201,6 +199,10 @@ func (d *Distribution) series(key kernel.Key) (*Series, error) {
 		}
 		for _, w := range p.With {
 			w = fill(w)
+			// A client gets what is before the first placeholder.
+			if name := strings.NewReplacer("{release}", "r", "{flavour}", "f").Replace(w); !safeName().MatchString(name) || w[0] == '{' {
+				return nil, fmt.Errorf("with %q: want a name, with letters, digits, {release} and {flavour}", w)
+			}
 			any := strings.NewReplacer(`\{release\}`, ".+", `\{flavour\}`, ".*").Replace(regexp.QuoteMeta(w))
 			out.with, out.extra = append(out.with, w), append(out.extra, regexp.MustCompile("^"+any+"$"))
 		}

@@ -4,39 +4,44 @@ package fetch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+
+	"github.com/btfgen/btfgen/internal/workers/program"
 )
 
 // dnf runs dnf and rpmkeys with a configuration, a cache and a database of keys of their own.
 type dnf struct {
-	command []string
-	keys    string // the database
+	options []string // of every command
+	keys    string   // the database, which download makes
+	trusted []string // the keys
 	machine string
+	once    sync.Once
+	err     error // why there is no database
 }
 
-func newDnf(ctx context.Context, s *Series, dir string) (client, error) {
-	if err := errors.Join(need("dnf", "packages dnf and dnf-plugins-core"), need("rpmkeys", "package rpm")); err != nil {
-		return nil, err
+func newDnf(s *Series, dir string) (client, error) {
+	for _, name := range []string{"dnf", "rpmkeys"} {
+		if _, err := program.Find(name); err != nil {
+			return nil, err
+		}
 	}
 	if strings.ContainsFunc(dir, isSpaceOrControl) {
 		return nil, fmt.Errorf("%q: dnf cannot use a folder with such a name", dir)
 	}
 	d := &dnf{keys: filepath.Join(dir, "keys"), machine: s.machine}
 	config, repos := filepath.Join(dir, "dnf.conf"), filepath.Join(dir, "repos")
-	d.command = []string{"dnf", "-c", config, "--installroot=" + filepath.Join(dir, "root"), "--releasever=" + s.Key.VersionID, "--forcearch=" + s.machine, "-q", "-y"}
+	d.options = []string{"-c", config, "--installroot=" + filepath.Join(dir, "root"), "--releasever=" + s.Key.VersionID, "--forcearch=" + s.machine, "-q", "-y"}
 	var sources strings.Builder
 	for i, r := range s.repositories {
 		fmt.Fprintf(&sources, "[catalogue-%d]\nname=catalogue-%d\nbaseurl=%s\nenabled=1\n\n", i, i, r.URL)
 	}
-	if err := os.RemoveAll(d.keys); err != nil {
-		return nil, err
-	}
-	for _, sub := range []string{"keys", "repos", "root", "vars"} {
+	for _, sub := range []string{"repos", "root", "vars"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
 			return nil, err
 		}
@@ -49,40 +54,50 @@ func newDnf(ctx context.Context, s *Series, dir string) (client, error) {
 	if err := os.WriteFile(filepath.Join(repos, "catalogue.repo"), []byte(sources.String()), 0o600); err != nil {
 		return nil, err
 	}
-	keys := s.keyFiles()
-	if len(keys) == 0 {
+	if d.trusted = s.keyFiles(); len(d.trusted) == 0 {
 		for _, k := range s.keys {
 			if strings.HasPrefix(k, "https://") {
-				keys = append(keys, k)
+				d.trusted = append(d.trusted, k)
 			}
 		}
 	}
-	if len(keys) == 0 {
+	if len(d.trusted) == 0 {
 		return nil, s.noKey()
-	}
-	for _, k := range keys {
-		if _, err := run(ctx, "", "rpmkeys", "--dbpath", d.keys, "--import", k); err != nil {
-			return nil, fmt.Errorf("key %s: %w", k, err)
-		}
 	}
 	return d, nil
 }
 
-func (d *dnf) run(ctx context.Context, args ...string) (string, error) {
-	return run(ctx, "", append(d.command[:len(d.command):len(d.command)], args...)...)
+// trust makes the database of keys.
+func (d *dnf) trust(ctx context.Context) error {
+	if err := os.RemoveAll(d.keys); err != nil {
+		return err
+	}
+	if err := os.Mkdir(d.keys, 0o700); err != nil {
+		return err
+	}
+	for _, k := range d.trusted {
+		if _, err := run(ctx, "", "rpmkeys", []string{"--dbpath", d.keys, "--import"}, k); err != nil {
+			return fmt.Errorf("key %s: %w", k, err)
+		}
+	}
+	return nil
+}
+
+func (d *dnf) run(ctx context.Context, options []string, words ...string) (string, error) {
+	return run(ctx, "", "dnf", slices.Concat(d.options, options), words...)
 }
 
 func (d *dnf) update(ctx context.Context) error {
-	_, err := d.run(ctx, "--refresh", "makecache")
+	_, err := d.run(ctx, []string{"--refresh", "makecache"})
 	return err
 }
 
 func (d *dnf) list(ctx context.Context, prefixes []string, want func(string) bool) (all []Package, err error) {
-	args := []string{"-C", "repoquery", "--arch=" + d.machine, "--qf", `%{name} %{epoch}:%{version}-%{release} %{downloadsize}\n`}
+	var globs []string
 	for _, p := range prefixes {
-		args = append(args, p+"*")
+		globs = append(globs, p+"*")
 	}
-	out, err := d.run(ctx, args...)
+	out, err := d.run(ctx, []string{"-C", "repoquery", "--arch=" + d.machine, "--qf", `%{name} %{epoch}:%{version}-%{release} %{downloadsize}\n`}, globs...)
 	if err != nil {
 		return nil, err
 	}
@@ -98,14 +113,17 @@ func (d *dnf) list(ctx context.Context, prefixes []string, want func(string) boo
 }
 
 func (d *dnf) download(ctx context.Context, p *Package, dir string) error {
-	if _, err := d.run(ctx, "download", "--destdir", dir, p.Name+"-"+p.Version+"."+d.machine); err != nil {
+	if d.once.Do(func() { d.err = d.trust(ctx) }); d.err != nil {
+		return d.err
+	}
+	if _, err := d.run(ctx, []string{"download", "--destdir", dir}, p.Name+"-"+p.Version+"."+d.machine); err != nil {
 		return err
 	}
 	if err := rename(dir, p.File); err != nil {
 		return err
 	}
 	// dnf download does not check signatures.
-	if _, err := run(ctx, dir, "rpmkeys", "--dbpath", d.keys, "--define", "_pkgverify_level all", "--checksig", "./"+p.File); err != nil {
+	if _, err := run(ctx, dir, "rpmkeys", []string{"--dbpath", d.keys, "--define", "_pkgverify_level all", "--checksig"}, p.File); err != nil {
 		return fmt.Errorf("its signature is wrong or missing: %w", err)
 	}
 	return nil

@@ -259,6 +259,31 @@ func TestRename(t *testing.T) {
 	}
 }
 
+// TestMirrored replaces the beginning of an address once, by the longest of the beginnings.
+func TestMirrored(t *testing.T) {
+	mirrors := []Mirror{
+		{"http://h/debian", "http://m/http://h/debian"}, {"http://h/debian-security", "http://s"}, {"http://m/", "http://twice/"},
+		{"http://h/", "http://short/"}, {"https://h/", "http://first/"}, {"https://h/", "http://last/"},
+	}
+	for range 20 {
+		for url, want := range map[string]string{
+			"http://h/debian":          "http://m/http://h/debian",
+			"http://h/debian-security": "http://s",
+			"http://h/ubuntu":          "http://short/ubuntu",
+			"http://m/x":               "http://twice/x",
+			"http://other/x":           "http://other/x",
+			"https://h/x":              "http://last/x",
+		} {
+			if got := mirrored(url, mirrors); got != want {
+				t.Errorf("%s: %s, want %s", url, got, want)
+			}
+		}
+	}
+	if got := mirrored("http://h/x", nil); got != "http://h/x" {
+		t.Error(got)
+	}
+}
+
 // TestHostileNames checks that names and versions that could be options, paths or other releases are not used.
 func TestHostileNames(t *testing.T) {
 	all, err := catalogue(t).Series([]string{"debian/12/x86_64"})

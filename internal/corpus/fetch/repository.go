@@ -3,20 +3,17 @@
 package fetch
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
+	"github.com/btfgen/btfgen/internal/workers/program"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -61,23 +58,37 @@ type Repositories struct {
 	client client
 }
 
-// Open reads the indexes of the repositories of a series. Files that the next run can use are in a folder below cache. mirrors maps
-// beginnings of addresses in the catalogue to others.
-func (s *Series) Open(ctx context.Context, cache string, mirrors map[string]string) (*Repositories, error) {
+// Mirror replaces the beginning of addresses in the catalogue.
+type Mirror struct{ From, To string }
+
+// mirrored returns an address with the longest of the beginnings replaced; of equal ones, the last.
+func mirrored(url string, mirrors []Mirror) string {
+	var best Mirror
+	for _, m := range mirrors {
+		if len(m.From) >= len(best.From) && strings.HasPrefix(url, m.From) {
+			best = m
+		}
+	}
+	return best.To + url[len(best.From):]
+}
+
+// Folder returns the folder of a series below a cache.
+func (s *Series) Folder(cache string) string {
+	return filepath.Join(cache, s.Key.ID+"-"+s.Key.VersionID+"-"+s.Key.Arch)
+}
+
+// Open reads the indexes of the repositories of a series. Files that the next run can use are in a folder. No other process may call Open with
+// the folder meanwhile.
+func (s *Series) Open(ctx context.Context, dir string, mirrors []Mirror) (*Repositories, error) {
 	own := *s
 	own.repositories = slices.Clone(s.repositories)
 	for i := range own.repositories {
 		r := &own.repositories[i]
-		for from, to := range mirrors {
-			if rest, ok := strings.CutPrefix(r.URL, from); ok {
-				r.URL = to + rest
-			}
-		}
+		r.URL = mirrored(r.URL, mirrors)
 		if err := checkURL(r.URL); err != nil {
 			return nil, err
 		}
 	}
-	dir := filepath.Join(cache, s.Key.ID+"-"+s.Key.VersionID+"-"+s.Key.Arch)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -85,7 +96,7 @@ func (s *Series) Open(ctx context.Context, cache string, mirrors map[string]stri
 	if s.client == "dnf" {
 		newClient = newDnf
 	}
-	c, err := newClient(ctx, &own, dir)
+	c, err := newClient(&own, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -222,53 +233,9 @@ func rename(dir, name string) error {
 	return os.Rename(filepath.Join(dir, entries[0].Name()), filepath.Join(dir, name))
 }
 
-// maxList is the number of bytes that a client may print. Ubuntu's kernels take 3 MB.
-const maxList = 64 << 20
-
-// bounded is output of a client.
-type bounded struct{ bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > maxList {
-		return 0, fmt.Errorf("more than %d bytes of output", maxList)
-	}
-	return b.Buffer.Write(p)
-}
-
-// run runs a program in a folder, and returns what it prints. Proxies and other settings of the environment apply.
-func run(ctx context.Context, dir string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 5 * time.Second
-	endWithParent(cmd)
-	out, said := new(bounded), new(bounded)
-	cmd.Stdout, cmd.Stderr = out, said
-	err := cmd.Run()
-	if ctx.Err() != nil {
-		return "", ctx.Err()
-	}
-	if err != nil {
-		return out.String(), fmt.Errorf("%s: %w", filepath.Base(args[0]), cmp.Or(reason(said.String()), err))
-	}
-	return out.String(), nil
-}
-
-// reason returns the first line of a program's messages that is an error, or else the last line.
-func reason(said string) error {
-	lines := strings.Split(strings.TrimSpace(said), "\n")
-	isError := func(l string) bool {
-		return strings.HasPrefix(l, "E: ") || strings.HasPrefix(l, "Error: ") || strings.HasPrefix(l, "error: ")
-	}
-	line := lines[len(lines)-1]
-	if i := slices.IndexFunc(lines, isError); i >= 0 {
-		line = lines[i]
-	}
-	if line == "" {
-		return nil
-	}
-	return errors.New(line)
+// run runs a client in a folder with options and words from outside, and returns what it prints. Proxies of the environment apply.
+func run(ctx context.Context, dir, name string, options []string, words ...string) (string, error) {
+	return program.Run(ctx, &program.Command{Name: name, Options: options, Words: words, Dir: dir, Env: []string{"DEBIAN_FRONTEND=noninteractive"}})
 }
 
 // keyFiles returns the keys that exist as files.
@@ -284,12 +251,4 @@ func (s *Series) keyFiles() (files []string) {
 // noKey returns the error for a series without a key.
 func (s *Series) noKey() error {
 	return fmt.Errorf("none of the keys %s exists: %s", strings.Join(s.keys, ", "), cmp.Or(s.install, "the catalogue has no other"))
-}
-
-// need returns an error if a program is missing.
-func need(program, install string) error {
-	if _, err := exec.LookPath(program); err != nil {
-		return fmt.Errorf("needs %s (%s)", program, install)
-	}
-	return nil
 }

@@ -8,40 +8,62 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/text/words"
+	"github.com/btfgen/btfgen/internal/workers/program"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // FetchConfig configures Fetch.
 type FetchConfig struct {
 	Series  []*fetch.Series
-	Path    string            // the .btfc file
-	Keep    string            // instead of Path, a folder for the packages themselves
-	Cache   string            // a folder for indexes and packages; the caller holds its lock, and that of Path or Keep
-	Mirrors map[string]string // as in fetch.Series.Open
-	Jobs    int               // packages on disk at once
+	Path    string         // the .btfc file
+	Keep    string         // instead of Path, a folder for the packages themselves
+	Cache   string         // a folder for indexes and packages
+	Mirrors []fetch.Mirror // as in fetch.Series.Open
+	Jobs    int            // packages on disk at once
 
 	Options corpus.Options    // whose selectors choose kernels
 	Prune   []corpus.Selector // of kernels to remove that no repository has
 
-	Newest int  // newest kernels of each series; 0 for all
-	One    bool // only the newest kernel of all
-	Retry  bool // also packages that had no usable kernel
-	DryRun bool // change nothing except the cache
+	Newest int   // newest kernels of each series; 0 for all
+	Limit  int64 // bytes to download at most; 0 for no limit
+	Retry  bool  // also packages that had no usable kernel
+	DryRun bool  // change nothing except the cache
 
-	Progress func(done, all int, next string) // called before each kernel's packages are downloaded, and at the end; may be nil
+	Waiting  func(path string)     // called if another process has the lock of path; may be nil
+	Progress func(p FetchProgress) // called twice a second; may be nil
+}
+
+// FetchProgress is how much is downloaded.
+type FetchProgress struct {
+	Done, All   int    // kernels
+	Bytes, Size int64  // of the packages so far, and of all
+	Package     string // that is being downloaded, or ""
+}
+
+// LimitError is returned if there is more to download than FetchConfig.Limit.
+type LimitError struct {
+	Kernels     int
+	Size, Limit int64 // bytes
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s to download for %s, more than the limit of %s", words.Bytes(e.Size), words.Plural(e.Kernels, "kernel"), words.Bytes(e.Limit))
 }
 
 // State is what happened to the packages of a kernel.
@@ -102,27 +124,42 @@ type packageID struct{ series, name, version string }
 // fetcher is a run of Fetch.
 type fetcher struct {
 	FetchConfig
-	res   *FetchResult
-	work  string                      // a folder for packages
-	gone  map[kernel.Key]bool         // kernels of the file that no repository has
-	byKey map[kernel.Key]bool         // kernels of the file
-	noted map[packageID]*btfc.Package // in the file
+	res    *FetchResult
+	size   int64                       // bytes of all wanted packages
+	before int64                       // bytes of the packages before the one that is being downloaded
+	gone   map[kernel.Key]bool         // kernels of the file that no repository has
+	byKey  map[kernel.Key]bool         // kernels of the file
+	noted  map[packageID]*btfc.Package // in the file
 }
 
 // Fetch downloads the kernels of distributions that a .btfc file lacks and adds them to it. After each download the file is
 // replaced, so an interrupted run keeps the kernels that were finished. With Keep, it
-// moves their packages to Keep/ID/VERSION_ID/ARCH instead. A result and an error are returned together if the run ended early.
+// moves their packages to Keep/ID/VERSION_ID/ARCH instead. Fetch locks the file, or the folders of packages, and the folder of each series in
+// Cache. A result and an error are returned together if the run ended early, or if a dry run exceeds the limit.
 func Fetch(ctx context.Context, cfg FetchConfig) (*FetchResult, error) {
 	f := &fetcher{
 		FetchConfig: cfg, res: &FetchResult{Kernels: []*Fetched{}, Unreadable: make(map[string]string)},
 		gone: make(map[kernel.Key]bool), byKey: make(map[kernel.Key]bool), noted: make(map[packageID]*btfc.Package),
 	}
+	unlock, err := f.lock(ctx)
+	defer unlock()
+	if err != nil {
+		return nil, err
+	}
 	if err := f.known(); err != nil {
 		return nil, err
 	}
-	err := f.list(ctx)
-	if err != nil {
+	if err = f.list(ctx); err != nil {
 		return nil, err
+	}
+	for _, k := range f.res.Kernels {
+		f.size += k.Bytes
+	}
+	if f.Limit > 0 && f.size > f.Limit {
+		err = &LimitError{len(f.res.Kernels), f.size, f.Limit}
+		if !f.DryRun {
+			return nil, err
+		}
 	}
 	if !f.DryRun {
 		if err = f.download(ctx); err == nil {
@@ -133,6 +170,71 @@ func Fetch(ctx context.Context, cfg FetchConfig) (*FetchResult, error) {
 		f.res.Size = fi.Size()
 	}
 	return f.res, err
+}
+
+// lock locks the output and then the series, in order, so that no two runs wait for each other. A dry run needs no lock. unlock is
+// never nil.
+func (f *fetcher) lock(ctx context.Context) (unlock func(), err error) {
+	var held []func()
+	unlock = func() {
+		for _, u := range slices.Backward(held) {
+			u()
+		}
+	}
+	if f.DryRun {
+		return unlock, nil
+	}
+	hold := func(path string, dir bool) error {
+		u, err := f.hold(ctx, path, dir)
+		if err == nil {
+			held = append(held, u)
+		}
+		return err
+	}
+	if f.Keep == "" {
+		if err := hold(f.Path, false); err != nil {
+			return unlock, err
+		}
+	}
+	var folders []string
+	for _, s := range f.Series {
+		folders = append(folders, s.Folder(f.Cache))
+		if f.Keep != "" {
+			folders = append(folders, f.kept(s.Key))
+		}
+	}
+	slices.Sort(folders)
+	for _, dir := range slices.Compact(folders) {
+		if err := hold(dir, true); err != nil {
+			return unlock, err
+		}
+	}
+	return unlock, nil
+}
+
+// hold locks a file or folder.
+func (f *fetcher) hold(ctx context.Context, path string, dir bool) (unlock func(), err error) {
+	return output.Lock(ctx, path, dir, func() {
+		if f.Waiting != nil {
+			f.Waiting(path)
+		}
+	})
+}
+
+// open reads the indexes of a series. Meanwhile another process may download packages of the series, but not read its indexes.
+func (f *fetcher) open(ctx context.Context, s *fetch.Series) (*fetch.Repositories, []*fetch.Unit, error) {
+	dir := s.Folder(f.Cache)
+	unlock, err := f.hold(ctx, filepath.Join(dir, "reading"), true)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer unlock()
+	repos, err := s.Open(ctx, dir, f.Mirrors)
+	if err != nil {
+		return nil, nil, err
+	}
+	units, err := repos.Units(ctx)
+	return repos, units, err
 }
 
 // known reads what the file has.
@@ -157,12 +259,9 @@ func (f *fetcher) known() error {
 // list finds out what is to be downloaded. A series whose repositories cannot be read does not affect the others.
 func (f *fetcher) list(ctx context.Context) error {
 	var keys []kernel.Key
+	var unreadable []error
 	for _, s := range f.Series {
-		repos, err := s.Open(ctx, f.Cache, f.Mirrors)
-		var units []*fetch.Unit
-		if err == nil {
-			units, err = repos.Units(ctx)
-		}
+		repos, units, err := f.open(ctx, s)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -171,6 +270,7 @@ func (f *fetcher) list(ctx context.Context) error {
 		}
 		if err != nil {
 			f.res.Unreadable[s.String()] = err.Error()
+			unreadable = append(unreadable, fmt.Errorf("%s: %w", s, err))
 			continue
 		}
 		for _, u := range units {
@@ -184,10 +284,8 @@ func (f *fetcher) list(ctx context.Context) error {
 		}
 	}
 	f.res.Selection = f.Options.Selection(slices.Values(keys))
-	if len(f.res.Unreadable) == len(f.Series) {
-		for series, reason := range f.res.Unreadable {
-			return fmt.Errorf("%s: %s", series, reason)
-		}
+	if len(unreadable) == len(f.Series) {
+		return errors.Join(unreadable...)
 	}
 	return nil
 }
@@ -212,23 +310,35 @@ func idOf(s *fetch.Series, u *fetch.Unit) packageID {
 	return packageID{s.String(), u.Packages[0].Name, u.Packages[0].Version}
 }
 
-// selected returns the units that the selectors keep, and the newest of each series.
+// selected returns the units of a series that the selectors keep, and of these the newest.
 func (f *fetcher) selected(units []*fetch.Unit) (kept []*fetch.Unit) {
-	left := make(map[kernel.Key]int)
-	for _, u := range slices.Backward(units) {
-		if !f.Options.Selects(u.Kernel) {
-			continue
-		}
-		s := u.Kernel.Series()
-		if f.One {
-			s = kernel.Key{}
-		}
-		if left[s]++; f.Newest == 0 || left[s] <= f.Newest {
+	for _, u := range units {
+		if f.Options.Selects(u.Kernel) {
 			kept = append(kept, u)
 		}
 	}
-	slices.Reverse(kept)
-	return kept
+	if f.Newest == 0 || len(kept) <= f.Newest {
+		return kept
+	}
+	newest := slices.Clone(kept)
+	slices.SortStableFunc(newest, func(a, b *fetch.Unit) int { return byAge(a.Kernel, b.Kernel) })
+	newest = newest[:f.Newest]
+	return slices.DeleteFunc(kept, func(u *fetch.Unit) bool { return !slices.Contains(newest, u) })
+}
+
+// byAge compares kernels of a series: the newest is first. Of the flavours of one release, the one with the shortest name is first.
+func byAge(a, b kernel.Key) int {
+	return cmp.Or(slices.Compare(numbers(b.Release), numbers(a.Release)), len(a.Release)-len(b.Release), b.Compare(a))
+}
+
+// numbers returns the words of a release that are numbers, which flavours share.
+func numbers(release string) (all []int) {
+	for _, w := range strings.FieldsFunc(release, func(r rune) bool { return strings.ContainsRune("-.+_~", r) }) {
+		if n, err := strconv.Atoi(w); err == nil {
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // want returns what to do about a unit, or nil if nothing.
@@ -238,7 +348,7 @@ func (f *fetcher) want(from *fetch.Repositories, u *fetch.Unit) *Fetched {
 	same := note != nil && (p.Sum == "" || p.Sum == hex.EncodeToString(note.Sum[:]))
 	switch {
 	case f.Keep != "":
-		paths := f.kept(u)
+		paths := f.files(u)
 		if !slices.ContainsFunc(paths, func(path string) bool { _, err := os.Stat(path); return err != nil }) {
 			f.res.Kept = append(f.res.Kept, paths...)
 			f.res.There++
@@ -262,18 +372,14 @@ func (f *fetcher) download(ctx context.Context) error {
 	if len(all) == 0 {
 		return nil
 	}
-	f.work = filepath.Join(f.Cache, "packages")
-	if f.Keep != "" { // whose file system may be another
-		f.work = filepath.Join(f.Keep, ".btfgen-fetch")
+	for _, s := range f.Series {
+		dir := f.work(s)
+		if err := os.RemoveAll(dir); err != nil { // of a run that was killed
+			return err
+		}
+		defer os.RemoveAll(dir)
 	}
-	if err := os.RemoveAll(f.work); err != nil { // of a run that was killed
-		return err
-	}
-	if err := os.MkdirAll(f.work, 0o700); err != nil {
-		return err
-	}
-	defer os.RemoveAll(f.work)
-	dwarf := corpus.NewEncoder(f.work, f.Jobs)
+	dwarf := corpus.NewEncoder(f.Cache, f.Jobs)
 
 	ctx, cancel := context.WithCancel(ctx)
 	jobs := max(f.Jobs, 1)
@@ -291,10 +397,11 @@ func (f *fetcher) download(ctx context.Context) error {
 			case <-ctx.Done():
 				return
 			}
-			f.report(i, k.Package)
-			s := k.from.Series.Key
-			k.dir = filepath.Join(f.work, s.ID, s.VersionID, s.Arch, fmt.Sprintf("%06d", i))
+			s := k.from.Series
+			k.dir = filepath.Join(f.work(s), s.Key.ID, s.Key.VersionID, s.Key.Arch, fmt.Sprintf("%06d", i))
+			stop := f.watch(i, k)
 			err := f.get(ctx, k)
+			stop()
 			if ctx.Err() != nil {
 				return
 			} else if err != nil {
@@ -305,7 +412,7 @@ func (f *fetcher) download(ctx context.Context) error {
 			}
 			done <- k
 		}
-		f.report(len(all), "")
+		f.report(len(all), 0, "")
 	})
 	for k := range done {
 		batch := []*Fetched{k}
@@ -323,10 +430,55 @@ func (f *fetcher) download(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (f *fetcher) report(done int, next string) {
+// report reports the progress while n bytes of the next package are there.
+func (f *fetcher) report(done int, n int64, next string) {
 	if f.Progress != nil {
-		f.Progress(done, len(f.res.Kernels), next)
+		f.Progress(FetchProgress{done, len(f.res.Kernels), f.before + n, f.size, next})
 	}
+}
+
+// watch reports the progress while a kernel's packages are downloaded, until stop is called.
+func (f *fetcher) watch(done int, k *Fetched) (stop func()) {
+	end := make(chan bool)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		tick := time.NewTicker(500 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			f.report(done, min(folderSize(k.dir), k.Bytes), k.Package)
+			select {
+			case <-end:
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	return func() {
+		close(end)
+		watching.Wait()
+		f.before += k.Bytes // also of a package that failed
+	}
+}
+
+// folderSize returns the bytes of the files below a folder that can be read.
+func folderSize(dir string) (n int64) {
+	filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if fi, err := d.Info(); err == nil {
+				n += fi.Size()
+			}
+		}
+		return nil
+	})
+	return n
+}
+
+// work returns the folder for packages of a series that are not read yet.
+func (f *fetcher) work(s *fetch.Series) string {
+	if f.Keep != "" { // whose file system may be another
+		return filepath.Join(f.kept(s.Key), ".btfgen-fetch")
+	}
+	return filepath.Join(s.Folder(f.Cache), "packages")
 }
 
 // fail notes why a kernel is not in the file. If later is set, the next run tries again.
@@ -339,34 +491,39 @@ const spare = 64 << 20
 func (f *fetcher) get(ctx context.Context, k *Fetched) error {
 	need := k.Bytes
 	if k.Debug && f.Keep == "" {
-		if _, err := exec.LookPath("pahole"); err != nil {
-			return errors.New("needs pahole (package pahole or dwarves)")
+		if _, err := program.Find("pahole"); err != nil {
+			return err
 		}
 		need *= 5 // its vmlinux is unpacked
 	}
 	if fi, err := os.Stat(f.Path); err == nil {
 		need += fi.Size()
 	}
-	if free, err := freeSpace(f.work); err == nil && free < need+spare {
-		return fmt.Errorf("%s: %s free, %s needed: %w", f.work, words.Bytes(free), words.Bytes(need+spare), syscall.ENOSPC)
-	}
 	if err := os.MkdirAll(k.dir, 0o700); err != nil {
 		return err
+	}
+	if free, err := freeSpace(k.dir); err == nil && free < need+spare {
+		return fmt.Errorf("%s: %s free, %s needed: %w", k.dir, words.Bytes(free), words.Bytes(need+spare), syscall.ENOSPC)
 	}
 	return k.from.Download(ctx, k.unit, k.dir)
 }
 
-// kept returns where the packages of a kernel are kept.
-func (f *fetcher) kept(u *fetch.Unit) (paths []string) {
+// kept returns the folder in which the packages of a series are kept.
+func (f *fetcher) kept(series kernel.Key) string {
+	return filepath.Join(f.Keep, series.ID, series.VersionID, series.Arch)
+}
+
+// files returns where the packages of a kernel are kept.
+func (f *fetcher) files(u *fetch.Unit) (paths []string) {
 	for _, p := range u.Packages {
-		paths = append(paths, filepath.Join(f.Keep, u.Kernel.ID, u.Kernel.VersionID, u.Kernel.Arch, p.File))
+		paths = append(paths, filepath.Join(f.kept(u.Kernel), p.File))
 	}
 	return paths
 }
 
 // keep moves the packages of a kernel to where they are kept.
 func (f *fetcher) keep(k *Fetched) error {
-	paths := f.kept(k.unit)
+	paths := f.files(k.unit)
 	if err := os.MkdirAll(filepath.Dir(paths[0]), 0o777); err != nil {
 		return err
 	}
@@ -379,7 +536,7 @@ func (f *fetcher) keep(k *Fetched) error {
 	return nil
 }
 
-// fetchNaming gives all kernels in fetcher.work the key of their series, whatever the names in a package say.
+// fetchNaming gives all kernels in the folders of fetcher.work the key of their series, whatever the names in a package say.
 const fetchNaming = "packages/{id}/{version}/{arch}/*/*={id}/{version}/{arch}"
 
 // add adds downloaded kernels to the file or folder.
@@ -425,13 +582,16 @@ func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, batch []*Fetch
 			return nil // all are tried again
 		}
 	}
+	if ctx.Err() != nil {
+		return ctx.Err() // which is not a failure of the kernels
+	}
 	for _, k := range ready {
 		if err != nil {
 			k.fail(err.Error(), true)
 		}
 	}
 	if corp == nil {
-		return ctx.Err()
+		return nil
 	}
 	return err
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testrepo"
@@ -110,8 +111,10 @@ func TestFetch(t *testing.T) {
 			if got := (counts{res.Count(New), res.There, res.Count(Wanted), res.Withdrawn, res.Unusable, res.Count(Failed)}); got != count {
 				t.Errorf("counts %+v, want %+v", got, count)
 			}
-			if left, _ := os.ReadDir(filepath.Join(cfg.Cache, "packages")); len(left) > 0 {
-				t.Errorf("left behind: %v", left)
+			if left, err := os.ReadDir(cfg.Series[0].Folder(cfg.Cache)); err != nil || slices.ContainsFunc(left, func(e os.DirEntry) bool {
+				return e.Name() == "packages" || e.Name() == "reading"
+			}) {
+				t.Errorf("left behind: %v, %v", left, err)
 			}
 			return res
 		}
@@ -129,7 +132,16 @@ func TestFetch(t *testing.T) {
 		if _, err := os.Stat(cfg.Path); err == nil || res.Kernels[0].Bytes < 100 {
 			t.Errorf("dry run: %+v, %v", res.Kernels[0], err)
 		}
-		cfg.DryRun, cfg.Newest = false, 2
+		cfg.Limit = res.Kernels[0].Bytes
+		var over *LimitError
+		if res, err := Fetch(background, cfg); !errors.As(err, &over) || len(res.Kernels) != 3 || over.Kernels != 3 || over.Size <= 2*cfg.Limit {
+			t.Errorf("dry run beyond the limit: %+v, %v", res, err)
+		}
+		cfg.DryRun = false
+		if res, err := Fetch(background, cfg); !errors.As(err, &over) || res != nil || len(r.Downloads()) > 0 {
+			t.Errorf("beyond the limit: %+v, %v", res, err)
+		}
+		cfg.DryRun, cfg.Newest, cfg.Limit = false, 2, res.Kernels[1].Bytes+res.Kernels[2].Bytes
 		const unusable = "failed: holds no BTF"
 		res, err = Fetch(background, cfg)
 		if err != nil {
@@ -139,7 +151,7 @@ func TestFetch(t *testing.T) {
 			t.Error("states", d)
 		}
 		r.Downloads()
-		cfg.Newest = 0
+		cfg.Newest, cfg.Limit = 0, 0
 		step(map[string]string{r.Release(1): "new"}, []string{one}, counts{New: 1, There: 1, Unusable: 1})
 		step(none, nil, counts{There: 2, Unusable: 1})
 		cfg.Retry = true
@@ -165,6 +177,110 @@ func TestFetch(t *testing.T) {
 		step(none, nil, counts{There: 2, Unusable: 1})
 		if d := cmp.Diff([]string{r.Release(1), r.Release(4)}, kernelsIn(t, cfg.Path)); d != "" {
 			t.Error(d)
+		}
+	})
+}
+
+// TestNewest chooses the newest kernels of a series by release, and of one release the flavour with the shortest name.
+func TestNewest(t *testing.T) {
+	var units []*fetch.Unit
+	for _, release := range []string{
+		"6.1.0-9-amd64", "6.1.0-47-amd64", "6.1.0-47-cloud-amd64", "6.1.0-47-rt-amd64", "6.12.9+deb12-amd64", "6.12.10+deb12-rt-amd64",
+		"6.12.10+deb12-amd64", "6.12.10+deb12-cloud-amd64", "6.9.7+bpo-amd64",
+	} {
+		units = append(units, &fetch.Unit{Kernel: kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: release}})
+	}
+	order := []string{
+		"6.12.10+deb12-amd64", "6.12.10+deb12-rt-amd64", "6.12.10+deb12-cloud-amd64", "6.12.9+deb12-amd64", "6.9.7+bpo-amd64", "6.1.0-47-amd64",
+		"6.1.0-47-rt-amd64", "6.1.0-47-cloud-amd64", "6.1.0-9-amd64",
+	}
+	for n := range len(order) + 2 {
+		f := &fetcher{FetchConfig: FetchConfig{Newest: n}}
+		var got, want []string
+		for _, u := range f.selected(slices.Clone(units)) {
+			got = append(got, u.Kernel.Release)
+		}
+		if want = order; 0 < n && n < len(order) {
+			want = order[:n]
+		}
+		if d := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got))); d != "" {
+			t.Errorf("the newest %d: %s", n, d)
+		}
+	}
+	f := &fetcher{FetchConfig: FetchConfig{Newest: 1}}
+	f.Options.Select, _ = corpus.ParseSelectors([]string{"release=6.1.*"})
+	if got := f.selected(units); len(got) != 1 || got[0].Kernel.Release != "6.1.0-47-amd64" {
+		t.Errorf("the newest 6.1: %v", got)
+	}
+}
+
+// TestFetchUnreadable wants the errors of all series, in order, if none can be read.
+func TestFetchUnreadable(t *testing.T) {
+	c, err := fetch.Parse([]byte("distributions:\n- id: test\n  versions: {\"1\": a, \"2\": b, \"3\": c}\n  client: apt\n  machines: {x86_64: amd64}\n" +
+		"  keys: [/nowhere/key.gpg]\n  repositories: [{url: \"http://h/\", suites: [x]}]\n  packages: [{kernel: 'linux-(?P<release>.+)'}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	series, err := c.Series([]string{"test/3", "test/1", "test/2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		_, err := Fetch(background, FetchConfig{Series: series, Cache: t.TempDir(), DryRun: true})
+		if err == nil {
+			t.Fatal("no error")
+		}
+		lines := strings.Split(err.Error(), "\n")
+		if len(lines) != 3 || !strings.HasPrefix(lines[0], "test/3/x86_64: ") || !strings.HasPrefix(lines[1], "test/1/x86_64: ") || !strings.HasPrefix(lines[2], "test/2/x86_64: ") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// TestFetchLocks wants a run to wait for another one with the same output or series, and a dry run not to wait.
+func TestFetchLocks(t *testing.T) {
+	eachClient(t, func(t *testing.T, _ string, r *testrepo.Repository) {
+		r.Add(r.Release(1), blob("one"))
+		r.Index()
+		cfg := fetchFrom(t, r, r.URL)
+		series := cfg.Series[0].Folder(cfg.Cache)
+		for _, path := range []string{cfg.Path, series} {
+			unlock, err := output.Lock(background, path, path == series, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var waited []string
+			run := cfg
+			run.Waiting = func(path string) {
+				waited = append(waited, path)
+				unlock()
+			}
+			run.DryRun = true
+			if _, err := Fetch(background, run); err != nil || len(waited) > 0 {
+				t.Errorf("a dry run waits for %q: %v", waited, err)
+			}
+			run.DryRun = false
+			if _, err := Fetch(background, run); err != nil || !slices.Equal(waited, []string{path}) {
+				t.Errorf("a run waits for %q, want %s: %v", waited, path, err)
+			}
+			ctx, cancel := context.WithCancel(background)
+			if unlock, err = output.Lock(background, path, path == series, nil); err != nil {
+				t.Fatal(err)
+			}
+			run.Waiting = func(string) { cancel() }
+			if res, err := Fetch(ctx, run); !errors.Is(err, context.Canceled) || res != nil {
+				t.Errorf("a run that ends while it waits: %v, %v", res, err)
+			}
+			unlock()
+		}
+		other, err := output.Lock(background, filepath.Join(cfg.Cache, "test-2-x86_64"), true, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other()
+		cfg.Waiting = func(path string) { t.Errorf("waits for %s", path) }
+		if _, err := Fetch(background, cfg); err != nil {
+			t.Error(err)
 		}
 	})
 }
@@ -245,15 +361,16 @@ func TestFetchInterrupted(t *testing.T) {
 		cfg.Jobs = 1
 		ctx, cancel := context.WithCancel(background)
 		r.StallAt(r.Release(3), cancel)
-		if _, err := Fetch(ctx, cfg); !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v", err)
+		res, err := Fetch(ctx, cfg)
+		if !errors.Is(err, context.Canceled) || res.Count(Failed) > 0 {
+			t.Errorf("error %v, states %v", err, states(res))
 		}
 		if got := kernelsIn(t, cfg.Path); !slices.Equal(got, []string{r.Release(1), r.Release(2)}) {
 			t.Errorf("kernels %v", got)
 		}
 		r.Answer()
 		r.Downloads()
-		res, err := Fetch(background, cfg)
+		res, err = Fetch(background, cfg)
 		if got := kernelsIn(t, cfg.Path); err != nil || len(got) != 4 || res.Downloads != 2 {
 			t.Errorf("kernels %v, %v", got, err)
 		}
@@ -310,10 +427,10 @@ func TestFetchKeep(t *testing.T) {
 		check(ctx, context.Canceled, 1, 0, r.Release(1))
 		r.Answer()
 		r.Downloads()
-		cfg.Newest, cfg.One = 1, true
+		cfg.Newest = 1
 		check(background, nil, 1, 0, r.Release(1), r.Release(3))
 		check(background, nil, 0, 1, r.Release(1), r.Release(3))
-		cfg.Newest, cfg.One = 0, false
+		cfg.Newest = 0
 		check(background, nil, 1, 2, r.Release(1), r.Release(2), r.Release(3))
 	})
 }

@@ -4,7 +4,10 @@
 package words
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 )
 
@@ -25,6 +28,22 @@ func Bytes(n int64) string {
 		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
 	}
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
+
+// ParseBytes reads a number of bytes with a decimal unit, such as 500M, 2G or 1.5 GB.
+func ParseBytes(text string) (int64, error) {
+	number, unit := strings.TrimSuffix(strings.ToUpper(text), "B"), 1.0
+	if n := len(number) - 1; n > 0 {
+		if i := strings.IndexByte("KMGT", number[n]); i >= 0 {
+			number, unit = number[:n], math.Pow(1000, float64(i+1))
+		}
+	}
+	number = strings.TrimRight(number, " ")
+	n, err := strconv.ParseFloat(number, 64)
+	if n *= unit; err != nil || strings.Trim(number, "0123456789.") != "" || n < 1 || n >= 1<<62 {
+		return 0, errors.New("want a size, such as 500M or 2G")
+	}
+	return int64(n), nil
 }
 
 // few is how many names are listed by default.
