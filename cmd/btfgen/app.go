@@ -194,7 +194,7 @@ func prepare(c *cli.Command, path string) {
 	if findings {
 		c.Flags = append(c.Flags, classes.flags()...)
 		c.Flags = append(c.Flags, choiceFlag("color", "use color: `WHEN` is auto, always or never", "auto", "always", "never"),
-			newFlag("config", "read options from `FILE`, or from none with '' (default: "+configFile+", if it exists)"))
+			newFlag("config", "read options from `FILE`, or from none with '' (default: $"+configVariable+", else "+configFile+" here or in a parent)"))
 	}
 	c.Flags = append(c.Flags, newFlag("help", "print this help", "h"))
 	c.Before = func(c *cli.Context) error {

@@ -4,8 +4,8 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -36,6 +36,8 @@ type option struct {
 	flag  cli.Flag // nil for an argument
 	value string
 	from  string // as typed, or else the place in the file
+
+	refused error // why a file that was only found may not set it
 }
 
 func (o *option) name() string { return o.flag.Names()[0] }
@@ -204,7 +206,7 @@ func (l *commandLine) long() (all []string) {
 
 // add adds an option if its value is valid. from is as in option.
 func (l *commandLine) add(f cli.Flag, value, from string) error {
-	o := option{f, value, from}
+	o := option{flag: f, value: value, from: from}
 	if err := checkValue(f, value); err != nil {
 		if o.typed() {
 			return usagef("%s %q: %w", from, value, err)
@@ -258,17 +260,15 @@ func (l *commandLine) configure(app *cli.App) error {
 	if l.flag("config") == nil {
 		return nil
 	}
-	path, ok := l.value("config")
-	if _, err := os.Lstat(configFile); !ok && err == nil {
-		path = configFile
-	}
+	path, named := l.findConfig()
 	if path == "" {
 		return nil
 	}
-	values, err := readConfig(path, root(app), l.command)
+	values, err := readConfig(path, named, root(app), l)
 	if err != nil {
 		return usageError{err}
 	}
+	var refused []error
 	typed := slices.Clone(l.options)
 	_, boot := l.value("boot")
 	for _, k := range keys(l.command) {
@@ -278,13 +278,13 @@ func (l *commandLine) configure(app *cli.App) error {
 			continue
 		}
 		for _, v := range values[k.name] {
+			refused = append(refused, v.refused)
 			if err := l.add(k.flag, v.value, v.from); err != nil { // a common key, with a value for other commands
 				return err
 			}
 		}
 	}
-	l.addArguments(values)
-	return nil
+	return errors.Join(append(refused, l.addArguments(values))...)
 }
 
 // refuseConflicts returns an error about options that do not go together.
@@ -299,8 +299,9 @@ func (l *commandLine) refuseConflicts() error {
 	return nil
 }
 
-// addArguments adds the arguments that were not typed.
-func (l *commandLine) addArguments(values map[string][]option) {
+// addArguments adds the arguments that were not typed. It returns an error if the file may not set them.
+func (l *commandLine) addArguments(values map[string][]option) error {
+	var refused []error
 	typed := l.args
 	l.args = nil
 	for _, k := range argumentKeys(l.command) {
@@ -314,6 +315,7 @@ func (l *commandLine) addArguments(values map[string][]option) {
 			continue
 		}
 		for _, v := range values[k.name] {
+			refused = append(refused, v.refused)
 			l.args = append(l.args, v.value)
 		}
 		if len(values[k.name]) == 0 && !k.repeats {
@@ -321,6 +323,7 @@ func (l *commandLine) addArguments(values map[string][]option) {
 		}
 	}
 	l.args = append(l.args, typed...)
+	return errors.Join(refused...)
 }
 
 // locate adds to an error about an option where its value comes from, if it was not typed.

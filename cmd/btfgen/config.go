@@ -76,7 +76,7 @@ func argumentKeys(c *cli.Command) (all []key) {
 		case name == "SOURCE":
 			k.name = "btf" // as for the commands that have --btf
 		case repeats:
-			k.name += "s"
+			k.name = strings.TrimSuffix(k.name, "s") + "s"
 		}
 		all = append(all, k)
 	}
@@ -104,15 +104,18 @@ func isPath(placeholder string) bool {
 // configReader reads the file for one command. All mistakes in the file are errors, also those in other sections.
 type configReader struct {
 	path    string
+	named   bool // by the user, who trusts it
 	command *cli.Command
+	line    string // the command's name, as in "archive list"
 	common  map[string][]option
 	own     map[string][]option
 	errs    []error
 }
 
-// readConfig returns the values that a file has for a command. Its section replaces common values; an empty list is none.
-func readConfig(path string, root, command *cli.Command) (map[string][]option, error) {
-	r := &configReader{path: path, command: command, common: make(map[string][]option)}
+// readConfig returns the values that a file has for a command. Its section replaces common values; an empty list is none. Unless the user
+// named the file, values that need the user's word have option.refused set.
+func readConfig(path string, named bool, root *cli.Command, l *commandLine) (map[string][]option, error) {
+	r := &configReader{path: path, named: named, command: l.command, line: l.path, common: make(map[string][]option)}
 	doc, err := parseYAML(path)
 	if err != nil {
 		return nil, err
@@ -237,13 +240,17 @@ func (r *configReader) values(k key, n *yaml.Node) []option {
 				r.failed(n, "%s: %v", k.name, err)
 			}
 		}
-		all, texts = append(all, option{k.flag, text, r.pos(n)}), append(texts, text)
+		o := option{flag: k.flag, value: text, from: r.pos(n)}
+		if !r.named {
+			o.refused = r.refuse(k, n.Value, &o)
+		}
+		all, texts = append(all, o), append(texts, text)
 	}
 	switch {
 	case k.list && len(all) == 0:
-		return []option{{k.flag, noClass, r.pos(n)}}
+		return []option{{flag: k.flag, value: noClass, from: r.pos(n)}}
 	case k.list:
-		return []option{{k.flag, strings.Join(texts, ","), all[0].from}}
+		return []option{{flag: k.flag, value: strings.Join(texts, ","), from: all[0].from}}
 	}
 	return all
 }

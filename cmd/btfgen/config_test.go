@@ -179,7 +179,7 @@ func readText(t testing.TB, text, command string) (map[string][]option, error) {
 	l := &commandLine{command: root(newApp(io.Discard, io.Discard))}
 	top := l.command
 	l.descend(strings.Fields(command))
-	values, err := readConfig(path, top, l.command)
+	values, err := readConfig(path, true, top, l)
 	dir := filepath.Dir(path)
 	for _, all := range values {
 		for i := range all {
@@ -294,7 +294,7 @@ func TestConfigErrors(t *testing.T) {
 		{"\x00", "c: control characters are not allowed"},
 		{strings.Repeat("[", 100_000), "c: exceeded max depth of 10000"},
 		{strings.Repeat("#", 1<<18+1), "c: larger than the limit of 256 KiB"},
-		{"bft: 1\nlist: 2", "c:1:1: unknown key \"bft\" (did you mean btf?)\nc:2:1: unknown key \"list\""},
+		{"bft: 1\nfound: 2", "c:1:1: unknown key \"bft\" (did you mean btf?)\nc:2:1: unknown key \"found\""},
 	} {
 		values, err := readText(t, tt.text, "generate")
 		if err == nil {
@@ -309,7 +309,7 @@ func TestConfigErrors(t *testing.T) {
 		}
 	}
 	top := root(newApp(io.Discard, io.Discard))
-	if _, err := readConfig(t.TempDir(), top, top.Subcommands[0]); err == nil || !strings.HasSuffix(err.Error(), ": not a regular file") {
+	if _, err := readConfig(t.TempDir(), true, top, &commandLine{command: top.Subcommands[0]}); err == nil || !strings.HasSuffix(err.Error(), ": not a regular file") {
 		t.Errorf("a directory: %v", err)
 	}
 }
