@@ -284,7 +284,10 @@ func (l *commandLine) configure(app *cli.App) error {
 			}
 		}
 	}
-	return errors.Join(append(refused, l.addArguments(values))...)
+	if err := errors.Join(append(refused, l.addArguments(values)...)...); err != nil {
+		return usageError{err}
+	}
+	return nil
 }
 
 // refuseConflicts returns an error about options that do not go together.
@@ -299,9 +302,8 @@ func (l *commandLine) refuseConflicts() error {
 	return nil
 }
 
-// addArguments adds the arguments that were not typed. It returns an error if the file may not set them.
-func (l *commandLine) addArguments(values map[string][]option) error {
-	var refused []error
+// addArguments adds the arguments that were not typed. It returns why the file may not set some of them.
+func (l *commandLine) addArguments(values map[string][]option) (refused []error) {
 	typed := l.args
 	l.args = nil
 	for _, k := range argumentKeys(l.command) {
@@ -323,7 +325,7 @@ func (l *commandLine) addArguments(values map[string][]option) error {
 		}
 	}
 	l.args = append(l.args, typed...)
-	return errors.Join(refused...)
+	return refused
 }
 
 // locate adds to an error about an option where its value comes from, if it was not typed.

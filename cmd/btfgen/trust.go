@@ -94,7 +94,7 @@ func (r *configReader) refuse(k key, text string, o *option) error {
 	if !argument {
 		typed = "--" + k.name + " " + typed
 	}
-	return usagef("%s: %s: %s: type %s, or trust the file with --config %s", o.from, k.name, why, typed, quoted(r.path))
+	return fmt.Errorf("%s: %s: %s: type %s, or trust the file with --config %s", o.from, k.name, why, typed, quoted(r.path))
 }
 
 // inside returns an error if writing to a path, which is relative to a folder, could change something outside the folder or in the data of a

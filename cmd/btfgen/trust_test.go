@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -156,6 +157,21 @@ func TestFoundConfig(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// TestFoundConfigAll reports all settings of a file that need the user's word, in one run.
+func TestFoundConfigAll(t *testing.T) {
+	hostileCheckout(t)
+	write(t, configFile, "min_core_btf: {input: x, output: ../outside/x}\ncheck:\n  output: ../outside/y\n  boot: [debian/12, debian/13]\n  catalogue: evil.yaml\n")
+	var stdout, stderr bytes.Buffer
+	run(t.Context(), []string{"check"}, &stdout, &stderr)
+	var got []string
+	for _, m := range regexp.MustCompile(`(?m)^btfgen: btfgen.yaml:(\S+): (\w+): `).FindAllStringSubmatch(stderr.String(), -1) {
+		got = append(got, m[1]+" "+m[2])
+	}
+	if want := []string{"4:10 boot", "4:21 boot", "5:14 catalogue", "3:11 output"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q: %s", got, want, &stderr)
 	}
 }
 

@@ -105,8 +105,9 @@ func (d *Distribution) check() error {
 	if d.Client != "apt" && d.Client != "dnf" {
 		return fmt.Errorf("client %q: want apt or dnf", d.Client)
 	}
-	for version := range d.Versions {
-		for arch, machine := range d.Machines {
+	for _, version := range slices.Sorted(maps.Keys(d.Versions)) {
+		for _, arch := range slices.Sorted(maps.Keys(d.Machines)) {
+			machine := d.Machines[arch]
 			if !kernel.KnownArch(arch) || kernel.CanonicalArch(arch) != arch || !safeName().MatchString(machine) {
 				return fmt.Errorf("machine %s: %s: want an architecture as in keys, and the client's name for it", arch, machine)
 			}

@@ -213,6 +213,17 @@ func TestBadCatalogues(t *testing.T) {
 	}
 }
 
+// TestFirstMistake wants the error about a catalogue not to depend on the order of a map.
+func TestFirstMistake(t *testing.T) {
+	const bad = "distributions:\n- {id: d, versions: {\"1\": 'a b', \"2\": 'c d', \"3\": 'e f'}, client: apt, machines: {x86_64: amd64, arm64: arm64}, keys: [/k], " +
+		"repositories: [{url: 'http://h/d', suites: ['{name}'], components: [main]}], packages: [{kernel: 'linux-(?P<release>.+)'}]}\n"
+	for range 20 {
+		if _, err := Parse([]byte(bad)); err == nil || !strings.Contains(err.Error(), `version 1: suite or component "a b"`) {
+			t.Fatal(err)
+		}
+	}
+}
+
 // offering is a client that offers packages.
 type offering struct{ packages []Package }
 

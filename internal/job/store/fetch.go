@@ -602,7 +602,7 @@ func (f *fetcher) note(k *Fetched, res *Packed) []btfc.Package {
 	below := filepath.ToSlash(k.dir) + "/"
 	key, reason, later := kernel.Key{}, "", false
 	for path, found := range res.Keys {
-		if strings.HasPrefix(path, below) {
+		if strings.HasPrefix(path, below) && (!key.Known() || found.Compare(key) < 0) { // the first, if a package has several
 			key = found
 		}
 	}
