@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package program starts other programs: no other package does. A program gets its words from a [Command], without a shell. Words from
-// outside are checked and stand behind "--", so that no program takes one for an option. Of the environment, a program gets only the
+// outside are checked and follow "--", so that no program takes one for an option. Of the environment, a program gets only the
 // variables in its line of the table, so that it does not see a pipeline's passwords.
 package program
 
