@@ -233,6 +233,7 @@ func readAsks(local *btf.BTF, text string) (asks []ruleAsk, err error) {
 // ruleInsns are the instructions that relocations are for, by their first byte.
 var ruleInsns = map[string]byte{
 	"mov": 0xb7, "movreg": 0xbf, "add": 0x07, "ldimm64": 0x18, "ldabs": 0x20, "ja": 0x05,
+	"ldmap": 0x18, "ldoff": 0x18, "ldsecond": 0x18, // 64-bit loads with a source register, an offset, and a second slot that has one
 	"ldxb": 0x71, "ldxh": 0x69, "ldxw": 0x61, "ldxdw": 0x79,
 	"stb": 0x72, "sth": 0x6a, "stw": 0x62, "stdw": 0x7a,
 	"stxb": 0x73, "stxh": 0x6b, "stxw": 0x63, "stxdw": 0x7b,
@@ -306,6 +307,14 @@ func (a *ruleAsk) write(insn []byte, local *btf.BTF) error {
 	case classLDX, classST, classSTX:
 		local.Order().PutUint16(insn[2:], uint16(v))
 	case classLD:
+		switch a.insn {
+		case "ldmap":
+			insn[1] = 1 << 4
+		case "ldoff":
+			local.Order().PutUint16(insn[2:], 1)
+		case "ldsecond":
+			local.Order().PutUint16(insn[insnSize+2:], 1)
+		}
 		local.Order().PutUint32(insn[insnSize+4:], uint32(v>>32))
 		fallthrough
 	default:
