@@ -290,7 +290,8 @@ func (m *ciliumMatcher) fieldValue(k relo.Kind, local, target *ciliumField) (fix
 }
 
 // cilium says why cilium/ebpf gives up on changing an instruction, nil where it
-// does not (COREFixup.Apply). It changes no width of a load.
+// does not (COREFixup.Apply). It changes no width of a load. It cannot read an
+// object whose 64-bit loads have fields in the second slot (Instruction.Unmarshal).
 func (in insn) cilium(f *fixup) error {
 	target := f.target
 	if f.id {
@@ -298,6 +299,8 @@ func (in insn) cilium(f *fixup) error {
 	}
 	const swap = 0xd0 // the operation of an ALU instruction
 	switch class := in.code & 7; {
+	case in.second:
+		return errNoImm64
 	case f.poison:
 	case class == classLDX || class == classST || class == classSTX:
 		if !f.free && int64(int16(f.local)) != in.operand {
@@ -306,7 +309,7 @@ func (in insn) cilium(f *fixup) error {
 		if target > math.MaxInt16 {
 			return fault{Cause: relo.CauseOffset, TargetNumber: target}
 		}
-	case class == classLD && in.code != ldImm64:
+	case class == classLD && (in.code != ldImm64 || in.source):
 		return errNoImm64
 	case class == classALU && in.code&0xf0 == swap:
 		return fault{Cause: relo.CauseSwap}

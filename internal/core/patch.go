@@ -21,6 +21,10 @@ type insn struct {
 	ok      bool // the section holds the instruction
 	code    uint8
 	operand int64 // offset of a load or store, immediate of others
+
+	// Of a 64-bit load. A source register says that the operand is not a constant.
+	source bool // the source register or the offset is not zero
+	second bool // the second slot is missing, or has more than an operand
 }
 
 const insnSize = 8 // struct bpf_insn, bytes
@@ -34,8 +38,15 @@ func readInsn(code []byte, off uint32, order binary.ByteOrder) insn {
 	switch class := in.code & 7; {
 	case class == classLDX || class == classST || class == classSTX:
 		in.operand = int64(int16(order.Uint16(code[2:])))
-	case in.code == ldImm64 && len(code) >= 2*insnSize:
-		in.operand = int64(order.Uint32(code[4:])) | int64(order.Uint32(code[insnSize+4:]))<<32
+	case in.code == ldImm64:
+		source := code[1] >> 4
+		if order == binary.ByteOrder(binary.BigEndian) {
+			source = code[1] & 0xf
+		}
+		in.source = source != 0 || order.Uint16(code[2:]) != 0
+		if in.second = len(code) < 2*insnSize || order.Uint32(code[insnSize:]) != 0; !in.second {
+			in.operand = int64(order.Uint32(code[4:])) | int64(order.Uint32(code[insnSize+4:]))<<32
+		}
 	}
 	return in
 }
@@ -106,7 +117,7 @@ func (in insn) patch(l, t value) (poison, err error) {
 		}
 		return nil, in.holds(l)
 	case classLD:
-		if in.code != ldImm64 {
+		if in.code != ldImm64 || in.source || in.second {
 			return nil, errNoImm64
 		}
 		return nil, in.holds(l)

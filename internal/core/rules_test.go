@@ -432,10 +432,10 @@ func (r *rule) cilium(tb *Table, n int) string {
 		}
 		f := tb.fixup(m, sp, c.place, false)
 		switch {
-		case f.poison:
-			return relo.Poisoned.String()
 		case rec.insn.cilium(&f) != nil:
 			return "error"
+		case f.poison:
+			return relo.Poisoned.String()
 		case f.failed(rec.Kind):
 			return relo.Absent.String()
 		}
