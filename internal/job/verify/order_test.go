@@ -54,6 +54,27 @@ func TestOrder(t *testing.T) {
 			operands: []uint64{0, 1},
 			kernel:   "struct req 24: a u64 0\n struct req#2 8: a u32 0, b u32 4\n struct req#3 24: a u64 0\n struct req#4 16: a u64 0",
 		},
+		{
+			name:     "the first candidate has a flavor, and its size is not the local one",
+			local:    "struct req 0:",
+			asks:     "byte_off struct req",
+			operands: []uint64{0},
+			kernel:   "struct req___1 8:\n struct req 0:",
+		},
+		{
+			name:     "the first long says how large pointers are",
+			local:    "struct req 8: a *void 0\n int long 4 signed",
+			asks:     "rshift_u64 struct req.a\n type_exists long",
+			operands: []uint64{0, 1},
+			kernel:   "int long 8\n int long#2 4 signed\n struct req 8: a *void 0",
+		},
+		{
+			name:     "the first long says how small pointers are",
+			local:    "struct req 8: a *void 0\n int long 4 signed",
+			asks:     "byte_sz struct req.a\n type_exists long",
+			operands: []uint64{8, 1},
+			kernel:   "int long 4\n int long#2 8 signed\n struct req 8: a *void 0",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			data := testbtf.Object(t, binary.LittleEndian, c.local, c.asks, c.operands...)
