@@ -3,6 +3,8 @@
 package minimize
 
 import (
+	"slices"
+
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btf/canonical"
 	"github.com/btfgen/btfgen/internal/core"
@@ -45,14 +47,33 @@ func (g *graph) lowerAll() error {
 			hasPtr = hasPtr || k == btf.KindPtr
 		}
 	}
-	if hasPtr && g.ptrSize == 4 && !g.wanted("long") {
-		// libbpf on a 64-bit host takes the size of pointers from here.
-		g.types = append(g.types, &canonical.Type{Kind: btf.KindInt, Name: "long", Size: 4, Fields: []canonical.Field{{Lo: btf.IntSigned<<24 | 32}}})
+	if hasPtr {
+		g.addLong()
 	}
 	return nil
 }
 
-// keepOrder puts types of one name in the order that they have in the kernel.
+// addLong adds an integer from which libbpf takes the size of pointers, unless it takes the right one from elsewhere: it
+// is that of the first long, or of the host's pointers without one. Types are sorted by name.
+func (g *graph) addLong() {
+	names := slices.Sorted(slices.Values(btf.LongNames))
+	wrong := slices.ContainsFunc(g.types, func(t *canonical.Type) bool {
+		return t != nil && t.Kind == btf.KindInt && t.Size != g.ptrSize && (t.Size == 4 || t.Size == 8) && slices.Contains(names, t.Name)
+	})
+	switch {
+	case wrong:
+	case g.ptrSize == 4:
+		names = append([]string{"long"}, names...)
+	default:
+		return
+	}
+	if i := slices.IndexFunc(names, func(s string) bool { return !g.wanted(s) }); i >= 0 {
+		g.types = append(g.types, &canonical.Type{Kind: btf.KindInt, Name: names[i], Size: g.ptrSize, Fields: []canonical.Field{{Lo: btf.IntSigned<<24 | g.ptrSize*8}}})
+	}
+}
+
+// keepOrder puts types of one name in the order that they have in the kernel. Types whose names differ only in a flavor
+// lose it, since the output is sorted by name.
 func (g *graph) keepOrder(k *core.Kernel) {
 	before := make(map[*btf.BTF]int)
 	n := 0
@@ -61,8 +82,11 @@ func (g *graph) keepOrder(k *core.Kernel) {
 		n += v.NumTypes()
 	}
 	for i, n := range g.m.nodes {
-		if g.types[i] != nil {
-			g.types[i].Order = before[n.t.BTF()] + int(n.t.ID)
+		if t := g.types[i]; t != nil {
+			t.Order = before[n.t.BTF()] + int(n.t.ID)
+			if name := btf.Agreed(t.Name); !n.exact && g.wanted(name) {
+				t.Name = name
+			}
 		}
 	}
 }

@@ -47,9 +47,9 @@ func (m *Minimizer) Clone() *Minimizer {
 // ErrNoObject is wrapped by the error if no object is for the byte order and machine of the kernel.
 var ErrNoObject = errors.New("no object with relocations is for its machine")
 
-// ErrProof is returned if loaders decide differently on the minimized BTF than on the kernel's. It is a defect of this package, with one
-// exception: the decision depends on the order of types whose names differ only in flavor, which are sorted by name. [ProofError] has
-// the details.
+// ErrProof is returned if loaders decide differently on the minimized BTF than on the kernel's. It is a defect of this package, with two
+// exceptions: no BTF can give all loaders the decisions that they make on the kernel's modules, or a decision depends on the order of types
+// whose names differ in what only some loaders take for a flavor. [ProofError] has the details.
 var ErrProof = errors.New("minimized BTF decides differently")
 
 // ProofError describes the different decision. It is an [ErrProof].

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -29,15 +30,15 @@ func difference(e *relo.Entry, loader string) Difference {
 }
 
 // decision returns the result, value and target of an entry as text. It leaves out what legitimately differs: type IDs, the
-// target's indices, which shift when members are dropped, and reasons, since dropped candidates turn "no matching candidate"
-// into "no candidate".
+// target's indices, which shift when members are dropped, its flavor, and reasons, since dropped candidates turn "no matching
+// candidate" into "no candidate".
 func decision(e *relo.Entry) string {
 	text := e.Result.String()
 	if e.New != nil && e.Kind != relo.TargetTypeID {
 		text += fmt.Sprintf(" %d → %d", e.Old, *e.New)
 	}
 	if t := e.Target; t != nil {
-		text += " at " + t.Name(e.Kind)
+		text += " at " + relo.Name(e.Kind, btf.Agreed(t.Type), t.Path)
 		switch {
 		case t.BitOffset != nil:
 			text += fmt.Sprintf(" @ bit %d", *t.BitOffset)
