@@ -95,6 +95,7 @@ type rule struct {
 	object  *Object
 	local   string // types of the object
 	vmlinux []byte
+	modules [][]byte
 	kernel  *Kernel
 	asks    []ruleAsk
 	want    string
@@ -159,6 +160,7 @@ func (r *rule) parse(ar *txtar.Archive) (err error) {
 		case isModule && r.vmlinux != nil:
 			var raw []byte
 			if raw, err = builtBTF(src, order, &r.kernel.views[0].BTF, strSize, nil); err == nil {
+				r.modules = append(r.modules, raw)
 				err = r.kernel.load(context.Background(), module, raw, &r.kernel.views[0].BTF)
 			}
 		default:
@@ -363,7 +365,11 @@ func (r *rule) decided(tb *Table) string {
 			for i, c := range tb.rows[q] {
 				if !c.libbpf && (c.aya || c.cilium != 0) {
 					cand := tb.cands[tb.set.questions[q].name][i]
-					fmt.Fprintf(&b, "\t~ %s\n", typeName(cand.view.Type(cand.id)))
+					where := typeName(cand.view.Type(cand.id))
+					if cand.view.module != "" {
+						where = cand.view.module + ": " + where
+					}
+					fmt.Fprintf(&b, "\t~ %s\n", where)
 				}
 			}
 		}

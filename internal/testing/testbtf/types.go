@@ -33,6 +33,25 @@ func Types(tb testing.TB, order binary.ByteOrder, types string) []byte {
 	return sketch(tb, order, types).b.Bytes()
 }
 
+// Module returns the split BTF of a module on top of the BTF of vmlinux, whose types it can refer to.
+func Module(tb testing.TB, order binary.ByteOrder, vmlinux, types string) []byte {
+	tb.Helper()
+	s := sketch(tb, order, vmlinux)
+	base := s.b.Bytes()
+	s.add(types)
+	all := s.b.Bytes()
+	const header = 24
+	head := func(b []byte) (typeLen, strLen int) { return int(order.Uint32(b[12:])), int(order.Uint32(b[20:])) }
+	baseTypes, baseStrs := head(base)
+	typeLen, strLen := head(all)
+	out := slices.Clone(all[:header])
+	order.PutUint32(out[12:], uint32(typeLen-baseTypes))
+	order.PutUint32(out[16:], uint32(typeLen-baseTypes))
+	order.PutUint32(out[20:], uint32(strLen-baseStrs))
+	out = append(out, all[header+baseTypes:header+typeLen]...)
+	return append(out, all[header+typeLen+baseStrs:]...)
+}
+
 const ints = "int int 4 signed\nint u8 1\nint u32 4\nint u64 8\n"
 
 // sketcher builds the types.
@@ -47,8 +66,16 @@ type sketcher struct {
 func sketch(tb testing.TB, order binary.ByteOrder, types string) *sketcher {
 	tb.Helper()
 	s := &sketcher{TB: tb, b: btf.NewBuilder(order), ids: map[string]btf.TypeID{"void": 0}}
+	s.add(ints + types)
+	return s
+}
+
+// add adds types to those that are there.
+func (s *sketcher) add(types string) {
+	s.Helper()
+	s.extra = nil
 	var lines [][]string // the part before the colon, then fields
-	for line := range strings.Lines(ints + types) {
+	for line := range strings.Lines(types) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
@@ -67,7 +94,6 @@ func sketch(tb testing.TB, order binary.ByteOrder, types string) *sketcher {
 	for i := 0; i < len(s.extra); i++ { // each may add another
 		s.extra[i]()
 	}
-	return s
 }
 
 func (s *sketcher) line(head, fields []string) {
