@@ -24,6 +24,7 @@ import (
 //   - A load whose width cannot be changed fails; libbpf poisons it. Its width is
 //     that of the whole field. The operand is not compared with the local value.
 //   - type_matches is an unknown kind.
+//   - It reads no BTF of modules (Btf::from_sys_fs).
 //
 // Names are cut at the first ___. A relocation whose local side libbpf refuses,
 // such as one of an anonymous type, is not resolved.
@@ -133,12 +134,14 @@ type AyaDecision struct {
 	Result relo.Result
 	New    uint64 // if Result.OK
 
-	load load
-	id   bool // New is the ID of a type
+	load    load
+	id      bool // New is the ID of a type
+	modules bool // only modules have a type that matches
 }
 
-// Same reports whether two decisions do the same to the instruction, or both end the load.
-func (d *AyaDecision) Same(o *AyaDecision) bool { return d.effect() == o.effect() }
+// Same reports whether two decisions do the same to the instruction, or both end the load. On minimized BTF o, aya finds types
+// of modules, which is not a difference.
+func (d *AyaDecision) Same(o *AyaDecision) bool { return d.modules || d.effect() == o.effect() }
 
 func (d *AyaDecision) effect() effect { return effectOf(d.Result, d.New, d.load, d.id) }
 
@@ -149,8 +152,7 @@ func (d *AyaDecision) String() string {
 	return d.Result.String()
 }
 
-// Aya returns aya's decision on a record of object number i. Types of modules
-// count as vmlinux's.
+// Aya returns aya's decision on a record of object number i.
 func (tb *Table) Aya(i int, record int) AyaDecision {
 	m := &tb.set.objects[i]
 	return tb.aya(m, m.stepOf[record])
@@ -180,7 +182,11 @@ func (tb *Table) aya(m *member, n int32) AyaDecision {
 	for i := range tb.rows[q] {
 		c := &tb.rows[q][i]
 		cand := tb.cands[tb.set.questions[q].name][i]
-		if cand.by&btf.Aya == 0 || cand.kind() != tb.set.questions[q].rootKind {
+		if !cand.aya(tb.set.questions[q].rootKind) {
+			continue
+		}
+		if cand.view.module != "" {
+			d.modules = d.modules || c.aya || c.err
 			continue
 		}
 		if c.err {
@@ -209,11 +215,15 @@ func (tb *Table) aya(m *member, n int32) AyaDecision {
 	case first == nil && s.kind.IsExistence():
 		d.Result = relo.Absent
 	case first == nil && s.kind.IsType():
-		return fails
+		d.Result = relo.Error
+		return d
 	case first == nil:
-		return AyaDecision{Result: relo.Poisoned}
+		d.Result = relo.Poisoned
+		return d
 	}
-	return st.insn.aya(s, d)
+	end := st.insn.aya(s, d)
+	end.modules = d.modules && first == nil
+	return end
 }
 
 // aya says what aya does to the instruction.

@@ -63,15 +63,15 @@ type ciliumMatcher struct {
 type typePair struct{ local, targ btf.TypeID }
 
 // fixup returns the result of kind k of the spec l on candidate number place of
-// its row. Types of modules have no IDs for it, unless they are merged with vmlinux's.
-func (m *ciliumMatcher) fixup(l *spec, k relo.Kind, c candidate, place int, merged bool) (f fixup) {
+// its row. Types of modules have no IDs for it.
+func (m *ciliumMatcher) fixup(l *spec, k relo.Kind, c candidate, place int) (f fixup) {
 	m.local, m.targ, m.budget, m.needs = l.btf, &c.view.BTF, limits.MatchSteps, m.needs[:0]
 	clear(m.seen)
 	f, err := m.calc(l, k, c, place)
 	if !m.meter.Step(1 + limits.MatchSteps - max(m.budget, 0)) {
 		return fixup{err: m.meter.Err()}
 	}
-	if f.id && c.view.module != "" && !merged {
+	if f.id && c.view.module != "" {
 		err = errImpossible
 	}
 	switch {

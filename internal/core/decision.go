@@ -72,8 +72,8 @@ func (w *walk) candidates(root int32) []int32 {
 	n := w.m.roots[root].question
 	if w.left[root] == nil && n >= 0 {
 		q := &w.tb.set.questions[n]
-		left := make([]int32, 0, len(w.tb.rows[n]))
-		for i := range w.tb.rows[n] {
+		left := make([]int32, 0, w.tb.libbpf[n])
+		for i := range w.tb.libbpf[n] {
 			if w.tb.cands[q.name][i].libbpf(q.rootKind) {
 				left = append(left, int32(i))
 			}

@@ -16,7 +16,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// How cilium/ebpf chooses (coreCalculateFixups in btf/core.go, v0.22): it decides
+// How cilium/ebpf chooses (CORERelocate and coreCalculateFixups in btf/core.go, v0.22):
+// candidates are those of vmlinux and then of all modules, by name. It decides
 // all relocations of one local type in one unit together and scores each candidate
 // by how many of them fail on it. If two candidates with the best score so far
 // disagree, it fails without a look at the rest, so its choice can depend on the
@@ -86,9 +87,8 @@ type choice struct {
 	err   error
 }
 
-// choose decides a group. merged says that types of modules count as vmlinux's, as
-// in a minimized BTF.
-func (tb *Table) choose(m *member, g *group, merged bool) choice {
+// choose decides a group.
+func (tb *Table) choose(m *member, g *group) choice {
 	best, bestScore := int32(-1), g.total
 	q := m.roots[g.root].question
 	for i := range int32(len(tb.rows[q])) {
@@ -97,7 +97,7 @@ func (tb *Table) choose(m *member, g *group, merged bool) choice {
 		}
 		score, agrees := 0, best >= 0
 		for n, sp := range g.specs {
-			f := tb.fixup(m, sp, i, merged)
+			f := tb.fixup(m, sp, i)
 			if f.err != nil {
 				return choice{err: f.err}
 			}
@@ -105,7 +105,7 @@ func (tb *Table) choose(m *member, g *group, merged bool) choice {
 				score += g.counts[n]
 			}
 			if agrees {
-				o := tb.fixup(m, sp, best, merged)
+				o := tb.fixup(m, sp, best)
 				agrees = f.agrees(&o)
 			}
 		}
@@ -121,13 +121,12 @@ func (tb *Table) choose(m *member, g *group, merged bool) choice {
 
 // fixupKey is a spec on a candidate.
 type fixupKey struct {
-	spec   *spec
-	place  int32
-	merged bool
+	spec  *spec
+	place int32
 }
 
 // fixup returns the fixup of a spec on a candidate, where -1 is none.
-func (tb *Table) fixup(m *member, sp, place int32, merged bool) fixup {
+func (tb *Table) fixup(m *member, sp, place int32) fixup {
 	s := m.specs[sp]
 	switch {
 	case place >= 0:
@@ -136,10 +135,10 @@ func (tb *Table) fixup(m *member, sp, place int32, merged bool) fixup {
 	default:
 		return fixup{poison: true}
 	}
-	key := fixupKey{s, place, merged}
+	key := fixupKey{s, place}
 	f, ok := tb.fixups[key]
 	if !ok {
-		f = tb.cilium.fixup(s, s.kind, tb.cands[tb.set.questions[m.question[sp]].name][place], int(place), merged)
+		f = tb.cilium.fixup(s, s.kind, tb.cands[tb.set.questions[m.question[sp]].name][place], int(place))
 		tb.fixups[key] = f
 	}
 	return f
@@ -152,14 +151,14 @@ func (tb *Table) describe(m *member, g *group, c choice) string {
 	}
 	text := make([]string, len(g.specs))
 	for i, sp := range g.specs {
-		f := tb.fixup(m, sp, c.place, true)
+		f := tb.fixup(m, sp, c.place)
 		text[i] = f.String()
 	}
 	return strings.Join(text, ", ")
 }
 
-// groups compares cilium/ebpf's decisions on the records of a root, on two kernels
-// whose candidates have the same columns in another order.
+// groups compares cilium/ebpf's decisions on the records of a root. That it finds IDs of modules' types only in minimized BTF is not
+// a difference.
 func (c *comparison) groups(m *member, r int) (*Difference, error) {
 	all, err := m.groups()
 	if err != nil {
@@ -171,16 +170,30 @@ func (c *comparison) groups(m *member, r int) (*Difference, error) {
 		if !c.meter.Step(len(g.specs) * rows) {
 			return nil, nil
 		}
-		a, b := c.full.choose(m, g, true), c.small.choose(m, g, true)
+		a, b := c.full.choose(m, g), c.small.choose(m, g)
 		full, small := c.full.describe(m, g, a), c.small.describe(m, g, b)
 		if err := cmp.Or(c.full.cilium.meter.Err(), c.small.cilium.meter.Err()); err != nil {
 			return nil, err
 		}
-		if full != small && !(a.fails() && b.fails()) {
+		if full != small && !(a.fails() && b.fails()) && !c.onlyIDs(m, g, a, b) {
 			return &Difference{Object: m.name, Relocation: m.specs[g.specs[0]].String(), Order: true, Full: "cilium/ebpf: " + full, Minimized: small}, nil
 		}
 	}
 	return nil, nil
+}
+
+// onlyIDs reports whether two choices differ in nothing but IDs of types, which modules' do not have.
+func (c *comparison) onlyIDs(m *member, g *group, a, b choice) bool {
+	if a.err != nil || b.err != nil || len(c.full.kernel.views) == 1 {
+		return false
+	}
+	for _, sp := range g.specs {
+		full, small := c.full.fixup(m, sp, a.place), c.small.fixup(m, sp, b.place)
+		if full.String() != small.String() && !(full.poison && small.id) {
+			return false
+		}
+	}
+	return true
 }
 
 // fails reports whether cilium/ebpf fails on a candidate.
@@ -212,7 +225,7 @@ func (d *UnitDecision) Fixup(record int) (Fixup, bool) {
 	if !ok || d.m.question[rec.spec] < 0 {
 		return Fixup{}, false
 	}
-	f := d.tb.fixup(d.m, rec.spec, c.place, false)
+	f := d.tb.fixup(d.m, rec.spec, c.place)
 	return Fixup{f.poison, f.local, f.target, f.id, cmp.Or(f.err, rec.insn.cilium(&f))}, true
 }
 
@@ -239,7 +252,7 @@ func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 	for _, g := range all.ofUnit[n] {
 		c, ok := tb.choices[g]
 		if !ok {
-			c = tb.choose(m, g, false)
+			c = tb.choose(m, g)
 			if err := tb.cilium.meter.Err(); err != nil {
 				return nil, err
 			}

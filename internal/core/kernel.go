@@ -146,6 +146,9 @@ func (c candidate) libbpf(kind btf.Kind) bool {
 	return c.by&btf.Libbpf != 0 && kind.Compat(c.kind())
 }
 
+// aya reports whether aya considers the candidate for a local type of this kind.
+func (c candidate) aya(kind btf.Kind) bool { return c.by&btf.Aya != 0 && c.kind() == kind }
+
 func (c candidate) kind() btf.Kind {
 	t := c.view.Type(c.id)
 	return t.Kind()
@@ -180,16 +183,18 @@ func (k *Kernel) find(ctx context.Context, s *Set, out [][]candidate, ids [][]bt
 	return out, ids, nil
 }
 
-// visible returns how many of the candidates loaders consider for a local type of
-// this kind: those of modules count only if vmlinux has none of a compatible kind
-// (bpf_core_find_cands).
-func visible(all []candidate, kind btf.Kind) int {
-	compat := false
+// visible returns how many of the candidates a loader considers that takes those of modules only if vmlinux has
+// none: libbpf (bpf_core_find_cands), and aya, which never does, on a BTF with the types of both.
+func visible(all []candidate, takes func(candidate) bool) int {
+	none := true
 	for i, c := range all {
-		if c.view.module != "" && compat {
+		if c.view.module != "" {
+			if none {
+				return len(all)
+			}
 			return i
 		}
-		compat = compat || c.view.module == "" && c.libbpf(kind)
+		none = none && !takes(c)
 	}
 	return len(all)
 }

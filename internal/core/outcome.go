@@ -18,7 +18,8 @@ type Table struct {
 	set    *Set
 	kernel *Kernel
 	cands  [][]candidate // by name
-	rows   [][]outcome   // by question, by candidate that is visible to it
+	rows   [][]outcome   // by question, by candidate
+	libbpf []int         // by question: how many of the candidates libbpf considers
 	ids    [][]btf.TypeID
 	values []uint64 // of outcomes
 	m      matcher
@@ -53,10 +54,11 @@ func (c *outcome) matters() bool { return c.libbpf || c.err || c.aya || c.cilium
 
 // Match is a candidate that some loader matches or fails on.
 type Match struct {
-	BTF   *btf.BTF   // of vmlinux or a module
-	Type  btf.TypeID // the candidate
-	Needs []Need     // valid during the call
-	kinds uint16
+	BTF    *btf.BTF   // of vmlinux or a module
+	Type   btf.TypeID // the candidate
+	Needs  []Need     // valid during the call
+	Hidden bool       // libbpf does not look at it, since it is a module's and vmlinux has the type
+	kinds  uint16
 }
 
 // Asks reports whether a relocation of kind k takes its value from the match.
@@ -87,15 +89,18 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)
 	if cap(tb.rows) < len(s.questions) {
 		tb.rows = make([][]outcome, len(s.questions))
 	}
-	tb.rows = tb.rows[:len(s.questions)]
+	tb.rows, tb.libbpf = tb.rows[:len(s.questions)], tb.libbpf[:0]
 	tb.m.meter, tb.cilium.meter, tb.cilium.deep = meter, meter, false
 	defer func() { tb.m.meter = nil }()
 	for i := range s.questions {
 		q := &s.questions[i]
 		all := tb.cands[q.name]
-		row := slices.Grow(tb.rows[i][:0], len(all))[:visible(all, q.rootKind)]
+		row := slices.Grow(tb.rows[i][:0], len(all))[:len(all)]
+		libbpf := visible(all, func(c candidate) bool { return c.libbpf(q.rootKind) })
+		aya := visible(all, func(c candidate) bool { return c.aya(q.rootKind) })
+		tb.libbpf = append(tb.libbpf, libbpf)
 		for j := range row {
-			row[j] = tb.ask(q, all[j], j, found)
+			row[j] = tb.ask(q, all[j], j, j < libbpf, j < aya, found)
 			if tb.cilium.deep {
 				return &limits.Exceeded{Max: limits.Pairs, What: "pairs of types in one match"}
 			}
@@ -130,14 +135,15 @@ func (tb *Table) check() error {
 	return nil
 }
 
-// ask matches the candidate at a place of a row as each loader does.
-func (tb *Table) ask(q *question, c candidate, place int, found func(*Match)) (out outcome) {
+// ask matches the candidate at a place of a row as each loader does. libbpf and aya say whether it is visible to them.
+func (tb *Table) ask(q *question, c candidate, place int, libbpf, aya bool, found func(*Match)) (out outcome) {
 	m := &tb.m
 	m.targ, m.needs, m.floats = &c.view.BTF, m.needs[:0], false
 	n := bits.OnesCount16(q.kinds)
 	out.at = uint32(len(tb.values))
 	tb.values = append(tb.values, make([]uint64, 2*n)...)
-	libbpf, aya := c.libbpf(q.rootKind), c.by&btf.Aya != 0 && q.rootKind == c.kind() && q.spec.kind != relo.TypeMatches
+	hidden := !libbpf && c.libbpf(q.rootKind)
+	libbpf, aya = libbpf && c.libbpf(q.rootKind), aya && c.aya(q.rootKind) && q.spec.kind != relo.TypeMatches
 	if libbpf || aya {
 		ok, err := m.match(q.spec, c.id)
 		out.libbpf, out.err = ok && libbpf, err != nil && libbpf
@@ -165,7 +171,7 @@ func (tb *Table) ask(q *question, c candidate, place int, found func(*Match)) (o
 	}
 	// A loader that fails on a candidate must fail on its minimized form, too.
 	if found != nil {
-		tb.found = Match{BTF: m.targ, Type: c.id, Needs: m.needs, kinds: q.kinds}
+		tb.found = Match{BTF: m.targ, Type: c.id, Needs: m.needs, Hidden: hidden, kinds: q.kinds}
 		found(&tb.found)
 	}
 	return out
@@ -173,7 +179,7 @@ func (tb *Table) ask(q *question, c candidate, place int, found func(*Match)) (o
 
 func (tb *Table) askCilium(q *question, c candidate, place int, out *outcome, values []uint64) {
 	for i, k := range q.each() {
-		f := tb.cilium.fixup(q.spec, k, c, place, true)
+		f := tb.cilium.fixup(q.spec, k, c, place)
 		switch {
 		case f.err != nil:
 			out.stuck |= 1 << k

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -32,6 +33,12 @@ import (
 //   - The order may differ if no decision depends on it. libbpf takes the size of
 //     a load from the first match. cilium/ebpf fails if the best two candidates so
 //     far disagree, even if a better one follows.
+//   - If modules have types of the name, libbpf and aya see other candidates than
+//     cilium/ebpf. Then the columns are those of libbpf and aya, and cilium/ebpf's
+//     decisions are compared.
+//
+// What is equal for libbpf does not depend on which programs are loaded, or in which
+// order: earlier records rule candidates out, which leaves the others' order.
 
 // Difference is the first difference between two kernels. It is an error.
 type Difference struct {
@@ -72,18 +79,30 @@ type comparison struct {
 }
 
 func (c *comparison) name(name int) (*Difference, error) {
-	full, small := c.columns(c.full, name), c.columns(c.small, name)
+	full, small := c.columns(c.full, name, true), c.columns(c.small, name, true)
 	if slices.EqualFunc(full, small, func(a, b column) bool { return a.key == b.key }) { // as nearly always
 		return nil, nil
 	}
 	only, others := without(full, small), without(small, full)
+	if len(only)+len(others) > 0 && c.full.inModules(name) {
+		full, small = c.columns(c.full, name, false), c.columns(c.small, name, false)
+		only, others = without(full, small), without(small, full)
+	} else if slices.Equal(order(full), order(small)) {
+		return nil, nil
+	}
 	if len(only)+len(others) > 0 {
 		return c.difference(name, only, others), nil
 	}
-	if slices.Equal(order(full), order(small)) {
-		return nil, nil
+	if d := c.widths(name, full, small); d != nil {
+		return d, nil
 	}
 	return c.decisions(name)
+}
+
+// inModules reports whether a module has a type of the name.
+func (tb *Table) inModules(name int) bool {
+	all := tb.cands[name]
+	return len(all) > 0 && all[len(all)-1].view.module != ""
 }
 
 // column is a candidate that a loader matches or fails on.
@@ -93,8 +112,9 @@ type column struct {
 	ids   bool   // a relocation uses the type ID
 }
 
-// columns returns the columns of a name, in the order of the candidates.
-func (c *comparison) columns(tb *Table, name int) (l []column) {
+// columns returns the columns of a name, in the order of the candidates. cilium says that the outcomes for cilium/ebpf
+// count.
+func (c *comparison) columns(tb *Table, name int, cilium bool) (l []column) {
 	for i := range tb.cands[name] {
 		if !c.meter.Step(1 + len(tb.set.byName[name])) {
 			break
@@ -103,6 +123,11 @@ func (c *comparison) columns(tb *Table, name int) (l []column) {
 		c.buf = c.buf[:0]
 		for _, q := range tb.set.byName[name] {
 			o := tb.outcome(q, i)
+			if !cilium {
+				alone := *o
+				alone.cilium, alone.stuck = 0, 0
+				o = &alone
+			}
 			c.buf = tb.appendOutcome(c.buf, &tb.set.questions[q], o)
 			matters = matters || o.matters()
 			col.ids = col.ids || o.matters() && tb.set.questions[q].asks(relo.TargetTypeID)
@@ -144,7 +169,10 @@ func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 	n := bits.OnesCount16(q.kinds)
 	for i, k := range q.each() {
 		if k != relo.TargetTypeID {
-			b = le.AppendUint64(le.AppendUint64(b, tb.values[int(c.at)+i]), tb.values[int(c.at)+n+i])
+			b = le.AppendUint64(b, tb.values[int(c.at)+i])
+			if c.cilium&(1<<k) != 0 {
+				b = le.AppendUint64(b, tb.values[int(c.at)+n+i])
+			}
 		}
 	}
 	return b
@@ -270,27 +298,86 @@ func (s *Set) difference(q int) *Difference {
 	return &Difference{Relocation: s.questions[q].spec.String()}
 }
 
-// decisions compares the decisions of each loader on all records about a name.
+// widths compares the order of the columns as far as libbpf's decisions depend on it: of the candidates with one value
+// the first has the width of the load, whichever of them earlier records rule out.
+func (c *comparison) widths(name int, full, small []column) *Difference {
+	for _, q := range c.full.set.byName[name] {
+		if !c.full.set.questions[q].asks(relo.ByteOffset) || !c.meter.Step(len(full)+len(small)) {
+			continue
+		}
+		a, b := c.full.widths(q, full), c.small.widths(q, small)
+		for _, v := range slices.SortedFunc(maps.Keys(a), func(a, b fieldPlace) int {
+			return cmp.Or(cmp.Compare(a.bitOff, b.bitOff), cmp.Compare(a.val, b.val))
+		}) {
+			l, o := a[v], b[v]
+			for i := range min(len(l), len(o)) {
+				if l[i].load == o[i].load && slices.Equal(l[i].keys, o[i].keys) {
+					continue
+				}
+				d := c.full.set.difference(q)
+				d.Relocation = strings.Replace(d.Relocation, c.full.set.questions[q].spec.kind.String(), relo.ByteOffset.String(), 1)
+				d.Full, d.Minimized, d.Order = effect{val: v.val, load: l[i].load}.String(), effect{val: v.val, load: o[i].load}.String(), true
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// fieldPlace is where libbpf finds a field.
+type fieldPlace struct {
+	bitOff uint32
+	val    uint64
+}
+
+// width is candidates in a row of which libbpf takes the same width of a load.
+type width struct {
+	load load
+	keys []string // of the columns, sorted
+}
+
+// widths returns the widths of a question in the order of the columns, for each place of the field.
+func (tb *Table) widths(q int, columns []column) map[fieldPlace][]width {
+	out, seen := make(map[fieldPlace][]width), make(map[string]bool)
+	for _, col := range columns {
+		o := tb.outcome(q, col.place)
+		if seen[col.key] || !o.libbpf || o.err || o.bad&(1<<relo.ByteOffset) != 0 {
+			continue
+		}
+		seen[col.key] = true
+		p := fieldPlace{o.bitOff, tb.value(&tb.set.questions[q], o, relo.ByteOffset).val}
+		l := out[p]
+		if len(l) == 0 || l[len(l)-1].load != o.load {
+			l = append(l, width{load: o.load})
+		}
+		l[len(l)-1].keys = append(l[len(l)-1].keys, col.key)
+		out[p] = l
+	}
+	for _, l := range out {
+		for i := range l {
+			slices.Sort(l[i].keys)
+		}
+	}
+	return out
+}
+
+// decisions compares the decisions of aya and cilium/ebpf on all records about a name.
 func (c *comparison) decisions(name int) (*Difference, error) {
 	full, small := c.full, c.small
 	for i := range full.set.objects {
 		m := &full.set.objects[i]
-		wf, ws := newWalk(full, m), newWalk(small, m)
 		for r := range m.roots {
 			root := &m.roots[r]
 			if root.question < 0 || full.set.questions[root.question].name != name {
 				continue
 			}
 			for _, rec := range root.records {
-				if !c.meter.Step(1 + len(wf.candidates(int32(r))) + len(ws.candidates(int32(r)))) {
+				if !c.meter.Step(1 + len(full.rows[root.question]) + len(small.rows[root.question])) {
 					return nil, nil
 				}
-				f, s := wf.step(m.stepOf[rec]), ws.step(m.stepOf[rec])
-				if a, b := f.effect(), s.effect(); a != b {
-					return &Difference{Object: m.name, Relocation: f.m.spec.String(), Full: a.String(), Minimized: b.String(), Order: true}, nil
-				}
-				if a, b := full.aya(m, m.stepOf[rec]), small.aya(m, m.stepOf[rec]); !a.Same(&b) {
-					return &Difference{Object: m.name, Relocation: f.m.spec.String(), Full: "aya: " + a.String(), Minimized: b.String(), Order: true}, nil
+				st := m.stepOf[rec]
+				if a, b := full.aya(m, st), small.aya(m, st); !a.Same(&b) {
+					return &Difference{Object: m.name, Relocation: m.specs[m.steps[st].spec].String(), Full: "aya: " + a.String(), Minimized: b.String(), Order: true}, nil
 				}
 			}
 			if d, err := c.groups(m, r); d != nil || err != nil {
@@ -319,10 +406,6 @@ func effectOf(result relo.Result, val uint64, l load, id bool) effect {
 		val = 0
 	}
 	return effect{result, val, l}
-}
-
-func (d *Decision) effect() effect {
-	return effectOf(d.Result, d.New, d.m.new.load, d.m.spec.kind == relo.TargetTypeID)
 }
 
 func (e effect) String() string {

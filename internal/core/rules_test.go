@@ -429,14 +429,14 @@ func (r *rule) cilium(tb *Table, n int) string {
 		if g.root != m.rootOf[sp] {
 			continue
 		}
-		c := tb.choose(m, &g, false)
+		c := tb.choose(m, &g)
 		if c.err != nil {
 			return "error"
 		}
 		if !slices.Contains(g.specs, sp) {
 			continue
 		}
-		f := tb.fixup(m, sp, c.place, false)
+		f := tb.fixup(m, sp, c.place)
 		switch {
 		case rec.insn.cilium(&f) != nil:
 			return "error"

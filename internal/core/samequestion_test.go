@@ -141,8 +141,8 @@ func (qs *Questions) Ask(k *Kernel) (differences []string, matches int) {
 		got = got[:0]
 		tb.values = tb.values[:0]
 		all := tb.cands[q.name]
-		for j, c := range all[:visible(all, q.rootKind)] {
-			out := tb.ask(q, c, j, func(m *Match) {
+		for j, c := range all {
+			out := tb.ask(q, c, j, true, true, func(m *Match) {
 				matches++
 				for _, n := range m.Needs {
 					got = binary.LittleEndian.AppendUint64(append(got, byte(n.What)), uint64(n.Type)<<32|uint64(n.Idx))

@@ -91,6 +91,19 @@ func (g *graph) keepOrder(k *core.Kernel) {
 	}
 }
 
+// hide makes types of modules unnamed that libbpf does not look at, because vmlinux has the type, and adds a typedef
+// with the name. cilium/ebpf takes typedefs for candidates. libbpf and aya do not, if the local type is none.
+func (g *graph) hide() {
+	for i, n := range g.m.nodes {
+		if k := n.t.Kind(); !n.hidden || n.exact || !k.IsComposite() && !k.IsAnyEnum() {
+			continue
+		}
+		t := g.types[i]
+		g.types = append(g.types, &canonical.Type{Kind: btf.KindTypedef, Name: t.Name, Refs: []int{i}, Order: t.Order})
+		t.Name = ""
+	}
+}
+
 // name returns the string at an offset.
 func (g *graph) name(t *btf.Type, off uint32) string {
 	s := string(t.BTF().Name(off))

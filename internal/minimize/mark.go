@@ -29,6 +29,7 @@ type node struct {
 	copies  bool     // a relocation uses its type ID: equal ones are not merged
 	exact   bool     // emitted as in the kernel, see keep.go
 	whole   bool     // with all members
+	hidden  bool     // libbpf must not find it by its name
 
 	queued bool // in marks.grown
 }
@@ -45,6 +46,7 @@ type marks struct {
 
 	grown   []*node // whose needs have grown since they were expanded
 	members int     // needed, of all types; enumerators count
+	hidden  bool    // a node is
 	meter   *limits.Meter
 	err     error // a limit that is exceeded
 }
@@ -184,7 +186,9 @@ func (m *marks) add(match *core.Match) {
 	}
 	root := m.nodes[m.node(match.BTF.Type(match.Type))]
 	root.root = true
-	if match.Asks(relo.TargetTypeID) {
+	if match.Hidden {
+		root.hidden, m.hidden = true, true
+	} else if match.Asks(relo.TargetTypeID) {
 		root.copies = true
 	}
 }

@@ -30,6 +30,8 @@ type Minimizer struct {
 
 	ordered      bool // types of one name are in the kernel's order
 	orderDiffers bool // the last proof failed because they are not
+	hide         bool // types of modules that libbpf does not look at are hidden from it
+	hides        bool // there are some
 	keepOnly     bool // there are no objects
 }
 
@@ -94,15 +96,20 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 		}
 		return nil, ErrNoObject
 	}
-	m.ordered = false
-	for more := keepNothing; ; more++ {
+	m.ordered, m.hide = false, false
+	for more := keepNothing; ; {
 		out, err := m.emit(ctx, k, set, more)
-		if m.orderDiffers && !m.ordered && errors.Is(err, ErrProof) {
-			m.ordered = true
-			out, err = m.emit(ctx, k, set, more)
-		}
-		if k.Part || more == keepMembers || !errors.Is(err, ErrProof) { // a part has no more
+		switch {
+		case !errors.Is(err, ErrProof):
 			return out, err
+		case m.orderDiffers && !m.ordered:
+			m.ordered = true
+		case m.hides && !m.hide:
+			m.hide = true
+		case k.Part || more == keepMembers: // a part has no more
+			return out, err
+		default:
+			more++
 		}
 	}
 }
@@ -134,6 +141,9 @@ func (m *Minimizer) emit(ctx context.Context, k *core.Kernel, set *core.Set, mor
 	}
 	if m.ordered {
 		g.keepOrder(k)
+	}
+	if m.hides = marks.hidden; m.hide {
+		g.hide()
 	}
 	merged, err := canonical.Merge(ctx, g.types)
 	if err != nil {

@@ -110,14 +110,11 @@ func localID(r *cbtf.CORERelocation) string {
 	return s[max(0, strings.LastIndex(s, "local_id=")):]
 }
 
-// ciliumTarget is a kernel as read by cilium/ebpf. It is not safe for concurrent use.
-type ciliumTarget struct {
-	vmlinux []*cbtf.Spec // one
-	all     []*cbtf.Spec // with modules
-}
+// ciliumTarget is vmlinux and the modules of a kernel, as read by cilium/ebpf. It is not safe for concurrent use.
+type ciliumTarget []*cbtf.Spec
 
 // readCiliumTarget reads the BTF of a loaded kernel.
-func readCiliumTarget(ctx context.Context, loaded *core.Kernel, vmlinux []byte, modules []core.Module) (*ciliumTarget, error) {
+func readCiliumTarget(ctx context.Context, loaded *core.Kernel, vmlinux []byte, modules []core.Module) (ciliumTarget, error) {
 	if err := loaded.CheckRecursion(ctx); err != nil {
 		return nil, err
 	}
@@ -125,37 +122,28 @@ func readCiliumTarget(ctx context.Context, loaded *core.Kernel, vmlinux []byte, 
 	if err != nil {
 		return nil, fmt.Errorf("cilium/ebpf: %w", err)
 	}
-	t := &ciliumTarget{vmlinux: []*cbtf.Spec{base}, all: []*cbtf.Spec{base}}
+	t := ciliumTarget{base}
 	for _, m := range modules {
 		s, err := cbtf.LoadSplitSpecFromReader(bytes.NewReader(m.BTF), base)
 		if err != nil {
 			return nil, fmt.Errorf("module %s: cilium/ebpf: %w", m.Name, err)
 		}
-		t.all = append(t.all, s)
+		t = append(t, s)
 	}
 	return t, nil
 }
 
-// of returns the BTFs in which loaders look for candidates. They take those of modules only if vmlinux has none.
-func (t *ciliumTarget) of(candidates []relo.Candidate) []*cbtf.Spec {
-	if len(candidates) > 0 && candidates[0].Module != nil && *candidates[0].Module != "" {
-		return t.all
-	}
-	return t.vmlinux
-}
-
-// compareFixups compares cilium/ebpf's decisions on both BTFs. log is libbpf's, on the full BTF.
-func compareFixups(k *Kernel, c *ciliumObject, log *relo.Log, full, small *ciliumTarget) {
+// compareFixups compares cilium/ebpf's decisions on both BTFs. log is libbpf's, which names the records.
+func compareFixups(k *Kernel, c *ciliumObject, log *relo.Log, full, small ciliumTarget) {
 	for gi := range c.groups {
 		g := &c.groups[gi]
-		targets := full.of(log.Entries[g.records[0]].Candidates)
-		f, s := g.relocate(targets, c.order), g.relocate(small.vmlinux, c.order)
+		f, s := g.relocate(full, c.order), g.relocate(small, c.order)
 		for i, rec := range g.records {
 			e := &log.Entries[rec]
 			ids := e.Kind == relo.TargetTypeID
 			k.Fixups++
 			// cilium/ebpf has no type IDs for modules, but a merged BTF does not show that a type is a module's.
-			merged := ids && len(targets) > 1 && s.err == nil
+			merged := ids && len(full) > 1 && f.err == nil && s.err == nil && isPoison(f.texts[i])
 			if !merged && !f.same(&s, i, ids) {
 				d := difference(e, Cilium)
 				d.Program, d.What, d.Full, d.Minimized = g.program, WhatDecision, f.text(i), s.text(i)

@@ -74,11 +74,11 @@ func TestUnits(t *testing.T) {
 	}
 	fixups, failed := 0, 0
 	testinput.Each(t, testinput.Varied(t), func(k *corpus.Kernel) {
-		target, err := testinput.NewKernel(k.Name, k.BTF)
+		target, err := testinput.NewKernel(k.Name, k.BTF, k.Modules...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		theirs, err := readCiliumTarget(t.Context(), target, k.BTF, nil)
+		theirs, err := readCiliumTarget(t.Context(), target, k.BTF, k.Modules)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestUnits(t *testing.T) {
 					t.Fatalf("%s: %s: no unit: %v", u.o.Name(), p.name, err)
 				}
 				about := fmt.Sprintf("%s: %s: %s", k.Name, u.o.Name(), p.name)
-				got, err := btf.CORERelocate(p.relos, theirs.vmlinux, u.o.Order(), func(btf.Type) (btf.TypeID, error) { return 1, nil })
+				got, err := btf.CORERelocate(p.relos, theirs, u.o.Order(), func(btf.Type) (btf.TypeID, error) { return 1, nil })
 				if err != nil {
 					failed++
 					if d.Err == nil || isAmbiguous(err) != (core.ReasonOf("", d.Err).Cause == relo.CauseAmbiguous) {

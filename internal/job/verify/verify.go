@@ -9,7 +9,8 @@
 //  2. compareLogs compares libbpf's decisions, record by record: the result, the new value and the target. It does not
 //     compare type IDs.
 //  3. compareFixups compares cilium/ebpf's fixups. cilium/ebpf decides on all relocations of one local type in one program
-//     together, including the functions linked into it. Such a group is relocated at once; equal groups only once.
+//     together, including the functions linked into it. Such a group is relocated at once; equal groups only once. The full
+//     BTF is vmlinux's and all modules', as in linker.go.
 //  4. compareAya compares aya's decisions.
 //  5. compareTables compares all outcomes of all candidates. It finds what no decision shows, such as the size of a load.
 package verify
@@ -90,7 +91,7 @@ type Judge struct {
 	*run
 	source      *corpus.Kernel
 	full, small core.Kernel
-	cilium      *ciliumTarget // full, nil until needed
+	cilium      ciliumTarget // full, nil until needed
 	tables      [2]core.Table
 }
 

@@ -130,7 +130,7 @@ func disagreements(t *testing.T, objs []Object, it *corpus.Kernel) (all []Disagr
 		c := readCilium(t.Context(), o.Object, o.Data)
 		for gi := range c.groups {
 			g := &c.groups[gi]
-			f := g.relocate(full.of(log.Entries[g.records[0]].Candidates), c.order)
+			f := g.relocate(full, c.order)
 			for i, rec := range g.records {
 				if e := &log.Entries[rec]; loadersDiffer(e, &f, i) {
 					all = append(all, Disagreement{it.Name, o.Name(), g.program, e.Relocation(), decision(e), f.text(i)})
