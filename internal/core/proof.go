@@ -79,6 +79,9 @@ type comparison struct {
 }
 
 func (c *comparison) name(name int) (*Difference, error) {
+	if d := c.sharedID(name); d != nil {
+		return d, nil
+	}
 	full, small := c.columns(c.full, name, true), c.columns(c.small, name, true)
 	if slices.EqualFunc(full, small, func(a, b column) bool { return a.key == b.key }) { // as nearly always
 		return nil, nil
@@ -97,6 +100,31 @@ func (c *comparison) name(name int) (*Difference, error) {
 		return d, nil
 	}
 	return c.decisions(name)
+}
+
+// sharedID returns a difference if types of two modules have one ID, which libbpf then does not tell apart: it
+// resolves the ID, which is ambiguous on minimized BTF.
+func (c *comparison) sharedID(name int) *Difference {
+	if !c.full.inModules(name) {
+		return nil
+	}
+	for _, q := range c.full.set.byName[name] {
+		seen := make(map[uint64]bool)
+		for i := range c.full.rows[q] {
+			o, quest := &c.full.rows[q][i], &c.full.set.questions[q]
+			if !quest.asks(relo.TargetTypeID) || !o.libbpf {
+				continue
+			}
+			id := c.full.value(quest, o, relo.TargetTypeID).val
+			if seen[id] {
+				d := c.full.set.difference(q)
+				d.Full, d.Minimized = fmt.Sprintf("two modules have a type with ID %d", id), "the IDs differ"
+				return d
+			}
+			seen[id] = true
+		}
+	}
+	return nil
 }
 
 // inModules reports whether a module has a type of the name.

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
@@ -26,8 +28,8 @@ func withModules(tb testing.TB, vmlinux string, modules ...string) *corpus.Kerne
 	return k
 }
 
-// judge minimizes a kernel and returns the output with what loaders decide differently on it.
-func judge(tb testing.TB, k *corpus.Kernel, o Object) (out []byte, differ []string, err error) {
+// judge minimizes a kernel, compares the decisions of loaders on it with those on the output, and returns both.
+func judge(tb testing.TB, k *corpus.Kernel, o Object) (out []byte, compared *Kernel, err error) {
 	tb.Helper()
 	var target core.Kernel
 	if err := k.Load(tb.Context(), &target, k.Name); err != nil {
@@ -37,21 +39,20 @@ func judge(tb testing.TB, k *corpus.Kernel, o Object) (out []byte, differ []stri
 	if err != nil {
 		return nil, nil, err
 	}
-	j := NewJudge(tb.Context(), Config{Objects: []Object{o}})
+	return res.BTF, compare(tb, k, res.BTF, Config{Objects: []Object{o}}), nil
+}
+
+func compare(tb testing.TB, k *corpus.Kernel, out []byte, cfg Config) *Kernel {
+	tb.Helper()
+	j := NewJudge(tb.Context(), cfg)
 	if err := j.Load(tb.Context(), k); err != nil {
 		tb.Fatal(err)
 	}
-	got, err := j.Compare(tb.Context(), res.BTF)
+	compared, err := j.Compare(tb.Context(), out)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if got.Fixups == 0 {
-		tb.Error("nothing compared for cilium/ebpf")
-	}
-	for _, d := range got.Differences {
-		differ = append(differ, fmt.Sprintf("%s: %s: %s, minimized %s", d.Loader, d.Relocation, d.Full, d.Minimized))
-	}
-	return res.BTF, differ, nil
+	return compared
 }
 
 // TestModules minimizes kernels whose modules have types that vmlinux has, too. cilium/ebpf looks at all of them, libbpf and aya
@@ -129,7 +130,7 @@ func TestModules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, differ, err := judge(t, withModules(t, c.vmlinux, c.modules...), Object{Object: o, Data: data})
+			_, compared, err := judge(t, withModules(t, c.vmlinux, c.modules...), Object{Object: o, Data: data})
 			switch {
 			case errors.Is(err, minimize.ErrProof) && c.refused:
 				if !strings.Contains(err.Error(), "kernel") {
@@ -139,10 +140,174 @@ func TestModules(t *testing.T) {
 				t.Error(err)
 			case c.refused:
 				t.Error("not refused")
-			}
-			for _, d := range differ {
-				t.Error(d)
+			case compared.Fixups == 0 || len(compared.Differences) > 0:
+				t.Errorf("%+v", compared)
 			}
 		})
+	}
+}
+
+// randomPair is a random kernel with modules and an object for it, in the notation of testbtf.
+type randomPair struct {
+	rnd            *rand.Rand
+	vmlinux, local string
+	modules        []string
+	programs       []string // relocations of each
+	functions      string
+}
+
+// pick returns one of several strings.
+func (p *randomPair) pick(of ...string) string { return of[p.rnd.IntN(len(of))] }
+
+// types returns some types of few names.
+func (p *randomPair) types(n int) string {
+	var b strings.Builder
+	count := make(map[string]int)
+	for range n {
+		kind, name := p.pick("struct", "struct", "struct", "union", "enum", "typedef"), p.pick("req", "req", "req", "req___x", "bar")
+		if kind == "enum" {
+			name = "e"
+		}
+		// The text after # is not part of the name.
+		count[name]++
+		fmt.Fprintf(&b, "%s %s#%d", kind, name, count[name])
+		switch kind {
+		case "enum":
+			fmt.Fprintf(&b, " 4:%s\n", p.fields("A %d", "B %d", "C %d"))
+		case "typedef":
+			fmt.Fprintf(&b, " %s\n", p.pick("int", "u64", "*void"))
+		default:
+			fmt.Fprintf(&b, " %d:%s\n", 12+4*p.rnd.IntN(3), p.fields("a "+p.typ()+" %d", "b "+p.typ()+" %d", "c "+p.typ()+" %d"))
+		}
+	}
+	return b.String()
+}
+
+func (p *randomPair) typ() string {
+	return p.pick("u32", "u32", "u32", "int", "u64", "u8", "*void", "u32[2]")
+}
+
+// fields returns some of the fields, at offsets or with values that are mostly those of their places.
+func (p *randomPair) fields(all ...string) string {
+	out, sep := "", " "
+	for i, f := range all {
+		if p.rnd.IntN(4) > 0 {
+			out += sep + fmt.Sprintf(f, 4*i+4*(p.rnd.IntN(6)/5))
+			sep = ", "
+		}
+	}
+	return out
+}
+
+func (p *randomPair) asks(n int) string {
+	var b strings.Builder
+	for range n {
+		switch field := p.pick("a", "b", "c"); p.rnd.IntN(12) {
+		case 0:
+			b.WriteString(p.pick("type_exists", "type_size", "type_matches") + " struct req\n")
+		case 1:
+			if p.rnd.IntN(4) == 0 {
+				b.WriteString("target_type_id struct req\n")
+			}
+		case 2:
+			b.WriteString(p.pick("enumval_value", "enumval_exists") + " enum e::" + p.pick("A", "B") + "\n")
+		case 3:
+			b.WriteString("field_exists struct req." + field + "\n")
+		case 4:
+			b.WriteString(p.pick("byte_sz", "signed", "rshift_u64") + " struct req." + field + "\n")
+		case 5:
+			b.WriteString("type_exists bar#2\n")
+		case 6:
+			b.WriteString("byte_off struct bar." + p.pick("a", "b") + "\n")
+		default:
+			b.WriteString("byte_off struct req." + field + "\n")
+		}
+	}
+	return b.String()
+}
+
+func newRandomPair(rnd *rand.Rand, modules int) *randomPair {
+	p := &randomPair{rnd: rnd, local: "struct req 12: a u32 0, b u32 4, c u32 8\nstruct bar 8: a u32 0, b u64 4\nenum e 4: A 0, B 4\ntypedef bar#2 int"}
+	p.vmlinux = p.types(1 + rnd.IntN(4))
+	for range modules {
+		p.modules = append(p.modules, p.types(1+rnd.IntN(3)))
+	}
+	for i := range 1 + rnd.IntN(3) {
+		text := fmt.Sprintf("program p%d\n%s", i, p.asks(1+rnd.IntN(4)))
+		if rnd.IntN(3) == 0 {
+			text += "call f0\n"
+		}
+		p.programs = append(p.programs, text)
+	}
+	p.functions = "function f0\n" + p.asks(1)
+	return p
+}
+
+func (p *randomPair) String() string {
+	return fmt.Sprintf("vmlinux\n%smodules\n%s\n%s%s", p.vmlinux, strings.Join(p.modules, "--\n"), strings.Join(p.programs, ""), p.functions)
+}
+
+// object returns the object with some of the programs. Its instructions hold the local values.
+func (p *randomPair) object(t *testing.T, programs ...string) Object {
+	t.Helper()
+	asks := strings.Join(programs, "") + p.functions
+	parse := func(operands ...uint64) Object {
+		data := testbtf.Object(t, binary.LittleEndian, p.local, asks, operands...)
+		o, err := core.ParseObject("o", data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Object{Object: o, Data: data}
+	}
+	o := parse()
+	log, err := core.Run(t.Context(), o.Object, core.NoTypes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var operands []uint64
+	for i := range log.Entries {
+		operands = append(operands, log.Entries[i].Old)
+	}
+	return parse(operands...)
+}
+
+// TestRandomModules minimizes random kernels with and without modules for random objects. cilium/ebpf's own code decides on
+// vmlinux with modules and on the output. libbpf's decisions are also compared where one program is loaded. Only kernels with
+// modules may be refused.
+func TestRandomModules(t *testing.T) {
+	raceflag.SkipSerial(t)
+	rounds := 400
+	if slow.Enabled() {
+		rounds = 20000
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	refused, compared := 0, 0
+	for round := range rounds {
+		p := newRandomPair(rnd, rnd.IntN(4))
+		o := p.object(t, p.programs...)
+		k := withModules(t, p.vmlinux, p.modules...)
+		out, all, err := judge(t, k, o)
+		switch {
+		case errors.Is(err, minimize.ErrProof) && len(p.modules) > 0:
+			refused++
+			continue
+		case err != nil:
+			t.Errorf("round %d: %v\n%s", round, err, p)
+			continue
+		}
+		compared += all.Fixups
+		differ := all.Differences
+		for _, program := range p.programs {
+			differ = append(differ, compare(t, k, out, Config{Objects: []Object{p.object(t, program)}, Loader: Libbpf}).Differences...)
+		}
+		for _, d := range differ {
+			t.Errorf("round %d: %+v\n%s", round, d, p)
+		}
+	}
+	t.Logf("%d pairs, %d refused; %d decisions of cilium/ebpf compared", rounds, refused, compared)
+	if compared < rounds || refused > rounds/4 {
+		t.Error("most were not compared")
 	}
 }
