@@ -175,6 +175,40 @@ func TestModuleTypes(t *testing.T) {
 	}
 }
 
+// TestHiddenTypes reads a field that a module's struct has and vmlinux's of that name has not: only cilium/ebpf looks at the module's.
+func TestHiddenTypes(t *testing.T) {
+	const types = "struct req 4: a u32 0"
+	vmlinux := testbtf.Types(t, binary.LittleEndian, types)
+	module := testbtf.Module(t, binary.LittleEndian, types, "struct req 12: a u32 0, b u32 8")
+	o, err := Parse(t.Context(), "o", testbtf.Object(t, binary.LittleEndian, "struct req 8: a u32 0, b u32 4", "byte_off struct req.b", 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for loader, want := range map[Loader][]string{
+		Libbpf: {"fails: field-missing"},
+		EbpfGo: {"may fail: module-needed md_mod"},
+	} {
+		r := newRun(Config{Objects: []*Object{o}, Loaders: []Loader{loader}})
+		r.item(t.Context(), new(target), &corpus.Kernel{
+			Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: []core.Module{{Name: "md_mod", BTF: module}},
+		})
+		rep, err := r.report(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range rep.Programs[0].Findings {
+			if f.Relocation != "" {
+				f.Loader = ""
+				got = append(got, brief(&f.Finding))
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", loader, got, want)
+		}
+	}
+}
+
 // TestAbsentSizes has relocations for the size and ID of a type that is missing, or only in a module: loaders differ.
 func TestAbsentSizes(t *testing.T) {
 	vmlinux := testbtf.Types(t, binary.LittleEndian, "struct task_struct 8: pid u32 0") // after int, u8, u32 and u64

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // withModules returns a kernel in the notation of testbtf. modules are named m0, m1, …
@@ -144,6 +146,39 @@ func TestModules(t *testing.T) {
 				t.Errorf("%+v", compared)
 			}
 		})
+	}
+}
+
+// TestDirEntry relocates a field of btrfs's struct dir_entry. vmlinux has a struct of that name without the field.
+func TestDirEntry(t *testing.T) {
+	raceflag.SkipSerial(t)
+	if os.Getenv("BTFGEN_CORPUS") == "" {
+		t.Skip("needs BTFGEN_CORPUS")
+	}
+	k := testinput.Kernels(t, "x86_64/6.1.0-47-amd64")[0]
+	data := testbtf.Object(t, binary.LittleEndian, "struct dir_entry 8: ino u64 0", "byte_off struct dir_entry.ino", 0)
+	o, err := core.ParseObject("o", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, compared, err := judge(t, &k, Object{Object: o, Data: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if compared.Fixups != 1 || len(compared.Differences) > 0 {
+		t.Errorf("%+v", compared)
+	}
+	target, err := testinput.NewKernel("output", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := readCilium(t.Context(), o, data)
+	small, err := readCiliumTarget(t.Context(), target, out, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := c.groups[0].relocate(small, c.order); f.text(0) != "byte_off=0->0" {
+		t.Errorf("on the output: %s", f.text(0))
 	}
 }
 
