@@ -139,17 +139,28 @@ func (p *pairing) absences(fn int, f func(absence)) {
 	for _, n := range p.o.recordsOf[fn] {
 		r := int(n)
 		poisoned, refused, reason := p.loader.outcome(r)
-		if !poisoned && !refused || p.loader[r].Unresizable() && !p.counts(Libbpf) {
+		alone := poisoned && (p.loader[r].Unresizable() || len(p.loader[r].HiddenIn()) > 0) // not for cilium/ebpf
+		if !poisoned && !refused || alone && !p.counts(Libbpf) {
 			continue
 		}
 		a := absence{at: p.o.Sites[r], f: p.unlessLoaded(r, p.o.records.finding(r, Fails, reason)), anyhow: refused}
 		if refused {
 			a.f.Stops = ObjectStops
-		} else if p.loader[r].Unresizable() {
+		} else if alone {
+			a.f.Loader = Libbpf
+		}
+		gone[p.o.Sites[r]] = poisoned
+		if a.f.Loader == EbpfGo { // for which a module makes up for it
+			if p.counts(EbpfGo) {
+				f(a)
+			}
+			if !p.counts(Libbpf) {
+				continue
+			}
+			a.f = p.o.records.finding(r, Fails, reason)
 			a.f.Loader = Libbpf
 		}
 		f(a)
-		gone[p.o.Sites[r]] = poisoned
 	}
 	for i := range p.o.uses[fn] {
 		u := &p.o.uses[fn][i]

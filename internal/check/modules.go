@@ -41,12 +41,13 @@ func (d dryRun) bare(ctx context.Context, t *target, it *corpus.Kernel, loaded [
 	return d.on(ctx, t.bare)
 }
 
-// modules are some of those that have what a record resolves to, none if it is in vmlinux or does not resolve.
+// modules are some of those that have what a record resolves to, for libbpf or only for cilium/ebpf. There are none if it is in vmlinux or
+// does not resolve.
 func (d decisions) modules(i int) []string {
-	if !d[i].Result.OK() {
-		return nil
+	names := d[i].HiddenIn()
+	if d[i].Result.OK() {
+		names = d[i].Modules()
 	}
-	names := d[i].Modules()
 	return names[:min(len(names), someModules)]
 }
 

@@ -51,11 +51,15 @@ type part struct {
 	f    Finding
 }
 
-// unlessLoaded returns a finding on a record, or that it needs a module if it resolves only with modules.
+// unlessLoaded returns a finding on a record, or that it needs a module if it resolves only with modules, for cilium/ebpf alone where
+// libbpf does not look at them.
 func (p *pairing) unlessLoaded(record int, f Finding) Finding {
 	if p.withModules != nil {
 		if names := namesOf(p.withModules.modules(record)); names != "" {
 			f.Status, f.Code, f.Args = MayFail, ModuleNeeded, Args{Names: names}
+			if len(p.withModules[record].HiddenIn()) > 0 {
+				f.Loader = EbpfGo
+			}
 		}
 	}
 	return f
@@ -104,7 +108,7 @@ func (e *evaluation) ebpfGoUnit() {
 		f, ok := d.Fixup(r)
 		result := e.loader[r].Result
 		switch {
-		case !ok || !result.OK():
+		case !ok || !result.OK() && len(e.loader[r].HiddenIn()) == 0:
 		case f.Err != nil:
 			refuse(r, f.Err)
 			return

@@ -264,3 +264,19 @@ func (d *Decision) Modules() (names []string) {
 	}
 	return names
 }
+
+// HiddenIn returns the modules with a type that cilium/ebpf matches, where libbpf makes the instruction invalid because it looks at vmlinux's
+// types of the name alone. cilium/ebpf may still take another candidate, see [Table.Unit].
+func (d *Decision) HiddenIn() (names []string) {
+	m := d.m
+	if m.result != relo.Poisoned || m.question < 0 {
+		return nil
+	}
+	all, row := m.tb.cands[m.tb.set.questions[m.question].name], m.tb.rows[m.question]
+	for i := m.tb.libbpf[m.question]; i < len(row); i++ {
+		if name := all[i].view.module; row[i].cilium&(1<<m.spec.kind) != 0 && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
