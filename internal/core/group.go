@@ -182,7 +182,7 @@ func (c *comparison) groups(m *member, r int) (*Difference, error) {
 	return nil, nil
 }
 
-// onlyIDs reports whether two choices differ in nothing but IDs of types, which modules' do not have.
+// onlyIDs reports whether two choices differ only in IDs of types, which types of modules do not have.
 func (c *comparison) onlyIDs(m *member, g *group, a, b choice) bool {
 	if a.err != nil || b.err != nil || len(c.full.kernel.views) == 1 {
 		return false

@@ -102,8 +102,8 @@ func (c *comparison) name(name int) (*Difference, error) {
 	return c.decisions(name)
 }
 
-// sharedID returns a difference if types of two modules have one ID, which libbpf then does not tell apart: it
-// resolves the ID, which is ambiguous on minimized BTF.
+// sharedID returns a difference if types of two modules have the same ID. libbpf then resolves the ID, which is ambiguous
+// on minimized BTF.
 func (c *comparison) sharedID(name int) *Difference {
 	if !c.full.inModules(name) {
 		return nil
@@ -358,7 +358,7 @@ type fieldPlace struct {
 	val    uint64
 }
 
-// width is candidates in a row of which libbpf takes the same width of a load.
+// width is a run of candidates that give a load the same width.
 type width struct {
 	load load
 	keys []string // of the columns, sorted
