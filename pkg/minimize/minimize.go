@@ -53,8 +53,10 @@ var ErrNoObject = minimize.ErrNoObject
 var ErrTooLarge = relolog.ErrTooLarge
 
 // ErrProof is returned if loaders would decide differently on the minimized BTF. It
-// is a defect of this module, except if a decision depends on the order of types
-// whose names differ only in flavor. [ProofError] has the details.
+// is a defect of this module, except if no BTF can give all loaders the decisions
+// that they make on the kernel's modules, or if a decision depends on the order of
+// types whose names differ in what only some loaders take for a flavor. [ProofError]
+// has the details.
 var ErrProof = minimize.ErrProof
 
 // ProofError says where a minimized BTF decides differently. errors.Is reports
