@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// baseTypes is vmlinux for the tests of modules.
+const baseTypes = `struct task_struct 16: pid int 0, tgid int 4
+proto #regs int: a int
+func vfs_read #regs
+func register_kprobe #regs`
+
+// kernelDir makes a tree with one kernel and modules, given by their BTF, and returns its root.
+func kernelDir(t *testing.T, modules map[string][]byte) string {
+	t.Helper()
+	root := t.TempDir()
+	dir := filepath.Join(root, "debian", "12", "x86_64")
+	vmlinux := testbtf.Types(t, binary.LittleEndian, baseTypes)
+	write(t, filepath.Join(dir, "6.1.0-9-amd64.btf"), string(vmlinux))
+	for name, data := range modules {
+		write(t, filepath.Join(dir, "6.1.0-9-amd64", name+".btf"), string(data))
+	}
+	return root
+}
+
+// packedFile makes a .btfc file with one kernel, whether its BTF is valid or not, and returns its path.
+func packedFile(t *testing.T, btf []byte, modules ...btfc.Module) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "k.btfc")
+	w, err := btfc.NewWriter(nil, filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Discard()
+	key, err := kernel.ParseKey("debian/12/x86_64/6.1.0-9-amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := btfc.Prepare(btfc.Input{Key: key, BTF: btf, Modules: modules})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := btfc.NewMaker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Plan(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Make(t.Context(), m, k); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if _, err := w.WriteTo(&out); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, string(out.Bytes()))
+	return path
+}
+
+// moduleBTF returns the BTF of a module of baseTypes.
+func moduleBTF(t *testing.T, types string) []byte {
+	return testbtf.Module(t, binary.LittleEndian, baseTypes, types)
+}
+
+// objectFile writes an object that reads fields, and returns its path.
+func objectFile(t *testing.T, types, asks string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "mod.o")
+	write(t, path, string(testbtf.Object(t, binary.LittleEndian, types, asks)))
+	return path
+}
+
+// runAll runs btfgen and returns its exit status and everything that it prints.
+func runAll(args ...string) (status int, text string) {
+	var out bytes.Buffer
+	status = run(context.Background(), args, &out, &out)
+	return status, out.String()
+}
+
+// TestBadModule has a module whose BTF does not fit its kernel's. It is left out and named, and the kernel and its other modules are used.
+func TestBadModule(t *testing.T) {
+	good := moduleBTF(t, "struct adapter 8: name int 4")
+	foreign := testbtf.Module(t, binary.LittleEndian, baseTypes+"\nstruct more 4: a_long_name_of_a_member int 0", "struct adapter 8: name more 4")
+	dir := kernelDir(t, map[string][]byte{"cxgb4": good, "foreign": foreign})
+	inFile := packedFile(t, testbtf.Types(t, binary.LittleEndian, baseTypes), btfc.Module{Name: "cxgb4", BTF: good}, btfc.Module{Name: "foreign", BTF: foreign})
+	obj := objectFile(t, "struct adapter 8: name int 0", "program kp\nbyte_off struct adapter.name")
+	for _, source := range []string{dir, inFile} {
+		out := filepath.Join(t.TempDir(), "out") + "/"
+		imported := filepath.Join(t.TempDir(), "k.btfc")
+		for _, args := range [][]string{
+			{"generate", "--btf", source, "-o", out, obj},
+			{"verify", "--btf", source, out, obj},
+			{"relolog", "--btf", source, obj},
+			{"check", "--btf", source, obj},
+			{"corpus", "import", source, "-o", imported},
+		} {
+			status, text := runAll(args...)
+			if status != statusFindings || strings.Count(text, "damaged:") != 1 || !strings.Contains(text, "foreign") || strings.Contains(text, "no kernel") {
+				t.Errorf("%s: exit status %d:\n%s", args, status, text)
+			}
+		}
+		if status, text := runAll("check", "--btf", imported, obj); status != statusOK || !strings.Contains(text, "needs module cxgb4") {
+			t.Errorf("what was imported: exit status %d:\n%s", status, text)
+		}
+	}
+}
