@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/generate"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/output"
@@ -46,6 +47,10 @@ func minCoreBTF(c *cli.Context) error {
 		return err
 	}
 	for _, e := range rep.Skipped {
+		if !errors.Is(e, corpus.ErrUnmet) {
+			reportSkipped(c, []*corpus.Error{e})
+			continue
+		}
 		reportIfVerbose(c, finding{Class: skipped, Object: e.Path, Message: "is not for the machine of " + input})
 	}
 	k := &rep.Kernels[0]

@@ -401,7 +401,7 @@ func (r *run) skippedList() []*corpus.Error {
 	out := slices.Clone(r.skipped)
 	for i, o := range r.Objects {
 		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return worst(r.found.read(k.whole[i])) != Other })
-		if !met {
+		if !met && len(r.kernels) > 0 {
 			out = append(out, r.Corpus.Unmet(o.name))
 		}
 	}

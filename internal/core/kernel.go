@@ -51,14 +51,20 @@ func (k *Kernel) Load(ctx context.Context, name string, vmlinux []byte, modules 
 	k.spare = append(k.spare, k.views...)
 	k.views = k.views[:0]
 	if err := k.load(ctx, "", vmlinux, nil); err != nil {
-		return err
+		return &LoadError{k.name, err}
 	}
 	for _, m := range modules {
-		if err := k.load(ctx, m.Name, m.BTF, &k.views[0].BTF); err != nil {
-			return err
+		if err := k.Add(ctx, m); err != nil {
+			return &LoadError{k.name, fmt.Errorf("module %s: %w", m.Name, err)}
 		}
 	}
 	return nil
+}
+
+// Add adds a module to those of the last Load. The error is about its BTF; k then
+// stays as it was.
+func (k *Kernel) Add(ctx context.Context, m Module) error {
+	return k.load(ctx, m.Name, m.BTF, &k.views[0].BTF)
 }
 
 // Machine returns the machine of the kernel, as kernel.CanonicalArch spells it:
@@ -94,11 +100,8 @@ func (k *Kernel) load(ctx context.Context, module string, data []byte, base *btf
 		v, k.spare = k.spare[n-1], k.spare[:n-1]
 	}
 	v.module = module
-	switch err := v.Load(ctx, data, base); {
-	case err != nil && base != nil:
-		return &LoadError{k.name, fmt.Errorf("module %s: %w", module, err)}
-	case err != nil:
-		return &LoadError{k.name, err}
+	if err := v.Load(ctx, data, base); err != nil {
+		return err
 	}
 	k.views = append(k.views, v)
 	return nil

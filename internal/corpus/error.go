@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // Error says why a file, or a part of one, was left out. File.Read returns it, and reports list it as skipped. In JSON it is an
@@ -26,6 +28,9 @@ var (
 	ErrUnmet      = errors.New("no kernel is of a machine that it is for")          // an object
 	ErrUnselected = errors.New("no selected kernel is of a machine that it is for") // an object, but others may be
 )
+
+// ErrUnfit is the cause for a module without its kernel's types, such as that of another build. The kernel is used without it.
+var ErrUnfit = errors.New("module left out, as its BTF does not fit the kernel's")
 
 // ErrTaken is the cause for a kernel that is left out because a different one has its key.
 var ErrTaken = errors.New("another kernel")
@@ -52,6 +57,17 @@ func (e *Error) Unwrap() error { return e.Err }
 // Compare orders errors by path, and those of one path by reason.
 func (e *Error) Compare(o *Error) int {
 	return cmp.Or(cmp.Compare(e.Path, o.Path), cmp.Compare(e.Reason(), o.Reason()))
+}
+
+// appendError appends an error about a part of the file at path, up to limits.Errors.
+func appendError(errs []error, path string, err error) []error {
+	switch n := len(errs); {
+	case n < limits.Errors:
+		return append(errs, wrap(path, "", err))
+	case n == limits.Errors:
+		return append(errs, wrap(path, "", errors.New("more errors like these")))
+	}
+	return errs
 }
 
 // Errors splits the error of File.Read. An error of another type than Error becomes the cause of one without a path.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -53,6 +54,8 @@ type Kernel struct {
 	// are right.
 	SourceSize int64
 
+	unfit []error // modules that Load left out
+
 	task *limits.Task // holds the memory; nil in a copy
 }
 
@@ -73,14 +76,33 @@ func (k *Kernel) Keep() *Kernel {
 }
 
 // Load loads the kernel into t, and sets the machine of its key or else of its content. t uses name in messages and logs; the
-// error does not have it. t is valid as long as k is.
+// error does not have it. t is valid as long as k is. Load removes modules from k.Modules whose BTF does not fit the kernel's, such as
+// that of another build; File.Read returns an Error for each.
 func (k *Kernel) Load(ctx context.Context, t *core.Kernel, name string) error {
-	if err := t.Load(ctx, name, k.BTF, k.Modules...); err != nil {
+	if err := t.Load(ctx, name, k.BTF); err != nil {
 		var named *core.LoadError
 		if errors.As(err, &named) {
 			return named.Err
 		}
 		return err
+	}
+	n := 0 // that fit
+	for i, m := range k.Modules {
+		err := t.Add(ctx, m)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			k.unfit = appendError(k.unfit, k.Path, wrap(k.ModulePaths[i], "", fmt.Errorf("%w: %w", ErrUnfit, err)))
+		default:
+			if n < i {
+				k.Modules[n], k.ModulePaths[n] = m, k.ModulePaths[i]
+			}
+			n++
+		}
+	}
+	if n < len(k.Modules) {
+		k.Modules, k.ModulePaths = k.Modules[:n], k.ModulePaths[:n]
 	}
 	t.SetMachine(cmp.Or(k.Key.Arch, k.Arch))
 	return nil

@@ -181,6 +181,9 @@ func (r *reader) kernel(b *blob, last bool) {
 	}
 	r.abort = r.give(&k)
 	r.s.task.Give(int64(len(k.Config) + len(k.Symbols)))
+	for _, err := range k.unfit {
+		r.fail(err)
+	}
 }
 
 // give yields a kernel. A panic of yield is an error of this kernel; with mapped files, guardMaps handles it.

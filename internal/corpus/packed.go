@@ -111,7 +111,7 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 	if err := yield(&k); err != nil {
 		return err
 	}
-	return cmp.Or(ctx.Err(), failed)
+	return cmp.Or(ctx.Err(), errors.Join(append(k.unfit, failed)...))
 }
 
 // Query makes ReadPart read the types that q selects. It must be called before c is used otherwise.

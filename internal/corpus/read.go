@@ -46,12 +46,7 @@ func (r *reader) fail(err error) {
 	if err == nil || r.stopped() {
 		return
 	}
-	switch n := len(r.errs); {
-	case n < limits.Errors:
-		r.errs = append(r.errs, wrap(r.f.Path, "", err))
-	case n == limits.Errors:
-		r.errs = append(r.errs, wrap(r.f.Path, "", errors.New("more errors like these")))
-	}
+	r.errs = appendError(r.errs, r.f.Path, err)
 }
 
 // input is a stream to be identified and read.

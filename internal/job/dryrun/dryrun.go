@@ -5,6 +5,7 @@ package dryrun
 
 import (
 	"context"
+	"errors"
 
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
@@ -21,7 +22,7 @@ type Config struct {
 
 // Run calls log with the log of each object on each kernel that it is for, in the order of the corpus, and for each kernel in the
 // order of the objects. It calls skip for what could not be read, and for kernels and objects without a counterpart. Both
-// are called in the caller's goroutine. Run returns an error of log, or ctx's.
+// are called in the caller's goroutine. Run returns an error of log, or ctx's, or one that no kernel could be read.
 func Run(ctx context.Context, cfg Config, log func(*relo.Log) error, skip func(*corpus.Error)) error {
 	r := &run{Config: cfg, log: log, skip: skip, used: make([]bool, len(cfg.Objects))}
 	for _, e := range cfg.Corpus.Skipped {
@@ -40,6 +41,9 @@ func Run(ctx context.Context, cfg Config, log func(*relo.Log) error, skip func(*
 			skip(e)
 		}
 	}
+	if !r.read {
+		return errors.New("no kernel could be read")
+	}
 	for i, used := range r.used {
 		if !used {
 			skip(cfg.Corpus.Unmet(cfg.Objects[i].Name()))
@@ -56,6 +60,7 @@ type run struct {
 	log  func(*relo.Log) error
 	skip func(*corpus.Error)
 	used []bool // whether each object is for some kernel
+	read bool   // some kernel
 }
 
 // kernel runs all objects on one kernel.
@@ -79,6 +84,7 @@ func (r *run) kernel(ctx context.Context, k *corpus.Kernel) error {
 		return nil
 	}
 	used := false
+	r.read = true
 	for i, log := range logs {
 		if log == nil && defects[i] == nil {
 			continue

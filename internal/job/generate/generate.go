@@ -110,8 +110,8 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	return &r.report, nil
 }
 
-// One minimizes the only kernel of some sources, which are as for corpus.Open. The report's Skipped has only
-// objects that are not for the kernel.
+// One minimizes the only kernel of some sources, which are as for corpus.Open. The report's Skipped has only objects that are not for
+// the kernel and modules that do not fit it. If the last source is such a module, that is an error.
 func One(ctx context.Context, sources []string, objects []*core.Object, opts minimize.Options) (*Report, error) {
 	c, err := corpus.Open(ctx, sources, corpus.Options{Map: true})
 	if err != nil {
@@ -124,7 +124,7 @@ func One(ctx context.Context, sources []string, objects []*core.Object, opts min
 			return nil, err
 		}
 		for _, e := range rep.Skipped {
-			if !errors.Is(e, corpus.ErrUnmet) {
+			if !errors.Is(e, corpus.ErrUnmet) && (!errors.Is(e, corpus.ErrUnfit) || e.Path == sources[len(sources)-1]) {
 				return nil, e
 			}
 		}

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
@@ -156,7 +157,8 @@ type packer struct {
 	cfg   walk.Config
 	files []*corpus.File
 
-	makers sync.Pool // of *btfc.Maker
+	makers  sync.Pool // of *btfc.Maker
+	targets sync.Pool // of *core.Kernel
 
 	res  Packed
 	path string                // of the file
@@ -208,7 +210,7 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 		if err != nil {
 			return err
 		}
-		it, err := p.prepare(k)
+		it, err := p.prepare(ctx, k)
 		failed := turn()
 		if failed == nil && err != nil {
 			p.skip(k, err)
@@ -222,10 +224,18 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 	return skipped, cmp.Or(makers.Wait(), err)
 }
 
-// prepare returns a kernel that does not depend on the reader's memory.
-func (p *packer) prepare(k *corpus.Kernel) (*btfc.Kernel, error) {
+// prepare returns a kernel that does not depend on the reader's memory. It removes modules that other commands could not use.
+func (p *packer) prepare(ctx context.Context, k *corpus.Kernel) (*btfc.Kernel, error) {
 	if !k.Key.Known() {
 		return nil, corpus.ErrNoKey
+	}
+	t, _ := p.targets.Get().(*core.Kernel)
+	if t == nil {
+		t = new(core.Kernel)
+	}
+	defer p.targets.Put(t)
+	if err := k.Load(ctx, t, k.Name); err != nil {
+		return nil, fmt.Errorf("btf: %w", err)
 	}
 	modules := make([]btfc.Module, len(k.Modules))
 	for i, m := range k.Modules {

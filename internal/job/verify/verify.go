@@ -57,7 +57,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	r.report.Skipped = append(r.report.Skipped, skipped...)
 	for i, o := range r.Objects {
-		if len(o.Machines()) > 0 && !r.used[i] {
+		if len(o.Machines()) > 0 && !r.used[i] && r.loaded {
 			r.report.Skipped = append(r.report.Skipped, cfg.Corpus.Unmet(o.Name()))
 		}
 	}
@@ -83,6 +83,7 @@ type run struct {
 	mu     sync.Mutex
 	report Report
 	used   []bool // whether each object is for some kernel
+	loaded bool   // some kernel
 }
 
 // Judge compares the decisions of all loaders on one kernel with those on any number of BTFs made from it. It reuses memory from
@@ -120,6 +121,7 @@ func (j *Judge) Load(ctx context.Context, it *corpus.Kernel) error {
 func (j *Judge) kernel(ctx context.Context, it *corpus.Kernel) {
 	small := j.pairs.find(it.Key, it.Name, len(j.Corpus.Files) == 1)
 	err := j.Load(ctx, it)
+	loaded := err == nil
 	var used []int
 	for i, o := range j.Objects {
 		if err == nil && o.IsFor(&j.full) {
@@ -138,6 +140,7 @@ func (j *Judge) kernel(ctx context.Context, it *corpus.Kernel) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.loaded = j.loaded || loaded
 	for _, i := range used {
 		j.used[i] = true
 	}
