@@ -116,3 +116,66 @@ func TestBadModule(t *testing.T) {
 		}
 	}
 }
+
+// TestImportRepaired imports BTF with a dangling type ID, then the repaired file: the first is damaged, and the second takes its place,
+// also in a file that has the first. Kernels encoded against a replaced one stay.
+func TestImportRepaired(t *testing.T) {
+	good := testbtf.Types(t, binary.LittleEndian, baseTypes)
+	bad := bytes.Clone(good)
+	at := bytes.Index(bad, []byte{1, 0, 0, 0x0d, 1, 0, 0, 0}) // a prototype with one parameter, which returns type 1
+	if at < 0 {
+		t.Fatal("no prototype")
+	}
+	bad[at+4], bad[at+5] = 0xe7, 3 // 999
+	dir := func(btf []byte, release string) string {
+		root := t.TempDir()
+		write(t, filepath.Join(root, "debian/12/x86_64", release+".btf"), string(btf))
+		return root
+	}
+	const release = "6.1.0-9-amd64"
+	packed := filepath.Join(t.TempDir(), "k.btfc")
+	if status, text := runAll("corpus", "import", dir(bad, release), dir(good, "6.1.0-8-amd64"), "-o", packed); status != statusFindings ||
+		!strings.Contains(text, "damaged:") || !strings.Contains(text, "refers to type 999") || !strings.Contains(text, "1 added") {
+		t.Errorf("bad BTF: exit status %d:\n%s", status, text)
+	}
+	old := packedFile(t, bad)
+	if status, text := runAll("corpus", "import", dir(good, "6.1.0-10-amd64"), "-o", old); status != statusOK {
+		t.Errorf("another kernel: exit status %d:\n%s", status, text)
+	}
+	obj := objectFile(t, "struct task_struct 8: tgid int 0", "program kp\nbyte_off struct task_struct.tgid")
+	for _, file := range []string{packed, old} {
+		if status, text := runAll("corpus", "import", dir(good, release), "-o", file); status != statusOK || !strings.Contains(text, "1 added") {
+			t.Errorf("repaired BTF: exit status %d:\n%s", status, text)
+		}
+		if status, text := runAll("generate", "--btf", file, "-o", t.TempDir()+"/out/", obj); status != statusOK || !strings.Contains(text, "2 kernels") {
+			t.Errorf("generate: exit status %d:\n%s", status, text)
+		}
+		if status, text := runAll("corpus", "import", dir(good, release), "-o", file); status != statusOK || !strings.Contains(text, "1 there already") {
+			t.Errorf("again: exit status %d:\n%s", status, text)
+		}
+	}
+	other := testbtf.Types(t, binary.LittleEndian, baseTypes+"\nstruct more 4: a int 0")
+	if status, text := runAll("corpus", "import", dir(other, release), "-o", old); status != statusFindings || !strings.Contains(text, "conflicting") {
+		t.Errorf("another valid kernel: exit status %d:\n%s", status, text)
+	}
+}
+
+// TestImportModules imports a kernel with more modules than the file has, such as one that was repaired. The fuller kernel replaces the other.
+func TestImportModules(t *testing.T) {
+	adapter, state := moduleBTF(t, "struct adapter 8: name int 4"), moduleBTF(t, "struct state 8: name int 4")
+	packed := filepath.Join(t.TempDir(), "k.btfc")
+	for _, tt := range []struct {
+		modules map[string][]byte
+		status  int
+		text    string
+	}{
+		{map[string][]byte{"a": adapter}, statusOK, "1 added"},
+		{map[string][]byte{"a": adapter, "b": state}, statusOK, "1 added"},
+		{map[string][]byte{"a": adapter}, statusFindings, "conflicting"},
+		{map[string][]byte{"a": state, "b": state, "c": state}, statusFindings, "conflicting"},
+	} {
+		if status, text := runAll("corpus", "import", kernelDir(t, tt.modules), "-o", packed); status != tt.status || !strings.Contains(text, tt.text) {
+			t.Errorf("%d modules: exit status %d:\n%s", len(tt.modules), status, text)
+		}
+	}
+}

@@ -63,12 +63,27 @@ func Pack(ctx context.Context, cfg walk.Config, path string, note func(*Packed) 
 
 // pack writes the kernels of old and of the corpus. size is the bytes of old.
 func pack(ctx context.Context, cfg walk.Config, path string, old *btfc.File, size int64, note func(*Packed) []btfc.Package) (*Packed, error) {
+	p := &packer{cfg: cfg, files: cfg.Corpus.Files, path: path, old: old}
+	res, err := p.pack(ctx, size, note)
+	if err != nil || len(p.replaced) == 0 {
+		return res, err
+	}
+	again, err := p.without(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return again.pack(ctx, size, note)
+}
+
+// pack runs p and writes the file, unless kernels of the old one are to be replaced.
+func (p *packer) pack(ctx context.Context, size int64, note func(*Packed) []btfc.Package) (*Packed, error) {
+	cfg, path, old := p.cfg, p.path, p.old
 	w, err := btfc.NewWriter(old, filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}
 	defer w.Discard()
-	p := &packer{w: w, cfg: cfg, files: cfg.Corpus.Files, path: path, from: make(map[kernel.Key]string)}
+	p.w, p.from = w, make(map[kernel.Key]string)
 	p.res.Keys = make(map[string]kernel.Key)
 	order, err := p.order(ctx)
 	if err != nil {
@@ -77,6 +92,9 @@ func pack(ctx context.Context, cfg walk.Config, path string, old *btfc.File, siz
 	skipped, err := p.run(ctx, order)
 	if err != nil {
 		return nil, err
+	}
+	if len(p.replaced) > 0 {
+		return nil, nil
 	}
 	res := &p.res
 	res.Kernels, res.Size = w.Len(), size
@@ -90,13 +108,13 @@ func pack(ctx context.Context, cfg walk.Config, path string, old *btfc.File, siz
 		noted = len(packages) > 0
 	}
 	switch {
-	case res.Added > 0 || noted:
+	case res.Added > 0 || noted || p.again != nil:
 		err = output.WriteFile(path, func(out io.Writer) (err error) {
 			res.Size, err = w.WriteTo(out)
 			return err
 		})
 		res.Bytes = res.Size - size
-	case old == nil:
+	case old == nil && p.again == nil:
 		err = fmt.Errorf("%s: %w", path, ErrEmpty)
 	}
 	return res, err
@@ -163,6 +181,51 @@ type packer struct {
 	res  Packed
 	path string                // of the file
 	from map[kernel.Key]string // paths of the added kernels
+
+	old      *btfc.File
+	replaced map[kernel.Key]bool   // kernels of old that others take the place of
+	again    map[*corpus.File]bool // those of files that hold the kernels of an old file
+}
+
+// without returns a packer for the kernels of the old file that are not replaced, and for the corpus. It encodes all of them, since
+// others may be encoded against those that are replaced.
+func (p *packer) without(ctx context.Context) (*packer, error) {
+	old, err := corpus.Open(ctx, []string{p.path}, corpus.Options{Extras: true})
+	if err != nil {
+		return nil, err
+	}
+	again := make(map[*corpus.File]bool)
+	files := slices.DeleteFunc(old.Files, func(f *corpus.File) bool { return p.replaced[f.Key.Canonical()] })
+	for _, f := range files {
+		again[f] = true
+	}
+	all := *p.cfg.Corpus
+	all.Files = slices.Concat(files, all.Files)
+	cfg := p.cfg
+	cfg.Corpus = &all
+	return &packer{cfg: cfg, files: all.Files, path: p.path, again: again}, nil
+}
+
+// replaces reports whether a kernel takes the place of the one in the old file that has its key: if that is damaged, or if it has the
+// same BTF and no usable module that the new one lacks.
+func (p *packer) replaces(ctx context.Context, it *btfc.Kernel) bool {
+	if p.old == nil || p.from[it.Key] != "" {
+		return false
+	}
+	i := slices.IndexFunc(p.old.Entries(), func(e *btfc.Entry) bool { return e.Key.Canonical() == it.Key.Canonical() })
+	if i < 0 {
+		return false
+	}
+	t := new(core.Kernel)
+	data, err := p.old.BTF(ctx, i, nil)
+	if err != nil || t.Load(ctx, "", data) != nil {
+		return true
+	}
+	modules, err := p.old.Modules(ctx, i)
+	return err != nil || bytes.Equal(data, it.BTF) && !slices.ContainsFunc(modules, func(m btfc.Module) bool {
+		same := func(o btfc.Module) bool { return o.Name == m.Name && bytes.Equal(o.BTF, m.BTF) }
+		return !slices.ContainsFunc(it.Modules, same) && t.Add(ctx, core.Module{Name: m.Name, BTF: m.BTF}) == nil
+	})
 }
 
 // order returns the order in which files are added.
@@ -219,7 +282,7 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 			give()
 			return failed
 		}
-		return p.add(ctx, makers, k, it, give)
+		return p.add(ctx, makers, f, k, it, give)
 	})
 	return skipped, cmp.Or(makers.Wait(), err)
 }
@@ -250,7 +313,7 @@ func (p *packer) skip(k *corpus.Kernel, err error) {
 }
 
 // add plans a kernel whose turn it is, and encodes it in another goroutine. It calls give when the kernel is no longer needed.
-func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kernel, it *btfc.Kernel, give func()) error {
+func (p *packer) add(ctx context.Context, makers *errgroup.Group, f *corpus.File, k *corpus.Kernel, it *btfc.Kernel, give func()) error {
 	added, err := p.w.Plan(ctx, it)
 	if !added {
 		defer give()
@@ -258,12 +321,24 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, k *corpus.Kern
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.Is(err, btfc.ErrOther) && p.replaces(ctx, it):
+		if p.replaced == nil {
+			p.replaced = make(map[kernel.Key]bool)
+		}
+		p.replaced[it.Key.Canonical()] = true
+		return ctx.Err()
 	case errors.Is(err, btfc.ErrOther):
 		p.skip(k, corpus.Second(k.Key.String(), cmp.Or(p.from[k.Key], p.path), false))
 		return nil
 	case err != nil:
 		p.skip(k, err)
 		return nil
+	case added && p.again[f]:
+		makers.Go(func() error {
+			defer give()
+			return p.make(ctx, it)
+		})
+		return ctx.Err()
 	case added:
 		p.from[k.Key] = k.Path
 		p.res.Added++
