@@ -47,6 +47,8 @@ func (r *reader) elfFile(in *input, file io.ReaderAt) error {
 		return r.dwarf(in, f)
 	case in.inside && (f.Machine == elf.EM_BPF || sec == nil):
 		return nil
+	case sec == nil && (in.image || isKernelELF(f, in.member)):
+		return wrap(in.path, "elf", errNoSection)
 	case sec == nil:
 		return wrap(in.path, "elf", errors.New("no .BTF section"))
 	case f.Section(".BTF.base") != nil:

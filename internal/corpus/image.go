@@ -57,7 +57,7 @@ func isS390(r io.ReaderAt) bool {
 	return string(b[:n]) == s390Magic
 }
 
-var errNoBTF = errors.New("no BTF in it")
+var errNoBTF = errors.New("no BTF in it; " + debugPackages)
 
 // image reads a kernel image. Where a header says where the compressed kernel lies it is followed;
 // else the image is searched, first for BTF and then for compressed data. What is unknown is treated
@@ -213,7 +213,7 @@ func (r *reader) kernelImage(in *input, img []byte, arch, release string) error 
 		return r.memory(in, img, arch, release)
 	}
 	outer := *in
-	outer.inside, outer.file, outer.rel = false, nil, release // without BTF it is an error
+	outer.inside, outer.image, outer.file, outer.rel = false, true, nil, release // without BTF it is an error
 	return r.elfFile(&outer, bytes.NewReader(img))
 }
 

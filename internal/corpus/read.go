@@ -57,6 +57,7 @@ type input struct {
 	size   int64  // bytes, or -1
 	depth  int
 	inside bool     // a container, where other files are no error
+	image  bool     // the kernel of an image
 	file   *os.File // the file, if nothing is between it and r
 	rel    string   // release, if something around the stream told it
 	extra  extraKind

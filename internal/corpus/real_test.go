@@ -162,7 +162,7 @@ func TestPackages(t *testing.T) {
 	for _, path := range files {
 		c, got, errs := readAll(t, Options{}, path)
 		if strings.Contains(path, "armmp") { // Debian builds it without BTF
-			if len(errs) != 1 || !strings.HasSuffix(errs[0].Error(), "image: no BTF in it") {
+			if len(errs) != 1 || !strings.Contains(errs[0].Error(), "image: no BTF in it; ") {
 				t.Errorf("%s: %v", path, errs)
 			}
 			continue
