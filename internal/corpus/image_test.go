@@ -34,7 +34,7 @@ func TestImagePrograms(t *testing.T) {
 	memory := append(filler, arm64Image(btf)...)
 	copy(memory[0x38:], "ARM\x64")
 	for _, args := range []string{
-		"gzip -n -1", "xz --check=crc32 --x86 --lzma2=preset=0,dict=32MiB", "xz --check=crc32 --arm --lzma2=preset=0", "lzma -0", "lz4 -l -1", "zstd -3",
+		"gzip -n -1", "xz --check=crc32 --x86 --lzma2=preset=0,dict=32MiB", "xz --check=crc32 --arm --lzma2=preset=0", "lzma -0", "xz --format=lzma -1", "lz4 -l -1", "zstd -3",
 		"zstd -22 --ultra --single-thread --zstd=strategy=1,wlog=27", "bzip2 -1",
 	} {
 		program := strings.Fields(args)[0]
@@ -55,9 +55,8 @@ func TestImagePrograms(t *testing.T) {
 			return out
 		}
 		inELF, inMemory := compress(kernel), compress(memory)
-		images := map[string][]byte{"bzImage": bzImage(inELF), "zboot": zboot(inMemory)}
-		if program != "lzma" {
-			images["s390"] = s390Image(inMemory)
+		images := map[string][]byte{
+			"bzImage": bzImage(inELF), "zboot": zboot(inMemory), "s390": s390Image(inMemory), "uImage": uImage(inMemory), "boot.img": bootImage(inELF),
 		}
 		for name, img := range images {
 			path := filepath.Join(t.TempDir(), "image")
@@ -68,6 +67,41 @@ func TestImagePrograms(t *testing.T) {
 			if len(errs) > 0 || len(got) != 1 || !bytes.Equal(got[0].btf, btf) {
 				t.Errorf("%s in %s: %d kernels, %v", args, name, len(got), errs)
 			}
+		}
+	}
+}
+
+// uImage returns an image of U-Boot: a header of 64 bytes, and the kernel.
+func uImage(kernel []byte) []byte {
+	return append(append([]byte("\x27\x05\x19\x56"), noise(60)...), kernel...)
+}
+
+// bootImage returns an image of Android: a page with a header, the kernel and a ramdisk.
+func bootImage(kernel []byte) []byte {
+	page := append([]byte("ANDROID!"), make([]byte, 4088)...)
+	return join(page, kernel, make([]byte, 4096), noise(1000))
+}
+
+// TestImageLZMA searches images for LZMA, which has no magic. What only looks like its header costs little.
+func TestImageLZMA(t *testing.T) {
+	kernel := elfFile(binary.LittleEndian, elf.ET_EXEC, elf.EM_X86_64, section{".text", 0, noise(1 << 20)}, section{".BTF", 0, blobLE})
+	memory := append(noise(100_000), blobLE...)
+	looksLike := []byte("\x5d\x00\x00\x80\x00\xff\xff\xff\xff\xff\xff\xff\xff\x00")
+	for name, img := range map[string][]byte{
+		"uImage":          uImage(compress("lzma", memory)),
+		"boot.img":        bootImage(compress("lzma", kernel)),
+		"s390":            s390Image(compress("lzma", memory)),
+		"behind others":   join(noise(100), bytes.Repeat(join(looksLike, noise(50)), 30), compress("lzma", memory), noise(100)),
+		"gzip behind it":  join(noise(100), bytes.Repeat(looksLike, 1000), compress("gz", memory)),
+		"zeros behind it": join(noise(100), looksLike, make([]byte, 100), compress("lzma", memory)),
+	} {
+		path := filepath.Join(t.TempDir(), "image")
+		if err := os.WriteFile(path, img, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, got, errs := readAll(t, Options{}, path)
+		if len(errs) > 0 || len(got) != 1 || !bytes.Equal(got[0].btf, blobLE) {
+			t.Errorf("%s: %d kernels, %v", name, len(got), errs)
 		}
 	}
 }
