@@ -217,7 +217,7 @@ func (r *reader) kernelImage(in *input, img []byte, arch, release string) error 
 	return r.elfFile(&outer, bytes.NewReader(img))
 }
 
-// search looks for BTF anywhere in an image, then in all compressed data found in it.
+// search looks for BTF anywhere in an image, then in compressed data found in it: first that with a magic, then LZMA.
 func (r *reader) search(in *input, img []byte, arch string) error {
 	if err := r.memory(in, img, arch, ""); !errors.Is(err, errNoBTF) {
 		return err
@@ -227,19 +227,21 @@ func (r *reader) search(in *input, img []byte, arch string) error {
 		return err
 	}
 	defer done()
-	for at, tries := 0, 0; tries < limits.ImageTries && !r.stopped(); tries++ {
-		i, f := decompress.Next(img[at:])
-		if i < 0 {
-			break
-		}
-		at += i
-		buf.B = buf.B[:0]
-		if r.decompress(img[at:], f, buf) == nil && len(buf.B) > 0 {
-			if err := r.kernelImage(in, buf.B, arch, ""); !errors.Is(err, errNoBTF) {
-				return err
+	for _, next := range []func([]byte) (int, decompress.Format){decompress.Next, decompress.NextLZMA} {
+		for at, tries := 0, 0; tries < limits.ImageTries && !r.stopped(); tries++ {
+			i, f := next(img[at:])
+			if i < 0 {
+				break
 			}
+			at += i
+			buf.B = buf.B[:0]
+			if r.decompress(img[at:], f, buf) == nil && len(buf.B) > 0 {
+				if err := r.kernelImage(in, buf.B, arch, ""); !errors.Is(err, errNoBTF) {
+					return err
+				}
+			}
+			at++
 		}
-		at++
 	}
 	return errNoBTF
 }

@@ -84,8 +84,8 @@ func bootImage(kernel []byte) []byte {
 
 // TestImageLZMA searches images for LZMA, which has no magic. What only looks like its header costs little.
 func TestImageLZMA(t *testing.T) {
-	kernel := elfFile(binary.LittleEndian, elf.ET_EXEC, elf.EM_X86_64, section{".text", 0, noise(1 << 20)}, section{".BTF", 0, blobLE})
-	memory := append(noise(100_000), blobLE...)
+	kernel := elfFile(binary.LittleEndian, elf.ET_EXEC, elf.EM_X86_64, section{".text", 0, noise(50_000)}, section{".BTF", 0, blobLE})
+	memory := append(noise(20_000), blobLE...)
 	looksLike := []byte("\x5d\x00\x00\x80\x00\xff\xff\xff\xff\xff\xff\xff\xff\x00")
 	for name, img := range map[string][]byte{
 		"uImage":          uImage(compress("lzma", memory)),

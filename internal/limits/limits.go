@@ -31,7 +31,7 @@ const (
 	Extras       = 4       // configurations and symbols waiting for their kernels; 4
 	Errors       = 100     // errors reported per file
 	SelectedKeys = 1 << 16 // kernels remembered for messages about selectors; 5,000
-	ImageTries   = 64      // places of an image searched for compressed data
+	ImageTries   = 64      // places of an image searched for compressed data, and as many for LZMA
 	Believed     = 8 << 20 // bytes allocated because of a header
 )
 

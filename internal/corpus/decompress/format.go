@@ -55,7 +55,7 @@ func Sniff(head []byte) Format {
 	return None
 }
 
-// Next returns where in data the next compressed data may begin, by its magic, or -1.
+// Next returns where in data the next compressed data of a format with a magic may begin, or -1.
 func Next(data []byte) (at int, f Format) {
 	at = -1
 	for _, m := range magics {
@@ -70,10 +70,30 @@ func Next(data []byte) (at int, f Format) {
 	return at, f
 }
 
+// leastLZMA is the smallest size in a header that NextLZMA believes.
+const leastLZMA = 1 << 12
+
+// NextLZMA is Next for LZMA. Its header is a weak sign, so look for other formats first.
+func NextLZMA(data []byte) (at int, f Format) {
+	for {
+		i := bytes.IndexByte(data[at:], lzmaProperties)
+		if i < 0 {
+			return -1, None
+		}
+		if at += i; isLZMA(data[at:]) && binary.LittleEndian.Uint64(data[at+5:]) >= leastLZMA {
+			return at, LZMA
+		}
+		at++
+	}
+}
+
+// lzmaProperties is the first byte of every .lzma file: what all encoders use.
+const lzmaProperties = 0x5d
+
 // isLZMA recognises the header of a .lzma file: the properties every encoder uses, a dictionary of
 // 2^n or 3×2^n bytes, and a plausible or unknown size.
 func isLZMA(head []byte) bool {
-	if len(head) < SniffLen || head[0] != 0x5d {
+	if len(head) < SniffLen || head[0] != lzmaProperties {
 		return false
 	}
 	dict := binary.LittleEndian.Uint32(head[1:])
