@@ -29,6 +29,10 @@ func allCommands() []*cli.Command {
 	kernels := slices.Concat([]cli.Flag{ // by openCorpus
 		listFlag("btf", "read kernels from `SOURCE`, a file or tree (default: the running kernel)"),
 	}, reading)
+	modules := func(def string) cli.Flag { // read by chosenModules
+		return &cli.StringFlag{Name: "modules", Usage: "use `MODULES`: names such as nf_conntrack,btrfs, or all or none", Value: def}
+	}
+	kernels = append(kernels, modules("all"))
 	writing := []cli.Flag{ // by parseOutput
 		newFlag("output", "write to `OUT` (required)", "o"),
 		choiceFlag("layout", "names of files in a directory or tar: `KIND` is btfhub or bcc", "btfhub", "bcc"),
@@ -55,6 +59,7 @@ func allCommands() []*cli.Command {
 			ArgsUsage: "INPUT OUTPUT OBJECT...",
 			Flags: []cli.Flag{
 				newFlag("base-btf", "read INPUT as split BTF with the base `FILE`", "B"),
+				modules("all"),
 				keep,
 				jsonFlag("sizes, hash and findings"),
 			},
@@ -246,7 +251,7 @@ func allCommands() []*cli.Command {
 					ArgsUsage: "[SOURCE...]",
 					Flags: slices.Concat([]cli.Flag{
 						newFlag("output", "write to `OUT` (required)", "o"),
-						newFlag("modules", "also write modules, as RELEASE/MODULE.btf"),
+						modules("none"),
 						jsonFlag("the summary and findings"),
 						jobs,
 					}, reading),

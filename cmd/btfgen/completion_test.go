@@ -85,7 +85,7 @@ func TestCompletions(t *testing.T) {
 
 // Completion has values for every option and argument that is not free text.
 func TestCompletionValues(t *testing.T) {
-	free := []string{"N", "SELECTOR", "PATTERN", "RELEASE", "KEY", "PROGRAM=NAME", "PROGRAM", "[OBJECT:]PROGRAM", "PROGRAM,PROGRAM", "PROGRAM=SELECTOR", "MAP", "COMMAND", "SECONDS", "I/N", "[PATTERN=]KEY", "URL=URL", "SIZE", "KERNEL"}
+	free := []string{"N", "SELECTOR", "PATTERN", "RELEASE", "KEY", "PROGRAM=NAME", "PROGRAM", "[OBJECT:]PROGRAM", "PROGRAM,PROGRAM", "PROGRAM=SELECTOR", "MAP", "COMMAND", "SECONDS", "I/N", "[PATTERN=]KEY", "URL=URL", "SIZE", "KERNEL", "MODULES"}
 	for name, c := range commands(newApp(io.Discard, io.Discard).Commands, "") {
 		for _, f := range c.Flags {
 			o := describe(f)

@@ -121,7 +121,7 @@ func TestConfined(t *testing.T) {
 		writes string // a file that exists after the run
 	}
 	tests := []test{
-		{"modules extracted", []string{"corpus", "extract", "--modules", "m.btfc", "-o", "OUT/"}, map[string][]byte{"m.btfc": modules}, "", 3, "debian/12/x86_64/6.6/good.btf"},
+		{"modules extracted", []string{"corpus", "extract", "--modules", "all", "m.btfc", "-o", "OUT/"}, map[string][]byte{"m.btfc": modules}, "", 3, "debian/12/x86_64/6.6/good.btf"},
 		{"modules packed", []string{"corpus", "import", "m.btfc", "-o", "OUT/x.btfc"}, map[string][]byte{"m.btfc": modules, "out/empty": nil}, "", 3, "x.btfc"},
 	}
 	members := append([]string{first, "debian/12/x86_64/" + strings.Repeat("y", 250) + ".btf"}, hostilePaths...)

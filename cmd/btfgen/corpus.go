@@ -77,14 +77,44 @@ func openSources(c *cli.Context, sources []string, opts corpus.Options) (corp *c
 		return nil, err
 	}
 	opts.As = append(opts.As, as...)
+	if opts.Modules, err = chosenModules(c); err != nil {
+		return nil, err
+	}
 	corp, err = corpus.Open(c.Context, sources, opts)
 	if err == nil && c.Command.Name != "list" && c.Command.Name != "lint" {
 		err = corp.Distinct(c.Context, c.Int("jobs"))
 	}
 	if err == nil {
-		found(c).deferred = append(found(c).deferred, func() { reportSelection(c, corp.Selection()) })
+		found(c).deferred = append(found(c).deferred, func() {
+			reportSelection(c, corp.Selection())
+			reportModules(c, corp)
+		})
 	}
 	return corp, err
+}
+
+// chosenModules reads --modules, if the command has it.
+func chosenModules(c *cli.Context) (*corpus.Modules, error) {
+	text := c.String("modules")
+	if text == "" && !c.IsSet("modules") { // a command without the option
+		return nil, nil
+	}
+	m, err := corpus.ParseModules(text)
+	if err != nil {
+		return nil, usagef("--modules %q: %w", text, err)
+	}
+	return m, nil
+}
+
+// reportModules reports modules of --modules that no kernel has.
+func reportModules(c *cli.Context, corp *corpus.Corpus) {
+	for _, m := range corp.ModulesNotFound() {
+		hint := "no kernel has BTF of this module"
+		if m.Nearest != "" {
+			hint += "; did you mean " + m.Nearest + "?"
+		}
+		reportUnmatched(c, "modules", m.Name, hint)
+	}
 }
 
 func reportSelection(c *cli.Context, s corpus.Selection) {

@@ -22,7 +22,7 @@ func runCorpusExtract(c *cli.Context) error {
 	if err := refuseTerminal(c, out); err != nil {
 		return err
 	}
-	opts := corpus.Options{Extras: out != "-", NoModules: !c.Bool("modules")}
+	opts := corpus.Options{Extras: out != "-"}
 	if err := refuseSource(c, out); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func runCorpusExtract(c *cli.Context) error {
 	fi, err := os.Stat(out)
 	isDir := strings.HasSuffix(out, "/") || err == nil && fi.IsDir()
 	if !isDir && (len(corp.Files) < 2 || out == "-") {
-		if c.Bool("modules") {
+		if c.String("modules") != "none" {
 			return usagef("--modules needs a directory: -o %s/", out)
 		}
 		return extractOne(c, corp, out)

@@ -42,7 +42,11 @@ func minCoreBTF(c *cli.Context) error {
 	} else if err != nil {
 		return err
 	}
-	rep, err := generate.One(c.Context, sources, objs.list, minimize.Options{Keep: keep})
+	modules, err := chosenModules(c)
+	if err != nil {
+		return err
+	}
+	rep, err := generate.One(c.Context, sources, objs.list, modules, minimize.Options{Keep: keep})
 	if err != nil {
 		return err
 	}
@@ -53,6 +57,7 @@ func minCoreBTF(c *cli.Context) error {
 		}
 		reportIfVerbose(c, finding{Class: skipped, Object: e.Path, Message: "is not for the machine of " + input})
 	}
+	reportModules(c, rep.Corpus)
 	k := &rep.Kernels[0]
 	if err := writeOut(c, out, k.BTF); err != nil {
 		return err

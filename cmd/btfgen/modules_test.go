@@ -179,3 +179,45 @@ func TestImportModules(t *testing.T) {
 		}
 	}
 }
+
+// adapters are modules that define one struct with its field at different offsets.
+func adapters(t *testing.T) map[string][]byte {
+	return map[string][]byte{
+		"cxgb3": moduleBTF(t, "struct adapter 8: name int 0\nfunc cxgb3_fn #regs"),
+		"cxgb4": moduleBTF(t, "struct adapter 8: name int 4\nfunc cxgb4_fn #regs"),
+	}
+}
+
+// TestModulesOption chooses modules by name.
+func TestModulesOption(t *testing.T) {
+	dir := kernelDir(t, adapters(t))
+	obj := objectFile(t, "struct adapter 8: name int 0", "program kp\nbyte_off struct adapter.name")
+	out := filepath.Join(t.TempDir(), "k.btfa")
+	vmlinux := filepath.Join(dir, "debian/12/x86_64/6.1.0-9-amd64.btf")
+	extracted := filepath.Join(t.TempDir(), "out")
+	if status, text := runAll("corpus", "extract", "--modules", "cxgb3", dir, "-o", extracted+"/"); status != statusOK {
+		t.Errorf("extract: exit status %d:\n%s", status, text)
+	}
+	if all, err := filepath.Glob(extracted + "/debian/12/x86_64/6.1.0-9-amd64/*"); err != nil || len(all) != 1 {
+		t.Errorf("extract: %q, %v", all, err)
+	}
+	for _, tt := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"generate", "--modules", "cxgb4", "--btf", dir, "-o", out, "--manifest", strings.TrimSuffix(out, "btfa")+"json"}, statusOK, "1 kernel"},
+		{[]string{"verify", "--modules", "cxgb4", "--btf", dir, out}, statusOK, "0 differences"},
+		{[]string{"relolog", "--modules", "cxgb4", "--btf", dir}, statusOK, "0 → 4"},
+		{[]string{"relolog", "--modules", "cxgb3", "--btf", dir}, statusOK, "1 resolved"},
+		{[]string{"relolog", "--modules", "none", "--btf", dir}, statusOK, "[no-candidate]"},
+		{[]string{"relolog", "--modules", "cxgb5,cxgb4", "--btf", dir}, statusFindings, "--modules cxgb5: no kernel has BTF of this module; did you mean cxgb"},
+		{[]string{"check", "--modules", "cxgb4", "--btf", dir}, statusOK, "needs module cxgb4"},
+		{[]string{"check", "--modules", "cxgb4,", "--btf", dir}, statusUsage, "a name is missing"},
+		{[]string{"min_core_btf", "--modules", "nf_nat", vmlinux, filepath.Join(t.TempDir(), "out.btf")}, statusFindings, "--modules nf_nat: no kernel"},
+	} {
+		if status, text := runAll(append(tt.args, obj)...); status != tt.status || !strings.Contains(text, tt.want) {
+			t.Errorf("%s: exit status %d:\n%s", tt.args, status, text)
+		}
+	}
+}

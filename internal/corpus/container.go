@@ -75,7 +75,7 @@ func (r *reader) member(in *input, a io.Reader, name string, size int64) error {
 		}
 	case extra != noExtra && !r.f.opts.Extras, extra == noExtra && unrelated(path.Base(name)):
 		return nil
-	case isModuleFile(name) && (r.full || r.f.opts.NoModules):
+	case isModuleFile(name) && (r.full || !r.f.opts.Modules.has(moduleName(name))):
 		r.seen++
 		return nil
 	}

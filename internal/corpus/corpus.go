@@ -31,8 +31,8 @@ type Options struct {
 	// its own goroutine only.
 	Map bool
 
-	// NoModules leaves out modules, which need not even be decompressed.
-	NoModules bool
+	// Modules chooses modules. The others need not even be decompressed.
+	Modules *Modules
 
 	// Select keeps the kernels that any of its selectors matches (all of them if it is empty),
 	// Exclude then drops those that any of its selectors matches.
@@ -65,7 +65,8 @@ type Corpus struct {
 
 	seconds []*File // those that Distinct took out of Files
 
-	met *met
+	met     *met
+	modules *Modules // of Options
 }
 
 // Open finds the kernels in sources, which are files and directories. It reads the first bytes of each file but decompresses nothing. A
@@ -91,7 +92,7 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 		w.files[i].below = w.sources.below(w.files[i].path)
 	}
 	opts.met = newMet(&opts)
-	c := &Corpus{met: opts.met, Sources: slices.Clone(sources), Ignored: w.ignored}
+	c := &Corpus{met: opts.met, modules: opts.Modules, Sources: slices.Clone(sources), Ignored: w.ignored}
 	keep := func(k kernel.Key) bool {
 		kept := opts.selectsPath(k)
 		if !kept {

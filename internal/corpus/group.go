@@ -36,7 +36,7 @@ func group(files []part, opts *Options) (units []*File, skipped []*Error) {
 	}
 	for _, p := range mods {
 		base := path.Base(p.abs)
-		if extrasPackage(base) && !opts.Extras || !modulesArchive(base) && opts.NoModules {
+		if extrasPackage(base) && !opts.Extras || !modulesArchive(base) && !opts.Modules.has(moduleName(base)) {
 			continue
 		}
 		p.key, p.mods = moduleKey(p.below), true

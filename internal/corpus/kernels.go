@@ -83,7 +83,7 @@ func (in *input) release(content string) string {
 
 // room reports whether a module is wanted and fits. It reports the first one that does not fit.
 func (r *reader) room(in *input, n int) bool {
-	if r.full || r.f.opts.NoModules {
+	if r.full || r.f.opts.Modules.none() {
 		return false
 	}
 	limit := r.f.opts.MaxSize
@@ -244,6 +244,9 @@ func (r *reader) takeModules(of *blob, key kernel.Key) (modules []core.Module, p
 		return cmp.Or(strings.Compare(a.module, b.module), strings.Compare(a.path, b.path))
 	})
 	for _, b := range taken {
+		if !r.f.opts.Modules.has(b.module) {
+			continue
+		}
 		if err := kernel.CheckName(b.module); err != nil {
 			r.fail(wrap(b.path, "", fmt.Errorf("module: %w", err)))
 			continue

@@ -96,10 +96,13 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, Made: e.Made, task: s.task}
 	var modules []btfc.Module
 	var failed error
-	if !f.opts.NoModules {
+	if !f.opts.Modules.none() {
 		modules, failed = p.file.Modules(ctx, p.entry)
 	}
 	for _, m := range modules {
+		if !f.opts.Modules.has(m.Name) {
+			continue
+		}
 		k.Modules = append(k.Modules, core.Module{Name: m.Name, BTF: m.BTF})
 		k.ModulePaths = append(k.ModulePaths, f.Path+"!"+m.Name)
 	}

@@ -154,7 +154,7 @@ func TestPackages(t *testing.T) {
 	}
 	known := make(map[string][]byte) // by release
 	if dir := os.Getenv("BTFGEN_CORPUS"); dir != "" {
-		_, all, _ := readAll(t, Options{NoModules: true}, dir)
+		_, all, _ := readAll(t, Options{Modules: NoModules()}, dir)
 		for _, k := range all {
 			known[k.Key.Release] = k.btf
 		}

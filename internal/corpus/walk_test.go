@@ -328,9 +328,13 @@ func TestModulesWanted(t *testing.T) {
 	}
 	dir := tree(t, map[string]string{"all.tar": string(tarOf(members...)), "broken/x.tar": string(tarOf(member{"x.btf", splitLE}))})
 	path := filepath.Join(dir, "all.tar")
-	for without, want := range map[bool]int{false: 10, true: 0} {
-		if _, got, errs := readAll(t, Options{NoModules: without}, path); len(errs) > 0 || len(got) != 1 || len(got[0].mods) != want {
-			t.Errorf("NoModules %v: %+v, %v", without, got, errs)
+	for text, want := range map[string]int{"all": 10, "none": 0, "nf-1,x3,x7": 2} {
+		m, err := ParseModules(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, got, errs := readAll(t, Options{Modules: m}, path); len(errs) > 0 || len(got) != 1 || len(got[0].mods) != want {
+			t.Errorf("%s: %+v, %v", text, got, errs)
 		}
 	}
 	_, got, errs := readAll(t, Options{MaxSize: 400}, path)

@@ -85,6 +85,8 @@ type Report struct {
 	Unmatched  []Unmatched
 	Stages     map[string]time.Duration // the time of all workers for each stage of their work
 
+	Corpus *corpus.Corpus // that was read
+
 	part bool // of a corpus
 }
 
@@ -96,6 +98,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		used: make(map[*core.Object]bool), distinct: make(map[[sha256.Size]byte][]byte), outcomes: make(map[[sha256.Size]byte]*outcome),
 	}
 	r.report.Stages = map[string]time.Duration{"hash": 0, "read": 0, "scan": 0, "minimize": 0}
+	if len(r.files) < len(cfg.Corpus.Files) {
+		cfg.Corpus.Unread()
+	}
 	var err error
 	r.report.Skipped, err = walk.Files(ctx, r.files, walk.LargestFirst(r.files), cfg.Jobs, r.newWorker, func(ctx context.Context, w *worker, i int) error {
 		return w.file(ctx, r.files[i])
@@ -112,8 +117,8 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 
 // One minimizes the only kernel of some sources, which are as for corpus.Open. The report's Skipped has only objects that are not for
 // the kernel and modules that do not fit it. If the last source is such a module, that is an error.
-func One(ctx context.Context, sources []string, objects []*core.Object, opts minimize.Options) (*Report, error) {
-	c, err := corpus.Open(ctx, sources, corpus.Options{Map: true})
+func One(ctx context.Context, sources []string, objects []*core.Object, modules *corpus.Modules, opts minimize.Options) (*Report, error) {
+	c, err := corpus.Open(ctx, sources, corpus.Options{Map: true, Modules: modules})
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +138,7 @@ func One(ctx context.Context, sources []string, objects []*core.Object, opts min
 	if n != 1 {
 		return nil, fmt.Errorf("%s: holds %d kernels, want one", sources[len(sources)-1], n)
 	}
+	rep.Corpus = c
 	return rep, nil
 }
 
@@ -181,6 +187,7 @@ func (w *worker) file(ctx context.Context, f *corpus.File) error {
 		}
 	}
 	if k := w.Old.take(f, sums); k != nil {
+		w.Corpus.Unread()
 		return w.add(*k)
 	}
 	if done, err := w.packed(ctx, f, sums); done {

@@ -29,7 +29,8 @@ import (
 type Manifest struct {
 	Tool        string           `json:"tool"`
 	Relocations map[string]Sum   `json:"relocations"`    // by machine of the kernels, for the objects used on it
-	Keep        []string         `json:"keep,omitempty"` // patterns
+	Keep        []string         `json:"keep,omitempty"`    // patterns
+	Modules     []string         `json:"modules,omitempty"` // names of those that were used, or "none"; absent for all
 	Kernels     []ManifestKernel `json:"kernels"`
 	Issues      []Issue          `json:"issues"`
 }
@@ -53,7 +54,7 @@ type Sum = btfc.Sum
 
 // NewManifest returns the manifest of a run.
 func NewManifest(tool string, cfg *Config, rep *Report) *Manifest {
-	m := &Manifest{Tool: tool, Keep: cfg.Options.Keep.Patterns(), Kernels: []ManifestKernel{}, Issues: []Issue{}}
+	m := &Manifest{Tool: tool, Keep: cfg.Options.Keep.Patterns(), Modules: cfg.Corpus.Modules(), Kernels: []ManifestKernel{}, Issues: []Issue{}}
 	hashes := make(hashes)
 	at := make(map[Issue]int)
 	for i := range rep.Kernels {
@@ -154,6 +155,8 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 		return nil, fmt.Sprintf("it was made by %.100s", m.Tool), nil
 	case !slices.Equal(m.Keep, cfg.Options.Keep.Patterns()):
 		return nil, "it keeps other types", nil
+	case !slices.Equal(m.Modules, cfg.Corpus.Modules()):
+		return nil, "it was made with other modules", nil
 	}
 	kernels, err := a.Kernels()
 	if err != nil {
