@@ -206,7 +206,7 @@ func TestModulesOption(t *testing.T) {
 		status int
 		want   string
 	}{
-		{[]string{"generate", "--modules", "cxgb4", "--btf", dir, "-o", out, "--manifest", strings.TrimSuffix(out, "btfa")+"json"}, statusOK, "1 kernel"},
+		{[]string{"generate", "--modules", "cxgb4", "--btf", dir, "-o", out, "--manifest", strings.TrimSuffix(out, "btfa") + "json"}, statusOK, "1 kernel"},
 		{[]string{"verify", "--modules", "cxgb4", "--btf", dir, out}, statusOK, "0 differences"},
 		{[]string{"relolog", "--modules", "cxgb4", "--btf", dir}, statusOK, "0 → 4"},
 		{[]string{"relolog", "--modules", "cxgb3", "--btf", dir}, statusOK, "1 resolved"},

@@ -28,7 +28,7 @@ import (
 // manifest of an earlier one. Fields are only added.
 type Manifest struct {
 	Tool        string           `json:"tool"`
-	Relocations map[string]Sum   `json:"relocations"`    // by machine of the kernels, for the objects used on it
+	Relocations map[string]Sum   `json:"relocations"`       // by machine of the kernels, for the objects used on it
 	Keep        []string         `json:"keep,omitempty"`    // patterns
 	Modules     []string         `json:"modules,omitempty"` // names of those that were used, or "none"; absent for all
 	Kernels     []ManifestKernel `json:"kernels"`
