@@ -221,3 +221,29 @@ func TestModulesOption(t *testing.T) {
 		}
 	}
 }
+
+// TestModulesTogether reads a struct that two modules define differently. It is ambiguous only where both are loaded.
+func TestModulesTogether(t *testing.T) {
+	dir := kernelDir(t, adapters(t))
+	obj := objectFile(t, "struct adapter 8: name int 0", "program vfs_read\nbyte_off struct adapter.name")
+	for _, tt := range []struct {
+		args   []string
+		status int
+		want   []string
+	}{
+		{[]string{"check"}, statusOK, []string{
+			"1 may fail", "needs module cxgb3 or cxgb4 to be loaded", "only where modules cxgb3 and cxgb4 are loaded together;",
+		}},
+		{[]string{"check", "--modules", "cxgb4"}, statusOK, []string{"needs module cxgb4 to be loaded"}},
+		{[]string{"generate", "-o", t.TempDir() + "/o/"}, statusFindings, []string{
+			"ambiguous: ", "modules cxgb3 and cxgb4 define the type differently; --modules chooses",
+		}},
+	} {
+		status, text := runAll(append(tt.args, "--btf", dir, obj)...)
+		for _, want := range tt.want {
+			if status != tt.status || !strings.Contains(text, want) {
+				t.Errorf("%s: exit status %d, want %s:\n%s", tt.args, status, want, text)
+			}
+		}
+	}
+}
