@@ -179,6 +179,14 @@ func reportExternals(c *cli.Context, objs *objects[*core.Object]) {
 	}
 }
 
+// disagreement says why a relocation is ambiguous that modules define differently.
+func disagreement(is *generate.Issue) string {
+	if is.Modules == "" {
+		return ""
+	}
+	return fmt.Sprintf(": modules %s define the type differently; --modules chooses", strings.ReplaceAll(is.Modules, ",", " and "))
+}
+
 // reportUnresolved reports the relocations that loaders refuse. Poisoned ones are printed here only if they count; the summary
 // has the others.
 func reportUnresolved(c *cli.Context, rep *generate.Report) {
@@ -189,6 +197,7 @@ func reportUnresolved(c *cli.Context, rep *generate.Report) {
 		} else {
 			x.Message += " on " + words.Kernels(u.Kernels, len(rep.Kernels), false)
 		}
+		x.Message += disagreement(&u.Issue)
 		if u.Result == relo.Poisoned && !found(c).counts(&x) {
 			record(c, x)
 		} else {

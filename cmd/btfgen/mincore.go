@@ -63,7 +63,7 @@ func minCoreBTF(c *cli.Context) error {
 		return err
 	}
 	for _, u := range rep.Unresolved {
-		reportFinding(c, finding{Class: class(u.Result.String()), Message: u.Relo, Object: u.Object})
+		reportFinding(c, finding{Class: class(u.Result.String()), Message: u.Relo + disagreement(&u.Issue), Object: u.Object})
 	}
 	reportKept(c, rep)
 	return document(c, struct {

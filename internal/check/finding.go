@@ -119,6 +119,7 @@ const (
 	Always    When = ""
 	Loaded    When = "loaded"     // where one of Modules is loaded
 	NotLoaded When = "not-loaded" // where none of Modules is loaded
+	Together  When = "together"   // where all of Modules are loaded
 )
 
 // Stops says what a loader gives up on because of a finding.

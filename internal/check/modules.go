@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 )
 
@@ -39,6 +40,81 @@ func (d dryRun) bare(ctx context.Context, t *target, it *corpus.Kernel, loaded [
 		return nil, err
 	}
 	return d.on(ctx, t.bare)
+}
+
+// apart returns the objects on a kernel without modules that define a type of theirs differently, except one of these: the one with which most
+// records resolve. It returns nil for objects without such a type. A host seldom loads all modules.
+func (d dryRun) apart(ctx context.Context, t *target, it *corpus.Kernel, together []decisions) (best []decisions, on []*target, err error) {
+	var names []string
+	for _, l := range together {
+		for i := range l {
+			names = append(names, l[i].Disagreeing()...)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	best, on = make([]decisions, len(together)), make([]*target, len(together))
+	most := make([]int, len(together))
+	for n, keep := range names[:min(len(names), someModules)] {
+		if n == len(t.apart) {
+			t.apart = append(t.apart, new(target))
+		}
+		one := *it
+		one.Modules = slices.DeleteFunc(slices.Clone(it.Modules), func(m core.Module) bool { return m.Name != keep && slices.Contains(names, m.Name) })
+		if err := one.Load(ctx, &t.apart[n].Kernel, it.Path); err != nil {
+			return nil, nil, err
+		}
+		now, err := d.on(ctx, t.apart[n])
+		if err != nil {
+			return nil, nil, err
+		}
+		for i, l := range together {
+			if !slices.ContainsFunc(l, func(x *core.Decision) bool { return x.Disagreeing() != nil }) {
+				continue
+			}
+			resolved := 0
+			for j := range now[i] {
+				resolved += b2i(now[i][j].Result.OK())
+			}
+			if best[i] == nil || resolved > most[i] {
+				best[i], on[i], most[i] = now[i], t.apart[n], resolved
+			}
+		}
+	}
+	return best, on, nil
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// enough are some of the modules each of which is enough for a record to resolve, none if it does not need one.
+func (p *pairing) enough(record int) []string {
+	names := p.withModules.modules(record)
+	if p.together != nil && len(names) > 0 {
+		if all := p.together[record].Disagreeing(); all != nil {
+			names = all
+		}
+	}
+	return names[:min(len(names), someModules)]
+}
+
+// disagreements adds a finding for each record of a program that is ambiguous where all modules are loaded.
+func (e *evaluation) disagreements() {
+	if e.together == nil {
+		return
+	}
+	for _, r := range e.pr.Records {
+		if names := e.together[r].Disagreeing(); names != nil {
+			_, _, reason := e.together.outcome(r)
+			f := e.o.records.finding(r, MayFail, reason)
+			f.Names, f.When, f.Stops = namesOf(names[:min(len(names), someModules)]), Together, ObjectStops
+			e.add(f)
+		}
+	}
 }
 
 // modules are some of those that have what a record resolves to, for libbpf or only for cilium/ebpf. There are none if it is in vmlinux or
@@ -107,7 +183,7 @@ func (p *pairing) modulesOf(records []int) []string {
 	var names []string
 	for _, i := range records {
 		if p.withModules != nil {
-			names = append(names, p.withModules.modules(i)...)
+			names = append(names, p.enough(i)...)
 		}
 	}
 	slices.Sort(names)

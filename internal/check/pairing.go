@@ -32,6 +32,7 @@ type pairing struct {
 	unit func(section, name string) (*core.UnitDecision, error) // decides a program as cilium/ebpf does
 
 	withModules decisions // on the same kernel with its modules; nil if this one has them
+	together    decisions // on the same kernel with all modules; nil if this one has them, or if none of them define a type differently
 
 	results *results
 	found   *ledger
@@ -55,7 +56,7 @@ type part struct {
 // libbpf does not look at them.
 func (p *pairing) unlessLoaded(record int, f Finding) Finding {
 	if p.withModules != nil {
-		if names := namesOf(p.withModules.modules(record)); names != "" {
+		if names := namesOf(p.enough(record)); names != "" {
 			f.Status, f.Code, f.Args = MayFail, ModuleNeeded, Args{Names: names}
 			if len(p.withModules[record].HiddenIn()) > 0 {
 				f.Loader = EbpfGo

@@ -70,7 +70,8 @@ func newDryRun(objects []*Object) dryRun {
 type target struct {
 	core.Kernel
 	table core.Table
-	bare  *target // the same kernel without modules, nil before it is needed
+	bare  *target   // the same kernel without modules, nil before it is needed
+	apart []*target // the same kernel with one of the modules that define a type differently
 
 	number map[*core.Object]int // in the set of the table
 }

@@ -169,10 +169,20 @@ func newRun(cfg Config) *run {
 // item judges all programs on one kernel.
 func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	p := it.Path
-	var loaded, bare []decisions
+	var loaded, bare, apart []decisions
+	var on []*target
 	err := it.Load(ctx, &t.Kernel, p)
 	if err == nil {
 		loaded, err = r.loader.on(ctx, t)
+	}
+	if err == nil {
+		apart, on, err = r.loader.apart(ctx, t, it, loaded)
+	}
+	together := make([]decisions, len(loaded))
+	for i := range apart {
+		if apart[i] != nil {
+			together[i], loaded[i] = loaded[i], apart[i]
+		}
 	}
 	if err == nil {
 		bare, err = r.loader.bare(ctx, t, it, loaded)
@@ -190,7 +200,8 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	res.arch = k.arch
 	all := make([][]*evaluation, len(loaded)) // by object
 	for i, d := range loaded {
-		p := r.pairing(i, k, d, t)
+		p := r.pairing(i, k, d, cmp.Or(on[i], t))
+		p.together = together[i]
 		res.whole = append(res.whole, r.needs(p))
 		for j := 0; j < len(p.o.Programs) && ctx.Err() == nil; j++ {
 			all[i] = append(all[i], r.program(p, j))
@@ -201,7 +212,7 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 		var without *pairing
 		if bare != nil && bare[i].forKernel() {
 			without = r.pairing(i, k, bare[i], t.bare)
-			without.withModules = d
+			without.withModules, without.together = d, together[i]
 		}
 		res.programs = append(res.programs, r.programs(ctx, all[i], without))
 	}
@@ -286,6 +297,7 @@ func (r *run) program(p *pairing, j int) *evaluation {
 			e.add(f)
 		}
 	}
+	e.disagreements()
 	e.ebpfGoUnit()
 	e.own = r.found.note(e.out)
 	e.kind = slices.Concat(e.kind, e.accesses(j), e.calls(j))

@@ -253,6 +253,24 @@ func (d *Decision) Modules() (names []string) {
 	if m.target < 0 || m.result != relo.Resolved {
 		return nil
 	}
+	return m.modules()
+}
+
+// Disagreeing returns the modules that have the type of an ambiguous decision, if only modules
+// have it. With one of them loaded, the decision is not ambiguous, unless that has several
+// such types.
+func (d *Decision) Disagreeing() []string {
+	if d.m.target < 0 || d.m.result != relo.Ambiguous {
+		return nil
+	}
+	if names := d.m.modules(); len(names) > 1 {
+		return names
+	}
+	return nil
+}
+
+// modules returns the modules with the candidates that match, none if vmlinux has the type.
+func (m *match) modules() (names []string) {
 	all, row := m.tb.cands[m.tb.set.questions[m.question].name], m.tb.rows[m.question]
 	if all[m.target].view.module == "" { // loaders do not search modules then
 		return nil

@@ -188,6 +188,8 @@ type Decision struct {
 	Object string // its name
 	Result relo.Result
 
+	Modules []string // those that define the type of an ambiguous relocation differently, if only modules have it
+
 	object *core.Object
 	record *core.Record
 }
@@ -212,7 +214,7 @@ func decisions(set *core.Set, full *core.Table) (all []Decision) {
 			if rec.Kind == relo.LocalTypeID && d.Result == relo.Resolved {
 				continue // does not depend on the kernel
 			}
-			all = append(all, Decision{o.Name(), d.Result, o, rec})
+			all = append(all, Decision{o.Name(), d.Result, d.Disagreeing(), o, rec})
 		}
 	}
 	return all

@@ -43,6 +43,8 @@ func why(f *check.Finding) string {
 	b.WriteString(doubts[f.Doubt])
 	b.WriteString(reaches[f.Reach])
 	switch modules := strings.Join(f.Names.List(), " or "); f.When {
+	case check.Together:
+		b.WriteString(fmt.Sprintf("; only where modules %s are loaded together", strings.Join(f.Names.List(), " and ")))
 	case check.Loaded:
 		b.WriteString(fmt.Sprintf("; reached only where module %s is loaded", modules))
 	case check.NotLoaded:

@@ -69,6 +69,9 @@ type Issue struct {
 	Object string      `json:"object"`
 	Relo   string      `json:"relocation"`
 	Result relo.Result `json:"result"`
+
+	// Modules that define the type of an ambiguous relocation differently, if only modules have it, with commas between them.
+	Modules string `json:"modules,omitempty"`
 }
 
 // Unresolved is an issue with its kernels.
@@ -299,7 +302,7 @@ func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) err
 		case relo.Resolved, relo.Absent:
 			k.Resolved++
 		default:
-			k.issues = append(k.issues, &Issue{d.Object, d.Relocation(), d.Result})
+			k.issues = append(k.issues, &Issue{d.Object, d.Relocation(), d.Result, strings.Join(d.Modules, ",")})
 		}
 	}
 	return nil
@@ -355,7 +358,7 @@ func (r *Report) collect() {
 		r.Unresolved = append(r.Unresolved, Unresolved{Issue: is, Kernels: kernels})
 	}
 	slices.SortFunc(r.Unresolved, func(a, b Unresolved) int {
-		return cmp.Or(-cmp.Compare(len(a.Kernels), len(b.Kernels)), cmp.Compare(a.Relo, b.Relo), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Result, b.Result))
+		return cmp.Or(-cmp.Compare(len(a.Kernels), len(b.Kernels)), cmp.Compare(a.Relo, b.Relo), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Result, b.Result), cmp.Compare(a.Modules, b.Modules))
 	})
 	for p, kernels := range without {
 		r.Unmatched = append(r.Unmatched, Unmatched{p, kernels})
