@@ -24,7 +24,7 @@
 //     the kernel's memory, by searching for a BTF header whose every field is plausible; s390x and
 //     32-bit arm images by searching for compressed data first. The kernel inside is ELF or memory.
 //
-// LZO-compressed kernels are refused, and so are modules that bring a base of their own (.BTF.base).
+// LZO-compressed kernels are refused. Modules with a distilled base (.BTF.base) are relocated to their kernel's BTF; see btf.Relocate.
 //
 // BTF is split BTF, a module's, if its string section does not begin with the empty string; see
 // isSplit.

@@ -9,6 +9,8 @@ import (
 	"io"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // elf reads the BTF of a vmlinux, a module or another ELF file. It reads a file on disk in place, and a stream as a whole. If DWARF is
@@ -51,15 +53,29 @@ func (r *reader) elfFile(in *input, file io.ReaderAt) error {
 		return wrap(in.path, "elf", errNoSection)
 	case sec == nil:
 		return wrap(in.path, "elf", errors.New("no .BTF section"))
-	case f.Section(".BTF.base") != nil:
-		return wrap(in.path, "elf", errors.New("module with a base of its own (.BTF.base)"))
+	}
+	base, err := r.distilled(f)
+	if err != nil {
+		return wrap(in.path, "elf: .BTF.base", err)
 	}
 	off := len(r.s.btf.B)
 	n, err := r.s.btf.Append(r.counted(sec.Open()), int64(sec.Size), r.f.opts.MaxSize)
 	if err != nil {
 		return wrap(in.path, "elf: .BTF", err)
 	}
-	return r.add(in, blob{off: off, n: n}, machine.OfELF(f.Machine, f.Class, f.Data), banner(f))
+	return r.add(in, blob{off: off, n: n, base: base}, machine.OfELF(f.Machine, f.Class, f.Data), banner(f))
+}
+
+// distilled returns the distilled base that a module brings with it, nil if it has none. Modules that are built outside the kernel's tree
+// have one since Linux 6.11, as their types are not encoded on top of those of one kernel.
+func (r *reader) distilled(f *elf.File) ([]byte, error) {
+	sec := f.Section(".BTF.base")
+	if sec == nil || sec.Type == elf.SHT_NOBITS {
+		return nil, nil
+	}
+	var buf decompress.Buffer
+	_, err := buf.Append(r.counted(sec.Open()), int64(sec.Size), limits.DistilledBase)
+	return buf.B, err
 }
 
 // banner returns the release in the kernel's banner at the beginning of .rodata, or "".

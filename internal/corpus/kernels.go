@@ -3,13 +3,16 @@
 package corpus
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -23,6 +26,7 @@ type blob struct {
 	member string
 	off, n int
 	mapped []byte
+	base   []byte // what a module's BTF was encoded on, if that is not its kernel's
 	split  bool
 	used   bool
 	module string // name, once it is taken
@@ -56,7 +60,7 @@ func (r *reader) add(in *input, b blob, arch, rel string) error {
 		b.drop(r.s)
 		return wrap(in.path, "btf", err)
 	}
-	if b.split && !r.room(in, len(data)) {
+	if b.split && !r.room(in, len(data)+len(b.base)) {
 		b.drop(r.s)
 		return nil
 	}
@@ -243,6 +247,7 @@ func (r *reader) takeModules(of *blob, key kernel.Key) (modules []core.Module, p
 	slices.SortStableFunc(taken, func(a, b *blob) int {
 		return cmp.Or(strings.Compare(a.module, b.module), strings.Compare(a.path, b.path))
 	})
+	var kernelBTF lazyBTF
 	for _, b := range taken {
 		if !r.f.opts.Modules.has(b.module) {
 			continue
@@ -255,9 +260,38 @@ func (r *reader) takeModules(of *blob, key kernel.Key) (modules []core.Module, p
 			r.fail(wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
 			continue
 		}
-		modules, paths = append(modules, core.Module{Name: b.module, BTF: b.bytes(r.s)}), append(paths, b.path)
+		data := b.bytes(r.s)
+		if b.base != nil {
+			var err error
+			if data, err = kernelBTF.relocate(r.ctx, of.bytes(r.s), data, b.base); err != nil {
+				r.fail(wrap(b.path, "", fmt.Errorf("%w: %w", ErrUnfit, err)))
+				continue
+			}
+		}
+		modules, paths = append(modules, core.Module{Name: b.module, BTF: data}), append(paths, b.path)
 	}
 	return modules, paths
+}
+
+// lazyBTF is the BTF of a kernel, which is loaded for the first module with a base of its own.
+type lazyBTF struct {
+	loaded *btf.BTF
+	err    error
+}
+
+// relocate is btf.Relocate on top of a kernel. A base that is all of the kernel's BTF needs no relocation.
+func (l *lazyBTF) relocate(ctx context.Context, kernel, module, base []byte) ([]byte, error) {
+	if bytes.Equal(base, kernel) {
+		return module, nil
+	}
+	if l.loaded == nil && l.err == nil {
+		l.loaded = new(btf.BTF)
+		l.err = l.loaded.Load(ctx, kernel, nil)
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	return btf.Relocate(ctx, module, base, l.loaded)
 }
 
 // belongs reports whether a module in the same file, or in one of its modules, is the kernel's: by the release in a package's tree, else by

@@ -285,7 +285,7 @@ func TestReadErrors(t *testing.T) {
 		{"text", "just text", "f: not BTF, ELF, an archive or a kernel image"},
 		{"elf without BTF", string(elfFile(le, elf.ET_EXEC, elf.EM_X86_64)), "f: elf: no .BTF section"},
 		{"bpf object without BTF", string(elfFile(le, elf.ET_REL, elf.EM_BPF)), "f: elf: no .BTF section"},
-		{"own base", string(elfFile(le, elf.ET_REL, elf.EM_X86_64, section{".BTF", 0, splitLE}, section{".BTF.base", 0, blobLE})), "f: elf: module with a base of its own (.BTF.base)"},
+		{"own base", string(elfFile(le, elf.ET_REL, elf.EM_X86_64, section{".BTF", 0, splitLE}, section{".BTF.base", 0, blobLE})), "f: module BTF without its kernel's vmlinux"},
 		{"empty in gz", string(compress("gz", nil)), "f: empty file"},
 		{"empty tar", string(tarOf()), "f: empty archive, or zeros"},
 		{"empty tar.xz", string(compress("xz", tarOf())), "f: empty archive, or zeros"},

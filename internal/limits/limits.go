@@ -15,6 +15,7 @@ const (
 	UnpackedSmall = 32 << 20  // bytes of a small file, unpacked; 2 MB
 	UnpackedInAll = 512 << 20 // bytes in memory at once, more wait until others are done; 110 MB of a worker
 	Nesting       = 10        // nested containers and compressions; 7
+	DistilledBase = 16 << 20  // bytes of a module's .BTF.base; 1 kB
 	KconfigBytes  = 4 << 20   // bytes of a kernel's configuration; 120 kB
 	SymbolBytes   = 32 << 20  // bytes of a kernel's symbols; 9 MB
 	ExtraLine     = 64 << 10  // bytes of a line of either; 300
