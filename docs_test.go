@@ -163,8 +163,8 @@ func readVocabulary(t *testing.T) vocabulary {
 var (
 	optionsOfOthers = strings.Fields("--long --modversion --only --quick --self-test --strip-components --ultra --manual")
 	namesOfOthers   = strings.Fields("fail-on min-kernel " + // options in a configuration file
-		"go-cmp go-internal libbpf-dev libbpf-tools libbtfa-dev libelf-dev libzstd-dev linux-tools-common opensuse-leap os-release " +
-		"pkg-config xdp-bench xdp-tools")
+		"apt-cache apt-get debian-archive-keyring go-cmp go-internal libbpf-dev libbpf-tools libbtfa-dev libelf-dev libzstd-dev linux-tools-common opensuse-leap os-release " +
+		"pkg-config ubuntu-archive-keyring ubuntu-keyring xdp-bench xdp-tools")
 )
 
 // unknown returns the names in a file that do not exist: commands and options of btfgen on lines of code, which are all lines of a file

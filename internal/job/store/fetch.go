@@ -126,7 +126,7 @@ type fetcher struct {
 	FetchConfig
 	res    *FetchResult
 	size   int64                       // bytes of all wanted packages
-	before int64                       // bytes of the packages before the one that is being downloaded
+	before int64                       // bytes of the packages that are downloaded already
 	gone   map[kernel.Key]bool         // kernels of the file that no repository has
 	byKey  map[kernel.Key]bool         // kernels of the file
 	noted  map[packageID]*btfc.Package // in the file
@@ -256,7 +256,7 @@ func (f *fetcher) known() error {
 	return nil
 }
 
-// list finds out what is to be downloaded. A series whose repositories cannot be read does not affect the others.
+// list finds the packages to download. A series whose repositories cannot be read does not affect the others.
 func (f *fetcher) list(ctx context.Context) error {
 	var keys []kernel.Key
 	var unreadable []error
@@ -430,7 +430,7 @@ func (f *fetcher) download(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// report reports the progress while n bytes of the next package are there.
+// report reports the progress after n bytes of the next package.
 func (f *fetcher) report(done int, n int64, next string) {
 	if f.Progress != nil {
 		f.Progress(FetchProgress{done, len(f.res.Kernels), f.before + n, f.size, next})

@@ -75,7 +75,7 @@ func pack(ctx context.Context, cfg walk.Config, path string, old *btfc.File, siz
 	return again.pack(ctx, size, note)
 }
 
-// pack runs p and writes the file, unless kernels of the old one are to be replaced.
+// pack runs p and writes the file, unless it has to replace kernels of the old one.
 func (p *packer) pack(ctx context.Context, size int64, note func(*Packed) []btfc.Package) (*Packed, error) {
 	cfg, path, old := p.cfg, p.path, p.old
 	w, err := btfc.NewWriter(old, filepath.Dir(path))

@@ -30,7 +30,7 @@ import (
 // properties are what Start knows about a program.
 type properties struct {
 	install   string   // how to get it
-	inherits  []string // variables of the environment, in small letters; *x matches all that end in x
+	inherits  []string // variables of the environment, in small letters; *x matches those that end in x
 	interrupt bool     // a program that should end by itself gets INT; others are killed
 }
 

@@ -33,7 +33,7 @@ func fake(t *testing.T, script string) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// TestWords starts every program with words from outside: those that could be options are refused, and the others stand behind "--".
+// TestWords starts every program with words from outside: those that could be options are refused, and the others come after "--".
 func TestWords(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	fake(t, `: >`+ran+`; for a; do printf '[%s]' "$a"; done`)
