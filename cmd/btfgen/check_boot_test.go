@@ -458,7 +458,11 @@ func TestCheckBoot(t *testing.T) {
 		t.Errorf("status %d", status)
 	}
 	for _, want := range []string{
-		`netprogs\.bpfel\.o +xdp_count +ok +loads\n`,
+		`netprogs\.bpfel\.o +xdp_count +ok +loads; attached\n`,
+		`netprogs\.bpfel\.o +tc_mark +ok +loads(; attached)?\n`, // tools use netlink before 6.6
+		`netprogs\.bpfel\.o +cgroup_egress +ok +loads; attached\n`,
+		`netprogs\.bpfel\.o +sock_ops +ok +loads; attached\n`,
+		`netprogs\.bpfel\.o +socket_filter +ok +loads; attached\n`,
 		`broken\.bpfel\.o +unknown_helper +fails +does not load: invalid func unknown#9999\n`,
 		`broken\.bpfel\.o +no_guard +fails +does not load: reaches an unresolved relocation\n`,
 		`broken\.bpfel\.o +sound +ok +loads; attached\n`,

@@ -80,4 +80,7 @@ func TestAttach(t *testing.T) {
 		}
 		p.Close()
 	}
+	if _, err := entryOffset(os.DevNull); err == nil {
+		t.Error("an empty program has an entry point")
+	}
 }
