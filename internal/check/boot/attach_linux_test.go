@@ -75,7 +75,7 @@ func TestAttach(t *testing.T) {
 			t.Errorf("%s: %v", tt.section, err)
 			continue
 		}
-		if got := tryAttach(spec, p); !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
+		if got := new(loader).tryAttach(new(object), spec, p); !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
 			t.Errorf("%s: %q, want %q", tt.section, got, tt.want)
 		}
 		p.Close()

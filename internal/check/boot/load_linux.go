@@ -19,6 +19,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	cbtf "github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"github.com/btfgen/btfgen/internal/btf"
@@ -106,7 +107,7 @@ func (l *loader) object(ctx context.Context, i int, report func(Event)) error {
 	if o.unread != nil {
 		e.Alone = o.unread.Error()
 	}
-	report(refused(e, cmp.Or(o.missing, err)))
+	report(refused(e, cmp.Or(o.missing, err, createStructOps(o.spec))))
 	coll.Close()
 	for _, name := range slices.Sorted(maps.Keys(o.spec.Programs)) {
 		report(l.program(Event{Kind: Program, Object: i, Name: name}, o))
@@ -121,6 +122,8 @@ type object struct {
 	alone     *ebpf.CollectionSpec // as cilium/ebpf reads it; nil if it does not
 	unread    error                // why it does not
 	missing   error                // why libbpf loads nothing of it
+
+	registered map[string]string // Event.Attach of struct_ops programs, by the struct's name; nil until it is needed
 }
 
 // read reads an object as both loaders do.
@@ -199,6 +202,72 @@ func perfArrays(o *check.Object) error {
 	return nil
 }
 
+// createStructOps creates the maps of struct_ops without their programs, as libbpf does. It returns the first error.
+func createStructOps(spec *ebpf.CollectionSpec) error {
+	for _, name := range slices.Sorted(maps.Keys(spec.Maps)) {
+		if spec.Maps[name].Type != ebpf.StructOpsMap {
+			continue
+		}
+		empty := spec.Maps[name].Copy()
+		empty.Contents = nil
+		m, err := ebpf.NewMap(empty)
+		if err != nil {
+			return fmt.Errorf("map %s: %w", name, err)
+		}
+		m.Close()
+	}
+	return nil
+}
+
+// register registers each struct_ops of an object, if all its programs load, and removes it. A struct in several maps is not tried:
+// cilium/ebpf does not separate their programs.
+func (l *loader) register(o *object) {
+	o.registered = make(map[string]string)
+	count := make(map[string]int)
+	for _, m := range o.spec.Maps {
+		if m.Type == ebpf.StructOpsMap {
+			count[m.Value.TypeName()]++
+		}
+	}
+	for name, m := range o.spec.Maps {
+		if m.Type != ebpf.StructOpsMap || count[m.Value.TypeName()] > 1 {
+			continue
+		}
+		ops := m.Value.TypeName()
+		all := &ebpf.CollectionSpec{Maps: make(map[string]*ebpf.MapSpec), Programs: make(map[string]*ebpf.ProgramSpec), Types: o.spec.Types, ByteOrder: o.spec.ByteOrder}
+		for program, p := range o.spec.Programs {
+			if of, _, _ := strings.Cut(p.AttachTo, ":"); p.Type != ebpf.StructOps || of != ops {
+				continue
+			}
+			maps.Copy(all.Maps, one(o.spec, program).Maps)
+			all.Programs[program] = p
+			if relocated, err := o.relocator.program(p); err == nil {
+				all.Programs[program] = relocated
+			}
+		}
+		coll, err := l.load(all)
+		coll.Close()
+		if err != nil {
+			continue // reported with the program
+		}
+		all.Maps[name] = m
+		o.registered[ops] = attached(func() (io.Closer, error) { return l.registerMap(all, name) })
+	}
+}
+
+// registerMap loads a map of struct_ops with its programs, and registers it.
+func (l *loader) registerMap(all *ebpf.CollectionSpec, name string) (io.Closer, error) {
+	coll, err := l.load(all)
+	defer coll.Close()
+	switch {
+	case err != nil:
+		return nil, err
+	case all.Maps[name].Flags&unix.BPF_F_LINK != 0:
+		return link.AttachStructOps(link.StructOpsOptions{Map: coll.Maps[name]})
+	}
+	return nil, coll.Maps[name].Delete(uint32(0)) // loading has registered it
+}
+
 // program loads a program twice: as cilium/ebpf does by itself, and relocated as libbpf does.
 func (l *loader) program(e Event, o *object) Event {
 	p := o.spec.Programs[e.Name]
@@ -233,7 +302,7 @@ func (l *loader) program(e Event, o *object) Event {
 		return e
 	}
 	defer coll.Close()
-	e.Attach = tryAttach(p, coll.Programs[e.Name])
+	e.Attach = l.tryAttach(o, p, coll.Programs[e.Name])
 	return e
 }
 
@@ -343,11 +412,23 @@ func missingExtern(err error) bool {
 var errNotTried = errors.New("not tried")
 
 // tryAttach attaches a program and detaches it. It returns Event.Attach.
-func tryAttach(spec *ebpf.ProgramSpec, p *ebpf.Program) string {
+func (l *loader) tryAttach(o *object, spec *ebpf.ProgramSpec, p *ebpf.Program) string {
+	if spec.Type == ebpf.StructOps {
+		if o.registered == nil {
+			l.register(o)
+		}
+		ops, _, _ := strings.Cut(spec.AttachTo, ":")
+		return o.registered[ops]
+	}
+	return attached(func() (io.Closer, error) { return attach(spec, p) })
+}
+
+// attached attaches something and detaches it. It returns Event.Attach.
+func attached(attach func() (io.Closer, error)) string {
 	var err error
 	if d := workers.Catch(context.Background(), func() {
 		var l io.Closer
-		if l, err = attach(spec, p); l != nil {
+		if l, err = attach(); l != nil {
 			err = cmp.Or(err, l.Close())
 		}
 	}); d != nil {
