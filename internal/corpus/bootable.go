@@ -4,6 +4,7 @@ package corpus
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"debug/elf"
 	"encoding/binary"
@@ -23,6 +24,7 @@ import (
 type Bootable struct {
 	Image   []byte       // as a boot loader takes it
 	Machine string       // x86_64 or arm64
+	Release string       // as the image or its path shows it; may be ""
 	Config  []byte       // the kernel's configuration; nil if the file does not have it
 	Modules []BootModule // in an order in which they can be loaded
 	Missing []string     // wanted modules, or dependencies of these, that the file lacks; sorted
@@ -64,6 +66,7 @@ func (f *File) Bootable(ctx context.Context, modules []string) (*Bootable, error
 type booting struct {
 	image   []byte
 	machine string
+	release string
 	config  []byte
 	want    map[string]bool
 	modules []BootModule
@@ -85,7 +88,7 @@ func (b *booting) bootable(from string) (*Bootable, error) {
 	if b.image == nil {
 		return nil, wrap(from, "", errors.New("no kernel image for x86_64 or arm64 in it"))
 	}
-	out := &Bootable{Image: b.image, Machine: b.machine, Config: b.config}
+	out := &Bootable{Image: b.image, Machine: b.machine, Release: b.release, Config: b.config}
 	at := make(map[string]*BootModule)
 	for i := range b.modules {
 		at[b.modules[i].Name] = &b.modules[i]
@@ -195,14 +198,14 @@ func (b *booting) kernel(r *reader, in *input) error {
 	if err != nil {
 		return err
 	}
-	machine := ""
+	machine, release := "", ""
 	switch sniffImage(img) {
 	case imageBzImage:
 		// Bit 0 of xloadflags in the boot protocol: a 64-bit kernel.
 		if len(img) < 0x250 || binary.LittleEndian.Uint16(img[0x236:])&1 == 0 {
 			return errors.New("a 32-bit kernel, which cannot be booted here")
 		}
-		machine = "x86_64"
+		machine, release = "x86_64", imageRelease(img)
 	case imageZboot:
 		payload, arch, err := zbootPayload(img)
 		if err != nil {
@@ -212,9 +215,9 @@ func (b *booting) kernel(r *reader, in *input) error {
 		if err := r.decompress(payload, decompress.Sniff(payload), &buf); err != nil {
 			return err
 		}
-		img, machine = buf.B, arch
+		img, machine, release = buf.B, arch, bannerRelease(buf.B)
 	case imageArm64:
-		machine = "arm64"
+		machine, release = "arm64", bannerRelease(img)
 	}
 	if machine != "x86_64" && machine != "arm64" {
 		return errors.New("not a kernel image for x86_64 or arm64")
@@ -223,6 +226,7 @@ func (b *booting) kernel(r *reader, in *input) error {
 		return errors.New("a second kernel: only one can be booted")
 	}
 	b.image, b.machine = img, machine
+	b.release = cmp.Or(release, kernelKey(in.member).Release)
 	return nil
 }
 

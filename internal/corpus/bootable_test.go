@@ -66,7 +66,7 @@ func TestBootable(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if !bytes.Equal(b.Image, img) || b.Machine != "x86_64" || string(b.Config) != "CONFIG_BPF=y\n" {
+		if !bytes.Equal(b.Image, img) || b.Machine != "x86_64" || b.Release != "6.1.7-test" || string(b.Config) != "CONFIG_BPF=y\n" {
 			t.Errorf("%s: %d bytes of %s, configuration %q", name, len(b.Image), b.Machine, b.Config)
 		}
 		var order []string
@@ -87,7 +87,7 @@ func TestBootable(t *testing.T) {
 	memory := arm64Image(blobLE)
 	for name, data := range map[string][]byte{"Image": memory, "zboot": zboot(compress("xz", memory)), "Image.xz": compress("xz", memory)} {
 		b, err := bootable(t, data)
-		if err != nil || b.Machine != "arm64" || !bytes.Equal(b.Image, memory) {
+		if err != nil || b.Machine != "arm64" || b.Release != "6.1.7-test" || !bytes.Equal(b.Image, memory) {
 			t.Errorf("%s: %v, %v", name, b, err)
 		}
 	}

@@ -138,3 +138,28 @@ func FuzzExtras(f *testing.F) {
 		}
 	})
 }
+
+// TestWithConfig reads a kernel with a configuration of its own, and with another one.
+func TestWithConfig(t *testing.T) {
+	c, err := Open(t.Context(), []string{tree(t, map[string]string{"6.1.btf": string(blobLE), "6.1.config": "CONFIG_OWN=y\n"})}, Options{Extras: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{"": "CONFIG_OWN=y\n", someConfig: keptConfig} {
+		f, err := c.Files[0].WithConfig([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Read(t.Context(), func(k *Kernel) error {
+			if string(k.Config) != want {
+				t.Errorf("%q, want %q", k.Config, want)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := c.Files[0].WithConfig([]byte("CONFIG_A=\x00\n")); err == nil {
+		t.Error("no error for a NUL byte")
+	}
+}

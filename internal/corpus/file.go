@@ -3,6 +3,7 @@
 package corpus
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -29,6 +30,7 @@ type File struct {
 
 	parts  []part
 	packed *packed  // where the kernel is in a corpus in one file, or nil
+	config []byte   // Extras.Config of its kernel if it is set; see WithConfig
 	opts   *Options // shared by all of the corpus
 }
 
@@ -176,6 +178,13 @@ func (f *File) Read(ctx context.Context, yield func(*Kernel) error) error {
 	if f.packed != nil {
 		read = f.readPacked
 	}
+	if f.config != nil {
+		next := yield
+		yield = func(k *Kernel) error {
+			k.Config = f.config
+			return next(k)
+		}
+	}
 	return f.caught(ctx, func(s *scratch) error { return read(ctx, s, yield) })
 }
 
@@ -187,6 +196,16 @@ func (f *File) ReadExisting(ctx context.Context, yield func(*Kernel) error) erro
 	}
 	file.opts = &opts
 	return file.Read(ctx, yield)
+}
+
+// WithConfig returns f with the configuration of its kernel, the text of a file.
+func (f *File) WithConfig(text []byte) (*File, error) {
+	file := *f
+	var err error
+	if file.config, err = readConfig(bufio.NewReader(bytes.NewReader(text))); err != nil {
+		return nil, wrap(f.Path, extraNames[extraConfig], err)
+	}
+	return &file, nil
 }
 
 // caught returns the error of read, or one for its panic.

@@ -114,7 +114,12 @@ func (r *reader) bzImage(in *input, img []byte) error {
 	if off+n > int64(len(img)) {
 		return io.ErrUnexpectedEOF
 	}
-	return r.payload(in, img[off:off+n], "", versionText(img, 0x200+int(le.Uint16(img[0x20e:]))))
+	return r.payload(in, img[off:off+n], "", imageRelease(img))
+}
+
+// imageRelease returns the release in the header of a bzImage.
+func imageRelease(img []byte) string {
+	return versionText(img, 0x200+int(binary.LittleEndian.Uint16(img[0x20e:])))
 }
 
 // versionText returns the release at the beginning of the NUL-terminated text at off.
