@@ -22,7 +22,7 @@ import (
 func TestEvents(t *testing.T) {
 	for _, e := range []Event{
 		{Kind: Hello, Name: "6.1.0"},
-		{Kind: Program, Object: 3, Name: "on_exec", Error: "no\nway", Errno: 22, Log: "0: (b7) r0 = 0\n@btfgen {}\x00\xff", Attach: Attached, Alone: "loads", Extern: true},
+		{Kind: Program, Object: 3, Name: "on_exec", Error: "no\nway", Errno: 22, Log: "0: (b7) r0 = 0\n@btfgen {}\x00\xff", Attach: Attached, Alone: "loads", Archive: Same, Extern: true},
 	} {
 		line := e.format()
 		if strings.Contains(line, "\n") {
@@ -80,6 +80,7 @@ func unpack(t *testing.T, b []byte) map[string]entry {
 func TestInitramfs(t *testing.T) {
 	m := &Machine{
 		Init: []byte("init!"), Config: []byte("CONFIG_X=y\n"), Objects: [][]byte{[]byte("one"), nil}, Modules: [][]byte{[]byte("module")}, Types: [][]byte{[]byte("types")},
+		BTF: []byte("kernel's"), Archive: []byte("archive's"),
 		Files: []File{{"tool", []byte("tool!")}}, Job: Job{Targets: map[string]string{"a": "b"}},
 	}
 	var first, second bytes.Buffer
@@ -95,7 +96,8 @@ func TestInitramfs(t *testing.T) {
 	for name, want := range map[string]entry{
 		"init": {0o100755, 0, "init!"}, "config": {0o100644, 0, "CONFIG_X=y\n"}, "dev/console": {0o020600, 5<<8 | 1, ""}, "proc": {0o040755, 0, ""},
 		"objects/0": {0o100644, 0, "one"}, "objects/1": {0o100644, 0, ""}, "modules/0": {0o100644, 0, "module"}, "types/0": {0o100644, 0, "types"}, "work/tool": {0o100755, 0, "tool!"},
-		"job.json": {0o100644, 0, `{"objects":2,"modules":1,"types":1,"targets":{"a":"b"}}`},
+		"btf": {0o100644, 0, "kernel's"}, "archive": {0o100644, 0, "archive's"},
+		"job.json": {0o100644, 0, `{"objects":2,"modules":1,"types":1,"btf":true,"archive":true,"targets":{"a":"b"}}`},
 	} {
 		if got := all[name]; got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)

@@ -21,6 +21,9 @@
 // decide some CO-RE relocations differently, and cilium/ebpf does not read some externs. So the guest creates the maps
 // alone and loads each program twice: as cilium/ebpf does, and with externs and relocations resolved as libbpf does.
 //
+// A kernel without BTF gets its types from a file. With an archive, the guest loads each program again with the types that the archive
+// has for the kernel, and compares the instructions in the kernel.
+//
 // A [Trial] compares the results with the predictions, and a [Table] counts them.
 package boot
 
@@ -31,9 +34,11 @@ const Word = "__guest"
 
 // Job is what a guest does. Files are numbered in directories of the initial RAM file system.
 type Job struct {
-	Objects int               `json:"objects"` // to load
-	Modules int               `json:"modules"` // to load first, in order
-	Types   int               `json:"types"`   // files of BTF that loaders add to the kernel's
+	Objects int               `json:"objects"`           // to load
+	Modules int               `json:"modules"`           // to load first, in order
+	Types   int               `json:"types"`             // files of BTF that loaders add to the kernel's
+	BTF     bool              `json:"btf,omitempty"`     // a file has the types of the kernel, which has no BTF
+	Archive bool              `json:"archive,omitempty"` // a file has those that an archive has for the kernel: load again with them
 	Targets map[string]string `json:"targets,omitempty"`
 
 	// Command is run instead of loading, in a directory with its files. Its first word names one of them. Env is added to
@@ -58,6 +63,8 @@ type Event struct {
 	// Alone is "loads" if cilium/ebpf loads the program by itself, else why not. For an object it is why cilium/ebpf does
 	// not read it; its programs have none then.
 	Alone string `json:"alone,omitempty"`
+	// Archive is [Same] if the program loads alike with the archive's types, else the difference; "" without an archive.
+	Archive string `json:"archive,omitempty"`
 	// Extern reports that the program lacks a strong extern, so libbpf loads nothing of the object.
 	Extern bool `json:"extern,omitempty"`
 
@@ -78,6 +85,9 @@ const (
 
 // Attached is Event.Attach of a program that was attached.
 const Attached = "attached"
+
+// Same is Event.Archive of a program that is the same with the archive's types.
+const Same = "same"
 
 // mark begins the line of an event.
 const mark = "@btfgen "

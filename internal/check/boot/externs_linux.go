@@ -237,7 +237,7 @@ func readConfig() (map[string]string, error) {
 func (l *loader) typed(x *bpfobj.Extern) (cbtf.TypeID, error) {
 	kernel, err := l.cache.Kernel()
 	if err != nil {
-		return 0, err
+		return 0, &missing{x.Name, err.Error(), syscall.ESRCH}
 	}
 	var v *cbtf.Var
 	switch err := kernel.TypeByName(x.Name, &v); {

@@ -100,7 +100,7 @@ func TestExterns(t *testing.T) {
 		}
 		e.complete(spec)
 		for _, name := range tt.loads {
-			coll, err := l.load(one(spec, name))
+			coll, err := l.load(one(spec, name), &l.own)
 			if err != nil {
 				t.Errorf("%s: %s: %v", tt.object, name, err)
 			}

@@ -40,6 +40,7 @@ type guest struct{ w io.Writer }
 // report writes an event on a line of its own: the kernel or firmware may have written a part of a line.
 func (g *guest) report(e Event) {
 	e.Error, e.Log, e.Attach, e.Alone = end(e.Error, 1024), end(e.Log, limits.GuestLog), end(e.Attach, 1024), end(e.Alone, 1024)
+	e.Archive = end(e.Archive, 1024)
 	fmt.Fprintf(g.w, "\n%s\n", e.format())
 }
 

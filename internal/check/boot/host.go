@@ -30,6 +30,8 @@ type Machine struct {
 	Objects [][]byte
 	Modules [][]byte // in the order to load them in
 	Types   [][]byte // BTF that loaders add to the kernel's
+	BTF     []byte   // of the kernel, if it has none; may be nil
+	Archive []byte   // BTF that an archive has for the kernel; may be nil
 	Files   []File   // for Job.Command
 	Job     Job      // without the numbers of the files above
 }

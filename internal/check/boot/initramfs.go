@@ -20,6 +20,8 @@ const (
 	objectsPath = "objects"
 	modulesPath = "modules"
 	typesPath   = "types"
+	btfPath     = "btf"
+	archivePath = "archive"
 	workPath    = "work" // where a command runs
 )
 
@@ -34,6 +36,7 @@ type File struct {
 func writeInitramfs(w io.Writer, m *Machine) error {
 	j := m.Job
 	j.Objects, j.Modules, j.Types = len(m.Objects), len(m.Modules), len(m.Types)
+	j.BTF, j.Archive = m.BTF != nil, m.Archive != nil
 	job, err := json.Marshal(j)
 	if err != nil {
 		return err
@@ -46,8 +49,10 @@ func writeInitramfs(w io.Writer, m *Machine) error {
 	a.add("dev/console", modeChar|0o600, 5<<8|1, nil)
 	a.add(initPath, modeFile|0o755, 0, m.Init)
 	a.add(jobPath, modeFile|0o644, 0, job)
-	if m.Config != nil {
-		a.add(configPath, modeFile|0o644, 0, m.Config)
+	for _, f := range []File{{configPath, m.Config}, {btfPath, m.BTF}, {archivePath, m.Archive}} {
+		if f.Data != nil {
+			a.add(f.Name, modeFile|0o644, 0, f.Data)
+		}
 	}
 	a.numbered(objectsPath, m.Objects)
 	a.numbered(modulesPath, m.Modules)

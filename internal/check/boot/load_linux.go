@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	cbtf "github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
@@ -27,67 +29,97 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/workers"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // loader loads objects into the running kernel.
 type loader struct {
 	targets map[string]string
-	kernel  *core.Kernel
-	added   []*core.Kernel    // types that loaders add to the kernel's
-	extra   []*cbtf.Spec      // the same for cilium/ebpf
+	own     types             // the kernel's, or those that stand in for them
+	archive *types            // those that an archive has for the kernel, or nil
+	added   []types           // that loaders add to the kernel's
 	cache   *cbtf.Cache       // of the kernel's BTF
 	config  map[string]string // the kernel's configuration, by name; nil until it is needed
 }
 
+// types are BTF to relocate programs against.
+type types struct {
+	core *core.Kernel // for libbpf's rules
+	spec *cbtf.Spec   // for cilium/ebpf; nil for what the running kernel has
+}
+
+// kernelBTF is the directory with the BTF of the kernel and its modules.
+const kernelBTF = "/sys/kernel/btf"
+
 // objects loads objects one after the other and reports each program.
-func objects(j *Job, report func(Event)) error {
+func objects(j *Job, report func(Event)) (err error) {
 	ctx := context.Background()
+	l := &loader{targets: j.Targets, cache: cbtf.NewCache()}
+	if j.BTF {
+		if l.own, err = readTypes(ctx, "/"+btfPath); err != nil {
+			return err
+		}
+		return l.objects(ctx, j, report)
+	}
 	corp, err := corpus.Open(ctx, []string{"/sys/kernel/btf"}, corpus.Options{})
 	if err != nil {
 		return err
 	}
 	return corp.Files[0].Read(ctx, func(k *corpus.Kernel) error {
-		l := &loader{targets: j.Targets, kernel: new(core.Kernel), cache: cbtf.NewCache()}
-		if err := k.Load(ctx, l.kernel, k.Name); err != nil {
+		l.own.core = new(core.Kernel)
+		if err := k.Load(ctx, l.own.core, k.Name); err != nil {
 			return err
 		}
-		if err := l.kernel.CheckRecursion(ctx); err != nil {
+		if err := l.own.core.CheckRecursion(ctx); err != nil {
 			return fmt.Errorf("%s: %w", k.Name, err)
 		}
-		for i := range j.Types {
-			if err := l.add(ctx, file(typesPath, i)); err != nil {
-				return err
-			}
-		}
-		for i := range j.Objects {
-			if err := l.object(ctx, i, report); err != nil {
-				report(refused(Event{Kind: Object, Object: i}, err))
-			}
-			debug.FreeOSMemory()
-		}
-		return nil
+		return l.objects(ctx, j, report)
 	})
 }
 
-// add reads types that loaders add to the kernel's.
-func (l *loader) add(ctx context.Context, path string) error {
+// objects is objects after the kernel's types were read.
+func (l *loader) objects(ctx context.Context, j *Job, report func(Event)) error {
+	if j.Archive {
+		t, err := readTypes(ctx, "/"+archivePath)
+		if err != nil {
+			return err
+		}
+		l.archive = &t
+	}
+	for i := range j.Types {
+		t, err := readTypes(ctx, file(typesPath, i))
+		if err != nil {
+			return err
+		}
+		l.added = append(l.added, t)
+	}
+	for i := range j.Objects {
+		if err := l.object(ctx, i, report); err != nil {
+			report(refused(Event{Kind: Object, Object: i}, err))
+		}
+		debug.FreeOSMemory()
+	}
+	return nil
+}
+
+// readTypes reads a file of BTF.
+func readTypes(ctx context.Context, path string) (t types, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return t, err
 	}
-	t := new(core.Kernel)
-	if err := t.Load(ctx, path, data); err != nil {
-		return err
+	t.core = new(core.Kernel)
+	if err := t.core.Load(ctx, path, data); err != nil {
+		return t, err
 	}
-	if err := t.CheckRecursion(ctx); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	t.core.SetMachine(kernel.CanonicalArch(runtime.GOARCH))
+	if err := t.core.CheckRecursion(ctx); err != nil {
+		return t, fmt.Errorf("%s: %w", path, err)
 	}
-	spec, err := cbtf.LoadSpecFromReader(bytes.NewReader(data))
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	if t.spec, err = cbtf.LoadSpecFromReader(bytes.NewReader(data)); err != nil {
+		return t, fmt.Errorf("%s: %w", path, err)
 	}
-	l.added, l.extra = append(l.added, t), append(l.extra, spec)
-	return nil
+	return t, nil
 }
 
 // object loads each program of an object and reports it. The error says why the object cannot be read.
@@ -102,7 +134,7 @@ func (l *loader) object(ctx context.Context, i int, report func(Event)) error {
 	}
 	all := &ebpf.CollectionSpec{Maps: maps.Clone(o.spec.Maps), Types: o.spec.Types, ByteOrder: o.spec.ByteOrder}
 	maps.DeleteFunc(all.Maps, func(_ string, m *ebpf.MapSpec) bool { return m.Type == ebpf.StructOpsMap }) // they need programs
-	coll, err := l.load(all)
+	coll, err := l.load(all, &l.own)
 	e := Event{Kind: Object, Object: i}
 	if o.unread != nil {
 		e.Alone = o.unread.Error()
@@ -119,6 +151,7 @@ func (l *loader) object(ctx context.Context, i int, report func(Event)) error {
 type object struct {
 	spec      *ebpf.CollectionSpec // as libbpf has it, without CO-RE relocations
 	relocator *relocator
+	archived  *relocator           // the same with the archive's types; nil without an archive
 	alone     *ebpf.CollectionSpec // as cilium/ebpf reads it; nil if it does not
 	unread    error                // why it does not
 	missing   error                // why libbpf loads nothing of it
@@ -145,8 +178,13 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 	if o.spec, err = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(changed)); err != nil {
 		return nil, err
 	}
-	if o.relocator, err = newRelocator(ctx, parsed, l.kernel, l.added...); err != nil {
+	if o.relocator, err = newRelocator(ctx, parsed, l.own.core, l.added...); err != nil {
 		return nil, err
+	}
+	if l.archive != nil {
+		if o.archived, err = newRelocator(ctx, parsed, l.archive.core, l.added...); err != nil {
+			return nil, err
+		}
 	}
 	externs, err := l.resolve(parsed)
 	if m := (*missing)(nil); err != nil && !errors.As(err, &m) {
@@ -174,7 +212,7 @@ func (l *loader) unopened(o *check.Object) error {
 		}
 		kernel, err := l.cache.Kernel()
 		if err != nil {
-			return err
+			return fmt.Errorf("map %s: %w: %w", m.Name, err, syscall.ESRCH)
 		}
 		var t *cbtf.Struct
 		if err := kernel.TypeByName(check.StructOpsPrefix+m.Type, &t); err != nil {
@@ -245,7 +283,7 @@ func (l *loader) register(o *object) {
 				all.Programs[program] = relocated
 			}
 		}
-		coll, err := l.load(all)
+		coll, err := l.load(all, &l.own)
 		coll.Close()
 		if err != nil {
 			continue // reported with the program
@@ -257,7 +295,7 @@ func (l *loader) register(o *object) {
 
 // registerMap loads a map of struct_ops with its programs, and registers it.
 func (l *loader) registerMap(all *ebpf.CollectionSpec, name string) (io.Closer, error) {
-	coll, err := l.load(all)
+	coll, err := l.load(all, &l.own)
 	defer coll.Close()
 	switch {
 	case err != nil:
@@ -268,42 +306,125 @@ func (l *loader) registerMap(all *ebpf.CollectionSpec, name string) (io.Closer, 
 	return nil, coll.Maps[name].Delete(uint32(0)) // loading has registered it
 }
 
-// program loads a program twice: as cilium/ebpf does by itself, and relocated as libbpf does.
+// program loads a program twice: as cilium/ebpf does by itself, and relocated as libbpf does. With an archive it does so again with
+// the archive's types, and compares.
 func (l *loader) program(e Event, o *object) Event {
 	p := o.spec.Programs[e.Name]
 	if p.Type == ebpf.UnspecifiedProgram {
 		return refused(e, errors.New("its section does not say what type of program it is"))
 	}
+	alone, libbpf := l.alone(e.Name, o, &l.own), l.libbpf(e.Name, o, &l.own, o.relocator)
+	if l.archive != nil {
+		again, theirs := l.alone(e.Name, o, l.archive), l.libbpf(e.Name, o, l.archive, o.archived)
+		ids := o.relocator.typeIDs(o.archived)
+		if e.Archive = libbpf.differs(&theirs, ids); e.Archive == "" {
+			if e.Archive = alone.differs(&again, ids); e.Archive != "" {
+				e.Archive = "with cilium/ebpf " + e.Archive
+			}
+		}
+		e.Archive = cmp.Or(e.Archive, Same)
+	}
 	if o.alone != nil {
-		coll, err := l.load(one(o.alone, e.Name))
-		coll.Close()
-		if e.Alone = "loads"; err != nil {
-			e.Alone = err.Error()
+		if e.Alone = Loads; alone.err != nil {
+			e.Alone = alone.err.Error()
 		}
 	}
-	if o.missing != nil {
-		return refused(e, o.missing)
+	e.Extern = libbpf.err != nil && missingExtern(libbpf.err)
+	e.Attach = libbpf.attach
+	return refused(e, libbpf.err)
+}
+
+// result is the result of loading a program.
+type result struct {
+	err    error
+	attach string // Event.Attach
+
+	// Instructions as the kernel has them, if the program was loaded and there is an archive, or why they cannot be read.
+	code   asm.Instructions
+	unread error
+}
+
+// read reads the instructions of a program that was loaded.
+func (r *result) read(p *ebpf.Program) {
+	var info *ebpf.ProgramInfo
+	if info, r.unread = p.Info(); r.unread == nil {
+		r.code, r.unread = info.Instructions()
 	}
-	own := one(o.spec, e.Name)
-	relocated, err := o.relocator.program(p)
-	if err != nil {
-		e = refused(e, err)
-		e.Errno = int(syscall.EINVAL)
-		return e
+}
+
+// differs returns how the result with an archive's types differs, "" if it does not. ids are pairs of type IDs that mean the same.
+func (r *result) differs(a *result, ids map[typeIDs]bool) string {
+	switch {
+	case r.err != nil && a.err != nil:
+		return ""
+	case a.err != nil:
+		return fmt.Sprintf("does not load with the archive's BTF: %v", a.err)
+	case r.err != nil:
+		return "loads only with the archive's BTF"
+	case r.attach != a.attach:
+		return "with the archive's BTF: " + cmp.Or(a.attach, "not attached")
+	case r.unread != nil || a.unread != nil:
+		return fmt.Sprintf("cannot be compared: %v", cmp.Or(r.unread, a.unread))
+	case len(r.code) != len(a.code):
+		return fmt.Sprintf("has %d instructions, and %d with the archive's BTF", len(r.code), len(a.code))
 	}
-	own.Programs[e.Name] = relocated
+	for i, in := range r.code {
+		other := a.code[i]
+		if constant(in) == constant(other) || ids[typeIDs{in.Constant, other.Constant}] {
+			in.Constant, other.Constant = 0, 0
+		}
+		if in.OpCode != other.OpCode || in.Dst != other.Dst || in.Src != other.Src || in.Offset != other.Offset || in.Constant != other.Constant {
+			return fmt.Sprintf("instruction %d is %v, and %v with the archive's BTF", i, r.code[i], a.code[i])
+		}
+	}
+	return ""
+}
+
+// constant returns an instruction's constant without the ID of a map, which each load creates.
+func constant(in asm.Instruction) int64 {
+	if in.IsLoadFromMap() {
+		return in.Constant >> 32 // the offset in its value
+	}
+	return in.Constant
+}
+
+// alone loads a program as cilium/ebpf does.
+func (l *loader) alone(name string, o *object, t *types) (r result) {
+	if o.alone != nil {
+		var coll *ebpf.Collection
+		coll, r.err = l.load(one(o.alone, name), t)
+		defer coll.Close()
+		if r.err == nil && l.archive != nil {
+			r.read(coll.Programs[name])
+		}
+	}
+	return r
+}
+
+// libbpf loads a program as libbpf does, and attaches it.
+func (l *loader) libbpf(name string, o *object, t *types, by *relocator) (r result) {
+	if r.err = o.missing; r.err != nil {
+		return r
+	}
+	p, own := o.spec.Programs[name], one(o.spec, name)
+	relocated, err := by.program(p)
+	if r.err = err; err != nil {
+		return r
+	}
+	own.Programs[name] = relocated
 	if p.Type == ebpf.Tracing { // cilium/ebpf looks in all modules
 		_, relocated.AttachTo = check.CutModule(p.AttachTo)
 	}
-	coll, err := l.load(own)
-	if err != nil {
-		e = refused(e, err)
-		e.Extern = missingExtern(err)
-		return e
-	}
+	coll, err := l.load(own, t)
 	defer coll.Close()
-	e.Attach = l.tryAttach(o, p, coll.Programs[e.Name])
-	return e
+	if r.err = err; err != nil {
+		return r
+	}
+	r.attach = l.tryAttach(o, p, coll.Programs[name])
+	if l.archive != nil {
+		r.read(coll.Programs[name])
+	}
+	return r
 }
 
 // prepare sets targets that the user gives and sizes that tools set, and drops what would outlive the object.
@@ -369,9 +490,13 @@ func addMap(to, from map[string]*ebpf.MapSpec, name string) {
 }
 
 // load loads a collection. A panic of the library becomes an error. The collection is never nil.
-func (l *loader) load(spec *ebpf.CollectionSpec) (coll *ebpf.Collection, err error) {
+func (l *loader) load(spec *ebpf.CollectionSpec, t *types) (coll *ebpf.Collection, err error) {
+	opts := ebpf.ProgramOptions{KernelTypes: t.spec}
+	for i := range l.added {
+		opts.ExtraRelocationTargets = append(opts.ExtraRelocationTargets, l.added[i].spec)
+	}
 	if d := workers.Catch(context.Background(), func() {
-		coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{ExtraRelocationTargets: l.extra}, Cache: l.cache})
+		coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Programs: opts, Cache: l.cache})
 	}); d != nil {
 		err = d
 	}

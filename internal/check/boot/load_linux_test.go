@@ -3,8 +3,10 @@
 package boot
 
 import (
+	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/rlimit"
 
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
 )
 
@@ -22,7 +25,7 @@ func TestPerfArray(t *testing.T) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		t.Fatal(err)
 	}
-	l := &loader{kernel: loadTarget(t, "/sys/kernel/btf/vmlinux"), cache: btf.NewCache()}
+	l := &loader{own: types{core: loadTarget(t, "/sys/kernel/btf/vmlinux")}, cache: btf.NewCache()}
 	for name, want := range map[string]error{"perfvalue": syscall.EINVAL, "addresses": nil} {
 		data, err := os.ReadFile("../../../testdata/bpf/" + name + ".bpfel.o")
 		if err != nil {
@@ -53,7 +56,7 @@ func TestStructOps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &loader{kernel: loadTarget(t, "/sys/kernel/btf/vmlinux"), cache: btf.NewCache()}
+	l := &loader{own: types{core: loadTarget(t, "/sys/kernel/btf/vmlinux")}, cache: btf.NewCache()}
 	for _, tt := range []struct{ without, want string }{{"answer", Attached}, {"cong_avoid", "not attached: "}} {
 		o, err := l.read(t.Context(), data)
 		if err != nil {
@@ -68,4 +71,74 @@ func TestStructOps(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestArchive loads programs with the running kernel's BTF and with that of an archive: the same BTF, and that of Linux 6.1, whose
+// structs differ.
+func TestArchive(t *testing.T) {
+	loadtest.Kernel(t)
+	if err := rlimit.RemoveMemlock(); err != nil {
+		t.Fatal(err)
+	}
+	const running = "/sys/kernel/btf/vmlinux"
+	same, err := readTypes(t.Context(), running)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "btf")
+	if err := os.WriteFile(other, debianBTF(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old, err := readTypes(t.Context(), other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile("../../../testdata/bpf/kinds.bpfel.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name         string
+		own, archive types
+		differ       bool
+	}{
+		{"the same BTF", types{core: loadTarget(t, running)}, same, false},
+		{"in place of the kernel's", same, same, false},
+		{"another kernel's", same, old, true},
+	} {
+		l := &loader{own: tt.own, archive: &tt.archive, cache: btf.NewCache()}
+		o, err := l.read(t.Context(), data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loads, differ := 0, 0
+		for name := range o.spec.Programs {
+			e := l.program(Event{Kind: Program, Name: name}, o)
+			if e.Error == "" {
+				loads++
+			}
+			switch {
+			case e.Archive == "":
+				t.Errorf("%s: %s: not compared", tt.name, name)
+			case e.Archive != Same:
+				differ++
+			}
+		}
+		if loads == 0 || (differ > 0) != tt.differ {
+			t.Errorf("%s: %d programs load, %d differ", tt.name, loads, differ)
+		}
+	}
+}
+
+// debianBTF returns the BTF of Debian's Linux 6.1.
+func debianBTF(t *testing.T) (data []byte) {
+	t.Helper()
+	corp, err := corpus.Open(t.Context(), []string{"../../../testdata/vmlinux/debian/12/x86_64"}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := corp.Files[0].Read(t.Context(), func(k *corpus.Kernel) error { data = bytes.Clone(k.BTF); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

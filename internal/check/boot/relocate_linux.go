@@ -5,6 +5,7 @@ package boot
 import (
 	"context"
 	"fmt"
+	"syscall"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -23,8 +24,8 @@ type relocator struct {
 	decisions []*core.Decision // by record
 }
 
-// newRelocator decides an object's records on a kernel, with types that the loader adds.
-func newRelocator(ctx context.Context, o *check.Object, kernel *core.Kernel, added ...*core.Kernel) (*relocator, error) {
+// newRelocator decides an object's records on a kernel's types, with those that the loader adds.
+func newRelocator(ctx context.Context, o *check.Object, kernel *core.Kernel, added ...types) (*relocator, error) {
 	r := &relocator{functions: make(map[string]*bpfobj.Function)}
 	for i := range o.Funcs {
 		r.functions[o.Funcs[i].Name] = &o.Funcs[i]
@@ -35,14 +36,14 @@ func newRelocator(ctx context.Context, o *check.Object, kernel *core.Kernel, add
 	}
 	r.records = o.Relocations().Records()
 	r.decisions = make([]*core.Decision, len(r.records))
-	for _, t := range append([]*core.Kernel{kernel}, added...) {
+	for _, t := range append([]types{{core: kernel}}, added...) {
 		table := new(core.Table) // its decisions refer to it
-		if err := table.Fill(ctx, set, t, nil); err != nil {
+		if err := table.Fill(ctx, set, t.core, nil); err != nil {
 			return nil, err
 		}
 		i := 0
 		for _, d := range table.Decisions(0) {
-			if t != kernel {
+			if t.core != kernel {
 				d = r.decisions[i].OrAdded(d)
 			}
 			r.decisions[i] = d
@@ -81,13 +82,33 @@ func (r *relocator) program(spec *ebpf.ProgramSpec) (*ebpf.ProgramSpec, error) {
 		case d.Result == relo.Poisoned:
 			poison(it.Ins)
 		case !d.Result.OK():
-			return nil, fmt.Errorf("CO-RE relocation: %s: %s", d.Result, d.Reason())
+			return nil, unrelocated(fmt.Sprintf("CO-RE relocation: %s: %s", d.Result, d.Reason()))
 		default:
 			patch(it.Ins, d)
 		}
 		*it.Ins = btf.WithCORERelocationMetadata(*it.Ins, nil)
 	}
 	return spec, nil
+}
+
+// unrelocated is libbpf's reason to refuse a program.
+type unrelocated string
+
+func (u unrelocated) Error() string { return string(u) }
+func (u unrelocated) Unwrap() error { return syscall.EINVAL }
+
+// typeIDs are IDs of a type in two BTFs.
+type typeIDs [2]int64
+
+// typeIDs returns the pairs of IDs that relocations for type IDs resolve to.
+func (r *relocator) typeIDs(other *relocator) map[typeIDs]bool {
+	ids := make(map[typeIDs]bool)
+	for i := range min(len(r.decisions), len(other.decisions)) {
+		if a, b := r.decisions[i], other.decisions[i]; r.records[i].Kind == relo.TargetTypeID && a.Result == relo.Resolved && b.Result == relo.Resolved {
+			ids[typeIDs{int64(a.New), int64(b.New)}] = true
+		}
+	}
+	return ids
 }
 
 // poison makes an instruction one that no verifier takes, of the same length, as both loaders do.

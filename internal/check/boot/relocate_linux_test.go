@@ -124,7 +124,7 @@ func TestRelocatorAdded(t *testing.T) {
 	kernel, added := loadTarget(t, "../../../testdata/vmlinux/debian/12/x86_64"), loadTarget(t, "../../../testdata/bpf/supplied.bpfel.o")
 	o := parseObject(t, data)
 	for name, want := range map[string][2]bool{"added": {true, false}, "flavored": {true, false}, "kernels_own": {true, true}} {
-		for i, types := range [][]*core.Kernel{nil, {added}} {
+		for i, types := range [][]types{nil, {{core: added}}} {
 			r, err := newRelocator(t.Context(), o, kernel, types...)
 			if err != nil {
 				t.Fatal(err)
@@ -196,7 +196,7 @@ func parseObject(t *testing.T, data []byte) *check.Object {
 // TestNesting rejects recursive types, which cilium/ebpf would follow until the stack overflows.
 func TestNesting(t *testing.T) {
 	const loop, want = "typedef loop loop[2]\nstruct s 8: b loop 0\n", "leads back to itself"
-	l := &loader{kernel: loadTarget(t, "../../../testdata/vmlinux/debian/12/x86_64")}
+	l := &loader{own: types{core: loadTarget(t, "../../../testdata/vmlinux/debian/12/x86_64")}}
 	if _, err := l.read(t.Context(), testbtf.Object(t, binary.LittleEndian, loop, "program p\nbyte_off struct s.b")); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("object: error %v", err)
 	}
@@ -204,7 +204,7 @@ func TestNesting(t *testing.T) {
 	if err := os.WriteFile(path, testbtf.Types(t, binary.LittleEndian, loop), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.add(t.Context(), path); err == nil || !strings.Contains(err.Error(), path+": ") || !strings.Contains(err.Error(), want) {
+	if _, err := readTypes(t.Context(), path); err == nil || !strings.Contains(err.Error(), path+": ") || !strings.Contains(err.Error(), want) {
 		t.Errorf("types: error %v", err)
 	}
 }

@@ -18,11 +18,14 @@ import (
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/workers"
+	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Config describes a run: which kernels boot, and what each of them does.
 type Config struct {
 	Corpus  *corpus.Corpus // packages and images
+	BTF     *corpus.Corpus // types of kernels that have no BTF; may be nil
 	Jobs    int            // kernels that run side by side, at least 1
 	Timeout time.Duration  // for each kernel
 	Init    *Executable    // btfgen itself
@@ -33,6 +36,9 @@ type Config struct {
 	Types   []check.Types
 	Rodata  []string // as for package check
 	Targets map[string]string
+
+	// Archive has types to load the objects with again; may be nil.
+	Archive *archive.Archive
 
 	// Command runs instead, if it is not empty. Tool is its program, the first of Files.
 	Command []string
@@ -67,6 +73,7 @@ type Kernel struct {
 	Release  string        // as the booted kernel reports it
 	Emulated string        // why KVM did not run it, "" if it did
 	Up, Done time.Duration // until the first event of the guest, 0 if it did not boot, and until the end
+	Match    archive.Match // kernel of the archive, if there is one
 	Trial    *Trial        // nil with a command
 	Exit     *Event        // of the command; nil if it did not arrive
 }
@@ -90,7 +97,7 @@ func Run(ctx context.Context, cfg Config, w Watcher) error {
 	r := &run{Config: cfg, w: w, waiting: make([][]func(), n), ended: make([]bool, n)}
 	return workers.Each(ctx, cfg.Jobs, n, func(i int) error {
 		path := cfg.Corpus.Files[i].Path
-		k := &kernelRun{run: r, index: i, Kernel: &Kernel{Path: path, Name: path}}
+		k := &kernelRun{run: r, index: i, types: cfg.Corpus.Files[i], Kernel: &Kernel{Path: path, Name: path}}
 		err := k.boot(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -120,6 +127,7 @@ type kernelRun struct {
 	*run
 	*Kernel
 	index   int
+	types   *corpus.File // with the kernel's BTF
 	started time.Time
 	done    int // objects that are complete
 	tried   int // programs
@@ -153,7 +161,11 @@ func (k *kernelRun) progress() {
 func (k *kernelRun) boot(ctx context.Context) error {
 	m := &Machine{Init: k.Init.Data, Files: k.Files, Job: Job{Command: k.Command, Env: k.Env, Targets: k.Targets}}
 	var modules []string
+	var key kernel.Key
 	if len(k.Command) == 0 {
+		if err := k.findTypes(ctx, m); err != nil {
+			return err
+		}
 		rep, err := k.check(ctx, check.Libbpf)
 		if rep == nil || err != nil {
 			return err
@@ -164,7 +176,10 @@ func (k *kernelRun) boot(ctx context.Context) error {
 				return err
 			}
 		}
-		k.Name, modules = rep.Kernels[0].Name, rep.Modules()
+		if name := rep.Kernels[0].Name; name != k.types.Path { // a path, if the key is not known
+			k.Name = name
+		}
+		modules = rep.Modules()
 		k.Trial = NewTrial(rep, other, k.Objects)
 		for _, i := range k.Trial.Objects {
 			m.Objects = append(m.Objects, k.Data[i])
@@ -175,6 +190,7 @@ func (k *kernelRun) boot(ctx context.Context) error {
 		for _, t := range k.Types {
 			m.Types = append(m.Types, t.BTF)
 		}
+		key = rep.Kernels[0].Key()
 	}
 	b, err := k.Corpus.Files[k.index].Bootable(ctx, modules)
 	if err != nil {
@@ -186,6 +202,14 @@ func (k *kernelRun) boot(ctx context.Context) error {
 		}
 	}
 	m.Arch, m.Kernel, m.Config = b.Machine, b.Image, b.Config
+	if k.Archive != nil {
+		key.Arch, key.Release = cmp.Or(key.Arch, b.Machine), cmp.Or(key.Release, b.Release)
+		if k.Match = k.Archive.Lookup(key, 0); k.Match.Found() {
+			if m.Archive, err = k.Archive.BTF(k.Match.Key); err != nil {
+				return err
+			}
+		}
+	}
 	for _, mod := range b.Modules {
 		m.Modules, k.Modules = append(m.Modules, mod.ELF), append(k.Modules, mod.Name)
 	}
@@ -205,6 +229,39 @@ func (k *kernelRun) boot(ctx context.Context) error {
 	return err
 }
 
+// findTypes finds the types of a kernel without BTF, for its release and machine, and passes them to the guest.
+func (k *kernelRun) findTypes(ctx context.Context, m *Machine) error {
+	if k.BTF == nil {
+		return nil
+	}
+	own := false
+	_ = k.types.Read(ctx, func(*corpus.Kernel) error { own = true; return nil }) // reported when it is checked
+	if own || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	b, err := k.types.Bootable(ctx, nil)
+	if err != nil {
+		return err
+	}
+	fits := func(f *corpus.File) bool {
+		return f.Key.Release == b.Release && (f.Key.Arch == "" || kernel.CanonicalArch(f.Key.Arch) == b.Machine)
+	}
+	files := slices.DeleteFunc(slices.Clone(k.BTF.Files), func(f *corpus.File) bool { return !fits(f) })
+	if all := k.BTF.Files; len(all) == 1 && all[0].Key.Release == "" {
+		files = all
+	}
+	if len(files) != 1 {
+		return fmt.Errorf("no BTF in it, and --btf has %d kernels %s for %s, not one", len(files), cmp.Or(b.Release, "without a release"), b.Machine)
+	}
+	if k.types, err = files[0].WithConfig(b.Config); err != nil {
+		return err
+	}
+	return k.types.Read(ctx, func(t *corpus.Kernel) error {
+		m.BTF = bytes.Clone(t.BTF)
+		return nil
+	})
+}
+
 var errManyKernels = errors.New("holds several kernels; one at a time can be booted")
 
 // check checks the objects against the kernel, as a loader loads them. It returns nil without an error if the kernel was skipped
@@ -213,7 +270,7 @@ func (k *kernelRun) check(ctx context.Context, l check.Loader) (*check.Report, e
 	k.predict.Lock()
 	defer k.predict.Unlock()
 	one := *k.Corpus
-	one.Files, one.Skipped = []*corpus.File{k.Corpus.Files[k.index]}, nil
+	one.Files, one.Skipped = []*corpus.File{k.types}, nil
 	rep, err := check.Run(ctx, check.Config{
 		Objects: k.Objects, Corpus: &one, Jobs: 1, Loaders: []check.Loader{l}, Rodata: k.Rodata, Types: k.Types,
 	})
@@ -224,7 +281,12 @@ func (k *kernelRun) check(ctx context.Context, l check.Loader) (*check.Report, e
 	// Objects for other machines may be for the machine of another kernel.
 	rest := slices.DeleteFunc(rep.Skipped, func(e *corpus.Error) bool { return errors.Is(e, corpus.ErrUnmet) })
 	if len(rest) > 0 && l == check.Libbpf {
-		k.call(func() { k.w.Skipped(k.Kernel, rest) })
+		k.call(func() {
+			k.w.Skipped(k.Kernel, rest)
+			if k.BTF == nil && len(rep.Kernels) == 0 {
+				k.w.Note(k.Kernel, "if the kernel has no BTF, name its types with --btf")
+			}
+		})
 	}
 	switch {
 	case len(rep.Kernels) > 1:

@@ -116,6 +116,7 @@ type Actual struct {
 	Log     string `json:"log,omitempty"`     // the end of the verifier's log
 	Attach  string `json:"attach,omitempty"`  // [Attached], or why not; empty if not tried
 	EbpfGo  string `json:"ebpf_go,omitempty"` // result of cilium/ebpf, if it differs: loads, or why not
+	Archive string `json:"archive,omitempty"` // [Same], or how it differs with the archive's BTF; empty without that
 }
 
 // Actual returns what happened to the program.
@@ -131,7 +132,7 @@ func (r *Row) Actual() Actual {
 		a.Outcome, a.Reason, a.Errno, a.Log = Fails, reason(e.Errno, cmp.Or(e.Log, e.Error)), e.Errno, e.Log
 	}
 	if r.got != nil {
-		a.Attach = r.got.Attach
+		a.Attach, a.Archive = r.got.Attach, r.got.Archive
 		if a.Outcome != NotTried && (r.got.Alone == Loads) != (a.Outcome == Loads) {
 			a.EbpfGo = cmp.Or(r.got.Alone, r.Unread)
 		}
