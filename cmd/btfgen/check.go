@@ -106,7 +106,7 @@ func runCheck(c *cli.Context) error {
 	if c.IsSet("boot") {
 		return runBoot(c)
 	}
-	for _, name := range []string{"command", "timeout", "btfgen", "catalogue", "mirror"} {
+	for _, name := range []string{"archive", "command", "timeout", "btfgen", "catalogue", "mirror"} {
 		if c.IsSet(name) {
 			return usagef("--%s goes with --boot", name)
 		}

@@ -17,9 +17,12 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check/boot"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/job/bundle"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/report"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
+	"github.com/btfgen/btfgen/pkg/archive"
 )
 
 func runBoot(c *cli.Context) error {
@@ -75,6 +78,19 @@ func runBoot(c *cli.Context) error {
 	cfg.Corpus = corp
 	in := inputsOf(append(inputs, cfg.Init.Path)...)
 	in.addCorpus(corp, c.String("output"))
+	if btf := c.StringSlice("btf"); len(btf) > 0 {
+		if cfg.BTF, err = openSources(c, btf, corpus.Options{Extras: true}); err != nil {
+			return err
+		}
+		reportSkipped(c, cfg.BTF.Skipped)
+		in.addCorpus(cfg.BTF, c.String("output"))
+	}
+	if name := c.String("archive"); name != "" {
+		if cfg.Archive, err = openBooted(c, name, &cfg); err != nil {
+			return err
+		}
+		in[output.Real(name)] = true
+	}
 	if err := in.refuse(c.String("output")); err != nil {
 		return err
 	}
@@ -138,10 +154,30 @@ func checkBootOptions(c *cli.Context) error {
 		return usagef("--json does not go with --command")
 	case c.IsSet("summary"):
 		return usagef("--boot does not go with --summary")
-	case c.IsSet("types") && c.IsSet("command"):
-		return usagef("--types does not go with --command")
+	}
+	for _, name := range []string{"archive", "btf", "types"} {
+		if c.IsSet(name) && c.IsSet("command") {
+			return usagef("--%s does not go with --command", name)
+		}
 	}
 	return checkLoader(c)
+}
+
+// openBooted opens the archive to load objects with, and prints which of them it was not made for.
+func openBooted(c *cli.Context, name string, cfg *boot.Config) (*archive.Archive, error) {
+	a, err := bundle.OpenNative(name)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("--archive: %w", err)
+	case a == nil:
+		return nil, fmt.Errorf("--archive %s: not a %s archive", name, bundle.NativeSuffix)
+	}
+	for i, o := range cfg.Objects {
+		if err := a.Covers(archive.NewObject(o.Name(), cfg.Data[i], o.Machines()...)); err != nil {
+			infof(c, "btfgen: %v", err)
+		}
+	}
+	return a, nil
 }
 
 // readCommand reads --command, which may begin with variables, and its files.
@@ -224,7 +260,11 @@ func (b *bootWatcher) Object(k *boot.Kernel, i int) {
 		if wrong := row.Wrong(); wrong != "" {
 			record(b.c, finding{Class: different, Message: p.Name + " " + wrong, Object: p.Object, Kernel: k.Name})
 		}
-		if row.Actual().Outcome == boot.Fails && p.AutoLoad {
+		a := row.Actual()
+		if a.Archive != "" && a.Archive != boot.Same {
+			record(b.c, finding{Class: different, Message: p.Name + " " + a.Archive, Object: p.Object, Kernel: k.Name})
+		}
+		if a.Outcome == boot.Fails && p.AutoLoad {
 			record(b.c, finding{Class: failing, Message: p.Name + " does not load", Object: p.Object, Kernel: k.Name})
 		}
 	}
@@ -246,6 +286,9 @@ func (b *bootWatcher) End(k *boot.Kernel, err error) {
 		}
 		infof(c, "btfgen: %s: booted in %.1f s, done after %.1f (%s)", k.Name, k.Up.Seconds(), k.Done.Seconds(), how)
 		b.report.End(k)
+		if b.cfg.Archive != nil && !k.Match.Found() {
+			reportFinding(c, finding{Class: missing, Message: "not in the archive: " + k.Match.Reason, Kernel: k.Name})
+		}
 		if k.Trial != nil {
 			lost, untried := k.Trial.Missing()
 			if untried > 0 {

@@ -144,10 +144,10 @@ func TestCheckBootCommand(t *testing.T) {
 	}
 }
 
-// bootKernel writes the image of a kernel that has real BTF, and its configuration in the same directory.
-func bootKernel(t *testing.T, config string) (image string) {
+// unpack returns the content of a file that is compressed with zstd.
+func unpack(t *testing.T, path string) []byte {
 	t.Helper()
-	packed, err := os.ReadFile("../../testdata/vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst")
+	packed, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,16 +156,120 @@ func bootKernel(t *testing.T, config string) (image string) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	types, err := d.DecodeAll(packed, nil)
+	data, err := d.DecodeAll(packed, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return data
+}
+
+// bootKernel writes the image of a kernel that has real BTF, and its configuration in the same directory.
+func bootKernel(t *testing.T, config string) (image string) {
+	t.Helper()
+	types := unpack(t, debianBTF)
 	vmlinux, _ := (&testelf.File{Order: binary.LittleEndian, Type: elf.ET_EXEC, Machine: elf.EM_X86_64, Sections: []testelf.Section{{Name: ".BTF", Data: types}}}).Build()
 	dir := t.TempDir()
 	image = filepath.Join(dir, "vmlinuz-6.1.0-47-amd64")
 	write(t, image, string(bzImage(vmlinux)))
 	write(t, filepath.Join(dir, "config-6.1.0-47-amd64"), config)
 	return image
+}
+
+// debianBTF is the BTF of bootKernel's kernel.
+const debianBTF = "../../testdata/vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst"
+
+// TestCheckBootTypes boots a kernel without BTF. Its types are those that --btf has for its release.
+func TestCheckBootTypes(t *testing.T) {
+	if _, err := os.Stat("/dev/fd"); err != nil {
+		t.Skip("needs /dev/fd")
+	}
+	_, program := bootFiles(t)
+	dir := t.TempDir()
+	vmlinux, _ := (&testelf.File{Order: binary.LittleEndian, Type: elf.ET_EXEC, Machine: elf.EM_X86_64}).Build()
+	seen := filepath.Join(dir, "seen")
+	fakeQEMU(t, `cat /dev/fd/4 >`+seen+`; printf '%s\n' '@btfgen {"kind":"hello"}' '@btfgen {"kind":"object"}' '@btfgen {"kind":"program","name":"truth"}' '@btfgen {"kind":"end"}'`)
+	for _, tt := range []struct {
+		name   string
+		image  string
+		btf    []string
+		stdout string
+		stderr string
+	}{
+		{"none", "vmlinuz-6.1.0-47-amd64", nil, "", `no .BTF section\n.*if the kernel has no BTF, name its types with --btf\n`},
+		{"its own", "vmlinuz-6.1.0-47-amd64", []string{"../../testdata/vmlinux"}, `(?m)^debian/12/x86_64/6.1.0-47-amd64:\n(.*\n)*.* truth +guarded +loads$`, ""},
+		{"of another release", "vmlinuz-5.4.0-1", []string{debianBTF}, "", `no BTF in it, and --btf has 0 kernels 5.4.0-1 for x86_64, not one`},
+		{"without a release", "vmlinuz-5.4.0-1", []string{filepath.Join(dir, "kernel.btf")}, `(?m)vmlinuz-5.4.0-1:\n(.*\n)*.* truth +guarded +loads$`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			os.Remove(seen)
+			image := filepath.Join(t.TempDir(), tt.image)
+			write(t, image, string(bzImage(vmlinux)))
+			write(t, filepath.Join(filepath.Dir(image), strings.Replace(tt.image, "vmlinuz", "config", 1)), "CONFIG_BPF_SYSCALL=y\n")
+			write(t, filepath.Join(dir, "kernel.btf"), string(unpack(t, debianBTF)))
+			args := []string{"check", "--boot", image, "--btfgen", program, "--verbose", "../../testdata/bpf/settings.bpfel.o"}
+			for _, b := range tt.btf {
+				args = append(args, "--btf", b)
+			}
+			var stdout, stderr bytes.Buffer
+			got := run(t.Context(), args, &stdout, &stderr)
+			initramfs, _ := os.ReadFile(seen)
+			if tt.stderr != "" {
+				if got != statusFailed || len(initramfs) > 0 {
+					t.Errorf("status %d, %d bytes for the guest", got, len(initramfs))
+				}
+				matches(t, stderr.String(), tt.stderr)
+				return
+			}
+			matches(t, stdout.String(), tt.stdout)
+			for _, want := range []string{`"btf":true`, "CONFIG_BPF_SYSCALL=y\n", string(unpack(t, debianBTF))} {
+				if !bytes.Contains(initramfs, []byte(want)) {
+					t.Errorf("the guest does not have %.40q: %s", want, &stderr)
+				}
+			}
+		})
+	}
+}
+
+// TestCheckBootArchive boots a kernel with an archive. Programs that differ with the archive's BTF are findings, and so is a
+// kernel that the archive lacks.
+func TestCheckBootArchive(t *testing.T) {
+	if _, err := os.Stat("/dev/fd"); err != nil {
+		t.Skip("needs /dev/fd")
+	}
+	_, program := bootFiles(t)
+	const object = "../../testdata/bpf/execsnoop.bpfel.o"
+	dir := t.TempDir()
+	has, lacks := filepath.Join(dir, "has.btfa"), filepath.Join(dir, "lacks.btfa")
+	for out, btf := range map[string]string{has: debianBTF, lacks: "../../testdata/vmlinux/debian/11"} {
+		var stderr bytes.Buffer
+		if got := run(t.Context(), []string{"generate", "--btf", btf, "-o", out, object}, io.Discard, &stderr); got != statusOK {
+			t.Fatalf("status %d: %s", got, &stderr)
+		}
+	}
+	image := bootKernel(t, "CONFIG_BPF_SYSCALL=y\n")
+	for _, tt := range []struct {
+		name, archive, results string
+		status                 int
+		stdout, stderr         string
+	}{
+		{"same", has, "same same", statusOK, `2 programs the same with the archive's BTF for debian/12/x86_64/6.1.0-47-amd64, 0 different\n`, ""},
+		{"differs", has, "same number", statusFindings, `handle_exit +ok +loads; DIFFERS: number\n`, ""},
+		{"missing", lacks, "", statusFindings, "2 programs ok, as predicted", `missing: .*not in the archive: no kernel 6.1.0-47-amd64 `},
+		{"no archive", object, "", statusFailed, "", `--archive .*execsnoop.bpfel.o: not a .btfa archive`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			first, second, _ := strings.Cut(tt.results, " ")
+			fakeQEMU(t, `printf '%s\n' '@btfgen {"kind":"hello"}' '@btfgen {"kind":"object"}' '@btfgen {"kind":"program","name":"handle_exec","alone":"loads","archive":"`+first+
+				`"}' '@btfgen {"kind":"program","name":"handle_exit","alone":"loads","archive":"`+second+`"}' '@btfgen {"kind":"end"}'`)
+			var stdout, stderr bytes.Buffer
+			args := []string{"check", "--boot", image, "--btfgen", program, "--archive", tt.archive, object}
+			if got := run(t.Context(), args, &stdout, &stderr); got != tt.status {
+				t.Errorf("status %d, want %d: %s", got, tt.status, &stderr)
+			}
+			matches(t, stdout.String(), tt.stdout)
+			matches(t, stderr.String(), tt.stderr)
+		})
+	}
 }
 
 // TestBootExcludes wants --boot to exclude all options about whole objects.
@@ -482,8 +586,12 @@ func TestCheckBoot(t *testing.T) {
 	}
 
 	dir = t.TempDir()
-	report := filepath.Join(dir, "report.json")
-	status = run(t.Context(), []string{"check", "--boot", packages[0], "--btfgen", self, "--json", "-o", report,
+	report, small := filepath.Join(dir, "report.json"), filepath.Join(dir, "tracer.btfa")
+	if status := run(t.Context(), []string{"generate", "--btf", packages[0], "--as", "debian/12/x86_64", "-o", small, objects + "module.bpfel.o", objects + "netprogs.bpfel.o",
+		objects + "broken.bpfel.o"}, io.Discard, &stderr); status != statusOK && status != statusFindings {
+		t.Fatalf("status %d: %s", status, &stderr)
+	}
+	status = run(t.Context(), []string{"check", "--boot", packages[0], "--btfgen", self, "--archive", small, "--json", "-o", report,
 		objects + "module.bpfel.o", objects + "netprogs.bpfel.o", objects + "broken.bpfel.o"}, &stdout, &stderr)
 	t.Logf("%s", &stderr)
 	if status != statusFindings {
@@ -500,6 +608,9 @@ func TestCheckBoot(t *testing.T) {
 	}
 	ebpfGo := 0
 	for _, p := range got.Kernels[0].Programs {
+		if p.Actual.Archive != boot.Same {
+			t.Errorf("%s: with the archive's BTF: %q", p.Program, p.Actual.Archive)
+		}
 		if p.Wrong != "" {
 			t.Errorf("%s: %s", p.Program, p.Wrong)
 		}

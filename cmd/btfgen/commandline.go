@@ -246,7 +246,7 @@ var conflicts = map[string][]string{
 	"brief":        {"verbose"},
 	"relolog json": {"verbose", "color"},
 	"verify json":  {"verbose"},
-	"boot": {"btf", "select", "exclude", "min-kernel", "suggest", "require", "baseline", // other reports and kernels
+	"boot": {"select", "exclude", "min-kernel", "suggest", "require", "baseline", // other reports and kernels
 		"loader", "optional", "one-of", "when", "loader-map", "no-guess", "no-kernel-btf"}, // and whole objects
 }
 
@@ -272,7 +272,7 @@ func (l *commandLine) configure(app *cli.App) error {
 	typed := slices.Clone(l.options)
 	_, boot := l.value("boot")
 	for _, k := range keys(l.command) {
-		if k.flag == nil || boot && k.name == "format" || slices.ContainsFunc(typed, func(o option) bool { // --boot has few formats
+		if k.flag == nil || boot && (k.name == "format" || k.name == "btf") || slices.ContainsFunc(typed, func(o option) bool { // --boot has few formats, and boots other kernels
 			return o.name() == k.name || l.excludes(o.name(), k.name) || l.excludes(k.name, o.name())
 		}) {
 			continue

@@ -98,6 +98,7 @@ func allCommands() []*cli.Command {
 			ArgsUsage: "OBJECT...",
 			Flags: slices.Concat(kernels, []cli.Flag{
 				listFlag("boot", "boot `PACKAGE` under qemu, load the objects, and compare: a .deb, .rpm or vmlinuz, or ID/VERSION_ID[/ARCH[/RELEASE]] to download"),
+				newFlag("archive", "in booted kernels, load the objects with the BTF in `ARCHIVE` (.btfa), too, and compare"),
 				newFlag("command", "run `COMMAND` in booted kernels instead of loading; arguments are files for it"),
 				countFlag("timeout", "stop a booted kernel after `SECONDS`", 600),
 				newFlag("btfgen", "boot with `FILE`, a static btfgen for the machine (default: this one)"),

@@ -27,6 +27,8 @@ type Boot struct {
 	notes   []string
 	rows    int  // programs on all kernels
 	fine    int  // programs on this kernel that work as predicted and are not printed
+	same    int  // programs on this kernel that are the same with the archive's BTF
+	differ  int  // and those that are not
 	partial bool // the command's output lacks the end of a line
 }
 
@@ -37,6 +39,7 @@ type (
 		Release  string          `json:"release"` // as the booted kernel reports it
 		Modules  []string        `json:"modules,omitempty"`
 		Emulated string          `json:"emulated,omitempty"` // why it was not run by KVM
+		Archive  string          `json:"archive,omitempty"`  // kernel of the archive whose BTF was used
 		Programs []bootedProgram `json:"programs"`
 	}
 	bootedProgram struct {
@@ -75,7 +78,7 @@ func (b *Boot) Begin(k *boot.Kernel) {
 		with = " with " + words.Plural(n, "module") + " (" + strings.Join(k.Modules, ", ") + ")"
 	}
 	escape.Fprintf(b.w, "%s%s:\n", k.Name, with)
-	b.fine, b.partial, b.tables = 0, false, boot.Tables{}
+	b.fine, b.same, b.differ, b.partial, b.tables = 0, 0, 0, false, boot.Tables{}
 }
 
 // Output writes a part of a command's output.
@@ -102,11 +105,18 @@ func (b *Boot) Object(rows []boot.Row) {
 		p, a := row.Program, row.Actual()
 		b.rows++
 		b.tables.Add(row)
+		different := a.Archive != "" && a.Archive != boot.Same
+		switch {
+		case different:
+			b.differ++
+		case a.Archive != "":
+			b.same++
+		}
 		mark := ""
 		if row.Wrong() != "" {
 			mark = "WRONG: "
 			wrong = append(wrong, row)
-		} else if a.Outcome == boot.Loads && differs(row, a) == "" && p.Status[0] <= check.Guarded && !b.verbose {
+		} else if a.Outcome == boot.Loads && differs(row, a) == "" && !different && p.Status[0] <= check.Guarded && !b.verbose {
 			b.fine++
 			continue
 		}
@@ -151,6 +161,9 @@ func actual(row *boot.Row, a boot.Actual) string {
 	default:
 		text += "; does not load with cilium/ebpf: " + alone
 	}
+	if a.Archive != "" && a.Archive != boot.Same {
+		text += "; DIFFERS: " + a.Archive
+	}
 	return text
 }
 
@@ -193,6 +206,10 @@ func (b *Boot) End(k *boot.Kernel) {
 	}
 	if b.fine > 0 {
 		escape.Fprintf(b.w, "  %s ok, as predicted\n", words.Plural(b.fine, "program"))
+	}
+	if b.same+b.differ > 0 {
+		out.Archive = k.Match.Key.String()
+		escape.Fprintf(b.w, "  %s the same with the archive's BTF for %s, %d different\n", words.Plural(b.same, "program"), k.Match.Key, b.differ)
 	}
 	if k.Trial != nil {
 		for i, step := range boot.Steps {
