@@ -35,7 +35,7 @@ import (
 // loader loads objects into the running kernel.
 type loader struct {
 	targets map[string]string
-	own     types             // the kernel's, or those that stand in for them
+	own     types             // the kernel's; from a file if it has no BTF
 	archive *types            // those that an archive has for the kernel, or nil
 	added   []types           // that loaders add to the kernel's
 	cache   *cbtf.Cache       // of the kernel's BTF
@@ -61,7 +61,7 @@ func objects(j *Job, report func(Event)) (err error) {
 		}
 		return l.objects(ctx, j, report)
 	}
-	corp, err := corpus.Open(ctx, []string{"/sys/kernel/btf"}, corpus.Options{})
+	corp, err := corpus.Open(ctx, []string{kernelBTF}, corpus.Options{})
 	if err != nil {
 		return err
 	}
