@@ -23,7 +23,8 @@ type Report struct {
 
 // Kernel is a column of the report.
 type Kernel struct {
-	Name string `json:"name"` // ID/VERSION_ID/ARCH/RELEASE, or a path
+	Name    string   `json:"name"` // ID/VERSION_ID/ARCH/RELEASE, or a path
+	Modules []string `json:"-"`    // some that have types which relocations resolve to, sorted
 
 	key kernel.Key
 }

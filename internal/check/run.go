@@ -111,8 +111,9 @@ type kernelResult struct {
 	name     string
 	path     string
 	arch     string
-	programs []list // by object: see programs
-	whole    []list // by object: what it needs, whichever of its programs are loaded
+	modules  []string // see Kernel.Modules
+	programs []list   // by object: see programs
+	whole    []list   // by object: what it needs, whichever of its programs are loaded
 }
 
 func newRun(cfg Config) *run {
@@ -200,6 +201,9 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	res.arch = k.arch
 	all := make([][]*evaluation, len(loaded)) // by object
 	for i, d := range loaded {
+		for j := range d {
+			res.modules = append(res.modules, d.modules(j)...)
+		}
 		p := r.pairing(i, k, d, cmp.Or(on[i], t))
 		p.together = together[i]
 		res.whole = append(res.whole, r.needs(p))
@@ -207,6 +211,8 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 			all[i] = append(all[i], r.program(p, j))
 		}
 	}
+	slices.Sort(res.modules)
+	res.modules = slices.Compact(res.modules)
 	r.explore(ctx, slices.Concat(all...))
 	for i, d := range loaded {
 		var without *pairing
@@ -381,7 +387,7 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 	})
 	rep := &Report{Version: ReportVersion, Skipped: r.skippedList()}
 	for _, k := range r.kernels {
-		rep.Kernels = append(rep.Kernels, Kernel{Name: k.name, key: k.key})
+		rep.Kernels = append(rep.Kernels, Kernel{Name: k.name, Modules: k.modules, key: k.key})
 	}
 	var all []*evidence
 	for i, o := range r.Objects {

@@ -180,6 +180,9 @@ func (k *kernelRun) boot(ctx context.Context) error {
 			k.Name = name
 		}
 		modules = rep.Modules()
+		if k.Archive != nil { // an archive has the types of modules that are not loaded, too
+			modules = append(modules, rep.Kernels[0].Modules...)
+		}
 		k.Trial = NewTrial(rep, other, k.Objects)
 		for _, i := range k.Trial.Objects {
 			m.Objects = append(m.Objects, k.Data[i])
@@ -273,6 +276,7 @@ func (k *kernelRun) check(ctx context.Context, l check.Loader) (*check.Report, e
 	one.Files, one.Skipped = []*corpus.File{k.types}, nil
 	rep, err := check.Run(ctx, check.Config{
 		Objects: k.Objects, Corpus: &one, Jobs: 1, Loaders: []check.Loader{l}, Rodata: k.Rodata, Types: k.Types,
+		NoOwnBTF: k.types != k.Corpus.Files[k.index],
 	})
 	if err != nil {
 		return nil, err
