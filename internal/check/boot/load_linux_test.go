@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/rlimit"
 
@@ -126,6 +127,35 @@ func TestArchive(t *testing.T) {
 		}
 		if loads == 0 || (differ > 0) != tt.differ {
 			t.Errorf("%s: %d programs load, %d differ", tt.name, loads, differ)
+		}
+	}
+}
+
+// TestDiffers compares results of loading a program with the kernel's and with an archive's types.
+func TestDiffers(t *testing.T) {
+	no, dump := errors.New("no"), errors.New("no dump")
+	code := func(imm int64, in ...asm.Instruction) asm.Instructions {
+		return append(in, asm.Mov.Imm32(asm.R0, int32(imm)), asm.Return())
+	}
+	first, second := asm.LoadMapValue(asm.R1, 7, 8), asm.LoadMapValue(asm.R1, 9, 8)
+	for _, tt := range []struct {
+		own, archive result
+		want         string
+	}{
+		{result{code: code(1)}, result{code: code(1)}, ""},
+		{result{err: no}, result{err: dump}, ""},
+		{result{code: code(1)}, result{err: no}, "does not load with the archive's BTF: no"},
+		{result{err: no}, result{code: code(1)}, "loads only with the archive's BTF"},
+		{result{attach: Attached}, result{attach: "not attached: no"}, "with the archive's BTF: not attached: no"},
+		{result{unread: dump}, result{code: code(1)}, "cannot be compared: no dump"},
+		{result{code: code(1)}, result{code: code(1, first)}, "has 2 instructions, and 3 with the archive's BTF"},
+		{result{code: code(1)}, result{code: code(2)}, "instruction 0 is MovImm32 dst: r0 imm: 1, and MovImm32 dst: r0 imm: 2 with the archive's BTF"},
+		{result{code: code(5)}, result{code: code(3)}, ""}, // IDs of one type
+		{result{code: code(3)}, result{code: code(5)}, "instruction 0 is MovImm32 dst: r0 imm: 3, and MovImm32 dst: r0 imm: 5 with the archive's BTF"},
+		{result{code: code(1, first)}, result{code: code(1, second)}, ""}, // IDs of one map
+	} {
+		if got := tt.own.differs(&tt.archive, map[typeIDs]bool{{5, 3}: true}); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
 		}
 	}
 }
