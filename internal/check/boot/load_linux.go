@@ -296,11 +296,11 @@ func (l *loader) register(o *object) {
 // registerMap loads a map of struct_ops with its programs, and registers it.
 func (l *loader) registerMap(all *ebpf.CollectionSpec, name string) (io.Closer, error) {
 	coll, err := l.load(all, &l.own)
-	defer coll.Close()
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case all.Maps[name].Flags&unix.BPF_F_LINK != 0:
+	}
+	defer coll.Close()
+	if all.Maps[name].Flags&unix.BPF_F_LINK != 0 {
 		return link.AttachStructOps(link.StructOpsOptions{Map: coll.Maps[name]})
 	}
 	return nil, coll.Maps[name].Delete(uint32(0)) // loading has registered it
@@ -390,13 +390,16 @@ func constant(in asm.Instruction) int64 {
 
 // alone loads a program as cilium/ebpf does.
 func (l *loader) alone(name string, o *object, t *types) (r result) {
-	if o.alone != nil {
-		var coll *ebpf.Collection
-		coll, r.err = l.load(one(o.alone, name), t)
-		defer coll.Close()
-		if r.err == nil && l.archive != nil {
-			r.read(coll.Programs[name])
-		}
+	if o.alone == nil {
+		return r
+	}
+	coll, err := l.load(one(o.alone, name), t)
+	if r.err = err; err != nil {
+		return r
+	}
+	defer coll.Close()
+	if l.archive != nil {
+		r.read(coll.Programs[name])
 	}
 	return r
 }
@@ -416,10 +419,10 @@ func (l *loader) libbpf(name string, o *object, t *types, by *relocator) (r resu
 		_, relocated.AttachTo = check.CutModule(p.AttachTo)
 	}
 	coll, err := l.load(own, t)
-	defer coll.Close()
 	if r.err = err; err != nil {
 		return r
 	}
+	defer coll.Close()
 	r.attach = l.tryAttach(o, p, coll.Programs[name])
 	if l.archive != nil {
 		r.read(coll.Programs[name])
