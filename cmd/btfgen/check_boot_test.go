@@ -449,6 +449,27 @@ func TestCheckBootOutput(t *testing.T) {
 	}
 }
 
+// TestCheckBootFullOutput boots with standard output on a full disk.
+func TestCheckBootFullOutput(t *testing.T) {
+	if _, err := os.Stat("/dev/fd"); err != nil {
+		t.Skip("needs /dev/fd")
+	}
+	_, program := bootFiles(t)
+	image := bootKernel(t, "CONFIG_BPF_SYSCALL=y\n")
+	fakeQEMU(t, `printf '%s\n' '@btfgen {"kind":"hello"}' '@btfgen {"kind":"object"}' '@btfgen {"kind":"program","name":"handle_exec","alone":"loads"}' `+
+		`'@btfgen {"kind":"program","name":"handle_exit","alone":"loads"}' '@btfgen {"kind":"end"}'`)
+	for _, format := range []string{"text", "json"} {
+		args := []string{"check", "--boot", image, "--btfgen", program, "--format", format, "../../testdata/bpf/execsnoop.bpfel.o"}
+		var stderr bytes.Buffer
+		if got := run(t.Context(), args, io.Discard, &stderr); got != statusOK {
+			t.Errorf("%s: status %d with room: %s", format, got, &stderr)
+		}
+		if got := run(t.Context(), args, fullDisk{}, &stderr); got != statusFailed {
+			t.Errorf("%s: status %d without room: %s", format, got, &stderr)
+		}
+	}
+}
+
 // signals creates a file when text has been written.
 type signals struct {
 	bytes.Buffer
