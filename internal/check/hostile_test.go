@@ -139,7 +139,7 @@ func TestHostile(t *testing.T) {
 	} {
 		r := newRun(Config{Objects: []*Object{h.o}})
 		k := &inventory{want: r.want, helpers: map[int64]bool{presentHelper: true}, version: interp.Number{V: 6<<16 | 12<<8}}
-		k.features = interp.Partial | interp.StImm
+		k.features = interp.Rodata | interp.Partial | interp.StImm
 		p := r.pairing(0, k, decisions{}, new(target))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
