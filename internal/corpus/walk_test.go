@@ -84,7 +84,7 @@ func TestOpenTree(t *testing.T) {
 	})
 	checkList(t, "skipped", skipped, []string{
 		"debian/11/arm64/zeros.btf.tar: empty archive, or zeros",
-		"debian/11/x86_64/5.10.0-6-amd64.btf.tar.xz: not BTF, ELF, an archive or a kernel image",
+		"debian/11/x86_64/5.10.0-6-amd64.btf.tar.xz: not BTF, ELF, an archive or a kernel image, but an HTML page; download the file itself",
 		"debian/11/x86_64/5.10.0-8-amd64.btf.tar.xz: empty file",
 		"debian/gone: dangling link",
 		"debian/loop: link: too many links",
