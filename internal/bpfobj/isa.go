@@ -4,30 +4,13 @@ package bpfobj
 
 import "github.com/cilium/ebpf/asm"
 
-// Group is a group of instructions that were introduced together, after the first kernels with BTF.
-type Group uint8
-
-// The groups.
-const (
-	GroupJMP32 Group = iota
-	GroupAtomics
-	GroupV4 // cpu v4
-	GroupMayGoto
-	GroupArena
-	GroupAcqRel
-	GroupCallback
-	NumGroups
-)
-
-// Newer is an instruction of a group.
+// Newer is an instruction that came after the first kernels with BTF.
 type Newer struct {
-	Group  Group
 	Name   string
 	Static bool // verifiers that do not know it refuse it even if it is not reached
+	V4     bool // of cpu v4
+	Atomic bool // an atomic operation, newer than the first
 }
-
-// Gotol is the name of the only jump of cpu v4 that was backported to stable kernels such as 6.1.
-const Gotol = "gotol"
 
 // Immediates of atomic operations that package asm does not name.
 const (
@@ -35,21 +18,21 @@ const (
 	StoreRelease = 0x110
 )
 
-// Newer returns the group of an instruction, false for one that all kernels with BTF know. Verifiers refuse unknown opcodes
+// Newer describes an instruction, false for one that all kernels with BTF know. Verifiers refuse unknown opcodes
 // before they follow the code; they refuse a known opcode with an unknown field only if they reach it. The address of a
 // function is refused anywhere (resolve_pseudo_ldimm64 in kernel/bpf/verifier.c).
 func (in *Insn) Newer() (Newer, bool) {
 	switch c := in.Op.Class(); {
 	case in.Op == OpLdImm64 && in.Ref.Kind() == RefFunc:
-		return Newer{GroupCallback, "address of a function", true}, true
+		return Newer{Name: "address of a function", Static: true}, true
 	case in.Op == OpGotol:
-		return Newer{GroupV4, Gotol, true}, true
+		return Newer{Name: "gotol", Static: true, V4: true}, true
 	case c == asm.JumpClass && in.Op.JumpOp() == asm.JCOND:
-		return Newer{GroupMayGoto, "may_goto", true}, true
+		return Newer{Name: "may_goto", Static: true}, true
 	case c == asm.Jump32Class:
-		return Newer{GroupJMP32, "32-bit jump", true}, true
+		return Newer{Name: "32-bit jump", Static: true}, true
 	case c == asm.LdXClass && in.Op.Mode() == asm.MemSXMode:
-		return Newer{GroupV4, "sign-extending load", true}, true
+		return Newer{Name: "sign-extending load", Static: true, V4: true}, true
 	case c == asm.StXClass && in.Op.Mode() == asm.AtomicMode:
 		return in.atomic()
 	case c.IsALU():
@@ -62,13 +45,13 @@ func (in *Insn) newerALU() (Newer, bool) {
 	op := in.Op.ALUOp()
 	switch {
 	case in.IsAddrSpaceCast():
-		return Newer{GroupArena, "addr_space_cast", false}, true
+		return Newer{Name: "addr_space_cast"}, true
 	case op == asm.Mov && in.Op.Source() == asm.RegSource && in.Off != 0:
-		return Newer{GroupV4, "sign-extending move", false}, true
+		return Newer{Name: "sign-extending move", V4: true}, true
 	case op == asm.Swap && in.Op.Class() == asm.ALU64Class:
-		return Newer{GroupV4, "bswap", true}, true
+		return Newer{Name: "bswap", Static: true, V4: true}, true
 	case (op == asm.Div || op == asm.Mod) && in.Off != 0:
-		return Newer{GroupV4, "signed division", false}, true
+		return Newer{Name: "signed division", V4: true}, true
 	}
 	return Newer{}, false
 }
@@ -80,11 +63,11 @@ func (in *Insn) atomic() (Newer, bool) {
 	case 0:
 		return Newer{}, false
 	case LoadAcquire:
-		return Newer{GroupAcqRel, "load-acquire", narrow}, true
+		return Newer{Name: "load-acquire", Static: narrow, Atomic: true}, true
 	case StoreRelease:
-		return Newer{GroupAcqRel, "store-release", narrow}, true
+		return Newer{Name: "store-release", Static: narrow, Atomic: true}, true
 	}
-	return Newer{GroupAtomics, "atomic operation", true}, true
+	return Newer{Name: "atomic operation", Static: true}, true
 }
 
 // IsAddrSpaceCast reports whether in converts between an arena's address and the kernel's.

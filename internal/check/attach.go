@@ -223,11 +223,10 @@ func (e *evaluation) trampoline(s *bpfobj.Section) {
 	since := trampolines[e.k.arch]
 	f := Finding{Status: MayFail, Code: AttachTargetTrampoline, Subject: s.Prefix, Attach: true, Args: Args{Name: e.k.arch}}
 	if since != noRelease {
-		old := e.k.since(since, f.Code)
-		if old.Code == "" {
+		if e.k.atLeast(since) {
 			return
 		}
-		f.Since, f.Doubt = old.Since, old.Doubt
+		f.Since = since
 	}
 	e.add(f)
 }

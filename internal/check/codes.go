@@ -30,6 +30,8 @@ const (
 	KfuncNoBTF     Code = "kfunc-btf-missing"
 	KfuncPrototype Code = "kfunc-prototype" // Type: the kernel's
 
+	FeatureMissing Code = "feature-missing" // Since
+
 	InsnUnsupported Code = "instruction-unsupported" // Since
 
 	KsymMissing     Code = "ksym-missing"
@@ -127,6 +129,7 @@ const (
 	FamilyHelper    Family = "helper"
 	FamilyKfunc     Family = "kfunc"
 	FamilyInsn      Family = "instruction"
+	FamilyFeature   Family = "feature"
 	FamilyKsym      Family = "ksym"
 	FamilyKconfig   Family = "kconfig"
 	FamilyMapType   Family = "map-type"
@@ -142,7 +145,7 @@ const (
 	FamilyRunning   Family = "running-kernel"
 )
 
-var families = []Family{FamilyModule, FamilyHelper, FamilyKfunc, FamilyInsn, FamilyKsym, FamilyKconfig, FamilyMapType, FamilyMapDef, FamilyStructOps,
+var families = []Family{FamilyModule, FamilyHelper, FamilyKfunc, FamilyInsn, FamilyFeature, FamilyKsym, FamilyKconfig, FamilyMapType, FamilyMapDef, FamilyStructOps,
 	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyAnalysis, FamilyRunning}
 
 // FamilyOf returns the family of a code.

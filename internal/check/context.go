@@ -157,18 +157,10 @@ func writesRegisters(s *bpfobj.Section, a *bpfobj.Access) bool {
 // wholeContext is the subject of findings on any part of the context.
 const wholeContext = "context"
 
-// The member of a struct of the kernel that came with registerWrites.
-const writeStruct, writeMember = "bpf_prog_aux", "kprobe_write_ctx"
-
 // written judges a write to the registers (kprobe_prog_is_valid_access in kernel/trace/bpf_trace.c): since kernels accept
 // it, they do so when they load a program, and refuse to attach it to anything but a uprobe.
 func (e *evaluation) written() (f Finding) {
-	switch e.k.hasMember(writeStruct, writeMember) {
-	case lacking:
-		f = Finding{Status: Fails, Code: ContextRegisters, Args: Args{Since: registerWrites}}
-	case untold:
-		f = e.k.since(registerWrites, ContextRegisters)
-	}
+	f = e.k.judge("context registers", ContextRegisters)
 	if f.Status == OK && e.pr.Attach.Kind != bpfobj.AttachNone {
 		f = Finding{Status: Fails, Code: ContextUprobe, Attach: true}
 	}
@@ -181,7 +173,7 @@ func (e *evaluation) written() (f Finding) {
 func (k *inventory) moved(s *bpfobj.Section) Finding {
 	switch s.ProgType {
 	case "KPROBE", "TRACEPOINT", "RAW_TRACEPOINT", "RAW_TRACEPOINT_WRITABLE", "TRACING", "LSM", "SYSCALL", "NETFILTER", "CGROUP_DEVICE":
-		return k.since(movedContext, ContextMoved)
+		return k.judge("context moved", ContextMoved)
 	}
 	return Finding{Status: Fails, Code: ContextMoved}
 }
@@ -189,15 +181,10 @@ func (k *inventory) moved(s *bpfobj.Section) Finding {
 // given judges a read through a pointer that was on the stack when a helper was given that memory to read:
 // whether it is a number since (check_stack_range_initialized in kernel/bpf/verifier.c).
 func (k *inventory) given() Finding {
-	switch {
-	case k.has(spillsKept) == present:
-	case k.has(spillsNumbers) == present, k.version.V > uint64(spillsUpdated)+1 && k.dated():
-		return Finding{Status: Fails, Code: ContextSpilled, Args: Args{Since: spillsKept}}
-	case k.has(spillsDoubtful) == lacking:
-	default:
-		return Finding{Status: MayFail, Code: ContextSpilled}
+	if !k.has("context given") {
+		return Finding{}
 	}
-	return Finding{}
+	return k.judge("context kept", ContextSpilled)
 }
 
 // accesses judges what program number n of the object reads from its context.

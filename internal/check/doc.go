@@ -43,10 +43,8 @@
 // loader does, by a [Policy] or by guesses, and its [Headline] sums it up. An
 // executable with several objects needs all of them.
 //
-// Facts that BTF does not show are data with their sources: kernels.txt and
-// helpers.txt. The rules are in a file for each family of codes:
-// attach.go, context.go, helpers.go, interface.go, isa.go, kconfig.go,
-// mapattr.go, modules.go. A kernel's configuration and
+// What kernels differ in is data with sources: facts.txt, whose witnesses in a
+// kernel's BTF decide (facts.go), and helpers.txt. A kernel's configuration and
 // symbols are used where the source has them (knowledge); without them, what
 // depends on them is [MayFail]. Package bpfobj reads objects, package core decides
 // relocations.

@@ -40,6 +40,15 @@ type absence struct {
 
 func (e *evaluation) add(f Finding) { e.out = append(e.out, f) }
 
+// addAll adds findings that are not OK.
+func (e *evaluation) addAll(all []Finding) {
+	for _, f := range all {
+		if f.Status != OK {
+			e.add(f)
+		}
+	}
+}
+
 func (e *evaluation) eachUse(f func(*use)) {
 	for _, fn := range e.pr.Funcs {
 		for i := range e.o.uses[fn] {
@@ -168,7 +177,7 @@ func (p *pairing) absences(fn int, f func(absence)) {
 		switch {
 		case u.in.IsHelper():
 			if p.k.lacksHelper(u.in.Imm) {
-				a.f = Finding{Status: Fails, Code: HelperMissing, Subject: helperName(u.in.Imm)}
+				a.f = p.k.enumerator(helperName(u.in.Imm), HelperMissing)
 			}
 		case u.in.Op == bpfobj.OpCall:
 			// Of a strong kfunc that is absent, loaders refuse the object before the verifier sees it: see strong.

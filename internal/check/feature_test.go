@@ -3,7 +3,6 @@
 package check
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
@@ -52,7 +51,6 @@ var appeared = []struct {
 	{enumHelper, "BPF_FUNC_spin_lock", "5.1"},
 	{enumHelper, "BPF_FUNC_check_mtu", "5.12"},
 	{enumCond, "BPF_MAY_GOTO", "6.9"},
-	{enumField, "BPF_RES_SPIN_LOCK", "6.15"},
 }
 
 // inspectItem is inspect for a kernel of the corpus, without its modules.
@@ -69,7 +67,7 @@ func inspectItem(t *testing.T, it *corpus.Kernel, w *wanted) *inventory {
 func TestAppeared(t *testing.T) {
 	raceflag.SkipSerial(t)
 	want := &wanted{names: make(map[string]int)}
-	want.add(featureNames...)
+	want.add(featureNames()...)
 	n := 0
 	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
 		release := it.Key.Release
@@ -88,8 +86,8 @@ func TestAppeared(t *testing.T) {
 			}
 			n++
 		}
-		for name, since := range releases() {
-			enum, enumerator := enumOf(name)
+		for name, since := range facts().came {
+			enum, enumerator := enumeratorOf(name)
 			_, has := k.enums[enum][enumerator]
 			if should := kernel.CompareVersions(release, since.String()) >= 0; has != should {
 				t.Errorf("%s: %s there: %t, but it came in %s", it.Name, enumerator, has, since)
@@ -97,9 +95,9 @@ func TestAppeared(t *testing.T) {
 			n++
 		}
 		version := func(v string) bool { return kernel.CompareVersions(release, v) >= 0 }
-		for _, v := range verifierFacts {
-			if has, want := k.features.Has(v.feature), version(v.since.String()); has != want {
-				t.Errorf("%s: %s.%s there: %t, want %t", it.Name, v.of, v.member, has, want)
+		for feature, name := range features {
+			if has, want := k.features.Has(feature), version(facts().named[name].since.String()); has != want {
+				t.Errorf("%s: %s there: %t, want %t", it.Name, name, has, want)
 			}
 		}
 	})
@@ -107,19 +105,6 @@ func TestAppeared(t *testing.T) {
 		t.Error("no kernel")
 	}
 	t.Logf("%d compared", n)
-}
-
-// enumOf returns which enumerator a subject of findings is.
-func enumOf(subject string) (enum int, enumerator string) {
-	if helper, ok := strings.CutPrefix(subject, "bpf_"); ok {
-		return enumHelper, "BPF_FUNC_" + helper
-	}
-	for prefix, enum := range map[string]int{"BPF_MAP_TYPE_": enumMap, "BPF_PROG_TYPE_": enumProg, "BPF_LINK_TYPE_": enumLink} {
-		if strings.HasPrefix(subject, prefix) {
-			return enum, subject
-		}
-	}
-	return enumAttach, subject
 }
 
 func TestHelperName(t *testing.T) {

@@ -39,6 +39,8 @@ type Args struct {
 	Since        release    `json:"since,omitempty"` // kernels before it refuse
 	Until        release    `json:"until,omitempty"` // kernels up to it refuse; with Since, the change was between the two
 	Doubt        Doubt      `json:"doubt,omitempty"`
+	Decided      Decided    `json:"decided,omitempty"` // what the verdict is from
+	Witness      string     `json:"witness,omitempty"` // what the kernel's BTF does not have, or has, as in facts.txt
 	Reach        Reach      `json:"reach,omitempty"`
 	When         When       `json:"when,omitempty"`
 	Stops        Stops      `json:"stops,omitempty"` // what a loader gives up on
@@ -89,11 +91,18 @@ type Doubt string
 // The doubts about releases.
 const (
 	NoDoubt      Doubt = ""
-	NewerBTF     Doubt = "newer-btf"     // the release is older, but the BTF has what came later
 	OlderRelease Doubt = "older-release" // the release is older, and the BTF does not show it
 	NoRelease    Doubt = "no-release"    // neither BTF nor name shows the release
-	Backported   Doubt = "backported"    // the BTF does not show whether an update has it
-	LaterUnknown Doubt = "later-unknown" // what the kernel has of later releases is not known
+)
+
+// Decided says from what it is known that a kernel does not have something.
+type Decided string
+
+// The ways to decide.
+const (
+	ByWitness Decided = "witness"
+	ByConfig  Decided = "configuration"
+	ByRelease Decided = "release"
 )
 
 // Reach says how the verifier gets to an instruction, where that is not certain.
@@ -161,7 +170,7 @@ func (f *Finding) absent() bool {
 func (f *Finding) cameWith() release {
 	switch f.Code {
 	case HelperMissing, MapTypeMissing, ProgTypeMissing, AttachTypeMissing, LinkTypeMissing:
-		return releases()[f.Subject]
+		return facts().came[f.Subject]
 	}
 	return 0
 }

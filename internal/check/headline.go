@@ -289,7 +289,7 @@ func (r *axis) allCame(row *ObjectRow, lacks []Lack, good span) (all release) {
 		if l.Came == "" {
 			return 0
 		}
-		all = max(all, releases()[l.Subject])
+		all = max(all, facts().came[l.Subject])
 	}
 	if good == never || all >= good.first {
 		return 0

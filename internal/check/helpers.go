@@ -34,6 +34,9 @@ var helperTable = sync.OnceValue(func() permissions {
 	return p
 })
 
+// helpersRead is the newest release whose source was read for the table.
+var helpersRead = linux(7, 3)
+
 // lastHelper is the last number in helperText. Since Linux 6.2 new functions for
 // programs are kfuncs.
 const lastHelper = int64(asm.FnCgrpStorageDelete)
@@ -67,6 +70,55 @@ func readPermissions(text string) (permissions, error) {
 		return nil
 	})
 	return all, err
+}
+
+// permission is since when something is allowed: not up to after, and from by on. Both are 0 if it always is.
+type permission struct{ after, by release }
+
+// parsePermission cuts @AFTER..BY from a word, if it has that.
+func parsePermission(word string) (name string, p permission, err error) {
+	name, when, ok := strings.Cut(word, "@")
+	if !ok {
+		return name, p, nil
+	}
+	var major, minor, byMajor, byMinor uint64
+	if _, err := fmt.Sscanf(when, "%d.%d..%d.%d", &major, &minor, &byMajor, &byMinor); err != nil {
+		return name, p, fmt.Errorf("%s: want @AFTER..BY: %w", word, err)
+	}
+	return name, permission{linux(major, minor), linux(byMajor, byMinor)}, nil
+}
+
+// readTable calls f for each line "NAMES: WORDS" of a table, in which +NAME stands for the words of an earlier line. Lines that
+// begin with two spaces continue the line before; # begins a comment.
+func readTable(text string, f func(names, words []string) error) error {
+	lines := make(map[string][]string)
+	for line := range strings.Lines(strings.ReplaceAll(text, "\n  ", " ")) {
+		line, _, _ = strings.Cut(line, "#")
+		left, right, ok := strings.Cut(line, ":")
+		if strings.TrimSpace(line) == "" {
+			continue
+		} else if !ok {
+			return fmt.Errorf("%q: no colon", line)
+		}
+		var words []string
+		for _, w := range strings.Fields(right) {
+			if set, is := strings.CutPrefix(w, "+"); !is {
+				words = append(words, w)
+			} else if lines[set] == nil {
+				return fmt.Errorf("%s: %s does not come before it", left, set)
+			} else {
+				words = append(words, lines[set]...)
+			}
+		}
+		names := strings.Fields(left)
+		for _, name := range names {
+			lines[name] = words
+		}
+		if err := f(names, words); err != nil {
+			return fmt.Errorf("%s: %w", left, err)
+		}
+	}
+	return nil
 }
 
 // of returns what programs of a section may call, nil where that is not known,
@@ -125,7 +177,7 @@ func (k *inventory) forbidden(s *bpfobj.Section, id int64) Finding {
 	}
 	p, ok := of[id]
 	switch {
-	case !ok && k.has(helpersRead.next()) == present:
+	case !ok && k.atLeast(helpersRead.next()):
 		return Finding{Status: MayFail, Code: HelperForbidden, Args: Args{Name: name, Until: helpersRead}}
 	case !ok:
 		return Finding{Status: Fails, Code: HelperForbidden, Args: Args{Name: name}}
@@ -142,18 +194,10 @@ func (k *inventory) forbidden(s *bpfobj.Section, id int64) Finding {
 
 // permits judges by code what is refused up to a release, as far as that is known.
 func (k *inventory) permits(p permission, code Code) Finding {
-	if (p == permission{}) || k.has(p.by) == present {
+	if (p == permission{}) || k.atLeast(p.by) {
 		return Finding{}
 	}
-	if p.after == p.by || k.has(p.after.next()) == present {
-		return Finding{Status: MayFail, Code: code, Args: Args{Since: p.after, Until: p.by}}
-	}
-	f := k.since(p.after.next(), code)
-	f.Since, f.Until, f.Doubt = 0, p.after, NoDoubt
-	if f.Status == MayFail {
-		f.Doubt = LaterUnknown
-	}
-	return f
+	return Finding{Status: MayFail, Code: code, Args: Args{Since: p.after, Until: p.by, Decided: ByRelease}}
 }
 
 // helperSet is a set of helpers, by number.

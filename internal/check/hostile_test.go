@@ -55,9 +55,9 @@ func guarded(n, absent int) []insn {
 		[]insn{{Op: bpfobj.OpExit}})
 }
 
-// facts tests n variables of the kernel's configuration, each before a helper
+// settings tests n variables of the kernel's configuration, each before a helper
 // that is absent.
-func facts(n int) (code []insn, externs []bpfobj.Extern) {
+func settings(n int) (code []insn, externs []bpfobj.Extern) {
 	for i := range n {
 		externs = append(externs, bpfobj.Extern{Name: fmt.Sprintf("LINUX_%d", i), Kind: bpfobj.ExternKconfig, Weak: true, Size: 8})
 		code = append(code,
@@ -123,7 +123,7 @@ func TestHostileAccesses(t *testing.T) {
 func TestHostile(t *testing.T) {
 	slow.Skip(t)
 	raceflag.SkipSerial(t)
-	code, externs := facts(20_000)
+	code, externs := settings(20_000)
 	long := append(slices.Repeat([]insn{{Op: asm.Add.Op(asm.ImmSource), Dst: 6}}, limits.ExploreSteps+1), helperCall(absentHelper), insn{Op: bpfobj.OpExit})
 	for name, h := range map[string]struct {
 		o    *Object

@@ -4,8 +4,11 @@ package check
 
 import (
 	"fmt"
+	"math/bits"
+	"slices"
 	"strings"
 
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
@@ -35,6 +38,31 @@ func snake(s string) string {
 	return b.String()
 }
 
+// enumPrefixes begin the names in the enums of the kernel's interface. What has none of them is a type of attachment.
+var enumPrefixes = map[string]int{"BPF_FUNC_": enumHelper, "BPF_MAP_TYPE_": enumMap, "BPF_PROG_TYPE_": enumProg, "BPF_LINK_TYPE_": enumLink}
+
+// enumeratorOf returns which enumerator a part of the kernel's interface is, of a helper "bpf_loop".
+func enumeratorOf(name string) (enum int, enumerator string) {
+	if helper, ok := strings.CutPrefix(name, "bpf_"); ok {
+		return enumHelper, "BPF_FUNC_" + helper
+	}
+	for prefix, enum := range enumPrefixes {
+		if strings.HasPrefix(name, prefix) {
+			return enum, name
+		}
+	}
+	return enumAttach, name
+}
+
+// enumerator returns a finding if the BTF has the enum of a part of the kernel's interface, and the enum does not have it.
+func (k *inventory) enumerator(name string, code Code) Finding {
+	enum, enumerator := enumeratorOf(name)
+	if !k.lacks(enum, enumerator) {
+		return Finding{}
+	}
+	return Finding{Status: Fails, Code: code, Subject: name, Args: Args{Decided: ByWitness, Witness: enumNames[enum] + ":" + enumerator}}
+}
+
 // interfaces judges the types of programs, attachments and links by the enums in the
 // kernel's BTF. Without an enum, nothing is judged.
 func (e *evaluation) interfaces() {
@@ -46,27 +74,21 @@ func (e *evaluation) interfaces() {
 		e.add(Finding{Status: Unknown, Code: AnalysisSection, Subject: e.pr.Section})
 		return
 	}
-	if name := "BPF_PROG_TYPE_" + s.ProgType; e.k.lacks(enumProg, name) {
-		e.add(Finding{Status: Fails, Code: ProgTypeMissing, Subject: name})
-	}
-	if s.Type != "" && e.k.lacks(enumAttach, s.Type) && !s.Optional {
+	all := []Finding{e.k.enumerator("BPF_PROG_TYPE_"+s.ProgType, ProgTypeMissing), e.k.judgeAny("section "+s.Prefix, FeatureMissing)}
+	if s.Type != "" && !s.Optional {
 		// Kernels do not look at it when they load programs of kprobes: 5.10 loads those of kprobe.multi.
-		e.add(Finding{Status: Fails, Code: AttachTypeMissing, Subject: s.Type, Attach: s.ProgType == "KPROBE"})
+		f := e.k.enumerator(s.Type, AttachTypeMissing)
+		f.Attach = s.ProgType == "KPROBE"
+		all = append(all, f)
 	}
-	e.links(s)
-}
-
-// links judges the types of links that attaching takes.
-func (e *evaluation) links(s *bpfobj.Section) {
-	l := linkTypes[s.Type]
-	if l == "" || !e.k.lacks(enumLink, l) {
-		return
+	if l := linkTypes[s.Type]; l != "" {
+		f := e.k.enumerator(l, LinkTypeMissing)
+		if f.Attach = true; l == linkTCX && f.Status != OK {
+			f.Status, f.Code = MayFail, LinkTypeTCX
+		}
+		all = append(all, f)
 	}
-	f := Finding{Status: Fails, Code: LinkTypeMissing, Subject: l, Attach: true}
-	if l == linkTCX {
-		f.Status, f.Code = MayFail, LinkTypeTCX
-	}
-	e.add(f)
+	e.addAll(all)
 }
 
 const linkTCX = "BPF_LINK_TYPE_TCX"
@@ -84,6 +106,109 @@ var linkTypes = map[string]string{
 	"BPF_NETKIT_PEER":          "BPF_LINK_TYPE_NETKIT",
 }
 
+// instruction judges a newer instruction, and says whether verifiers look at it even if they do not reach it.
+func (p *pairing) instruction(n *bpfobj.Newer) (f Finding, anyhow bool) {
+	f = p.k.judge("instruction "+n.Name, InsnUnsupported)
+	if f.Status == OK {
+		return f, false
+	}
+	if f.Subject = n.Name; n.V4 {
+		f.Subject += " (cpu v4)"
+	}
+	return f, n.Static || n.Atomic && !p.k.has("instruction atomic operation")
+}
+
+// ofInsn reports whether a finding is about an instruction that not every verifier knows.
+func (f *Finding) ofInsn() bool { return f.Code == InsnUnsupported }
+
+// addInsn adds a finding about an instruction. Of a kind that a program has
+// many of, the first that is worst is enough.
+func (e *evaluation) addInsn(f Finding) {
+	for i := range e.out {
+		if o := &e.out[i]; o.ofInsn() && o.Subject == f.Subject {
+			if f.Status > o.Status {
+				*o = f
+			}
+			return
+		}
+	}
+	e.add(f)
+}
+
+func isMap(m *bpfobj.Map, types ...ebpf.MapType) bool {
+	return slices.Contains(types, ebpf.MapType(m.Type))
+}
+
+// mapRefused judges the definition of a map and of its inner map: flags that the kernel does not know, and sizes since a release. What
+// every kernel refuses is not judged.
+func (k *inventory) mapRefused(m *bpfobj.Map) (f Finding) {
+	const mostKey = 512
+	switch f = k.flags(m.Flags); {
+	case f.Status != OK:
+		return f
+	case m.KeySize > mostKey && isMap(m, ebpf.Hash, ebpf.PerCPUHash, ebpf.LRUHash, ebpf.LRUCPUHash, ebpf.HashOfMaps):
+		f = k.judge("map large-keys", MapKeySize)
+		f.Max = mostKey
+	case m.ValueSize == 8 && isMap(m, ebpf.DevMap, ebpf.DevMapHash): // struct bpf_devmap_val
+		f = k.judge("map devmap-program", MapValueSize)
+		f.Size = 8
+	case m.ValueSize == 8 && isMap(m, ebpf.CPUMap): // struct bpf_cpumap_val
+		f = k.judge("map cpumap-program", MapValueSize)
+		f.Size = 8
+	}
+	switch {
+	case f.Status != OK:
+	case m.Inner != nil:
+		return k.mapRefused(m.Inner)
+	case isMap(m, ebpf.ArrayOfMaps, ebpf.HashOfMaps):
+		return Finding{Status: MayFail, Code: MapInner}
+	}
+	return f
+}
+
+// flags judges the flags of a map: by the enum of all flags, which came with Linux 5.8, else each by its fact.
+func (k *inventory) flags(flags uint32) Finding {
+	known := k.enums[enumMapFlag]
+	for _, v := range known {
+		flags &^= uint32(v)
+	}
+	for ; flags != 0; flags &= flags - 1 {
+		flag := uint32(1) << bits.TrailingZeros32(flags)
+		f := Finding{Status: Fails, Code: MapFlagUnknown, Args: Args{Decided: ByWitness, Witness: enumNames[enumMapFlag]}}
+		if known == nil {
+			f = k.judgeAny(fmt.Sprintf("map-flag %#x", flag), MapFlagUnknown)
+		}
+		if f.Status != OK {
+			f.Count = int64(flag)
+			return f
+		}
+	}
+	return Finding{}
+}
+
+// definitions judges the types and definitions of all maps of the object but those that the loader sets. Where libbpf cannot make a map it loads
+// no program of the object; cilium/ebpf may still load programs that do not need it.
+func (p *pairing) definitions() (l []part) {
+	types := p.k.enums[enumMap]
+	for i := range p.o.Maps {
+		m := &p.o.Maps[i]
+		if p.setsMap(m.Name) {
+			continue
+		}
+		f := p.k.mapRefused(m)
+		subject := m.Name
+		if types != nil && !hasValue(types, uint64(m.Type)) {
+			subject = mapTypeName(m.Type)
+			f = Finding{Status: Fails, Code: MapTypeMissing, Args: Args{Decided: ByWitness, Witness: enumNames[enumMap] + ":" + subject}}
+		}
+		if f.Status != OK {
+			f.Subject, f.Stops = subject, ObjectStops
+			l = append(l, part{m.Name, f})
+		}
+	}
+	return l
+}
+
 func hasValue(m map[string]uint64, v uint64) bool {
 	for n, x := range m {
 		if x == v && !strings.HasPrefix(n, "__MAX") {
@@ -91,4 +216,23 @@ func hasValue(m map[string]uint64, v uint64) bool {
 		}
 	}
 	return false
+}
+
+const mapPrefix = "BPF_MAP_TYPE_"
+
+// mapTypeName is the name of a type of maps in C.
+func mapTypeName(kind uint32) string {
+	if int64(kind) < int64(len(knownMapTypes)) {
+		return mapPrefix + knownMapTypes[kind]
+	}
+	return fmt.Sprintf("map type %d", kind)
+}
+
+// knownMapTypes are names by number: enum bpf_map_type of include/uapi/linux/bpf.h in Linux 7.3.
+var knownMapTypes = [...]string{
+	"UNSPEC", "HASH", "ARRAY", "PROG_ARRAY", "PERF_EVENT_ARRAY", "PERCPU_HASH", "PERCPU_ARRAY", "STACK_TRACE",
+	"CGROUP_ARRAY", "LRU_HASH", "LRU_PERCPU_HASH", "LPM_TRIE", "ARRAY_OF_MAPS", "HASH_OF_MAPS", "DEVMAP", "SOCKMAP",
+	"CPUMAP", "XSKMAP", "SOCKHASH", "CGROUP_STORAGE", "REUSEPORT_SOCKARRAY", "PERCPU_CGROUP_STORAGE", "QUEUE", "STACK",
+	"SK_STORAGE", "DEVMAP_HASH", "STRUCT_OPS", "RINGBUF", "INODE_STORAGE", "TASK_STORAGE", "BLOOM_FILTER", "USER_RINGBUF",
+	"CGRP_STORAGE", "ARENA", "INSN_ARRAY", "RHASH",
 }

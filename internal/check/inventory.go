@@ -19,7 +19,13 @@ import (
 )
 
 // enumNames are the enums of the kernel's interface.
-var enumNames = [...]string{"bpf_func_id", "bpf_map_type", "bpf_prog_type", "bpf_attach_type", "bpf_link_type", "bpf_cond_pseudo_jmp", "btf_field_type"}
+var enumNames = [...]string{
+	enumHelper: "bpf_func_id", enumMap: "bpf_map_type", enumProg: "bpf_prog_type", enumAttach: "bpf_attach_type", enumLink: "bpf_link_type",
+	enumCond: "bpf_cond_pseudo_jmp", enumMapFlag: "BPF_F_NO_PREALLOC", // which has no name, but that in it
+}
+
+// enumNumber returns the index of an enum in enumNames, which has it.
+func enumNumber(name string) int { return slices.Index(enumNames[:], name) }
 
 const (
 	enumHelper = iota
@@ -28,8 +34,7 @@ const (
 	enumAttach
 	enumLink
 	enumCond
-	enumField
-	enumMapFlag // has no name
+	enumMapFlag
 )
 
 // wanted is the names to look for in a kernel's BTF. It is immutable.
@@ -61,7 +66,7 @@ func (y symbol) typ() btf.Type { return y.view.Type(y.id) }
 type inventory struct {
 	arch     string
 	want     *wanted
-	enums    [enumMapFlag + 1]map[string]uint64 // nil where the BTF has no such enum
+	enums    [len(enumNames)]map[string]uint64 // nil where the BTF has no such enum
 	helpers  map[int64]bool
 	symbols  [][]symbol // by number of the name
 	matches  []int      // functions by pattern
@@ -71,8 +76,11 @@ type inventory struct {
 	refuses  map[*bpfobj.Section]*helperSet // filled by forbids
 	version  interp.Number                  // LINUX_KERNEL_VERSION, V 0 if it is not known
 	known    knowledge
-	maker    string // what made the BTF from DWARF, "" if the kernel came with it
-	noOwnBTF bool   // the caller says that kernels have no BTF of their own
+	maker    string   // what made the BTF from DWARF, "" if the kernel came with it
+	noOwnBTF bool     // the caller says that kernels have no BTF of their own
+	whole    bool     // the BTF is that of a whole kernel: see wholeBTF
+	facts    []ruling // by fact
+	shown    release  // the newest that the BTF shows
 }
 
 // inspect finds the wanted names in a kernel's BTF in one pass. It stops early when
@@ -94,8 +102,10 @@ func inspect(ctx context.Context, t *target, w *wanted, key kernel.Key, arch str
 			k.visit(module, b, id)
 		}
 	})
-	k.readFeatures()
+	_, k.whole = k.find(wholeBTF, btf.KindStruct)
 	k.version = versionOf(key)
+	k.readHelpers()
+	k.settle()
 	return k
 }
 
@@ -113,7 +123,7 @@ func (k *inventory) visit(module string, b *btf.BTF, id btf.TypeID) {
 		if t.NameOff == 0 && k.enums[enumMapFlag] == nil && t.Vlen() > 0 && b.NameIs(t.Enumerator(0).NameOff, "BPF_F_NO_PREALLOC") {
 			k.enums[enumMapFlag] = enumValues(b, &t)
 		}
-		for i, n := range enumNames {
+		for i, n := range enumNames[:enumMapFlag] {
 			if b.NameIs(t.NameOff, n) && k.enums[i] == nil {
 				k.enums[i] = enumValues(b, &t)
 			}
@@ -155,37 +165,30 @@ func (k *inventory) find(name string, kind btf.Kind) (symbol, bool) {
 	return symbol{}, false
 }
 
-// Names whose presence shows what a verifier can do.
-var featureNames = append([]string{auxStruct, anyTracepoint, kprobes, writeStruct, ownBTFInit, ownBTFModule, bpfInit}, verifierStructs()...)
-
-// auxStruct is what verifiers keep of a function.
-const auxStruct = "bpf_func_info_aux"
-
-// hasMember says whether a struct of the kernel has a member; it is untold where the BTF lacks the struct.
-func (k *inventory) hasMember(name, member string) presence {
-	y, ok := k.find(name, btf.KindStruct)
-	if !ok {
-		return untold
-	}
-	t := y.typ()
-	for i := range t.Vlen() {
-		if y.view.NameIs(t.Member(i).NameOff, member) {
-			return present
-		}
-	}
-	return lacking
+// featureNames are what is looked for in every kernel.
+func featureNames() []string {
+	return append([]string{wholeBTF, anyTracepoint, kprobes, ownBTFInit, ownBTFModule, bpfInit}, facts().structs...)
 }
 
-func (k *inventory) readFeatures() {
+// features are the facts of those abilities of verifiers on which guards depend.
+var features = map[interp.Features]string{
+	interp.Constants:   "verifier constants",
+	interp.Rodata:      "verifier constants in read-only maps",
+	interp.Globals:     "verifier global functions",
+	interp.NonNull:     "verifier pointers that are not null",
+	interp.Partly:      "verifier partly known spills",
+	interp.Partial:     "verifier partial spills",
+	interp.StImm:       "verifier stored immediates",
+	interp.LazyGlobals: "verifier global functions if called",
+	interp.Narrow:      "verifier partial fills",
+}
+
+// readHelpers finds the helpers, and how system calls are called.
+func (k *inventory) readHelpers() {
 	k.helpers = make(map[int64]bool, len(k.enums[enumHelper]))
 	for n, v := range k.enums[enumHelper] {
 		if strings.HasPrefix(n, "BPF_FUNC_") {
 			k.helpers[int64(v)] = true
-		}
-	}
-	for _, v := range verifierFacts {
-		if k.hasMember(v.of, v.member) == present {
-			k.features |= v.feature
 		}
 	}
 	for _, n := range syscallNames("bpf", k.arch) {

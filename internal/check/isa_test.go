@@ -24,29 +24,28 @@ import (
 var instructions = []struct {
 	name   string // "" for old ones
 	in     insn
-	group  bpfobj.Group
 	static bool
 }{
-	{"32-bit jump", insn{Op: 0x16, Dst: 7}, bpfobj.GroupJMP32, true},
-	{"32-bit jump", insn{Op: 0x5e, Dst: 7, Src: 8}, bpfobj.GroupJMP32, true},
-	{"atomic operation", insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8, Imm: 0x01}, bpfobj.GroupAtomics, true}, // fetch_add
-	{"atomic operation", insn{Op: 0xc3, Dst: 10, Src: 7, Off: -8, Imm: 0x50}, bpfobj.GroupAtomics, true}, // and
-	{"atomic operation", insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8, Imm: 0xe1}, bpfobj.GroupAtomics, true}, // xchg
-	{"atomic operation", insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8, Imm: 0xf1}, bpfobj.GroupAtomics, true}, // cmpxchg
-	{"sign-extending load", insn{Op: 0x91, Dst: 7, Src: 10, Off: -8}, bpfobj.GroupV4, true},
-	{"sign-extending load", insn{Op: 0x81, Dst: 7, Src: 10, Off: -8}, bpfobj.GroupV4, true},
-	{"sign-extending move", insn{Op: 0xbf, Dst: 7, Src: 8, Off: 8}, bpfobj.GroupV4, false},
-	{"sign-extending move", insn{Op: 0xbf, Dst: 7, Src: 8, Off: 32}, bpfobj.GroupV4, false},
-	{"sign-extending move", insn{Op: 0xbc, Dst: 7, Src: 8, Off: 16}, bpfobj.GroupV4, false},
-	{"bswap", insn{Op: 0xd7, Dst: 7, Imm: 32}, bpfobj.GroupV4, true},
-	{"signed division", insn{Op: 0x34, Dst: 7, Off: 1, Imm: 3}, bpfobj.GroupV4, false},
-	{"signed division", insn{Op: 0x9f, Dst: 7, Src: 8, Off: 1}, bpfobj.GroupV4, false},
-	{"gotol", insn{Op: 0x06}, bpfobj.GroupV4, true},
-	{"may_goto", insn{Op: 0xe5, Off: 1}, bpfobj.GroupMayGoto, true},
-	{"addr_space_cast", insn{Op: 0xbf, Dst: 7, Src: 8, Off: 1, Imm: 1}, bpfobj.GroupArena, false},
-	{"load-acquire", insn{Op: 0xdb, Dst: 7, Src: 10, Off: -8, Imm: 0x100}, bpfobj.GroupAcqRel, false},
-	{"load-acquire", insn{Op: 0xd3, Dst: 7, Src: 10, Off: -8, Imm: 0x100}, bpfobj.GroupAcqRel, true},
-	{"store-release", insn{Op: 0xc3, Dst: 10, Src: 7, Off: -8, Imm: 0x110}, bpfobj.GroupAcqRel, false},
+	{"32-bit jump", insn{Op: 0x16, Dst: 7}, true},
+	{"32-bit jump", insn{Op: 0x5e, Dst: 7, Src: 8}, true},
+	{"atomic operation", insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8, Imm: 0x01}, true}, // fetch_add
+	{"atomic operation", insn{Op: 0xc3, Dst: 10, Src: 7, Off: -8, Imm: 0x50}, true}, // and
+	{"atomic operation", insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8, Imm: 0xe1}, true}, // xchg
+	{"atomic operation", insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8, Imm: 0xf1}, true}, // cmpxchg
+	{"sign-extending load", insn{Op: 0x91, Dst: 7, Src: 10, Off: -8}, true},
+	{"sign-extending load", insn{Op: 0x81, Dst: 7, Src: 10, Off: -8}, true},
+	{"sign-extending move", insn{Op: 0xbf, Dst: 7, Src: 8, Off: 8}, false},
+	{"sign-extending move", insn{Op: 0xbf, Dst: 7, Src: 8, Off: 32}, false},
+	{"sign-extending move", insn{Op: 0xbc, Dst: 7, Src: 8, Off: 16}, false},
+	{"bswap", insn{Op: 0xd7, Dst: 7, Imm: 32}, true},
+	{"signed division", insn{Op: 0x34, Dst: 7, Off: 1, Imm: 3}, false},
+	{"signed division", insn{Op: 0x9f, Dst: 7, Src: 8, Off: 1}, false},
+	{"gotol", insn{Op: 0x06}, true},
+	{"may_goto", insn{Op: 0xe5, Off: 1}, true},
+	{"addr_space_cast", insn{Op: 0xbf, Dst: 7, Src: 8, Off: 1, Imm: 1}, false},
+	{"load-acquire", insn{Op: 0xdb, Dst: 7, Src: 10, Off: -8, Imm: 0x100}, false},
+	{"load-acquire", insn{Op: 0xd3, Dst: 7, Src: 10, Off: -8, Imm: 0x100}, true},
+	{"store-release", insn{Op: 0xc3, Dst: 10, Src: 7, Off: -8, Imm: 0x110}, false},
 
 	{in: insn{Op: 0xdb, Dst: 10, Src: 7, Off: -8}}, // lock *(u64 *)(r10 - 8) += r7
 	{in: insn{Op: 0xdc, Dst: 7, Imm: 32}},          // be32
@@ -64,8 +63,11 @@ var instructions = []struct {
 func TestNewer(t *testing.T) {
 	for _, c := range instructions {
 		n, ok := c.in.Newer()
-		if want := (bpfobj.Newer{Group: c.group, Name: c.name, Static: c.static}); ok != (c.name != "") || ok && n != want {
-			t.Errorf("op %#02x off %d imm %#x: %+v, %t, want %+v", c.in.Op, c.in.Off, c.in.Imm, n, ok, want)
+		if ok != (c.name != "") || n.Name != c.name || n.Static != c.static {
+			t.Errorf("op %#02x off %d imm %#x: %+v, %t, want %s, %t", c.in.Op, c.in.Off, c.in.Imm, n, ok, c.name, c.static)
+		}
+		if ok && facts().named["instruction "+n.Name] == nil {
+			t.Errorf("%s is no fact", n.Name)
 		}
 	}
 }
@@ -103,17 +105,12 @@ func judgeCode(o *Object, k *inventory) (Status, []Finding) {
 	return worst(l), l
 }
 
-// since is when the groups came, by the kernel's history.
-var since = [bpfobj.NumGroups]string{
-	bpfobj.GroupJMP32: "5.1", bpfobj.GroupAtomics: "5.12", bpfobj.GroupV4: "6.6", bpfobj.GroupMayGoto: "6.9", bpfobj.GroupArena: "6.9", bpfobj.GroupAcqRel: "6.15",
-}
-
 // TestInstructionVerdicts wants each instruction refused on the kernels of the
-// corpus before it came, and on no later one.
+// corpus before it came, and on no later one. Where no witness decides, an older kernel may refuse it.
 func TestInstructionVerdicts(t *testing.T) {
 	raceflag.SkipSerial(t)
 	want := &wanted{names: make(map[string]int)}
-	want.add(featureNames...)
+	want.add(featureNames()...)
 	counts := make(map[Status]int)
 	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
 		release := it.Key.Release
@@ -121,17 +118,20 @@ func TestInstructionVerdicts(t *testing.T) {
 			return
 		}
 		k := inspectItem(t, it, want)
+		before := func(name string) bool {
+			return name != "" && kernel.CompareVersions(release, facts().named["instruction "+name].since.String()) < 0
+		}
 		for _, c := range instructions {
 			for _, reached := range []bool{true, false} {
 				status := OK
-				switch old := c.name != "" && kernel.CompareVersions(release, since[c.group]) < 0; {
-				case !old:
-				case c.name == bpfobj.Gotol && kernel.CompareVersions(release, "5.15") >= 0:
-					status = MayFail
-				case reached, c.static, c.group == bpfobj.GroupAcqRel && kernel.CompareVersions(release, "5.12") < 0:
-					status = Fails
-				default:
+				switch n, _ := c.in.Newer(); {
+				case !before(c.name):
+				case !reached && !c.static && (!n.Atomic || !before("atomic operation")):
 					status = Guarded
+				case k.facts[facts().named["instruction "+c.name].at].decided == ByRelease:
+					status = MayFail
+				default:
+					status = Fails
 				}
 				got, l := judgeCode(around(c.in, reached, "socket"), k)
 				if got != status {
@@ -142,44 +142,8 @@ func TestInstructionVerdicts(t *testing.T) {
 		}
 	})
 	t.Log(counts)
-	if counts[OK] == 0 || counts[Fails] == 0 || counts[Guarded] == 0 {
+	if counts[OK] == 0 || counts[Fails] == 0 || counts[Guarded] == 0 || counts[MayFail] == 0 {
 		t.Error("not every verdict came up")
-	}
-}
-
-// TestInstructionReleases is what becomes of kernels whose BTF and name do not
-// go together, or are not known.
-func TestInstructionReleases(t *testing.T) {
-	all := [enumMapFlag + 1]map[string]uint64{
-		enumHelper: {"BPF_FUNC_spin_lock": 93}, enumMap: {"BPF_MAP_TYPE_ARENA": 33}, enumAttach: {"BPF_TRACE_UPROBE_MULTI": 48},
-	}
-	for _, c := range []struct {
-		release string
-		enums   [enumMapFlag + 1]map[string]uint64
-		group   bpfobj.Group
-		want    presence
-	}{
-		{"6.12.1", all, bpfobj.GroupV4, present},
-		{"", all, bpfobj.GroupV4, present},
-		{"5.14.0-427.el9", all, bpfobj.GroupV4, older},
-		{"5.14.0-427.el9", all, bpfobj.GroupArena, present},
-		{"6.12.1", all, bpfobj.GroupAtomics, lacking},
-		{"6.12.1", all, bpfobj.GroupMayGoto, lacking},
-		{"6.12.1", [enumMapFlag + 1]map[string]uint64{}, bpfobj.GroupV4, present},
-		{"5.10.1", [enumMapFlag + 1]map[string]uint64{}, bpfobj.GroupV4, oldUntold},
-		{"", [enumMapFlag + 1]map[string]uint64{}, bpfobj.GroupV4, untold},
-	} {
-		k := &inventory{enums: c.enums, version: versionOf(kernel.Key{Release: c.release})}
-		if got := k.knows(c.group); got != c.want {
-			t.Errorf("%q: %s: %d, want %d", c.release, groups[c.group].value, got, c.want)
-		}
-	}
-	k := &inventory{version: versionOf(kernel.Key{Release: "5.10.1"})}
-	for i, want := range []Status{MayFail, Unknown} {
-		if got, l := judgeCode(around(insn{Op: 0xd7, Dst: 7, Imm: 32}, true, "socket"), k); got != want {
-			t.Errorf("%d: %s, want %s: %v", i, got, want, l)
-		}
-		k.version = versionOf(kernel.Key{})
 	}
 }
 
@@ -189,7 +153,7 @@ func TestVerifierInstructions(t *testing.T) {
 	k := runningKernel(t)
 	counts := make(map[string]int)
 	for _, c := range instructions {
-		if c.group == bpfobj.GroupArena { // needs one, which is not judged
+		if c.name == "addr_space_cast" { // needs an arena, which is not judged
 			continue
 		}
 		for _, reached := range []bool{true, false} {

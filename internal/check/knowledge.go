@@ -40,6 +40,7 @@ func (k *inventory) learn(ctx context.Context, x *corpus.Extras) {
 	if x.Symbols != nil {
 		k.readSymbols(ctx, x.Symbols)
 	}
+	k.settle()
 }
 
 // ConfigLines are the lines of a kernel's configuration: a setting's name and value, or "" and a line that is none.

@@ -38,7 +38,7 @@ func TestLinks(t *testing.T) {
 		{"struct_ops/init", ok, "", "", OK},
 	}
 	want := &wanted{names: make(map[string]int)}
-	want.add(featureNames...)
+	want.add(featureNames()...)
 	counts := make(map[Status]int)
 	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
 		if it.Key.ID != "debian" || it.Key.Release == "" {

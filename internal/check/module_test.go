@@ -37,7 +37,7 @@ func TestModule(t *testing.T) {
 		want := &wanted{names: make(map[string]int)}
 		o := around(insn{Op: 0xb7}, true, tt.section)
 		names, _ := attachNames(&o.Programs[0])
-		want.add(featureNames...)
+		want.add(featureNames()...)
 		want.add(names...)
 		e := evaluation{pairing: &pairing{o: o, k: inspect(t.Context(), tg, want, kernel.Key{}, "x86_64")}, pr: &o.Programs[0]}
 		e.attachment()
@@ -107,7 +107,7 @@ func __x64_sys_sync_file_range2 #p`)
 		want := &wanted{names: make(map[string]int)}
 		o := around(insn{Op: 0xb7}, true, tt.section)
 		names, _ := attachNames(&o.Programs[0])
-		want.add(featureNames...)
+		want.add(featureNames()...)
 		want.add(names...)
 		want.add(allSyscallNames("bpf")...)
 		e := evaluation{pairing: &pairing{o: o, k: inspect(t.Context(), tg, want, kernel.Key{}, "x86_64"), loaders: Loaders()}, pr: &o.Programs[0]}

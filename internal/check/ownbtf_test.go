@@ -16,7 +16,7 @@ import (
 func TestOwnBTF(t *testing.T) {
 	raceflag.SkipSerial(t)
 	want := &wanted{names: make(map[string]int), config: map[string]bool{settingOwnBTF: true}}
-	want.add(featureNames...)
+	want.add(featureNames()...)
 	seen := make(map[presence]int)
 	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
 		k, should := inspectItem(t, it, want), present

@@ -125,7 +125,7 @@ func newRun(cfg Config) *run {
 		found: newLedger(), sets: make(map[string][]int),
 		exploring: make(map[*bpfobj.Program]*sync.Mutex),
 	}
-	r.want.add(featureNames...)
+	r.want.add(featureNames()...)
 	r.want.add(allSyscallNames("bpf")...)
 	r.want.config[settingOwnBTF] = true
 	for helper, setting := range helperSettings {

@@ -41,7 +41,7 @@ func runningKernel(t *testing.T) *inventory {
 		t.Skip("needs a little-endian machine, for which the programs are written")
 	}
 	want := &wanted{names: make(map[string]int)}
-	want.add(featureNames...)
+	want.add(featureNames()...)
 	for _, p := range probes {
 		want.add(p.to)
 	}

@@ -25,6 +25,7 @@ type group struct {
 	Advice   string
 	sources  []string // file:line, in order
 	Guards   []string // sorted
+	Shown    []string // by which witnesses it was decided, sorted
 	programs []int    // ascending
 	Kernels  []int    // ascending
 }
@@ -101,6 +102,9 @@ func (v *view) causes(verbose bool) [][]group {
 			if f.Guard != nil {
 				g.Guards = []string{guardText(&f.Finding)}
 			}
+			if f.Witness != "" {
+				g.Shown = []string{f.Witness}
+			}
 			if e := codes.Of(f.Code); e != nil {
 				g.Advice = e.Fix
 			}
@@ -138,8 +142,10 @@ func merge(l []group, of func(*group) any) (out []group) {
 		g := alike[0]
 		for _, o := range alike[1:] {
 			g.what, g.sources, g.Guards = append(g.what, o.what...), append(g.sources, o.sources...), append(g.Guards, o.Guards...)
+			g.Shown = append(g.Shown, o.Shown...)
 			g.programs, g.Kernels = append(g.programs, o.programs...), append(g.Kernels, o.Kernels...)
 		}
+		g.Shown = sorted(g.Shown)
 		g.what, g.sources, g.Guards, g.programs, g.Kernels = sorted(g.what), sorted(g.sources), sorted(g.Guards), sorted(g.programs), sorted(g.Kernels)
 		out = append(out, g)
 	}

@@ -11,11 +11,8 @@ import (
 )
 
 var doubts = map[check.Doubt]string{
-	check.NewerBTF:     "; the kernel's release is older, but its BTF has what came later",
 	check.OlderRelease: "; the kernel's release is older, and its BTF does not show it",
 	check.NoRelease:    "; neither the kernel's BTF nor its name shows the release",
-	check.Backported:   ", except in updates of some older kernels, whose BTF does not show it",
-	check.LaterUnknown: "; what the kernel has of later ones is not known",
 }
 
 var reaches = map[check.Reach]string{

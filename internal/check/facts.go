@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/btfgen/btfgen/internal/btf"
+)
+
+// factText says what kernels differ in, and how a kernel shows whether it has it.
+//
+//go:embed facts.txt
+var factText string
+
+// fact is something that not every kernel has.
+type fact struct {
+	name    string
+	usedBy  string // in words, "" if findings have words of their own
+	witness []witness
+	setting string // of the kernel's build, without which a kernel does not have it; "" for none
+	since   release
+	at      int // in facts.all
+}
+
+// witness is something in the BTF of the kernels that have a fact.
+type witness struct {
+	text    string
+	name    string // of a struct, enum or function
+	part    string // member or enumerator, "" for the whole
+	kind    btf.Kind
+	unsure  bool // kernels may have the fact without it
+	without bool // kernels that have it do not have the fact
+}
+
+// factTable is factText.
+type factTable struct {
+	all     []*fact
+	named   map[string]*fact
+	came    map[string]release // with which parts of the kernel's interface came, by name
+	structs []string           // and functions: names of witnesses
+}
+
+// facts returns the table. A test reads it, so that there is no mistake in it.
+var facts = sync.OnceValue(func() *factTable {
+	t, err := readFacts(factText)
+	if err != nil {
+		panic(err)
+	}
+	return t
+})
+
+var factColumns = regexp.MustCompile(` {2,}`)
+
+func readFacts(text string) (*factTable, error) {
+	t := &factTable{named: make(map[string]*fact), came: make(map[string]release)}
+	lines, enumerators, _ := strings.Cut(text, "[enumerators]\n")
+	for line := range strings.Lines(lines) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		f, err := parseFact(line)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", line, err)
+		}
+		if t.named[f.name] != nil {
+			return nil, fmt.Errorf("%s: twice", f.name)
+		}
+		f.at = len(t.all)
+		t.all, t.named[f.name] = append(t.all, f), f
+		for _, w := range f.witness {
+			if w.kind != btf.KindEnum {
+				t.structs = append(t.structs, w.name)
+			}
+		}
+	}
+	for line := range strings.Lines(strings.ReplaceAll(enumerators, "\n  ", " ")) {
+		words := strings.Fields(line)
+		came, err := parseRelease(words[0])
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range words[1:] {
+			t.came[name] = came
+		}
+	}
+	last := release(0)
+	for id := int64(1); helperName(id)[0] != '#'; id++ {
+		name := helperName(id)
+		if r, ok := t.came[name]; ok {
+			last = r
+		} else if last != 0 {
+			t.came[name] = last
+		}
+	}
+	return t, nil
+}
+
+func parseFact(line string) (*fact, error) {
+	c := factColumns.Split(line, 6)
+	if len(c) != 6 {
+		return nil, errors.New("want six columns")
+	}
+	since, err := parseRelease(c[4])
+	f := &fact{name: c[0], since: since}
+	for i, to := range map[int]*string{1: &f.usedBy, 3: &f.setting} {
+		if c[i] != "-" {
+			*to = c[i]
+		}
+	}
+	for _, word := range strings.Fields(c[2]) {
+		if word != "-" {
+			f.witness = append(f.witness, parseWitness(word))
+		}
+	}
+	return f, err
+}
+
+func parseWitness(word string) witness {
+	w := witness{kind: btf.KindStruct}
+	word, w.unsure = strings.CutSuffix(word, "?")
+	word, w.without = strings.CutPrefix(word, "!")
+	w.text, w.name = word, word
+	if name, ok := strings.CutSuffix(word, "()"); ok {
+		w.name, w.kind = name, btf.KindFunc
+	} else if name, part, ok := strings.Cut(word, ":"); ok {
+		w.name, w.part, w.kind = name, part, btf.KindEnum
+	} else {
+		w.name, w.part, _ = strings.Cut(word, ".")
+	}
+	return w
+}
+
+// release is a version of Linux, as LINUX_KERNEL_VERSION without the patch level.
+type release uint32
+
+func linux(major, minor uint64) release { return release(major<<16 | minor<<8) }
+
+func (r release) String() string { return fmt.Sprintf("%d.%d", r>>16, r>>8&255) }
+
+// next is the release after r, within a major version.
+func (r release) next() release { return r + linux(0, 1) }
+
+// parseRelease reads "6.1".
+func parseRelease(text string) (release, error) {
+	var major, minor uint64
+	_, err := fmt.Sscanf(text, "%d.%d", &major, &minor)
+	return linux(major, minor), err
+}
+
+// presence is whether a kernel has something, as far as that is known.
+type presence uint8
+
+const (
+	untold presence = iota
+	present
+	lacking
+)
+
+// wholeBTF is a struct of every kernel with BPF. If the BTF has it, what the BTF does not have is not in the kernel.
+const wholeBTF = "bpf_verifier_env"
+
+// shows says whether a kernel's BTF has a witness.
+func (k *inventory) shows(w *witness) presence {
+	has, whole := false, k.whole
+	if w.kind == btf.KindEnum {
+		enum := enumNumber(w.name)
+		_, has = k.enums[enum][w.part]
+		whole = whole || k.enums[enum] != nil
+	} else if y, ok := k.find(w.name, w.kind); ok && w.part == "" {
+		has = true
+	} else if ok {
+		t := y.typ()
+		for i := uint32(0); i < t.Vlen() && !has; i++ {
+			has = y.view.NameIs(t.Member(i).NameOff, w.part)
+		}
+	}
+	switch {
+	case has && w.without, !has && !w.without && !w.unsure && whole && (w.kind != btf.KindFunc || k.funcs > 0):
+		return lacking
+	case has:
+		return present
+	}
+	return untold
+}
+
+// witnessed says whether a kernel's BTF shows that it has a fact, and the witness that decides.
+func (k *inventory) witnessed(f *fact) (presence, string) {
+	p, by := untold, ""
+	for i := range f.witness {
+		w := &f.witness[i]
+		switch s := k.shows(w); {
+		case s == present:
+			return present, w.text
+		case s == lacking && p == untold:
+			p, by = lacking, w.text
+		}
+	}
+	return p, by
+}
+
+// ruling is whether a kernel has a fact, and how that was decided.
+type ruling struct {
+	presence
+	decided Decided
+	witness string
+}
+
+// settle decides all facts, and which abilities of verifiers guards may depend on.
+func (k *inventory) settle() {
+	all := facts().all
+	k.facts, k.shown, k.features = make([]ruling, len(all)), 0, 0
+	for i, f := range all {
+		r := &k.facts[i]
+		r.decided = ByWitness
+		if r.presence, r.witness = k.witnessed(f); r.presence == present {
+			k.shown = max(k.shown, f.since)
+		}
+	}
+	for name, came := range facts().came {
+		enum, enumerator := enumeratorOf(name)
+		if _, ok := k.enums[enum][enumerator]; ok {
+			k.shown = max(k.shown, came)
+		}
+	}
+	for i, f := range all {
+		if r := &k.facts[i]; r.presence == untold {
+			r.presence, r.decided = k.unwitnessed(f)
+		}
+	}
+	for f, name := range features {
+		if k.has(name) {
+			k.features |= f
+		}
+	}
+}
+
+// unwitnessed decides a fact by the kernel's configuration, then by its release. An older release decides nothing, as distributions
+// take over what is newer.
+func (k *inventory) unwitnessed(f *fact) (presence, Decided) {
+	switch {
+	case f.setting != "" && k.known.config != nil && k.known.config[f.setting] == "":
+		return lacking, ByConfig
+	case f.setting != "" && k.known.config != nil:
+		return present, ByConfig
+	case k.atLeast(f.since):
+		return present, ByRelease
+	}
+	return untold, ByRelease
+}
+
+// atLeast reports whether a kernel is certainly not older than a release: by its name, or by what its BTF shows if that does not say.
+func (k *inventory) atLeast(r release) bool {
+	if k.dated() {
+		return !k.before(r)
+	}
+	return k.shown >= r
+}
+
+// has reports whether a kernel certainly has a fact.
+func (k *inventory) has(name string) bool { return k.facts[facts().named[name].at].presence == present }
+
+// judge returns a finding if a kernel does not have a fact, or perhaps not.
+func (k *inventory) judge(name string, code Code) Finding {
+	f := facts().named[name]
+	r := &k.facts[f.at]
+	out := Finding{Status: Fails, Code: code, Subject: f.usedBy, Args: Args{Since: f.since, Decided: r.decided, Witness: r.witness}}
+	switch {
+	case r.presence == present:
+		return Finding{}
+	case r.presence == lacking:
+	case k.dated():
+		out.Status, out.Doubt = MayFail, OlderRelease
+	default:
+		out.Status, out.Doubt = MayFail, NoRelease
+	}
+	return out
+}
+
+// judgeAny is judge for a use that may be no fact: then every kernel has it.
+func (k *inventory) judgeAny(name string, code Code) Finding {
+	if facts().named[name] == nil {
+		return Finding{}
+	}
+	return k.judge(name, code)
+}
