@@ -5,6 +5,8 @@
 #
 #   BTFGEN_CORPUS  a directory of kernel BTFs for the tests over a whole corpus
 #   BTFGEN_DEBIAN  a directory of unpacked packages with BPF objects
+#   BTFGEN_RECORDED
+#                  a file of what became of their programs on old kernels
 #   BTFGEN_OBJECTS a directory of large BPF objects, also for comparing speed with the last version
 #   BTFGEN_SLOW    night for all tests with all inputs (default 1: nearly all)
 #   FUZZTIME       time for each fuzz target (default 2s; 0 skips them)

@@ -4,6 +4,7 @@ package bpfobj
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/cilium/ebpf/asm"
 )
@@ -119,4 +120,52 @@ func JumpTargets(code []Insn) []bool {
 		}
 	}
 	return targets
+}
+
+// BackEdge returns the first instruction of f from which execution may continue with an earlier one that leads to it, -1 if there is
+// none: check_cfg in kernel/bpf/verifier.c, without callees.
+func (f *Function) BackEdge() int {
+	const (
+		fallen  = 1 << iota // the next instruction was followed
+		jumped              // so was the jump
+		entered             // by the path that is followed
+	)
+	if !slices.ContainsFunc(f.Insns, func(in Insn) bool { slots, jumps := in.Jump(); return jumps && slots < 0 }) {
+		return -1
+	}
+	n := len(f.Insns)
+	state, path := make([]uint8, n), []int(nil)
+	enter := func(i int) {
+		state[i] |= entered
+		path = append(path, i)
+	}
+	if n > 0 {
+		enter(0)
+	}
+	for len(path) > 0 {
+		i := path[len(path)-1]
+		in, next := &f.Insns[i], -1
+		switch slots, jumps := in.Jump(); {
+		case state[i]&fallen == 0:
+			if state[i] |= fallen; in.FallsThrough() {
+				next = i + in.Slots()
+			}
+		case state[i]&jumped == 0:
+			if state[i] |= jumped; jumps {
+				next = i + 1 + slots
+			}
+		default:
+			state[i] &^= entered
+			path = path[:len(path)-1]
+			continue
+		}
+		switch {
+		case next < 0 || next >= n:
+		case state[next]&entered != 0:
+			return i
+		case state[next] == 0:
+			enter(next)
+		}
+	}
+	return -1
 }

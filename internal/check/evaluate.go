@@ -181,16 +181,28 @@ func (p *pairing) absences(fn int, f func(absence)) {
 			}
 		case u.in.Op == bpfobj.OpCall:
 			// Of a strong kfunc that is absent, loaders refuse the object before the verifier sees it: see strong.
-			if x := p.o.extern(u.in); x.Weak && !p.hasKsym(x) {
+			switch x := p.o.extern(u.in); {
+			case x == nil:
+				a.f = p.k.judge("function calls", FeatureMissing)
+			case x.Weak && !p.hasKsym(x):
 				a.f = p.missing(x)
 				a.f.Status, a.f.Subject = Fails, x.Name
+			case x.Kind == bpfobj.ExternKsym:
+				a.f = p.k.judge("kfunc calls", FeatureMissing)
 			}
 		case u.newer != nil && !gone[u.at]:
 			a.f, a.anyhow = p.instruction(u.newer)
 		}
-		if a.f.Status != OK {
-			a.f.Source = p.o.Source(u.at)
-			f(a)
+		emit := func() {
+			if a.f.Status != OK {
+				a.f.Source = p.o.Source(u.at)
+				f(a)
+			}
+		}
+		emit()
+		if u.fact != "" {
+			a.f, a.anyhow = p.k.judge(u.fact, FeatureMissing), true
+			emit()
 		}
 	}
 }

@@ -173,13 +173,8 @@ func (k *inventory) shows(w *witness) presence {
 		enum := enumNumber(w.name)
 		_, has = k.enums[enum][w.part]
 		whole = whole || k.enums[enum] != nil
-	} else if y, ok := k.find(w.name, w.kind); ok && w.part == "" {
-		has = true
-	} else if ok {
-		t := y.typ()
-		for i := uint32(0); i < t.Vlen() && !has; i++ {
-			has = y.view.NameIs(t.Member(i).NameOff, w.part)
-		}
+	} else if y, ok := k.find(w.name, w.kind); ok {
+		has = w.part == "" || hasMember(y.typ(), w.part, 3)
 	}
 	switch {
 	case has && w.without, !has && !w.without && !w.unsure && whole && (w.kind != btf.KindFunc || k.funcs > 0):
@@ -188,6 +183,20 @@ func (k *inventory) shows(w *witness) presence {
 		return present
 	}
 	return untold
+}
+
+// hasMember reports whether a struct or its anonymous members have a member.
+func hasMember(t btf.Type, name string, depth int) bool {
+	for i := range t.Vlen() {
+		m := t.Member(i)
+		if t.BTF().NameIs(m.NameOff, name) {
+			return true
+		}
+		if in, ok := t.BTF().SkipMods(m.Type); m.NameOff == 0 && ok && in.Kind().IsComposite() && depth > 0 && hasMember(in, name, depth-1) {
+			return true
+		}
+	}
+	return false
 }
 
 // witnessed says whether a kernel's BTF shows that it has a fact, and the witness that decides.

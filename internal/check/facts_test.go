@@ -4,9 +4,15 @@ package check
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"testing"
 
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -46,5 +52,88 @@ func TestWitnesses(t *testing.T) {
 	t.Log(table.String())
 	if n == 0 {
 		t.Error("no kernel")
+	}
+}
+
+// oldest returns Debian's 5.10.
+func oldest(t *testing.T) (k *inventory) {
+	t.Helper()
+	want := &wanted{names: make(map[string]int)}
+	want.add(featureNames()...)
+	c, err := corpus.Open(t.Context(), []string{filepath.Join(testinput.Vmlinux(t), "debian", "11")}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testinput.Each(t, c, func(it *corpus.Kernel) { k = inspectItem(t, it, want) })
+	return k
+}
+
+// verdictOn is the verdict on the first program of an object, without its relocations.
+func verdictOn(t *testing.T, o *Object, k *inventory) (Status, []Finding) {
+	t.Helper()
+	r := newRun(Config{Objects: []*Object{o}})
+	e := evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
+	e.interfaces()
+	all := e.out
+	e.kind = e.calls(0)
+	list, _ := e.code(t.Context())
+	all = append(all, r.found.read(list)...)
+	return worst(all), all
+}
+
+// programOf makes an object of functions; the first is a program of a section.
+func programOf(section string, functions ...[]insn) *Object {
+	prog := &bpfobj.Object{Order: binary.LittleEndian, Programs: []bpfobj.Program{{Section: section, Attach: bpfobj.SectionOf(section)}}}
+	for i, code := range functions {
+		prog.Funcs = append(prog.Funcs, bpfobj.Function{Insns: code})
+		prog.Programs[0].Funcs = append(prog.Programs[0].Funcs, i)
+	}
+	return newObject("", prog, records{})
+}
+
+// TestOldVerifiers has a program for each form of code that verifiers did not always take, with the last release that refuses it.
+func TestOldVerifiers(t *testing.T) {
+	raceflag.SkipSerial(t)
+	ret := []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}}
+	data := insn{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefData, -1)}
+	call := insn{Op: bpfobj.OpCall, Src: asm.PseudoCall, Ref: bpfobj.RefTo(bpfobj.RefFunc, 1)}
+	tail := []insn{{Op: 0xbf, Dst: 6, Src: 1}, call, {Op: bpfobj.OpCall, Imm: int64(asm.FnTailCall)}, {Op: 0xb7}, {Op: bpfobj.OpExit}}
+	loop := []insn{{Op: 0xb7, Dst: 6, Imm: 9}, {Op: 0x17, Dst: 6, Imm: 1}, {Op: 0x55, Dst: 6, Off: -2}, {Op: 0xb7}, {Op: bpfobj.OpExit}}
+	programs := []struct {
+		name    string
+		o       *Object
+		refused release // 0 for no kernel
+	}{
+		{"nothing", programOf("socket", ret), 0},
+		{"global data", programOf("socket", slices.Concat([]insn{data, {}}, ret)), linux(5, 1)},
+		{"unreached data", programOf("socket", slices.Concat(ret, []insn{data, {}}, ret)), linux(5, 1)},
+		{"loop", programOf("socket", loop), linux(5, 2)},
+		{"loop in a function", programOf("socket", slices.Concat([]insn{call}, ret), loop), linux(5, 2)},
+		{"jump back", programOf("socket", []insn{{Op: 0x05, Off: 2}, {Op: 0xb7}, {Op: bpfobj.OpExit}, {Op: 0x05, Off: -3}}), 0},
+		{"4096 instructions", programOf("socket", slices.Concat(slices.Repeat([]insn{{Op: 0xb7}}, 4095), []insn{{Op: bpfobj.OpExit}})), 0},
+		{"4097 instructions", programOf("socket", slices.Concat(slices.Repeat([]insn{{Op: 0xb7}}, 4096), []insn{{Op: bpfobj.OpExit}})), linux(5, 1)},
+		{"function", programOf("socket", slices.Concat([]insn{call}, ret), ret), 0},
+		{"tail call", programOf("socket", slices.Concat(tail[2:3], ret)), 0},
+		{"tail call with function", programOf("socket", tail, ret), linux(5, 9)},
+		{"xdp", programOf("xdp", ret), 0},
+		{"xdp.frags", programOf("xdp.frags", ret), linux(5, 17)},
+		{"fentry.s", programOf("fentry.s/vfs_read", ret), linux(5, 9)},
+		{"uprobe", programOf("uprobe", ret), 0},
+		{"uprobe.s", programOf("uprobe.s", ret), linux(5, 19)},
+	}
+	k := oldest(t)
+	for _, to := range []release{linux(5, 10), linux(5, 9), linux(5, 4), linux(5, 2), linux(5, 1), linux(4, 19)} {
+		k.age(to)
+		for _, tt := range programs {
+			want := OK
+			if tt.refused >= to {
+				want = Fails
+			}
+			if got, l := verdictOn(t, tt.o, k); got != want {
+				t.Errorf("%s on %s: %s, want %s: %+v", tt.name, to, got, want, l)
+			} else if got == Fails && l[len(l)-1].Witness == "" {
+				t.Errorf("%s on %s: no witness: %+v", tt.name, to, l)
+			}
+		}
 	}
 }

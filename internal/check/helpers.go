@@ -4,8 +4,8 @@ package check
 
 import (
 	_ "embed"
-	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -41,7 +41,8 @@ var helpersRead = linux(7, 3)
 // programs are kfuncs.
 const lastHelper = int64(asm.FnCgrpStorageDelete)
 
-// readPermissions reads lines "TYPES: HELPERS", in which a helper may be followed by @AFTER..BY.
+// readPermissions reads lines "TYPES: HELPERS", in which a helper may be followed by @AFTER..BY, and lines "late TYPES: HELPERS", which
+// say more of some helpers of earlier lines.
 func readPermissions(text string) (permissions, error) {
 	numbers := make(map[string]int64, lastHelper)
 	for id := range lastHelper + 1 {
@@ -61,11 +62,18 @@ func readPermissions(text string) (permissions, error) {
 			}
 			of[id] = p
 		}
+		late := types[0] == "late"
 		for _, t := range types {
-			if all[t] != nil {
-				return errors.New("twice")
+			switch {
+			case late && t == "late":
+			case late && all[t] == nil, !late && all[t] != nil:
+				return fmt.Errorf("%s: missing or twice", t)
+			case late:
+				all[t] = maps.Clone(all[t]) // which others share
+				maps.Copy(all[t], of)
+			default:
+				all[t] = of
 			}
-			all[t] = of
 		}
 		return nil
 	})
@@ -274,13 +282,25 @@ func (e *evaluation) iterated(helper int64) bool {
 // programs of its type may.
 func (e *evaluation) calls(n int) (l []absence) {
 	forbids := e.k.forbids(e.pr.Attach)
-	if !e.o.called[n].meets(forbids) {
+	tail := Finding{}
+	if e.o.called[n].has(int64(asm.FnTailCall)) && len(e.pr.Funcs) > 1 {
+		tail = e.k.judgeAny("tail calls of programs with functions/"+e.k.arch, FeatureMissing)
+	}
+	if tail.Status == OK && !e.o.called[n].meets(forbids) {
 		return nil
 	}
 	e.eachUse(func(u *use) {
-		if id := u.in.Imm; u.in.IsHelper() && forbids.has(id) && !e.iterated(id) {
-			f := e.k.forbidden(e.pr.Attach, id)
-			f.Subject, f.Source = helperName(id), e.o.Source(u.at)
+		id, f := u.in.Imm, Finding{}
+		switch {
+		case !u.in.IsHelper():
+		case forbids.has(id) && !e.iterated(id):
+			f = e.k.forbidden(e.pr.Attach, id)
+			f.Subject = helperName(id)
+		case id == int64(asm.FnTailCall):
+			f = tail
+		}
+		if f.Status != OK {
+			f.Source = e.o.Source(u.at)
 			l = append(l, absence{at: u.at, f: f})
 		}
 	})

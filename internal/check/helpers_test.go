@@ -287,7 +287,7 @@ func TestHelperTable(t *testing.T) {
 			t.Errorf("no programs are of type %s", name)
 		}
 	}
-	for _, bad := range []string{"a", "A: no_such_helper", "A: +b", "A: loop@5", "A: loop\nA: loop"} {
+	for _, bad := range []string{"a", "A: no_such_helper", "A: +b", "A: loop@5", "A: loop\nA: loop", "late A: loop"} {
 		if p, err := readPermissions(bad); err == nil {
 			t.Errorf("%q: %v", bad, p)
 		}

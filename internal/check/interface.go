@@ -88,6 +88,14 @@ func (e *evaluation) interfaces() {
 		}
 		all = append(all, f)
 	}
+	const most = 4096 // BPF_MAXINSNS
+	slots := 0
+	for _, fn := range e.pr.Funcs {
+		if slots += len(e.o.Funcs[fn].Insns); slots > most {
+			all = append(all, e.k.judge("large programs", FeatureMissing))
+			break
+		}
+	}
 	e.addAll(all)
 }
 
@@ -118,8 +126,8 @@ func (p *pairing) instruction(n *bpfobj.Newer) (f Finding, anyhow bool) {
 	return f, n.Static || n.Atomic && !p.k.has("instruction atomic operation")
 }
 
-// ofInsn reports whether a finding is about an instruction that not every verifier knows.
-func (f *Finding) ofInsn() bool { return f.Code == InsnUnsupported }
+// ofInsn reports whether a finding is about code of a form that not every verifier knows.
+func (f *Finding) ofInsn() bool { return f.Code == InsnUnsupported || f.Code == FeatureMissing }
 
 // addInsn adds a finding about an instruction. Of a kind that a program has
 // many of, the first that is worst is enough.

@@ -37,6 +37,7 @@ type use struct {
 	at    bpfobj.Site
 	in    *bpfobj.Insn
 	newer *bpfobj.Newer // nil for the others
+	fact  string        // that it needs, which verifiers look for even if they do not reach it; "" for none
 }
 
 // Parse reads a BPF ELF object. Errors and reports call it by the name.
@@ -143,13 +144,20 @@ func newObject(name string, prog *bpfobj.Object, r records) *Object {
 		slices.SortStableFunc(l, func(a, b int32) int { return cmp.Compare(prog.Sites[a].Insn, prog.Sites[b].Insn) })
 	}
 	for fn := range prog.Funcs {
-		code := prog.Funcs[fn].Insns
+		code, data := prog.Funcs[fn].Insns, false
+		back := prog.Funcs[fn].BackEdge()
 		for i := range code {
 			u := use{at: bpfobj.Site{Fn: fn, Insn: i}, in: &code[i]}
 			if n, ok := u.in.Newer(); ok {
 				u.newer = &n
 			}
-			if u.newer != nil || u.in.IsHelper() || u.in.Ref.Kind() == bpfobj.RefExtern {
+			switch x := o.extern(u.in); {
+			case i == back:
+				u.fact = "loops"
+			case !data && (u.in.Ref.Kind() == bpfobj.RefData || x != nil && x.Kind == bpfobj.ExternKconfig):
+				u.fact, data = "global data", true
+			}
+			if u.newer != nil || u.fact != "" || u.in.IsHelper() || u.in.IsFuncCall() || u.in.Ref.Kind() == bpfobj.RefExtern {
 				o.uses[fn] = append(o.uses[fn], u)
 			}
 		}

@@ -103,6 +103,8 @@ type run struct {
 	exploring map[*bpfobj.Program]*sync.Mutex // held while a program is explored
 	sets      map[string][]int                // of kernels, for the report
 	skipped   []*corpus.Error
+
+	inspected func(*inventory) // called with what a kernel has; nil except in tests
 }
 
 // kernelResult is one kernel and what became of each object on it.
@@ -198,6 +200,9 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	k := inspect(ctx, t, r.want, it.Key, it.Arch)
 	k.learn(ctx, &it.Extras)
 	k.maker, k.noOwnBTF = it.Made.By, r.NoOwnBTF
+	if r.inspected != nil {
+		r.inspected(k)
+	}
 	res.arch = k.arch
 	all := make([][]*evaluation, len(loaded)) // by object
 	for i, d := range loaded {
