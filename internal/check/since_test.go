@@ -17,6 +17,30 @@ func TestSince(t *testing.T) {
 	})
 }
 
+// TestRegisters checks the verdicts on functions whose arguments take more registers than a trampoline passes on.
+func TestRegisters(t *testing.T) {
+	rep := runOn(t, "since.bpfel")
+	for _, tt := range []struct {
+		program, kernel string
+		want            Status
+	}{
+		{"many_arguments", "debian/11/x86_64/5.10.0-30-amd64", Fails},
+		{"many_arguments", "debian/12/x86_64/6.1.0-47-amd64", Fails},
+		{"many_arguments", "debian/13/x86_64/6.12.107+deb13-amd64", OK},
+		{"many_arguments", "debian/12/arm64/6.1.0-50-arm64", MayFail}, // its ftrace makes no direct calls
+		{"wide_argument", "debian/12/x86_64/6.1.0-47-amd64", Fails},
+		{"wide_argument", "debian/13/x86_64/6.12.107+deb13-amd64", OK},
+		{"wide_argument", "debian/12/arm64/6.1.0-50-arm64", MayFail},
+		{"six_arguments", "debian/11/x86_64/5.10.0-30-amd64", OK},
+		{"six_arguments", "debian/12/x86_64/6.1.0-47-amd64", OK},
+	} {
+		p, k := find(t, rep, tt.program, tt.kernel)
+		if p.Status[k] != tt.want || p.Load[k] != OK {
+			t.Errorf("%s on %s: %s, %s to load, want %s: %v", tt.program, tt.kernel, p.Status[k], p.Load[k], tt.want, p.Findings)
+		}
+	}
+}
+
 // TestHelperSettings checks the verdicts on a helper that kernels have only with a setting of their build.
 func TestHelperSettings(t *testing.T) {
 	for _, tt := range []struct {
