@@ -183,6 +183,12 @@ func (e *evaluation) function(to string, names []string, s *bpfobj.Section) {
 	if e.hook == nil {
 		return
 	}
+	e.prototype(subject)
+	if s.Kind == bpfobj.AttachLSM {
+		e.lsmHook(strings.TrimPrefix(names[0], "bpf_lsm_"))
+	} else if s.Kind != bpfobj.AttachIter && maySleep(s) {
+		e.mayInject(subject, names[0])
+	}
 	if s.Kind == bpfobj.AttachModRet && !strings.HasPrefix(names[0], "security_") {
 		e.add(Finding{Status: MayFail, Code: AttachTargetInjection, Subject: subject})
 	}
@@ -201,34 +207,6 @@ func (k *inventory) functions(name, module string) (l []symbol) {
 		}
 	}
 	return l
-}
-
-// trampolines are the releases since which the kernels of each machine attach programs to functions, as far as that was later than BTF:
-// arch_prepare_bpf_trampoline in arch/*/net/bpf_jit_comp*.c. Functions that ftrace knows also need its direct calls, without which
-// register_fentry in kernel/bpf/trampoline.c returns ENOTSUPP.
-var trampolines = map[string]release{
-	"arm64":   linux(6, 4), // "arm64: ftrace: Add direct call support"
-	"riscv64": linux(6, 3),
-	"s390x":   linux(6, 3),
-	"ppc64le": linux(6, 13),
-	"arm":     noRelease,
-}
-
-// noRelease is later than every release.
-const noRelease = ^release(0)
-
-// trampoline judges whether the machine's kernels can attach to functions,
-// which BTF does not show.
-func (e *evaluation) trampoline(s *bpfobj.Section) {
-	since := trampolines[e.k.arch]
-	f := Finding{Status: MayFail, Code: AttachTargetTrampoline, Subject: s.Prefix, Attach: true, Args: Args{Name: e.k.arch}}
-	if since != noRelease {
-		if e.k.atLeast(since) {
-			return
-		}
-		f.Since = since
-	}
-	e.add(f)
 }
 
 // tracepoint judges tracepoints: those with BTF have a typedef each. System

@@ -90,7 +90,14 @@ const (
 	AttachTargetTracepoints Code = "attach-target-tracepoints"
 	AttachTargetTracepoint  Code = "attach-target-tracepoint"
 	AttachTargetTrampoline  Code = "attach-target-trampoline" // Name: the machine; Since
-	AttachTargetSyscall     Code = "attach-target-syscall"    // Name: the machine
+	AttachTargetRegisters   Code = "attach-target-registers"  // Count, Max, Name: the machine; Since
+	AttachTargetStruct      Code = "attach-target-struct"     // Count: which argument; Since
+	AttachTargetPrototype   Code = "attach-target-prototype"  // Name: the prototype
+	AttachTargetSleeps      Code = "attach-target-sleeps"
+	AttachTargetSleepsUnset Code = "attach-target-sleeps-setting" // Name: the setting
+	AttachTargetHook        Code = "attach-target-hook-disabled"
+	AttachTargetHookSleeps  Code = "attach-target-hook-sleeps" // Since, Until
+	AttachTargetSyscall     Code = "attach-target-syscall"     // Name: the machine
 	AttachTargetSyscallBTF  Code = "attach-target-syscall-unlisted"
 	AttachTargetWritable    Code = "attach-target-writable"
 	AttachTargetInjection   Code = "attach-target-error-injection"

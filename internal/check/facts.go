@@ -44,6 +44,15 @@ type factTable struct {
 	named   map[string]*fact
 	came    map[string]release // with which parts of the kernel's interface came, by name
 	structs []string           // and functions: names of witnesses
+	hooks   map[string]hookFact
+}
+
+// hookFact is what is known of a hook of LSM.
+type hookFact struct {
+	disabled  release    // since when programs cannot be attached, 0 for never
+	sleepable bool       // programs that may sleep can be attached
+	sleeps    permission // since when
+	withdrawn bool       // but not on some newer kernels
 }
 
 // facts returns the table. A test reads it, so that there is no mistake in it.
@@ -58,11 +67,21 @@ var facts = sync.OnceValue(func() *factTable {
 var factColumns = regexp.MustCompile(` {2,}`)
 
 func readFacts(text string) (*factTable, error) {
-	t := &factTable{named: make(map[string]*fact), came: make(map[string]release)}
-	lines, enumerators, _ := strings.Cut(text, "[enumerators]\n")
-	for line := range strings.Lines(lines) {
+	t := &factTable{named: make(map[string]*fact), came: make(map[string]release), hooks: make(map[string]hookFact)}
+	paragraph := ""
+	for line := range strings.Lines(strings.ReplaceAll(text, "\n  ", " ")) {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
+			continue
+		}
+		if line[0] == '[' {
+			paragraph = line
+			continue
+		}
+		if paragraph != "" {
+			if err := t.list(paragraph, strings.Fields(line)); err != nil {
+				return nil, fmt.Errorf("%s: %w", line, err)
+			}
 			continue
 		}
 		f, err := parseFact(line)
@@ -80,16 +99,6 @@ func readFacts(text string) (*factTable, error) {
 			}
 		}
 	}
-	for line := range strings.Lines(strings.ReplaceAll(enumerators, "\n  ", " ")) {
-		words := strings.Fields(line)
-		came, err := parseRelease(words[0])
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range words[1:] {
-			t.came[name] = came
-		}
-	}
 	last := release(0)
 	for id := int64(1); helperName(id)[0] != '#'; id++ {
 		name := helperName(id)
@@ -100,6 +109,32 @@ func readFacts(text string) (*factTable, error) {
 		}
 	}
 	return t, nil
+}
+
+// list reads a line of a paragraph: when, and names.
+func (t *factTable) list(paragraph string, words []string) error {
+	_, when, err := parsePermission("@" + words[0])
+	if err != nil {
+		when.by, err = parseRelease(words[0])
+	}
+	for _, name := range words[1:] {
+		h := t.hooks[name]
+		switch paragraph {
+		case "[enumerators]":
+			t.came[name] = when.by
+			continue
+		case "[disabled hooks]":
+			h.disabled = when.by
+		case "[sleepable hooks]":
+			h.sleepable, h.sleeps = true, when
+		case "[no longer sleepable]":
+			h.withdrawn = true
+		default:
+			return errors.New("unknown paragraph")
+		}
+		t.hooks[name] = h
+	}
+	return err
 }
 
 func parseFact(line string) (*fact, error) {

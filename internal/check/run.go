@@ -135,6 +135,9 @@ func newRun(cfg Config) *run {
 		r.want.add(helperName(int64(helper)))
 		r.want.symbols[helperName(int64(helper))] = true
 	}
+	for _, f := range facts().all {
+		r.want.config[f.setting] = true
+	}
 	for _, settings := range everyKernels {
 		for _, s := range settings {
 			r.want.config[s] = true
