@@ -41,7 +41,7 @@ func attachNames(pr *bpfobj.Program) (names []string, pattern string) {
 	case bpfobj.AttachTP:
 		names = []string{"btf_trace_" + path.Base(to), "trace_event_raw_" + path.Base(to)}
 		if call := systemCall(to); call != "" {
-			names = append(append(names, noArguments+call), allSyscallNames(call)...)
+			names = append(append(names, noArguments+call, enterRecord, exitRecord), allSyscallNames(call)...)
 		}
 		return names, ""
 	case bpfobj.AttachRawTP, bpfobj.AttachBTFTP:
@@ -229,7 +229,10 @@ func (e *evaluation) tracepoint(to string, s *bpfobj.Section) {
 		}
 		return
 	case s.Kind == bpfobj.AttachTP && strings.HasPrefix(to, "syscalls/"):
-		e.syscallEvent(systemCall(to))
+		call := systemCall(to)
+		if e.syscallEvent(call); call != "" {
+			e.given = e.syscallRecord(to, call)
+		}
 		return
 	case s.Kind == bpfobj.AttachBTFTP:
 		f.Status, f.Code = Fails, AttachTargetMissing
@@ -249,6 +252,49 @@ var unnumbered = map[string][]string{"sync_file_range2": {"arm", "ppc64le"}, "ar
 
 // noArguments is what the names of the functions of system calls without arguments begin with, which have aliases that BTF does not list.
 const noArguments = "__do_sys_"
+
+// The records of the events of a system call, without the arguments.
+const enterRecord, exitRecord = "syscall_trace_enter", "syscall_trace_exit"
+
+// syscallFields is the newest release without more fields behind the arguments.
+var syscallFields = linux(6, 18)
+
+// syscallRecord returns where the last field of an event of a system call ends (syscall_enter_define_fields in
+// kernel/trace/trace_syscalls.c), at least; 0 if that is not known.
+func (e *evaluation) syscallRecord(to, call string) int64 {
+	const most, field = 6, "nr" // arguments of a system call
+	if y, ok := e.k.find(exitRecord, btf.KindStruct); ok && strings.HasPrefix(to, "syscalls/sys_exit_") {
+		t := y.typ()
+		return int64(t.Size())
+	}
+	y, ok := e.k.find(enterRecord, btf.KindStruct)
+	if !ok || e.k.atLeast(syscallFields.next()) {
+		return 0
+	}
+	args := int64(most)
+	names := []string{noArguments + call, "__se_sys_" + call}
+	if !e.k.wrapper { // which has the registers as its only argument
+		names = append(names, "sys_"+call)
+	}
+	for _, n := range names {
+		if y, ok := e.k.find(n, btf.KindFunc); ok {
+			f := y.typ()
+			proto := y.view.Type(f.Ref())
+			args = min(args, int64(proto.Vlen()))
+			if args == 1 && y.view.NameIs(proto.Param(0).NameOff, "__unused") {
+				args = 0
+			}
+		}
+	}
+	t := y.typ()
+	for i := range t.Vlen() {
+		m := t.Member(i)
+		if size, err := y.view.SizeOf(m.Type); args == 0 && err == nil && y.view.NameIs(m.NameOff, field) {
+			return int64(m.BitOffset/8) + int64(size)
+		}
+	}
+	return int64(t.Size()) + args*int64(y.view.PointerSize())
+}
 
 // syscallEvent judges the events of a system call. They exist if it has a number. Where functions have the names of the machine, BTF
 // lists nearly all system calls: that of 5.10 lacks perf_event_open.

@@ -3,11 +3,15 @@
 package check
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -92,7 +96,7 @@ func TestContext(t *testing.T) {
 		"one_too_many": fails, "behind_result": fails, "beyond": fails, "crooked": {}, "written": {}, "in_function": fails,
 		"through_number": fails, "iterated_too_many": fails, "before_record": {},
 		"thirteenth_raw": {status: Fails, attach: true},
-		"half":           {}, "to_number": {}, "to_pointer": {on: map[string]Status{"5.10": Fails}}, "with_struct": {},
+		"half":           {}, "to_number": {}, "to_pointer": {on: map[string]Status{"5.10": Fails}}, "with_struct": {before: "6.1", status: Fails},
 		"fourth":         {before: "5.18", status: Fails},
 		"fourth_guarded": {before: "5.18", status: Guarded},
 		"fourth_raw":     {before: "5.18", status: Fails, attach: true},
@@ -113,4 +117,43 @@ func TestAddresses(t *testing.T) {
 		"moved_by_version": {before: "5.11", status: Fails},
 		"tc_moved":         {status: Fails},
 	})
+}
+
+// TestSyscallRecords checks reads of the records of system calls' events: of exits, of one with arguments and of one without.
+func TestSyscallRecords(t *testing.T) {
+	raceflag.SkipSerial(t)
+	const fits, beyond = OK, Fails
+	reads := func(off int16) []insn {
+		return []insn{{Op: 0x79, Src: 1, Off: off}, {Op: 0xb7}, {Op: bpfobj.OpExit}}
+	}
+	for _, p := range []struct {
+		section string
+		off     int16
+		want    Status
+	}{
+		{"tracepoint/syscalls/sys_exit_openat", 16, fits}, {"tracepoint/syscalls/sys_exit_openat", 24, beyond}, {"tp/syscalls/sys_exit_close", 160, beyond},
+		{"tracepoint/syscalls/sys_enter_openat", 16, fits}, {"tracepoint/syscalls/sys_enter_openat", 40, fits}, {"tp/syscalls/sys_enter_close", 64, beyond},
+		{"tracepoint/syscalls/sys_enter_sync", 16, beyond},
+		{"tracepoint/raw_syscalls/sys_exit", 16, fits}, {"tracepoint/raw_syscalls/sys_exit", 160, beyond},
+	} {
+		o := programOf(p.section, reads(p.off))
+		if err := o.follow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r := newRun(Config{Objects: []*Object{o}, Jobs: 1})
+		c, err := corpus.Open(t.Context(), []string{filepath.Join(testinput.Vmlinux(t), "debian", "11")}, corpus.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		testinput.Each(t, c, func(it *corpus.Kernel) {
+			k := inspectItem(t, it, r.want)
+			e := evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
+			e.attachment()
+			e.kind = e.accesses(0)
+			list, _ := e.code(t.Context())
+			if got := worst(r.found.read(list)); got != p.want {
+				t.Errorf("%s at %d: %s, want %s", p.section, p.off, got, p.want)
+			}
+		})
+	}
 }

@@ -177,7 +177,7 @@ func (p *pairing) absences(fn int, f func(absence)) {
 		switch {
 		case u.in.IsHelper():
 			if p.k.lacksHelper(u.in.Imm) {
-				a.f = p.k.enumerator(helperName(u.in.Imm), HelperMissing)
+				a.f = Finding{Status: Fails, Code: HelperMissing, Subject: helperName(u.in.Imm), Args: Args{Decided: ByWitness, Witness: helperWitness(u.in.Imm)}}
 			}
 		case u.in.Op == bpfobj.OpCall:
 			// Of a strong kfunc that is absent, loaders refuse the object before the verifier sees it: see strong.

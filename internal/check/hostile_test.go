@@ -138,7 +138,8 @@ func TestHostile(t *testing.T) {
 		"findings":                    {objectOf(t, 30, differing(10_000)), Unknown, Finding{Code: AnalysisFindings, Args: Args{Max: 131072}}},
 	} {
 		r := newRun(Config{Objects: []*Object{h.o}})
-		k := &inventory{want: r.want, helpers: map[int64]bool{presentHelper: true}, version: interp.Number{V: 6<<16 | 12<<8}}
+		k := &inventory{want: r.want, symbols: make([][]symbol, len(r.want.names)), helpers: map[int64]bool{presentHelper: true}, version: interp.Number{V: 6<<16 | 12<<8}}
+		k.settle()
 		k.features = interp.Rodata | interp.Partial | interp.StImm
 		p := r.pairing(0, k, decisions{}, new(target))
 		var before, after runtime.MemStats

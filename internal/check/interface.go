@@ -23,6 +23,15 @@ func helperName(id int64) string {
 	return fmt.Sprintf("bpf_%s", snake(s[2:]))
 }
 
+// helperWitness is the enumerator of a helper.
+func helperWitness(id int64) string {
+	enum, enumerator := enumeratorOf(helperName(id))
+	if enum != enumHelper { // none that is known
+		return enumNames[enumHelper] + ":" + strings.TrimPrefix(helperName(id), "#")
+	}
+	return enumNames[enum] + ":" + enumerator
+}
+
 // snake turns MapLookupElem into map_lookup_elem.
 func snake(s string) string {
 	var b strings.Builder
