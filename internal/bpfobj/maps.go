@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cilium/ebpf/asm"
+
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -61,7 +63,9 @@ func (p *parser) readMaps() error {
 		switch plain, optional := strings.CutPrefix(sec, "?"); plain {
 		case ".struct_ops", ".struct_ops.link":
 			if t, ok := p.BTF.SkipMods(v.Ref()); ok && t.Kind().IsComposite() && p.spent.name(len(t.Name())) == nil {
-				p.StructOps = append(p.StructOps, StructOpsMap{name, btf.Essential(string(t.Name())), optional})
+				p.StructOps = append(p.StructOps, StructOpsMap{
+					Name: name, Type: btf.Essential(string(t.Name())), Optional: optional, Link: plain != ".struct_ops", typ: t.ID, section: sec,
+				})
 			}
 		case ".maps":
 			if m, ok := p.mapOf(v.Ref(), false); ok && !optional {
@@ -94,6 +98,83 @@ func (p *parser) readMaps() error {
 		p.Maps[i].Weak = weak[p.Maps[i].Name]
 	}
 	return nil
+}
+
+// readStructOps finds the members of struct_ops maps that are set: to functions by relocations, and to anything but zeros.
+func (p *parser) readStructOps() error {
+	for n := range p.StructOps {
+		m := &p.StructOps[n]
+		i := slices.IndexFunc(p.syms, func(y elf.Symbol) bool {
+			s := p.section(&y)
+			return s != nil && s.Name == m.section && y.Name == m.Name
+		})
+		if i < 0 {
+			continue
+		}
+		y := &p.syms[i]
+		data, err := p.bytes(p.section(y))
+		if err != nil {
+			return err
+		}
+		data = data[min(y.Value, uint64(len(data))):]
+		funcs, err := p.pointers(y, data)
+		if err != nil {
+			return err
+		}
+		t := p.BTF.Type(m.typ)
+		for i := range t.Vlen() {
+			x := t.Member(i)
+			size, err := p.BTF.SizeOf(x.Type)
+			from := min(uint64(x.BitOffset/8), uint64(len(data)))
+			to := min(from+uint64(size), uint64(len(data)))
+			fn, set := funcs[from]
+			if set && fn >= 0 {
+				m.Funcs = append(m.Funcs, fn)
+			}
+			if !p.spent.steps.Step(1+int(to-from)) || p.spent.name(len(p.BTF.Name(x.NameOff))) != nil {
+				return cmp.Or(p.spent.steps.Err(), p.spent.names.Err())
+			}
+			if err == nil && (set || slices.ContainsFunc(data[from:to], func(b byte) bool { return b != 0 })) {
+				m.Members = append(m.Members, string(p.BTF.Name(x.NameOff)))
+			}
+		}
+	}
+	return nil
+}
+
+// pointers returns the functions that relocations of a variable refer to by their offset in it, -1 for unknown ones.
+func (p *parser) pointers(y *elf.Symbol, data []byte) (map[uint64]int, error) {
+	funcs := make(map[uint64]int)
+	for _, s := range p.f.Sections {
+		if s.Type != elf.SHT_REL || int(s.Info) != int(y.Section) {
+			continue
+		}
+		b, err := p.bytes(s)
+		if err != nil {
+			return nil, err
+		}
+		for ; len(b) >= relSize; b = b[relSize:] {
+			if !p.spent.relocations.Step(1) {
+				return nil, fmt.Errorf("%s: %w", s.Name, p.spent.relocations.Err())
+			}
+			off, n := p.Order.Uint64(b)-y.Value, p.Order.Uint64(b[8:])>>32
+			if off >= uint64(len(data)) || n < 1 || n > uint64(len(p.syms)) {
+				continue
+			}
+			to := &p.syms[n-1]
+			at := to.Value
+			if elf.ST_TYPE(to.Info) == elf.STT_SECTION && off+8 <= uint64(len(data)) {
+				at += p.Order.Uint64(data[off:])
+			}
+			funcs[off] = -1
+			if code, ok := p.code[int(to.Section)]; ok && at%asm.InstructionSize == 0 && at < limits.SectionBytes {
+				if site, ok := p.at(code, int(at/asm.InstructionSize)); ok {
+					funcs[off] = site.Fn
+				}
+			}
+		}
+	}
+	return funcs, nil
 }
 
 // plainMap reads a struct bpf_map_def, which may be cut short.

@@ -65,8 +65,14 @@ type Map struct {
 // StructOpsMap is a variable that loaders turn into a map of functions for the kernel.
 type StructOpsMap struct {
 	Name     string
-	Type     string // essential name of the kernel's struct
-	Optional bool   // libbpf does not create it by default
+	Type     string   // essential name of the kernel's struct
+	Optional bool     // libbpf does not create it by default
+	Link     bool     // it is attached by a link
+	Members  []string // that are set, in order
+	Funcs    []int    // that members are set to
+
+	typ     btf.TypeID
+	section string
 }
 
 // Data is a section whose content the loader freezes.

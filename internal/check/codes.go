@@ -52,6 +52,7 @@ const (
 
 	MapTypeMissing   Code = "map-type-missing"
 	StructOpsMissing Code = "struct-ops-missing"
+	StructOpsMember  Code = "struct-ops-member"
 
 	MapFlagUnknown Code = "map-def-flag-unknown" // Count: the flag
 	MapKeySize     Code = "map-def-key-size"     // Size; or Max

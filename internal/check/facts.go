@@ -160,8 +160,9 @@ func parseFact(line string) (*fact, error) {
 func parseWitness(word string) witness {
 	w := witness{kind: btf.KindStruct}
 	word, w.unsure = strings.CutSuffix(word, "?")
+	w.text = word
 	word, w.without = strings.CutPrefix(word, "!")
-	w.text, w.name = word, word
+	w.name = word
 	if name, ok := strings.CutSuffix(word, "()"); ok {
 		w.name, w.kind = name, btf.KindFunc
 	} else if name, part, ok := strings.Cut(word, ":"); ok {

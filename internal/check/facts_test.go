@@ -59,11 +59,9 @@ func TestWitnesses(t *testing.T) {
 	}
 }
 
-// oldest returns Debian's 5.10.
-func oldest(t *testing.T) (k *inventory) {
+// oldest inspects Debian's 5.10.
+func oldest(t *testing.T, want *wanted) (k *inventory) {
 	t.Helper()
-	want := &wanted{names: make(map[string]int)}
-	want.add(featureNames()...)
 	c, err := corpus.Open(t.Context(), []string{filepath.Join(testinput.Vmlinux(t), "debian", "11")}, corpus.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +123,7 @@ func TestOldVerifiers(t *testing.T) {
 		{"uprobe", programOf("uprobe", ret), 0},
 		{"uprobe.s", programOf("uprobe.s", ret), linux(5, 19)},
 	}
-	k := oldest(t)
+	k := oldest(t, newRun(Config{}).want)
 	for _, to := range []release{linux(5, 10), linux(5, 9), linux(5, 4), linux(5, 2), linux(5, 1), linux(4, 19)} {
 		k.age(to)
 		for _, tt := range programs {

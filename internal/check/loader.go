@@ -3,6 +3,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
@@ -66,8 +68,10 @@ func (o *Object) references(pr *bpfobj.Program) map[string]bool {
 			}
 		}
 	}
-	if s := pr.Attach; s != nil && s.Kind == bpfobj.AttachOps && len(o.StructOps) == 1 { // of several it may be any
-		names[structOpsOf(o.StructOps[0].Type)] = true
+	for i := range o.StructOps {
+		if m := &o.StructOps[i]; slices.Contains(m.Funcs, pr.Fn) {
+			names[structOpsOf(m.Type)] = true
+		}
 	}
 	for i := range o.Externs {
 		if x := &o.Externs[i]; settings && x.Kind == bpfobj.ExternKconfig {

@@ -104,18 +104,40 @@ func (c *Config) loadersOf(o *Object) []Loader {
 
 // opening judges what libbpf checks before it creates the first map: struct_ops that the kernel does not have
 // (bpf_map__init_kern_struct_ops), except in maps that the loader leaves out.
-func (p *pairing) opening() (l []Finding) {
-	for _, m := range p.o.StructOps {
+func (p *pairing) opening() (l []part) {
+	for i := range p.o.StructOps {
+		m := &p.o.StructOps[i]
 		if m.Optional || p.setsMap(m.Name) {
 			continue
 		}
-		f := Finding{Status: Fails, Code: StructOpsMissing, Subject: structOpsOf(m.Type), Args: Args{Stops: ObjectStops}}
-		if y, ok := p.k.find(StructOpsPrefix+m.Type, btf.KindStruct); ok {
-			if f.Status, f.Code, f.Names = MayFail, ModuleNeeded, Names(y.module); y.module == "" {
-				continue
+		for _, f := range p.structOps(m) {
+			if f.Status != OK {
+				f.Stops = ObjectStops
+				l = append(l, part{structOpsOf(m.Type), f})
 			}
 		}
-		l = append(l, f)
+	}
+	return l
+}
+
+// structOps judges a struct_ops: whether the kernel has it, with the members that are set, which libbpf wants, and links, without which
+// kernels refuse the flag of the map.
+func (p *pairing) structOps(m *bpfobj.StructOpsMap) (l []Finding) {
+	y, ok := p.k.find(StructOpsPrefix+m.Type, btf.KindStruct)
+	if !ok {
+		return []Finding{{Status: Fails, Code: StructOpsMissing, Subject: structOpsOf(m.Type), Args: Args{Decided: ByWitness, Witness: StructOpsPrefix + m.Type}}}
+	}
+	if y.module != "" {
+		l = append(l, Finding{Status: MayFail, Code: ModuleNeeded, Subject: structOpsOf(m.Type), Args: Args{Names: Names(y.module)}})
+	}
+	for _, member := range m.Members {
+		if y, ok := p.k.find(m.Type, btf.KindStruct); ok && !hasMember(y.typ(), member, 0) {
+			w := m.Type + "." + member
+			l = append(l, Finding{Status: Fails, Code: StructOpsMember, Subject: structOpsOf(w), Loader: Libbpf, Args: Args{Decided: ByWitness, Witness: w}})
+		}
+	}
+	if m.Link {
+		l = append(l, p.k.judge("struct_ops links", FeatureMissing))
 	}
 	return l
 }

@@ -5,10 +5,14 @@ package check
 import (
 	"debug/elf"
 	"encoding/binary"
+	"slices"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // TestStructOps holds verdicts on programs beside a struct_ops that no kernel has: libbpf makes its map before any of them.
@@ -24,14 +28,14 @@ func TestStructOps(t *testing.T) {
 				}
 			}
 		}
-		// With the map left out, kernels accept the rest, except Debian's on s390x, which has no struct_ops at all, and on 32-bit ARM,
-		// which has no BTF of its own.
-		others := OK
-		if name == "ops.bpfeb" {
-			others = Fails
-		}
+		// With the map left out, kernels accept the rest since they have links of struct_ops, except Debian's on s390x, which has no
+		// struct_ops at all, and on 32-bit ARM, which has no BTF of its own.
 		rep := runWith(t, Config{Policy: policy(t, "loader-map missing")}, name)
 		for k := range rep.Kernels {
+			others := OK
+			if name == "ops.bpfeb" || kernel.CompareVersions(rep.Kernels[k].Key().Release, "6.4") < 0 {
+				others = Fails
+			}
 			for _, program := range []string{"beside", "ssthresh"} {
 				p, _ := find(t, rep, program, rep.Kernels[k].Name)
 				others := others
@@ -42,6 +46,34 @@ func TestStructOps(t *testing.T) {
 					t.Errorf("%s without the map on %s: %s: %s, want %s: %v", name, rep.Kernels[k].Name, program, p.Load[k], others, p.Findings)
 				}
 			}
+		}
+	}
+}
+
+// TestStructOpsMembers holds which members are set and by which programs, and the verdict on one that the kernel does not have.
+func TestStructOpsMembers(t *testing.T) {
+	o, err := Parse(t.Context(), "ops", testinput.Named(t, "ops.bpfel.o").Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var control bpfobj.StructOpsMap
+	for _, m := range o.StructOps {
+		if m.Name == "control" {
+			control = m
+		}
+	}
+	if want := []string{"ssthresh", "undo_cwnd", "cong_avoid", "name"}; !slices.Equal(control.Members, want) || !control.Link || len(control.Funcs) != 3 {
+		t.Errorf("%+v, want members %v, a link and three functions", control, want)
+	}
+	r := newRun(Config{Objects: []*Object{o}})
+	for member, want := range map[string]Status{"cong_control": OK, "no_such_member": Fails} {
+		found := Finding{}
+		k := oldest(t, r.want)
+		for _, f := range (&pairing{o: o, k: k}).structOps(&bpfobj.StructOpsMap{Type: "tcp_congestion_ops", Members: []string{"name", member}}) {
+			found = f
+		}
+		if found.Status != want || want == Fails && (found.Code != StructOpsMember || found.Witness != "tcp_congestion_ops."+member) {
+			t.Errorf("%s: %+v, want %s", member, found, want)
 		}
 	}
 }

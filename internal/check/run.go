@@ -166,7 +166,7 @@ func newRun(cfg Config) *run {
 			r.want.symbols[x.Name], r.want.config[x.Name] = true, true
 		}
 		for _, m := range o.StructOps {
-			r.want.add(StructOpsPrefix + m.Type)
+			r.want.add(StructOpsPrefix+m.Type, m.Type)
 		}
 	}
 	return r
@@ -244,8 +244,8 @@ func (r *run) needs(p *pairing) list {
 	if !p.loader.forKernel() {
 		return r.found.note([]Finding{p.o.otherMachine()})
 	}
-	p.whole = p.definitions()
-	all := slices.Concat(p.strong(), p.typedKsyms(), p.opening())
+	p.whole = slices.Concat(p.definitions(), p.opening())
+	all := slices.Concat(p.strong(), p.typedKsyms())
 	for _, l := range p.loaders {
 		all = append(all, p.o.Unopened(l)...)
 	}

@@ -103,7 +103,7 @@ func (v *view) causes(verbose bool) [][]group {
 				g.Guards = []string{guardText(&f.Finding)}
 			}
 			if f.Witness != "" {
-				g.Shown = []string{f.Witness}
+				g.Shown = []string{witness(f.Witness)}
 			}
 			if e := codes.Of(f.Code); e != nil {
 				g.Advice = e.Fix

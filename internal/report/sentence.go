@@ -101,6 +101,14 @@ func guardText(f *check.Finding) string {
 	return s
 }
 
+// witness says by what of a kernel's BTF a finding was decided.
+func witness(name string) string {
+	if name, ok := strings.CutPrefix(name, "!"); ok {
+		return name + " is in the kernel's BTF"
+	}
+	return name + " is not in the kernel's BTF"
+}
+
 // guessText says in words why a rule was guessed, "" where the user says it.
 func guessText(r *check.Rule) string {
 	switch r.Guess {
