@@ -98,7 +98,7 @@ func (e *evaluation) lsmHook(name string) {
 }
 
 // mayInject judges a function for programs of fentry, fexit and fmod_ret that may sleep: it has to be made for error injection
-// (bpf_check_attach_target in kernel/bpf/verifier.c), which BTF does not show but for the functions of system calls, as far as there are
+// (bpf_check_attach_target in kernel/bpf/verifier.c), which BTF does not show; the functions of system calls are, if there are
 // wrappers of them. Linux 7.2 without the setting let them have a system call, 6.12 did not.
 func (e *evaluation) mayInject(subject, name string) {
 	f := e.k.judge("error injection", AttachTargetSleepsUnset)

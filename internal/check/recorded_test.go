@@ -79,6 +79,7 @@ func TestRecorded(t *testing.T) {
 			}
 		}
 		counts := make(map[string]int)
+		var table [2][Fails + 1][2]int // of real tools and of testdata: works, does not
 		for _, row := range rows {
 			p := programs[row.Object+":"+row.Program]
 			if row.Kernel != name {
@@ -89,7 +90,14 @@ func TestRecorded(t *testing.T) {
 				continue
 			}
 			got := p.Load[0]
-			counts[fmt.Sprintf("%s, loads %t", got, row.Loads)]++
+			own, not := 0, 0
+			if strings.HasPrefix(row.Object, "testdata") {
+				own = 1
+			}
+			if !row.Loads {
+				not = 1
+			}
+			table[own][got][not]++
 			if slices.ContainsFunc(otherwise, func(s string) bool { return strings.Contains(row.Reason, s) }) {
 				continue
 			}
@@ -101,7 +109,13 @@ func TestRecorded(t *testing.T) {
 				t.Errorf("%s: %s %s: %s, but loads %t: %s: %v", name, row.Object, row.Program, got, row.Loads, row.Reason, p.Findings)
 			}
 		}
-		t.Log(name, counts)
+		for own, objects := range []string{"real tools", "testdata"} {
+			line := "|" + name + "|" + objects
+			for _, s := range []Status{OK, Guarded, MayFail, Fails} {
+				line += fmt.Sprintf("|%d/%d", table[own][s][0], table[own][s][1])
+			}
+			t.Log(line + "|")
+		}
 		if counts["not found"] > len(rows)/20 {
 			t.Errorf("%s: %d of %d not found", name, counts["not found"], len(rows))
 		}
