@@ -82,7 +82,9 @@ func (p *pairing) typedKsyms() (l []Finding) {
 			continue
 		}
 		if f := p.k.withoutOwnBTF(x.Name); f.Status != OK {
-			f.Stops = ObjectStops
+			if f.Stops = ObjectStops; x.Weak {
+				f.Loader = Libbpf // cilium/ebpf loads programs without them
+			}
 			l = append(l, f)
 		}
 	}

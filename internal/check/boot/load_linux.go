@@ -24,6 +24,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/core"
@@ -205,6 +206,14 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 func (l *loader) unopened(o *check.Object) error {
 	for _, f := range o.Unopened(check.Libbpf) {
 		return fmt.Errorf("%s: libbpf does not open the object [%s]: %w", f.Subject, f.Code, syscall.ENOTSUP)
+	}
+	for i := range o.Externs {
+		if x := &o.Externs[i]; x.Kind == bpfobj.ExternKsym && x.Type != 0 {
+			if _, err := l.cache.Kernel(); err != nil { // bpf_object__load_vmlinux_btf, also for weak ones
+				return fmt.Errorf("%s: %w: %w", x.Name, err, syscall.ESRCH)
+			}
+			break
+		}
 	}
 	for _, m := range o.StructOps {
 		if m.Optional {

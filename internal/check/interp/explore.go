@@ -337,7 +337,7 @@ func (x *explorer) pointer(op asm.ALUOp, a, b value, is32 bool) value {
 	if a.kind == scalar && op == asm.Add {
 		a, b = b, a
 	}
-	if is32 || b.kind != scalar || op != asm.Add && op != asm.Sub {
+	if is32 || a.kind == nonZero || b.kind != scalar || op != asm.Add && op != asm.Sub {
 		if a.isStack() || b.isStack() {
 			return value{kind: stackAny}
 		}
@@ -399,7 +399,11 @@ func (x *explorer) externAddress(n int) value {
 		return value{kind: dataPtr, base: int32(len(x.o.Data) + n)}
 	}
 	v := x.in.Ksym(e).value()
-	if v.isConst() && v.v != 0 {
+	switch {
+	case !v.isConst() || v.v == 0:
+	case e.Type == 0: // loaders write the address
+		return value{kind: nonZero}
+	default:
 		return value{kind: nonNull}
 	}
 	v.src = x.source(e.Name, v.v)

@@ -140,7 +140,7 @@ func (x *explorer) decide(s *state, in *bpfobj.Insn, op asm.JumpOp, a, b value, 
 	v := compare(op, a, b, is32)
 	switch {
 	case v == either:
-	case a.kind != scalar:
+	case a.kind != scalar && a.kind != nonZero:
 		if !x.knows(NonNull) {
 			return either
 		}

@@ -139,15 +139,19 @@ func TestFeatures(t *testing.T) {
 		"setting": {Rodata, Certain, slices.Concat([]insn{
 			{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefExtern, 0)}, {}, {Op: fill, Dst: 2, Src: 1},
 		}, never(eq, 2, 0, 1))},
+		"typed symbol": {NonNull, Certain, slices.Concat([]insn{
+			{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefExtern, 1)}, {},
+		}, never(eq, 1, 0, 0))},
 	} {
 		o := &bpfobj.Object{
 			Order: binary.LittleEndian, Data: []bpfobj.Data{{Bytes: make([]byte, 64)}},
-			Externs: []bpfobj.Extern{{Name: "CONFIG_NO", Kind: bpfobj.ExternKconfig, Size: 8}},
+			Externs: []bpfobj.Extern{{Name: "CONFIG_NO", Kind: bpfobj.ExternKconfig, Size: 8}, {Name: "typed", Kind: bpfobj.ExternKsym, Type: 1}},
 			Funcs:   []bpfobj.Function{{Insns: c.code}},
 		}
 		for _, has := range []bool{false, true} {
 			in := allFeatures()
 			in.Kconfig = func(*bpfobj.Extern) Number { return Number{} }
+			in.Ksym = func(*bpfobj.Extern) Number { return Number{V: 1} }
 			want := Unreached
 			if !has {
 				in.Features &^= c.feature
@@ -177,5 +181,22 @@ func TestOrder(t *testing.T) {
 		if got := r.Reached(bpfobj.Site{Insn: insn}); got != want {
 			t.Errorf("%d: reached %d, want %d", insn, got, want)
 		}
+	}
+}
+
+// TestUntypedSymbol compares the address of a symbol, which every verifier takes for a number, with 0.
+func TestUntypedSymbol(t *testing.T) {
+	o := &bpfobj.Object{
+		Externs: []bpfobj.Extern{{Name: "vfs_read", Kind: bpfobj.ExternKsym}},
+		Funcs: []bpfobj.Function{{Insns: []insn{
+			{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefExtern, 0)}, {},
+			{Op: asm.JEq.Op(asm.ImmSource), Dst: 1, Off: 1},
+			{Op: bpfobj.OpExit},
+			{Op: bpfobj.OpExit},
+		}}},
+	}
+	r := Explore(t.Context(), o, &bpfobj.Program{Funcs: []int{0}}, &Input{Ksym: func(*bpfobj.Extern) Number { return Number{V: 1} }})
+	if got := r.Reached(bpfobj.Site{Insn: 4}); got != Unreached {
+		t.Errorf("reached %d", got)
 	}
 }

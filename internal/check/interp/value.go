@@ -27,6 +27,7 @@ const (
 	stackAny           // somewhere in some frame
 	dataPtr            // in read-only data, or at a kconfig variable
 	nonNull            // a pointer that is not null
+	nonZero            // an address that verifiers take for a number
 	anyPtr             // a pointer that may be null
 	ctxPtr             // the context's address and offset v
 )
@@ -215,7 +216,7 @@ func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
 	case asm.JNE, asm.JLT, asm.JLE, asm.JSLT, asm.JSLE:
 		return -compare(negated(op), a, b, is32)
 	}
-	if op == asm.JEq && b.isConst() && b.v == 0 && !is32 && (a.kind == nonNull || a.kind == dataPtr) {
+	if op == asm.JEq && b.isConst() && b.v == 0 && !is32 && (a.kind == nonNull || a.kind == nonZero || a.kind == dataPtr) {
 		return never
 	}
 	// A tainted value is a constant on every load, so verifiers that only compare with constants decide too.
