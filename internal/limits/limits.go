@@ -10,20 +10,21 @@ package limits
 
 // Kernels: a part that exceeds a limit is skipped.
 const (
-	PartSize      = 256 << 20 // bytes of a BTF, ELF file or image, unpacked; 70 MB (stripped vmlinux)
-	UnpackedRatio = 100       // unpacked bytes per byte on disk; 11 (CentOS 8)
-	UnpackedSmall = 32 << 20  // bytes of a small file, unpacked; 2 MB
-	UnpackedInAll = 512 << 20 // bytes in memory at once, more wait until others are done; 110 MB of a worker
-	Nesting       = 10        // nested containers and compressions; 7
-	DistilledBase = 16 << 20  // bytes of a module's .BTF.base; 1 kB
-	KconfigBytes  = 4 << 20   // bytes of a kernel's configuration; 120 kB
-	SymbolBytes   = 32 << 20  // bytes of a kernel's symbols; 9 MB
-	ExtraLine     = 64 << 10  // bytes of a line of either; 300
-	Dictionary    = 128 << 20 // bytes of a decoder's dictionary; 128 MiB (zstd --ultra -22)
-	VmlinuxSize   = 4 << 30   // bytes of a vmlinux read by pahole; 631 MB
-	Paholes       = 8         // concurrent paholes
-	PaholeMemory  = 8 << 30   // bytes that pahole may map; 0.8 GB
-	PaholeSeconds = 3600      // seconds for pahole; 40
+	PartSize       = 256 << 20 // bytes of a BTF, ELF file or image, unpacked; 70 MB (stripped vmlinux)
+	UnpackedRatio  = 100       // unpacked bytes per byte on disk; 11 (CentOS 8)
+	UnpackedSmall  = 32 << 20  // bytes of a small file, unpacked; 2 MB
+	UnpackedInAll  = 512 << 20 // bytes in memory at once, more wait until others are done; 110 MB of a worker
+	Nesting        = 10        // nested containers and compressions; 7
+	DistilledBase  = 16 << 20  // bytes of a module's .BTF.base; 1 kB
+	DistilledNames = 256       // types of a .BTF.base with the same name; 1
+	KconfigBytes   = 4 << 20   // bytes of a kernel's configuration; 120 kB
+	SymbolBytes    = 32 << 20  // bytes of a kernel's symbols; 9 MB
+	ExtraLine      = 64 << 10  // bytes of a line of either; 300
+	Dictionary     = 128 << 20 // bytes of a decoder's dictionary; 128 MiB (zstd --ultra -22)
+	VmlinuxSize    = 4 << 30   // bytes of a vmlinux read by pahole; 631 MB
+	Paholes        = 8         // concurrent paholes
+	PaholeMemory   = 8 << 30   // bytes that pahole may map; 0.8 GB
+	PaholeSeconds  = 3600      // seconds for pahole; 40
 )
 
 // Work of reading kernels: what waits, is searched or is allocated; a part that exceeds a limit is skipped.
