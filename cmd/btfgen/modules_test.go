@@ -91,8 +91,17 @@ func runAll(args ...string) (status int, text string) {
 
 // TestBadModule has a module whose BTF does not fit its kernel's. It is left out and named, and the kernel and its other modules are used.
 func TestBadModule(t *testing.T) {
+	const longer = baseTypes + "\nstruct more 4: a_long_name_of_a_member int 0"
+	badModule(t, testbtf.Module(t, binary.LittleEndian, longer, "struct adapter 8: name more 4"))
+	// As many types and bytes of strings, but pid begins within task_struct of the kernel.
+	shifted := strings.NewReplacer("task_struct", "task", "register_kprobe", "register_another_probe").Replace(baseTypes)
+	badModule(t, testbtf.Module(t, binary.LittleEndian, shifted, "struct adapter 8: pid int 4"))
+}
+
+// badModule has one such module, called foreign.
+func badModule(t *testing.T, foreign []byte) {
+	t.Helper()
 	good := moduleBTF(t, "struct adapter 8: name int 4")
-	foreign := testbtf.Module(t, binary.LittleEndian, baseTypes+"\nstruct more 4: a_long_name_of_a_member int 0", "struct adapter 8: name more 4")
 	dir := kernelDir(t, map[string][]byte{"cxgb4": good, "foreign": foreign})
 	inFile := packedFile(t, testbtf.Types(t, binary.LittleEndian, baseTypes), btfc.Module{Name: "cxgb4", BTF: good}, btfc.Module{Name: "foreign", BTF: foreign})
 	obj := objectFile(t, "struct adapter 8: name int 0", "program kp\nbyte_off struct adapter.name")
