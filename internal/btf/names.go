@@ -4,6 +4,7 @@ package btf
 
 import (
 	"context"
+	"fmt"
 	"math/bits"
 	"slices"
 
@@ -213,4 +214,33 @@ func (b *BTF) Find(ctx context.Context, names *Names, size int, out [][]TypeID) 
 		}
 	}
 	return out, nil
+}
+
+// CheckNames returns an error for the first name of split BTF that begins within a string of the base. libbpf accepts such names and cilium/ebpf
+// does not. No tool writes them, so the data was encoded on top of another base.
+func (b *BTF) CheckNames(ctx context.Context) error {
+	if b.base == nil {
+		return nil
+	}
+	within := func(off uint32) bool {
+		return off > b.base.strOff && off < b.strOff && b.base.strs[off-b.base.strOff-1] != 0
+	}
+	for i, start := range b.starts {
+		if i%walkChunk == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		rec := b.types[start:]
+		bad := within(rec[0])
+		if s := Kind(rec[1] >> 24 & 0x7f).Shape(); len(s.Elem) > 0 && s.Elem[0] == Name { // such kinds have no Extra
+			n := uint32(len(s.Elem))
+			for at := uint32(hdrWords); at < hdrWords+n*(rec[1]&0xffffff) && !bad; at += n {
+				bad = within(rec[at])
+			}
+		}
+		if bad {
+			t := b.Type(b.first + TypeID(i))
+			return fmt.Errorf("types: type %d (%s) has a name that begins within a string of the base", t.ID, t.Kind())
+		}
+	}
+	return nil
 }

@@ -103,6 +103,9 @@ func (k *Kernel) load(ctx context.Context, module string, data []byte, base *btf
 	if err := v.Load(ctx, data, base); err != nil {
 		return err
 	}
+	if err := v.CheckNames(ctx); err != nil {
+		return err
+	}
 	k.views = append(k.views, v)
 	return nil
 }
