@@ -6,7 +6,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -227,6 +230,35 @@ func TestModulesOption(t *testing.T) {
 	} {
 		if status, text := runAll(append(tt.args, obj)...); status != tt.status || !strings.Contains(text, tt.want) {
 			t.Errorf("%s: exit status %d:\n%s", tt.args, status, text)
+		}
+	}
+}
+
+// TestModulesReused holds that the manifest has the choice of modules, and that kernels are reused only with the same choice.
+func TestModulesReused(t *testing.T) {
+	defer func(v string) { version = v }(version)
+	version = "v0.0.0-test" // only a build with a version reuses
+	dir := kernelDir(t, adapters(t))
+	obj := objectFile(t, "struct adapter 8: name int 0", "program kp\nbyte_off struct adapter.name")
+	made := t.TempDir()
+	old, manifest := filepath.Join(made, "k.btfa"), filepath.Join(made, "k.json")
+	if status, text := runAll("generate", "--modules", "cxgb4", "--btf", dir, "-o", old, "--manifest", manifest, obj); status != statusOK {
+		t.Fatalf("exit status %d:\n%s", status, text)
+	}
+	var m struct{ Modules []string }
+	if data, err := os.ReadFile(manifest); err != nil || json.Unmarshal(data, &m) != nil || !slices.Equal(m.Modules, []string{"cxgb4"}) {
+		t.Errorf("manifest: modules %q, %v", m.Modules, err)
+	}
+	for _, tt := range []struct{ modules, want string }{
+		{"cxgb4", "1 of them reused"},
+		{"cxgb3", "is not reused: it was made with other modules"},
+		{"cxgb3,cxgb4", "is not reused: it was made with other modules"},
+		{"none", "is not reused: it was made with other modules"},
+		{"all", "is not reused: it was made with other modules"},
+	} {
+		_, text := runAll("generate", "--modules", tt.modules, "--btf", dir, "-o", filepath.Join(t.TempDir(), "k.btfa"), "--reuse", old, obj)
+		if !strings.Contains(text, tt.want) {
+			t.Errorf("--modules %s: want %q:\n%s", tt.modules, tt.want, text)
 		}
 	}
 }
