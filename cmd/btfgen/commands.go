@@ -241,6 +241,7 @@ func allCommands() []*cli.Command {
 					ArgsUsage: "[SOURCE...]",
 					Flags: slices.Concat([]cli.Flag{
 						newFlag("output", "add kernels to `OUT`, a .btfc file (required)", "o"),
+						modules("all"),
 						jsonFlag("the summary and findings"),
 						jobs,
 					}, reading),

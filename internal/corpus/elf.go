@@ -47,6 +47,8 @@ func (r *reader) elfFile(in *input, file io.ReaderAt) error {
 		return wrap(in.path, "elf", errors.New("a BPF object, not a kernel"))
 	case sec == nil && (in.file != nil || r.f.opts.DWARF == nil) && hasDWARF(f) && isKernelELF(f, in.member):
 		return r.dwarf(in, f)
+	case sec == nil && r.encodes() && f.Type == elf.ET_REL && f.Machine != elf.EM_BPF && isModuleFile(in.member) && hasDWARF(f):
+		return r.spill(in, file)
 	case in.inside && (f.Machine == elf.EM_BPF || sec == nil):
 		return nil
 	case sec == nil && (in.image || isKernelELF(f, in.member)):

@@ -229,6 +229,7 @@ func (f *File) read(ctx context.Context, s *scratch, yield func(*Kernel) error) 
 	if f.opts.Map {
 		defer s.guardMaps(&err)()
 	}
+	defer r.closeSpilled()
 	for i := range f.parts {
 		if r.stopped() {
 			break

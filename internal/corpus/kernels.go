@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
@@ -34,6 +35,7 @@ type blob struct {
 	arch   string // as the content shows
 	rel    string // release, as the content or a package's tree shows
 	made   btfc.Made
+	dwarf  *io.SectionReader // a module without BTF
 }
 
 func (b *blob) bytes(s *scratch) []byte {
@@ -146,6 +148,7 @@ func (s *scratch) compact() (all int64) {
 // finish yields the kernels that are pending at the end of the file.
 func (r *reader) finish() {
 	r.flush(true)
+	r.s.pending = slices.DeleteFunc(r.s.pending, func(b blob) bool { return b.dwarf != nil })
 	if len(r.s.pending) == 0 {
 		return
 	}
@@ -179,12 +182,13 @@ func (r *reader) kernel(b *blob, last bool) {
 		k.Modules, k.ModulePaths = nil, nil
 		r.fail(wrap(b.path, "", errors.New("its modules' BTF is left out: it goes with other BTF than what "+b.made.By+" makes")))
 	}
+	made := r.encodeModules(b, &k)
 	k.Extras = r.takeExtras(b, key)
 	if !r.sized {
 		k.SourceSize, r.sized = r.f.Size, true
 	}
 	r.abort = r.give(&k)
-	r.s.task.Give(int64(len(k.Config) + len(k.Symbols)))
+	r.s.task.Give(int64(len(k.Config)+len(k.Symbols)) + made)
 	for _, err := range k.unfit {
 		r.fail(err)
 	}
@@ -239,7 +243,7 @@ func (r *reader) key(b *blob, single bool) kernel.Key {
 func (r *reader) takeModules(of *blob, key kernel.Key) (modules []core.Module, paths []string) {
 	var taken []*blob
 	for i := range r.s.pending {
-		if b := &r.s.pending[i]; b.split && !b.used && r.belongs(b, of, key) {
+		if b := &r.s.pending[i]; b.split && b.dwarf == nil && !b.used && r.belongs(b, of, key) {
 			b.used, b.module = true, moduleName(b.member)
 			taken = append(taken, b)
 		}

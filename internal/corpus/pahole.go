@@ -31,6 +31,8 @@ type Encoder struct {
 	slots chan struct{} // one for each running pahole; nil if the Encoder makes no BTF
 	time  time.Duration // that a pahole may take
 
+	NoModules bool // make no BTF of modules, which takes long for all of a kernel's
+
 	// Earlier, if not nil, returns BTF that was made of a file with this SHA-256 before, and by what; or nothing.
 	Earlier func(ctx context.Context, of [sha256.Size]byte) (btf []byte, by string)
 
@@ -134,15 +136,40 @@ func (e *Encoder) encode(ctx context.Context, file *os.File, buf *decompress.Buf
 		return 0, made, err
 	}
 	made.By = "pahole " + e.version
-	if n, err = e.run(ctx, file, buf, limit); err != nil {
+	if n, err = e.run(ctx, file, nil, buf, limit); err != nil {
 		buf.B = buf.B[:start]
 		return 0, made, fmt.Errorf("%s: %w", made.By, err)
 	}
 	return n, made, nil
 }
 
-// run runs pahole on an open file. Its result is in a temporary file of little more than limit bytes.
-func (e *Encoder) run(ctx context.Context, file *os.File, buf *decompress.Buffer, limit int64) (n int, err error) {
+// encodeModule appends to buf the split BTF of a module with DWARF, on top of a kernel's BTF.
+func (e *Encoder) encodeModule(ctx context.Context, module io.Reader, base *os.File, buf *decompress.Buffer, limit int64) error {
+	select {
+	case e.slots <- struct{}{}:
+		defer func() { <-e.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := e.ready(ctx); err != nil {
+		return err
+	}
+	file, err := e.temporary()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if _, err := io.Copy(file, ctxReader{ctx, module}); err != nil {
+		return err
+	}
+	if _, err := e.run(ctx, file, base, buf, limit); err != nil {
+		return fmt.Errorf("pahole %s: %w", e.version, err)
+	}
+	return nil
+}
+
+// run runs pahole on an open file, a module if there is base BTF. Its result is in a temporary file of little more than limit bytes.
+func (e *Encoder) run(ctx context.Context, file, base *os.File, buf *decompress.Buffer, limit int64) (n int, err error) {
 	errLate := fmt.Errorf("not done after %s", e.time)
 	ctx, cancel := context.WithTimeoutCause(ctx, e.time, errLate)
 	defer cancel()
@@ -151,9 +178,13 @@ func (e *Encoder) run(ctx context.Context, file *os.File, buf *decompress.Buffer
 		return 0, err
 	}
 	defer out.Close()
+	options, files := e.options, []*os.File{file, out}
+	if base != nil {
+		options, files = append(slices.Clip(options), "--btf_base=/dev/fd/5"), append(files, base)
+	}
 	var said decompress.Head
 	pahole, err := program.Start(ctx, &program.Command{
-		Name: "pahole", Options: slices.Concat(e.options, []string{"--btf_encode_detached=/dev/fd/4", "/dev/fd/3"}), Files: []*os.File{file, out},
+		Name: "pahole", Options: slices.Concat(options, []string{"--btf_encode_detached=/dev/fd/4", "/dev/fd/3"}), Files: files,
 		Stdout: &said, Stderr: &said, Memory: limits.PaholeMemory, FileSize: uint64(limit) + 1,
 	})
 	if err != nil {

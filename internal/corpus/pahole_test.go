@@ -383,6 +383,75 @@ func TestEncodeSelects(t *testing.T) {
 	}
 }
 
+const moduleSource = `
+struct list_head { struct list_head *next, *prev; };
+struct nf_own { struct list_head list; long n; };
+struct nf_own own;
+long nf_do(struct nf_own *o) { return o->n; }
+`
+
+// TestEncodeModuleDWARF makes BTF of modules that have DWARF, before and after their kernel. bpftool must be able to read it on top of the
+// kernel's. A damaged module is left out.
+func TestEncodeModuleDWARF(t *testing.T) {
+	tool(t, "gcc", "pahole", "bpftool")
+	vmlinux := mustRead(t, compiledKernel(t))
+	dir := t.TempDir()
+	source, path := filepath.Join(dir, "nf.c"), filepath.Join(dir, "nf.ko")
+	if err := os.WriteFile(source, []byte(moduleSource), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "gcc", "-g", "-O1", "-c", "-o", path, source)
+	module := mustRead(t, path)
+	broken := elfFile(binary.LittleEndian, elf.ET_REL, elf.EM_X86_64, section{".debug_info", 0, []byte("odd")})
+	const top = "usr/lib/debug/lib/modules/5.4.0-7-test/"
+	for name, members := range map[string][]member{
+		"after":  {{top + "a/vmlinux", vmlinux}, {top + "kernel/nf-a.ko", module}, {top + "kernel/odd.ko", broken}},
+		"before": {{top + "kernel/nf-a.ko.debug", module}, {top + "kernel/odd.ko.debug", broken}, {top + "vmlinux", vmlinux}},
+	} {
+		file := filepath.Join(t.TempDir(), "a.deb")
+		if err := os.WriteFile(file, debOf(members...), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Open(t.Context(), []string{file}, Options{DWARF: newTestEncoder(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		err = c.Files[0].Read(t.Context(), func(k *Kernel) error {
+			n++
+			if len(k.Modules) != 1 || k.Modules[0].Name != "nf_a" {
+				t.Fatalf("%s: modules %v", name, k.ModulePaths)
+			}
+			base, split := filepath.Join(t.TempDir(), "base"), filepath.Join(t.TempDir(), "split")
+			if err := errors.Join(os.WriteFile(base, k.BTF, 0o644), os.WriteFile(split, k.Modules[0].BTF, 0o644)); err != nil {
+				t.Fatal(err)
+			}
+			out, err := exec.Command("bpftool", "btf", "dump", "file", split, "-B", base).CombinedOutput()
+			if err != nil || !bytes.Contains(out, []byte("STRUCT 'nf_own'")) || bytes.Contains(out, []byte("STRUCT 'list_head'")) {
+				t.Errorf("%s: %v, %s", name, err, out)
+			}
+			return nil
+		})
+		if n != 1 || err == nil || !strings.Contains(err.Error(), "odd.ko") || strings.Contains(err.Error(), "nf-a") {
+			t.Errorf("%s: %d kernels, %v", name, n, err)
+		}
+
+		c, err = Open(t.Context(), []string{file}, Options{DWARF: newTestEncoder(t), Modules: NoModules()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = c.Files[0].Read(t.Context(), func(k *Kernel) error {
+			if len(k.Modules) > 0 {
+				t.Errorf("%s: modules %v, want none", name, k.ModulePaths)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%s, without modules: %v", name, err)
+		}
+	}
+}
+
 // TestEncodeModules holds that BTF of modules, which goes with the BTF that its kernel was built with, is not used with another.
 func TestEncodeModules(t *testing.T) {
 	blob := filepath.Join(t.TempDir(), "blob")

@@ -37,6 +37,9 @@ type reader struct {
 	split   int64 // bytes of pending modules
 	full    bool  // no more modules fit
 	sized   bool  // SourceSize has been given out
+
+	spilled *os.File // modules with DWARF that wait for their kernel, one behind the other; nil if there are none
+	end     int64    // of spilled
 }
 
 func (r *reader) stopped() bool { return r.abort != nil || r.ctx.Err() != nil }

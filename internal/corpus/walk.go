@@ -270,5 +270,7 @@ func (f *part) module() bool {
 	return f.split || isModuleFile(base) || modulesArchive(base)
 }
 
-// isModuleFile says whether a file is called <module>.ko, compressed or not.
-func isModuleFile(name string) bool { return strings.HasSuffix(stripCompression(name), ".ko") }
+// isModuleFile says whether a file is called <module>.ko, compressed or not, or <module>.ko.debug.
+func isModuleFile(name string) bool {
+	return strings.HasSuffix(strings.TrimSuffix(stripCompression(name), ".debug"), ".ko")
+}

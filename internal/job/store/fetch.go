@@ -380,6 +380,7 @@ func (f *fetcher) download(ctx context.Context) error {
 		defer os.RemoveAll(dir)
 	}
 	dwarf := corpus.NewEncoder(f.Cache, f.Jobs)
+	dwarf.NoModules = true
 
 	ctx, cancel := context.WithCancel(ctx)
 	jobs := max(f.Jobs, 1)
