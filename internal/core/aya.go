@@ -3,6 +3,7 @@
 package core
 
 import (
+	"iter"
 	"math"
 
 	"github.com/btfgen/btfgen/internal/btf"
@@ -135,8 +136,9 @@ type AyaDecision struct {
 	New    uint64 // if Result.OK
 
 	load    load
-	id      bool // New is the ID of a type
-	modules bool // only modules have a type that matches
+	id      bool  // New is the ID of a type
+	modules bool  // only modules have a type that matches
+	patch   error // why the instruction is refused
 }
 
 // Same reports whether two decisions do the same to the instruction, or both end the load. On minimized BTF o, aya finds types
@@ -156,6 +158,85 @@ func (d *AyaDecision) String() string {
 func (tb *Table) Aya(i int, record int) AyaDecision {
 	m := &tb.set.objects[i]
 	return tb.aya(m, m.stepOf[record])
+}
+
+// AyaDecisions returns aya's decision on every record of object number i of the
+// set, in the object's order. Equal records share one.
+func (tb *Table) AyaDecisions(i int) iter.Seq2[*Record, *Decision] {
+	return func(yield func(*Record, *Decision) bool) {
+		m := &tb.set.objects[i]
+		steps := make([]*Decision, len(m.steps))
+		for rec := range m.records {
+			n := m.stepOf[rec]
+			if steps[n] == nil {
+				a, spec := tb.aya(m, n), m.steps[n].spec
+				steps[n] = &Decision{
+					Result: a.Result, New: a.New, reason: tb.ayaReason(m, n, &a),
+					m: &match{tb: tb, spec: m.specs[spec], question: -1, old: m.local[spec].value, target: -1, other: -1},
+				}
+			}
+			if !yield(&m.records[rec], steps[n]) {
+				return
+			}
+		}
+	}
+}
+
+// ayaReason says why aya does not resolve a step as d has it; it is zero if it does.
+func (tb *Table) ayaReason(m *member, n int32, d *AyaDecision) relo.Reason {
+	st := &m.steps[n]
+	s, q, local := m.specs[st.spec], m.question[st.spec], &m.local[st.spec]
+	invalid := relo.Reason{Code: relo.InvalidRelocation}
+	switch {
+	case d.Result == relo.Resolved:
+		return relo.Reason{}
+	case d.patch != nil:
+		r := ReasonOf(relo.UnpatchableInsn, d.patch)
+		if r.Cause == relo.CauseFieldSize || r.Cause == relo.CauseBitfield {
+			r.Code = relo.LoadNotResizable
+		}
+		return r
+	case local.err != nil:
+		return ReasonOf(invalid.Code, local.err)
+	case s.kind == relo.TypeMatches:
+		invalid.Cause = relo.CauseRelocation
+		return invalid
+	case s.ayaRefuses():
+		invalid.Cause = relo.CauseFlexible
+		return invalid
+	}
+	explained := func(i int) relo.Reason {
+		c := tb.explain(&match{spec: s, question: q}, int32(i))
+		r := ReasonOf(invalid.Code, c.err)
+		r.TargetNumber = uint64(c.TypeID)
+		return r
+	}
+	first, candidates := -1, 0
+	row := tb.rows[q]
+	for i := range row {
+		if cand := tb.cands[tb.set.questions[q].name][i]; !cand.aya(tb.set.questions[q].rootKind) || cand.view.module != "" {
+			continue
+		}
+		candidates++
+		switch {
+		case row[i].err && d.Result != relo.Ambiguous:
+			return explained(i)
+		case !row[i].aya:
+		case first < 0:
+			first = i
+		case row[i].bitOff != row[first].bitOff:
+			return relo.Reason{Code: relo.AmbiguousOffset, LocalNumber: uint64(row[i].bitOff), TargetNumber: uint64(row[first].bitOff)}
+		}
+	}
+	switch {
+	case d.Result == relo.Ambiguous:
+		return relo.Reason{Code: relo.AmbiguousValue}
+	case first >= 0:
+		return explained(first) // which has no such value
+	case candidates == 0:
+		return relo.Reason{Code: relo.NoCandidate}
+	}
+	return relo.Reason{Code: missing(s.kind)}
 }
 
 func (tb *Table) aya(m *member, n int32) AyaDecision {
@@ -228,20 +309,27 @@ func (tb *Table) aya(m *member, n int32) AyaDecision {
 
 // aya says what aya does to the instruction.
 func (in insn) aya(s *spec, d AyaDecision) AyaDecision {
-	fails := AyaDecision{Result: relo.Error}
-	switch class := in.code & 7; {
-	case !in.ok:
-		return fails // there is no instruction
-	case d.Result == relo.Poisoned:
+	if err := in.ayaPatch(s, &d); err != nil {
+		return AyaDecision{Result: relo.Error, patch: err}
+	}
+	return d
+}
+
+// ayaPatch returns why aya does not accept the instruction for a decision.
+func (in insn) ayaPatch(s *spec, d *AyaDecision) error {
+	class := in.code & 7
+	switch {
+	case !in.ok: // there is none
+		return fault{Cause: relo.CauseInsnClass}
+	case d.Result == relo.Poisoned, class == classLD:
 	case class == classALU || class == classALU64:
 		if in.code&srcX != 0 {
-			return fails
+			return errNoImmediate
 		}
-	case class == classLD:
 	case class != classLDX && class != classST && class != classSTX:
-		return fails
+		return fault{Cause: relo.CauseInsnClass, LocalNumber: uint64(class)}
 	case d.New > math.MaxInt16:
-		return fails // the offset does not fit
+		return fault{Cause: relo.CauseOffset, TargetNumber: d.New}
 	default:
 		var l load
 		if s.kind == relo.ByteOffset {
@@ -253,8 +341,12 @@ func (in insn) aya(s *spec, d AyaDecision) AyaDecision {
 		}
 		unsigned := l.kind == btf.KindInt && t.kind == btf.KindInt && (l.enc|t.enc)&btf.IntSigned == 0
 		if !l.ok || !t.ok || !unsigned && (l.kind != btf.KindPtr || t.kind != btf.KindPtr) || t.size > 8 || t.size&(t.size-1) != 0 || t.size == 0 {
-			return fails
+			f := fault{Cause: relo.CauseFieldSize, LocalNumber: uint64(l.size), TargetNumber: uint64(t.size)}
+			if l.ok != t.ok {
+				f.Cause = relo.CauseBitfield
+			}
+			return f
 		}
 	}
-	return d
+	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// Decision is libbpf's decision on a record. Earlier records of the same root may
+// Decision is libbpf's decision on a record, unless it is from [Table.AyaDecisions]. Earlier records of the same root may
 // have ruled candidates out; all matches among the others must agree, and their
 // value must fit the instruction (bpf_core_calc_relo_insn and
 // bpf_core_patch_insn). It is read-only and valid until the next Fill of its table.
@@ -17,8 +17,9 @@ type Decision struct {
 	Result relo.Result
 	New    uint64 // value on the target side, if Result.OK
 
-	m     *match
-	patch error // why the instruction is poisoned, or refused
+	m      *match
+	patch  error       // why the instruction is poisoned, or refused
+	reason relo.Reason // of a decision of aya
 }
 
 // match is the part of a decision that does not depend on the instruction.
@@ -199,6 +200,8 @@ func (d *Decision) Old() uint64 { return d.m.old.val }
 func (d *Decision) Reason() relo.Reason {
 	m := d.m
 	switch {
+	case d.reason.Code != "":
+		return d.reason
 	case d.patch != nil && d.Result == relo.Poisoned:
 		return ReasonOf(relo.LoadNotResizable, d.patch)
 	case d.patch != nil:
@@ -221,12 +224,19 @@ func (d *Decision) Reason() relo.Reason {
 		return r
 	case len(m.left) == 0:
 		return relo.Reason{Code: relo.NoCandidate}
-	case m.spec.kind.IsEnumval():
-		return relo.Reason{Code: relo.EnumeratorMissing}
-	case m.spec.kind.IsType():
-		return relo.Reason{Code: relo.TypeMismatch}
 	}
-	return relo.Reason{Code: relo.FieldMissing}
+	return relo.Reason{Code: missing(m.spec.kind)}
+}
+
+// missing is what a relocation lacks if candidates exist, but none matches.
+func missing(kind relo.Kind) relo.Code {
+	switch {
+	case kind.IsEnumval():
+		return relo.EnumeratorMissing
+	case kind.IsType():
+		return relo.TypeMismatch
+	}
+	return relo.FieldMissing
 }
 
 // NoCandidate reports whether the decision follows from the lack of a type with

@@ -402,6 +402,26 @@ func (r *rule) others(tb *Table, n int) iter.Seq2[string, string] {
 		}
 		a := tb.Aya(0, n)
 		m := &tb.set.objects[0]
+		for rec, d := range tb.AyaDecisions(0) {
+			if rec != &m.records[n] {
+				continue
+			}
+			if d.Result != a.Result || d.New != a.New || (d.Reason() == relo.Reason{}) != (d.Result == relo.Resolved) {
+				yield("aya", fmt.Sprintf("%s %d, as a decision %s %d: %s", a.Result, a.New, d.Result, d.New, d.Reason()))
+				return
+			}
+			switch why := d.Reason(); why.Code {
+			case relo.InvalidRelocation, relo.LoadNotResizable, relo.UnpatchableInsn:
+				if why.Cause == "" {
+					yield("aya", "no cause: "+why.String())
+					return
+				}
+			}
+			if d.Unresizable() || d.HiddenIn() != nil || d.Modules() != nil || d.Disagreeing() != nil || d.NoCandidate() {
+				yield("aya", "a decision that depends on modules or other loaders")
+				return
+			}
+		}
 		yield("aya", ruleAnswer(a.Result, m.local[m.records[n].spec].val, a.New))
 	}
 }
