@@ -67,6 +67,9 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 	if o.loaders, o.policy, err = readPolicy(c); err != nil {
 		return o, err
 	}
+	if slices.Contains(o.loaders, check.Aya) && c.IsSet("types") {
+		return o, usagef("--types does not go with --loader aya, which adds no types to the kernel's")
+	}
 	if o.require, err = selectors(c, "require"); err != nil {
 		return o, err
 	}

@@ -285,7 +285,7 @@ func allCommands() []*cli.Command {
 // policyFlags are the options of check about how a whole object is loaded.
 func policyFlags() []cli.Flag {
 	return []cli.Flag{
-		choiceFlag("loader", "judge for `LOADER`: libbpf, ebpf-go, or the worse of both", "both", "libbpf", "ebpf-go"),
+		choiceFlag("loader", "judge for `LOADER`: libbpf, ebpf-go, both (the worse of the two), or aya", "both", "libbpf", "ebpf-go", "aya"),
 		listFlag("optional", "objects work without programs that match `[OBJECT:]PROGRAM`"),
 		listFlag("one-of", "at least one of `PROGRAM,PROGRAM` must work; A+B is one alternative"),
 		listFlag("when", "load a program only on some kernels: `PROGRAM=SELECTOR`"),

@@ -316,7 +316,11 @@ func (e *evaluation) syscallEvent(call string) {
 
 // inModule notes that something is in a module, whatever is loaded on a host.
 func (e *evaluation) inModule(subject string, y symbol, attach bool) {
-	if y.module != "" {
+	switch {
+	case y.module == "":
+	case !attach && e.counts(Aya):
+		e.add(Finding{Status: Fails, Code: AttachTargetAya, Subject: subject, Args: Args{Names: Names(y.module)}})
+	default:
 		e.add(Finding{Status: MayFail, Code: ModuleNeeded, Subject: subject, Attach: attach, Args: Args{Names: Names(y.module)}})
 	}
 }
@@ -373,7 +377,7 @@ func (e *evaluation) external() (notes []Finding) {
 		}
 	}
 	if s := e.pr.Attach; s != nil {
-		if !s.Libbpf(e.pr.Section) {
+		if !s.Libbpf(e.pr.Section) && !e.counts(Aya) {
 			note(Finding{Code: SectionUnknown, Subject: e.pr.Section, Args: Args{Name: s.Prefix}})
 		}
 		if what := needsOwnBTF(s); what != "" {

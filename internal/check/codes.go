@@ -66,6 +66,9 @@ const (
 	ObjectWeakVar  Code = "object-weak-variable"  // Name
 	ObjectStatic   Code = "object-static-function"
 	ObjectTooLarge Code = "object-too-large"
+	ObjectAya      Code = "object-aya-section" // Name
+	ObjectAyaExt   Code = "object-aya-extern"  // Name: the section
+	ObjectAyaMaps  Code = "object-aya-maps"    // Name: the section
 
 	ProgTypeMissing   Code = "prog-type-missing"
 	AttachTypeMissing Code = "attach-type-missing"
@@ -79,6 +82,7 @@ const (
 	AttachTargetNoMatch     Code = "attach-target-pattern-missing" // no function of the kernel matches
 	AttachTargetMaybeMatch  Code = "attach-target-pattern-module"
 	AttachTargetModule      Code = "attach-target-module-btf" // Modules
+	AttachTargetAya         Code = "attach-target-aya-module" // Modules
 	AttachTargetSame        Code = "attach-target-same-name"  // Count
 	AttachTargetVariant     Code = "attach-target-variant"    // Name: what the compiler made of it
 	AttachTargetLeftOut     Code = "attach-target-left-out"

@@ -149,7 +149,7 @@ func (p *pairing) absences(fn int, f func(absence)) {
 		r := int(n)
 		poisoned, refused, reason := p.loader.outcome(r)
 		alone := poisoned && (p.loader[r].Unresizable() || len(p.loader[r].HiddenIn()) > 0) // not for cilium/ebpf
-		if !poisoned && !refused || alone && !p.counts(Libbpf) {
+		if !poisoned && !refused || alone && !p.counts(Libbpf) || refused && p.counts(Aya) {
 			continue
 		}
 		a := absence{at: p.o.Sites[r], f: p.unlessLoaded(r, p.o.records.finding(r, Fails, reason)), anyhow: refused}

@@ -139,6 +139,7 @@ const (
 	NothingStops Stops = ""
 	ObjectStops  Stops = "object"  // libbpf, on the whole object
 	ProgramStops Stops = "program" // ebpf-go, on the program
+	LoadStops    Stops = "load"    // aya, on the whole object
 )
 
 // MarshalText returns "6.1".

@@ -15,16 +15,19 @@ import (
 // (bpf_object_load in libbpf.c). cilium/ebpf creates a map or looks up an extern
 // only if a program that it loads refers to it (collectionLoader in
 // collection.go, fixupKfuncs and resolveKsymReferences in linker.go). This is
-// what LoadAndAssign does; NewCollection creates every map.
+// what LoadAndAssign does; NewCollection creates every map. aya resolves the relocations of all programs and
+// creates all maps before the application loads the programs it wants, one by one (EbpfLoader::load in aya's
+// src/bpf.rs).
 type Loader string
 
 // The supported loaders.
 const (
 	Libbpf Loader = "libbpf"
 	EbpfGo Loader = "ebpf-go" // github.com/cilium/ebpf
+	Aya    Loader = "aya"     // 0.14; only judged alone
 )
 
-// Loaders are all of them.
+// Loaders are those that are judged together.
 func Loaders() []Loader { return []Loader{Libbpf, EbpfGo} }
 
 // concerns reports whether a finding counts with a loader.
@@ -37,13 +40,17 @@ func (f *Finding) ofObject() bool { return FamilyOf(f.Code) == FamilyObject }
 // whether it counts there. refers says that the program's code refers to the subject.
 func (p *pairing) ofProgram(f Finding, refers bool) (Finding, bool) {
 	switch {
-	case refers, f.ofObject():
+	case refers, f.ofObject(), p.counts(Aya):
 	case f.Loader == EbpfGo:
 		return f, false
 	default:
 		f.Loader = Libbpf
 	}
-	if !p.counts(Libbpf) {
+	switch {
+	case p.counts(Libbpf):
+	case p.counts(Aya) && f.Stops == ObjectStops:
+		f.Stops = LoadStops
+	default:
 		f.Stops = NothingStops
 	}
 	return f, f.Loader == "" || p.counts(f.Loader)

@@ -151,7 +151,7 @@ func shifted(lists [][]int, by int) (out [][]int) {
 // cilium/ebpf needs only what the loaded programs refer to.
 func (r *run) wholeStatus(k, i int, l Loader) (s Status) {
 	for _, f := range r.found.read(r.kernels[k].whole[i]) {
-		if f.Status == Other || (l == Libbpf || f.ofObject()) && f.concerns(l) {
+		if f.Status == Other || (l != EbpfGo || f.ofObject()) && f.concerns(l) {
 			s = max(s, f.Status)
 		}
 	}

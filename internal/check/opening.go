@@ -73,11 +73,14 @@ func (o *Object) isVar(id btf.TypeID) bool {
 // that it does not know (bpf_object__elf_collect and bpf_program__record_reloc in libbpf.c), static programs
 // (bpf_object__add_programs) and symbols without a declaration (bpf_object__collect_externs).
 func (o *Object) Unopened(l Loader) (all []Finding) {
-	if l == EbpfGo {
+	switch l {
+	case EbpfGo:
 		if o.unread.Subject != "" {
 			all = append(all, o.unread)
 		}
 		return all
+	case Aya:
+		return o.ayaUnopened()
 	}
 	if o.Unread != "" {
 		all = append(all, Finding{Status: Fails, Code: MapSection, Subject: "in section " + o.Unread, Loader: l})

@@ -52,10 +52,11 @@ type dryRun struct {
 	sets *core.Sets
 	at   map[*core.Object]int // place in the objects
 	adds [][]decisions        // by file of types that the loader adds, by object
+	aya  bool                 // decide as aya does
 }
 
-func newDryRun(objects []*Object) dryRun {
-	d := dryRun{at: make(map[*core.Object]int)}
+func newDryRun(objects []*Object, aya bool) dryRun {
+	d := dryRun{at: make(map[*core.Object]int), aya: aya}
 	var all []*core.Object
 	for i, o := range objects {
 		d.at[o.records.Object] = i
@@ -108,7 +109,11 @@ func (d dryRun) on(ctx context.Context, t *target) ([]decisions, error) {
 	for i, o := range s.Objects() {
 		t.number[o] = i
 		list := make(decisions, 0, len(o.Records()))
-		for _, dec := range t.table.Decisions(i) {
+		all := t.table.Decisions(i)
+		if d.aya {
+			all = t.table.AyaDecisions(i)
+		}
+		for _, dec := range all {
 			list = append(list, dec)
 		}
 		for _, added := range d.adds {
@@ -143,7 +148,7 @@ func (d *dryRun) add(ctx context.Context, l []Types) error {
 	return nil
 }
 
-// decisions are libbpf's on each record of one object on one kernel, nil if the object
+// decisions are libbpf's, or aya's, on each record of one object on one kernel, nil if the object
 // is not for the kernel.
 type decisions []*core.Decision
 

@@ -29,7 +29,7 @@ type Config struct {
 	Done    func(walk.Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
 	Doing   func(what string)   // called with OBJECT:PROGRAM before it is explored, by many goroutines; may be nil
 
-	// Loaders are those that load the objects; the worst verdict counts. None are all.
+	// Loaders are those that load the objects; the worst verdict counts. None are all of [Loaders]. Aya is alone.
 	Loaders []Loader
 
 	// Policy says which programs of an object have to work.
@@ -42,7 +42,7 @@ type Config struct {
 	// NoOwnBTF says that kernels have no BTF of their own where nothing else shows whether they do.
 	NoOwnBTF bool
 
-	// Types are types that the loader adds to those of each kernel. A type that the kernel has goes before them.
+	// Types are types that the loader adds to those of each kernel. A type that the kernel has goes before them. aya adds none.
 	Types []Types
 }
 
@@ -123,7 +123,7 @@ func newRun(cfg Config) *run {
 		cfg.Loaders = Loaders()
 	}
 	r := &run{
-		Config: cfg, loader: newDryRun(cfg.Objects), want: &wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)},
+		Config: cfg, loader: newDryRun(cfg.Objects, slices.Contains(cfg.Loaders, Aya)), want: &wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)},
 		found: newLedger(), sets: make(map[string][]int),
 		exploring: make(map[*bpfobj.Program]*sync.Mutex),
 	}
@@ -244,8 +244,14 @@ func (r *run) needs(p *pairing) list {
 	if !p.loader.forKernel() {
 		return r.found.note([]Finding{p.o.otherMachine()})
 	}
-	p.whole = slices.Concat(p.definitions(), p.opening())
-	all := slices.Concat(p.strong(), p.typedKsyms())
+	p.whole = p.definitions()
+	var all []Finding
+	if p.counts(Aya) {
+		all = p.ayaRefusal()
+	} else {
+		p.whole = append(p.whole, p.opening()...)
+		all = slices.Concat(p.strong(), p.typedKsyms())
+	}
 	for _, l := range p.loaders {
 		all = append(all, p.o.Unopened(l)...)
 	}
@@ -518,7 +524,7 @@ func (r *run) row(i, j int) Program {
 	o := r.Objects[i]
 	pr := &o.Programs[j]
 	p := Program{Object: o.name, Name: o.Funcs[pr.Fn].Name, Section: pr.Section, AutoLoad: pr.AutoLoad}
-	e := evaluation{pairing: &pairing{o: o}, pr: pr}
+	e := evaluation{pairing: &pairing{o: o, loaders: r.Loaders}, pr: pr}
 	p.Notes = e.external()
 	open := r.loadersOf(o)
 	for _, l := range r.Loaders {

@@ -52,6 +52,8 @@ func why(f *check.Finding) string {
 		b.WriteString("; ebpf-go then refuses the program")
 	case check.ObjectStops:
 		b.WriteString("; libbpf then loads no program of the object")
+	case check.LoadStops:
+		b.WriteString("; aya then loads no program of the object")
 	}
 	return b.String()
 }
