@@ -127,9 +127,6 @@ func create(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// initDepth is how many folders deep init looks.
-const initDepth = 5
-
 // tree is what init finds in a folder and below.
 type tree struct {
 	goFiles, objects, sources []string // without tests; with the names of libbpf
@@ -151,7 +148,7 @@ func look(ctx context.Context) (t tree, err error) {
 			return nil
 		case e.IsDir():
 			other := strings.HasPrefix(name, ".") || slices.Contains([]string{"vendor", "node_modules", "testdata"}, name)
-			if path != "." && (other || strings.Count(path, string(filepath.Separator)) >= initDepth) {
+			if path != "." && (other || strings.Count(path, string(filepath.Separator)) >= limits.InitDepth) {
 				return fs.SkipDir
 			}
 		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
