@@ -5,6 +5,7 @@ package embedded
 import (
 	"bytes"
 	"debug/elf"
+	"errors"
 	"slices"
 	"testing"
 
@@ -48,6 +49,33 @@ func FuzzFind(f *testing.F) {
 			if err != nil || len(again) != 1 || again[0].Name != "" || len(again[0].Data) != len(o.Data) {
 				t.Fatalf("object at %d alone: %d objects, error %v", o.Offset, len(again), err)
 			}
+		}
+	})
+}
+
+// FuzzDescribe wants a kind in words for whatever is described, also in Find's error.
+func FuzzDescribe(f *testing.F) {
+	for _, seed := range []string{"", "\x1f\x8b\x08", "version https://git-lfs.github.com/spec/v1", "#include <x.h>\n\xc3", "!<arch>\ndebian-binary", "btfc"} {
+		f.Add([]byte(seed))
+	}
+	for _, kind := range []elf.Type{elf.ET_REL, elf.ET_EXEC} {
+		exe, _ := (&testelf.File{Order: be, Type: kind, Machine: elf.EM_S390,
+			Sections: []testelf.Section{{Name: ".modinfo", Data: []byte("\x00vermagic=6.1 Linux version 6.1")}}}).Build()
+		f.Add(exe)
+		f.Add(exe[:HeadBytes])
+		f.Add(exe[:HeadBytes-1])
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		kind := Describe(data)
+		if kind == nil {
+			return
+		}
+		if kind.What == "" || kind.Lost && kind.Fix == "" {
+			t.Fatalf("%+v", kind)
+		}
+		var none noneError
+		if _, err := Find(data); errors.As(err, &none) && *none.Other != *kind {
+			t.Fatalf("%v, want %s", err, kind.What)
 		}
 	})
 }

@@ -39,7 +39,7 @@ func IsKernel(err error) bool {
 }
 
 const (
-	asm        = "compile it, with clang --target=bpf -g -O2 -c"
+	compile    = "compile it, with clang --target=bpf -g -O2 -c"
 	uncompress = "decompress it first"
 	unpack     = "unpack it first"
 )
@@ -70,7 +70,7 @@ var others = []struct {
 	}, Other{"a kernel image", "", false}},
 	{isVmlinux, Other{"a kernel", "", false}},
 	{isModule, Other{"a kernel module", "", false}},
-	{isText("#include"), Other{"C source", asm, false}},
+	{isText("#include"), Other{"C source", compile, false}},
 	{isText(""), Other{"text", "name the compiled object", false}},
 }
 
