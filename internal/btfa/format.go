@@ -7,7 +7,6 @@ package btfa
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -114,19 +113,15 @@ func ParseKey(s string) (kernel.Key, error) {
 	return k, CheckKey(k)
 }
 
-// CheckKey returns an error for a key that is not valid or that no host can look up.
+// CheckKey returns an error, without the key, for one that is not valid or that no host can look up.
 func CheckKey(k kernel.Key) error {
-	err := k.Validate()
 	switch {
 	case k.Release == "":
-		err = errors.New("no release")
+		return errors.New("no release")
 	case k.Arch == "":
-		err = errors.New("no arch, so that no host finds it")
+		return errors.New("no arch, so that no host finds it")
 	}
-	if err != nil {
-		return fmt.Errorf("kernel %s: %w", KeyName(k), err)
-	}
-	return nil
+	return k.Validate()
 }
 
 // units are the units of bit offsets. A packed offset uses the largest one that divides

@@ -109,7 +109,7 @@ func sortKernels(kernels []Kernel) ([]Kernel, error) {
 	}
 	for _, k := range kernels {
 		if err := btfa.CheckKey(k.Key); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("kernel %s: %w", btfa.KeyName(k.Key), err)
 		}
 	}
 	kernels = slices.Clone(kernels)

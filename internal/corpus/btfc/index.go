@@ -225,7 +225,7 @@ func parseIndex(index []byte, end int64) (entries []*Entry, packages []Package, 
 				err = errors.New("twice")
 			}
 			if err = cmp.Or(err, e.check(entries)); err != nil {
-				return nil, nil, fmt.Errorf("index: kernel %s: %w", e.Key, err)
+				return nil, nil, fmt.Errorf("index: kernel %s: %w", btfa.KeyName(e.Key), err)
 			}
 			seen[key] = true
 			for p := range e.Chunks {

@@ -93,7 +93,7 @@ type Kernel struct {
 // Prepare returns a kernel to be added. All of it must not change until the kernel has been made.
 func Prepare(in Input) (*Kernel, error) {
 	if err := btfa.CheckKey(in.Key); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("kernel %s: %w", btfa.KeyName(in.Key), err)
 	}
 	if len(in.BTF) > limits.PartSize {
 		return nil, &limits.Exceeded{Max: limits.PartSize, What: "bytes of BTF"}
