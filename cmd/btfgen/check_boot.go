@@ -48,13 +48,6 @@ func runBoot(c *cli.Context) error {
 	} else if len(args) == 0 {
 		return usagef("no BPF object given")
 	}
-	var err error
-	if cfg.Init, err = readGuest(c); err != nil {
-		return err
-	}
-	if err := boot.Installed(); err != nil {
-		return err
-	}
 	if cfg.Tool == nil {
 		cfg.Targets = make(map[string]string)
 		objs, types, err := readChecked(c, args, cfg.Targets)
@@ -63,6 +56,13 @@ func runBoot(c *cli.Context) error {
 		}
 		inputs = slices.Concat(objs.paths, c.StringSlice("types"))
 		cfg.Objects, cfg.Data, cfg.Types = objs.list, objs.data, types
+	}
+	var err error
+	if cfg.Init, err = readGuest(c); err != nil {
+		return err
+	}
+	if err := boot.Installed(); err != nil {
+		return err
 	}
 	// A package with only modules or a configuration belongs to the kernel of another package.
 	opts := corpus.Options{Extras: true}
