@@ -20,6 +20,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 var background = context.Background()
@@ -321,4 +322,53 @@ func TestExtras(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestPrune removes kernels from a file. The others keep their configuration and symbols.
+func TestPrune(t *testing.T) {
+	src := write(t, t.TempDir(), map[string][]byte{
+		"debian/12/x86_64/6.1.btf":      blob("a"),
+		"debian/12/x86_64/6.1.config":   []byte("CONFIG_BPF=y\n"),
+		"debian/12/x86_64/6.1.kallsyms": []byte("t _stext\nt vfs_read\nd jiffies\n"),
+		"debian/12/x86_64/6.2.btf":      blob("b"),
+	})
+	path := filepath.Join(t.TempDir(), "x.btfc")
+	if _, err := Pack(background, config(t, 1, src), path, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []string{"6.2", "6.1"} {
+		f := &fetcher{
+			FetchConfig: FetchConfig{Path: path, Jobs: 1, Prune: []corpus.Selector{selector(t, "debian")}}, res: new(FetchResult),
+			gone: map[kernel.Key]bool{{ID: "debian", VersionID: "12", Arch: "x86_64", Release: gone}: true},
+		}
+		if err := f.prune(background); err != nil || f.res.Pruned != 1 || len(f.res.Skipped) > 0 {
+			t.Fatalf("%s: %+v, %v", gone, f.res, err)
+		}
+		in, file, _, err := openPacked(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		if gone == "6.1" {
+			if n := len(file.Entries()); n != 0 {
+				t.Errorf("%d kernels left", n)
+			}
+			break
+		}
+		if len(file.Entries()) != 1 {
+			t.Fatalf("%d kernels left", len(file.Entries()))
+		}
+		if x, err := file.Extras(background, 0); err != nil || string(x.Config) != "CONFIG_BPF=y\n" || string(x.Symbols) != "t _stext\nt vfs_read\nd jiffies\n" {
+			t.Errorf("%q, %q, %v", x.Config, x.Symbols, err)
+		}
+	}
+}
+
+func selector(t *testing.T, text string) corpus.Selector {
+	t.Helper()
+	s, err := corpus.ParseSelector(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
