@@ -104,3 +104,19 @@ func TestHeadline(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadlineOrder checks that what an object lacks has one order, even if it differs only in whether kernels have it.
+func TestHeadlineOrder(t *testing.T) {
+	rep := &check.Report{Kernels: []check.Kernel{{Name: "debian/12/x86_64/6.1.0-47-amd64"}}, Programs: []check.Program{{}}}
+	for _, code := range []check.Code{check.AttachTargetInjection, check.AttachTargetMissing} {
+		rep.Programs[0].Findings = append(rep.Programs[0].Findings,
+			check.KernelFinding{Finding: check.Finding{Status: check.Fails, Code: code, Subject: "func x"}, Kernels: []int{0}})
+	}
+	for range 50 {
+		row := check.ObjectRow{Programs: []int{0}, Status: []check.Status{check.Fails}, Decides: []check.Decider{{Kernels: []int{0}}}}
+		rep.Summarize(&row)
+		if l := row.Headline.Lacks; len(l) != 2 || l[0].Refused || !l[1].Refused {
+			t.Fatalf("%+v", l)
+		}
+	}
+}
