@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -643,15 +644,19 @@ func (f *fetcher) prune(ctx context.Context) error {
 		return nil
 	}
 	opts := corpus.Options{Select: f.Prune}
-	corp, err := corpus.Open(ctx, []string{f.Path}, corpus.Options{})
+	pruned := maps.Clone(f.gone)
+	maps.DeleteFunc(pruned, func(k kernel.Key, _ bool) bool { return !opts.Selects(k) })
+	if f.res.Pruned = len(pruned); f.res.Pruned == 0 {
+		return nil
+	}
+	old := &packer{cfg: walk.Config{Corpus: new(corpus.Corpus), Jobs: f.Jobs}, path: f.Path, replaced: pruned}
+	p, err := old.without(ctx)
 	if err != nil {
 		return err
 	}
-	all := len(corp.Files)
-	corp.Files = slices.DeleteFunc(corp.Files, func(file *corpus.File) bool { return f.gone[file.Key.Canonical()] && opts.Selects(file.Key) })
-	if f.res.Pruned = all - len(corp.Files); f.res.Pruned == 0 {
-		return nil
+	res, err := p.pack(ctx, 0, nil)
+	if err == nil {
+		f.res.Skipped = append(f.res.Skipped, res.Skipped...)
 	}
-	_, err = pack(ctx, walk.Config{Corpus: corp, Jobs: f.Jobs}, f.Path, nil, 0, nil)
 	return err
 }
