@@ -257,8 +257,9 @@ func (r *axis) lacks(row *ObjectRow, counts func(release) bool) (out []Lack) {
 		}
 		out = append(out, l)
 	}
-	slices.SortFunc(out, func(a, b Lack) int {
-		return cmp.Or(-cmp.Compare(a.Kernels, b.Kernels), -kernel.CompareVersions(a.Came, b.Came), cmp.Compare(a.Family, b.Family), cmp.Compare(a.Subject, b.Subject))
+	slices.SortFunc(out, func(a, b Lack) int { // no two have the same family, subject, release and Refused
+		return cmp.Or(-cmp.Compare(a.Kernels, b.Kernels), -kernel.CompareVersions(a.Came, b.Came), cmp.Compare(a.Family, b.Family),
+			cmp.Compare(a.Subject, b.Subject), b2i(a.Refused)-b2i(b.Refused))
 	})
 	return out
 }
