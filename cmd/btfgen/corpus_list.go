@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -30,7 +31,7 @@ func runCorpusList(c *cli.Context) error {
 	if len(list) == 0 {
 		return errors.New("no kernel could be read")
 	}
-	slices.SortStableFunc(list, func(a, b lint.Entry) int { return a.Key().Compare(b.Key()) })
+	slices.SortStableFunc(list, func(a, b lint.Entry) int { return cmp.Or(a.Key().Compare(b.Key()), cmp.Compare(a.Path, b.Path)) })
 	if !c.Bool("json") {
 		return lint.WriteTable(c.App.Writer, list, c.Bool("long"))
 	}

@@ -143,6 +143,18 @@ func (f *File) Entry() *btfc.Entry {
 	return nil
 }
 
+// Indexed returns the entry of the kernel of f in a corpus in one file, if the index has all that listings show of what Read would yield.
+// Otherwise it returns nil.
+func (f *File) Indexed() *btfc.Entry {
+	if f.packed == nil || !f.opts.Selects(f.Key) || f.opts.Modules != nil {
+		return nil
+	}
+	if e := f.packed.entryOf(); e.Shape.Known() && e.Size <= f.opts.MaxSize {
+		return e
+	}
+	return nil
+}
+
 // ReadPart is Read for a file that has an Entry. It yields a kernel with the part of the BTF that the query selects. After an error the
 // file can still be read as a whole.
 func (f *File) ReadPart(ctx context.Context, yield func(*Kernel) error) error {

@@ -69,6 +69,7 @@ func FuzzIndex(f *testing.F) {
 	a.extras, b.extras = extras(1), extras(2)
 	file := open(f, written(f, nil, a, b, in("6.2", []byte("text"))))
 	file.entries[1].Made = Made{By: "pahole v1.24", Of: file.entries[0].Sum}
+	file.entries[0].Shape = Shape{Types: 3, BigEndian: true, Pointer: 4}
 	f.Add(indexOf(f, file.entries, nil), file.end)
 	f.Add(indexOf(f, file.entries, somePackages(file)), file.end)
 	f.Fuzz(func(t *testing.T, data []byte, end int64) {
@@ -81,6 +82,18 @@ func FuzzIndex(f *testing.F) {
 			t.Errorf("written again: %v", err)
 		}
 	})
+}
+
+// TestShape refuses shapes that no BTF of 100 bytes has.
+func TestShape(t *testing.T) {
+	for s, want := range map[Shape]bool{
+		{}: true, {Types: 8, Pointer: 8}: true, {Pointer: 4, BigEndian: true}: true,
+		{Types: 9, Pointer: 8}: false, {Types: -1, Pointer: 8}: false, {Types: 1}: false, {BigEndian: true}: false, {Types: 1, Pointer: 5}: false,
+	} {
+		if err := s.check(100); (err == nil) != want {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
 }
 
 // changeEach changes each byte of a file, and calls right for each kernel.

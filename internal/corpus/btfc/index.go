@@ -7,11 +7,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -49,6 +51,7 @@ type Entry struct {
 	Sum   Sum   // SHA-256 of the BTF
 	Plain bool  `json:",omitzero"` // stored as bytes, because it does not have the usual form
 	Made  Made  `json:",omitzero"` // zero for BTF that came with its kernel
+	Shape Shape `json:",omitzero"` // of the BTF; zero if unknown, as in older files
 
 	Modules     int   `json:",omitzero"` // with BTF of their own
 	ModulesSize int64 `json:",omitzero"` // bytes
@@ -67,6 +70,35 @@ type Entry struct {
 type Made struct {
 	By string
 	Of Sum `json:",omitzero"`
+}
+
+// Shape is what listings show of BTF besides its size.
+type Shape struct {
+	Types     int    // without void
+	BigEndian bool   `json:",omitzero"`
+	Pointer   uint32 // bytes of a pointer
+}
+
+// ShapeOf returns the shape of BTF.
+func ShapeOf(b *btf.BTF) Shape {
+	return Shape{Types: b.NumTypes() - 1, BigEndian: b.Order() == binary.BigEndian, Pointer: b.PointerSize()}
+}
+
+// Known reports whether the shape is not that of an entry of an older file.
+func (s Shape) Known() bool { return s.Pointer > 0 }
+
+// check returns an error if the shape cannot be that of so many bytes of BTF.
+func (s Shape) check(size int64) error {
+	const least = 12 // bytes of a type
+	switch {
+	case s == Shape{}:
+		return nil
+	case s.Types < 0 || int64(s.Types) > size/least:
+		return fmt.Errorf("%d types in %d bytes", s.Types, size)
+	case s.Pointer != 4 && s.Pointer != 8:
+		return fmt.Errorf("pointers of %d bytes, want 4 or 8", s.Pointer)
+	}
+	return nil
 }
 
 // Package is a package of a distribution that kernels of the file were looked for in. The index has it as JSON.
@@ -179,7 +211,7 @@ func (e *Entry) check(before []*Entry) error {
 			return fmt.Errorf("encoded against more than %d others", limits.CorpusDepth)
 		}
 	}
-	return btfa.CheckKey(e.Key)
+	return cmp.Or(e.Shape.check(e.Size), btfa.CheckKey(e.Key))
 }
 
 // line is a line of the index: a kernel or a package.

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
@@ -48,7 +49,7 @@ func TestSecondReader(t *testing.T) {
 	}
 	defer w.Discard()
 	last := in("7.0", all[0].btf)
-	k, err := Prepare(Input{Key: last.key, BTF: last.btf, Made: Made{By: "pahole v1.24"}})
+	k, err := Prepare(Input{Key: last.key, BTF: last.btf, Made: Made{By: "pahole v1.24"}, Shape: shapeOf(t, last.btf)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,9 +64,18 @@ func TestSecondReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	second(t, out.Bytes(), append(all, last)...)
-	if e := open(t, out.Bytes()).Entries()[len(all)]; e.Made.By != "pahole v1.24" {
-		t.Errorf("made by %q", e.Made.By)
+	if e := open(t, out.Bytes()).Entries()[len(all)]; e.Shape.Types == 0 || e.Made.By != "pahole v1.24" {
+		t.Errorf("shape %+v, made by %q", e.Shape, e.Made.By)
 	}
+}
+
+func shapeOf(t *testing.T, blob []byte) Shape {
+	t.Helper()
+	b, err := btf.New(blob, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ShapeOf(b)
 }
 
 // second compares what the second reader says of a file.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/btf"
@@ -335,5 +337,92 @@ func TestSum(t *testing.T) {
 	want := []string{"debian/12/x86_64/6.1", "debian/12/x86_64/6.2"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestIndexed lists kernels of a .btfc file from its index, as they are listed when they are read. It reads those without a shape, which are
+// of an older btfgen.
+func TestIndexed(t *testing.T) {
+	kernels := map[string]binary.ByteOrder{"debian/12/x86_64/6.1": binary.LittleEndian, "debian/12/s390x/6.1": binary.BigEndian, "debian/12/armhf/6.1": binary.LittleEndian}
+	write := func(shapes bool) string {
+		w, err := btfc.NewWriter(nil, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Discard()
+		maker, err := btfc.NewMaker()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range slices.Sorted(maps.Keys(kernels)) {
+			long := uint32(8)
+			if strings.Contains(name, "armhf") {
+				long = 4
+			}
+			key, err := kernel.ParseKey(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := btfc.Input{Key: key, BTF: blob(t, kernels[name], long, "a", "b.x"), Made: btfc.Made{By: "pahole v1.24"}}
+			in.Extras = btfc.Extras{Config: []byte("CONFIG_BPF=y\n"), Symbols: []byte("t x\n")}
+			if kernels[name] == binary.LittleEndian {
+				in.Modules = []btfc.Module{{Name: "m", BTF: splitBTF(t, in.BTF, "c")}}
+			}
+			if shapes {
+				b, err := btf.New(in.BTF, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				in.Shape = btfc.ShapeOf(b)
+			}
+			k, err := btfc.Prepare(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if added, err := w.Plan(t.Context(), k); err != nil || !added {
+				t.Fatal(added, err)
+			}
+			if err := w.Make(t.Context(), maker, k); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var out bytes.Buffer
+		if _, err := w.WriteTo(&out); err != nil {
+			t.Fatal(err)
+		}
+		if shapes { // so that no kernel can be read
+			clear(out.Bytes()[len(btfc.Magic)+1:][:50])
+		}
+		path := filepath.Join(t.TempDir(), "x.btfc")
+		if err := os.WriteFile(path, out.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	list := func(path string, modules *corpus.Modules) (all []Entry, skipped int) {
+		c, err := corpus.Open(t.Context(), []string{path}, corpus.Options{Extras: true, Modules: modules})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, errs, err := Read(t.Context(), walk.Config{Corpus: c, Jobs: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range all {
+			all[i].Path, all[i].Disk = strings.TrimPrefix(all[i].Path, path), 0
+		}
+		return all, len(errs)
+	}
+	with, without := write(true), write(false)
+	want, skipped := list(without, nil)
+	if len(want) != 3 || skipped > 0 || want[0].Pointer != 4 || want[1].ByteOrder != big || want[2].Types != 5 || want[2].ModuleBytes == 0 {
+		t.Fatalf("%+v, %d skipped", want, skipped)
+	}
+	got, skipped := list(with, nil)
+	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Entry{})); d != "" || skipped > 0 {
+		t.Errorf("%d skipped (-read +indexed):\n%s", skipped, d)
+	}
+	if _, skipped := list(with, corpus.NoModules()); skipped == 0 {
+		t.Error("the index does not show which modules are chosen, but no kernel was read")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
@@ -24,12 +25,12 @@ type Entry struct {
 	Release   string `json:"release,omitempty"`
 	Path      string `json:"path"`
 	Disk      int64  `json:"disk_bytes"` // 0 for all but the first kernel of a container
-	*Details         // nil if the kernel was not read
+	*Details         // nil in a list of List
 
 	damage error // why the BTF cannot be loaded
 }
 
-// Details are properties of a kernel that was read.
+// Details are properties of a kernel that [Read] found.
 type Details struct {
 	Bytes       int64  `json:"btf_bytes"` // of vmlinux
 	Types       int    `json:"types"`
@@ -51,8 +52,19 @@ func List(c *corpus.Corpus) []Entry {
 	return list
 }
 
-// Read reads a corpus. It returns the kernels with their Details, and what was skipped, including kernels with damaged BTF.
+// Read returns the kernels of a corpus with their Details, and what was skipped, including kernels with damaged BTF. It takes the details of
+// kernels in .btfc files from the index, and does not read these kernels.
 func Read(ctx context.Context, cfg walk.Config) (list []Entry, skipped []*corpus.Error, err error) {
+	rest := *cfg.Corpus
+	rest.Files = nil
+	for _, f := range cfg.Corpus.Files {
+		if e := f.Indexed(); e != nil {
+			list = append(list, indexed(f, e))
+		} else {
+			rest.Files = append(rest.Files, f)
+		}
+	}
+	cfg.Corpus = &rest
 	all, skipped, err := inspectAll(ctx, cfg, (*inspector).describe)
 	for _, e := range all {
 		if e.damage != nil {
@@ -65,22 +77,37 @@ func Read(ctx context.Context, cfg walk.Config) (list []Entry, skipped []*corpus
 	return list, skipped, err
 }
 
-// describe returns the entry of a kernel.
+// indexed returns the entry of a kernel in a .btfc file, from its entry there.
+func indexed(f *corpus.File, in *btfc.Entry) Entry {
+	e := newEntry(f.Key, f.Path, f.Size)
+	e.Details = newDetails(in.Shape)
+	e.Bytes, e.Modules, e.ModuleBytes = in.Size, in.Modules, in.ModulesSize
+	e.ConfigBytes, e.SymbolBytes, e.Maker = in.Config, in.Symbols, in.Made.By
+	return e
+}
+
+// describe returns the entry of a kernel that was read.
 func (in *inspector) describe(ctx context.Context, k *corpus.Kernel) Entry {
 	e := newEntry(k.Key, k.Path, k.SourceSize)
 	if e.damage = in.btf.Load(ctx, k.BTF, nil); e.damage != nil {
 		return e
 	}
 	e.Kernel = k.Name
-	e.Details = &Details{
-		Bytes: int64(len(k.BTF)), Types: in.btf.NumTypes() - 1, // without void
-		ByteOrder: orderOf(in.btf.Order()), Pointer: in.btf.PointerSize(), Modules: len(k.Modules),
-		ConfigBytes: int64(len(k.Config)), SymbolBytes: int64(len(k.Symbols)), Maker: k.Made.By,
-	}
+	e.Details = newDetails(btfc.ShapeOf(&in.btf))
+	e.Bytes, e.Modules = int64(len(k.BTF)), len(k.Modules)
+	e.ConfigBytes, e.SymbolBytes, e.Maker = int64(len(k.Config)), int64(len(k.Symbols)), k.Made.By
 	for _, m := range k.Modules {
 		e.ModuleBytes += int64(len(m.BTF))
 	}
 	return e
+}
+
+func newDetails(s btfc.Shape) *Details {
+	d := &Details{Types: s.Types, ByteOrder: little, Pointer: s.Pointer}
+	if s.BigEndian {
+		d.ByteOrder = big
+	}
+	return d
 }
 
 func newEntry(k kernel.Key, path string, disk int64) Entry {

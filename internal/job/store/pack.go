@@ -304,7 +304,13 @@ func (p *packer) prepare(ctx context.Context, k *corpus.Kernel) (*btfc.Kernel, e
 	for i, m := range k.Modules {
 		modules[i] = btfc.Module{Name: m.Name, BTF: bytes.Clone(m.BTF)}
 	}
-	return btfc.Prepare(btfc.Input{Key: k.Key, BTF: bytes.Clone(k.BTF), Modules: modules, Extras: k.Extras, Made: k.Made})
+	in := btfc.Input{Key: k.Key, BTF: bytes.Clone(k.BTF), Modules: modules, Extras: k.Extras, Made: k.Made}
+	for module, b := range t.Views() {
+		if module == "" {
+			in.Shape = btfc.ShapeOf(b)
+		}
+	}
+	return btfc.Prepare(in)
 }
 
 // skip adds a kernel that has no place in the file.

@@ -358,6 +358,19 @@ class Reader:
         return rest
 
 
+def shape(st, btf):
+    """The shape of a kernel's BTF."""
+    pointer = 8
+    for w in reversed([st.contents[c] for c in st.types]):
+        words = sorted(st.names[w[0]].decode("latin-1").split(" "))
+        if w[1] >> 24 & 127 == INT and w[2] in (4, 8) and "long" in words and "".join(words) in ("long", "intlong", "longunsigned", "intlongunsigned"):
+            pointer = w[2]
+    out = {"Types": len(st.types), "Pointer": pointer}
+    if btf[:1] == b"\xeb":
+        out["BigEndian"] = True
+    return out
+
+
 def main(path):
     data = open(path, "rb").read()
     assert data[:5] == b"btfc\1" and data[-8:] == b"btfc.end"
@@ -390,6 +403,8 @@ def main(path):
             if part == 0:
                 (_, btf), = blobs
                 assert hashlib.sha256(btf).hexdigest() == k["Sum"], k
+                if "Shape" in k and not k.get("Plain"):
+                    assert k["Shape"] == shape(r.st, btf), k
             elif part == 1:
                 all = blobs[1:]
                 assert blobs[0][1] == btf and len(all) == n_modules
