@@ -63,25 +63,43 @@ func (w *Writer) parent(ctx context.Context, k *Kernel) int {
 	if same, ok := w.same[e.Sum]; ok && all[same].Chunks[partBTF].depth < seriesDepth {
 		return same
 	}
-	if series := w.series[e.Key.Series()]; len(series) > 0 {
+	if s := w.series[e.Key.Series()]; s != nil {
 		step := 1
-		for len(series)%(step*seriesStep) == 0 {
+		for len(s.kernels)%(step*seriesStep) == 0 {
 			step *= seriesStep
 		}
-		return series[len(series)-step]
+		return s.kernels[len(s.kernels)-step]
 	}
 	if e.Sketch = NewSketch(ctx, k.BTF); e.Sketch == nil {
 		return -1
 	}
-	parent, most := -1, leastAlike-1
-	for _, s := range w.order {
-		series := w.series[s]
-		last := series[len(series)-1]
-		if n := e.Sketch.alike(all[series[0]].Sketch); n > most && all[last].Chunks[partBTF].depth < seriesDepth {
-			parent, most = last, n
+	var best *series
+	most := leastAlike
+	for _, l := range w.likes {
+		n := e.Sketch.alike(&l.sketch)
+		if n < most {
+			continue
+		}
+		i := slices.IndexFunc(l.series, func(s *series) bool { return all[s.last()].Chunks[partBTF].depth < seriesDepth })
+		if i >= 0 && (best == nil || n > most || l.series[i].kernels[0] < best.kernels[0]) {
+			best, most = l.series[i], n
 		}
 	}
-	return parent
+	if best == nil {
+		return -1
+	}
+	return best.last()
+}
+
+// series is the kernels of a series, by number.
+type series struct{ kernels []int }
+
+func (s *series) last() int { return s.kernels[len(s.kernels)-1] }
+
+// likes is the series whose first kernels have the same sketch, in the order of these.
+type likes struct {
+	sketch Sketch
+	series []*series
 }
 
 // append adds a kernel.
@@ -91,11 +109,26 @@ func (w *Writer) append(e *Entry) {
 	if _, ok := w.same[e.Sum]; !ok {
 		w.same[e.Sum] = i
 	}
-	if w.series[key] == nil {
-		w.order = append(w.order, key)
+	s := w.series[key]
+	if s == nil {
+		s = new(series)
+		w.series[key] = s
+		if e.Sketch != nil {
+			w.like(*e.Sketch, s)
+		}
 	}
-	w.series[key] = append(w.series[key], i)
+	s.kernels = append(s.kernels, i)
 	w.file.add(e)
+}
+
+// like adds a series whose first kernel has a sketch.
+func (w *Writer) like(sketch Sketch, s *series) {
+	l := w.likeOf[sketch]
+	if l == nil {
+		l = &likes{sketch: sketch}
+		w.likeOf[sketch], w.likes = l, append(w.likes, l)
+	}
+	l.series = append(l.series, s)
 }
 
 // Sketch measures how alike two kernels are. It has the smallest hash of each class, of the named types with their sizes and numbers
@@ -122,11 +155,8 @@ func NewSketch(ctx context.Context, blob []byte) *Sketch {
 	return &s
 }
 
-// alike returns how many classes agree; with nil, none do.
+// alike returns how many classes agree.
 func (s *Sketch) alike(o *Sketch) (n int) {
-	if o == nil {
-		return 0
-	}
 	for i := range s {
 		if s[i] == o[i] {
 			n++
@@ -137,47 +167,59 @@ func (s *Sketch) alike(o *Sketch) (n int) {
 
 // Order returns the numbers of the sketches in the best order to add their kernels: each is as much as possible like one before it or in
 // the file. The first one of a new file is most like all others. Kernels without a sketch come last.
-func (w *Writer) Order(sketches []*Sketch) []int {
-	order := make([]int, 0, len(sketches))
-	nearest := make([]int, len(sketches)) // how much alike to those before, -1 for what is in order
+func (w *Writer) Order(sketches []*Sketch) (order []int) {
+	var distinct []*Sketch
+	var equal [][]int // numbers of the sketches equal to each of distinct
+	at := make(map[Sketch]int)
+	var without []int
 	for i, s := range sketches {
-		for _, e := range w.file.entries {
-			if s != nil && e.Sketch != nil {
-				nearest[i] = max(nearest[i], s.alike(e.Sketch))
-			}
+		if s == nil {
+			without = append(without, i)
+			continue
+		}
+		n, ok := at[*s]
+		if !ok {
+			n = len(distinct)
+			at[*s] = n
+			distinct, equal = append(distinct, s), append(equal, nil)
+		}
+		equal[n] = append(equal[n], i)
+	}
+	nearest := make([]int, len(distinct)) // how much alike to those before, -1 for what is in order
+	for i, s := range distinct {
+		for _, l := range w.likes {
+			nearest[i] = max(nearest[i], s.alike(&l.sketch))
 		}
 	}
 	if len(w.file.entries) == 0 {
 		first, most := 0, -1
-		for i, s := range sketches {
+		for i, s := range distinct {
 			sum := 0
-			for _, o := range sketches {
-				if s != nil && o != nil {
-					sum += s.alike(o)
-				}
+			for j, o := range distinct {
+				sum += s.alike(o) * len(equal[j])
 			}
-			if s != nil && sum > most {
+			if sum > most {
 				first, most = i, sum
 			}
 		}
-		if len(sketches) > 0 {
+		if len(distinct) > 0 {
 			nearest[first] = len(Sketch{}) + 1
 		}
 	}
-	for range sketches {
+	for range distinct {
 		next := -1
 		for i, n := range nearest {
-			if n >= 0 && (next < 0 || n > nearest[next]) && (sketches[i] != nil || next < 0 || sketches[next] == nil) {
+			if n >= 0 && (next < 0 || n > nearest[next]) {
 				next = i
 			}
 		}
-		order = append(order, next)
+		order = append(order, equal[next]...)
 		nearest[next] = -1
-		for i, s := range sketches {
-			if nearest[i] >= 0 && s != nil && sketches[next] != nil {
-				nearest[i] = max(nearest[i], s.alike(sketches[next]))
+		for i, s := range distinct {
+			if nearest[i] >= 0 {
+				nearest[i] = max(nearest[i], s.alike(distinct[next]))
 			}
 		}
 	}
-	return order
+	return append(order, without...)
 }

@@ -27,10 +27,11 @@ type Writer struct {
 	file  *File    // reads them
 	maker *Maker
 
-	at     map[kernel.Key]int   // kernels by canonical key
-	series map[kernel.Key][]int // kernels of each series
-	order  []kernel.Key         // series, in the order of their first kernels
-	same   map[Sum]int          // the first kernel with this BTF
+	at     map[kernel.Key]int // kernels by canonical key
+	series map[kernel.Key]*series
+	likes  []*likes          // in the order of their first series
+	likeOf map[Sketch]*likes // the same
+	same   map[Sum]int       // the first kernel with this BTF
 
 	packages []Package
 
@@ -55,7 +56,7 @@ func NewWriter(old *File, dir string) (*Writer, error) {
 	os.Remove(spool.Name())
 	w := &Writer{
 		spool: spool, maker: maker, file: newFile(spool, nil, nil),
-		at: make(map[kernel.Key]int), series: make(map[kernel.Key][]int), same: make(map[Sum]int),
+		at: make(map[kernel.Key]int), series: make(map[kernel.Key]*series), likeOf: make(map[Sketch]*likes), same: make(map[Sum]int),
 	}
 	if old != nil {
 		if w.end, err = io.Copy(spool, io.NewSectionReader(old.r, 0, old.end)); err != nil {
