@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 )
 
 // perWorker is the memory per worker in bytes beyond which the garbage collector works harder. The largest kernels, with
@@ -16,16 +17,29 @@ const perWorker = 64 << 20
 // need no collection. One took a tenth of the CPU time for 40 objects on 10 kernels.
 const firstGrowth = 1200
 
-// limitMemory keeps the peak in proportion to the workers. Without a limit the heap may grow to twice its live size.
-// The user's GOMEMLIMIT and GOGC take precedence.
+// limitMemory keeps the peak in proportion to the workers, or to the results if they need more. Without a limit the heap may grow to
+// twice its live size in any case. The user's GOMEMLIMIT and GOGC take precedence.
 func limitMemory(workers int) {
 	if os.Getenv("GOGC") == "" {
 		usual := debug.SetGCPercent(firstGrowth)
 		runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(int64(max(workers, 2)) * perWorker)
+		least := int64(max(workers, 2)) * perWorker
+		debug.SetMemoryLimit(least)
+		followHeap(least)
 	}
+}
+
+// followHeap sets the memory limit after each collection: least, or twice the live heap if that is more. A live heap near the limit would
+// make the collector run all the time.
+func followHeap(least int64) {
+	runtime.AddCleanup(new([64]byte), func(least int64) {
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(live)
+		debug.SetMemoryLimit(max(least, 2*int64(live[0].Value.Uint64())))
+		followHeap(least)
+	}, least)
 }
 
 // growSlowly keeps the heap below 1.5 times its live size, for commands that keep results for all kernels and so have little
