@@ -301,7 +301,11 @@ func (b *bootWatcher) End(k *boot.Kernel, err error) {
 	}
 	switch {
 	case err != nil:
-		reportFinding(c, finding{Class: damaged, Message: strings.TrimPrefix(err.Error(), k.Path+": "), Kernel: k.Path})
+		x := finding{Class: damaged, Message: err.Error(), Kernel: k.Path}
+		if e, ok := err.(*corpus.Error); ok && e.Path == k.Path {
+			x.Message = e.Reason()
+		}
+		reportFinding(c, x)
 	case b.cfg.Tool == nil:
 	case k.Exit == nil:
 		reportFinding(c, finding{Class: damaged, Message: "the command's exit status did not arrive", Kernel: k.Name})

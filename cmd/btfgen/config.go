@@ -155,7 +155,7 @@ func parseYAML(path string) (*yaml.Node, error) {
 			return nil, fmt.Errorf("%s:%d: a second document", path, next.Line)
 		}
 	}
-	if err != io.EOF { // "yaml: line 3: text"
+	if err != io.EOF { // "yaml: line 3: text"; the package has no error with the line
 		text := strings.TrimPrefix(err.Error(), "yaml: ")
 		if line, rest, ok := strings.Cut(strings.TrimPrefix(text, "line "), ": "); ok && line != text {
 			return nil, fmt.Errorf("%s:%s: %s", path, line, rest)

@@ -6,16 +6,15 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/core"
@@ -48,9 +47,9 @@ func readKept(c *cli.Context, args []string, keep *core.Keep, bare bool) (*objec
 		switch {
 		case err != nil || obj.Empty() == "" || bare && obj.Empty() == core.NoRelocations:
 		case bare:
-			err = fmt.Errorf("%s: %s", name, obj.Empty())
+			err = &bpfobj.Error{Object: name, Err: errors.New(obj.Empty())}
 		default:
-			err = emptyError(name + ": " + obj.Empty())
+			err = &bpfobj.Error{Object: name, Err: emptyError(obj.Empty())}
 		}
 		return obj, err
 	})
@@ -160,10 +159,11 @@ func reportObject(c *cli.Context, path string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		x.Class = unmatched // such as a pattern that the shell left as it is
 	}
-	if text, ok := strings.CutPrefix(x.Message, path+": "); ok {
-		x.Message = text
-	} else if name, text, ok := strings.Cut(x.Message, ": "); ok && strings.HasPrefix(name, filepath.Base(path)) {
-		x.Object, x.Message = name, text
+	if e := (*bpfobj.Error)(nil); errors.As(err, &e) {
+		x.Message = e.Err.Error()
+		if e.Object != path {
+			x.Object = e.Object
+		}
 	}
 	if embedded.IsKernel(err) {
 		x.Message += "; name a kernel " + kernelOption(c)

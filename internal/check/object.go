@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -44,11 +43,11 @@ type use struct {
 func Parse(ctx context.Context, name string, data []byte) (*Object, error) {
 	f, err := bpfobj.Open(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, &bpfobj.Error{Object: name, Err: err}
 	}
 	prog, err := f.Parse(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, &bpfobj.Error{Object: name, Err: err}
 	}
 	r, err := core.NewObject(name, f, func() (*bpfobj.Object, error) { return prog, nil })
 	if err != nil {
@@ -57,7 +56,7 @@ func Parse(ctx context.Context, name string, data []byte) (*Object, error) {
 	o := newObject(name, prog, records{r})
 	o.unread = o.ebpfGoReads(ctx, data)
 	if err := o.follow(ctx); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, &bpfobj.Error{Object: name, Err: err}
 	}
 	return o, nil
 }

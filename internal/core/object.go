@@ -5,7 +5,6 @@ package core
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
@@ -54,7 +53,7 @@ type Record struct {
 func ParseObject(name string, data []byte) (*Object, error) {
 	f, err := bpfobj.Open(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, &bpfobj.Error{Object: name, Err: err}
 	}
 	return NewObject(name, f, func() (*bpfobj.Object, error) { return f.Parse(context.Background()) })
 }
@@ -64,7 +63,7 @@ func NewObject(name string, f *bpfobj.File, parse func() (*bpfobj.Object, error)
 	o := &Object{name: name, order: f.Order, btf: f.BTF, raw: f.Types}
 	o.units = sync.OnceValues(func() ([]Unit, error) { return link(parse()) })
 	if err := o.addRecords(f); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, &bpfobj.Error{Object: name, Err: err}
 	}
 	switch {
 	case f.BTF == nil:

@@ -185,7 +185,10 @@ func (w *walk) link(e entry) error {
 		return nil
 	}
 	if err != nil {
-		w.skip(e.path, fmt.Errorf("link: %s", strings.TrimPrefix(cause(err).Error(), "EvalSymlinks: ")))
+		if pe := (*fs.PathError)(nil); !errors.As(err, &pe) { // filepath has no error for a link that leads to itself
+			err = errors.New("too many links")
+		}
+		w.skip(e.path, fmt.Errorf("link: %w", cause(err)))
 		return nil
 	}
 	if w.seen[real] || slices.ContainsFunc(w.roots, func(r string) bool { return within(r, real) }) {

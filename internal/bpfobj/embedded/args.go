@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -65,7 +66,7 @@ func (f *File) MachinesOf(o *Object, name string, order binary.ByteOrder) (machi
 			if order == binary.BigEndian {
 				which = "big"
 			}
-			err = fmt.Errorf("%s: is %s-endian, and %s is not", name, which, strings.Join(f.machines, ", "))
+			err = &bpfobj.Error{Object: name, Err: fmt.Errorf("is %s-endian, and %s is not", which, strings.Join(f.machines, ", "))}
 		}
 		return machines, "as given", err
 	case len(o.Hosts) > 0:

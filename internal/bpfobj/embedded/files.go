@@ -4,11 +4,11 @@ package embedded
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"runtime"
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/workers"
 )
 
@@ -47,7 +47,7 @@ func ParseFiles[T any](ctx context.Context, paths []string, parse func(name stri
 		var objects []Object
 		var err error
 		if d := workers.Catch(ctx, func() { objects, err = ReadFile(paths[i]) }); d != nil {
-			err = fmt.Errorf("%s: %w", paths[i], d)
+			err = &bpfobj.Error{Object: paths[i], Err: d}
 		}
 		if err != nil {
 			files[i] = []Parsed[T]{{File: i, Err: err}}
@@ -58,7 +58,7 @@ func ParseFiles[T any](ctx context.Context, paths []string, parse func(name stri
 				name += "!" + o.Name
 			}
 			if d := workers.Catch(ctx, func() { p.Value, p.Err = parse(name, o.Data) }); d != nil {
-				p.Err = fmt.Errorf("%s: %w", name, d)
+				p.Err = &bpfobj.Error{Object: name, Err: d}
 			}
 			files[i] = append(files[i], p)
 		}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -63,7 +64,7 @@ func Find(data []byte) ([]Object, error) {
 	return objs, nil
 }
 
-// ReadFile returns the objects that [Find] finds in a file, or in standard input for [Stdin]. Errors start with the path.
+// ReadFile returns the objects that [Find] finds in a file, or in standard input for [Stdin]. Its errors are of type [bpfobj.Error].
 // The objects share no memory with the rest of the file.
 func ReadFile(path string) ([]Object, error) {
 	data, err := read(path)
@@ -78,7 +79,7 @@ func ReadFile(path string) ([]Object, error) {
 		err = pe.Err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, &bpfobj.Error{Object: path, Err: err}
 	}
 	for i := range objs {
 		if len(objs[i].Data) < len(data) {

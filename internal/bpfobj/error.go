@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bpfobj
+
+// Error is why an object, or a file that may have some, is of no use.
+type Error struct {
+	Object string // its name, or the path of the file
+	Err    error  // does not repeat the name
+}
+
+func (e *Error) Error() string { return e.Object + ": " + e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
