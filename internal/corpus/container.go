@@ -119,7 +119,7 @@ func (t *tarReader) next() (string, int64, bool, error) {
 
 func (t *tarReader) Read(p []byte) (int, error) {
 	if t.link != "" {
-		return 0, fmt.Errorf("hard link to %s, which is not followed", clean(t.link))
+		return 0, fmt.Errorf("hard link to %s, which is not followed: unpack the tar with tar and name the directory instead", clean(t.link))
 	}
 	return t.Reader.Read(p)
 }
