@@ -2,7 +2,7 @@
 
 package bpfobj
 
-// Error is why an object, or a file that may have some, is of no use.
+// Error says why an object, or a file that may contain objects, cannot be used.
 type Error struct {
 	Object string // its name, or the path of the file
 	Err    error  // does not repeat the name

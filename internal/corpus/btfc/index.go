@@ -72,7 +72,7 @@ type Made struct {
 	Of Sum `json:",omitzero"`
 }
 
-// Shape is what listings show of BTF besides its size.
+// Shape is what listings show of BTF in addition to its size.
 type Shape struct {
 	Types     int    // without void
 	BigEndian bool   `json:",omitzero"`
