@@ -68,7 +68,7 @@ func packedFile(t *testing.T, btf []byte, modules ...btfc.Module) string {
 	if _, err := w.WriteTo(&out); err != nil {
 		t.Fatal(err)
 	}
-	write(t, path, string(out.Bytes()))
+	write(t, path, out.String())
 	return path
 }
 
