@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 )
 
 // perWorker is the memory per worker in bytes beyond which the garbage collector works harder. The largest kernels, with
@@ -35,9 +34,9 @@ func limitMemory(workers int) {
 // make the collector run all the time.
 func followHeap(least int64) {
 	runtime.AddCleanup(new([64]byte), func(least int64) {
-		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		metrics.Read(live)
-		debug.SetMemoryLimit(max(least, 2*int64(live[0].Value.Uint64())))
+		var s runtime.MemStats // package runtime/metrics allocates 15 kB when the program starts
+		runtime.ReadMemStats(&s)
+		debug.SetMemoryLimit(max(least, 2*int64(s.HeapAlloc)))
 		followHeap(least)
 	}, least)
 }

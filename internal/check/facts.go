@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 
@@ -63,8 +62,6 @@ var facts = sync.OnceValue(func() *factTable {
 	}
 	return t
 })
-
-var factColumns = regexp.MustCompile(` {2,}`)
 
 func readFacts(text string) (*factTable, error) {
 	t := &factTable{named: make(map[string]*fact), came: make(map[string]release), hooks: make(map[string]hookFact)}
@@ -138,7 +135,12 @@ func (t *factTable) list(paragraph string, words []string) error {
 }
 
 func parseFact(line string) (*fact, error) {
-	c := factColumns.Split(line, 6)
+	var c []string
+	for column := range strings.SplitSeq(line, "  ") {
+		if column = strings.TrimSpace(column); column != "" {
+			c = append(c, column)
+		}
+	}
 	if len(c) != 6 {
 		return nil, errors.New("want six columns")
 	}
