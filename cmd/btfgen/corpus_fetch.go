@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -56,7 +57,7 @@ func runCorpusFetch(c *cli.Context) error {
 			return err
 		}
 	}
-	limitMemory(packMemory * cfg.Jobs)
+	limitMemory(packMemory * min(cfg.Jobs, runtime.GOMAXPROCS(0)))
 	res, err := runFetch(c, cfg)
 	var over *store.LimitError
 	if errors.As(err, &over) {

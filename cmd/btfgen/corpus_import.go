@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -47,7 +48,7 @@ func runCorpusImport(c *cli.Context) error {
 		return err
 	}
 	cfg, stop := walkConfig(c, corp)
-	limitMemory(packMemory * cfg.Jobs)
+	limitMemory(packMemory * min(cfg.Jobs, runtime.GOMAXPROCS(0)))
 	res, err := store.Pack(c.Context, cfg, out, nil)
 	stop()
 	if err != nil {

@@ -113,7 +113,7 @@ func ParseKey(s string) (kernel.Key, error) {
 	return k, CheckKey(k)
 }
 
-// CheckKey returns an error, without the key, for one that is not valid or that no host can look up.
+// CheckKey returns an error if a key is not valid or no host can look it up. The error does not name the key.
 func CheckKey(k kernel.Key) error {
 	switch {
 	case k.Release == "":

@@ -64,7 +64,7 @@ func Find(data []byte) ([]Object, error) {
 	return objs, nil
 }
 
-// ReadFile returns the objects that [Find] finds in a file, or in standard input for [Stdin]. Its errors are of type [bpfobj.Error].
+// ReadFile returns the objects that [Find] finds in a file, or in standard input for [Stdin]. Its errors have the type [bpfobj.Error].
 // The objects share no memory with the rest of the file.
 func ReadFile(path string) ([]Object, error) {
 	data, err := read(path)

@@ -100,7 +100,7 @@ func describeELF(data []byte) *Other {
 	return &Other{"a program for " + arch + " that embeds no ELF file for BPF, as with a light skeleton", "name the object that it was built with", false}
 }
 
-// header returns the type and machine of an ELF file, of which data has HeadBytes.
+// header returns the type and machine of an ELF file. data has at least HeadBytes of it.
 func header(data []byte) (elf.Type, elf.Machine) {
 	var order binary.ByteOrder = binary.LittleEndian
 	if elf.Data(data[elf.EI_DATA]) == elf.ELFDATA2MSB {

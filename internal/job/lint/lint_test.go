@@ -340,7 +340,7 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// TestIndexed lists kernels of a .btfc file from its index, as they are listed when they are read. It reads those without a shape, which are
+// TestIndexed compares the list of a .btfc file from its index with the list from its kernels. It reads those without a shape, which are
 // of an older btfgen.
 func TestIndexed(t *testing.T) {
 	kernels := map[string]binary.ByteOrder{"debian/12/x86_64/6.1": binary.LittleEndian, "debian/12/s390x/6.1": binary.BigEndian, "debian/12/armhf/6.1": binary.LittleEndian}
