@@ -176,7 +176,8 @@ func (c *comparison) groups(m *member, r int) (*Difference, error) {
 			return nil, err
 		}
 		if full != small && !(a.fails() && b.fails()) && !c.onlyIDs(m, g, a, b) {
-			return &Difference{Object: m.name, Relocation: m.specs[g.specs[0]].String(), Order: true, Full: "cilium/ebpf: " + full, Minimized: small}, nil
+			return &Difference{Object: m.name, Relocation: m.specs[g.specs[0]].String(), Order: true, Full: "cilium/ebpf: " + full, Minimized: small,
+				Name: m.specs[g.specs[0]].name()}, nil
 		}
 	}
 	return nil, nil

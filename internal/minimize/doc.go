@@ -22,7 +22,8 @@
 //  6. prove: match everything again on the output and compare, as well as the kept
 //     types. If a decision depends on the order of types of one name, they get the
 //     kernel's order. If it depends on which types are modules', these become
-//     typedefs, which cilium/ebpf finds and libbpf does not. If the proof still fails,
+//     typedefs, which cilium/ebpf finds and libbpf does not, or are left out, if
+//     cilium/ebpf does without them. If the proof still fails,
 //     pointers lead to their types, and at last types keep all members: BTF can have
 //     two members of one name.
 package minimize

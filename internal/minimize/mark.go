@@ -44,9 +44,10 @@ type marks struct {
 	copied    []nameKey           // those that several types have
 	waiting   map[nameKey][]*node // exact ones that name a struct or union which has no node yet
 
-	grown   []*node // whose needs have grown since they were expanded
-	members int     // needed, of all types; enumerators count
-	hidden  bool    // a node is
+	grown   []*node         // whose needs have grown since they were expanded
+	members int             // needed, of all types; enumerators count
+	hidden  bool            // a node is
+	dropped map[string]bool // as Minimizer has it
 	meter   *limits.Meter
 	err     error // a limit that is exceeded
 }
@@ -170,6 +171,12 @@ func (m *marks) need(n *node, i uint32) bool {
 
 // add marks the needs of one match.
 func (m *marks) add(match *core.Match) {
+	if match.Hidden && len(m.dropped) > 0 {
+		if t := match.BTF.Type(match.Type); m.dropped[btf.Agreed(string(t.Name()))] {
+			m.hidden = true
+			return
+		}
+	}
 	for _, nd := range match.Needs {
 		if !m.goesOn(1) {
 			return

@@ -28,11 +28,13 @@ type Minimizer struct {
 	small core.Table
 	proof core.Kernel
 
-	ordered      bool // types of one name are in the kernel's order
-	orderDiffers bool // the last proof failed because they are not
-	hide         bool // types of modules that libbpf does not look at are hidden from it
-	hides        bool // there are some
-	keepOnly     bool // there are no objects
+	ordered      bool            // types of one name are in the kernel's order
+	orderDiffers bool            // the last proof failed because they are not
+	hide         bool            // types of modules that libbpf does not look at are hidden from it
+	hides        bool            // there are some
+	differs      string          // Name of the difference that the last proof found
+	dropped      map[string]bool // names of types of modules that only cilium/ebpf looks at and that are left out
+	keepOnly     bool            // there are no objects
 }
 
 // New returns a Minimizer for the relocations of objects of either byte order and for any machines. Without objects, the types of
@@ -96,7 +98,7 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 		}
 		return nil, ErrNoObject
 	}
-	m.ordered, m.hide = false, false
+	m.ordered, m.hide, m.dropped = false, false, make(map[string]bool)
 	for more := keepNothing; ; {
 		out, err := m.emit(ctx, k, set, more)
 		switch {
@@ -106,6 +108,8 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 			m.ordered = true
 		case m.hides && !m.hide:
 			m.hide = true
+		case m.hides && m.differs != "" && !m.dropped[m.differs]:
+			m.dropped[m.differs] = true
 		case k.Part || more == keepMembers: // a part has no more
 			return out, err
 		default:
@@ -118,8 +122,9 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 // declaration could match a type_exists relocation, a pointer to void a type_matches relocation, and a type without some members could
 // have lost one of several of a name.
 func (m *Minimizer) emit(ctx context.Context, k *core.Kernel, set *core.Set, more keep) (*Result, error) {
-	m.orderDiffers = false
+	m.orderDiffers, m.differs = false, ""
 	marks := newMarks(ctx, set.Asks(relo.TypeMatches), more)
+	marks.dropped = m.dropped
 	if err := m.full.Fill(ctx, set, k, marks.add); err != nil {
 		return nil, err
 	}
@@ -169,7 +174,7 @@ func (m *Minimizer) prove(ctx context.Context, k *core.Kernel, set *core.Set, ou
 		d, err = m.opts.Keep.Compare(ctx, k, &m.proof)
 	}
 	if d != nil {
-		m.orderDiffers = d.Order
+		m.orderDiffers, m.differs = d.Order, d.Name
 		return &ProofError{k.Name(), d.Object, d.Relocation, d.Candidate, d.Full, d.Minimized}
 	}
 	return err
