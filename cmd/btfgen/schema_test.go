@@ -95,6 +95,7 @@ var schemaRuns = []struct {
 	{"check", false, 3, "check --btf $K $B/tool.bpfel.o $B/lsmhooks.bpfel.o $B/longkeys.bpfel.o --when tool*:x86_only=>=5 --json"},
 	{"check", false, 3, "check --btf $K $B/sleepable.bpfel.o $B/ranges.bpfel.o"},
 	{"check", false, 0, "check --btf $K/debian/12/x86_64 two"},
+	{"check", false, 0, "check --btf $K --target one_has_it=sched_prepare_exec $B/dups.bpfel.o"},
 	{"check", false, 3, "check --btf modular $B/guards.bpfel.o $B/since.bpfel.o $B/flavors.bpfel.o"},
 	{"check_boot", false, 3, "check --boot $I --btfgen $P $B/broken.bpfel.o $B/guards.bpfel.o $B/kfuncs.bpfel.o $B/context.bpfel.o $B/lsmhooks.bpfel.o"},
 	{"check_boot", false, 3, "check --boot $D --btfgen $P $B/guards.bpfel.o $B/module.bpfel.o $B/since.bpfel.o $B/helpers.bpfel.o $B/longkeys.bpfel.o"},
@@ -157,6 +158,15 @@ func writeMade(t *testing.T, path string, data []byte) {
 		t.Fatal(err, failed)
 	}
 	write(t, path, b.String())
+}
+
+// elsewhere has fields that no run of schemaRuns prints, with the tests that do: of modules that define a type differently, of an archive
+// in a booted kernel, and of predictions that the analysis is not sure of.
+var elsewhere = map[string]string{
+	"generate modules":     "TestModulesTogether",
+	"min_core_btf modules": "TestModulesTogether",
+	"check_boot archive":   "TestCheckBootArchive",
+	"check_boot reach":     "TestCheckBoot",
 }
 
 // TestSchemas checks that every command has --json, and that its output matches docs/schema.
@@ -295,7 +305,7 @@ func TestSchemas(t *testing.T) {
 			if name == "relolog" || name != "finding" && slices.Contains(of, f) { // TestRelologSchema has more of it
 				continue
 			}
-			if !seen[name][f] {
+			if !seen[name][f] && elsewhere[name+" "+f] == "" {
 				t.Errorf("%s: nothing has %s", name, f)
 			}
 		}

@@ -58,6 +58,7 @@ var powers = map[string]power{
 	"output":              writes,
 	"manifest":            writes,
 	"packages":            writes,
+	"summary":             writes,
 	"boot":                starts,
 	"command":             starts,
 	"btfgen":              starts,

@@ -20,7 +20,7 @@ import (
 )
 
 // readKeys are the keys with paths that commands only read. All others with paths are in powers.
-var readKeys = []string{"archive", "archives", "base-btf", "baseline", "btf", "input", "objects", "os-release", "reuse", "root", "source-root", "types"}
+var readKeys = []string{"archive", "archives", "base-btf", "baseline", "btf", "input", "new", "objects", "old", "os-release", "reuse", "root", "source-root", "types"}
 
 // TestPowers wants each key with a path to be known as read or written, so that a new one is classified.
 func TestPowers(t *testing.T) {
