@@ -20,6 +20,8 @@ func TestHeadline(t *testing.T) {
 	field := check.Finding{Status: check.Fails, Code: relo.FieldMissing, Subject: "struct request.rq_disk"}
 	hook := check.Finding{Status: check.Fails, Code: check.AttachTargetInjection, Subject: "hook file_open"}
 	long := check.Finding{Status: check.Fails, Code: check.MapKeySize, Subject: "long_keys"}
+	fentry := check.Finding{Status: check.Fails, Code: check.RunningKernelNone, Subject: "fentry"}
+	kfunc := check.Finding{Status: check.Fails, Code: check.RunningKernelNone, Subject: "bpf_task_acquire"}
 	tracing := check.Finding{Status: check.Fails, Code: check.ProgTypeMissing, Subject: "BPF_PROG_TYPE_TRACING"}
 	for _, tt := range []struct {
 		name    string
@@ -75,6 +77,9 @@ func TestHeadline(t *testing.T) {
 			"None of 4 kernels for certain; 1 is uncertain. The others lack struct request.rq_disk."},
 		{"programs of no type need nothing else", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {tracing, field, loop}}, nil, nil,
 			"Linux 5.5 and later; 1 of 2 kernels. Older ones lack BPF_PROG_TYPE_TRACING (5.5)."},
+		{"no BTF of its own", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {fentry, kfunc, ringbuf},
+			"debian/9/x86_64/4.9.0-1-amd64": {kfunc}}, nil, nil,
+			"Linux 6.1 and later; 1 of 3 kernels. Older ones lack BTF of their own and BPF_MAP_TYPE_RINGBUF (5.8)."},
 	} {
 		rep := &check.Report{Programs: []check.Program{{}}}
 		row := check.ObjectRow{Programs: []int{0}}
