@@ -25,7 +25,7 @@ type Headline struct {
 // Lack is something for which an object fails.
 type Lack struct {
 	Family  Family `json:"family"`
-	Subject string `json:"subject"`           // as of Finding
+	Subject string `json:"subject"`           // as of Finding; of FamilyRunning the file in which a kernel has BTF of its own
 	Came    string `json:"came,omitempty"`    // the release that it came with, "" if that is not known
 	Seen    string `json:"seen,omitempty"`    // where Came is not known: the oldest release here after those that lack it
 	Newer   bool   `json:"newer,omitempty"`   // releases after Headline.Until lack it, not those before Since
@@ -233,6 +233,9 @@ func (r *axis) lacks(row *ObjectRow, counts func(release) bool) (out []Lack) {
 			if came := f.cameWith(); came != 0 {
 				l.Came = came.String()
 			}
+			if f.Code == RunningKernelNone { // it lacks its BTF, and not what needs it
+				l.Subject = ownBTFFile
+			}
 			kernels := on[l]
 			for _, k := range f.Kernels {
 				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || !counts(r.releases[k]) || noType[k] && f.Code != ProgTypeMissing {
@@ -252,7 +255,7 @@ func (r *axis) lacks(row *ObjectRow, counts func(release) bool) (out []Lack) {
 				l.Kernels++
 			}
 		}
-		if l.Came == "" {
+		if l.Came == "" && l.Family != FamilyRunning { // which the configuration decides
 			l.Seen = r.seen(row, kernels)
 		}
 		out = append(out, l)

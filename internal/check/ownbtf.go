@@ -8,6 +8,7 @@ import (
 )
 
 const (
+	ownBTFFile    = "/sys/kernel/btf/vmlinux"
 	settingOwnBTF = settingPrefix + "DEBUG_INFO_BTF"
 	// A static initcall of kernel/bpf/sysfs_btf.c, which is compiled with settingOwnBTF only (341dfcf8d78e).
 	ownBTFInit = "btf_vmlinux_init"

@@ -134,6 +134,8 @@ func lacks(b *strings.Builder, h *check.Headline, who string, newer bool) {
 			name = "map " + name
 		case check.FamilyContext:
 			name = "reading " + name
+		case check.FamilyRunning:
+			name = "BTF of their own"
 		}
 		switch {
 		case l.Newer != newer:
