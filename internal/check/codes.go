@@ -116,6 +116,8 @@ const (
 	ContextSpilled    Code = "context-spilled"
 	ContextRecord     Code = "context-beyond-record" // Offset, Size
 
+	ReturnRange Code = "return-range" // Name: the section; Offset, Max: the least and the greatest value
+
 	AnalysisNoHelpers Code = "analysis-helpers"
 	AnalysisSection   Code = "analysis-section"
 	AnalysisUnit      Code = "analysis-relocations" // Max
@@ -153,12 +155,13 @@ const (
 	FamilyLink      Family = "link-type"
 	FamilyTarget    Family = "attach-target"
 	FamilyContext   Family = "context"
+	FamilyReturn    Family = "return"
 	FamilyAnalysis  Family = "analysis"
 	FamilyRunning   Family = "running-kernel"
 )
 
 var families = []Family{FamilyModule, FamilyHelper, FamilyKfunc, FamilyInsn, FamilyFeature, FamilyKsym, FamilyKconfig, FamilyMapType, FamilyMapDef, FamilyStructOps,
-	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyAnalysis, FamilyRunning}
+	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyReturn, FamilyAnalysis, FamilyRunning}
 
 // FamilyOf returns the family of a code.
 func FamilyOf(c Code) Family {

@@ -20,6 +20,7 @@ type evaluation struct {
 	hook    *hook          // nil where the program is not attached by BTF, or what to is not known
 	given   int64          // bytes of the context of a tracepoint, 0 where that is not known
 	kind    []absence      // what depends on its kind or on all of it, besides the absences of its functions
+	may     *returned      // what it may return; nil for anything
 	own     list           // findings on it, except on its code
 	noted   []int32        // findings on some code, except those on instructions: numbers in the ledger
 	seen    map[int32]bool // noted as a set
@@ -100,6 +101,9 @@ func (e *evaluation) judgeCode(ctx context.Context) (list, *interp.Result) {
 	for _, fn := range e.pr.Funcs {
 		e.absences(fn, func(a absence) { e.judge(r, a) })
 	}
+	if e.may != nil {
+		e.judgeReturns(r, e.may)
+	}
 	for _, f := range e.out {
 		e.noteNumber(e.found.number(f))
 	}
@@ -111,7 +115,7 @@ func (e *evaluation) judgeCode(ctx context.Context) (list, *interp.Result) {
 
 // dependsOnCode reports whether findings depend on what an exploration finds.
 func (e *evaluation) dependsOnCode() bool {
-	return len(e.kind) > 0 || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks })
+	return len(e.kind) > 0 || e.may != nil || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks })
 }
 
 // note adds a finding on code, once. There may be many, so that only their numbers are kept.

@@ -44,6 +44,7 @@ type factTable struct {
 	came    map[string]release // with which parts of the kernel's interface came, by name
 	structs []string           // and functions: names of witnesses
 	hooks   map[string]hookFact
+	returns map[string]returnFact // by type of attachment
 }
 
 // hookFact is what is known of a hook of LSM.
@@ -52,6 +53,7 @@ type hookFact struct {
 	sleepable bool       // programs that may sleep can be attached
 	sleeps    permission // since when
 	withdrawn bool       // but not on some newer kernels
+	yesOrNo   bool       // it returns a boolean
 }
 
 // facts returns the table. A test reads it, so that there is no mistake in it.
@@ -64,7 +66,7 @@ var facts = sync.OnceValue(func() *factTable {
 })
 
 func readFacts(text string) (*factTable, error) {
-	t := &factTable{named: make(map[string]*fact), came: make(map[string]release), hooks: make(map[string]hookFact)}
+	t := &factTable{named: make(map[string]*fact), came: make(map[string]release), hooks: make(map[string]hookFact), returns: make(map[string]returnFact)}
 	paragraph := ""
 	for line := range strings.Lines(strings.ReplaceAll(text, "\n  ", " ")) {
 		line = strings.TrimSpace(line)
@@ -87,6 +89,13 @@ func readFacts(text string) (*factTable, error) {
 		}
 		if t.named[f.name] != nil {
 			return nil, fmt.Errorf("%s: twice", f.name)
+		}
+		if strings.HasPrefix(f.name, "returns ") {
+			attach, r, err := parseReturn(f)
+			if err != nil || t.returns[attach].fact != nil {
+				return nil, fmt.Errorf("%s: want a type of attachment, once, and LO..HI", line)
+			}
+			t.returns[attach] = r
 		}
 		f.at = len(t.all)
 		t.all, t.named[f.name] = append(t.all, f), f
@@ -126,6 +135,8 @@ func (t *factTable) list(paragraph string, words []string) error {
 			h.sleepable, h.sleeps = true, when
 		case "[no longer sleepable]":
 			h.withdrawn = true
+		case "[boolean hooks]":
+			h.yesOrNo = true
 		default:
 			return errors.New("unknown paragraph")
 		}

@@ -77,7 +77,7 @@ func verdictOn(t *testing.T, o *Object, k *inventory) (Status, []Finding) {
 	e := evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
 	e.interfaces()
 	all := e.out
-	e.kind = e.calls(0)
+	e.kind, e.may = e.calls(0), e.returns(0)
 	list, _ := e.code(t.Context())
 	all = append(all, r.found.read(list)...)
 	return worst(all), all

@@ -161,7 +161,7 @@ func (f *Finding) absent() bool {
 		return true
 	}
 	switch FamilyOf(f.Code) {
-	case FamilyHelper, FamilyTarget, FamilyMapDef, FamilyObject, FamilyContext:
+	case FamilyHelper, FamilyTarget, FamilyMapDef, FamilyObject, FamilyContext, FamilyReturn:
 		return false
 	}
 	return true

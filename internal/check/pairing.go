@@ -166,11 +166,14 @@ func (p *pairing) ksym(x *bpfobj.Extern) interp.Number {
 	return interp.Number{V: 1}
 }
 
-// codeKey returns the key of a program's code. It covers e.kind, too.
+// codeKey returns the key of a program's code. It covers e.kind and e.may, too.
 func (e *evaluation) codeKey() programKey {
 	key := programKey{o: e.o.Object, fn: e.pr.Fn}
-	if len(e.kind) > 0 {
+	if len(e.kind) > 0 || e.may != nil {
 		var b []byte
+		if e.may != nil {
+			b = fmt.Appendf(b, "%d %v", e.found.number(e.may.f), *e.may)
+		}
 		for _, a := range e.kind {
 			b = e.appendKey(b, a)
 		}

@@ -320,7 +320,7 @@ func (r *run) program(p *pairing, j int) *evaluation {
 	e.disagreements()
 	e.ebpfGoUnit()
 	e.own = r.found.note(e.out)
-	e.kind = slices.Concat(e.kind, e.accesses(j), e.calls(j))
+	e.kind, e.may = slices.Concat(e.kind, e.accesses(j), e.calls(j)), e.returns(j)
 	return e
 }
 

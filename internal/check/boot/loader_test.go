@@ -122,7 +122,7 @@ func statusOf(p *check.Program, kernel int, family check.Family) check.Status {
 
 // failsToLoad reports whether a finding predicts that the program does not load.
 func failsToLoad(p *check.Program, kernel int) bool {
-	for _, k := range []check.Family{check.FamilyKfunc, check.FamilyInsn, check.FamilyKsym, check.FamilyKconfig, check.FamilyMapType, check.FamilyProg, check.FamilyAttach, check.FamilyTarget, check.FamilyContext, check.FamilyMapDef} {
+	for _, k := range []check.Family{check.FamilyKfunc, check.FamilyInsn, check.FamilyKsym, check.FamilyKconfig, check.FamilyMapType, check.FamilyProg, check.FamilyAttach, check.FamilyTarget, check.FamilyContext, check.FamilyReturn, check.FamilyMapDef} {
 		if statusOf(p, kernel, k) == check.Fails {
 			return true
 		}

@@ -263,7 +263,7 @@ func (x *explorer) callUnit(s *state, from Entry) bool {
 
 // exit returns from a function.
 func (x *explorer) exit(s *state) bool {
-	n := len(s.frames) - 1
+	n, insn := len(s.frames)-1, s.at.Insn
 	f := s.frames[n]
 	s.frames = s.frames[:n]
 	for r := asm.R1; r <= asm.R5; r++ {
@@ -272,7 +272,7 @@ func (x *explorer) exit(s *state) bool {
 	copy(s.regs[asm.R6:], f.saved[:])
 	s.bury()
 	if n == 0 {
-		x.leave(s)
+		x.leave(s, insn)
 		return false
 	}
 	s.at = f.ret
@@ -283,7 +283,7 @@ func (x *explorer) exit(s *state) bool {
 }
 
 // leave notes a way in which the unit returns. Too many are merged.
-func (x *explorer) leave(s *state) {
+func (x *explorer) leave(s *state, insn int) {
 	r0, l := s.regs[asm.R0], s.level
 	if r0.src < 0 {
 		r0.src = 0 // a fact of this unit
@@ -305,7 +305,7 @@ func (x *explorer) leave(s *state) {
 		e.r0, e.level = join(e.r0, r0), Imprecise
 		return
 	}
-	x.u.exits = append(exits, exit{r0, l})
+	x.u.exits = append(exits, exit{r0, l, int32(insn)})
 }
 
 func hasCallback(f asm.BuiltinFunc) bool {

@@ -4,6 +4,7 @@ package interp
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
@@ -129,6 +130,29 @@ func (r *Result) reached(fn int) []Level {
 func (r *Result) Moved(at bpfobj.Site) (l Level) {
 	for _, p := range r.of[at.Fn] {
 		l = surer(l, below(p.moved[int32(at.Insn)], r.parts[p.n].level))
+	}
+	return l
+}
+
+// Return is a way in which a program ends.
+type Return struct {
+	At       bpfobj.Site
+	Min, Max uint64 // bounds of the returned number, 0 and all ones for what is not known
+	Level    Level
+}
+
+// Returns returns the ways in which the program ends. If GaveUp or Odd is set, there may be more.
+func (r *Result) Returns() (l []Return) {
+	if len(r.parts) == 0 {
+		return nil
+	}
+	main := &r.parts[0]
+	for _, e := range main.u.exits {
+		x := Return{At: bpfobj.Site{Fn: r.pr.Fn, Insn: int(e.insn)}, Max: math.MaxUint64, Level: max(main.level, e.level)}
+		if e.r0.kind == scalar {
+			x.Min, x.Max = e.r0.v, e.r0.max()
+		}
+		l = append(l, x)
 	}
 	return l
 }

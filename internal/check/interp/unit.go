@@ -54,6 +54,7 @@ type covered struct {
 type exit struct {
 	r0    value
 	level Level
+	insn  int32 // the first instruction that returns so
 }
 
 // use is a unit that another one calls.

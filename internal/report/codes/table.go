@@ -87,7 +87,16 @@ var functions = template.FuncMap{
 	"plural": func(n int64, what string) string { return words.Plural(int(n), what) },
 	"bytes":  func(n int64) string { return fmt.Sprintf("%d bytes", n) },
 	"signed": func(n uint64) int64 { return int64(n) },
-	"anyOf":  func(names []string) string { return strings.Join(names, " or ") },
+	"span": func(lo, hi int64) string {
+		switch hi - lo {
+		case 0:
+			return fmt.Sprint(lo)
+		case 1:
+			return fmt.Sprintf("%d or %d", lo, hi)
+		}
+		return fmt.Sprintf("%d to %d", lo, hi)
+	},
+	"anyOf": func(names []string) string { return strings.Join(names, " or ") },
 }
 
 // Sentence returns what the table says of a finding with these arguments, or the code if that is not in it.
