@@ -14,6 +14,7 @@ import (
 // Object is a BPF object with its code. It is immutable and safe for use by many goroutines.
 type Object struct {
 	Order     binary.ByteOrder
+	License   string     // "" for none
 	BTF       *btf.BTF   // nil without .BTF
 	Funcs     []Function // by section, then by offset
 	Programs  []Program  // by name of section, then by offset

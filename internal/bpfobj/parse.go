@@ -90,7 +90,7 @@ func (p *parser) parse(ctx context.Context, records []*ExtSection) error {
 			p.Unfolded += min(s.Size, math.MaxUint32)
 		}
 	}
-	for _, pass := range []func() error{p.readSymbols, p.readData, p.readFuncs, p.readMaps, p.readExterns, p.readRelocations, p.readStructOps, p.link} {
+	for _, pass := range []func() error{p.readSymbols, p.readLicense, p.readData, p.readFuncs, p.readMaps, p.readExterns, p.readRelocations, p.readStructOps, p.link} {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -151,6 +151,18 @@ func (s *spent) name(n int) error {
 	}
 	s.names.Step(1 + n)
 	return s.names.Err()
+}
+
+// readLicense reads the license as the kernel does (bpf_prog_load): the first 127 bytes.
+func (p *parser) readLicense() error {
+	s := p.f.Section("license")
+	if s == nil || s.Type != elf.SHT_PROGBITS {
+		return nil
+	}
+	b, err := p.bytes(s)
+	b, _, _ = bytes.Cut(b[:min(len(b), 127)], []byte{0})
+	p.License = string(b)
+	return err
 }
 
 // readData reads the sections whose content the loader freezes.

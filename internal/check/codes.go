@@ -25,6 +25,7 @@ const (
 	HelperSleeps    Code = "helper-sleeps"          // Name: the section
 	HelperUnset     Code = "helper-setting-missing" // Name: the setting
 	HelperSetting   Code = "helper-setting-unknown" // Name: the setting
+	HelperLicense   Code = "helper-license"         // Name: the license
 
 	KfuncMissing   Code = "kfunc-missing"
 	KfuncNoBTF     Code = "kfunc-btf-missing"

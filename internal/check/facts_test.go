@@ -93,6 +93,37 @@ func programOf(section string, functions ...[]insn) *Object {
 	return newObject("", prog, records{})
 }
 
+// TestOldLicenses checks the verdicts on helpers that old kernels keep from programs without a license compatible with the GPL.
+func TestOldLicenses(t *testing.T) {
+	raceflag.SkipSerial(t)
+	call := func(id asm.BuiltinFunc) []insn {
+		return []insn{{Op: bpfobj.OpCall, Imm: int64(id)}, {Op: 0xb7}, {Op: bpfobj.OpExit}}
+	}
+	k := oldest(t, newRun(Config{}).want)
+	for _, to := range []release{linux(5, 10), linux(5, 8), linux(5, 7), linux(4, 19)} {
+		k.age(to)
+		for _, license := range []string{"GPL", "Dual MIT/GPL", "Apache-2.0", ""} {
+			for _, tt := range []struct {
+				section string
+				helper  asm.BuiltinFunc
+				since   release
+				without Status // before that
+			}{
+				{"xdp", asm.FnKtimeGetNs, linux(5, 8), MayFail}, {"xdp", asm.FnGetSmpProcessorId, 0, OK}, {"kprobe", asm.FnGetStackid, 0, OK},
+				{"perf_event", asm.FnGetStackid, linux(5, 9), Fails},
+			} {
+				o, want := programOf(tt.section, call(tt.helper)), OK
+				if o.License = license; to < tt.since && !strings.Contains(license, "GPL") {
+					want = tt.without
+				}
+				if got, l := verdictOn(t, o, k); got != want {
+					t.Errorf("%s in %s with license %q on %s: %s, want %s: %v", tt.helper, tt.section, license, to, got, want, l)
+				}
+			}
+		}
+	}
+}
+
 // TestOldVerifiers has a program for each form of code that verifiers did not always take, with the last release that refuses it.
 func TestOldVerifiers(t *testing.T) {
 	raceflag.SkipSerial(t)

@@ -278,6 +278,25 @@ func (e *evaluation) iterated(helper int64) bool {
 	return ok
 }
 
+// gplLicenses are those that the kernel takes for compatible with the GPL (license_is_gpl_compatible in include/linux/license.h).
+var gplLicenses = map[string]bool{
+	"GPL": true, "GPL v2": true, "GPL and additional rights": true, "Dual BSD/GPL": true, "Dual MIT/GPL": true, "Dual MPL/GPL": true,
+}
+
+// licensed judges a call of a helper by the object's license, where kernels differ in that.
+func (e *evaluation) licensed(id int64) Finding {
+	if gplLicenses[e.o.License] || e.pr.Attach == nil {
+		return Finding{}
+	}
+	name := "license " + strings.TrimPrefix(helperName(id), "bpf_")
+	f := e.k.judgeAny(name, HelperLicense)
+	if f.Status == OK {
+		f = e.k.judgeAny(name+"/"+e.pr.Attach.ProgType, HelperLicense)
+	}
+	f.Name = e.o.License
+	return f
+}
+
 // calls judges the helpers that program number n of the object calls by whether
 // programs of its type may.
 func (e *evaluation) calls(n int) (l []absence) {
@@ -286,7 +305,7 @@ func (e *evaluation) calls(n int) (l []absence) {
 	if e.o.called[n].has(int64(asm.FnTailCall)) && len(e.pr.Funcs) > 1 {
 		tail = e.k.judgeAny("tail calls of programs with functions/"+e.k.arch, FeatureMissing)
 	}
-	if tail.Status == OK && !e.o.called[n].meets(forbids) {
+	if tail.Status == OK && gplLicenses[e.o.License] && !e.o.called[n].meets(forbids) {
 		return nil
 	}
 	e.eachUse(func(u *use) {
@@ -298,6 +317,9 @@ func (e *evaluation) calls(n int) (l []absence) {
 			f.Subject = helperName(id)
 		case id == int64(asm.FnTailCall):
 			f = tail
+		case !e.k.lacksHelper(id):
+			f = e.licensed(id)
+			f.Subject = helperName(id)
 		}
 		if f.Status != OK {
 			f.Source = e.o.Source(u.at)
