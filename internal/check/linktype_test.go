@@ -14,6 +14,27 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
+// TestAttachTypes checks on which kernels without a type of attachment programs load: those that do not look at it then.
+func TestAttachTypes(t *testing.T) {
+	raceflag.SkipSerial(t)
+	k := oldest(t, newRun(Config{}).want)
+	k.age(linux(4, 19))
+	for section, loads := range map[string]bool{
+		"xdp/devmap": true, "xdp/cpumap": true, "kprobe.multi/do_*": true, "sk_reuseport/migrate": true, "cgroup/getpeername4": false, "sk_lookup": false, "lsm/file_open": false,
+	} {
+		_, l := verdictOn(t, programOf(section, []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}}), k)
+		got := Finding{}
+		for _, f := range l {
+			if f.Code == AttachTypeMissing {
+				got = f
+			}
+		}
+		if got.Status != Fails || got.Attach != loads {
+			t.Errorf("%s: %+v of %v, want it to load: %t", section, got, l, loads)
+		}
+	}
+}
+
 // TestLinks wants each way to attach that takes a link refused on the kernels
 // of the corpus before its links came, and on no later one.
 func TestLinks(t *testing.T) {
