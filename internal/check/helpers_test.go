@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
@@ -81,6 +82,24 @@ var unprobed = map[string]bool{
 	"bpf_override_return": true, "bpf_probe_write_user": true,
 	"bpf_skb_pull_data": true,                         // lwt_seg6local may call it in 6.18, not in 7.2
 	"bpf_setsockopt":    true, "bpf_getsockopt": true, // some hooks of lsm_cgroup, and some of cgroup/sock
+}
+
+// TestWithdrawn checks the verdicts on a helper that newer kernels keep from a type of programs.
+func TestWithdrawn(t *testing.T) {
+	raceflag.SkipSerial(t)
+	k := oldest(t, newRun(Config{}).want)
+	for _, section := range []string{"sk_msg", "sk_skb/stream_parser"} {
+		o := programOf(section, []insn{{Op: bpfobj.OpCall, Imm: int64(asm.FnGetLocalStorage)}, {Op: bpfobj.OpExit}})
+		for _, tt := range []struct {
+			to   release
+			want Status
+		}{{linux(5, 10), Fails}, {linux(5, 4), Fails}, {linux(4, 20), MayFail}, {linux(4, 19), MayFail}} {
+			k.age(tt.to)
+			if got, l := verdictOn(t, o, k); got != tt.want {
+				t.Errorf("%s on %s: %s, want %s: %v", section, tt.to, got, tt.want, l)
+			}
+		}
+	}
 }
 
 // TestVerifierHelpers asks the running kernel, of each type of programs, which
