@@ -85,9 +85,8 @@ func (e *evaluation) interfaces() {
 	}
 	all := []Finding{e.k.enumerator("BPF_PROG_TYPE_"+s.ProgType, ProgTypeMissing), e.k.judgeAny("section "+s.Prefix, FeatureMissing)}
 	if s.Type != "" && !s.Optional {
-		// Kernels do not look at it when they load programs of kprobes: 5.10 loads those of kprobe.multi.
 		f := e.k.enumerator(s.Type, AttachTypeMissing)
-		f.Attach = s.ProgType == "KPROBE"
+		f.Attach = !looksAtAttachType(s.ProgType)
 		all = append(all, f)
 	}
 	if l := linkTypes[s.Type]; l != "" {
@@ -106,6 +105,17 @@ func (e *evaluation) interfaces() {
 		}
 	}
 	e.addAll(all)
+}
+
+// looksAtAttachType reports whether kernels look at the type of attachment when they load programs of a type, not only when they
+// attach them: bpf_prog_load_check_attach_type in kernel/bpf/syscall.c, and what needs a BTF target. A kernel that knows no type of
+// attachment for programs of another type loads these whatever the type is: 5.10 loads those of kprobe.multi, 4.19 those of xdp/devmap.
+func looksAtAttachType(progType string) bool {
+	switch progType {
+	case "TRACING", "LSM", "SK_LOOKUP", "NETFILTER", "EXT", "STRUCT_OPS":
+		return true
+	}
+	return strings.HasPrefix(progType, "CGROUP_")
 }
 
 const linkTCX = "BPF_LINK_TYPE_TCX"
