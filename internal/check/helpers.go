@@ -41,8 +41,8 @@ var helpersRead = linux(7, 3)
 // programs are kfuncs.
 const lastHelper = int64(asm.FnCgrpStorageDelete)
 
-// readPermissions reads lines "TYPES: HELPERS", in which a helper may be followed by @AFTER..BY, and lines "late TYPES: HELPERS", which
-// say more of some helpers of earlier lines.
+// readPermissions reads lines "TYPES: HELPERS", in which a helper may be followed by @AFTER..BY, and lines "late TYPES: HELPERS" and
+// "early TYPES: HELPERS", which say more of some helpers of earlier lines: since when, or that they were allowed up to AFTER.
 func readPermissions(text string) (permissions, error) {
 	numbers := make(map[string]int64, lastHelper)
 	for id := range lastHelper + 1 {
@@ -60,12 +60,13 @@ func readPermissions(text string) (permissions, error) {
 			if !ok {
 				return fmt.Errorf("there is no helper %s", name)
 			}
+			p.withdrawn = types[0] == "early"
 			of[id] = p
 		}
-		late := types[0] == "late"
-		for _, t := range types {
+		late := types[0] == "late" || types[0] == "early"
+		for i, t := range types {
 			switch {
-			case late && t == "late":
+			case late && i == 0:
 			case late && all[t] == nil, !late && all[t] != nil:
 				return fmt.Errorf("%s: missing or twice", t)
 			case late:
@@ -80,8 +81,11 @@ func readPermissions(text string) (permissions, error) {
 	return all, err
 }
 
-// permission is since when something is allowed: not up to after, and from by on. Both are 0 if it always is.
-type permission struct{ after, by release }
+// permission is since when something is allowed: not up to after, and from by on, or the other way round. Both are 0 if it always is.
+type permission struct {
+	after, by release
+	withdrawn bool // it is allowed up to after, and not from by on
+}
 
 // parsePermission cuts @AFTER..BY from a word, if it has that.
 func parsePermission(word string) (name string, p permission, err error) {
@@ -93,7 +97,7 @@ func parsePermission(word string) (name string, p permission, err error) {
 	if _, err := fmt.Sscanf(when, "%d.%d..%d.%d", &major, &minor, &byMajor, &byMinor); err != nil {
 		return name, p, fmt.Errorf("%s: want @AFTER..BY: %w", word, err)
 	}
-	return name, permission{linux(major, minor), linux(byMajor, byMinor)}, nil
+	return name, permission{after: linux(major, minor), by: linux(byMajor, byMinor)}, nil
 }
 
 // readTable calls f for each line "NAMES: WORDS" of a table, in which +NAME stands for the words of an earlier line. Lines that
@@ -202,7 +206,12 @@ func (k *inventory) forbidden(s *bpfobj.Section, id int64) Finding {
 
 // permits judges by code what is refused up to a release, as far as that is known.
 func (k *inventory) permits(p permission, code Code) Finding {
-	if (p == permission{}) || k.atLeast(p.by) {
+	switch {
+	case p.withdrawn && k.atLeast(p.by):
+		return Finding{Status: Fails, Code: code}
+	case p.withdrawn:
+		return Finding{Status: MayFail, Code: code, Args: Args{Decided: ByRelease}}
+	case p == permission{}, k.atLeast(p.by):
 		return Finding{}
 	}
 	return Finding{Status: MayFail, Code: code, Args: Args{Since: p.after, Until: p.by, Decided: ByRelease}}
