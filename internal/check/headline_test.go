@@ -23,6 +23,8 @@ func TestHeadline(t *testing.T) {
 	fentry := check.Finding{Status: check.Fails, Code: check.RunningKernelNone, Subject: "fentry"}
 	kfunc := check.Finding{Status: check.Fails, Code: check.RunningKernelNone, Subject: "bpf_task_acquire"}
 	tracing := check.Finding{Status: check.Fails, Code: check.ProgTypeMissing, Subject: "BPF_PROG_TYPE_TRACING"}
+	kfuncs := check.Finding{Status: check.Fails, Code: check.FeatureMissing, Subject: "calls of kfuncs", Args: check.Args{Since: check.ReleaseOf(5, 13)}}
+	mayLack := check.Finding{Status: check.MayFail, Code: check.FeatureMissing, Subject: "links of it", Args: check.Args{Since: check.ReleaseOf(6, 0)}}
 	for _, tt := range []struct {
 		name    string
 		kernels map[string][]check.Finding // by key; one with none works
@@ -38,7 +40,7 @@ func TestHeadline(t *testing.T) {
 			"Linux 5.8 and later; 1 of 2 kernels. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8)."},
 		{"a kernel between that fails for something else", map[string][]check.Finding{
 			"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/11/x86_64/5.10.0-30-amd64": {field}, "debian/10/x86_64/4.19.0-1-amd64": {ringbuf}}, nil, nil,
-			"Linux 6.1 and later; 1 of 3 kernels. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8) and struct request.rq_disk."},
+			"Linux 6.1 and later; 1 of 3 kernels, none between 5.10 and 6.1. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8) and struct request.rq_disk."},
 		{"two features", map[string][]check.Finding{
 			"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/11/x86_64/5.10.0-30-amd64": {loop}, "debian/10/x86_64/4.19.0-1-amd64": {ringbuf, loop}}, nil, nil,
 			"Linux 5.17 and later; 1 of 3 kernels. Older ones lack bpf_loop (5.17) and BPF_MAP_TYPE_RINGBUF (5.8)."},
@@ -47,18 +49,18 @@ func TestHeadline(t *testing.T) {
 			"Linux 5.8 and later; 3 of 4 kernels. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8). Works on rhel x86_64 4.18.0-553.el8.x86_64."},
 		{"a machine on which it does not work", map[string][]check.Finding{
 			"debian/11/x86_64/5.10.0-30-amd64": nil, "debian/12/x86_64/6.1.0-47-amd64": nil, "debian/13/armhf/6.12.1-armmp": {field}, "debian/13/armhf/6.12.2-armmp": {field}}, nil, nil,
-			"Linux 5.10 and later; 2 of 4 kernels. Fails on debian arm 6.12.1-armmp … 6.12.2-armmp (2)."},
+			"Linux 5.10 and later; 2 of 4 kernels. Fails on debian arm 6.12.1-armmp … 6.12.2-armmp (2), which lack struct request.rq_disk."},
 		{"newer ones that fail", map[string][]check.Finding{
 			"debian/11/x86_64/5.10.0-30-amd64": nil, "debian/12/x86_64/6.1.0-47-amd64": {hook}, "debian/13/x86_64/6.12.1-amd64": {hook}, "debian/14/x86_64/7.0.1-amd64": {hook, long}}, nil, nil,
 			"Linux 5.10; 1 of 4 kernels. Newer ones do not allow hook file_open and map long_keys."},
 		{"one newer that fails is an exception", map[string][]check.Finding{
 			"debian/11/x86_64/5.10.0-30-amd64": nil, "debian/12/x86_64/6.1.0-47-amd64": nil, "debian/13/x86_64/6.12.1-amd64": {field}}, nil, nil,
-			"Linux 5.10 and later; 2 of 3 kernels. Fails on debian x86_64 6.12.1-amd64."},
+			"Linux 5.10 and later; 2 of 3 kernels. Fails on debian x86_64 6.12.1-amd64, which lacks struct request.rq_disk."},
 		{"nowhere", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": {field}, "debian/11/x86_64/5.10.0-30-amd64": {loop, field}}, nil, nil,
 			"None of 2 kernels. They lack struct request.rq_disk and bpf_loop (5.17)."},
 		{"not certain", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/11/x86_64/5.10.0-30-amd64": nil},
 			[]string{"debian/11/x86_64/5.10.0-30-amd64"}, nil,
-			"Linux 6.1 and later; 1 of 2 kernels; 1 is uncertain."},
+			"Linux 6.1 and later; 1 of 2 kernels, none between 5.10 and 6.1; 1 is uncertain."},
 		{"nowhere certain", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {ringbuf}},
 			[]string{"debian/12/x86_64/6.1.0-47-amd64"}, nil,
 			"None of 2 kernels for certain; 1 (Linux 5.8 and later) is uncertain. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8)."},
@@ -75,11 +77,27 @@ func TestHeadline(t *testing.T) {
 		{"perhaps one of many", map[string][]check.Finding{"android/12/arm64/5.10.1": nil, "debian/11/x86_64/5.10.0-30-amd64": {field}, "ubuntu/22.04/x86_64/5.15.0-9-generic": {field},
 			"debian/12/x86_64/6.1.0-47-amd64": {field}}, []string{"android/12/arm64/5.10.1"}, nil,
 			"None of 4 kernels for certain; 1 is uncertain. The others lack struct request.rq_disk."},
-		{"programs of no type need nothing else", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {tracing, field, loop}}, nil, nil,
-			"Linux 5.5 and later; 1 of 2 kernels. Older ones lack BPF_PROG_TYPE_TRACING (5.5)."},
 		{"no BTF of its own", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {fentry, kfunc, ringbuf},
 			"debian/9/x86_64/4.9.0-1-amd64": {kfunc}}, nil, nil,
-			"Linux 6.1 and later; 1 of 3 kernels. Older ones lack BTF of their own and BPF_MAP_TYPE_RINGBUF (5.8)."},
+			"Linux 6.1 and later; 1 of 3 kernels, none between 4.19 and 6.1. Older ones lack BTF of their own and BPF_MAP_TYPE_RINGBUF (5.8)."},
+		{"a newer helper behind a type of programs", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {tracing, loop}}, nil, nil,
+			"Linux 5.17 and later; 1 of 2 kernels. Older ones lack bpf_loop (5.17) and BPF_PROG_TYPE_TRACING (5.5)."},
+		{"a field behind a type of programs, of which the release is not known", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {tracing, field}}, nil, nil,
+			"Linux 6.1 and later; 1 of 2 kernels, none between 4.19 and 6.1. Older ones lack BPF_PROG_TYPE_TRACING (5.5) and struct request.rq_disk."},
+		{"a feature with a release behind a map", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {ringbuf, kfuncs}}, nil, nil,
+			"Linux 5.13 and later; 1 of 2 kernels. Older ones lack calls of kfuncs (5.13) and BPF_MAP_TYPE_RINGBUF (5.8)."},
+		{"a feature that may be missing", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {ringbuf, mayLack}}, nil, nil,
+			"Linux 6.0 and later; 1 of 2 kernels. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8)."},
+		{"a kernel without a release that fails", map[string][]check.Finding{
+			"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {ringbuf}, "lab/x86_64/next": {field}}, nil, nil,
+			"Linux 5.8 and later; 1 of 3 kernels. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8). Fails on lab/x86_64/next, which lacks struct request.rq_disk."},
+		{"Android", map[string][]check.Finding{
+			"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/11/x86_64/5.10.0-30-amd64": nil, "android/common-android12-5.10/arm64/a12-5.10-2022-03-arm64": {field}}, nil, nil,
+			"Linux 5.10 and later; 2 of 3 kernels. Fails on android arm64 a12-5.10-2022-03-arm64, which lacks struct request.rq_disk."},
+		{"machines that lack different things", map[string][]check.Finding{
+			"debian/11/x86_64/5.10.0-30-amd64": nil, "debian/12/arm64/6.1.0-47-arm64": nil, "debian/12/i386/6.1.0-47-686": nil,
+			"debian/13/armhf/6.12.1-armmp": {field}, "debian/13/s390x/6.12.2-s390x": {hook}}, nil, nil,
+			"Linux 5.10 and later; 3 of 5 kernels. Fails on debian arm 6.12.1-armmp, which lacks struct request.rq_disk, and debian s390x 6.12.2-s390x, which does not allow hook file_open."},
 	} {
 		rep := &check.Report{Programs: []check.Program{{}}}
 		row := check.ObjectRow{Programs: []int{0}}
