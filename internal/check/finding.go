@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -167,11 +168,33 @@ func (f *Finding) absent() bool {
 	return true
 }
 
-// cameWith returns the release with which the subject of a finding came, 0 where that is not known.
+// differs reports whether the kernel has what the finding is about, and not as the object declares it.
+func (f *Finding) differs() bool {
+	switch f.Code {
+	case KsymType, KfuncPrototype, KconfigType, relo.TypeMismatch:
+		return true
+	}
+	return false
+}
+
+// ofProgType reports whether the finding follows from the lack of a type of programs: on what only such programs are attached to, and
+// on BTF that the kernel has for them.
+func (f *Finding) ofProgType() bool {
+	if FamilyOf(f.Code) == FamilyRunning {
+		return true
+	}
+	return FamilyOf(f.Code) == FamilyTarget && slices.ContainsFunc([]string{"function bpf_lsm_", "function bpf_iter_", "tracepoint ", "hook "},
+		func(prefix string) bool { return strings.HasPrefix(f.Subject, prefix) })
+}
+
+// cameWith returns the release with which what the finding misses came, 0 where that is not known.
 func (f *Finding) cameWith() release {
 	switch f.Code {
 	case HelperMissing, MapTypeMissing, ProgTypeMissing, AttachTypeMissing, LinkTypeMissing:
 		return facts().came[f.Subject]
 	}
-	return 0
+	if f.Until != 0 {
+		return 0
+	}
+	return f.Since
 }

@@ -14,6 +14,7 @@ import (
 // the object is for.
 type Headline struct {
 	Since      string      `json:"since,omitempty"` // "5.8": it works from this release on, except on Exceptions; "" if there is none
+	Gap        string      `json:"gap,omitempty"`   // "5.4": the newest release here before Since, if releases between the two may be as good; "" if there are none
 	Until      string      `json:"until,omitempty"` // the last release on which it works, "" if later ones are none on which it fails
 	Works      int         `json:"works"`           // kernels on which it is ok or guarded
 	MayFail    int         `json:"may_fail"`        // kernels on which it may fail or that is unknown
@@ -29,6 +30,7 @@ type Lack struct {
 	Came    string `json:"came,omitempty"`    // the release that it came with, "" if that is not known
 	Seen    string `json:"seen,omitempty"`    // where Came is not known: the oldest release here after those that lack it
 	Newer   bool   `json:"newer,omitempty"`   // releases after Headline.Until lack it, not those before Since
+	Differs bool   `json:"differs,omitempty"` // they have it, and not as the object declares it
 	Refused bool   `json:"refused,omitempty"` // they have it, and do not allow what the object does with it
 	Kernels int    `json:"kernels"`           // how many lack it
 }
@@ -38,7 +40,8 @@ type Lack struct {
 type Exception struct {
 	Family  string `json:"family"` // "rhel x86_64"
 	Works   bool   `json:"works"`
-	Kernels []int  `json:"kernels"` // by release
+	Kernels []int  `json:"kernels"`         // by release
+	Lacks   []Lack `json:"lacks,omitempty"` // why it fails there, what costs most kernels first
 }
 
 // Family is what kernels that are alike have in common, distribution and machine: "debian x86_64".
@@ -97,17 +100,23 @@ func (r *axis) headline(row *ObjectRow) (h Headline) {
 		h.Total++
 	}
 	good := r.goodReleases(row, h.Works > 0)
-	h.Lacks = r.lacks(row, func(v release) bool { return good == never || v != 0 && v < good.first })
-	if all := r.allCame(row, h.Lacks, good); all != 0 {
-		good.first = all
-	}
+	older := func(k int) bool { return good == never || r.releases[k] != 0 && r.releases[k] < good.first }
+	var all release
+	h.Lacks, all = r.lacks(row, older)
 	h.Exceptions = r.exceptions(row, good)
 	if good != never {
+		newest := r.newestBefore(row, good.first)
+		if all > newest && all < good.first { // the report has no kernel of that release
+			good.first = all
+		} else if newest != 0 && !newest.isNext(good.first) {
+			h.Gap = newest.String()
+		}
 		h.Since = good.first.String()
 	}
 	if good.last != 0 {
 		h.Until = good.last.String()
-		for _, l := range r.lacks(row, func(v release) bool { return v > good.last }) {
+		newer, _ := r.lacks(row, func(k int) bool { return r.releases[k] > good.last })
+		for _, l := range newer {
 			l.Newer, l.Seen, l.Came = true, "", ""
 			h.Lacks = append(h.Lacks, l)
 		}
@@ -189,13 +198,14 @@ func (r *axis) cost(row *ObjectRow, good span, works func(Status) bool) (c [3]in
 	return c
 }
 
-// exceptions are the kernels that are odd.
+// exceptions are the kernels that are odd, and those of unknown release that fail if there are good releases.
 func (r *axis) exceptions(row *ObjectRow, good span) (out []Exception) {
 	for k := range r.Kernels {
-		if !r.odd(row, good, k, func(s Status) bool { return s <= Guarded }) {
+		works := row.Status[k] != Fails
+		undated := r.releases[k] == 0 && !works && good != never
+		if !undated && !r.odd(row, good, k, func(s Status) bool { return s <= Guarded }) {
 			continue
 		}
-		works := row.Status[k] != Fails
 		i := slices.IndexFunc(out, func(x Exception) bool { return x.Family == r.families[k] && x.Works == works })
 		if i < 0 {
 			i = len(out)
@@ -203,7 +213,11 @@ func (r *axis) exceptions(row *ObjectRow, good span) (out []Exception) {
 		}
 		out[i].Kernels = append(out[i].Kernels, k)
 	}
-	for _, x := range out {
+	for i := range out {
+		x := &out[i]
+		if !x.Works {
+			x.Lacks, _ = r.lacks(row, func(k int) bool { return slices.Contains(x.Kernels, k) })
+		}
 		slices.SortFunc(x.Kernels, func(a, b int) int {
 			return cmp.Or(kernel.CompareVersions(r.Kernels[a].Key().Release, r.Kernels[b].Key().Release), a-b)
 		})
@@ -211,35 +225,47 @@ func (r *axis) exceptions(row *ObjectRow, good span) (out []Exception) {
 	return out
 }
 
-// lacks are the reasons for which the object fails on kernels of the releases that count.
-func (r *axis) lacks(row *ObjectRow, counts func(release) bool) (out []Lack) {
+// lacks are the reasons for which the object fails on the kernels that count, and the release with which all came that it needs and
+// that these kernels do not have, or perhaps not; that is never.first if the release of something is not known.
+func (r *axis) lacks(row *ObjectRow, counts func(kernel int) bool) (out []Lack, all release) {
 	on := make(map[Lack][]bool) // by kernel
 	for _, d := range row.Decides {
 		p := &r.Programs[d.Program]
-		noType := make([]bool, len(r.Kernels)) // of such programs, so that nothing else of it can be there
+		came := make([]release, len(r.Kernels)) // of the program's type, where a kernel lacks it
 		for i := range p.Findings {
 			if f := &p.Findings[i]; f.Code == ProgTypeMissing {
 				for _, k := range f.Kernels {
-					noType[k] = true
+					came[k] = f.cameWith()
 				}
 			}
 		}
 		for i := range p.Findings {
 			f := &p.Findings[i]
-			if f.Status != Fails || f.Code == relo.InvalidRelocation { // a defect of the object
+			if f.Code == relo.InvalidRelocation || f.Status < MayFail { // a defect of the object, or no reason
 				continue
 			}
-			l := Lack{Family: FamilyOf(f.Code), Subject: f.Subject, Refused: !f.absent()}
-			if came := f.cameWith(); came != 0 {
-				l.Came = came.String()
+			l := Lack{Family: FamilyOf(f.Code), Subject: f.Subject, Refused: !f.absent(), Differs: f.differs()}
+			with := f.cameWith()
+			if with != 0 {
+				l.Came = with.String()
 			}
 			if f.Code == RunningKernelNone { // it lacks its BTF, and not what needs it
 				l.Subject = ownBTFFile
 			}
 			kernels := on[l]
 			for _, k := range f.Kernels {
-				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || !counts(r.releases[k]) || noType[k] && f.Code != ProgTypeMissing {
+				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || !counts(k) {
 					continue
+				}
+				if came[k] != 0 && f.Code != ProgTypeMissing && (with != 0 && with <= came[k] || f.ofProgType()) {
+					continue
+				}
+				if f.Status != Fails {
+					all = max(all, with)
+					continue
+				}
+				if all = max(all, with); with == 0 {
+					all = never.first
 				}
 				if kernels == nil {
 					kernels = make([]bool, len(r.Kernels))
@@ -262,9 +288,9 @@ func (r *axis) lacks(row *ObjectRow, counts func(release) bool) (out []Lack) {
 	}
 	slices.SortFunc(out, func(a, b Lack) int { // no two have the same family, subject, release and Refused
 		return cmp.Or(-cmp.Compare(a.Kernels, b.Kernels), -kernel.CompareVersions(a.Came, b.Came), cmp.Compare(a.Family, b.Family),
-			cmp.Compare(a.Subject, b.Subject), b2i(a.Refused)-b2i(b.Refused))
+			cmp.Compare(a.Subject, b.Subject), b2i(a.Refused)-b2i(b.Refused), b2i(a.Differs)-b2i(b.Differs))
 	})
-	return out
+	return out, all
 }
 
 // seen returns the oldest release that is newer than every kernel that lacks something, "" if there is none.
@@ -286,22 +312,20 @@ func (r *axis) seen(row *ObjectRow, lacking []bool) string {
 	return oldest.String()
 }
 
-// allCame is the release with which all came that older kernels lack, if that is known and
-// no kernel here contradicts it; else 0. It is earlier than the first good release if the report has no kernel of that release.
-func (r *axis) allCame(row *ObjectRow, lacks []Lack, good span) (all release) {
-	for _, l := range lacks {
-		if l.Came == "" {
-			return 0
-		}
-		all = max(all, facts().came[l.Subject])
-	}
-	if good == never || all >= good.first {
-		return 0
-	}
+// newestBefore returns the release of the newest kernel that the object is for and that is older than a release, 0 if there is none.
+func (r *axis) newestBefore(row *ObjectRow, first release) (newest release) {
 	for k := range r.Kernels {
-		if v := r.releases[k]; v >= all && v < good.first && row.Status[k] != Other {
-			return 0
+		if v := r.releases[k]; v < first && row.Status[k] != Other {
+			newest = max(newest, v)
 		}
 	}
-	return all
+	return newest
+}
+
+// isNext reports whether no release is between r and s, which is newer. 4.20, 5.19 and 6.19 were the last of their major versions.
+func (r release) isNext(s release) bool {
+	if r == linux(4, 20) || r == linux(5, 19) || r == linux(6, 19) {
+		return s == linux(uint64(r>>16)+1, 0)
+	}
+	return r.next() == s
 }

@@ -19,6 +19,9 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 	var b strings.Builder
 	h := &row.Headline
 	kernels := fmt.Sprintf("%d of %s", h.Works, words.Plural(h.Total, "kernel"))
+	if h.Gap != "" {
+		kernels += fmt.Sprintf(", none between %s and %s", h.Gap, h.Since)
+	}
 	switch {
 	case h.Total == 0:
 		return "No kernel here is one that it is for."
@@ -48,8 +51,14 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 			who = "The others"
 		}
 	}
-	lacks(&b, h, who, false)
-	lacks(&b, h, "Newer ones", true)
+	for _, t := range []struct {
+		who   string
+		newer bool
+	}{{who, false}, {"Newer ones", true}} {
+		for _, text := range lackTexts(slices.DeleteFunc(slices.Clone(h.Lacks), func(l check.Lack) bool { return l.Newer != t.newer }), h.Since, false) {
+			b.WriteString(" " + t.who + " " + text + ".")
+		}
+	}
 	except(&b, r, h, "Works on ", true)
 	except(&b, r, h, "Fails on ", false)
 	return b.String()
@@ -119,51 +128,76 @@ func countWorks(l []check.Status) (n int) {
 	return n
 }
 
-// lacks says what kernels lack.
-func lacks(b *strings.Builder, h *check.Headline, who string, newer bool) {
-	var lack, forbid []string
-	for _, l := range h.Lacks {
-		name := l.Subject
-		if l.Came != "" {
-			name += " (" + l.Came + ")"
-		} else if l.Seen != "" && l.Seen != h.Since {
-			name += " (seen in " + l.Seen + ")"
+// lackTexts say what kernels lack, and what they do not allow: "lack bpf_loop (5.17)". since is the release of the headline, which
+// need not be repeated; one says that it is a single kernel.
+func lackTexts(l []check.Lack, since string, one bool) (out []string) {
+	lack, forbid := "lack ", "do not allow "
+	if one {
+		lack, forbid = "lacks ", "does not allow "
+	}
+	names := make(map[string][]string)
+	for _, l := range l {
+		verb := lack
+		if l.Refused {
+			verb = forbid
 		}
-		switch l.Family {
-		case check.FamilyMapDef:
-			name = "map " + name
-		case check.FamilyContext:
-			name = "reading " + name
-		case check.FamilyRunning:
-			name = "BTF of their own"
-		}
-		switch {
-		case l.Newer != newer:
-		case l.Refused:
-			forbid = append(forbid, name)
-		default:
-			lack = append(lack, name)
+		names[verb] = append(names[verb], lackName(&l, since, one))
+	}
+	for _, verb := range []string{lack, forbid} {
+		if len(names[verb]) > 0 {
+			out = append(out, verb+some(names[verb]))
 		}
 	}
-	if len(lack) > 0 {
-		b.WriteString(fmt.Sprintf(" %s lack %s.", who, some(lack)))
-	}
-	if len(forbid) > 0 {
-		b.WriteString(fmt.Sprintf(" %s do not allow %s.", who, some(forbid)))
-	}
+	return out
 }
 
-// except names the exceptions of one kind.
-func except(b *strings.Builder, r *check.Report, h *check.Headline, verb string, works bool) {
-	var names []string
-	for _, x := range h.Exceptions {
-		if x.Works == works {
-			names = append(names, label(r, x.Kernels))
+// lackName names something that kernels lack, with the release that has it.
+func lackName(l *check.Lack, since string, one bool) string {
+	name := l.Subject
+	switch l.Family {
+	case check.FamilyMapDef:
+		name = "map " + name
+	case check.FamilyContext:
+		name = "reading " + name
+	case check.FamilyRunning:
+		if name = "BTF of their own"; one {
+			name = "BTF of its own"
 		}
 	}
-	if len(names) > 0 {
-		b.WriteString(fmt.Sprintf(" %s%s.", verb, some(names)))
+	if l.Differs {
+		name += " as declared"
 	}
+	switch {
+	case l.Came != "":
+		name += " (" + l.Came + ")"
+	case l.Seen != "" && l.Seen != since:
+		name += " (seen in " + l.Seen + ")"
+	}
+	return name
+}
+
+// except names the exceptions of one kind, and what those lack that fail.
+func except(b *strings.Builder, r *check.Report, h *check.Headline, verb string, works bool) {
+	var names []string
+	reasons := false
+	for _, x := range h.Exceptions {
+		if x.Works != works {
+			continue
+		}
+		name := label(r, x.Kernels)
+		if texts := lackTexts(x.Lacks, h.Since, len(x.Kernels) == 1); len(texts) > 0 {
+			name, reasons = name+", which "+strings.Join(texts, " and "), true
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return
+	}
+	text := some(names)
+	if n := len(names) - 1; n > 0 && reasons {
+		text = strings.Replace(text, " and "+names[n], ", and "+names[n], 1)
+	}
+	b.WriteString(fmt.Sprintf(" %s%s.", verb, text))
 }
 
 // label names kernels of one family: "debian x86_64 5.10.0-30-amd64 … 6.1.0-47-amd64 (3)".
