@@ -102,3 +102,27 @@ func TestLinks(t *testing.T) {
 		t.Error("not every verdict came up")
 	}
 }
+
+// TestLinksWithoutEnum wants links refused on kernels from before links, whose BTF has no enum of their types.
+func TestLinksWithoutEnum(t *testing.T) {
+	k := &inventory{whole: true}
+	for section, want := range map[string]Status{"kprobe.multi/do_*": Fails, "netfilter": Fails, "tc": OK, "tcx/ingress": MayFail, "netkit/peer": Fails} {
+		for enum := range k.enums {
+			k.enums[enum] = map[string]uint64{"BPF_PROG_TYPE_KPROBE": 2}
+		}
+		k.enums[enumLink] = nil
+		o := around(insn{Op: 0xb7}, true, section)
+		e := evaluation{pairing: newRun(Config{Objects: []*Object{o}}).pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
+		k.settle()
+		e.interfaces()
+		got := OK
+		for _, f := range e.out {
+			if FamilyOf(f.Code) == FamilyLink {
+				got = max(got, f.Status)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s: %v", section, got, want, e.out)
+		}
+	}
+}
