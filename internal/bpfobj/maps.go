@@ -27,8 +27,11 @@ func isData(name string) bool {
 			return true
 		}
 	}
-	return name == ".addr_space.1" // an arena's
+	return name == arenaData
 }
+
+// arenaData is the section of the variables of an arena.
+const arenaData = ".addr_space.1"
 
 // eachVar calls f for each entry of each DATASEC, with its name.
 func (p *parser) eachVar(f func(section, name string, v btf.Type, size uint32)) error {
@@ -79,6 +82,9 @@ func (p *parser) readMaps() error {
 	}
 	if p.f.Section(oldMaps) != nil {
 		p.Unread = oldMaps
+	}
+	if s := p.f.Section(arenaData); s != nil && s.Type == elf.SHT_PROGBITS && s.Size > 0 {
+		p.ArenaData = true
 	}
 	weak := make(map[string]bool)
 	for _, y := range p.syms {
@@ -228,7 +234,10 @@ func (p *parser) mapOf(id btf.TypeID, inner bool) (m Map, ok bool) {
 		case "key":
 			m.KeySize, _ = p.sizeOf(of)
 		case "value":
-			m.ValueSize, _ = p.sizeOf(of)
+			m.ValueSize, m.TypedValue = p.sizeOf(of)
+		case "pinning":
+			m.Pinning, _ = p.uintOf(of)
+			m.Pinned = true
 		case "values":
 			if of.Kind() != btf.KindArray || inner {
 				continue

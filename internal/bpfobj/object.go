@@ -22,6 +22,7 @@ type Object struct {
 	StructOps []StructOpsMap
 	Unread    string   // the first section for which libbpf ≥ 1.0 does not open the object; "" for none
 	Static    string   // the first static function outside .text, for which libbpf does not open the object; "" for none
+	ArenaData bool     // it has variables of an arena
 	Data      []Data   // read-only data sections
 	Externs   []Extern // by name
 	Sites     []Site   // of the records; Fn is -1 if no function contains the instruction
@@ -59,6 +60,9 @@ type Map struct {
 	ValueSize  uint32 // bytes
 	MaxEntries uint32
 	Flags      uint32 // BPF_F_*
+	Pinning    uint32 // enum libbpf_pin_type
+	Pinned     bool   // the definition says whether it is pinned
+	TypedValue bool   // ValueSize is that of a type
 	Weak       bool   // its symbol is weak
 	Inner      *Map   // of a map of maps; nil if the definition has none
 }

@@ -377,8 +377,9 @@ func (e *evaluation) external() (notes []Finding) {
 		}
 	}
 	if s := e.pr.Attach; s != nil {
-		if !s.Libbpf(e.pr.Section) && !e.counts(Aya) {
-			note(Finding{Code: SectionUnknown, Subject: e.pr.Section, Args: Args{Name: s.Prefix}})
+		if f := untyped(e.pr); f.Status != OK && !e.counts(Libbpf) && !e.counts(Aya) {
+			f.Status, f.Loader = OK, ""
+			note(f)
 		}
 		if what := needsOwnBTF(s); what != "" {
 			note(Finding{Code: RunningKernelBTF, Subject: what})

@@ -60,6 +60,11 @@ const (
 	MapValueSize   Code = "map-def-value-size"   // Size
 	MapInner       Code = "map-def-inner"
 	MapSection     Code = "map-def-section"
+	MapPinning     Code = "map-def-pinning"      // Count: the value, 0 of an inner map
+	MapSizes       Code = "map-def-sizes"        // Size: bytes of the values
+	MapNoSizes     Code = "map-def-no-sizes"     // of a perf event array
+	MapRingSize    Code = "map-def-ringbuf-size" // Size
+	MapNoEntries   Code = "map-def-no-entries"
 
 	ObjectUnread   Code = "object-unread"
 	ObjectWeakMap  Code = "object-weak-map"       // Name
@@ -67,6 +72,7 @@ const (
 	ObjectWeakVar  Code = "object-weak-variable"  // Name
 	ObjectStatic   Code = "object-static-function"
 	ObjectTooLarge Code = "object-too-large"
+	ObjectArena    Code = "object-arena-data"  // Name: the section
 	ObjectAya      Code = "object-aya-section" // Name
 	ObjectAyaExt   Code = "object-aya-extern"  // Name: the section
 	ObjectAyaMaps  Code = "object-aya-maps"    // Name: the section

@@ -63,10 +63,11 @@ func enumeratorOf(name string) (enum int, enumerator string) {
 	return enumAttach, name
 }
 
-// enumerator returns a finding if the BTF has the enum of a part of the kernel's interface, and the enum does not have it.
+// enumerator returns a finding if the BTF has the enum of a part of the kernel's interface, and the enum does not have it. The BTF of
+// a whole kernel without the enum of links is from before links.
 func (k *inventory) enumerator(name string, code Code) Finding {
 	enum, enumerator := enumeratorOf(name)
-	if !k.lacks(enum, enumerator) {
+	if !k.lacks(enum, enumerator) && !(enum == enumLink && k.enums[enum] == nil && k.whole) {
 		return Finding{}
 	}
 	return Finding{Status: Fails, Code: code, Subject: name, Args: Args{Decided: ByWitness, Witness: enumNames[enum] + ":" + enumerator}}
@@ -84,6 +85,10 @@ func (e *evaluation) interfaces() {
 		return
 	}
 	all := []Finding{e.k.enumerator("BPF_PROG_TYPE_"+s.ProgType, ProgTypeMissing), e.k.judgeAny("section "+s.Prefix, FeatureMissing)}
+	if f := untyped(e.pr); f.Status != OK && e.counts(Libbpf) {
+		f.Stops = ObjectStops
+		all = append(all, f)
+	}
 	if s.Type != "" && !s.Optional {
 		f := e.k.enumerator(s.Type, AttachTypeMissing)
 		f.Attach = !looksAtAttachType(s.ProgType)
@@ -232,8 +237,52 @@ func (p *pairing) definitions() (l []part) {
 			f.Subject, f.Stops = subject, ObjectStops
 			l = append(l, part{m.Name, f})
 		}
+		if f.Code == MapTypeMissing {
+			continue
+		}
+		for _, loader := range p.loaders {
+			if f := loaderRefuses(m, loader); f.Status != OK {
+				f.Subject, f.Loader, f.Stops = m.Name, loader, ObjectStops
+				l = append(l, part{m.Name, f})
+			}
+		}
 	}
 	return l
+}
+
+// pinByName is the last value of pinning that loaders know, LIBBPF_PIN_BY_NAME.
+const pinByName = 1
+
+// arenaData is the section of the variables of an arena.
+const arenaData = ".addr_space.1"
+
+// loaderRefuses judges what one loader passes to the kernel as it is, and another completes, whatever the kernel: mapSpecFromBTF in
+// cilium/ebpf's elf_reader.go and fixupMagicFields in its map.go; adjust_ringbuf_sz and map_set_def_max_entries in libbpf.c. Kernels want
+// no sizes for ring buffers (ringbuf_map_alloc in kernel/bpf/ringbuf.c), and those of numbers for perf event arrays
+// (fd_array_map_alloc_check in kernel/bpf/arraymap.c). aya is not judged.
+func loaderRefuses(m *bpfobj.Map, l Loader) Finding {
+	const page, number = 4096, 4
+	goDrops := l == EbpfGo && m.TypedValue
+	switch {
+	case l == Aya:
+	case m.Pinning > pinByName && l == EbpfGo: // libbpf does not open the object: see Unopened
+		return Finding{Status: Fails, Code: MapPinning, Args: Args{Count: int64(m.Pinning)}}
+	case isMap(m, ebpf.RingBuf) && m.ValueSize != 0 && !goDrops, isMap(m, ebpf.UserRingbuf) && m.ValueSize != 0, isMap(m, ebpf.RingBuf, ebpf.UserRingbuf) && m.KeySize != 0:
+		return Finding{Status: Fails, Code: MapSizes}
+	case isMap(m, ebpf.RingBuf, ebpf.UserRingbuf) && l == EbpfGo && m.MaxEntries != 0 && (m.MaxEntries%page != 0 || bits.OnesCount32(m.MaxEntries) != 1):
+		return Finding{Status: Fails, Code: MapRingSize, Args: Args{Size: int64(m.MaxEntries)}}
+	case isMap(m, ebpf.PerfEventArray) && l == Libbpf && (m.KeySize != number || m.ValueSize != number):
+		return Finding{Status: Fails, Code: MapNoSizes}
+	case isMap(m, ebpf.PerfEventArray) && l == EbpfGo && (m.KeySize != 0 && m.KeySize != number || m.ValueSize != 0 && m.ValueSize != number && !m.TypedValue):
+		return Finding{Status: Fails, Code: MapNoSizes}
+	}
+	return Finding{}
+}
+
+// needsEntries reports whether a map has no size, which kernels want and loaders do not set by themselves.
+func needsEntries(m *bpfobj.Map) bool {
+	return m.MaxEntries == 0 && !isMap(m, ebpf.PerfEventArray, ebpf.CPUMap, ebpf.SkStorage, ebpf.InodeStorage, ebpf.TaskStorage,
+		ebpf.CgroupStorage, ebpf.CGroupStorage, ebpf.PerCPUCGroupStorage, ebpf.StructOpsMap)
 }
 
 func hasValue(m map[string]uint64, v uint64) bool {

@@ -105,7 +105,7 @@ func TestLinks(t *testing.T) {
 
 // TestLinksWithoutEnum wants links refused on kernels from before links, whose BTF has no enum of their types.
 func TestLinksWithoutEnum(t *testing.T) {
-	k := &inventory{whole: true}
+	k := &inventory{whole: true, want: new(wanted)}
 	for section, want := range map[string]Status{"kprobe.multi/do_*": Fails, "netfilter": Fails, "tc": OK, "tcx/ingress": MayFail, "netkit/peer": Fails} {
 		for enum := range k.enums {
 			k.enums[enum] = map[string]uint64{"BPF_PROG_TYPE_KPROBE": 2}

@@ -107,7 +107,7 @@ func (r *run) objectRow(rep *Report, i, first int, policy *Policy) (ObjectRow, *
 			}
 			aside := v.status != Other && !slices.Contains(open, l.Loader) // another loader opens the object
 			if aside {
-				for _, f := range o.Unopened(l.Loader) {
+				for _, f := range r.refused(o, l.Loader) {
 					v = v.or(result{f.Status, f.Status})
 				}
 			}

@@ -70,7 +70,8 @@ func (o *Object) isVar(id btf.TypeID) bool {
 }
 
 // Unopened returns the reasons why a loader does not open the object, whatever the kernel; none if it does. libbpf refuses sections
-// that it does not know (bpf_object__elf_collect and bpf_program__record_reloc in libbpf.c), static programs
+// that it does not know (bpf_object__elf_collect and bpf_program__record_reloc in libbpf.c), values of pinning that it does not know
+// (parse_btf_map_def), variables of an arena without a map for them (bpf_object__init_user_btf_maps), static programs
 // (bpf_object__add_programs) and symbols without a declaration (bpf_object__collect_externs).
 func (o *Object) Unopened(l Loader) (all []Finding) {
 	switch l {
@@ -85,6 +86,14 @@ func (o *Object) Unopened(l Loader) (all []Finding) {
 	if o.Unread != "" {
 		all = append(all, Finding{Status: Fails, Code: MapSection, Subject: "in section " + o.Unread, Loader: l})
 	}
+	for i := range o.Maps {
+		if m := &o.Maps[i]; m.Pinning > pinByName || m.Inner != nil && m.Inner.Pinned {
+			all = append(all, Finding{Status: Fails, Code: MapPinning, Subject: m.Name, Loader: l, Args: Args{Count: int64(m.Pinning)}})
+		}
+	}
+	if o.ArenaData && !slices.ContainsFunc(o.Maps, func(m bpfobj.Map) bool { return ebpf.MapType(m.Type) == ebpf.Arena }) {
+		all = append(all, Finding{Status: Fails, Code: ObjectArena, Subject: o.name, Loader: l, Args: Args{Name: arenaData}})
+	}
 	if o.Static != "" {
 		all = append(all, Finding{Status: Fails, Code: ObjectStatic, Subject: "function " + o.Static, Loader: l})
 	}
@@ -96,9 +105,33 @@ func (o *Object) Unopened(l Loader) (all []Finding) {
 	return all
 }
 
-// loadersOf returns the loaders that count for an object: those that open it, or all if none does.
+// refused returns Unopened, or the reasons why libbpf has no type for a program that it would load, unless the policy says that the
+// object works without it (bpf_object_load_prog).
+func (c *Config) refused(o *Object, l Loader) []Finding {
+	all := o.Unopened(l)
+	if len(all) > 0 || l != Libbpf {
+		return all
+	}
+	for i := range o.Programs {
+		pr := &o.Programs[i]
+		if f := untyped(pr); f.Status != OK && pr.AutoLoad && !c.Policy.spares(o, i) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// untyped returns a finding if libbpf does not know the name of a program's section, and ebpf-go does.
+func untyped(pr *bpfobj.Program) Finding {
+	if s := pr.Attach; s == nil || s.Libbpf(pr.Section) {
+		return Finding{}
+	}
+	return Finding{Status: Fails, Code: SectionUnknown, Subject: pr.Section, Loader: Libbpf, Args: Args{Name: pr.Attach.Prefix}}
+}
+
+// loadersOf returns the loaders that count for an object: those that load it, whatever the kernel, or all if none does.
 func (c *Config) loadersOf(o *Object) []Loader {
-	open := slices.DeleteFunc(slices.Clone(c.Loaders), func(l Loader) bool { return len(o.Unopened(l)) > 0 })
+	open := slices.DeleteFunc(slices.Clone(c.Loaders), func(l Loader) bool { return len(c.refused(o, l)) > 0 })
 	if len(open) == 0 {
 		return c.Loaders
 	}

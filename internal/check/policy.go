@@ -132,6 +132,16 @@ func (g *pattern) programs(o *Object) (list []int) {
 	return list
 }
 
+// spares reports whether the user says that an object works without its program i.
+func (p *Policy) spares(o *Object, i int) bool {
+	for c := range p.of(optional) {
+		if c.alternatives[0].matches(o, o.programName(i)) {
+			return true
+		}
+	}
+	return false
+}
+
 // setsMap reports whether the loader sets up a map of an object.
 func (p *Policy) setsMap(o *Object, name string) bool {
 	for c := range p.of(loaderMap) {

@@ -524,9 +524,14 @@ func (r *run) row(i, j int) Program {
 	o := r.Objects[i]
 	pr := &o.Programs[j]
 	p := Program{Object: o.name, Name: o.Funcs[pr.Fn].Name, Section: pr.Section, AutoLoad: pr.AutoLoad}
-	e := evaluation{pairing: &pairing{o: o, loaders: r.Loaders}, pr: pr}
-	p.Notes = e.external()
 	open := r.loadersOf(o)
+	e := evaluation{pairing: &pairing{o: o, loaders: open}, pr: pr}
+	p.Notes = e.external()
+	for i := range o.Maps {
+		if m := &o.Maps[i]; needsEntries(m) && o.refers[j][m.Name] && !r.Policy.setsMap(o, m.Name) {
+			p.Notes = append(p.Notes, Finding{Code: MapNoEntries, Subject: m.Name})
+		}
+	}
 	for _, l := range r.Loaders {
 		if slices.Contains(open, l) {
 			continue
