@@ -12,25 +12,38 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Access is an instruction that reads or writes a program's context, or reads what an argument in it points to or a struct of
-// the kernel that a helper returned.
+// Access is an instruction that reads or writes a program's context, reads what an argument in it points to or a struct of the
+// kernel that a helper returned, or makes an address from one of these.
 type Access struct {
 	At     Site
+	Kind   AccessKind
 	Arg    int    // the eight bytes of the context, from 0, that the address was loaded from; -1 for none
 	Struct string // the kernel's struct whose address a helper returned; "" for none
 	Off    int64  // bytes; without the instruction's own offset if it has a CO-RE record, as the loader replaces that
 	Size   int    // bytes
 	Write  bool
+	Record int // see Typed
 
 	Moved    bool // a constant was added to the context's address; Off includes it
 	Computed bool // an unknown number was added; Off does not include it
+	Chosen   bool // it reads an argument that paths put in one place with another one
 	Given    bool // the address, not the context's, was on the stack in memory that a helper was given to read
 }
+
+// AccessKind is what an [Access] does.
+type AccessKind uint8
+
+// The kinds of accesses.
+const (
+	Direct AccessKind = iota // it reads or writes
+	Typed                    // it adds the value of CO-RE record Record to the argument Arg, as to an address of the record's type
+	Passed                   // it gives a helper the address of the context at Off, above 0
+)
 
 // Accesses returns the accesses of a program in all its functions, in order of the code. Each holds whenever the instruction is executed: addresses that differ between
 // paths are left out. If it runs out of steps it returns none.
 func (o *Object) Accesses(p *Program, steps *limits.Meter) []Access {
-	f := flow{o: o, steps: steps, exposed: make(map[int]int64), leaders: make(map[int][]bool)}
+	f := flow{o: o, steps: steps, exposed: make(map[int]int64), chosen: make(map[int]bool), leaders: make(map[int][]bool)}
 	// The first round finds the stack slots that others can write to; the second does not trust these.
 	for range 2 {
 		f.at = make(map[Site]*addresses)
@@ -50,6 +63,10 @@ func (o *Object) Accesses(p *Program, steps *limits.Meter) []Access {
 	if steps.Err() != nil {
 		return nil
 	}
+	for at, a := range f.found {
+		a.Chosen = a.Kind == Direct && a.Arg < 0 && a.Struct == "" && f.chosen[int(a.Off/8)]
+		f.found[at] = a
+	}
 	return slices.SortedFunc(maps.Values(f.found), func(a, b Access) int {
 		return cmp.Or(cmp.Compare(a.At.Fn, b.At.Fn), cmp.Compare(a.At.Insn, b.At.Insn))
 	})
@@ -58,7 +75,7 @@ func (o *Object) Accesses(p *Program, steps *limits.Meter) []Access {
 // address is what is known of a register or stack slot.
 type address struct {
 	kind     addressKind
-	arg      int   // ofArg: see Access; ofMap: index of the map; ofResult: the helper
+	arg      int   // ofArg: see Access; ofMap: index of the map; ofResult: the helper; isRecord: its index
 	off      int64 // bytes from the beginning of the context or argument, or from the top of the stack; a number
 	computed bool  // see Access
 	given    bool  // see Access
@@ -74,6 +91,7 @@ const (
 	ofStack
 	ofMap
 	isNumber // off
+	isRecord // arg: the value of a CO-RE record
 )
 
 // typed reports whether the verifier knows the type of what is at an address of the kernel.
@@ -130,6 +148,7 @@ type flow struct {
 	work    []Site
 	leaders map[int][]bool  // by function: where paths can meet
 	exposed map[int]int64   // by function: others can write to the stack from this offset on
+	chosen  map[int]bool    // arguments: see Access
 	found   map[Site]Access // nil in the rounds that only follow
 }
 
@@ -157,6 +176,9 @@ func (f *flow) arrive(at Site, s *addresses) {
 		if !dead(code[at.Insn:], asm.Register(r)) {
 			f.lose(at.Fn, a)
 			f.lose(at.Fn, b)
+			if a.kind == ofArg && b.kind == ofArg {
+				f.chosen[a.arg], f.chosen[b.arg] = true, true
+			}
 		}
 		if a.kind != ofNothing {
 			old.regs[r], changed = address{}, true
@@ -233,7 +255,7 @@ func (s *addresses) set(r asm.Register, a address) {
 func (f *flow) step(s *addresses, at Site, in *Insn) {
 	switch c := in.Op.Class(); {
 	case c.IsALU():
-		s.set(in.Dst, f.alu(s, at.Fn, in))
+		s.set(in.Dst, f.alu(s, at, in))
 	case in.Op == OpLdImm64:
 		s.set(in.Dst, address{})
 		if in.Ref.Kind() == RefMap {
@@ -254,23 +276,27 @@ func (f *flow) step(s *addresses, at Site, in *Insn) {
 }
 
 // alu returns the result of an arithmetic instruction.
-func (f *flow) alu(s *addresses, fn int, in *Insn) address {
-	op, wide := in.Op.ALUOp(), in.Op.Class() == asm.ALU64Class
+func (f *flow) alu(s *addresses, at Site, in *Insn) address {
+	fn, op, wide := at.Fn, in.Op.ALUOp(), in.Op.Class() == asm.ALU64Class
 	a, b := s.reg(in.Dst), address{kind: isNumber, off: in.Imm}
 	fromReg := in.Op.Source() == asm.RegSource
 	if fromReg {
 		b = s.reg(in.Src)
 	} else if in.Record != 0 {
-		b = address{}
+		b = address{kind: isRecord, arg: int(in.Record - 1)}
+	}
+	if op == asm.Add && wide {
+		f.typed(at, a, b)
+		f.typed(at, b, a)
 	}
 	constant := !fromReg && in.Record == 0
 	switch {
-	case op == asm.Mov && fromReg && wide && in.Off == 0, op == asm.Mov && constant && in.Imm >= 0:
+	case op == asm.Mov && fromReg && wide && in.Off == 0, op == asm.Mov && constant && in.Imm >= 0, op == asm.Mov && b.kind == isRecord:
 		return b
-	case op == asm.Add && wide && constant && a.kind != ofNothing:
+	case op == asm.Add && wide && constant && a.kind != ofNothing && a.kind != isRecord:
 		a.off += in.Imm
 		return a
-	case op == asm.Sub && wide && constant && a.kind != ofNothing:
+	case op == asm.Sub && wide && constant && a.kind != ofNothing && a.kind != isRecord:
 		a.off -= in.Imm
 		return a
 	case (op == asm.Add || op == asm.Sub) && wide && a.kind == ofContext:
@@ -286,6 +312,13 @@ func (f *flow) alu(s *addresses, fn int, in *Insn) address {
 	}
 	f.loseAll(fn, b)
 	return address{}
+}
+
+// typed reports that the value of a record is added to an argument.
+func (f *flow) typed(at Site, arg, record address) {
+	if f.found != nil && arg.kind == ofArg && record.kind == isRecord {
+		f.found[at] = Access{At: at, Kind: Typed, Arg: arg.arg, Record: record.arg}
+	}
 }
 
 // touch reports the access of an instruction through an address.
@@ -418,6 +451,11 @@ func (s *addresses) give(off, size int64, writes bool) {
 // call follows a call. Global functions are verified on their own, whatever their arguments: they are entered with none.
 func (f *flow) call(s *addresses, at Site, in *Insn) {
 	call := asm.BuiltinFunc(in.Imm)
+	for r := asm.R2; r <= asm.R5 && in.IsHelper() && f.found != nil; r++ { // the first is the context itself, if a helper gets it
+		if a := s.regs[r]; a.kind == ofContext && a.off > 0 && !a.computed {
+			f.found[at] = Access{At: at, Kind: Passed, Arg: -1, Off: a.off}
+		}
+	}
 	if !in.IsHelper() || !f.helper(s, call) {
 		for r := asm.R1; r <= asm.R5; r++ {
 			f.lose(at.Fn, s.regs[r])

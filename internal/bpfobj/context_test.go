@@ -124,6 +124,11 @@ func TestAccessesOf(t *testing.T) {
 	number := func(r asm.Register, n int64) Insn {
 		return Insn{Op: asm.OpCode(asm.ALU64Class) | asm.OpCode(asm.Mov), Dst: r, Imm: n}
 	}
+	record := func(r asm.Register) Insn { // its value
+		in := number(r, 8)
+		in.Record = 4
+		return in
+	}
 	readBack := []Insn{load(3, 10, -8), load(0, 3, 24), exit}
 	for name, tt := range map[string]struct {
 		code []Insn
@@ -146,7 +151,14 @@ func TestAccessesOf(t *testing.T) {
 		"returned moved": {[]Insn{calls(asm.FnGetCurrentTaskBtf), {Op: addImm, Dst: 0, Imm: 8}, load(0, 0, 24), exit}, []Access{{Arg: -1, Struct: "task_struct", Off: 32}}},
 		"returned given": {slices.Concat([]Insn{calls(asm.FnSkcToTcpSock), mov(2, 0), spill}, toSlot, theMap, []Insn{calls(asm.FnMapLookupElem)}, readBack),
 			[]Access{{Arg: -1, Struct: "tcp_sock", Off: 24, Given: true}}},
-		"returned number": {[]Insn{load(2, 1, 16), helper, load(0, 0, 24), exit}, []Access{{Arg: -1, Off: 16}}},
+		"typed":             {[]Insn{load(2, 1, 16), {Op: addImm, Dst: 2, Record: 4}, exit}, []Access{{Kind: Typed, Arg: 2, Record: 3}}},
+		"typed by register": {[]Insn{record(3), load(2, 1, 16), {Op: addReg, Dst: 2, Src: 3}, exit}, []Access{{Kind: Typed, Arg: 2, Record: 3}}},
+		"register typed":    {[]Insn{record(3), load(2, 1, 16), {Op: addReg, Dst: 3, Src: 2}, exit}, []Access{{Kind: Typed, Arg: 2, Record: 3}}},
+		"not typed":         {[]Insn{load(2, 1, 16), record(3), {Op: addImm, Dst: 3, Imm: 8}, {Op: addReg, Dst: 2, Src: 3}, exit}, nil},
+		"chosen":            {[]Insn{load(2, 1, 16), {Op: ifZero, Off: 1}, load(2, 1, 24), mov(0, 2), exit}, []Access{{Arg: -1, Off: 24, Chosen: true}}},
+		"passed":            {[]Insn{load(2, 1, 16), mov(3, 1), {Op: addImm, Dst: 3, Imm: 8}, calls(asm.FnProbeReadKernel), exit}, []Access{{Kind: Passed, Arg: -1, Off: 8}}},
+		"context passed":    {[]Insn{load(2, 1, 16), mov(2, 1), calls(asm.FnGetCurrentComm), exit}, nil},
+		"returned number":   {[]Insn{load(2, 1, 16), helper, load(0, 0, 24), exit}, []Access{{Arg: -1, Off: 16}}},
 	} {
 		o := &Object{Funcs: []Function{{Insns: tt.code}}, Maps: []Map{{KeySize: 8, ValueSize: 8}}}
 		o.calls = append(o.calls, o.Funcs[0].Calls())

@@ -106,6 +106,15 @@ func (o *Object) BTF() *btf.BTF { return o.btf }
 // Relocation returns kind and local side of a record: "byte_off struct task_struct.mm.pgd".
 func (o *Object) Relocation(r *Record) string { return o.specs[r.spec].String() }
 
+// Root returns the local type that a record is about, void if it does not exist.
+func (o *Object) Root(r *Record) btf.Type {
+	root := o.specs[r.spec].root
+	if int(root) >= o.btf.NumTypes() {
+		root = 0
+	}
+	return o.btf.Type(root)
+}
+
 // Source returns file:line of a record, "" without line info.
 func (o *Object) Source(r *Record) string { return r.line.Source(o.btf) }
 
