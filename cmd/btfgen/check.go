@@ -201,28 +201,19 @@ func setTarget(c *cli.Context, objs []*check.Object, target string, targets map[
 // checkVerdict records the findings of a report, as --require and --baseline select them. The result of whole objects counts,
 // not of single programs.
 func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
+	for _, w := range rep.Warnings() {
+		recordCause(c, rep, &w, warned)
+	}
 	if o.report.Baseline == nil && len(o.require) == 0 {
 		if slices.Contains(answers, o.format) {
 			return nil
 		}
 		for _, cause := range rep.Deciding(check.Unknown) {
-			var objects, kernels []string
-			for _, p := range cause.Programs {
-				objects = append(objects, rep.Programs[p].Object)
-			}
-			slices.Sort(objects)
-			for _, k := range cause.Kernels {
-				kernels = append(kernels, rep.Kernels[k].Name)
-			}
-			x := finding{Class: failing, Code: string(cause.Code), Message: fmt.Sprintf("%s (%s of %s on %s)", report.Sentence(&cause.Finding),
-				words.Plural(len(cause.Programs), "program"), words.Names(slices.Compact(objects), false), words.Kernels(kernels, len(rep.Kernels), false))}
+			class := failing
 			if cause.Status != check.Fails {
-				x.Class = uncertain
+				class = uncertain
 			}
-			if len(cause.Sources) > 0 {
-				x.File = cause.Sources[0]
-			}
-			record(c, x)
+			recordCause(c, rep, &cause, class)
 		}
 		return nil
 	}
@@ -278,6 +269,24 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 		infof(c, "btfgen: new: %s is not ok on %s; the baseline does not have it", object, words.Plural(added[object], "kernel"))
 	}
 	return nil
+}
+
+// recordCause records a cause with its objects and kernels.
+func recordCause(c *cli.Context, rep *check.Report, cause *check.Cause, class class) {
+	var objects, kernels []string
+	for _, p := range cause.Programs {
+		objects = append(objects, rep.Programs[p].Object)
+	}
+	slices.Sort(objects)
+	for _, k := range cause.Kernels {
+		kernels = append(kernels, rep.Kernels[k].Name)
+	}
+	x := finding{Class: class, Code: string(cause.Code), Message: fmt.Sprintf("%s (%s of %s on %s)", report.Sentence(&cause.Finding),
+		words.Plural(len(cause.Programs), "program"), words.Names(slices.Compact(objects), false), words.Kernels(kernels, len(rep.Kernels), false))}
+	if len(cause.Sources) > 0 {
+		x.File = cause.Sources[0]
+	}
+	record(c, x)
 }
 
 // reportLost reports what the baseline has and the report does not: kernels that the options select, objects and programs.

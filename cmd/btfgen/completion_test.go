@@ -53,7 +53,7 @@ func TestCompletions(t *testing.T) {
 		{"generate --verbose=", ""},
 		{"generate --layout=", "--layout=btfhub --layout=bcc"},
 		{"check --format j", "json junit"},
-		{"check --fail-on ", "conflicting damaged different failing lost missing skipped uncertain unmatched none"},
+		{"check --fail-on ", "conflicting damaged different failing lost missing skipped uncertain unmatched warning none"},
 		{"check --fail-on failing,", "failing,conflicting ..."},
 		{"check --fail-on=failing,un", "--fail-on=failing,uncertain --fail-on=failing,unmatched"},
 		{"archive merge x.btfa -o ", ""},

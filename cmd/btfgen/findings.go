@@ -62,7 +62,7 @@ var meanings = map[class]string{
 	skipped:     "left out as expected: an object without relocations, a kernel that no object supports",
 	uncertain:   "an object that may fail, or cannot be judged; in `check --boot`, programs that could not be tried",
 	unmatched:   "a selector, pattern or object without a match, or a kernel or BTF without its counterpart",
-	warned:      "a severity of `corpus lint`",
+	warned:      "in `check`, a program that reads something else than on other kernels; a severity of `corpus lint`",
 }
 
 // findingClasses are the classes of findings that a command reports: those that count by default, and the others.
@@ -74,7 +74,7 @@ var commandClasses = map[string]findingClasses{
 	"min_core_btf":    {[]class{ambiguous, damaged, failed, unmatched}, []class{poisoned, skipped}},
 	"relolog":         {[]class{ambiguous, conflicting, damaged, failed, unmatched}, []class{poisoned, skipped}},
 	"verify":          {[]class{conflicting, damaged, different, missing, unmatched}, []class{skipped}},
-	"check":           {[]class{conflicting, damaged, different, failing, lost, missing, unmatched}, []class{skipped, uncertain}},
+	"check":           {[]class{conflicting, damaged, different, failing, lost, missing, unmatched}, []class{skipped, uncertain, warned}},
 	"archive list":    {},
 	"archive lookup":  {[]class{missing}, nil},
 	"archive merge":   {[]class{unmatched}, nil},

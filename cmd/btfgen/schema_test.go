@@ -91,7 +91,7 @@ var schemaRuns = []struct {
 	{"generate", false, 0, "generate --btf $K/debian/12/x86_64 -o match.btfa $B/match.bpfel.o"},
 	{"generate", false, 3, "generate --btf $K/debian/12/x86_64 --keep struct:no_such_type -o kept.btfa"},
 	{"verify", true, 0, "verify match.btfa --btf $K/debian/12/x86_64 $B/match.bpfel.o"},
-	{"check", false, 3, "check --btf $K/debian/11 --btf $K/debian/12/x86_64 --btf bad $B/broken.bpfel.o $B/biolat.bpfel.o $B/kfuncs.bpfel.o $B/guards.bpfel.o $B/context.bpfel.o words"},
+	{"check", false, 3, "check --btf $K/debian/11 --btf $K/debian/12/x86_64 --btf bad $B/broken.bpfel.o $B/changed.bpfel.o $B/biolat.bpfel.o $B/kfuncs.bpfel.o $B/guards.bpfel.o $B/context.bpfel.o words"},
 	{"check", false, 3, "check --btf $K $B/tool.bpfel.o $B/lsmhooks.bpfel.o $B/longkeys.bpfel.o --when tool*:x86_only=>=5 --json"},
 	{"check", false, 3, "check --btf $K $B/sleepable.bpfel.o $B/ranges.bpfel.o"},
 	{"check", false, 0, "check --btf $K/debian/12/x86_64 two"},

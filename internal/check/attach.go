@@ -45,7 +45,7 @@ func attachNames(pr *bpfobj.Program) (names []string, pattern string) {
 		}
 		return names, ""
 	case bpfobj.AttachRawTP, bpfobj.AttachBTFTP:
-		return []string{"btf_trace_" + to}, ""
+		return []string{"btf_trace_" + to, tracepointCaller + to}, ""
 	case bpfobj.AttachLSM:
 		return []string{"bpf_lsm_" + to}, ""
 	case bpfobj.AttachIter:
@@ -338,7 +338,8 @@ func (e *evaluation) traced(name string, y symbol, s *bpfobj.Section) {
 	case s.Kind == bpfobj.AttachBTFTP:
 		e.hook = h
 	default:
-		e.given = 8 * int64(h.proto.Vlen()-min(1, h.proto.Vlen()))
+		h.first = 1
+		e.given, e.raw = 8*int64(h.params()), h
 	}
 	if s.ProgType == "RAW_TRACEPOINT_WRITABLE" {
 		e.add(Finding{Status: MayFail, Code: AttachTargetWritable, Subject: "tracepoint " + name, Attach: true})

@@ -17,11 +17,18 @@ type Cause struct {
 
 // Causes returns what costs kernels, most first, from status least on.
 func (r *Report) Causes(least Status) []Cause {
+	return r.causes(func(s Status) bool { return s >= least })
+}
+
+// Warnings returns the findings on programs that load, but read something else than on other kernels. Their status is OK.
+func (r *Report) Warnings() []Cause { return r.causes(func(s Status) bool { return s == OK }) }
+
+func (r *Report) causes(of func(Status) bool) []Cause {
 	var out []Cause
 	at := make(map[Finding]int)
 	for pi := range r.Programs {
 		for _, f := range r.Programs[pi].Findings {
-			if f.Status < least || f.Status == Other {
+			if !of(f.Status) || f.Status == Other {
 				continue
 			}
 			k := f.Finding

@@ -43,8 +43,8 @@ func TestChanged(t *testing.T) {
 				}
 				tried[p.Name] = tried[p.Name] || p.Status[k] != Fails
 				alone := p.Name == "moved_unnamed" && narrow(key) || order == ".bpfeb" && slices.Contains([]string{"untyped", "number", "inserted_number", "moved_unnamed"}, p.Name) // with no other kernel
-				if got := len(findingsOn(p, k, Family("changed"))) > 0; got != (want[p.Name](key) && !alone && p.Status[k] != Fails) {
-					t.Errorf("%s on %s: warning %t: %+v", p.Name, rep.Kernels[k].Name, got, findingsOn(p, k, Family("changed")))
+				if got := len(findingsOn(p, k, FamilyChanged)) > 0; got != (want[p.Name](key) && !alone && p.Status[k] != Fails) {
+					t.Errorf("%s on %s: warning %t: %+v", p.Name, rep.Kernels[k].Name, got, findingsOn(p, k, FamilyChanged))
 				}
 			}
 		}

@@ -125,6 +125,9 @@ const (
 
 	ReturnRange Code = "return-range" // Name: the section; Offset, Max: the least and the greatest value
 
+	ChangedArgument Code = "changed-argument" // Name, Other, Where
+	ChangedField    Code = "changed-field"    // Name, Other, Where, Offset; Max: where Other is
+
 	AnalysisNoHelpers Code = "analysis-helpers"
 	AnalysisSection   Code = "analysis-section"
 	AnalysisUnit      Code = "analysis-relocations" // Max
@@ -163,12 +166,13 @@ const (
 	FamilyTarget    Family = "attach-target"
 	FamilyContext   Family = "context"
 	FamilyReturn    Family = "return"
+	FamilyChanged   Family = "changed"
 	FamilyAnalysis  Family = "analysis"
 	FamilyRunning   Family = "running-kernel"
 )
 
 var families = []Family{FamilyModule, FamilyHelper, FamilyKfunc, FamilyInsn, FamilyFeature, FamilyKsym, FamilyKconfig, FamilyMapType, FamilyMapDef, FamilyStructOps,
-	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyReturn, FamilyAnalysis, FamilyRunning}
+	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyReturn, FamilyChanged, FamilyAnalysis, FamilyRunning}
 
 // FamilyOf returns the family of a code.
 func FamilyOf(c Code) Family {

@@ -145,7 +145,7 @@ func contextAccesses(o *bpfobj.Object, pr *bpfobj.Program, steps *limits.Meter) 
 		return l
 	}
 	return slices.DeleteFunc(l, func(a bpfobj.Access) bool {
-		return a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a))
+		return a.Kind != bpfobj.Direct || a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a))
 	})
 }
 
@@ -191,6 +191,9 @@ func (k *inventory) given() Finding {
 func (e *evaluation) accesses(n int) (l []absence) {
 	for i := range e.o.accesses[n] {
 		a := &e.o.accesses[n][i]
+		if a.Kind != bpfobj.Direct {
+			continue
+		}
 		if a.Moved || a.Computed {
 			if f := e.k.moved(e.pr.Attach); f.Status != OK {
 				f.Subject, f.Source = wholeContext, e.o.Source(a.At)

@@ -19,6 +19,8 @@ type evaluation struct {
 	out     []Finding
 	hook    *hook          // nil where the program is not attached by BTF, or what to is not known
 	given   int64          // bytes of the context of a tracepoint, 0 where that is not known
+	raw     *hook          // the arguments of a raw tracepoint; nil where they are not known
+	shape   *shape         // of the context, for run.changed; nil where that is not known, or where it is not read
 	kind    []absence      // what depends on its kind or on all of it, besides the absences of its functions
 	may     *returned      // what it may return; nil for anything
 	own     list           // findings on it, except on its code
@@ -115,7 +117,7 @@ func (e *evaluation) judgeCode(ctx context.Context) (list, *interp.Result) {
 
 // dependsOnCode reports whether findings depend on what an exploration finds.
 func (e *evaluation) dependsOnCode() bool {
-	return len(e.kind) > 0 || e.may != nil || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks })
+	return e.may != nil || slices.ContainsFunc(e.kind, func(a absence) bool { return !a.anyhow }) || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks })
 }
 
 // note adds a finding on code, once. There may be many, so that only their numbers are kept.
@@ -231,6 +233,8 @@ func (e *evaluation) judge(r *interp.Result, a absence) {
 	}
 	switch l := reached; {
 	case l == interp.Certain:
+	case a.f.Status == OK: // a warning is for what is certain
+		return
 	case l == interp.Depends:
 		a.f.Status, a.f.Reach = min(a.f.Status, MayFail), BySettings
 	case l == interp.Imprecise:

@@ -13,7 +13,7 @@ import (
 )
 
 // Finding is something that a program uses and a kernel lacks or refuses, or that cannot be judged: a code with
-// arguments, which internal/report turns into a sentence. A finding of status OK is a note. Findings are comparable.
+// arguments, which internal/report turns into a sentence. A finding of status OK is a note or, on some kernels, a warning. Findings are comparable.
 type Finding struct {
 	Status     Status `json:"status"`
 	Attach     bool   `json:"attach,omitempty"` // counts where the program is attached; loading it does not depend on it
@@ -31,6 +31,8 @@ type Args struct {
 	Cause        relo.Cause `json:"cause,omitempty"`
 	Name         string     `json:"name,omitempty"`  // of a function, member, setting, machine or type of programs; or a type in C
 	Names        Names      `json:"names,omitempty"` // modules: one is enough
+	Other        string     `json:"other,omitempty"` // what is elsewhere instead of Name
+	Where        string     `json:"where,omitempty"` // the kernel that has Other, "" for the object
 	Offset       int64      `json:"offset,omitempty"`
 	Size         int64      `json:"size,omitempty"` // bytes
 	Count        int64      `json:"count,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -25,6 +26,7 @@ type Object struct {
 	recordsOf [][]int32         // by function
 	callees   []callees         // by function
 	accesses  [][]bpfobj.Access // by program: see contextAccesses
+	contexts  []btf.Type        // by program: the struct of its own that it takes its context for, void for none
 	called    []helperSet       // by program
 	refers    []map[string]bool // by program: to which maps and externs
 	unread    Finding           // that cilium/ebpf does not read the object; Subject is "" where it does
@@ -175,6 +177,7 @@ func (o *Object) follow(ctx context.Context) error {
 	for i := range o.Programs {
 		o.accesses[i] = contextAccesses(o.Object, &o.Programs[i], steps)
 	}
+	o.contexts = o.findContexts()
 	return ctx.Err()
 }
 

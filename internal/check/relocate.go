@@ -31,6 +31,15 @@ func (r records) finding(i int, s Status, reason relo.Reason) Finding {
 	return f
 }
 
+// root is the essential name of the struct that a record is about, "" if it is about something else.
+func (r records) root(i int) string {
+	t := r.Object.Root(&r.Object.Records()[i])
+	if t.Kind() != btf.KindStruct {
+		return ""
+	}
+	return string(btf.Essential(t.Name()))
+}
+
 // notes returns findings about a record that do not depend on the kernel.
 func (r records) notes(i int) (l []Finding) {
 	if r.asksForID(i) {

@@ -102,6 +102,7 @@ type run struct {
 
 	exploring map[*bpfobj.Program]*sync.Mutex // held while a program is explored
 	sets      map[string][]int                // of kernels, for the report
+	shapes    map[string]*shape               // by text
 	skipped   []*corpus.Error
 
 	inspected func(*inventory) // called with what a kernel has; nil except in tests
@@ -113,9 +114,11 @@ type kernelResult struct {
 	name     string
 	path     string
 	arch     string
+	word     int      // size of pointers in bytes
 	modules  []string // see Kernel.Modules
 	programs []list   // by object: see programs
 	whole    []list   // by object: what it needs, whichever of its programs are loaded
+	shapes   []shapes // by object, of its programs
 }
 
 func newRun(cfg Config) *run {
@@ -124,7 +127,7 @@ func newRun(cfg Config) *run {
 	}
 	r := &run{
 		Config: cfg, loader: newDryRun(cfg.Objects, slices.Contains(cfg.Loaders, Aya)), want: &wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)},
-		found: newLedger(), sets: make(map[string][]int),
+		found: newLedger(), sets: make(map[string][]int), shapes: make(map[string]*shape),
 		exploring: make(map[*bpfobj.Program]*sync.Mutex),
 	}
 	r.want.add(featureNames()...)
@@ -151,6 +154,7 @@ func newRun(cfg Config) *run {
 			for _, n := range names {
 				r.want.symbols[n] = true
 			}
+			r.want.add(o.record(i))
 			if pattern != "" && len(r.want.patterns) < limits.Patterns && !slices.Contains(r.want.patterns, pattern) {
 				r.want.patterns = append(r.want.patterns, pattern)
 			}
@@ -158,6 +162,9 @@ func newRun(cfg Config) *run {
 		for _, l := range o.accesses {
 			for i := range l {
 				r.want.add(l[i].Struct)
+				if record, ok := o.typed(&l[i]); ok {
+					r.want.add(o.records.root(record))
+				}
 			}
 		}
 		for i := range o.Externs {
@@ -206,7 +213,7 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	if r.inspected != nil {
 		r.inspected(k)
 	}
-	res.arch = k.arch
+	res.arch, res.word = k.arch, t.PointerSize()
 	all := make([][]*evaluation, len(loaded)) // by object
 	for i, d := range loaded {
 		for j := range d {
@@ -218,6 +225,7 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 		for j := 0; j < len(p.o.Programs) && ctx.Err() == nil; j++ {
 			all[i] = append(all[i], r.program(p, j))
 		}
+		res.shapes = append(res.shapes, r.shapesOf(all[i]))
 	}
 	slices.Sort(res.modules)
 	res.modules = slices.Compact(res.modules)
@@ -320,7 +328,7 @@ func (r *run) program(p *pairing, j int) *evaluation {
 	e.disagreements()
 	e.ebpfGoUnit()
 	e.own = r.found.note(e.out)
-	e.kind, e.may = slices.Concat(e.kind, e.accesses(j), e.calls(j)), e.returns(j)
+	e.kind, e.may = slices.Concat(e.kind, e.accesses(j), e.calls(j), e.reads(j)), e.returns(j)
 	return e
 }
 
@@ -544,6 +552,7 @@ func (r *run) row(i, j int) Program {
 	p.Findings = r.tally(i, j)
 	p.blameLoader(len(r.kernels))
 	p.sum(len(r.kernels))
+	p.Findings = r.changed(p.Findings, i, j, p.Status)
 	sortRow(p.Findings)
 	return p
 }

@@ -40,7 +40,12 @@ func groupOf(f *check.Finding) group {
 }
 
 // Verdict is the status in words.
-func (g *group) Verdict() string { return verdict(g.status, g.attach) }
+func (g *group) Verdict() string {
+	if g.status == check.OK {
+		return "warning"
+	}
+	return verdict(g.status, g.attach)
+}
 
 // reason is what is wrong, with the code.
 func (g *group) reason() string { return g.Why + " [" + string(g.Code) + "]" }
@@ -50,6 +55,9 @@ func (g *group) Cell() cell {
 	loads := check.OK
 	if !g.attach {
 		loads = g.status
+	}
+	if g.status == check.OK {
+		return cellMayFail
 	}
 	return cellOf([]check.Status{g.status}, []check.Status{loads}, 0)
 }
@@ -69,7 +77,7 @@ func (g *group) text(most int) string {
 }
 
 // causes returns what is wrong, grouped by what is done about it: the worst first, and of that what costs most kernels. It has
-// findings on kernels on which the objects do not work or, with verbose, all and what is guarded.
+// findings on kernels on which the objects do not work, warnings and, with verbose, all and what is guarded.
 func (v *view) causes(verbose bool) [][]group {
 	owner := make([]*check.ObjectRow, len(v.Programs))
 	for i := range v.Objects {
@@ -83,9 +91,9 @@ func (v *view) causes(verbose bool) [][]group {
 			f := &v.Programs[p].Findings[i]
 			kernels := slices.Clone(f.Kernels)
 			switch {
-			case f.Status == check.Other || f.Status < check.Guarded:
+			case f.Status == check.Other:
 				continue
-			case verbose:
+			case verbose, f.Status == check.OK:
 			case f.Status < check.Unknown || o == nil:
 				continue
 			default:

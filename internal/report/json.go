@@ -52,6 +52,7 @@ func JSON(w io.Writer, r *check.Report, o Options) error {
 		Executables []jsonObject  `json:"executables,omitempty"`
 		Programs    []jsonProgram `json:"programs"`
 		Causes      []jsonCause   `json:"causes"`
+		Warnings    []jsonCause   `json:"warnings,omitempty"`
 		Findings    any           `json:"findings"`
 	}{Report: r, Findings: o.Findings, Programs: []jsonProgram{}, Causes: []jsonCause{}}
 	rows := func(l []check.ObjectRow) (out []jsonObject) {
@@ -77,6 +78,9 @@ func JSON(w io.Writer, r *check.Report, o Options) error {
 	}
 	for _, c := range r.Causes(check.Unknown) {
 		out.Causes = append(out.Causes, jsonCause{c, Sentence(&c.Finding)})
+	}
+	for _, c := range r.Warnings() {
+		out.Warnings = append(out.Warnings, jsonCause{c, Sentence(&c.Finding)})
 	}
 	return escape.JSON(w).Encode(out)
 }

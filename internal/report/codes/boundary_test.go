@@ -34,7 +34,7 @@ func TestSentencesStayHere(t *testing.T) {
 	for _, typ := range []reflect.Type{reflect.TypeFor[relo.Reason](), reflect.TypeFor[check.Args]()} {
 		for i := range typ.NumField() {
 			// Names of codes, of causes, of the words of an enumeration, and of what objects and kernels have.
-			names := []string{"Code", "Cause", "Doubt", "Reach", "When", "Stops", "Decided", "Witness", "Name", "Names", "Local", "Target"}
+			names := []string{"Code", "Cause", "Doubt", "Reach", "When", "Stops", "Decided", "Witness", "Name", "Names", "Other", "Where", "Local", "Target"}
 			if f := typ.Field(i); f.Type.Kind() == reflect.String && !slices.Contains(names, f.Name) {
 				t.Errorf("%s: %s may hold a text", typ, f.Name)
 			}

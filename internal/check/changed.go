@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// shape is what a hook gives to programs on a kernel: the arguments of a function or tracepoint, or the fields of a tracepoint's
+// record. Programs that read the same argument or offset on two kernels may read different things: see run.changed.
+type shape struct {
+	text  string // in C; equal shapes have one text
+	slots []slot // up to the first that is larger than the others
+}
+
+// slot is an argument, the result or a field.
+type slot struct {
+	name      string // "" where it is not known
+	text      string // in C
+	number    bool   // no pointer
+	to        string // the struct or union that a pointer is to, "" for other types
+	off, size int64  // of a field, bytes
+}
+
+// shapes are those of an object's programs, by program.
+type shapes map[int]*shape
+
+// resultName is the name of a function's result among its arguments.
+const resultName = "return"
+
+// tracepointCaller begins the name of the function that calls the programs of a tracepoint, with the names of its arguments.
+const tracepointCaller = "__traceiter_"
+
+// recordPrefix begins the name of a tracepoint's record. A class of tracepoints has one record.
+const recordPrefix = "trace_event_raw_"
+
+// newSlot describes a type with a name.
+func newSlot(b *btf.BTF, id btf.TypeID, name string) slot {
+	s := slot{name: name, text: prototype(b, id)}
+	if name != "" && name != resultName {
+		if !strings.HasSuffix(s.text, "*") {
+			s.text += " "
+		}
+		s.text += name
+	}
+	t, _ := b.SkipMods(id)
+	if s.number = t.Kind() != btf.KindPtr; s.number {
+		return s
+	}
+	if to, ok := b.SkipMods(t.Ref()); ok && (to.Kind().IsComposite() || to.Kind() == btf.KindFwd) {
+		s.to = string(to.Name())
+	}
+	return s
+}
+
+// shape describes the arguments of a hook, with the names that names has.
+func (h *hook) shape(names *btf.Type) *shape {
+	out := new(shape)
+	for i := range h.params() {
+		p := h.proto.Param(uint32(h.first + i))
+		if h.wide(i) {
+			break
+		}
+		name := string(h.view.Name(p.NameOff))
+		if names != nil && int(names.Vlen()) == int(h.proto.Vlen()) {
+			name = string(names.BTF().Name(names.Param(uint32(h.first + i)).NameOff))
+		}
+		out.slots = append(out.slots, newSlot(h.view, p.Type, name))
+	}
+	out.text = "(" + strings.Join(out.texts(), ", ") + ")"
+	if len(out.slots) < h.params() {
+		out.text = strings.TrimSuffix(out.text, ")") + ", …)"
+	} else if h.result {
+		out.slots = append(out.slots, newSlot(h.view, h.proto.Ref(), resultName))
+		out.text = out.slots[len(out.slots)-1].text + " " + out.text
+	}
+	return out
+}
+
+func (s *shape) texts() (l []string) {
+	for i := range s.slots {
+		l = append(l, s.slots[i].text)
+	}
+	return l
+}
+
+// recordShape describes the fields of a record; nil if their places are not known.
+func recordShape(t btf.Type) *shape {
+	out, b := new(shape), t.BTF()
+	for i := range t.Vlen() {
+		m := t.Member(i)
+		size, err := b.SizeOf(m.Type)
+		if err != nil || m.BitSize != 0 {
+			return nil
+		}
+		s := newSlot(b, m.Type, string(b.Name(m.NameOff)))
+		s.off, s.size = int64(m.BitOffset/8), int64(size)
+		out.slots = append(out.slots, s)
+		out.text += fmt.Sprintf("%s at %d; ", s.text, s.off)
+	}
+	return out
+}
+
+// record is the name of the record of program i, "" if it is given none: that of its tracepoint, or the one that it takes its context for.
+func (o *Object) record(i int) string {
+	pr := &o.Programs[i]
+	if s := pr.Attach; s == nil || s.Kind != bpfobj.AttachTP {
+		return ""
+	}
+	if i < len(o.contexts) {
+		if t := o.contexts[i]; strings.HasPrefix(string(t.Name()), recordPrefix) {
+			return string(btf.Essential(t.Name()))
+		}
+	}
+	return recordPrefix + path.Base(pr.Attach.Target(pr.Section))
+}
+
+// findContexts returns the struct to which the argument of each program points.
+func (o *Object) findContexts() []btf.Type {
+	out := make([]btf.Type, len(o.Programs))
+	if o.records.Object == nil || o.records.types() == nil {
+		return out
+	}
+	b, at := o.records.types(), make(map[string]int)
+	for i := range o.Programs {
+		if s := o.Programs[i].Attach; s != nil && s.Kind == bpfobj.AttachTP {
+			at[o.Funcs[o.Programs[i].Fn].Name] = i
+		}
+	}
+	for id := b.FirstID(); int(id) < b.NumTypes() && len(at) > 0; id++ {
+		f := b.Type(id)
+		i, ok := at[string(f.Name())]
+		if f.Kind() != btf.KindFunc || !ok {
+			continue
+		}
+		if proto := b.Type(f.Ref()); proto.Kind() == btf.KindFuncProto && proto.Vlen() > 0 {
+			if p, _ := b.SkipMods(proto.Param(0).Type); p.Kind() == btf.KindPtr {
+				if t, _ := b.SkipMods(p.Ref()); t.Kind() == btf.KindStruct {
+					out[i] = t
+				}
+			}
+		}
+	}
+	return out
+}
+
+// typed returns the CO-RE record by which an access uses an argument as a struct.
+func (o *Object) typed(a *bpfobj.Access) (record int, ok bool) {
+	if a.Kind == bpfobj.Typed {
+		return a.Record, true
+	}
+	n := o.Funcs[a.At.Fn].Insns[a.At.Insn].Record
+	return int(n - 1), a.Arg >= 0 && n != 0
+}
+
+// straight reports whether the verifier reaches an instruction on every path: no jump, call of a function or exit is before it.
+func (o *Object) straight(pr *bpfobj.Program, at bpfobj.Site) bool {
+	code := o.Funcs[at.Fn].Insns
+	return at.Fn == pr.Fn && !slices.ContainsFunc(code[:at.Insn], func(in bpfobj.Insn) bool {
+		_, jumps := in.Jump()
+		return jumps || in.IsFuncCall() || !in.FallsThrough()
+	})
+}
+
+// findShape describes what the program is given on the kernel.
+func (e *evaluation) findShape(n int) *shape {
+	switch {
+	case e.pr.Attach == nil || len(e.o.accesses[n]) == 0:
+	case e.pr.Attach.Kind == bpfobj.AttachTP:
+		if y, ok := e.k.find(e.o.record(n), btf.KindStruct); ok {
+			return recordShape(y.typ())
+		}
+	case e.pr.Attach.Kind == bpfobj.AttachIter:
+	case e.hook != nil && e.hook.first == 0:
+		return e.hook.shape(nil)
+	case e.hook != nil:
+		return e.hook.shape(e.k.caller(e.hook.name))
+	case e.raw != nil:
+		return e.raw.shape(e.k.caller(e.raw.name))
+	}
+	return nil
+}
+
+// caller returns the prototype of the function that calls the programs of a tracepoint.
+func (k *inventory) caller(tracepoint string) *btf.Type {
+	y, ok := k.find(tracepointCaller+tracepoint, btf.KindFunc)
+	if !ok {
+		return nil
+	}
+	f := y.typ()
+	proto := y.view.Type(f.Ref())
+	if proto.Kind() != btf.KindFuncProto {
+		return nil
+	}
+	return &proto
+}
+
+// reads returns what program n reads, as warnings that run.changed keeps where it is not what was meant. They depend on the kernel only
+// where the kernel's own types show that, so that kernels share explorations.
+func (e *evaluation) reads(n int) (l []absence) {
+	e.shape = e.findShape(n)
+	if e.shape == nil {
+		return nil
+	}
+	all := e.o.accesses[n]
+	typed := make(map[int]bool) // arguments
+	add := func(at bpfobj.Site, f Finding) {
+		f.Source = e.o.Source(at)
+		l = append(l, absence{at: at, f: f, anyhow: e.o.straight(e.pr, at)})
+	}
+	record := e.pr.Attach.Kind == bpfobj.AttachTP
+	for i := range all {
+		a := &all[i]
+		r, ok := e.o.typed(a)
+		if !ok || record || a.Arg >= len(e.shape.slots) {
+			continue
+		}
+		as := e.o.records.root(r)
+		if s := &e.shape.slots[a.Arg]; as != "" {
+			typed[a.Arg] = true
+			if s.number || s.to != "" && !e.pointsTo(a.Arg, as) {
+				add(a.At, Finding{Code: ChangedArgument, Subject: e.argument(a.Arg), Args: Args{Count: int64(a.Arg), Name: e.shape.text, Other: "struct " + as}})
+			}
+		}
+	}
+	for i := range all {
+		a := &all[i]
+		switch {
+		case a.Arg >= 0 || a.Struct != "" || a.Moved || a.Computed || a.Chosen || a.Write || a.Kind == bpfobj.Typed:
+		case e.o.Funcs[a.At.Fn].Insns[a.At.Insn].Record != 0:
+		case record:
+			add(a.At, Finding{Code: ChangedField, Subject: "record of " + e.pr.Attach.Target(e.pr.Section), Args: Args{Offset: a.Off, Size: int64(a.Size)}})
+		case a.Kind == bpfobj.Direct && a.Off >= 0 && !typed[int(a.Off/8)]:
+			add(a.At, Finding{Code: ChangedArgument, Subject: e.argument(int(a.Off / 8)), Args: Args{Count: a.Off / 8}})
+		}
+	}
+	return l
+}
+
+// argument names 8 bytes of the context, the same on all kernels.
+func (e *evaluation) argument(n int) string {
+	return fmt.Sprintf("argument %d of %s", n+1, e.pr.Attach.Target(e.pr.Section))
+}
+
+// pointsTo reports whether an argument, a pointer to a struct, can be the address of a struct with a name: one begins with the other, or
+// both with the same, as sockets do. A struct that the kernel does not have can be anything.
+func (e *evaluation) pointsTo(n int, name string) bool {
+	h := e.hook
+	if h == nil {
+		h = e.raw
+	}
+	t, _ := h.slot(n)
+	to, _ := h.view.SkipMods(t.Ref())
+	as, ok := e.k.find(name, btf.KindStruct)
+	if !ok || to.Kind() == btf.KindFwd {
+		return true
+	}
+	x := beginning(to)
+	return slices.ContainsFunc(beginning(as.typ()), func(s string) bool { return slices.Contains(x, s) })
+}
+
+// beginning returns the names of a struct and of the structs that it begins with, except those of a few words, which many begin with.
+func beginning(t btf.Type) (l []string) {
+	const few, deepest = 64, 8
+	var visit func(t btf.Type, depth int)
+	visit = func(t btf.Type, depth int) {
+		if t.NameOff != 0 && (depth == 0 || t.Size() > few) {
+			l = append(l, string(t.Name()))
+		}
+		for i := range t.Vlen() {
+			m := t.Member(i)
+			if in, ok := t.BTF().SkipMods(m.Type); ok && m.BitOffset == 0 && in.Kind().IsComposite() && depth < deepest {
+				visit(in, depth+1)
+			}
+		}
+	}
+	visit(t, 0)
+	return l
+}
+
+// shapesOf returns the shapes of what an object's programs read, each kept once.
+func (r *run) shapesOf(all []*evaluation) shapes {
+	out := make(shapes)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for j, e := range all {
+		if e.shape == nil {
+			continue
+		}
+		if r.shapes[e.shape.text] == nil {
+			r.shapes[e.shape.text] = e.shape
+		}
+		out[j] = r.shapes[e.shape.text]
+	}
+	return out
+}
+
+// reading is what a program reads of a shape: an argument or, of a record, so many bytes.
+type reading struct {
+	argument  int
+	off, size int64
+	record    bool
+}
+
+// of returns what is read of a shape, nil for nothing or a part of several fields.
+func (x *reading) of(s *shape) *slot {
+	for i := range s.slots {
+		f := &s.slots[i]
+		if x.record && f.off <= x.off && x.off+x.size <= f.off+f.size && i > 0 || !x.record && i == x.argument {
+			return f
+		}
+	}
+	return nil
+}
+
+// differs reports whether a shape has something else than another one where that has a slot: it is known to be elsewhere, or its type
+// tells.
+func (x *reading) differs(here, ref *shape) bool {
+	a, b := x.of(ref), x.of(here)
+	switch {
+	case a == nil || b == nil:
+		return a != nil && x.record
+	case a.field() != b.field() && (here.slot(a) != nil || ref.slot(b) != nil):
+		return true
+	case x.record:
+		array := strings.Contains(a.text, "[") && strings.Contains(b.text, "[") // of which the beginning is read
+		return a.off != b.off || a.size != b.size && !array
+	}
+	return a.number != b.number || a.to != b.to && a.to != "" && b.to != ""
+}
+
+// knows reports whether a program's own struct has names of a kernel's record, at least of what is read.
+func (x *reading) knows(own, s *shape) bool {
+	a, b := x.of(own), x.of(s)
+	return a != nil && (s.slot(a) != nil || b != nil && own.slot(b) != nil)
+}
+
+// field is the name of a slot, without what says that the place of a string is there, not the string.
+func (s *slot) field() string {
+	_, name, ok := strings.Cut(s.name, "_loc_")
+	if !ok || !strings.HasPrefix(s.name, "__") {
+		return s.name
+	}
+	return name
+}
+
+// slot returns the one with the name of another.
+func (s *shape) slot(other *slot) *slot {
+	for i := range s.slots {
+		if f := &s.slots[i]; f.name != "" && f.field() == other.field() {
+			return f
+		}
+	}
+	return nil
+}
+
+// text is what is read of a shape, in C: "" for no field, and the whole prototype for an argument.
+func (x *reading) text(s *shape) string {
+	if !x.record {
+		return s.text
+	}
+	if f := x.of(s); f != nil {
+		return f.text
+	}
+	return ""
+}
+
+// changed replaces what program j of object i reads by warnings on the kernels where that is something else than the program was
+// compiled for: by its own types or, if these do not say, by the newest kernel. Kernels on which it fails do not count.
+func (r *run) changed(findings []KernelFinding, i, j int, status []Status) (out []KernelFinding) {
+	var own *shape
+	if c := r.Objects[i].contexts; j < len(c) && c[j].Kind() == btf.KindStruct {
+		own = recordShape(c[j])
+	}
+	kernels := make(map[Finding][]int)
+	for _, f := range findings {
+		if f.Status != OK {
+			out = append(out, f)
+			continue
+		}
+		x := &reading{argument: int(f.Count), off: f.Offset, size: max(f.Size, 1), record: f.Code == ChangedField}
+		w := f.Finding
+		w.Count, w.Size = 0, 0
+		on := slices.DeleteFunc(slices.Clone(f.Kernels), func(k int) bool {
+			return status[k] == Fails || status[k] == Other || r.kernels[k].shapes[i][j] == nil
+		})
+		shape := func(k int) *shape { return r.kernels[k].shapes[i][j] }
+		if w.Other != "" { // the program's own type
+			for _, k := range on {
+				if !x.of(shape(k)).number || r.somewhere(w.Other, x, i, j, status) {
+					kernels[w] = append(kernels[w], k)
+				}
+			}
+			continue
+		}
+		compiled := x.record && own != nil && slices.ContainsFunc(on, func(k int) bool { return x.knows(own, shape(k)) })
+		newest := make(map[int]int) // by the size of pointers, which change the places of fields
+		for _, k := range on {
+			word := r.kernels[k].word
+			if n, ok := newest[word]; x.of(shape(k)) != nil && (!ok || kernel.CompareVersions(r.kernels[k].key.Release, r.kernels[n].key.Release) >= 0) {
+				newest[word] = k
+			}
+		}
+		for _, k := range on {
+			ref := own
+			if n, ok := newest[r.kernels[k].word]; !compiled && ok {
+				ref, w.Where = shape(n), r.kernels[n].name
+			} else if !compiled {
+				continue
+			}
+			if !x.differs(shape(k), ref) {
+				continue
+			}
+			w.Name, w.Other, w.Max = x.text(shape(k)), x.text(ref), 0
+			if moved := shape(k).slot(x.of(ref)); x.record && moved != nil && moved != x.of(shape(k)) {
+				w.Max = moved.off
+			}
+			kernels[w] = append(kernels[w], k)
+		}
+	}
+	for w, on := range kernels {
+		out = append(out, KernelFinding{w, on})
+	}
+	return out
+}
+
+// somewhere reports whether an argument points to a type on a kernel where the program does not fail.
+func (r *run) somewhere(to string, x *reading, i, j int, status []Status) bool {
+	for k := range r.kernels {
+		if s := r.kernels[k].shapes[i][j]; s != nil && status[k] != Fails && status[k] != Other {
+			if f := x.of(s); f != nil && "struct "+f.to == to {
+				return true
+			}
+		}
+	}
+	return false
+}
