@@ -30,6 +30,9 @@ const (
 	KfuncMissing   Code = "kfunc-missing"
 	KfuncNoBTF     Code = "kfunc-btf-missing"
 	KfuncPrototype Code = "kfunc-prototype" // Type: the kernel's
+	KfuncUntagged  Code = "kfunc-not-one"
+	KfuncForbidden Code = "kfunc-forbidden" // Name: the type of programs
+	KfuncSleeps    Code = "kfunc-sleeps"    // Name: the section
 
 	FeatureMissing Code = "feature-missing" // Since
 

@@ -114,6 +114,9 @@ func (k *inventory) missing(o *Object, x *bpfobj.Extern) Finding {
 	if theirs := y.typ(); !core.Compatible(o.BTF, local.Ref(), y.view, theirs.Ref()) {
 		return Finding{Status: Fails, Code: unequal, Args: Args{Name: prototype(y.view, theirs.Ref())}}
 	}
+	if local.Kind() == btf.KindFunc && k.notKfunc(y) {
+		return Finding{Status: Fails, Code: KfuncUntagged, Args: Args{Decided: ByWitness, Witness: kfuncTag}}
+	}
 	if y.module != "" {
 		return Finding{Status: MayFail, Code: ModuleNeeded, Args: Args{Names: Names(y.module)}}
 	}

@@ -44,7 +44,8 @@ type factTable struct {
 	came    map[string]release // with which parts of the kernel's interface came, by name
 	structs []string           // and functions: names of witnesses
 	hooks   map[string]hookFact
-	returns map[string]returnFact // by type of attachment
+	returns map[string]returnFact            // by type of attachment
+	kfuncs  map[string]map[string]permission // by kfunc, by type of programs, notSleeping for all that may not sleep
 }
 
 // hookFact is what is known of a hook of LSM.
@@ -66,7 +67,7 @@ var facts = sync.OnceValue(func() *factTable {
 })
 
 func readFacts(text string) (*factTable, error) {
-	t := &factTable{named: make(map[string]*fact), came: make(map[string]release), hooks: make(map[string]hookFact), returns: make(map[string]returnFact)}
+	t := &factTable{named: make(map[string]*fact), came: make(map[string]release), hooks: make(map[string]hookFact), returns: make(map[string]returnFact), kfuncs: make(map[string]map[string]permission)}
 	paragraph := ""
 	for line := range strings.Lines(strings.ReplaceAll(text, "\n  ", " ")) {
 		line = strings.TrimSpace(line)
@@ -122,6 +123,20 @@ func (t *factTable) list(paragraph string, words []string) error {
 	_, when, err := parsePermission("@" + words[0])
 	if err != nil {
 		when.by, err = parseRelease(words[0])
+	}
+	if paragraph == "[kfuncs]" {
+		if err != nil || len(words) < 3 {
+			return errors.New("want AFTER..BY TYPES KFUNCS")
+		}
+		for _, name := range words[2:] {
+			if t.kfuncs[name] == nil {
+				t.kfuncs[name] = make(map[string]permission)
+			}
+			for kind := range strings.SplitSeq(words[1], ",") {
+				t.kfuncs[name][kind] = when
+			}
+		}
+		return nil
 	}
 	for _, name := range words[1:] {
 		h := t.hooks[name]

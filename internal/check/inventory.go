@@ -71,7 +71,8 @@ type inventory struct {
 	symbols  [][]symbol // by number of the name
 	matches  []int      // functions by pattern
 	funcs    int
-	wrapper  bool // system calls are __x64_sys_*
+	kfuncs   map[*btf.BTF]map[btf.TypeID]bool // functions that are tagged as such, where a BTF has such tags
+	wrapper  bool                             // system calls are __x64_sys_*
 	features interp.Features
 	refuses  map[*bpfobj.Section]*helperSet // filled by forbids
 	version  interp.Number                  // LINUX_KERNEL_VERSION, V 0 if it is not known
@@ -127,6 +128,11 @@ func (k *inventory) visit(module string, b *btf.BTF, id btf.TypeID) {
 			if b.NameIs(t.NameOff, n) && k.enums[i] == nil {
 				k.enums[i] = enumValues(b, &t)
 			}
+		}
+		return
+	case btf.KindDeclTag:
+		if b.NameIs(t.NameOff, kfuncTag) {
+			k.tag(b, t.Ref())
 		}
 		return
 	case btf.KindVar, btf.KindTypedef, btf.KindStruct:

@@ -328,7 +328,7 @@ func (r *run) program(p *pairing, j int) *evaluation {
 	e.disagreements()
 	e.ebpfGoUnit()
 	e.own = r.found.note(e.out)
-	e.kind, e.may = slices.Concat(e.kind, e.accesses(j), e.calls(j), e.reads(j)), e.returns(j)
+	e.kind, e.may = slices.Concat(e.kind, e.accesses(j), e.calls(j), e.kfuncCalls(), e.reads(j)), e.returns(j)
 	return e
 }
 
