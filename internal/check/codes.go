@@ -21,8 +21,9 @@ const (
 	ModuleNeeded   Code = "module-needed"     // Modules; of relocations, kfuncs, ksyms and attach targets
 
 	HelperMissing   Code = "helper-missing"
-	HelperForbidden Code = "helper-forbidden"       // Name: the type of programs
-	HelperSleeps    Code = "helper-sleeps"          // Name: the section
+	HelperForbidden Code = "helper-forbidden" // Name: the type of programs
+	HelperSleeps    Code = "helper-sleeps"    // Name: the section
+	HelperPoisoned  Code = "helper-poisoned"
 	HelperUnset     Code = "helper-setting-missing" // Name: the setting
 	HelperSetting   Code = "helper-setting-unknown" // Name: the setting
 	HelperLicense   Code = "helper-license"         // Name: the license

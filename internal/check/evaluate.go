@@ -5,6 +5,7 @@ package check
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
@@ -148,6 +149,10 @@ func (e *evaluation) explore(ctx context.Context) *interp.Result {
 	})
 }
 
+// poisonedCall is the helper that loaders call where a relocation does not resolve (bpf_core_poison_insn in libbpf's relo_core.c), and that
+// libraries for BPF programs call where control must not get. No kernel has it.
+const poisonedCall = 0xbad2310
+
 // absences calls f for the instructions of a function that the kernel does not take, whatever the program is.
 func (p *pairing) absences(fn int, f func(absence)) {
 	gone := make(map[bpfobj.Site]bool) // made invalid
@@ -181,6 +186,8 @@ func (p *pairing) absences(fn int, f func(absence)) {
 		u := &p.o.uses[fn][i]
 		a := absence{at: u.at}
 		switch {
+		case u.in.IsHelper() && u.in.Imm == poisonedCall:
+			a.f = Finding{Status: Fails, Code: HelperPoisoned, Subject: fmt.Sprintf("in %s", p.o.Funcs[fn].Name)}
 		case u.in.IsHelper():
 			if p.k.lacksHelper(u.in.Imm) {
 				a.f = Finding{Status: Fails, Code: HelperMissing, Subject: helperName(u.in.Imm), Args: Args{Decided: ByWitness, Witness: helperWitness(u.in.Imm)}}

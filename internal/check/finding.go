@@ -29,10 +29,12 @@ type Finding struct {
 // Args are arguments of codes. Each code uses few of them.
 type Args struct {
 	Cause        relo.Cause `json:"cause,omitempty"`
-	Name         string     `json:"name,omitempty"`  // of a function, member, setting, machine or type of programs; or a type in C
-	Names        Names      `json:"names,omitempty"` // modules: one is enough
-	Other        string     `json:"other,omitempty"` // what is elsewhere instead of Name
-	Where        string     `json:"where,omitempty"` // the kernel that has Other, "" for the object
+	Name         string     `json:"name,omitempty"`   // of a function, member, setting, machine or type of programs; or a type in C
+	Names        Names      `json:"names,omitempty"`  // modules: one is enough
+	Other        string     `json:"other,omitempty"`  // what is elsewhere instead of Name
+	Where        string     `json:"where,omitempty"`  // the kernel that has Other, "" for the object
+	Local        string     `json:"local,omitempty"`  // of a cause, a type or kind in the object
+	Target       string     `json:"target,omitempty"` // the same in the kernel
 	Offset       int64      `json:"offset,omitempty"`
 	Size         int64      `json:"size,omitempty"` // bytes
 	Count        int64      `json:"count,omitempty"`
@@ -170,13 +172,23 @@ func (f *Finding) absent() bool {
 	return true
 }
 
+// ofFile reports whether the finding is about the object, whatever the kernel.
+func (f *Finding) ofFile() bool {
+	switch f.Code {
+	case relo.InvalidRelocation, HelperPoisoned, KsymUndeclared, KconfigEbpfGo, KconfigNoLookup, SectionUnknown,
+		MapSection, MapPinning, MapSizes, MapNoSizes, MapRingSize:
+		return true
+	}
+	return FamilyOf(f.Code) == FamilyObject
+}
+
 // differs reports whether the kernel has what the finding is about, and not as the object declares it.
 func (f *Finding) differs() bool {
 	switch f.Code {
 	case KsymType, KfuncPrototype, KconfigType, relo.TypeMismatch:
 		return true
 	}
-	return false
+	return f.Code == relo.FieldMissing && f.Cause != ""
 }
 
 // ofProgType reports whether the finding follows from the lack of a type of programs: on what only such programs are attached to, and

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Headline sums an object's row up. The kernels that count are those that
@@ -20,6 +19,7 @@ type Headline struct {
 	MayFail    int         `json:"may_fail"`        // kernels on which it may fail or that is unknown
 	Total      int         `json:"total"`
 	Lacks      []Lack      `json:"lacks,omitempty"`      // why it fails on other releases, what costs most kernels first
+	Defects    []Finding   `json:"defects,omitempty"`    // for which loaders do not load the object, whatever the kernel; without sources
 	Exceptions []Exception `json:"exceptions,omitempty"` // kernels on which it is the other way round, by distribution and machine
 }
 
@@ -103,6 +103,7 @@ func (r *axis) headline(row *ObjectRow) (h Headline) {
 	older := func(k int) bool { return good == never || r.releases[k] != 0 && r.releases[k] < good.first }
 	var all release
 	h.Lacks, all = r.lacks(row, older)
+	h.Defects = r.defects(row)
 	h.Exceptions = r.exceptions(row, good)
 	if good != never {
 		newest := r.newestBefore(row, good.first)
@@ -241,7 +242,7 @@ func (r *axis) lacks(row *ObjectRow, counts func(kernel int) bool) (out []Lack, 
 		}
 		for i := range p.Findings {
 			f := &p.Findings[i]
-			if f.Code == relo.InvalidRelocation || f.Status < MayFail { // a defect of the object, or no reason
+			if f.ofFile() || f.Status < MayFail {
 				continue
 			}
 			l := Lack{Family: FamilyOf(f.Code), Subject: f.Subject, Refused: !f.absent(), Differs: f.differs()}
@@ -291,6 +292,23 @@ func (r *axis) lacks(row *ObjectRow, counts func(kernel int) bool) (out []Lack, 
 			cmp.Compare(a.Subject, b.Subject), b2i(a.Refused)-b2i(b.Refused), b2i(a.Differs)-b2i(b.Differs))
 	})
 	return out, all
+}
+
+// defects are the findings for which the object does not work that are about the object and not about kernels. One that refers to
+// what other objects define is not linked yet, and cilium/ebpf may not read it.
+func (r *axis) defects(row *ObjectRow) (out []Finding) {
+	for _, d := range row.Decides {
+		for _, f := range r.Programs[d.Program].Findings {
+			if f.Source, f.Guard = "", nil; f.Status >= Unknown && f.ofFile() && !slices.Contains(out, f.Finding) {
+				out = append(out, f.Finding)
+			}
+		}
+	}
+	if slices.ContainsFunc(out, func(f Finding) bool { return f.Code == KsymUndeclared }) {
+		out = slices.DeleteFunc(out, func(f Finding) bool { return f.Code == ObjectUnread })
+	}
+	slices.SortFunc(out, func(a, b Finding) int { return cmp.Or(cmp.Compare(a.Code, b.Code), a.compare(&b)) })
+	return out
 }
 
 // seen returns the oldest release that is newer than every kernel that lacks something, "" if there is none.

@@ -184,3 +184,15 @@ func load(t *testing.T, o *Object) error {
 	}
 	return p.Close()
 }
+
+// TestPoisonedCall wants a call that a loader or library made invalid reported as that, and not as a helper that kernels lack.
+func TestPoisonedCall(t *testing.T) {
+	k := &inventory{whole: true, want: new(wanted), helpers: map[int64]bool{1: true, 7: true}}
+	k.settle()
+	for reached, want := range map[bool]Status{true: Fails, false: Guarded} {
+		got, l := judgeCode(around(insn{Op: bpfobj.OpCall, Imm: 0xbad2310}, reached, "kprobe"), k)
+		if got != want || len(l) != 1 || l[0].Code != HelperPoisoned {
+			t.Errorf("reached %v: %s, want %s: %v", reached, got, want, l)
+		}
+	}
+}

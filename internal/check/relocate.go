@@ -26,6 +26,7 @@ func (r records) text(i int) string { return r.Object.Relocation(&r.Object.Recor
 // finding returns a finding about a record.
 func (r records) finding(i int, s Status, reason relo.Reason) Finding {
 	f := Finding{Status: s, Code: reason.Code, Source: r.source(i)}
+	f.Local, f.Target = reason.Local, reason.Target
 	f.Cause, f.Name, f.LocalNumber, f.TargetNumber = reason.Cause, reason.Name, reason.LocalNumber, reason.TargetNumber
 	f.Relocation, f.Subject, _ = strings.Cut(r.text(i), " ")
 	return f

@@ -225,7 +225,29 @@ func (d *Decision) Reason() relo.Reason {
 	case len(m.left) == 0:
 		return relo.Reason{Code: relo.NoCandidate}
 	}
-	return relo.Reason{Code: missing(m.spec.kind)}
+	r := relo.Reason{Code: missing(m.spec.kind)}
+	if r.Code == relo.FieldMissing {
+		m.tb.differs(m, &r)
+	}
+	return r
+}
+
+// fieldCauses are the causes for which a field does not match although a candidate has it.
+var fieldCauses = map[relo.Code]relo.Cause{
+	relo.CandidateKind: relo.CauseOtherKind, relo.CandidateMemberName: relo.CauseOtherName, relo.CandidateBitOffset: relo.CauseBitOffset,
+	relo.CandidateNotArray: relo.CauseNotArray, relo.CandidateShortArray: relo.CauseShortArray,
+}
+
+// differs completes the reason for a missing field if a candidate has it, and it is another one.
+func (tb *Table) differs(m *match, r *relo.Reason) {
+	for _, place := range m.left {
+		c := tb.explain(m, place).Reason
+		if c == nil || fieldCauses[c.Code] == "" {
+			continue
+		}
+		r.Cause, r.Local, r.Target, r.LocalNumber, r.TargetNumber = fieldCauses[c.Code], c.Local, c.Target, c.LocalNumber, c.TargetNumber
+		return
+	}
 }
 
 // missing is what a relocation lacks if candidates exist, but none matches.

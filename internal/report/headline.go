@@ -51,6 +51,9 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 			who = "The others"
 		}
 	}
+	for _, text := range defectTexts(h.Defects) {
+		b.WriteString(" " + text + ".")
+	}
 	for _, t := range []struct {
 		who   string
 		newer bool
@@ -78,14 +81,17 @@ func workingReleases(h *check.Headline) string {
 // uncertain says on how many kernels an object may fail, and why: "18 are uncertain [attach-target-from-loader]".
 func uncertain(r *check.Report, row *check.ObjectRow) string {
 	h := &row.Headline
-	kernels := make(map[check.Code]map[int]bool)
+	kernels, defects := make(map[check.Code]map[int]bool), make(map[check.Code]bool)
+	for _, f := range h.Defects {
+		defects[f.Code] = true
+	}
 	for _, d := range row.Decides {
 		for _, f := range r.Programs[d.Program].Findings {
 			if f.Status != check.MayFail && f.Status != check.Unknown {
 				continue
 			}
 			for _, k := range f.Kernels {
-				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || row.Status[k] == check.Fails {
+				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || row.Status[k] == check.Fails || defects[f.Code] {
 					continue
 				}
 				if kernels[f.Code] == nil {
@@ -126,6 +132,38 @@ func countWorks(l []check.Status) (n int) {
 		}
 	}
 	return n
+}
+
+// defectTexts say what is wrong with the object itself, a sentence for each kind.
+func defectTexts(l []check.Finding) (out []string) {
+	for _, alike := range words.Group(l, func(f *check.Finding) any { return why(f) }) {
+		f := &alike[0]
+		var names []string
+		for i := range alike {
+			names = append(names, alike[i].Subject)
+		}
+		names = sorted(names)
+		switch g := groupOf(f); {
+		case f.Code == check.KsymUndeclared:
+			out = append(out, fmt.Sprintf("It is not linked yet: it refers to %s, which other objects have to define; 'bpftool gen object' links them [%s]", some(names), f.Code))
+		case check.FamilyOf(f.Code) == check.FamilyObject:
+			out = append(out, capital(g.reason()))
+		default:
+			g.what = names
+			out = append(out, capital(g.Subject(3)+": "+g.reason()))
+		}
+	}
+	return out
+}
+
+// capital returns a sentence with a capital letter, unless it begins with a name that has none.
+func capital(s string) string {
+	for _, l := range []check.Loader{check.Libbpf, check.EbpfGo, check.Aya} {
+		if strings.HasPrefix(s, string(l)) {
+			return s
+		}
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 // lackTexts say what kernels lack, and what they do not allow: "lack bpf_loop (5.17)". since is the release of the headline, which

@@ -11,7 +11,7 @@ type Code string
 // Why a relocation is not resolved.
 const (
 	NoCandidate         Code = "no-candidate"            // the target has no type of the name and kind
-	FieldMissing        Code = "field-missing"           // candidates exist, but none has the field
+	FieldMissing        Code = "field-missing"           // candidates exist, but none has the field; Cause: one has another
 	EnumeratorMissing   Code = "enumerator-missing"      // candidates exist, but none has the enumerator
 	TypeMismatch        Code = "type-mismatch"           // candidates exist, but none matches the local type
 	AmbiguousOffset     Code = "ambiguous-offset"        // LocalNumber, TargetNumber: offsets in bits
@@ -54,6 +54,13 @@ const (
 	CauseTooBig       Cause = "size-overflow"     // the size exceeds 32 bits
 	CauseWideBitfield Cause = "bitfield-too-wide" // the bitfield needs a load of more than 64 bits
 	CauseElement      Cause = "array-element"     // the kind of relocation does not apply to array elements
+
+	// Of a missing field.
+	CauseOtherKind  Cause = "field-kind"       // Local, Target: the kinds of the field
+	CauseOtherName  Cause = "field-type-name"  // Local, Target: the names of its type
+	CauseBitOffset  Cause = "field-bit-offset" // it is an integer with a bit offset
+	CauseNotArray   Cause = "field-no-array"   // Target: the kind of what should be an array
+	CauseShortArray Cause = "field-array"      // LocalNumber: the element, TargetNumber: the number of elements
 
 	// Of an instruction.
 	CauseFieldSize   Cause = "field-size"          // LocalNumber, TargetNumber: bytes of the field
