@@ -23,6 +23,9 @@ func TestHeadline(t *testing.T) {
 	fentry := check.Finding{Status: check.Fails, Code: check.RunningKernelNone, Subject: "fentry"}
 	kfunc := check.Finding{Status: check.Fails, Code: check.RunningKernelNone, Subject: "bpf_task_acquire"}
 	tracing := check.Finding{Status: check.Fails, Code: check.ProgTypeMissing, Subject: "BPF_PROG_TYPE_TRACING"}
+	undeclared := check.Finding{Status: check.Fails, Code: check.KsymUndeclared, Subject: "lib_init"}
+	unread := check.Finding{Status: check.Fails, Code: check.ObjectUnread, Subject: "lib.o"}
+	version := check.Finding{Status: check.Fails, Code: check.KconfigEbpfGo, Subject: "LINUX_KERNEL_VERSION"}
 	kfuncs := check.Finding{Status: check.Fails, Code: check.FeatureMissing, Subject: "calls of kfuncs", Args: check.Args{Since: check.ReleaseOf(5, 13)}}
 	mayLack := check.Finding{Status: check.MayFail, Code: check.FeatureMissing, Subject: "links of it", Args: check.Args{Since: check.ReleaseOf(6, 0)}}
 	for _, tt := range []struct {
@@ -80,6 +83,12 @@ func TestHeadline(t *testing.T) {
 		{"no BTF of its own", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {fentry, kfunc, ringbuf},
 			"debian/9/x86_64/4.9.0-1-amd64": {kfunc}}, nil, nil,
 			"Linux 6.1 and later; 1 of 3 kernels, none between 4.19 and 6.1. Older ones lack BTF of their own and BPF_MAP_TYPE_RINGBUF (5.8)."},
+		{"an object that is not linked", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": {undeclared, unread}, "debian/11/x86_64/5.10.0-30-amd64": {undeclared, unread}}, nil, nil,
+			"None of 2 kernels. It is not linked yet: it refers to lib_init, which other objects have to define; 'bpftool gen object' links them [ksym-undeclared]."},
+		{"an object that a loader does not open", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": {unread}}, nil, nil,
+			"None of 1 kernel. ebpf-go does not read the object [object-unread]."},
+		{"a variable that a loader does not set", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": {version, loop}}, nil, nil,
+			"None of 1 kernel. Kconfig LINUX_KERNEL_VERSION: ebpf-go sets it only where its type is an integer, without typedef or const [kconfig-ebpf-go-type]. They lack bpf_loop (5.17)."},
 		{"a newer helper behind a type of programs", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {tracing, loop}}, nil, nil,
 			"Linux 5.17 and later; 1 of 2 kernels. Older ones lack bpf_loop (5.17) and BPF_PROG_TYPE_TRACING (5.5)."},
 		{"a field behind a type of programs, of which the release is not known", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {tracing, field}}, nil, nil,

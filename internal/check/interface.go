@@ -243,6 +243,9 @@ func (p *pairing) definitions() (l []part) {
 		for _, loader := range p.loaders {
 			if f := loaderRefuses(m, loader); f.Status != OK {
 				f.Subject, f.Loader, f.Stops = m.Name, loader, ObjectStops
+				if loader == EbpfGo {
+					f.Stops = ProgramStops
+				}
 				l = append(l, part{m.Name, f})
 			}
 		}

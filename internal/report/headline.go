@@ -27,7 +27,7 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 		return "No kernel here is one that it is for."
 	case h.Works == 0:
 		b.WriteString(fmt.Sprintf("None of %s", words.Plural(h.Total, "kernel")))
-		if h.MayFail > 0 {
+		if h.MayFail > 0 && uncertain(r, row) != "" {
 			b.WriteString(" for certain")
 		}
 	case h.Since == "":
@@ -35,8 +35,8 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 	default:
 		b.WriteString(fmt.Sprintf("Linux %s; %s", workingReleases(h), kernels))
 	}
-	if h.MayFail > 0 {
-		b.WriteString("; " + uncertain(r, row))
+	if doubt := uncertain(r, row); h.MayFail > 0 && doubt != "" {
+		b.WriteString("; " + doubt)
 	}
 	for _, l := range row.Loaders {
 		if n := countWorks(l.Status); n != h.Works {
@@ -78,7 +78,8 @@ func workingReleases(h *check.Headline) string {
 	return h.Since + " to " + h.Until
 }
 
-// uncertain says on how many kernels an object may fail, and why: "18 are uncertain [attach-target-from-loader]".
+// uncertain says on how many kernels an object may fail, and why: "18 are uncertain [attach-target-from-loader]". It is "" if that is
+// for what is wrong with the object itself.
 func uncertain(r *check.Report, row *check.ObjectRow) string {
 	h := &row.Headline
 	kernels, defects := make(map[check.Code]map[int]bool), make(map[check.Code]bool)
@@ -103,6 +104,8 @@ func uncertain(r *check.Report, row *check.ObjectRow) string {
 	}
 	text := fmt.Sprint(h.MayFail)
 	switch {
+	case len(kernels) == 0 && len(h.Defects) > 0:
+		return ""
 	case h.MayFail == h.Total && h.Total > 1:
 		text = "all"
 	case h.Works == 0 && h.Since != "":
@@ -147,24 +150,24 @@ func defectTexts(l []check.Finding) (out []string) {
 		case f.Code == check.KsymUndeclared:
 			out = append(out, fmt.Sprintf("It is not linked yet: it refers to %s, which other objects have to define; 'bpftool gen object' links them [%s]", some(names), f.Code))
 		case check.FamilyOf(f.Code) == check.FamilyObject:
-			out = append(out, capital(g.reason()))
+			out = append(out, g.reason()) // begins with the name of the loader
 		default:
 			g.what = names
-			out = append(out, capital(g.Subject(3)+": "+g.reason()))
+			text := g.Subject(3) + ": " + g.reason()
+			if text[:1] != names[0][:1] {
+				text = capital(text)
+			}
+			out = append(out, text)
 		}
+	}
+	if n := len(out) - 2; n > 1 {
+		out = append(out[:2], fmt.Sprintf("%d more such reasons", n))
 	}
 	return out
 }
 
-// capital returns a sentence with a capital letter, unless it begins with a name that has none.
-func capital(s string) string {
-	for _, l := range []check.Loader{check.Libbpf, check.EbpfGo, check.Aya} {
-		if strings.HasPrefix(s, string(l)) {
-			return s
-		}
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
-}
+// capital returns a sentence with a capital letter.
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // lackTexts say what kernels lack, and what they do not allow: "lack bpf_loop (5.17)". since is the release of the headline, which
 // need not be repeated; one says that it is a single kernel.
