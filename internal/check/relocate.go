@@ -5,7 +5,6 @@ package check
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
@@ -28,7 +27,7 @@ func (r records) finding(i int, s Status, reason relo.Reason) Finding {
 	f := Finding{Status: s, Code: reason.Code, Source: r.source(i)}
 	f.Local, f.Target = reason.Local, reason.Target
 	f.Cause, f.Name, f.LocalNumber, f.TargetNumber = reason.Cause, reason.Name, reason.LocalNumber, reason.TargetNumber
-	f.Relocation, f.Subject, _ = strings.Cut(r.text(i), " ")
+	f.Relocation, f.Subject = r.Object.Local(&r.Object.Records()[i])
 	return f
 }
 

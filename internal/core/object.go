@@ -115,6 +115,12 @@ func (o *Object) Root(r *Record) btf.Type {
 	return o.btf.Type(root)
 }
 
+// Local returns kind and local side of a record: "byte_off" and "struct task_struct.mm.pgd".
+func (o *Object) Local(r *Record) (kind, name string) {
+	s := o.specs[r.spec]
+	return s.kind.String(), s.localName()
+}
+
 // Source returns file:line of a record, "" without line info.
 func (o *Object) Source(r *Record) string { return r.line.Source(o.btf) }
 

@@ -222,8 +222,10 @@ func (s *spec) path() string {
 
 // String returns kind and path: "byte_off struct task_struct.mm.pgd".
 func (s *spec) String() string {
-	return s.kind.String() + " " + relo.Name(s.kind, typeName(s.btf.Type(s.root)), s.path())
+	return s.kind.String() + " " + s.localName()
 }
+
+func (s *spec) localName() string { return relo.Name(s.kind, typeName(s.btf.Type(s.root)), s.path()) }
 
 // name returns the name that candidates need, in any flavor.
 func (s *spec) name() string { return btf.Agreed(s.rootName()) }
