@@ -7,10 +7,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -31,13 +31,10 @@ const (
 	statusFindings = 3
 )
 
-// usageError is a mistake in the command line.
-type usageError struct{ error }
-
-// errJSONOutput is returned if two outputs would go to standard output.
-var errJSONOutput = usagef("--json does not go with an output to standard output")
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+// jsonOutput is the error if two outputs would go to standard output.
+func jsonOutput() error {
+	return optionf("json", "does not go with an output to standard output")
+}
 
 func main() {
 	os.Exit(run(catchSignals(context.Background()), os.Args[1:], os.Stdout, os.Stderr))
@@ -102,9 +99,7 @@ func runCommand(ctx context.Context, app *cli.App, args []string) error {
 		return usagef("argument %d is empty", i+1)
 	}
 	err = app.RunContext(ctx, append([]string{app.Name}, line.canonical()...))
-	if errors.As(err, new(usageError)) {
-		return line.locate(err)
-	}
+	line.locate(err)
 	return err
 }
 
@@ -141,12 +136,11 @@ func status(ctx context.Context, err error, command string, stderr io.Writer) in
 // messages returns the messages of an error, or of each error that errors.Join joined, without the names of system
 // calls: "x.btfa: no such file or directory".
 func messages(err error) (all []string) {
-	var u usageError
-	if errors.As(err, &u) {
+	if u, ok := err.(usageError); ok {
 		err = u.error
 	}
-	if j, ok := err.(interface{ Unwrap() []error }); ok && err.Error() == errors.Join(j.Unwrap()...).Error() {
-		for _, e := range j.Unwrap() {
+	if reflect.TypeOf(err) == reflect.TypeOf(errors.Join(io.EOF)) { // package errors has no name for it
+		for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
 			all = append(all, messages(e)...)
 		}
 		return all
@@ -205,7 +199,7 @@ func prepare(c *cli.Command, path string) {
 			return err
 		}
 		if name := c.Command.Name; c.Bool("json") && name != "check" && (c.String("output") == "-" || c.String("manifest") == "-") {
-			return errJSONOutput
+			return jsonOutput()
 		}
 		return nil
 	}

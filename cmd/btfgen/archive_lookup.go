@@ -27,11 +27,11 @@ func runArchiveLookup(c *cli.Context) error {
 	if c.Bool("neighbour") {
 		neighbours = c.Int("builds")
 	} else if c.IsSet("builds") {
-		return usagef("--builds needs --neighbour")
+		return optionf("builds", "needs --neighbour")
 	}
 	for _, name := range []string{"release", "arch"} {
 		if err := (kernel.Key{Release: c.String(name)}).Validate(); err != nil {
-			return usagef("--%s: %w", name, err)
+			return valuef(name, c.String(name), "%w", err)
 		}
 	}
 	out := c.String("output")

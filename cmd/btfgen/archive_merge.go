@@ -69,7 +69,7 @@ func runArchiveExtract(c *cli.Context) error {
 	path := c.String("output")
 	if fi, err := os.Stat(path); path == "-" || strings.HasSuffix(path, kernel.FileSuffix) && (err != nil || !fi.IsDir()) {
 		if len(want.keys) != 1 {
-			return usagef("-o %s: a file of BTF needs one KEY", path)
+			return valuef("output", path, "a file of BTF needs one KEY")
 		}
 		return extractKey(c, want, path)
 	}
@@ -78,7 +78,7 @@ func runArchiveExtract(c *cli.Context) error {
 		return err
 	}
 	if out.Format != bundle.Dir {
-		return usagef("-o %s: extract writes a directory ('btfgen archive convert' writes other formats)", path)
+		return valuef("output", path, "extract writes a directory ('btfgen archive convert' writes other formats)")
 	}
 	return rewrite(c, out, want, readOne(c.Args().First()))
 }

@@ -68,7 +68,7 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 		return o, err
 	}
 	if slices.Contains(o.loaders, check.Aya) && c.IsSet("types") {
-		return o, usagef("--types does not go with --loader aya, which adds no types to the kernel's")
+		return o, optionf("types", "does not go with --loader aya, which adds no types to the kernel's")
 	}
 	if o.require, err = selectors(c, "require"); err != nil {
 		return o, err
@@ -96,10 +96,10 @@ func checkLoader(c *cli.Context) error {
 	for _, t := range c.StringSlice("target") {
 		program, to, ok := strings.Cut(t, "=")
 		if !ok || program == "" || to == "" {
-			return usagef("--target %q: want PROGRAM=NAME", t)
+			return valuef("target", t, "want PROGRAM=NAME")
 		}
 		if _, err := path.Match(program, ""); err != nil {
-			return usagef("--target %q: %w", t, err)
+			return valuef("target", t, "%w", err)
 		}
 	}
 	return nil
@@ -111,7 +111,7 @@ func runCheck(c *cli.Context) error {
 	}
 	for _, name := range []string{"archive", "command", "timeout", "btfgen", "catalogue", "mirror"} {
 		if c.IsSet(name) {
-			return usagef("--%s goes with --boot", name)
+			return optionf(name, "goes with --boot")
 		}
 	}
 	o, err := readCheckOptions(c)
@@ -336,7 +336,7 @@ func readPolicy(c *cli.Context) (loaders []check.Loader, p check.Policy, err err
 	for _, option := range []string{"optional", "one-of", "when", "loader-map"} {
 		for _, text := range c.StringSlice(option) {
 			if err := p.Add(option, text); err != nil {
-				return nil, p, usagef("--%s %q: %w", option, text, err)
+				return nil, p, valuef(option, text, "%w", err)
 			}
 		}
 	}
@@ -348,7 +348,7 @@ func parseAll[T any](c *cli.Context, option string, parse func(string) (T, error
 	for _, text := range c.StringSlice(option) {
 		x, err := parse(text)
 		if err != nil {
-			return nil, usagef("--%s %q: %w", option, text, err)
+			return nil, valuef(option, text, "%w", err)
 		}
 		all = append(all, x)
 	}
@@ -372,7 +372,7 @@ func readTypes(c *cli.Context) (all []check.Types, err error) {
 			}
 		}
 		if len(found) != 1 {
-			return nil, usagef("--types %s: holds %d BTFs, want one", path, len(found))
+			return nil, valuef("types", path, "holds %d BTFs, want one", len(found))
 		}
 		all = append(all, found...)
 	}

@@ -48,16 +48,16 @@ func runBoot(c *cli.Context) error {
 	} else if len(args) == 0 {
 		return usagef("no BPF object given")
 	}
+	var err error
+	objs := new(programs)
 	if cfg.Tool == nil {
 		cfg.Targets = make(map[string]string)
-		objs, types, err := readChecked(c, args, cfg.Targets)
-		if err != nil {
+		if objs, cfg.Types, err = readChecked(c, args, cfg.Targets); err != nil {
 			return err
 		}
 		inputs = slices.Concat(objs.paths, c.StringSlice("types"))
-		cfg.Objects, cfg.Data, cfg.Types = objs.list, objs.data, types
+		cfg.Objects, cfg.Data = objs.list, objs.data
 	}
-	var err error
 	if cfg.Init, err = readGuest(c); err != nil {
 		return err
 	}
@@ -149,15 +149,15 @@ func bootSources(c *cli.Context, packages []string, opts *corpus.Options, arch s
 func checkBootOptions(c *cli.Context) error {
 	switch f := c.String("format"); {
 	case f != "text" && f != "json":
-		return usagef("--boot does not go with --format %s, only with text and json", f)
+		return valuef("format", f, "does not go with --boot, only text and json do")
 	case (c.Bool("json") || f == "json") && c.IsSet("command"):
-		return usagef("--json does not go with --command")
+		return optionf("json", "does not go with --command")
 	case c.IsSet("summary"):
-		return usagef("--boot does not go with --summary")
+		return optionf("summary", "does not go with --boot")
 	}
 	for _, name := range []string{"archive", "btf", "types"} {
 		if c.IsSet(name) && c.IsSet("command") {
-			return usagef("--%s does not go with --command", name)
+			return optionf(name, "does not go with --command")
 		}
 	}
 	return checkLoader(c)
@@ -185,7 +185,7 @@ func readCommand(c *cli.Context, cfg *boot.Config, paths []string) error {
 	line := strings.Fields(c.String("command"))
 	n := slices.IndexFunc(line, func(word string) bool { return !strings.Contains(word, "=") })
 	if n < 0 {
-		return usagef("--command names no program")
+		return optionf("command", "names no program")
 	}
 	cfg.Env, cfg.Command = line[:n], line[n:]
 	var err error

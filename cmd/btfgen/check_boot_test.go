@@ -108,7 +108,7 @@ func TestCheckBootCommand(t *testing.T) {
 		{"the same name twice", "", []string{program}, 2, "", "two files are called tool"},
 		{"with types", "", []string{"--types", "x.btf"}, 2, "", "--types does not go with --command"},
 		{"as JSON", "", []string{"--json"}, 2, "", "--json does not go with --command"},
-		{"as a page", "", []string{"--format", "html"}, 2, "", "--boot does not go with --format html, only with text and json"},
+		{"as a page", "", []string{"--format", "html"}, 2, "", `--format "html": does not go with --boot`},
 		{"as two", "", []string{"--json", "--format", "text"}, 2, "", "--json does not go with --format text"},
 		{"a target of nothing", "", []string{"--target", "x"}, 2, "", `--target "x": want PROGRAM=NAME`},
 		{"no time", "", []string{"--timeout", "0"}, 2, "", "--timeout \"0\": want a number of 1 or more"},
@@ -358,9 +358,9 @@ func TestCheckBootFetch(t *testing.T) {
 		{"test/1/x86_64/6.1.0-1-*", statusFailed, `damaged: .*/test/1/x86_64/linux-image-6.1.0-1-amd64_6.1-1_amd64.deb: holds no BTF\n`},
 		{"test/1/x86_64/5.*", statusFailed, `test/1/x86_64/5.\*: no kernel matches\n`},
 		{"test/1/arm64", statusUsage, `test/1/arm64: the catalogue has x86_64\n`},
-		{"debian/12/arm64", statusUsage, `debian/12/arm64: btfgen is for x86_64 \(--btfgen FILE names another btfgen\)\n`},
-		{"test/2", statusUsage, `test/2: no such file, and test/2/x86_64: not in the catalogue; nearest: test/1`},
-		{"no/such/file.deb", statusUsage, `no/such/file.deb: no such file, and no/such/file.deb: not in the catalogue`},
+		{"debian/12/arm64", statusUsage, `"debian/12/arm64": btfgen is for x86_64 \(--btfgen FILE names another btfgen\)\n`},
+		{"test/2", statusUsage, `"test/2": no such file, and test/2/x86_64: not in the catalogue; nearest: test/1`},
+		{"no/such/file.deb", statusUsage, `"no/such/file.deb": no such file, and no/such/file.deb: not in the catalogue`},
 		{"file.deb", statusFailed, `file.deb: no such file`},
 	} {
 		_, stderr := boot(tt.name, tt.status)

@@ -208,10 +208,7 @@ func (l *commandLine) long() (all []string) {
 func (l *commandLine) add(f cli.Flag, value, from string) error {
 	o := option{flag: f, value: value, from: from}
 	if err := checkValue(f, value); err != nil {
-		if o.typed() {
-			return usagef("%s %q: %w", from, value, err)
-		}
-		return usagef("%s: --%s %q: %w", from, o.name(), value, err)
+		return usageError{&optionError{o.name(), &value, from, err}}
 	}
 	l.options = append(l.options, o)
 	return nil
@@ -326,15 +323,4 @@ func (l *commandLine) addArguments(values map[string][]option) (refused []error)
 	}
 	l.args = append(l.args, typed...)
 	return refused
-}
-
-// locate adds to an error about an option where its value comes from, if it was not typed.
-func (l *commandLine) locate(err error) error {
-	for _, o := range l.options {
-		text, ok := strings.CutPrefix(err.Error(), "--"+o.name())
-		if ok && !o.typed() && strings.Contains(text, o.value) {
-			return usagef("%s: %w", o.from, err)
-		}
-	}
-	return err
 }

@@ -25,11 +25,7 @@ func selection(c *cli.Context, o *corpus.Options) (err error) {
 
 // selectors returns the values of an option.
 func selectors(c *cli.Context, name string) ([]corpus.Selector, error) {
-	all, err := corpus.ParseSelectors(c.StringSlice(name))
-	if err != nil {
-		return nil, usagef("--%s: %w", name, err)
-	}
-	return all, nil
+	return parseAll(c, name, corpus.ParseSelector)
 }
 
 // patterns returns the values of an option, which are patterns for [path.Match].
@@ -37,7 +33,7 @@ func patterns(c *cli.Context, name string) ([]string, error) {
 	all := c.StringSlice(name)
 	for _, p := range all {
 		if _, err := path.Match(p, ""); err != nil {
-			return nil, usagef("--%s %q: %w", name, p, err)
+			return nil, valuef(name, p, "%w", err)
 		}
 	}
 	return all, nil
@@ -56,7 +52,7 @@ func openCorpus(c *cli.Context, opts corpus.Options) (*corpus.Corpus, error) {
 	case len(sources) == 0:
 		sources = []string{runningKernel}
 	case slices.Contains(sources, ""):
-		return nil, usagef("--btf is empty")
+		return nil, optionf("btf", "is empty")
 	}
 	for _, s := range c.StringSlice("btf") {
 		if embedded.IsObject(s) {
@@ -101,7 +97,7 @@ func chosenModules(c *cli.Context) (*corpus.Modules, error) {
 	}
 	m, err := corpus.ParseModules(text)
 	if err != nil {
-		return nil, usagef("--modules %q: %w", text, err)
+		return nil, valuef("modules", text, "%w", err)
 	}
 	return m, nil
 }

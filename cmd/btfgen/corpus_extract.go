@@ -34,12 +34,12 @@ func runCorpusExtract(c *cli.Context) error {
 	isDir := strings.HasSuffix(out, "/") || err == nil && fi.IsDir()
 	if !isDir && (len(corp.Files) < 2 || out == "-") {
 		if c.String("modules") != "none" {
-			return usagef("--modules needs a directory: -o %s/", out)
+			return optionf("modules", "needs a directory: -o %s/", out)
 		}
 		return extractOne(c, corp, out)
 	}
 	if f, err := bundle.FormatOf(out); err != nil || f != bundle.Dir {
-		return usagef("-o %s: several kernels need a directory: a name that ends with / or has no suffix", out)
+		return valuef("output", out, "several kernels need a directory: a name that ends with / or has no suffix")
 	}
 	cfg, stop := walkConfig(c, corp)
 	res, err := store.Extract(c.Context, cfg, out)
@@ -61,7 +61,7 @@ func extractOne(c *cli.Context, corp *corpus.Corpus, out string) error {
 	k, skipped, err := store.One(c.Context, cfg)
 	stop()
 	if errors.Is(err, store.ErrSeveral) {
-		return usagef("-o %s: %w (use a directory, or --select)", out, err)
+		return valuef("output", out, "%w (use a directory, or --select)", err)
 	}
 	if err != nil {
 		return err

@@ -35,14 +35,14 @@ func runCorpusFetch(c *cli.Context) error {
 	cfg.Newest, cfg.Retry = c.Int("newest"), c.Bool("retry")
 	if text := c.String("limit"); text != "" {
 		if cfg.Limit, err = words.ParseBytes(text); err != nil {
-			return usagef("--limit %s: %w", text, err)
+			return valuef("limit", text, "%w", err)
 		}
 	}
 	switch {
 	case cfg.Path != "" && filepath.Ext(cfg.Path) != ".btfc":
-		return usagef("-o %s: want a name that ends in .btfc", cfg.Path)
+		return valuef("output", cfg.Path, "want a name that ends in .btfc")
 	case cfg.Keep != "" && (cfg.Path != "" || cfg.Retry || c.IsSet("prune")):
-		return usagef("--packages does not go with -o, --retry and --prune")
+		return optionf("packages", "does not go with -o, --retry and --prune")
 	case cfg.Path == "" && cfg.Keep == "" && !cfg.DryRun:
 		return usagef("fetch needs -o OUT, a name that ends in .btfc, or --packages DIR")
 	}
@@ -109,15 +109,15 @@ func fetchOne(c *cli.Context, name, arch string) ([]string, error) {
 	}
 	cfg, err := fetchConfig(c, []string{series})
 	if err != nil {
-		return nil, usagef("--boot %s: no such file, and %w", name, err)
+		return nil, valuef("boot", name, "no such file, and %w", err)
 	}
 	if key := cfg.Series[0].Key; key.Arch != arch {
-		return nil, usagef("--boot %s: btfgen is for %s (--btfgen FILE names another btfgen)", name, arch)
+		return nil, valuef("boot", name, "btfgen is for %s (--btfgen FILE names another btfgen)", arch)
 	}
 	if len(parts) == 4 {
 		s, err := corpus.ParseSelector("release=" + parts[3])
 		if err != nil {
-			return nil, usagef("--boot %s: %w", name, err)
+			return nil, valuef("boot", name, "%w", err)
 		}
 		cfg.Options.Select = []corpus.Selector{s}
 	}
@@ -176,7 +176,7 @@ func mirrors(c *cli.Context) (all []fetch.Mirror, err error) {
 	for _, text := range c.StringSlice("mirror") {
 		from, to, ok := strings.Cut(text, "=")
 		if !ok || from == "" || to == "" {
-			return nil, usagef("--mirror %q: want URL=URL", text)
+			return nil, valuef("mirror", text, "want URL=URL")
 		}
 		all = append(all, fetch.Mirror{From: from, To: to})
 	}

@@ -27,7 +27,7 @@ func runCorpusImport(c *cli.Context) error {
 		return usagef("import needs -o OUT, a name that ends in .btfc")
 	}
 	if filepath.Ext(out) != ".btfc" {
-		return usagef("-o %s: want a name that ends in .btfc", out)
+		return valuef("output", out, "want a name that ends in .btfc")
 	}
 	if err := refuseSource(c, out); err != nil {
 		return err

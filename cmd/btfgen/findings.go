@@ -120,10 +120,10 @@ func (t findingClasses) failOn(text string) (map[class]bool, error) {
 	for _, name := range strings.Split(text, ",") {
 		c := strings.TrimSpace(name)
 		if c == "" {
-			return nil, usagef("--fail-on %q: a class is missing; there are %s", text, strings.Join(append(t.all(), noClass), ", "))
+			return nil, valuef("fail-on", text, "a class is missing; there are %s", strings.Join(append(t.all(), noClass), ", "))
 		}
 		if !slices.Contains(t.all(), c) && !(slices.Contains(t.all(), failing) && codes.Of(relo.Code(c)) != nil) {
-			return nil, usagef("--fail-on %s: %q is none of %s", text, c, strings.Join(append(t.all(), noClass), ", "))
+			return nil, valuef("fail-on", text, "%q is none of %s", c, strings.Join(append(t.all(), noClass), ", "))
 		}
 		on[c] = true
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -106,18 +107,28 @@ func reportGenerated(c *cli.Context, objs *objects[*core.Object], rep *generate.
 	}{s, findingsOf(c)})
 }
 
+// keepOption reads --keep.
+func keepOption(c *cli.Context) (*core.Keep, error) {
+	keep, err := core.ParseKeep(c.StringSlice("keep")...)
+	var e *core.KeepError
+	if errors.As(err, &e) {
+		return nil, valuef("keep", e.Pattern, "%w", e.Err)
+	}
+	return keep, err
+}
+
 // generateConfig reads the options, objects and sources.
 func generateConfig(c *cli.Context, out string) (*generate.Config, *objects[*core.Object], error) {
 	manifest := c.String("manifest")
 	cfg := &generate.Config{Jobs: c.Int("jobs"), Hash: manifest != ""}
 	var err error
-	if cfg.Options.Keep, err = core.ParseKeep(c.StringSlice("keep")...); err != nil {
-		return nil, nil, usagef("--keep %s", err)
+	if cfg.Options.Keep, err = keepOption(c); err != nil {
+		return nil, nil, err
 	}
 	limitMemory(cfg.Jobs)
 	if text := c.String("shard"); text != "" {
 		if cfg.Shard, err = generate.ParseShard(text); err != nil {
-			return nil, nil, usagef("--shard %w", err)
+			return nil, nil, valuef("shard", text, "%w", err)
 		}
 	}
 	objs, err := readKept(c, c.Args().Slice(), cfg.Options.Keep, false)

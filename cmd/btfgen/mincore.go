@@ -9,7 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/generate"
 	"github.com/btfgen/btfgen/internal/minimize"
@@ -22,11 +21,11 @@ func minCoreBTF(c *cli.Context) error {
 	}
 	input, out := c.Args().Get(0), c.Args().Get(1)
 	if c.Bool("json") && out == "-" {
-		return errJSONOutput
+		return jsonOutput()
 	}
-	keep, err := core.ParseKeep(c.StringSlice("keep")...)
+	keep, err := keepOption(c)
 	if err != nil {
-		return usagef("--keep %s", err)
+		return err
 	}
 	objs, err := readKept(c, c.Args().Slice()[2:], keep, true)
 	if err != nil {

@@ -84,15 +84,15 @@ func parseOutput(c *cli.Context) (o bundle.Output, err error) {
 	case "":
 		return o, usagef("%s needs -o OUT", c.Command.Name)
 	case "-":
-		return o, usagef("-o -: the format of the output depends on its name, so it cannot be standard output")
+		return o, valuef("output", path, "the format of the output depends on its name, so it cannot be standard output")
 	default:
 		o.Path = path
 		if o.Format, err = bundle.FormatOf(path); err != nil {
-			return o, usageError{err}
+			return o, valuef("output", path, "%w", err)
 		}
 	}
 	if o.BCC = c.String("layout") == "bcc"; o.BCC && o.Format != bundle.TarGz {
-		return o, usagef("--layout bcc: bcc's tools read .tar.gz only")
+		return o, valuef("layout", "bcc", "bcc's tools read .tar.gz only")
 	}
 	return o, nil
 }

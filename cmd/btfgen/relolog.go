@@ -78,7 +78,7 @@ func logOptions(c *cli.Context) (o logs.Options, err error) {
 	for _, r := range c.StringSlice("result") {
 		var result relo.Result
 		if result.UnmarshalText([]byte(r)) != nil {
-			return o, usagef("--result %q: want %s", r, listOr(results))
+			return o, valuef("result", r, "want %s", listOr(results))
 		}
 		o.Filter.Results = append(o.Filter.Results, result)
 	}

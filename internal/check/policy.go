@@ -65,7 +65,7 @@ func (p *Policy) Add(option, value string) (err error) {
 			return errors.New("want [OBJECT:]NAME=SELECTOR")
 		}
 		if c.kernels, err = corpus.ParseSelector(sel); err != nil {
-			return err
+			return fmt.Errorf("selector %q: %w", sel, err)
 		}
 	}
 	object := ""

@@ -37,6 +37,15 @@ var keepKinds = map[string][]btf.Kind{
 	"var":     {btf.KindVar},
 }
 
+// KeepError is the error of ParseKeep.
+type KeepError struct {
+	Pattern string
+	Err     error
+}
+
+func (e *KeepError) Error() string { return fmt.Sprintf("%q: %v", e.Pattern, e.Err) }
+func (e *KeepError) Unwrap() error { return e.Err }
+
 // ParseKeep reads patterns: "KIND:NAME", or "KIND:NAME.MEMBER,MEMBER…" for structs,
 // unions and enums. Each member becomes a pattern of its own.
 func ParseKeep(patterns ...string) (*Keep, error) {
@@ -44,7 +53,7 @@ func ParseKeep(patterns ...string) (*Keep, error) {
 	for _, p := range patterns {
 		l, err := parseKeep(p)
 		if err != nil {
-			return nil, fmt.Errorf("%q: %w", p, err)
+			return nil, &KeepError{p, err}
 		}
 		kp.patterns = append(kp.patterns, l...)
 	}

@@ -47,7 +47,7 @@ func ParseNaming(text string) (*Naming, error) {
 	pattern, key, hasPath := cutLast(text, "=")
 	parts := strings.Split(key, "/")
 	if len(parts) != 3 && len(parts) != 4 {
-		return nil, fmt.Errorf("%q: want ID/VERSION_ID/ARCH or ID/VERSION_ID/ARCH/RELEASE", text)
+		return nil, errors.New("want ID/VERSION_ID/ARCH or ID/VERSION_ID/ARCH/RELEASE")
 	}
 	var from []string // the path
 	of := []*string{&n.key.ID, &n.key.VersionID, &n.key.Arch, &n.key.Release}
@@ -56,16 +56,16 @@ func ParseNaming(text string) (*Naming, error) {
 		case p == name:
 			from = append(from, name)
 		case strings.ContainsAny(p, "{}*"):
-			return nil, fmt.Errorf("%q: %s stands where only %s or a name can", text, p, name)
+			return nil, fmt.Errorf("%s stands where only %s or a name can", p, name)
 		case p == "-" && i == 1:
 		case p == "" || p == "-" || p == "." || p == "..":
-			return nil, fmt.Errorf("%q: only VERSION_ID may be missing, as -", text)
+			return nil, errors.New("only VERSION_ID may be missing, as -")
 		default:
 			*of[i] = p
 		}
 	}
 	if err := n.key.Validate(); err != nil {
-		return nil, fmt.Errorf("%q: %w", text, err)
+		return nil, err
 	}
 	if !hasPath {
 		from = slices.DeleteFunc(from, func(p string) bool { return p == "{release}" })
@@ -74,14 +74,14 @@ func ParseNaming(text string) (*Naming, error) {
 	}
 	for _, p := range from {
 		if p != "{release}" && !strings.Contains(pattern, p) {
-			return nil, fmt.Errorf("%q: %s is not in %s", text, p, pattern)
+			return nil, fmt.Errorf("%s is not in %s", p, pattern)
 		}
 	}
 	for i, p := range keyParts {
 		name := "{" + p + "}"
 		unused := i < len(parts) && parts[i] != name // without a RELEASE it is meant
 		if c := strings.Count(pattern, name); c > 1 || c > 0 && unused {
-			return nil, fmt.Errorf("%q: %s has %s, but %s does not, or more than once", text, pattern, name, key)
+			return nil, fmt.Errorf("%s has %s, but %s does not, or more than once", pattern, name, key)
 		}
 	}
 	return n, n.compile(pattern)
@@ -105,11 +105,11 @@ var token = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{
 // compile compiles a path pattern.
 func (n *Naming) compile(pattern string) (err error) {
 	if pattern == "" || path.Clean(pattern) != pattern || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "../") {
-		return fmt.Errorf("%q: %q is not the end of a path", n.text, pattern)
+		return fmt.Errorf("%q is not the end of a path", pattern)
 	}
 	for _, name := range token().FindAllString(pattern, -1) {
 		if !slices.Contains(keyParts[:], strings.Trim(name, "{}")) {
-			return fmt.Errorf("%q: unknown %s, want {id}, {version}, {arch} or {release}", n.text, name)
+			return fmt.Errorf("unknown %s, want {id}, {version}, {arch} or {release}", name)
 		}
 	}
 	text := variables.Replace(regexp.QuoteMeta(pattern))

@@ -369,10 +369,7 @@ func TestEncodeSelects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	selectors, err := ParseSelectors([]string{"ubuntu"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	selectors := parseSelectors(t, "ubuntu")
 	c, err := Open(t.Context(), []string{file}, Options{DWARF: newTestEncoder(t), Select: selectors})
 	if err != nil {
 		t.Fatal(err)

@@ -51,24 +51,11 @@ func ParseSelector(text string) (Selector, error) {
 	for t := range strings.SplitSeq(text, ",") {
 		terms, err := parseTerm(strings.Trim(t, " "))
 		if err != nil {
-			return Selector{}, fmt.Errorf("selector %q: %w", text, err)
+			return Selector{}, err
 		}
 		s.terms = append(s.terms, terms...)
 	}
 	return s, nil
-}
-
-// ParseSelectors reads several.
-func ParseSelectors(texts []string) ([]Selector, error) {
-	var all []Selector
-	for _, t := range texts {
-		s, err := ParseSelector(t)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
-	}
-	return all, nil
 }
 
 func parseTerm(t string) ([]term, error) {

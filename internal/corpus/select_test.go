@@ -4,7 +4,6 @@ package corpus
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -134,11 +133,11 @@ func TestSelectorErrors(t *testing.T) {
 		{"dębian,a#b", "'#' is not allowed in a name"},
 		{"a\nb", "'\\n' is not allowed in a name"},
 	} {
-		s, err := ParseSelectors([]string{"debian", tt.text})
+		s, err := ParseSelector(tt.text)
 		if err == nil {
 			t.Errorf("%q: parsed as %+v", tt.text, s)
-		} else if want := fmt.Sprintf("selector %q: %s", tt.text, tt.want); !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s\nwant %s", err, want)
+		} else if !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%q: %s\nwant %s", tt.text, err, tt.want)
 		}
 	}
 }
@@ -162,14 +161,8 @@ func TestOpenSelect(t *testing.T) {
 		{nil, []string{"x86_64"}, []string{"debian/12/arm64/6.2", "debian/11/arm64/5.1"}, 3},
 		{[]string{"<5.2,arm64", "release=6.1"}, nil, []string{"debian/11/arm64/5.1", "debian/12/x86_64/6.1"}, 2},
 	} {
-		sel, err := ParseSelectors(tt.selects)
-		if err != nil {
-			t.Fatal(err)
-		}
-		exc, err := ParseSelectors(tt.excludes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sel := parseSelectors(t, tt.selects...)
+		exc := parseSelectors(t, tt.excludes...)
 		c, got, errs := readAll(t, Options{Select: sel, Exclude: exc}, dir)
 		if len(errs) > 0 || c.Unselected != tt.unselected {
 			t.Errorf("%v, %v: errors %v, %d unselected", tt.selects, tt.excludes, errs, c.Unselected)
@@ -211,14 +204,8 @@ func TestSelection(t *testing.T) {
 		{[]string{"ubuntu=23", "debian=12"}, []string{"fedora"}, []string{"fedora: nearest by distribution: debian, ubuntu (excludes)"}},
 		{nil, []string{"debian>12"}, []string{"debian>12: nearest by version: sid, 11, 12 (excludes)"}},
 	} {
-		sel, err := ParseSelectors(tt.selects)
-		if err != nil {
-			t.Fatal(err)
-		}
-		exc, err := ParseSelectors(tt.excludes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sel := parseSelectors(t, tt.selects...)
+		exc := parseSelectors(t, tt.excludes...)
 		c, _, _ := readAll(t, Options{Select: sel, Exclude: exc}, dir)
 		s := c.Selection()
 		var got []string
@@ -238,10 +225,7 @@ func TestSelectionUnread(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"all.tar": string(tarOf(member{"debian/12/arm64/6.2.btf", blobLE}, member{"debian/11/arm64/5.1.btf", blobLE})),
 	})
-	sel, err := ParseSelectors([]string{"debian=12", "debian=13"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sel := parseSelectors(t, "debian=12", "debian=13")
 	c, err := Open(t.Context(), []string{dir}, Options{Select: sel})
 	if err != nil {
 		t.Fatal(err)
@@ -259,11 +243,8 @@ func TestSelectionUnread(t *testing.T) {
 
 func TestOpenNothingSelected(t *testing.T) {
 	dir := tree(t, map[string]string{"debian/12/x86_64/6.1.btf": string(blobLE), "debian/11/x86_64/5.10.btf": string(blobLE)})
-	sel, err := ParseSelectors([]string{"debain", "ubuntu>22"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = Open(t.Context(), []string{dir}, Options{Select: sel})
+	sel := parseSelectors(t, "debain", "ubuntu>22")
+	_, err := Open(t.Context(), []string{dir}, Options{Select: sel})
 	want := dir + ": none of 2 kernels selected: debain matches none (nearest by distribution: debian), ubuntu>22 matches none (nearest by distribution: debian)"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
@@ -282,8 +263,8 @@ func TestSelectorPage(t *testing.T) {
 		takes, leaves, ok := strings.Cut(strings.ReplaceAll(m[2], "`", ""), " | ")
 		if !ok {
 			refusals++
-			if want := fmt.Sprintf("selector %q: %s", m[1], m[2]); err == nil || err.Error() != want {
-				t.Errorf("%v\nwant %s", err, want)
+			if err == nil || err.Error() != m[2] {
+				t.Errorf("%v\nwant %s", err, m[2])
 			}
 			continue
 		}
@@ -298,4 +279,16 @@ func TestSelectorPage(t *testing.T) {
 	if examples < 10 || refusals < 1 {
 		t.Errorf("%d examples and %d refusals found", examples, refusals)
 	}
+}
+
+func parseSelectors(t *testing.T, texts ...string) (all []Selector) {
+	t.Helper()
+	for _, text := range texts {
+		s, err := ParseSelector(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	return all
 }

@@ -56,7 +56,7 @@ func FormatOf(path string) (Format, error) {
 	if fi, err := os.Stat(path); suffix == "" || suffix == filepath.Base(path) || err == nil && fi.IsDir() {
 		return Dir, nil
 	}
-	return Dir, fmt.Errorf("%s: unknown suffix %s (want .btfa, .tar.gz, .tar.xz or .tar.zst, or a directory: a name that ends with / or has no suffix)", path, suffix)
+	return Dir, fmt.Errorf("unknown suffix %s (want .btfa, .tar.gz, .tar.xz or .tar.zst, or a directory: a name that ends with / or has no suffix)", suffix)
 }
 
 // File is one file of a bundle, such as debian/12/x86_64/6.1.0-47-amd64.btf.

@@ -19,7 +19,7 @@ func ParseShard(s string) (archive.Shard, error) {
 	i, err1 := strconv.Atoi(a)
 	n, err2 := strconv.Atoi(b)
 	if !ok || err1 != nil || err2 != nil || i < 1 || n < i || n > btfa.MaxShards {
-		return archive.Shard{}, fmt.Errorf("%q: want I/N with 1 ≤ I ≤ N ≤ %d", s, btfa.MaxShards)
+		return archive.Shard{}, fmt.Errorf("want I/N with 1 ≤ I ≤ N ≤ %d", btfa.MaxShards)
 	}
 	if n == 1 {
 		return archive.Shard{}, nil

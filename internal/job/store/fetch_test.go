@@ -120,10 +120,7 @@ func TestFetch(t *testing.T) {
 		}
 		none := map[string]string{}
 		cfg.DryRun = true
-		var err error
-		if cfg.Options.Select, err = corpus.ParseSelectors([]string{"tset/1"}); err != nil {
-			t.Fatal(err)
-		}
+		cfg.Options.Select = []corpus.Selector{selector(t, "tset/1")}
 		if res, err := Fetch(background, cfg); err != nil || len(res.Kernels) > 0 || len(res.Selection.Unmatched) != 1 || res.Selection.Unmatched[0].Nearest == "" {
 			t.Errorf("a selector that matches nothing: %+v, %v", res, err)
 		}
@@ -143,7 +140,7 @@ func TestFetch(t *testing.T) {
 		}
 		cfg.DryRun, cfg.Newest, cfg.Limit = false, 2, res.Kernels[1].Bytes+res.Kernels[2].Bytes
 		const unusable = "failed: holds no BTF"
-		res, err = Fetch(background, cfg)
+		res, err := Fetch(background, cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,10 +164,7 @@ func TestFetch(t *testing.T) {
 		}
 		r.Index()
 		step(map[string]string{r.Release(4): "new"}, []string{four}, counts{New: 1, There: 1, Withdrawn: 1, Unusable: 1})
-		cfg.Prune, err = corpus.ParseSelectors([]string{"test"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg.Prune = []corpus.Selector{selector(t, "test")}
 		if res := step(none, nil, counts{There: 2, Withdrawn: 1, Unusable: 1}); res.Pruned != 1 {
 			t.Errorf("%d kernels pruned", res.Pruned)
 		}
@@ -208,7 +202,7 @@ func TestNewest(t *testing.T) {
 		}
 	}
 	f := &fetcher{FetchConfig: FetchConfig{Newest: 1}}
-	f.Options.Select, _ = corpus.ParseSelectors([]string{"release=6.1.*"})
+	f.Options.Select = []corpus.Selector{selector(t, "release=6.1.*")}
 	if got := f.selected(units); len(got) != 1 || got[0].Kernel.Release != "6.1.0-47-amd64" {
 		t.Errorf("the newest 6.1: %v", got)
 	}

@@ -108,11 +108,7 @@ func TestPackPackages(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	selector, err := corpus.ParseSelectors([]string{"6.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := corpus.Open(background, []string{first}, corpus.Options{Exclude: selector})
+	c, err := corpus.Open(background, []string{first}, corpus.Options{Exclude: []corpus.Selector{selector(t, "6.1")}})
 	if err != nil {
 		t.Fatal(err)
 	}
