@@ -133,6 +133,7 @@ func runCheck(c *cli.Context) error {
 	if err := in.refuse(c.String("output"), c.String("summary")); err != nil {
 		return err
 	}
+	objs.announce(c)
 	p := newProgress(c)
 	cfg := check.Config{
 		Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs"), Done: p.set, Doing: p.doing,

@@ -94,6 +94,7 @@ func runBoot(c *cli.Context) error {
 	if err := in.refuse(c.String("output")); err != nil {
 		return err
 	}
+	objs.announce(c)
 	w := &bootWatcher{c: c, cfg: &cfg, used: make(map[int]bool), printed: make(map[*boot.Kernel]time.Time)}
 	asJSON := c.Bool("json") || c.String("format") == "json"
 	var text bytes.Buffer // that goes into a file

@@ -47,6 +47,7 @@ func runGenerate(c *cli.Context) error {
 			return err
 		}
 	}
+	objs.announce(c)
 	walk, stop := walkConfig(c, cfg.Corpus)
 	cfg.Done = walk.Progress
 	start := time.Now()

@@ -26,6 +26,15 @@ type objects[T any] struct {
 	list  []T
 	data  [][]byte // the ELF file of each
 	paths []string // of the files that were read
+
+	machines string // "x86_64: a.o; arm64: b.o", to be printed when the work begins
+}
+
+// announce prints which machines the objects are for.
+func (o *objects[T]) announce(c *cli.Context) {
+	if o.machines != "" {
+		infof(c, "btfgen: objects for %s", o.machines)
+	}
 }
 
 // programs are objects with programs.
@@ -145,7 +154,7 @@ func readEach[T interface {
 		for _, m := range slices.Sorted(maps.Keys(byMachines)) {
 			parts = append(parts, m+": "+words.Names(byMachines[m], false))
 		}
-		infof(c, "btfgen: objects for %s", strings.Join(parts, "; "))
+		read.machines = strings.Join(parts, "; ")
 	}
 	return read, nil
 }

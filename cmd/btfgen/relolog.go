@@ -28,6 +28,7 @@ func runRelolog(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	objs.announce(c)
 	p := logs.NewPrinter(c.App.Writer, opts)
 	if c.Bool("json") {
 		p = logs.NewJSONPrinter(c.App.Writer, opts.Filter)

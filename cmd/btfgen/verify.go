@@ -44,6 +44,7 @@ func runVerify(c *cli.Context) error {
 		return err
 	}
 	small = slices.DeleteFunc(small, func(m verify.Minimized) bool { return m.Key.Known() && !corp.Selects(m.Key) })
+	objs.announce(c)
 	walk, stop := walkConfig(c, corp)
 	cfg := verify.Config{Minimized: small, Corpus: corp, Loader: loaders[c.String("loader")], Jobs: walk.Jobs, Done: walk.Progress}
 	for i, o := range objs.list {
@@ -118,6 +119,7 @@ func runCovers(c *cli.Context, objs *objects[*core.Object]) error {
 	if len(info.Objects) == 0 {
 		return fmt.Errorf("%s: does not list the objects that it was made for", name)
 	}
+	objs.announce(c)
 	sum := coverage{Objects: len(objs.list)}
 	for i, o := range objs.list {
 		err := info.Covers(archive.NewObject(o.Name(), objs.data[i], o.Machines()...))
