@@ -77,8 +77,7 @@ func CheckFile(path string) error {
 	case p.isELF():
 		return named(path, ErrELF)
 	}
-	const write, search = 2, 1
-	return named(path, syscall.Access(filepath.Clean(p.folder()), write|search))
+	return named(path, writable(filepath.Clean(p.folder())))
 }
 
 // ErrELF is wrapped by the error for an output that would replace an ELF file. No output is one, so it is an object or a program

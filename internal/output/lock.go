@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 )
 
@@ -74,7 +73,7 @@ func lockFile(path string) (unlock func(), err error) {
 	at := filepath.Join(filepath.Dir(real), fmt.Sprintf("%slock-%x%s", prefix, sum[:8], suffix))
 	gate.RLock()
 	defer gate.RUnlock()
-	f, err := os.OpenFile(at, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
+	f, err := open(at, os.O_RDONLY|os.O_CREATE|noFollow, 0o666)
 	if errors.Is(err, fs.ErrNotExist) { // the file's directory does not exist
 		return func() {}, nil
 	}

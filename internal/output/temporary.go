@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 )
 
 // The prefix and the suffix of the names of temporaries.
@@ -56,9 +55,9 @@ func create(dir string, perm fs.FileMode) (*temporary, error) {
 		var f *os.File
 		var err error
 		if !perm.IsDir() {
-			f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+			f, err = open(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 		} else if err = os.Mkdir(path, perm.Perm()); err == nil {
-			if f, err = os.Open(path); errors.Is(err, fs.ErrNotExist) {
+			if f, err = open(path, os.O_RDONLY, 0); errors.Is(err, fs.ErrNotExist) {
 				continue // another run removed it before it was locked
 			}
 		}
@@ -71,13 +70,10 @@ func create(dir string, perm fs.FileMode) (*temporary, error) {
 	}
 }
 
-// lock locks a file until it is closed. The error is EWOULDBLOCK if another process has locked it.
-func lock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
-
 // owns locks a file or directory that was opened at path. It reports false if another run has the lock or has removed the file.
 // File systems without locks do not matter.
 func owns(f *os.File, path string) bool {
-	if errors.Is(lock(f), syscall.EWOULDBLOCK) {
+	if errors.Is(lock(f), errLocked) {
 		return false
 	}
 	at, err1 := os.Stat(path)
@@ -103,8 +99,7 @@ func (t *temporary) remove() {
 	unfinished.Lock()
 	delete(unfinished.set, t)
 	unfinished.Unlock()
-	os.RemoveAll(t.path)
-	t.file.Close()
+	discard(t.file, t.path)
 }
 
 // clean removes the temporaries of killed runs in dir.
@@ -120,26 +115,14 @@ func clean(dir string) {
 			continue
 		}
 		path := filepath.Join(dir, name)
-		f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+		f, err := open(path, os.O_RDONLY|noFollow, 0)
 		if err != nil {
 			continue
 		}
 		if lock(f) == nil {
-			os.RemoveAll(path)
+			discard(f, path)
+		} else {
+			f.Close()
 		}
-		f.Close()
 	}
-}
-
-// syncDir syncs the names in a directory, if the file system can do that.
-func syncDir(dir string) error {
-	d, err := os.Open(cmp.Or(dir, "."))
-	if err != nil {
-		return nil // writable, but not readable
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
-		return err
-	}
-	return nil
 }
