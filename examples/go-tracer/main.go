@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Command go-tracer is a small but complete tracer. It prints every program that is
 // executed. It also runs on kernels without BTF, because it embeds their minimized
 // BTF.

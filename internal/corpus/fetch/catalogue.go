@@ -11,7 +11,7 @@ import (
 	"io"
 	"maps"
 	"net/url"
-	"path/filepath"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -153,7 +153,7 @@ func (d *Distribution) series(key kernel.Key) (*Series, error) {
 	fill := strings.NewReplacer("{version}", key.VersionID, "{name}", d.Versions[key.VersionID], "{machine}", s.machine).Replace
 	for _, k := range d.Keys {
 		k = fill(k)
-		if strings.ContainsFunc(k, isSpaceOrControl) || !filepath.IsAbs(k) && !(d.Client == "dnf" && strings.HasPrefix(k, "https://")) {
+		if strings.ContainsFunc(k, isSpaceOrControl) || !path.IsAbs(k) && !(d.Client == "dnf" && strings.HasPrefix(k, "https://")) {
 			return nil, fmt.Errorf("key %q: want an absolute path, or for dnf an https address", k)
 		}
 		s.keys = append(s.keys, k)

@@ -16,7 +16,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -30,8 +29,11 @@ var ErrNotBundle = errors.New("not an archive: neither a " + NativeSuffix + " no
 
 // OpenNative opens a native archive. It returns nil for a file of another format and for a directory.
 func OpenNative(name string) (*archive.Archive, error) {
+	if fi, err := os.Stat(name); err == nil && fi.IsDir() {
+		return nil, nil
+	}
 	a, err := archive.OpenFile(name)
-	if errors.Is(err, archive.ErrNotArchive) || errors.Is(err, syscall.EISDIR) {
+	if errors.Is(err, archive.ErrNotArchive) {
 		return nil, nil
 	}
 	return a, err
