@@ -46,10 +46,13 @@ go mod tidy -diff
 step 'workflows of GitHub Actions'
 go run "$actionlint" .github/workflows/*.yml
 
-step 'builds for other machines'
+step 'builds for other machines and systems'
 GOARCH=386 go vet ./... # which compiles the tests, too
 for arch in arm64 s390x; do
 	GOARCH=$arch go build -gcflags='all=-N -l' ./... # unoptimized, which takes two thirds of the time
+done
+for os in darwin windows; do
+	GOOS=$os go build -gcflags='all=-N -l' ./cmd/... ./pkg/...
 done
 
 step 'start-up, size and dependencies'

@@ -8,7 +8,7 @@ me=${0##*/}
 root=$(cd "$(dirname "$0")/.." && pwd -P) # as git has it
 nfpm=github.com/goreleaser/nfpm/v2/cmd/nfpm
 cyclonedx=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
-targets=(linux/amd64 linux/arm64 linux/armv7 linux/386 linux/ppc64le linux/riscv64 linux/s390x darwin/amd64 darwin/arm64)
+targets=(linux/amd64 linux/arm64 linux/armv7 linux/386 linux/ppc64le linux/riscv64 linux/s390x darwin/amd64 darwin/arm64 windows/amd64 windows/arm64)
 
 usage() {
 	cat <<END
@@ -19,6 +19,7 @@ empty:
 
   btfgen-VERSION-OS-ARCH.tar.gz   for every TARGET: the program, its manual,
                                   completion, documents and licences
+                                  (for Windows .zip)
   btfgen*.deb, .rpm, .apk         the same as packages, for Linux
   libbtfa0*.deb, libbtfa-dev*.deb the reader of archives in C, on Debian for
                                   its own TARGET
@@ -27,7 +28,7 @@ empty:
 
   --only TARGET   of ${targets[*]}
 
-Needs Go, GNU tar and coreutils, gzip and, once, the module proxy; for libbtfa
+Needs Go, GNU tar and coreutils, gzip, zip and, once, the module proxy; for libbtfa
 dpkg-dev, a C compiler and libzstd-dev. Environment:
 
   VERSION            such as v1.2.3 (default: the commit's tag, or its time and hash)
@@ -105,8 +106,19 @@ build() {
 	GOOS=$1 GOARCH=$arch GOARM=$arm go build -tags urfave_cli_no_docs -trimpath -buildvcs=false -overlay "$work/overlay.json" -ldflags "-s -w -X main.version=$version" -o "$3" ./cmd/btfgen
 }
 
-# archive NAME DIR: makes a tar file of a directory, with the name NAME inside.
+# suffix TARGET: prints the suffix of programs.
+suffix() { [[ $1 != windows/* ]] || echo .exe; }
+
+# archive NAME DIR: makes a tar file of a directory, with the name NAME inside, or a zip file for Windows.
 archive() {
+	if [[ $1 = *-windows-* ]]; then
+		mkdir "$work/zip"
+		cp -R "$2" "$work/zip/$1"
+		find "$work/zip" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
+		(cd "$work/zip" && find . -type f -printf '%P\n' | sort | zip -q -9 -X "$out/$1.zip" -@)
+		rm -r "$work/zip"
+		return
+	fi
 	tar -C "$2" --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mode=u+rw,go=rX --mtime="@$SOURCE_DATE_EPOCH" \
 		--transform "s,^\.,$1," -cf - . | gzip -9n >"$out/$1.tar.gz"
 }
@@ -169,7 +181,7 @@ for t in "${only[@]}"; do
 	d=$work/${t/\//-}
 	tree=$d/tree
 	cp -R "$common" "$tree"
-	install -D -m 755 "$d/btfgen" "$tree/bin/btfgen"
+	install -D -m 755 "$d/btfgen" "$tree/bin/btfgen$(suffix "$t")"
 	cp LICENSE "$work/LICENSES" "$tree/share/doc/btfgen"
 	archive "btfgen-$number-${t/\//-}" "$tree"
 	[ "${t%/*}" = linux ] || continue
