@@ -69,7 +69,7 @@ func TestScript(t *testing.T) {
 	case raceflag.Enabled: // those with several workers; the others run without the detector
 		names = []string{"generate", "relolog_kernels"}
 	case !slow.Enabled(): // the main jobs; a script starts btfgen up to 25 times
-		names = []string{"archive", "archive_lookup", "check", "corpus_list", "errors", "generate", "init", "min_core_btf", "relolog"}
+		names = []string{"archive", "archive_lookup", "check", "check_gate", "corpus_list", "errors", "generate", "init", "min_core_btf", "relolog"}
 	}
 	for _, name := range names {
 		dir, files = "", append(files, "testdata/script/"+name+".txtar")
