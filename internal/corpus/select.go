@@ -207,11 +207,31 @@ func (s Selector) Match(k kernel.Key) bool {
 	return true
 }
 
-func (t term) match(k kernel.Key) bool {
+// Undecided reports whether the key lacks what a term is about, or has a version without an order, and all other terms hold. Match
+// is then false.
+func (s Selector) Undecided(k kernel.Key) bool {
+	undecided := false
+	for _, t := range s.terms {
+		if t.unknown(k) {
+			undecided = true
+		} else if !t.match(k) {
+			return false
+		}
+	}
+	return undecided
+}
+
+// unknown reports whether the key does not say if the term holds.
+func (t term) unknown(k kernel.Key) bool {
 	have := t.field.of(k)
-	if have == "" {
+	return have == "" || t.op != "=" && t.op != "!=" && !numbered(have)
+}
+
+func (t term) match(k kernel.Key) bool {
+	if t.unknown(k) {
 		return false
 	}
+	have := t.field.of(k)
 	switch t.op {
 	case "=", "!=":
 		ok, _ := path.Match(t.value, have)
@@ -219,9 +239,6 @@ func (t term) match(k kernel.Key) bool {
 			ok, _ = path.Match(canonical(t.value), canonical(have))
 		}
 		return ok == (t.op == "=")
-	}
-	if !numbered(have) {
-		return false
 	}
 	switch c := compareTo(unprefixed(have), unprefixed(t.value)); {
 	case t.op == opWithin:
