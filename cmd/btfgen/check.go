@@ -148,17 +148,14 @@ func runCheck(c *cli.Context) error {
 		reportUnmatched(c, "rodata-var", g, "no object has such a variable")
 	}
 	for _, x := range o.policy.Unmatched(objs.list) {
-		what := "program"
-		if x.Name == "loader-map" {
-			what = "map"
-		}
-		reportUnmatched(c, x.Name, x.Value, "no object has such a "+what)
+		reportUnmatched(c, x.Name, x.Value, noSuch(x, objs.list))
 	}
 	reportSkipped(c, rep.Skipped)
 	if len(rep.Kernels) == 0 {
 		reportHidden(c)
 		return errors.New("no kernel could be checked")
 	}
+	reportUnloaded(c, rep)
 	if err := checkVerdict(c, rep, &o); err != nil {
 		return err
 	}
@@ -169,6 +166,40 @@ func runCheck(c *cli.Context) error {
 		}
 	}
 	return writeTo(c, c.String("output"), func(w io.Writer) error { return report.Formats[o.format](w, rep, o.report) })
+}
+
+// noSuch says why an option of the policy matches nothing.
+func noSuch(x check.Option, objects []*check.Object) string {
+	switch {
+	case x.Name == "loader-map":
+		return "no object has such a map"
+	case strings.HasSuffix(strings.Split(x.Value, "=")[0], ":"):
+		return "there is no such object"
+	}
+	for word := range strings.FieldsFuncSeq(x.Value, func(r rune) bool { return strings.ContainsRune("=,+", r) }) {
+		if word != "*" && slices.ContainsFunc(objects, func(o *check.Object) bool { ok, _ := path.Match(word, path.Base(o.Name())); return ok }) {
+			return fmt.Sprintf("no object has such a program (%s: is the object)", word)
+		}
+	}
+	return "no object has such a program"
+}
+
+// reportUnloaded reports objects, or variants, that are loaded on no kernel. If --select or --exclude leave kernels out, they may be
+// loaded on those.
+func reportUnloaded(c *cli.Context, rep *check.Report) {
+	for _, o := range rep.Whole() {
+		if h := &o.Headline; h.Total > 0 || h.Unloaded == 0 {
+			continue
+		}
+		x := finding{Class: unmatched, Code: string(check.AnalysisUnloaded), Object: o.Object,
+			Message: fmt.Sprintf("not loaded on any of %s", words.Plural(o.Headline.Unloaded, "kernel"))}
+		if len(c.StringSlice("select"))+len(c.StringSlice("exclude")) > 0 {
+			x.Class = skipped
+			reportIfVerbose(c, x)
+		} else {
+			reportFinding(c, x)
+		}
+	}
 }
 
 // readChecked reads the objects to check, with --target, and the types of --types. It adds the new targets by program.
@@ -229,7 +260,19 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 		if o.report.Baseline != nil {
 			continue
 		}
-		switch worst := rep.Worst(func(k int) bool { return s.Match(keys[k]) }); {
+		required := func(k int) bool { return s.Match(keys[k]) }
+		for _, gap := range rep.Gaps(required) {
+			var kernels []string
+			for _, k := range gap.Kernels {
+				kernels = append(kernels, rep.Kernels[k].Name)
+			}
+			what := "nothing"
+			if gap.Row != nil {
+				what = "none of " + gap.Row.Object
+			}
+			reportf(c, failing, "--require %s: not met: %s is loaded on %s", s, what, words.Kernels(kernels, len(rep.Kernels), found(c).verbose))
+		}
+		switch worst := rep.Worst(required); {
 		case worst == check.Fails:
 			reportf(c, failing, "--require %s: not met", s)
 		case worst >= check.Unknown:
@@ -242,13 +285,18 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 	if err := reportLost(c, rep, o); err != nil {
 		return err
 	}
-	added := make(map[string]int) // kernels on which an object that the baseline does not have fails
-	for _, ch := range rep.CompareObjects(o.report.Baseline, func(k int) bool {
+	required := func(k int) bool {
 		return len(o.require) == 0 || slices.ContainsFunc(o.require, func(s corpus.Selector) bool { return s.Match(keys[k]) })
-	}) {
+	}
+	added := make(map[string]int) // kernels on which an object that the baseline does not have fails
+	for _, ch := range rep.CompareObjects(o.report.Baseline, required) {
 		text := fmt.Sprintf("%s, was %s", ch.New, ch.Old)
 		if ch.Lost() {
-			reportFinding(c, finding{Class: lost, Message: text + ": the object is no longer for this machine", Object: ch.Object, Kernel: ch.Kernel})
+			why := "the object is no longer for this machine"
+			if ch.New == check.Unloaded {
+				why = "the object is no longer loaded on this kernel"
+			}
+			reportFinding(c, finding{Class: lost, Message: text + ": " + why, Object: ch.Object, Kernel: ch.Kernel})
 			continue
 		}
 		switch {
@@ -266,6 +314,7 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 			added[ch.Object]++
 		}
 	}
+	reportLostPrograms(c, rep, o.report.Baseline, required)
 	for _, object := range slices.Sorted(maps.Keys(added)) {
 		infof(c, "btfgen: new: %s is not ok on %s; the baseline does not have it", object, words.Plural(added[object], "kernel"))
 	}
@@ -288,6 +337,33 @@ func recordCause(c *cli.Context, rep *check.Report, cause *check.Cause, class cl
 		x.File = cause.Sources[0]
 	}
 	record(c, x)
+}
+
+// reportLostPrograms reports programs that are no longer loaded on a kernel while their objects are.
+func reportLostPrograms(c *cli.Context, rep *check.Report, old *check.Baseline, required func(kernel int) bool) {
+	at := make(map[string]int)
+	for k := range rep.Kernels {
+		at[rep.Kernels[k].Name] = k
+	}
+	type key struct {
+		object, program string
+		was             check.Status
+	}
+	changes := slices.DeleteFunc(rep.Compare(old), func(ch check.Change) bool {
+		k := at[ch.Kernel]
+		return ch.New != check.Unloaded || !required(k) || slices.ContainsFunc(rep.Objects, func(o check.ObjectRow) bool {
+			return o.Object == ch.Object && !o.Status[k].Judged()
+		})
+	})
+	for _, same := range words.Group(changes, func(ch *check.Change) any { return key{ch.Object, ch.Program, ch.Old} }) {
+		var kernels []string
+		for i := range same {
+			kernels = append(kernels, same[i].Kernel)
+		}
+		ch := &same[0]
+		reportFinding(c, finding{Class: lost, Object: ch.Object,
+			Message: fmt.Sprintf("program %s: %s, was %s (%s)", ch.Program, ch.New, ch.Old, words.Kernels(kernels, len(rep.Kernels), found(c).verbose))})
+	}
 }
 
 // reportLost reports what the baseline has and the report does not: kernels that the options select, objects and programs.

@@ -287,8 +287,8 @@ func policyFlags() []cli.Flag {
 	return []cli.Flag{
 		choiceFlag("loader", "judge for `LOADER`: libbpf, ebpf-go, both (the worse of the two), or aya", "both", "libbpf", "ebpf-go", "aya"),
 		listFlag("optional", "objects work without programs that match `[OBJECT:]PROGRAM`"),
-		listFlag("one-of", "at least one of `PROGRAM,PROGRAM` must work; A+B is one alternative"),
-		listFlag("when", "load a program only on some kernels: `PROGRAM=SELECTOR`"),
+		listFlag("one-of", "at least one of `PROGRAM,PROGRAM`, or of OBJECT:,OBJECT:, must work; A+B is one alternative"),
+		listFlag("when", "load a program, or an object (OBJECT:), only on some kernels: `PROGRAM=SELECTOR`"),
 		listFlag("loader-map", "the loader sets up maps that match `MAP`"),
 		newFlag("no-guess", "do not guess which programs are optional"),
 		newFlag("no-kernel-btf", "assume that kernels have no BTF of their own where the corpus does not show it"),

@@ -93,6 +93,9 @@ var schemaRuns = []struct {
 	{"verify", true, 0, "verify match.btfa --btf $K/debian/12/x86_64 $B/match.bpfel.o"},
 	{"check", false, 3, "check --btf $K/debian/11 --btf $K/debian/12/x86_64 --btf bad $B/broken.bpfel.o $B/changed.bpfel.o $B/biolat.bpfel.o $B/kfuncs.bpfel.o $B/guards.bpfel.o $B/context.bpfel.o words"},
 	{"check", false, 3, "check --btf $K $B/tool.bpfel.o $B/lsmhooks.bpfel.o $B/longkeys.bpfel.o --when tool*:x86_only=>=5 --json"},
+	{"check", false, 3, "check --btf $K versions --when tool_v511.o:=>=5.11"},
+	{"check", false, 3, "check --btf $K versions --one-of tool_v61.o:,tool_v511.o: --when tool_v511.o:=<6"},
+	{"check", false, 3, "check --btf $K versions"},
 	{"check", false, 3, "check --btf $K $B/sleepable.bpfel.o $B/ranges.bpfel.o"},
 	{"check", false, 0, "check --btf $K/debian/12/x86_64 two"},
 	{"check", false, 0, "check --btf $K --target one_has_it=sched_prepare_exec $B/dups.bpfel.o"},
@@ -201,6 +204,13 @@ func TestSchemas(t *testing.T) {
 		}
 	}
 	write(t, "two", two)
+	for _, name := range []string{"tool_v511", "tool_v61"} {
+		data, err := os.ReadFile(filepath.Join(td, "bpf", "broken.bpfel.o"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, "versions/"+name+".o", string(data))
+	}
 	write(t, "os", "ID=debian\nVERSION_ID=12\n")
 	kernel, err := os.ReadFile(filepath.Join(td, "vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst"))
 	if err != nil {

@@ -101,22 +101,18 @@ func (r *Report) Worst(sel func(kernel int) bool) Status {
 	return w
 }
 
-// Counts returns how many programs have each verdict at worst, on kernels of
-// their byte order.
+// Counts returns how many programs have each verdict at worst, on kernels on which they are loaded. Those that are loaded on none count
+// as Unloaded, or as Other if that is for their machines alone.
 func (r *Report) Counts() map[Status]int {
 	n := make(map[Status]int)
 	for i := range r.Programs {
 		w := OK
-		other := 0
-		for _, s := range r.Programs[i].Status {
-			if s == Other {
-				other++
+		for n, s := range r.Programs[i].Status {
+			if n == 0 {
+				w = s
 			} else {
-				w = max(w, s)
+				w = both(w, s)
 			}
-		}
-		if other > 0 && other == len(r.Programs[i].Status) {
-			w = Other
 		}
 		n[w]++
 	}

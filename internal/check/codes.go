@@ -138,6 +138,8 @@ const (
 	AnalysisFindings  Code = "analysis-findings"    // Max
 	AnalysisMachine   Code = "analysis-machine"     // Name: the object's machines
 	AnalysisByteOrder Code = "analysis-byte-order"
+	AnalysisWhen      Code = "analysis-when"
+	AnalysisUnloaded  Code = "analysis-not-loaded"
 
 	SectionUnknown       Code = "section-ebpf-go" // Name: the section that ebpf-go takes it for
 	RunningKernelBTF     Code = "running-kernel-btf"

@@ -25,8 +25,9 @@ type Change struct {
 	ProgramAdded bool `json:"program_added"` // the older report does not have the program
 }
 
-// Lost reports whether the older report has a verdict and the new one has none, since the object is for other machines now.
-func (c *Change) Lost() bool { return c.New == Other && c.Old != Other }
+// Lost reports whether the older report has a verdict and the new one has none, since the object is for other machines now, or is not
+// loaded.
+func (c *Change) Lost() bool { return !c.New.Judged() && c.Old.Judged() }
 
 // Worse reports whether it is a change for the worse: a worse verdict, or one that is lost. A change from ok to guarded is
 // not, and neither is a new object, program or kernel.
@@ -105,26 +106,33 @@ func ReadBaseline(ctx context.Context, path string) (*Baseline, error) {
 // Programs and kernels that the old one does not have count as ok there, so
 // that new failures are found; such programs are Added. Lost returns those that r does not have.
 func (r *Report) Compare(old *Baseline) (out []Change) {
+	variant := make(map[string]bool) // objects
+	for i := range r.Objects {
+		variant[r.Objects[i].Object] = r.isVariant(i)
+	}
 	for i := range r.Programs {
 		p := &r.Programs[i]
 		added := !old.has(p)
-		old.each(r, rowOf(p), p.Status, func(k int, before Status) {
+		old.each(r, old.rows[rowOf(p)], p.Status, func(k int, before Status) {
+			if variant[p.Object] && (before == Unloaded || p.Status[k] == Unloaded) {
+				return // another one is loaded
+			}
 			out = append(out, Change{p.Object, p.Name, r.Kernels[k].Name, before, p.Status[k], added, added})
 		})
 	}
 	return out
 }
 
-// CompareObjects is Compare for whole objects, on the kernels that sel chooses.
+// CompareObjects is Compare for whole objects and for variants, on the kernels that sel chooses. The older report's verdict on variants is
+// the best on one of them, whether it has them as such or not.
 func (r *Report) CompareObjects(old *Baseline, sel func(kernel int) bool) (out []Change) {
-	for i := range r.Objects {
-		o := &r.Objects[i]
-		_, known := old.rows[row{object: o.Object}]
-		old.each(r, row{object: o.Object}, o.Status, func(k int, before Status) {
+	for _, o := range r.units() {
+		was := old.unit(r, o)
+		old.each(r, was, o.Status, func(k int, before Status) {
 			if !sel(k) {
 				return
 			}
-			c := Change{Object: o.Object, Kernel: r.Kernels[k].Name, Old: before, New: o.Status[k], Added: !known}
+			c := Change{Object: o.Object, Kernel: r.Kernels[k].Name, Old: before, New: o.Status[k], Added: was == nil}
 			if d := slices.IndexFunc(o.Decides, func(d Decider) bool {
 				return r.Programs[d.Program].Status[k] == o.Status[k] && slices.Contains(d.Kernels, k)
 			}); d >= 0 {
@@ -137,17 +145,46 @@ func (r *Report) CompareObjects(old *Baseline, sel func(kernel int) bool) (out [
 	return out
 }
 
-// each calls changed for each kernel on which the verdict on something differs.
-func (b *Baseline) each(r *Report, of row, now []Status, changed func(k int, before Status)) {
-	was := b.rows[of]
+// unit returns the verdicts on an object or on variants, nil if the older report has none.
+func (b *Baseline) unit(r *Report, o *ObjectRow) (status []Status) {
+	if o.Variants == nil {
+		return b.rows[row{object: o.Object}]
+	}
+	for _, a := range o.Variants {
+		var together []Status // of the objects of an alternative
+		for _, i := range a {
+			l := b.rows[row{object: r.Objects[i].Object}]
+			if together == nil {
+				together = slices.Clone(l)
+				continue
+			}
+			for k := range l {
+				together[k] = both(together[k], l[k])
+			}
+		}
+		if status == nil {
+			status = together
+			continue
+		}
+		for k, s := range together {
+			if s.Judged() && (s < status[k] || !status[k].Judged()) {
+				status[k] = s
+			}
+		}
+	}
+	return status
+}
+
+// each calls changed for each kernel on which the verdict on something was another, or is not known and not ok.
+func (b *Baseline) each(r *Report, was, now []Status, changed func(k int, before Status)) {
 	for k, s := range now {
 		before := OK
 		col, known := b.columns[r.Kernels[k].Name]
 		if known = known && was != nil; known {
 			before = was[col]
 		}
-		lost := known && s == Other && before != Other
-		if lost || s != Other && s != before && max(s, before) > Other {
+		lost := known && !s.Judged() && before.Judged()
+		if lost || s.Judged() && s != before && max(s, before) > Other {
 			changed(k, before)
 		}
 	}
@@ -174,7 +211,7 @@ func (r *Report) Lost(old *Baseline, sel func(kernel string) bool) (out []Lost) 
 		}
 	}
 	for _, w := range slices.SortedFunc(maps.Keys(old.rows), row.compare) {
-		judged := slices.ContainsFunc(columns, func(i int) bool { return old.rows[w][i] != Other })
+		judged := slices.ContainsFunc(columns, func(i int) bool { return old.rows[w][i].Judged() })
 		if judged && !has[w] && (w.program == "" || has[row{object: w.object}]) {
 			out = append(out, Lost{Object: w.object, Program: w.program})
 		}

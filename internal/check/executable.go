@@ -16,51 +16,56 @@ func executableOf(object string) string {
 	return object[:i]
 }
 
-// executables returns a row for each executable with several objects, which works where all of them do.
-func (r *Report) executables() (rows []ObjectRow) {
-	objects := make(map[string]int)
-	for i := range r.Objects {
-		objects[executableOf(r.Objects[i].Object)]++
+// executableOf returns the name of the executable that embeds all objects of a row, or "".
+func (r *Report) executableOf(row *ObjectRow) string {
+	if row.Variants == nil {
+		return executableOf(row.Object)
 	}
-	for i := range r.Objects {
-		o := &r.Objects[i]
-		name := executableOf(o.Object)
-		if name == "" || objects[name] == 1 {
+	objects := slices.Concat(row.Variants...)
+	name := executableOf(r.Objects[objects[0]].Object)
+	for _, i := range objects {
+		if executableOf(r.Objects[i].Object) != name {
+			return ""
+		}
+	}
+	return name
+}
+
+// executables returns a row for each executable with several objects, which works where all of them do, or one of variants.
+func (r *Report) executables() (rows []ObjectRow) {
+	units := r.units()
+	parts := make(map[string]int)
+	for _, u := range units {
+		parts[r.executableOf(u)]++
+	}
+	for _, u := range units {
+		name := r.executableOf(u)
+		if name == "" || parts[name] == 1 {
 			continue
 		}
 		at := slices.IndexFunc(rows, func(x ObjectRow) bool { return x.Object == name })
 		if at < 0 {
-			rows = append(rows, ObjectRow{Object: name, Status: slices.Clone(o.Status), Load: slices.Clone(o.Load)})
+			rows = append(rows, ObjectRow{Object: name, Status: slices.Clone(u.Status), Load: slices.Clone(u.Load)})
 			at = len(rows) - 1
 		}
 		row := &rows[at]
-		row.Programs, row.Decides = append(row.Programs, o.Programs...), append(row.Decides, o.Decides...)
-		for k := range o.Status {
-			row.Status[k], row.Load[k] = both(row.Status[k], o.Status[k]), both(row.Load[k], o.Load[k])
+		row.Programs, row.Decides = append(row.Programs, u.Programs...), append(row.Decides, u.Decides...)
+		for k := range u.Status {
+			row.Status[k], row.Load[k] = both(row.Status[k], u.Status[k]), both(row.Load[k], u.Load[k])
 		}
 	}
 	return rows
 }
 
-// both returns the verdict on two objects that are needed. An object for other machines is not needed.
+// both returns the verdict on two objects that are needed. An object that is not loaded, or for other machines, is not needed.
 func both(a, b Status) Status {
-	if a == Other || b != Other && b > a {
+	switch {
+	case a.Judged() && b.Judged():
+		return max(a, b)
+	case a.Judged():
+		return a
+	case b.Judged():
 		return b
 	}
-	return a
-}
-
-// Whole returns the rows of executables with several objects and of the other objects, in order.
-func (r *Report) Whole() (rows []*ObjectRow) {
-	for i := range r.Objects {
-		name := executableOf(r.Objects[i].Object)
-		x := slices.IndexFunc(r.Executables, func(o ObjectRow) bool { return o.Object == name })
-		switch {
-		case x < 0:
-			rows = append(rows, &r.Objects[i])
-		case !slices.Contains(rows, &r.Executables[x]):
-			rows = append(rows, &r.Executables[x])
-		}
-	}
-	return rows
+	return min(a, b)
 }

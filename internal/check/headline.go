@@ -18,6 +18,7 @@ type Headline struct {
 	Works      int         `json:"works"`           // kernels on which it is ok or guarded
 	MayFail    int         `json:"may_fail"`        // kernels on which it may fail or that is unknown
 	Total      int         `json:"total"`
+	Unloaded   int         `json:"not_loaded,omitempty"` // kernels on which it is not loaded; Total is without them
 	Lacks      []Lack      `json:"lacks,omitempty"`      // why it fails on other releases, what costs most kernels first
 	Defects    []Finding   `json:"defects,omitempty"`    // for which loaders do not load the object, whatever the kernel; without sources
 	Exceptions []Exception `json:"exceptions,omitempty"` // kernels on which it is the other way round, by distribution and machine
@@ -90,6 +91,9 @@ func (r *Report) axis() *axis {
 func (r *axis) headline(row *ObjectRow) (h Headline) {
 	for _, s := range row.Status {
 		switch {
+		case s == Unloaded:
+			h.Unloaded++
+			continue
 		case s == Other:
 			continue
 		case s <= Guarded:
@@ -100,6 +104,9 @@ func (r *axis) headline(row *ObjectRow) (h Headline) {
 		h.Total++
 	}
 	good := r.goodReleases(row, h.Works > 0)
+	if last := r.lastLoaded(row); good != never && good.last == 0 && last >= good.first {
+		good.last = last
+	}
 	older := func(k int) bool { return good == never || r.releases[k] != 0 && r.releases[k] < good.first }
 	var all release
 	h.Lacks, all = r.lacks(row, older)
@@ -131,6 +138,23 @@ type span struct{ first, last release }
 var never = span{first: ^release(0)}
 
 func (s span) has(v release) bool { return v >= s.first && (s.last == 0 || v <= s.last) }
+
+// lastLoaded returns the newest release on which an object is loaded, if it is not loaded on all kernels of newer releases, else 0.
+func (r *axis) lastLoaded(row *ObjectRow) (last release) {
+	newest := release(0)
+	for k, s := range row.Status {
+		switch {
+		case s.Judged():
+			last = max(last, r.releases[k])
+		case s == Unloaded:
+			newest = max(newest, r.releases[k])
+		}
+	}
+	if newest <= last {
+		return 0
+	}
+	return last
+}
 
 // goodReleases describes best on which kernels the object works or, if it certainly works on none, does not fail:
 // the fewest families of kernels, then the fewest kernels, then the fewest that fail are exceptions. A
@@ -320,7 +344,7 @@ func (r *axis) seen(row *ObjectRow, lacking []bool) string {
 		}
 	}
 	for k := range r.Kernels {
-		if v := r.releases[k]; v > last && row.Status[k] != Other && (oldest == 0 || v < oldest) {
+		if v := r.releases[k]; v > last && row.Status[k].Judged() && (oldest == 0 || v < oldest) {
 			oldest = v
 		}
 	}

@@ -13,12 +13,13 @@ import (
 // [Report.Programs] and [Report.Kernels].
 type ObjectRow struct {
 	Object   string      `json:"object"`
-	Programs []int       `json:"programs"`          // all of the object, ascending
-	Status   []Status    `json:"status"`            // by kernel, the worst of the loaders
-	Load     []Status    `json:"load"`              // by kernel: of loading it alone, whether it can be attached or not
-	Loaders  []LoaderRow `json:"loaders,omitempty"` // each of the loaders, where they differ; none where they agree. One that does not open the object does not count in Status and Load, if another does
-	Decides  []Decider   `json:"decides,omitempty"` // the programs for which it does not work, or may not
-	Rules    []Rule      `json:"rules,omitempty"`   // which programs have to work, where that is not all
+	Programs []int       `json:"programs"`           // all of the object, ascending
+	Variants [][]int     `json:"variants,omitempty"` // of a row of [Report.Variants]: the alternatives, as indices of [Report.Objects]
+	Status   []Status    `json:"status"`             // by kernel, the worst of the loaders
+	Load     []Status    `json:"load"`               // by kernel: of loading it alone, whether it can be attached or not
+	Loaders  []LoaderRow `json:"loaders,omitempty"`  // each of the loaders, where they differ; none where they agree. One that does not open the object does not count in Status and Load, if another does
+	Decides  []Decider   `json:"decides,omitempty"`  // the programs for which it does not work, or may not
+	Rules    []Rule      `json:"rules,omitempty"`    // which programs have to work, where that is not all
 	Headline Headline    `json:"headline"`
 
 	Suggestion *Suggestion `json:"-"` // nil for none
@@ -41,7 +42,7 @@ type Decider struct {
 // Rule says of some programs of an object when they have to work.
 type Rule struct {
 	Kind     RuleKind `json:"kind"`
-	Programs [][]int  `json:"programs"`        // OneOf: the alternatives, each with all its programs; else one list
+	Programs [][]int  `json:"programs"`        // OneOf: the alternatives, each with all its programs; else one list, or none for the whole object
 	When     string   `json:"when,omitempty"`  // the selector of OnlyWhen
 	Guess    Guess    `json:"guess,omitempty"` // why it was guessed; "" where the user says it
 	At       string   `json:"at,omitempty"`    // of SameTarget: what all are attached to, such as "tracepoint sched_switch"
@@ -102,10 +103,13 @@ func (r *run) objectRow(rep *Report, i, first int, policy *Policy) (ObjectRow, *
 		for n := range views {
 			l := &row.Loaders[n]
 			v, deciding := views[n].on(k, rep.Kernels[k].Key())
-			if s := r.wholeStatus(k, i, l.Loader); s > v.status {
+			switch s := r.wholeStatus(k, i, l.Loader); {
+			case s == Other:
+				v, deciding = result{Other, Other}, nil
+			case s > v.status && v.status.Judged():
 				v, deciding = result{s, max(s, v.load)}, views[n].all(k, s)
 			}
-			aside := v.status != Other && !slices.Contains(open, l.Loader) // another loader opens the object
+			aside := v.status.Judged() && !slices.Contains(open, l.Loader) // another loader opens the object
 			if aside {
 				for _, f := range r.refused(o, l.Loader) {
 					v = v.or(result{f.Status, f.Status})
@@ -136,7 +140,8 @@ func (r *run) objectRow(rep *Report, i, first int, policy *Policy) (ObjectRow, *
 	return row, e
 }
 
-func shifted(lists [][]int, by int) (out [][]int) {
+func shifted(lists [][]int, by int) [][]int {
+	out := [][]int{}
 	for _, l := range lists {
 		var s []int
 		for _, i := range l {
@@ -190,6 +195,17 @@ type view struct {
 
 // on returns the verdict on the programs that are loaded on a kernel, and those of them that do not work there.
 func (v *view) on(k int, key kernel.Key) (all result, by []int) {
+	switch v.loadsAny(len(v.programs), key) {
+	case isNotLoaded:
+		return result{Unloaded, Unloaded}, nil
+	case mayBeLoaded:
+		for i := range v.programs {
+			if v.loads(i, key) == mayBeLoaded {
+				by = append(by, i)
+			}
+		}
+		return result{Unknown, Unknown}, by
+	}
 	needs := v.needs
 	if v.marked {
 		needs = append(slices.Clip(needs), need{alternatives: [][]int{v.plan.marked}})
@@ -212,8 +228,11 @@ func (v *view) best(n need, k int, key kernel.Key) (best []int, of result) {
 		var loaded []int
 		var w result
 		for _, i := range a {
-			if v.loads(i, key) {
-				loaded, w = append(loaded, i), w.or(v.programs[i].on(k))
+			switch of := v.programs[i].on(k); v.loads(i, key) {
+			case isLoaded:
+				loaded, w = append(loaded, i), w.or(of)
+			case mayBeLoaded: // if it does not work, that may not count
+				loaded, w = append(loaded, i), w.or(result{min(of.status, Unknown), min(of.load, Unknown)})
 			}
 		}
 		if len(loaded) > 0 && (best == nil || w.status < of.status || w.status == of.status && w.load < of.load) {

@@ -47,14 +47,16 @@ type choice struct {
 	kernels      corpus.Selector // of when
 }
 
-// pattern chooses programs or maps by their name, and by that of their object where it says one.
+// pattern chooses programs or maps by their name, and by that of their object where it says one; or whole objects.
 type pattern struct {
 	object string // a glob of the object's name, "" for every object
 	names  []string
+	whole  []string // globs of the names of objects; then there is nothing else
 }
 
 // Add adds [OBJECT:]NAME, where both may have *, ? and [], as an option: optional, one-of, when or loader-map. An alternative of
-// several programs is NAME+NAME. one-of has commas between its alternatives, and when ends with =SELECTOR.
+// several programs is NAME+NAME. one-of has commas between its alternatives, and when ends with =SELECTOR. For when and one-of, OBJECT:
+// is a whole object, and an alternative of several objects is OBJECT:+OBJECT:.
 func (p *Policy) Add(option, value string) (err error) {
 	c := choice{Option: Option{option, value}}
 	names := value
@@ -68,6 +70,15 @@ func (p *Policy) Add(option, value string) (err error) {
 			return fmt.Errorf("selector %q: %w", sel, err)
 		}
 	}
+	if (option == when || option == oneOf) && strings.HasSuffix(names, ":") {
+		if c.alternatives, err = wholeObjects(names); err == nil {
+			err = c.checkCount()
+		}
+		if err == nil {
+			p.choices = append(p.choices, c)
+		}
+		return err
+	}
 	object := ""
 	if i := strings.LastIndexByte(names, ':'); i >= 0 {
 		if object, names = names[:i], names[i+1:]; object == "" {
@@ -76,12 +87,10 @@ func (p *Policy) Add(option, value string) (err error) {
 	}
 	list := []string{names}
 	if option == oneOf {
-		if list = strings.Split(names, ","); len(list) < 2 {
-			return errors.New("want two or more alternatives with commas between them")
-		}
+		list = strings.Split(names, ",")
 	}
 	for _, text := range list {
-		g := pattern{object, strings.Split(strings.TrimSpace(text), "+")}
+		g := pattern{object: object, names: strings.Split(strings.TrimSpace(text), "+")}
 		for _, glob := range append(slices.Clip(g.names), object) {
 			if _, err := path.Match(glob, ""); err != nil {
 				return err
@@ -92,8 +101,41 @@ func (p *Policy) Add(option, value string) (err error) {
 		}
 		c.alternatives = append(c.alternatives, g)
 	}
+	if err := c.checkCount(); err != nil {
+		return err
+	}
 	p.choices = append(p.choices, c)
 	return nil
+}
+
+// checkCount returns an error if the option has too few or too many alternatives.
+func (c *choice) checkCount() error {
+	switch n := len(c.alternatives); {
+	case c.Name == oneOf && n < 2:
+		return errors.New("want two or more alternatives with commas between them")
+	case c.Name == when && n > 1:
+		return errors.New("want one object before the selector")
+	}
+	return nil
+}
+
+// wholeObjects parses alternatives of whole objects.
+func wholeObjects(text string) (list []pattern, err error) {
+	for alternative := range strings.SplitSeq(text, ",") {
+		var g pattern
+		for name := range strings.SplitSeq(strings.TrimSpace(alternative), "+") {
+			glob, ok := strings.CutSuffix(name, ":")
+			if !ok || glob == "" {
+				return nil, errors.New("want OBJECT: for each of the objects")
+			}
+			if _, err := path.Match(glob, ""); err != nil {
+				return nil, err
+			}
+			g.whole = append(g.whole, glob)
+		}
+		list = append(list, g)
+	}
+	return list, nil
 }
 
 // of returns the choices of an option.
@@ -110,11 +152,16 @@ func (p *Policy) of(option string) iter.Seq[choice] {
 // about reports whether the pattern is about an object. The name may lack
 // its directories and the !#1 of an embedded object.
 func (g *pattern) about(o *Object) bool {
-	if g.object == "" {
-		return true
+	if g.whole != nil {
+		return slices.ContainsFunc(g.whole, o.isNamed)
 	}
+	return g.object == "" || o.isNamed(g.object)
+}
+
+// isNamed reports whether a glob matches the name of the object, see about.
+func (o *Object) isNamed(glob string) bool {
 	whole, _, _ := strings.Cut(o.name, "!")
-	return slices.ContainsFunc([]string{o.name, path.Base(o.name), whole, path.Base(whole)}, func(n string) bool { return matches(g.object, n) })
+	return slices.ContainsFunc([]string{o.name, path.Base(o.name), whole, path.Base(whole)}, func(n string) bool { return matches(glob, n) })
 }
 
 // matches reports whether the pattern chooses a program or map of an object.
@@ -157,6 +204,9 @@ func (p *Policy) Unmatched(objects []*Object) (out []Option) {
 	for _, c := range p.choices {
 		for _, g := range c.alternatives {
 			if !slices.ContainsFunc(objects, func(o *Object) bool {
+				if g.whole != nil {
+					return g.about(o)
+				}
 				if c.Name == loaderMap {
 					return slices.ContainsFunc(o.mapNames(), func(m string) bool { return g.matches(o, m) })
 				}
@@ -184,6 +234,8 @@ type plan struct {
 	needs  []need
 	marked []int // those with a ? in SEC that no rule is about; libbpf does not load them
 	when   map[int][]corpus.Selector
+	whole  []corpus.Selector // of the object
+	spare  []int             // those that only a ? in SEC excludes
 	rules  []Rule
 }
 
@@ -193,10 +245,45 @@ type need struct {
 	said         bool // by the user
 }
 
-// loads reports whether a program is loaded on a kernel.
-func (p *plan) loads(program int, k kernel.Key) bool {
-	l := p.when[program]
-	return len(l) == 0 || slices.ContainsFunc(l, func(s corpus.Selector) bool { return s.Match(k) })
+// loading says whether something is loaded on a kernel.
+type loading uint8
+
+const (
+	isLoaded loading = iota
+	mayBeLoaded
+	isNotLoaded
+)
+
+// loads says whether a program is loaded on a kernel. It may be if the kernel's key lacks what decides.
+func (p *plan) loads(program int, k kernel.Key) loading {
+	return max(onKernel(p.whole, k), onKernel(p.when[program], k))
+}
+
+// onKernel says whether one of some selectors chooses a kernel, if there are any.
+func onKernel(l []corpus.Selector, k kernel.Key) loading {
+	switch {
+	case len(l) == 0 || slices.ContainsFunc(l, func(s corpus.Selector) bool { return s.Match(k) }):
+		return isLoaded
+	case slices.ContainsFunc(l, func(s corpus.Selector) bool { return s.Undecided(k) }):
+		return mayBeLoaded
+	}
+	return isNotLoaded
+}
+
+// loadsAny says whether a program of the object is loaded on a kernel. One that only its section excludes does not count, unless
+// all are like that.
+func (p *plan) loadsAny(programs int, k kernel.Key) loading {
+	least := onKernel(p.whole, k)
+	if len(p.when) == 0 {
+		return least
+	}
+	some := isNotLoaded
+	for i := range programs {
+		if !slices.Contains(p.spare, i) {
+			some = min(some, p.loads(i, k))
+		}
+	}
+	return max(least, some)
 }
 
 // planFor puts together what the policy says of an object, what its sections say and, unless the policy
@@ -214,7 +301,7 @@ func (p *Policy) planFor(o *Object) *plan {
 		switch {
 		case !pl.free[i]:
 		case pl.isMarked(i):
-			pl.marked = append(pl.marked, i)
+			pl.marked, pl.spare = append(pl.marked, i), append(pl.spare, i)
 		default:
 			pl.needs = append(pl.needs, need{alternatives: [][]int{{i}}})
 		}
@@ -263,6 +350,9 @@ func (pl *planner) follow(p *Policy) {
 		pl.rule(Optional, "", "", pl.open(c.alternatives[0].programs(pl.o)))
 	}
 	for c := range p.of(oneOf) {
+		if c.alternatives[0].whole != nil {
+			continue // see variants
+		}
 		var alternatives [][]int
 		for _, g := range c.alternatives {
 			alternatives = append(alternatives, pl.open(g.programs(pl.o)))
@@ -270,6 +360,13 @@ func (pl *planner) follow(p *Policy) {
 		pl.rule(OneOf, "", "", alternatives...)
 	}
 	for c := range p.of(when) {
+		if g := c.alternatives[0]; g.whole != nil {
+			if g.about(pl.o) {
+				pl.whole = append(pl.whole, c.kernels)
+				pl.rules = append(pl.rules, Rule{Kind: OnlyWhen, Programs: [][]int{}, When: c.kernels.String()})
+			}
+			continue
+		}
 		l := c.alternatives[0].programs(pl.o)
 		for _, i := range l {
 			pl.when[i] = append(pl.when[i], c.kernels)
@@ -298,6 +395,7 @@ func (pl *planner) guess() {
 		pl.rule(OneOf, AllMarked, "", each...)
 	} else {
 		pl.rule(Optional, Marked, "", marked)
+		pl.spare = marked
 	}
 	var elsewhere []int
 	for i := range pl.o.Programs {

@@ -17,6 +17,7 @@ type Report struct {
 	Kernels     []Kernel        `json:"kernels"`               // in order
 	Objects     []ObjectRow     `json:"objects,omitempty"`     // in the order of the arguments
 	Executables []ObjectRow     `json:"executables,omitempty"` // the files with several objects
+	Variants    []ObjectRow     `json:"variants,omitempty"`    // the groups of objects from which the loader takes one
 	Programs    []Program       `json:"programs"`              // by object, then by section
 	Skipped     []*corpus.Error `json:"-"`
 }

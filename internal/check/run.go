@@ -422,16 +422,24 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 		row, e := r.objectRow(rep, i, len(rep.Programs)-len(o.Programs), &r.Policy)
 		rep.Objects, all = append(rep.Objects, row), append(all, e)
 	}
-	rep.Executables = rep.executables()
 	a := rep.axis()
-	for i := range rep.Executables {
-		rep.Executables[i].Headline = a.headline(&rep.Executables[i])
-	}
 	for i := range rep.Objects {
 		rep.Objects[i].Headline = a.headline(&rep.Objects[i])
 		rep.Objects[i].Suggestion = r.suggest(a, i, all[i])
 		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+	}
+	for _, group := range r.Policy.variantsOf(r.Objects) {
+		rep.Variants = append(rep.Variants, rep.variants(group))
+	}
+	for i := range rep.Objects {
+		rep.leaveOutPrograms(&rep.Objects[i], all[i].plan)
+	}
+	rep.Executables = rep.executables()
+	for _, rows := range [][]ObjectRow{rep.Objects, rep.Variants, rep.Executables} {
+		for i := range rows {
+			rows[i].Headline = a.headline(&rows[i])
 		}
 	}
 	return rep, nil

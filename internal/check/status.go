@@ -10,16 +10,20 @@ type Status uint8
 
 // The verdicts.
 const (
-	OK      Status = iota // the kernel has everything that it uses
-	Guarded               // something is absent, but cannot be reached
-	Other                 // the object is for other machines
-	Unknown               // cannot be judged; the reason says why
-	MayFail               // depends on what BTF does not show or on what the loader sets
-	Fails                 // does not load, or cannot be attached
+	OK       Status = iota // the kernel has everything that it uses
+	Guarded                // something is absent, but cannot be reached
+	Unloaded               // the loader does not load it on this kernel
+	Other                  // the object is for other machines
+	Unknown                // cannot be judged; the reason says why
+	MayFail                // depends on what BTF does not show or on what the loader sets
+	Fails                  // does not load, or cannot be attached
 	numStatus
 )
 
-var statusNames = [numStatus]string{"ok", "guarded", "n/a", "unknown", "may fail", "fails"}
+var statusNames = [numStatus]string{"ok", "guarded", "not loaded", "n/a", "unknown", "may fail", "fails"}
+
+// Judged reports whether it is a verdict on something that is loaded.
+func (s Status) Judged() bool { return s != Unloaded && s != Other }
 
 // String returns the verdict in words.
 func (s Status) String() string {

@@ -163,14 +163,17 @@ func (e *evidence) pattern(programs []int) string {
 	return strings.Join(names, "+")
 }
 
-// prefix limits an option to the object. Letters that mean something in options become a ?.
-func (e *evidence) prefix() string {
+// prefix limits an option to the object.
+func (e *evidence) prefix() string { return e.o.pattern() + ":" }
+
+// pattern returns a pattern that matches the object's name. Letters that mean something in options become a ?.
+func (o *Object) pattern() string {
 	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(`*[\=,:`, r) {
+		if strings.ContainsRune(`*[\=,:+`, r) {
 			return '?'
 		}
 		return r
-	}, path.Base(e.o.name)) + ":"
+	}, path.Base(o.name))
 }
 
 // suggest looks for options with which object i, whose plan is given, works on more kernels. It returns nil if there are none.

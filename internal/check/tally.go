@@ -28,6 +28,8 @@ func (s *kernelSet) addAll(t kernelSet) {
 	}
 }
 
+func (s kernelSet) has(n int) bool { return n/64 < len(s) && s[n/64]&(1<<(n%64)) != 0 }
+
 // list returns the indices, ascending.
 func (s kernelSet) list() (l []int) {
 	for i, w := range s {

@@ -41,9 +41,11 @@ func DrawBadge(label, value, color string) string {
 func Badge(w io.Writer, r *check.Report, _ Options) error {
 	since, until, color := "", "", ""
 	sure, none, some := true, false, false
-	for i := range r.Objects {
-		h := &r.Objects[i].Headline
+	unloaded := false
+	for _, o := range r.Whole() {
+		h := &o.Headline
 		if h.Total == 0 {
+			unloaded = unloaded || h.Unloaded > 0
 			continue
 		}
 		if color == "" {
@@ -64,6 +66,8 @@ func Badge(w io.Writer, r *check.Report, _ Options) error {
 	}
 	value := since + "+"
 	switch {
+	case color == "" && unloaded:
+		value, color = "not loaded", grey
 	case color == "":
 		value, color = "unknown", grey
 	case none || until != "" && kernel.CompareVersions(until, since) < 0:
@@ -75,7 +79,7 @@ func Badge(w io.Writer, r *check.Report, _ Options) error {
 	case until != "":
 		value = since + " to " + until
 	}
-	if color != red && !sure {
+	if color != red && color != grey && !sure {
 		value, color = value+"?", yellow
 	}
 	_, err := io.WriteString(w, DrawBadge("Linux", value, color))

@@ -23,7 +23,7 @@ func TestExecutables(t *testing.T) {
 		"markdown":   "\n- **tool**: None of 1 kernel.\n- tool!b: None of 1 kernel.\n",
 		"min-kernel": "tool: None of 1 kernel.\n",
 		"table":      "| distribution | Linux | tool |\n|---|---|:-:|\n| debian 12 | 6.1 | ❌ |\n",
-		"html":       `"executables":[{"n":"tool","h":"None of 1 kernel.","v":"7"}]`,
+		"html":       `"executables":[{"n":"tool","h":"None of 1 kernel.","v":"8"}]`,
 		"json":       `"executables":[{"object":"tool","programs":null,"status":["fails"],`,
 	} {
 		var b bytes.Buffer

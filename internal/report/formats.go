@@ -40,7 +40,7 @@ func summaryLine(r *check.Report) string {
 	}
 	n := r.Counts()
 	var parts []string
-	for _, s := range []check.Status{check.Fails, check.MayFail, check.Unknown, check.Guarded, check.Other, check.OK} {
+	for _, s := range []check.Status{check.Fails, check.MayFail, check.Unknown, check.Guarded, check.Unloaded, check.Other, check.OK} {
 		if n[s] == 1 || n[s] > 1 && s != check.Fails {
 			parts = append(parts, fmt.Sprintf("%d %s", n[s], s))
 		} else if n[s] > 0 {
@@ -92,7 +92,7 @@ func ruleText(r *check.Report, rule *check.Rule) string {
 	case check.OneOf:
 		s = "one of these has to work: " + strings.Join(alternatives, " | ")
 	case check.OnlyWhen:
-		s = strings.Join(alternatives, ", ") + " only on " + rule.When
+		s = strings.TrimSpace(strings.Join(alternatives, ", ") + " only on " + rule.When)
 	}
 	if guess := guessText(rule); guess != "" {
 		s += " (a guess: " + guess + ")"

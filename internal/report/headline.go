@@ -23,6 +23,8 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 		kernels += fmt.Sprintf(", none between %s and %s", h.Gap, h.Since)
 	}
 	switch {
+	case h.Total == 0 && h.Unloaded > 0:
+		return fmt.Sprintf("Not loaded on any of %s.", words.Plural(h.Unloaded, "kernel"))
 	case h.Total == 0:
 		return "No kernel here is one that it is for."
 	case h.Works == 0:
@@ -37,6 +39,9 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 	}
 	if doubt := uncertain(r, row); h.MayFail > 0 && doubt != "" {
 		b.WriteString("; " + doubt)
+	}
+	if h.Unloaded > 0 {
+		b.WriteString(fmt.Sprintf("; not loaded on %d", h.Unloaded))
 	}
 	for _, l := range row.Loaders {
 		if n := countWorks(l.Status); n != h.Works {

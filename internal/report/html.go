@@ -28,8 +28,8 @@ type pageData struct {
 	Families    []pageFamily  `json:"families"` // in the order of kernels
 	Cells       []pageCell    `json:"cells"`
 	Sets        []string      `json:"sets"`
-	Texts       []string      `json:"texts"` // the first is empty
-	Executables []pageObject  `json:"executables,omitempty"`
+	Texts       []string      `json:"texts"`                 // the first is empty
+	Executables []pageObject  `json:"executables,omitempty"` // and variants
 	Objects     []pageObject  `json:"objects"`
 	Programs    []pageProgram `json:"programs"`
 	Advice      []string      `json:"advice"`
@@ -110,6 +110,10 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 	}
 	for i := range r.Executables {
 		x := &r.Executables[i]
+		d.Executables = append(d.Executables, pageObject{Name: escape.Text(x.Object), Headline: escape.Text(Headline(r, x)), Cells: row(cells(x.Status, x.Load))})
+	}
+	for i := range r.Variants {
+		x := &r.Variants[i]
 		d.Executables = append(d.Executables, pageObject{Name: escape.Text(x.Object), Headline: escape.Text(Headline(r, x)), Cells: row(cells(x.Status, x.Load))})
 	}
 	object := make([]int, len(r.Programs))

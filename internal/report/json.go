@@ -50,6 +50,7 @@ func JSON(w io.Writer, r *check.Report, o Options) error {
 		*check.Report
 		Objects     []jsonObject  `json:"objects,omitempty"`
 		Executables []jsonObject  `json:"executables,omitempty"`
+		Variants    []jsonObject  `json:"variants,omitempty"`
 		Programs    []jsonProgram `json:"programs"`
 		Causes      []jsonCause   `json:"causes"`
 		Warnings    []jsonCause   `json:"warnings,omitempty"`
@@ -65,7 +66,7 @@ func JSON(w io.Writer, r *check.Report, o Options) error {
 		}
 		return out
 	}
-	out.Objects, out.Executables = rows(r.Objects), rows(r.Executables)
+	out.Objects, out.Executables, out.Variants = rows(r.Objects), rows(r.Executables), rows(r.Variants)
 	for i := range r.Programs {
 		p := jsonProgram{Program: r.Programs[i]}
 		for _, f := range p.Program.Findings {

@@ -41,7 +41,7 @@ type (
 )
 
 // JUnit writes a test suite per kernel with a case per object, which is called
-// "object", and one per program. What may fail or is unknown counts as skipped, and so does
+// "object", one per group of variants and one per program. What may fail or is unknown counts as skipped, and so does
 // a program that fails while its object works.
 func JUnit(w io.Writer, r *check.Report, _ Options) error {
 	all := suites{Name: "btfgen check"}
@@ -52,6 +52,10 @@ func JUnit(w io.Writer, r *check.Report, _ Options) error {
 			o := &r.Objects[i]
 			works[o.Object] = o.Status[k] <= check.Guarded
 			s.add(o.Object, "object", o.Status[k], func() *message { return deciders(r, o, k) })
+		}
+		for i := range r.Variants {
+			o := &r.Variants[i]
+			s.add(o.Object, "variants", o.Status[k], func() *message { return deciders(r, o, k) })
 		}
 		for i := range r.Programs {
 			p := &r.Programs[i]
@@ -84,6 +88,9 @@ func (s *suite) add(object, name string, status check.Status, why func() *messag
 	switch {
 	case status == check.Other:
 		return
+	case status == check.Unloaded:
+		c.Skipped = &message{Message: "not loaded on this kernel"}
+		s.Skipped++
 	case status == check.Fails:
 		c.Failure = why()
 		s.Failures++

@@ -37,20 +37,20 @@ func sample() *check.Report {
 	other := core(check.Fails, "byte_off", 1, 2)
 	other.Subject, other.Source = "struct s.g|h", "./x.bpf.c:9"
 	r.Programs = []check.Program{
-		{Object: "a.o", Name: "broken", Section: "kprobe/x", Status: []check.Status{0, 5, 5, 0, 0}, Load: []check.Status{0, 5, 5, 0, 0},
+		{Object: "a.o", Name: "broken", Section: "kprobe/x", Status: []check.Status{0, check.Fails, check.Fails, 0, 0}, Load: []check.Status{0, check.Fails, check.Fails, 0, 0},
 			Findings: []check.KernelFinding{core(check.Fails, "byte_off", 1, 2), core(check.Fails, "byte_sz", 1, 2), other}},
-		{Object: "a.o", Name: "guard", Section: "kprobe/x", Status: []check.Status{0, 1, 1, 0, 0}, Findings: []check.KernelFinding{core(check.Guarded, "byte_off", 1, 2)}},
+		{Object: "a.o", Name: "guard", Section: "kprobe/x", Status: []check.Status{0, check.Guarded, check.Guarded, 0, 0}, Findings: []check.KernelFinding{core(check.Guarded, "byte_off", 1, 2)}},
 		{Object: "b.o", Name: "<fine>", Section: "xdp", Status: make([]check.Status, 5)},
-		{Object: "b.o", Name: "perhaps", Section: "kprobe/y", Status: []check.Status{4, 4, 4, 4, 3}, Load: []check.Status{0, 0, 0, 0, 3}, Findings: []check.KernelFinding{
+		{Object: "b.o", Name: "perhaps", Section: "kprobe/y", Status: []check.Status{check.MayFail, check.MayFail, check.MayFail, check.MayFail, check.Unknown}, Load: []check.Status{0, 0, 0, 0, check.Unknown}, Findings: []check.KernelFinding{
 			{Finding: check.Finding{Status: check.MayFail, Code: check.AttachTargetUnlisted, Subject: "function y", Attach: true}, Kernels: []int{0, 1, 2, 3}},
 			{Finding: check.Finding{Status: check.Unknown, Code: check.AttachTargetNoFunctions, Subject: "function y"}, Kernels: []int{4}},
 		}},
 	}
 	r.Objects = []check.ObjectRow{
-		{Object: "a.o", Programs: []int{0, 1}, Status: []check.Status{0, 5, 5, 0, 0}, Load: []check.Status{0, 5, 5, 0, 0},
+		{Object: "a.o", Programs: []int{0, 1}, Status: []check.Status{0, check.Fails, check.Fails, 0, 0}, Load: []check.Status{0, check.Fails, check.Fails, 0, 0},
 			Loaders: []check.LoaderRow{
-				{Loader: check.Libbpf, Status: []check.Status{0, 5, 5, 0, 0}, Load: []check.Status{0, 5, 5, 0, 0}},
-				{Loader: check.EbpfGo, Status: []check.Status{0, 0, 5, 0, 0}, Load: []check.Status{0, 0, 5, 0, 0}},
+				{Loader: check.Libbpf, Status: []check.Status{0, check.Fails, check.Fails, 0, 0}, Load: []check.Status{0, check.Fails, check.Fails, 0, 0}},
+				{Loader: check.EbpfGo, Status: []check.Status{0, 0, check.Fails, 0, 0}, Load: []check.Status{0, 0, check.Fails, 0, 0}},
 			},
 			Decides:  []check.Decider{{Program: 0, Kernels: []int{1, 2}}},
 			Headline: check.Headline{Works: 3, Total: 5}},
@@ -214,7 +214,7 @@ func TestChanges(t *testing.T) {
 	old.Programs[0].Status = []check.Status{0, 0, 0, 0, 0}
 	old.Objects[0].Status = old.Programs[0].Status
 	old.Programs[1].Status = []check.Status{0, 0, 0, 0, 0} // guarded is as good as ok
-	old.Programs[3].Status = []check.Status{5, 4, 4, 4, 3}
+	old.Programs[3].Status = []check.Status{check.Fails, check.MayFail, check.MayFail, check.MayFail, check.Unknown}
 	for _, tt := range []struct {
 		old  *check.Report
 		want string

@@ -121,6 +121,21 @@ func SARIF(w io.Writer, r *check.Report, o Options) error {
 		}
 		run.Results = append(run.Results, res)
 	}
+	for _, o := range r.Whole() {
+		if h := &o.Headline; h.Total > 0 || h.Unloaded == 0 {
+			continue
+		}
+		res := sarifResult{Rule: string(check.AnalysisUnloaded), Index: index[check.AnalysisUnloaded], Level: "note"}
+		res.Message.Text = noLinks.Replace(string(escape.Sprintf("%s: %s", o.Object, Headline(r, o))))
+		first := o
+		if o.Variants != nil {
+			first = &r.Objects[o.Variants[0][0]]
+		}
+		l := location(first.Object, "")
+		l.Physical.Region.Line = 1
+		res.Locations = []sarifLocation{l}
+		run.Results = append(run.Results, res)
+	}
 	return escape.JSON(w).Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
 }
 

@@ -117,9 +117,12 @@ func (d distribution) releases(r *check.Report) string {
 
 // cell says on which of the kernels an object works.
 func (d distribution) cell(o *check.ObjectRow) string {
-	works, fails, total := 0, 0, 0
+	works, fails, unloaded, total := 0, 0, 0, 0
 	for _, k := range d.kernels {
 		switch s := o.Status[k]; {
+		case s == check.Unloaded:
+			unloaded++
+			continue
 		case s == check.Other:
 			continue
 		case s <= check.Guarded:
@@ -130,6 +133,8 @@ func (d distribution) cell(o *check.ObjectRow) string {
 		total++
 	}
 	switch {
+	case total == 0 && unloaded > 0:
+		return cellTexts[cellUnloaded].icon
 	case total == 0:
 		return ""
 	case works == total:

@@ -99,6 +99,7 @@ type cell uint8
 const (
 	cellOK cell = iota
 	cellGuarded
+	cellUnloaded
 	cellOther
 	cellUnknown
 	cellMayFailToAttach
@@ -117,6 +118,7 @@ var cellTexts = [numCell]struct {
 }{
 	{"ok", "·", "32", "✅"},
 	{"guarded", "g", "36", "🛡️"},
+	{"not loaded", "o", "", "➖"},
 	{"for other machines", "-", "", "–"},
 	{"unknown", "u", "35", "❔"},
 	{"loads, may fail to attach", "a", "33", "🔸"},
@@ -166,11 +168,14 @@ func (m mrow) Label() string {
 	return "  " + escape.Text(m.Name)
 }
 
+// judged reports whether a cell is a verdict on something that is loaded.
+func (c cell) judged() bool { return c != cellUnloaded && c != cellOther }
+
 // worst is the worst verdict on kernels that a row is for.
 func (m *mrow) worst() cell {
 	w := cellOK
 	for _, c := range m.Cells {
-		if c != cellOther {
+		if c.judged() {
 			w = max(w, c)
 		}
 	}
@@ -197,6 +202,8 @@ type matrix struct {
 	guarded int // of those, how many are guarded somewhere
 	spared  int // programs that are not in it, because their objects do without
 	other   int // programs that are not in it, because no kernel is of their machines
+
+	unloaded int // programs that are not in it, because they are loaded on no kernel
 }
 
 func newMatrix(r *check.Report, verbose bool) *matrix {
@@ -229,6 +236,8 @@ func (m *matrix) rowsOf(o *check.ObjectRow, verbose bool) (rows []mrow) {
 		switch w := row.worst(); {
 		case !slices.ContainsFunc(row.Cells, func(c cell) bool { return c != cellOther }):
 			m.other++
+		case !slices.ContainsFunc(row.Cells, cell.judged):
+			m.unloaded++
 		case w < least:
 			m.fine++
 			if w == cellGuarded {
@@ -282,6 +291,9 @@ func (m *matrix) Rest() string {
 	if m.spared > 0 {
 		parts = append(parts, fmt.Sprintf("%s not ok where the object does without", words.Plural(m.spared, "program")))
 	}
+	if m.unloaded > 0 {
+		parts = append(parts, words.Plural(m.unloaded, "program")+" not loaded on any kernel")
+	}
 	if m.other > 0 {
 		parts = append(parts, words.Plural(m.other, "program")+" for other machines")
 	}
@@ -301,8 +313,11 @@ func (v *view) objectsByNeed() []*check.ObjectRow {
 	return append(bad, good...)
 }
 
-// fine reports whether an object works on every kernel that it is for.
-func fine(o *check.ObjectRow) bool { return o.Headline.Works == o.Headline.Total }
+// fine reports whether an object works on every kernel on which it is loaded, and is loaded on one, or on none for its machines alone.
+func fine(o *check.ObjectRow) bool {
+	h := &o.Headline
+	return h.Works == h.Total && (h.Total > 0 || h.Unloaded == 0)
+}
 
 // Signs returns the cells that the matrix has, ascending.
 func (m *matrix) Signs() []cell {

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// several judges objects that are written down, "name verdicts" each, with one program and a letter per kernel: · works, f lacks a field, a may
+// lack its target, - is for other machines. The kernels are 5.4, 5.10, 6.1, 6.12 and one without a release.
+func several(t *testing.T, p Policy, objects string) *Report {
+	t.Helper()
+	r := &run{Config: Config{Policy: p, Loaders: Loaders(), Corpus: new(corpus.Corpus)}, found: newLedger()}
+	whole := make([][]list, 5)
+	rep := new(Report)
+	for k, v := range []string{"5.4.0", "5.10.0", "6.1.0", "6.12.0", "z-lts"} {
+		key := kernel.Key{ID: []string{"debian", "zz"}[k/4], VersionID: "1", Arch: "x86_64", Release: v}
+		rep.Kernels = append(rep.Kernels, Kernel{Name: key.String(), key: key})
+		r.kernels = append(r.kernels, kernelResult{key: key, name: key.String(), whole: whole[k]})
+	}
+	found := map[rune]Finding{
+		'f': {Status: Fails, Code: relo.FieldMissing, Subject: "struct s.f"}, 'a': {Status: MayFail, Attach: true, Code: AttachTargetUnlisted},
+		'-': {Status: Other, Code: AnalysisMachine},
+	}
+	for line := range strings.SplitSeq(objects, ", ") {
+		f := strings.Fields(line)
+		o := &Object{Object: new(bpfobj.Object), name: f[0]}
+		o.Programs = []bpfobj.Program{{Section: "kprobe/f", Attach: bpfobj.SectionOf("kprobe/f"), AutoLoad: true}}
+		o.Funcs = []bpfobj.Function{{Name: "p"}}
+		r.Objects = append(r.Objects, o)
+		for k, c := range []rune(f[1]) {
+			var own, whole list
+			if c != '·' {
+				own = r.found.note([]Finding{found[c]})
+			}
+			if c == '-' {
+				whole = own
+			}
+			kr := &r.kernels[k]
+			kr.programs, kr.whole = append(kr.programs, r.found.keep([]int32{int32(own), 0})), append(kr.whole, whole)
+		}
+	}
+	r.sets = make(map[string][]int)
+	rep, err := r.report(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rep
+}
+
+// signs writes verdicts as several reads them, with o for what is not loaded and u for what is unknown.
+func signs(l []Status) string {
+	var b strings.Builder
+	for _, s := range l {
+		b.WriteRune([]rune{OK: '·', Guarded: 'g', Unloaded: 'o', Other: '-', Unknown: 'u', MayFail: 'a', Fails: 'f'}[s])
+	}
+	return b.String()
+}
+
+// TestVariants has options about whole objects with the verdicts that follow, of objects, then of variants, and the gaps.
+func TestVariants(t *testing.T) {
+	for _, tt := range []struct{ policy, objects, want, gaps string }{
+		{"", "x.o ·····", "x.o ·····", ""},
+		{"when *=<2", "x.o ·····", "x.o oooou", "everything 0 1 2 3"},
+		{"when x.o:=<2", "x.o fffff", "x.o oooou", "everything 0 1 2 3"},
+		{"when x.o:=>=6.1", "x.o ff···", "x.o oo··u", "everything 0 1"},
+		{"when x.o:p=>=6.1;when x.o:p=id=zz", "x.o ff···", "x.o oo···", "everything 0 1"},
+		{"when x.o:p=>=6.1;when x.o:p=id=zz", "x.o ff--f", "x.o oo--f", "everything 0 1"},
+		{"when x.o:=>=6.1", "x.o ff···, y.o ····f", "x.o oo··u, y.o ····f", ""},
+		{"when x.o:=<2;when y.o:=<2", "x.o -----, y.o ··---", "x.o -----, y.o oo---", "everything 0 1"},
+		{"", "x.o -----", "x.o -----", "everything 0 1 2 3 4"},
+		// Variants: one that does not work is not loaded where another is better.
+		{"one-of x.o:,y.o:", "x.o ··fff, y.o ff···", "x.o ··ooo, y.o oo···, {x,y}.o ·····", ""},
+		{"one-of x.o:,y.o:", "x.o ·affa, y.o f·fa-", "x.o ·ofoa, y.o o·oa-, {x,y}.o ··faa", ""},
+		{"one-of x.o:,x_v61.o:;when x.o:=<6.1;when x_v61.o:=>=6.1", "x.o ··f··, x_v61.o ff·ff", "x.o ··oou, x_v61.o oo·fo, x{,_v61}.o ···fu", ""},
+		{"one-of x.o:,x_v61.o:;when x.o:=<5.5;when x_v61.o:=>=6.1", "x.o ·····, x_v61.o ff···, y.o ·····",
+			"x.o ·ooou, x_v61.o oo··o, y.o ·····, x{,_v61}.o ·o··u", "x{,_v61}.o 1"},
+		{"one-of a.o:+b.o:,c.o:", "a.o ·f···, b.o ·ff··, c.o f·fff", "a.o ·o···, b.o ·of··, c.o o·ooo, {a.o+b.o,c.o} ··f··", ""},
+		{"one-of x.o:,no.o:", "x.o ··fff", "x.o ··fff", ""},
+		{"one-of tool!a:,tool!b:", "tool!a ··fff, tool!b ff···, tool!c ·····", "tool!a ··ooo, tool!b oo···, tool!c ·····, {tool!a,tool!b} ·····, tool ·····", ""},
+	} {
+		var p Policy
+		if tt.policy != "" {
+			p = policy(t, strings.Split(tt.policy, ";")...)
+		}
+		rep := several(t, p, tt.objects)
+		var got, gaps []string
+		for _, rows := range [][]ObjectRow{rep.Objects, rep.Variants, rep.Executables} {
+			for i := range rows {
+				got = append(got, rows[i].Object+" "+signs(rows[i].Status))
+			}
+		}
+		if s := strings.Join(got, ", "); s != tt.want {
+			t.Errorf("%s: %s:\n%s\nwant\n%s", tt.policy, tt.objects, s, tt.want)
+		}
+		for _, g := range rep.Gaps(func(int) bool { return true }) {
+			name := "everything"
+			if g.Row != nil {
+				name = g.Row.Object
+			}
+			gaps = append(gaps, strings.Trim(fmt.Sprint(name, g.Kernels), "[]"))
+		}
+		if s := strings.ReplaceAll(strings.Join(gaps, ", "), "[", " "); s != tt.gaps {
+			t.Errorf("%s: %s: gaps %s, want %s", tt.policy, tt.objects, s, tt.gaps)
+		}
+		for i := range rep.Programs {
+			p := &rep.Programs[i]
+			for k, s := range p.Status {
+				for _, f := range p.Findings {
+					if s == Unloaded && slices.Contains(f.Kernels, k) {
+						t.Errorf("%s: %s: %s has a finding where it is not loaded", tt.policy, tt.objects, p.Object)
+					}
+				}
+			}
+			if p.Status[4] == Unknown && !slices.ContainsFunc(p.Findings, func(f KernelFinding) bool { return f.Code == AnalysisWhen }) {
+				t.Errorf("%s: %s: nothing says why %s is unknown", tt.policy, tt.objects, p.Object)
+			}
+		}
+	}
+}
+
+// TestVariantOptions has options about whole objects that are refused, and some that match nothing.
+func TestVariantOptions(t *testing.T) {
+	for value, want := range map[string]string{
+		"one-of x.o:":        "two or more alternatives",
+		"one-of x.o:,y":      "want [OBJECT:]NAME",
+		"one-of x,y.o:":      "want OBJECT:",
+		"one-of x.o:,:":      "want OBJECT:",
+		"one-of [.o:,y.o:":   "syntax error",
+		"when x.o:,y.o:=>=5": "one object",
+		"when :=>=5":         "want OBJECT:",
+		"optional x.o:":      "want [OBJECT:]NAME",
+		"loader-map x.o:":    "want [OBJECT:]NAME",
+		"when x.o:=>=":       "no value",
+		"one-of x.o:+,y.o:":  "want OBJECT:",
+	} {
+		option, value, _ := strings.Cut(value, " ")
+		err := new(Policy).Add(option, value)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s %s: %v, want %q", option, value, err, want)
+		}
+	}
+	p := policy(t, "when no.o:=>=5", "one-of x.o:,no.o:", "when x.o:=>=5")
+	if got := p.Unmatched([]*Object{{Object: new(bpfobj.Object), name: "dir/x.o"}}); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestUnloadedHeadline holds what headlines count where an object is not loaded everywhere.
+func TestUnloadedHeadline(t *testing.T) {
+	for _, tt := range []struct{ policy, want string }{
+		{"when x.o:=>=5.10", "5.10 - 3 of 3, 1 not loaded"},
+		{"when x.o:=<6.1", "5.4 5.10 2 of 2, 2 not loaded"},
+		{"when x.o:=>=5.5,<6.12", "5.10 6.1 2 of 2, 2 not loaded"},
+		{"when x.o:=<2", " - 0 of 0, 4 not loaded"},
+	} {
+		h := several(t, policy(t, tt.policy, "when x.o:=id=zz"), "x.o ·····").Objects[0].Headline
+		until := h.Until
+		if until == "" {
+			until = "-"
+		}
+		if got := fmt.Sprintf("%s %s %d of %d, %d not loaded", h.Since, until, h.Works-1, h.Total-1, h.Unloaded); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.policy, got, tt.want)
+		}
+	}
+}
