@@ -19,6 +19,7 @@ type Report struct {
 	Executables []ObjectRow     `json:"executables,omitempty"` // the files with several objects
 	Variants    []ObjectRow     `json:"variants,omitempty"`    // the groups of objects from which the loader takes one
 	Programs    []Program       `json:"programs"`              // by object, then by section
+	Proposals   []Proposal      `json:"-"`
 	Skipped     []*corpus.Error `json:"-"`
 }
 

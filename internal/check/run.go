@@ -430,6 +430,7 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 			return nil, err
 		}
 	}
+	rep.Proposals = r.propose(a)
 	for _, group := range r.Policy.variantsOf(r.Objects) {
 		rep.Variants = append(rep.Variants, rep.variants(group))
 	}

@@ -130,17 +130,17 @@ func TestVariants(t *testing.T) {
 // TestVariantOptions has options about whole objects that are refused, and some that match nothing.
 func TestVariantOptions(t *testing.T) {
 	for value, want := range map[string]string{
-		"one-of x.o:":        "two or more alternatives",
-		"one-of x.o:,y":      "want [OBJECT:]NAME",
-		"one-of x,y.o:":      "want OBJECT:",
-		"one-of x.o:,:":      "want OBJECT:",
-		"one-of [.o:,y.o:":   "syntax error",
-		"when x.o:,y.o:=>=5": "one object",
-		"when :=>=5":         "want OBJECT:",
-		"optional x.o:":      "want [OBJECT:]NAME",
-		"loader-map x.o:":    "want [OBJECT:]NAME",
-		"when x.o:=>=":       "no value",
-		"one-of x.o:+,y.o:":  "want OBJECT:",
+		"one-of x.o:":          "two or more alternatives",
+		"one-of x.o:,y":        "want [OBJECT:]NAME",
+		"one-of x,y.o:":        "want OBJECT:",
+		"one-of x.o:,:":        "want OBJECT:",
+		"one-of [.o:,y.o:":     "syntax error",
+		"when x.o:,y.o:=>=5":   "one object",
+		"when :=>=5":           "want OBJECT:",
+		"optional x.o:":        "want [OBJECT:]NAME",
+		"loader-map x.o:":      "want [OBJECT:]NAME",
+		"when x.o:=>=":         "no value",
+		"one-of x.o:+,y.o:":    "want OBJECT:",
 	} {
 		option, value, _ := strings.Cut(value, " ")
 		err := new(Policy).Add(option, value)
@@ -151,6 +151,45 @@ func TestVariantOptions(t *testing.T) {
 	p := policy(t, "when no.o:=>=5", "one-of x.o:,no.o:", "when x.o:=>=5")
 	if got := p.Unmatched([]*Object{{Object: new(bpfobj.Object), name: "dir/x.o"}}); len(got) != 2 {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestPropose has objects with what is proposed of them.
+func TestPropose(t *testing.T) {
+	for _, tt := range []struct{ objects, want, with string }{
+		{"x.o ·····, y.o ·····", "", ""},
+		{"x.o ···ff, x_v511.o fff··", "one-of x.o:,x_v511.o:", "·····"}, // 6.1 needs x.o
+		{"x.o ··f·f, x_v61.o ff···", "one-of x.o:,x_v61.o:; when x.o:=<6.1; when x_v61.o:=>=6.1", "····u"},
+		{"d/x_v612.o fff··, d/x_v53.o ··f·f, d/x_v61.o ff·f·", "one-of x_v53.o:,x_v61.o:,x_v612.o:; when x_v53.o:=>=5.3,<6.1; when x_v61.o:=>=6.1,<6.12; when x_v612.o:=>=6.12", "····u"},
+		{"x-core.o f····, x-legacy.o ·ffff", "one-of x-core.o:,x-legacy.o:", "·····"},
+		{"x.o f····, x.legacy.o ·ffff", "one-of x.o:,x.legacy.o:", "·····"},
+		{"sched.o f····, sched_core.o ·ffff", "", ""},
+		{"tcp.o f····, tcp_v4.o ·ffff, tcp_v6.o ·ffff", "", ""},
+		{"x_v511.o ff···", "when x_v511.o:=>=5.11", "oo··u"},
+		{"x_v511.o ·····", "", ""},
+		{"a/x.o ·····, b/x.o ·····", "", ""},
+	} {
+		rep := several(t, Policy{}, tt.objects)
+		got, with := "", ""
+		for _, p := range rep.Proposals {
+			var lines []string
+			for _, o := range p.Options {
+				lines = append(lines, o.Name+" "+o.Value)
+			}
+			got += strings.Join(lines, "; ")
+			with = signs(p.Row.Status)
+			pasted := several(t, policy(t, lines...), tt.objects)
+			row := pasted.Whole()[0]
+			if fmt.Sprint(row.Headline) != fmt.Sprint(p.Row.Headline) {
+				t.Errorf("%s: pasted: %v, want %v", tt.objects, row.Headline, p.Row.Headline)
+			}
+			if len(pasted.Proposals) > 0 {
+				t.Errorf("%s: pasted: proposes %v", tt.objects, pasted.Proposals[0].Options)
+			}
+		}
+		if got != tt.want || tt.with != "" && with != tt.with {
+			t.Errorf("%s: proposes %s (%s), want %s (%s)", tt.objects, got, with, tt.want, tt.with)
+		}
 	}
 }
 

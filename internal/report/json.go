@@ -38,6 +38,11 @@ type (
 		Targets  []string       `json:"targets,omitempty"`
 		Headline jsonHeadline   `json:"headline"`
 	}
+	jsonProposal struct {
+		Object   string         `json:"object"`
+		Options  []check.Option `json:"options"`
+		Headline jsonHeadline   `json:"headline"`
+	}
 	jsonCause struct {
 		check.Cause
 		Message string `json:"message"`
@@ -48,13 +53,14 @@ type (
 func JSON(w io.Writer, r *check.Report, o Options) error {
 	out := struct {
 		*check.Report
-		Objects     []jsonObject  `json:"objects,omitempty"`
-		Executables []jsonObject  `json:"executables,omitempty"`
-		Variants    []jsonObject  `json:"variants,omitempty"`
-		Programs    []jsonProgram `json:"programs"`
-		Causes      []jsonCause   `json:"causes"`
-		Warnings    []jsonCause   `json:"warnings,omitempty"`
-		Findings    any           `json:"findings"`
+		Objects     []jsonObject   `json:"objects,omitempty"`
+		Executables []jsonObject   `json:"executables,omitempty"`
+		Variants    []jsonObject   `json:"variants,omitempty"`
+		Proposals   []jsonProposal `json:"proposals,omitempty"`
+		Programs    []jsonProgram  `json:"programs"`
+		Causes      []jsonCause    `json:"causes"`
+		Warnings    []jsonCause    `json:"warnings,omitempty"`
+		Findings    any            `json:"findings"`
 	}{Report: r, Findings: o.Findings, Programs: []jsonProgram{}, Causes: []jsonCause{}}
 	rows := func(l []check.ObjectRow) (out []jsonObject) {
 		for i := range l {
@@ -67,6 +73,10 @@ func JSON(w io.Writer, r *check.Report, o Options) error {
 		return out
 	}
 	out.Objects, out.Executables, out.Variants = rows(r.Objects), rows(r.Executables), rows(r.Variants)
+	for i := range r.Proposals {
+		p := &r.Proposals[i]
+		out.Proposals = append(out.Proposals, jsonProposal{p.Row.Object, p.Options, jsonHeadline{Headline(r, &p.Row), p.Row.Headline}})
+	}
 	for i := range r.Programs {
 		p := jsonProgram{Program: r.Programs[i]}
 		for _, f := range p.Program.Findings {

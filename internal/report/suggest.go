@@ -55,6 +55,17 @@ func Suggestions(w io.Writer, r *check.Report, _ Options) error {
 		}
 		targets = append(targets, s.Targets...)
 	}
+	for i := range r.Proposals {
+		p := &r.Proposals[i]
+		if p.Row.Variants == nil {
+			comment("", p.Row.Object+" has a version in its name; with these lines: "+Headline(r, &p.Row))
+		} else {
+			comment("", p.Row.Object+" look like variants, where the loader takes one; with these lines: "+Headline(r, &p.Row))
+		}
+		for _, x := range p.Options {
+			lines[x.Name] = append(lines[x.Name], x.Value)
+		}
+	}
 	if len(lines)+len(targets) == 0 {
 		comment("", "Nothing to suggest for "+words.Plural(len(r.Objects), "object")+".")
 		return b.Flush()

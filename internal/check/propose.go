@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Proposal is options for objects whose names differ in a version: the loader seems to take one of them. Whether it does, only the user
+// knows.
+type Proposal struct {
+	Options []Option
+	Row     ObjectRow // of the variants, or of the only object, with the options
+}
+
+// versionName is an object's name without the word that tells variants apart.
+type versionName struct {
+	object int
+	rest   string
+	word   string  // "v511", "core", "legacy", or "" for none
+	from   release // of v511: 5.11; else 0
+}
+
+// versionNameOf splits the name of an object.
+func versionNameOf(object int, name string) (v versionName) {
+	v.object = object
+	name = path.Base(name)
+	words := strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("_-.", r) })
+	i := slices.IndexFunc(words, func(w string) bool { return releaseOfWord(w) != 0 })
+	if i < 0 {
+		i = slices.IndexFunc(words, func(w string) bool { return w == "core" || w == "legacy" })
+	}
+	if i >= 0 {
+		v.word, v.from = words[i], releaseOfWord(words[i])
+		words = slices.Delete(words, i, i+1)
+	}
+	v.rest = strings.Join(words, " ")
+	return v
+}
+
+// releaseOfWord returns 5.11 for v511, and 0 for other words. v4 and v6 are protocols.
+func releaseOfWord(word string) release {
+	digits, ok := strings.CutPrefix(word, "v")
+	if !ok || len(digits) < 2 || len(digits) > 3 {
+		return 0
+	}
+	n, err := strconv.ParseUint(digits[1:], 10, 8)
+	if err != nil || digits[0] < '3' || digits[0] > '9' {
+		return 0
+	}
+	return release(uint64(digits[0]-'0')<<16 | n<<8)
+}
+
+// propose returns the options for objects whose names differ in a version, and for single objects with one.
+func (r *run) propose(a *axis) (all []Proposal) {
+	groups := make(map[string][]versionName)
+	var order []string
+	for i, o := range r.Objects {
+		v := versionNameOf(i, o.name)
+		if groups[v.rest] == nil {
+			order = append(order, v.rest)
+		}
+		groups[v.rest] = append(groups[v.rest], v)
+	}
+	said := make(map[int]bool) // objects that the user's options are about
+	for i, o := range r.Objects {
+		said[i] = slices.ContainsFunc(r.Policy.choices, func(c choice) bool {
+			return slices.ContainsFunc(c.alternatives, func(g pattern) bool { return g.whole != nil && g.about(o) })
+		})
+	}
+	for _, rest := range order {
+		g := groups[rest]
+		slices.SortStableFunc(g, func(a, b versionName) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.word, b.word)) })
+		if !slices.ContainsFunc(g, func(v versionName) bool { return said[v.object] }) {
+			all = append(all, r.proposals(a, g)...)
+		}
+	}
+	return all
+}
+
+// proposals returns a proposal for objects with names that have the same rest, or none.
+func (r *run) proposals(a *axis, g []versionName) []Proposal {
+	var oneOfThem []string
+	var whens []Option
+	releases, legacy := false, slices.ContainsFunc(g, func(v versionName) bool { return v.word == "legacy" })
+	for i, v := range g {
+		if v.word == "core" && !legacy || i > 0 && v.word == g[i-1].word {
+			return nil // it may be another tool, or the same for another machine
+		}
+		releases = releases || v.from != 0
+	}
+	for i, v := range g {
+		name := r.Objects[v.object].pattern()
+		oneOfThem = append(oneOfThem, name+":")
+		var limits []string
+		if v.from != 0 {
+			limits = append(limits, ">="+v.from.String())
+		}
+		if i+1 < len(g) && g[i+1].from != v.from {
+			limits = append(limits, "<"+g[i+1].from.String())
+		}
+		if limits != nil && releases {
+			whens = append(whens, Option{when, name + ":=" + strings.Join(limits, ",")})
+		}
+	}
+	if len(g) == 1 {
+		if whens != nil {
+			now := a.Objects[g[0].object].Status
+			if p, ok := r.proposal(a, whens, g); ok && slices.Contains(now, Fails) && !a.loses(now, p.Row.Status) {
+				return []Proposal{p}
+			}
+		}
+		return nil
+	}
+	choice := Option{oneOf, strings.Join(oneOfThem, ",")}
+	plain, ok := r.proposal(a, []Option{choice}, g)
+	if !ok {
+		return nil
+	}
+	if whens != nil {
+		exact, ok := r.proposal(a, append([]Option{choice}, whens...), g)
+		if ok && !a.loses(plain.Row.Status, exact.Row.Status) {
+			return []Proposal{exact}
+		}
+	}
+	return []Proposal{plain}
+}
+
+// loses reports whether something that works on a kernel of a known release does not with other options, or is not loaded there.
+func (r *axis) loses(now, with []Status) bool {
+	for k, s := range now {
+		if r.releases[k] != 0 && s <= Guarded && with[k] > Guarded {
+			return true
+		}
+	}
+	return false
+}
+
+// proposal returns the options with the row that they give. It reports whether the options say something of these objects, and of no others.
+func (r *run) proposal(a *axis, options []Option, g []versionName) (out Proposal, ok bool) {
+	p, err := r.Policy.with(options)
+	if err != nil {
+		return out, false
+	}
+	rep := &Report{Kernels: a.Kernels, Programs: a.Programs}
+	var objects []*Object
+	for _, v := range g {
+		row, _ := r.objectRow(a.Report, v.object, a.Objects[v.object].Programs[0], &p)
+		rep.Objects, objects = append(rep.Objects, row), append(objects, r.Objects[v.object])
+	}
+	for i, o := range r.Objects {
+		about := slices.ContainsFunc(p.choices[len(r.Policy.choices):], func(c choice) bool {
+			return slices.ContainsFunc(c.alternatives, func(g pattern) bool { return g.about(o) })
+		})
+		if about != slices.ContainsFunc(g, func(v versionName) bool { return v.object == i }) {
+			return out, false
+		}
+	}
+	out = Proposal{options, rep.Objects[0]}
+	if groups := p.variantsOf(objects); len(g) > 1 {
+		if len(groups) != 1 || len(groups[0]) != len(g) {
+			return out, false
+		}
+		out.Row = rep.variants(groups[0])
+	}
+	out.Row.Headline = a.headline(&out.Row)
+	return out, true
+}
