@@ -357,7 +357,7 @@ func (r *axis) seen(row *ObjectRow, lacking []bool) string {
 // newestBefore returns the release of the newest kernel that the object is for and that is older than a release, 0 if there is none.
 func (r *axis) newestBefore(row *ObjectRow, first release) (newest release) {
 	for k := range r.Kernels {
-		if v := r.releases[k]; v < first && row.Status[k] != Other {
+		if v := r.releases[k]; v < first && row.Status[k].Judged() {
 			newest = max(newest, v)
 		}
 	}

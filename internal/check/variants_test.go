@@ -130,17 +130,17 @@ func TestVariants(t *testing.T) {
 // TestVariantOptions has options about whole objects that are refused, and some that match nothing.
 func TestVariantOptions(t *testing.T) {
 	for value, want := range map[string]string{
-		"one-of x.o:":          "two or more alternatives",
-		"one-of x.o:,y":        "want [OBJECT:]NAME",
-		"one-of x,y.o:":        "want OBJECT:",
-		"one-of x.o:,:":        "want OBJECT:",
-		"one-of [.o:,y.o:":     "syntax error",
-		"when x.o:,y.o:=>=5":   "one object",
-		"when :=>=5":           "want OBJECT:",
-		"optional x.o:":        "want [OBJECT:]NAME",
-		"loader-map x.o:":      "want [OBJECT:]NAME",
-		"when x.o:=>=":         "no value",
-		"one-of x.o:+,y.o:":    "want OBJECT:",
+		"one-of x.o:":        "two or more alternatives",
+		"one-of x.o:,y":      "want [OBJECT:]NAME",
+		"one-of x,y.o:":      "want OBJECT:",
+		"one-of x.o:,:":      "want OBJECT:",
+		"one-of [.o:,y.o:":   "syntax error",
+		"when x.o:,y.o:=>=5": "one object",
+		"when :=>=5":         "want OBJECT:",
+		"optional x.o:":      "want [OBJECT:]NAME",
+		"loader-map x.o:":    "want [OBJECT:]NAME",
+		"when x.o:=>=":       "no value",
+		"one-of x.o:+,y.o:":  "want OBJECT:",
 	} {
 		option, value, _ := strings.Cut(value, " ")
 		err := new(Policy).Add(option, value)
