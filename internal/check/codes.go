@@ -120,6 +120,7 @@ const (
 
 	ContextNoArgument Code = "context-no-argument" // Name: the function; Count
 	ContextNumber     Code = "context-number"
+	ContextTagged     Code = "context-tagged"        // Name: the memory
 	ContextBeyond     Code = "context-beyond-struct" // Offset, Type
 	ContextRegisters  Code = "context-registers"     // Since
 	ContextUprobe     Code = "context-registers-uprobe"

@@ -93,11 +93,28 @@ func (h *hook) through(p *pairing, a *bpfobj.Access, off int64, size int) (f Fin
 	}
 	if t.Kind() != btf.KindPtr {
 		f = Finding{Status: Fails, Code: ContextNumber}
+	} else if tag := h.tagOf(t); tag != "" {
+		f = Finding{Status: Fails, Code: ContextTagged, Args: Args{Name: tag, Decided: ByWitness, Witness: "!type tag " + tag}}
 	} else if to, _ := h.view.SkipMods(t.Ref()); to.Kind().IsComposite() {
 		f = p.member(to, a, off, size)
 	}
 	f.Subject = h.argument(n)
 	return f
+}
+
+// tagOf returns which memory a pointer leads to that programs cannot read through it: "user" (Linux 5.18, c6f1bfe89ac9 bpf: reject
+// program if a __user tagged memory accessed in kernel way) or "percpu" (5.18, 5844101a1be9 bpf: Reject programs that try to load
+// __percpu memory). The tag is the witness: the releases that have it in their types refuse, and BTF of compilers without tags shows
+// verifiers nothing.
+func (h *hook) tagOf(pointer btf.Type) string {
+	if to := pointer.Ref(); to != 0 {
+		if t := h.view.Type(to); t.Kind() == btf.KindTypeTag {
+			if name := string(t.Name()); name == "user" || name == "percpu" {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // result judges a read through a pointer to a struct that a helper returned.
