@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,6 +57,28 @@ func TestWitnesses(t *testing.T) {
 	t.Log(table.String())
 	if n == 0 {
 		t.Error("no kernel")
+	}
+}
+
+// TestUnwitnessed checks that docs/check.md names every fact without a witness: by its release, or as one of those on other machines or flags.
+func TestUnwitnessed(t *testing.T) {
+	page, err := os.ReadFile(testinput.Path(t, "docs", "check.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "- These facts have no witness:")
+	text, _, _ = strings.Cut(text, "\n\n")
+	n := 0
+	for _, f := range facts().all {
+		if slices.ContainsFunc(f.witness, func(w witness) bool { return !w.unsure && !w.without }) || strings.Contains(f.name, "/") || strings.HasPrefix(f.name, "map-flag ") {
+			continue
+		}
+		if n++; !slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }), f.since.String()) {
+			t.Errorf("%s of %s is not in %q", f.name, f.since, text)
+		}
+	}
+	if n < 10 {
+		t.Errorf("%d facts have no witness", n)
 	}
 }
 
