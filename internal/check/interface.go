@@ -92,6 +92,9 @@ func (e *evaluation) interfaces() {
 	if s.Type != "" && !s.Optional {
 		f := e.k.enumerator(s.Type, AttachTypeMissing)
 		f.Attach = !looksAtAttachType(s.ProgType)
+		if f.Status == Fails && s.ProgType == "SK_REUSEPORT" {
+			f.Status = MayFail // sockets take it, and do not call it when they migrate
+		}
 		all = append(all, f)
 	}
 	if l := linkTypes[s.Type]; l != "" {

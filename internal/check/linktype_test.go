@@ -29,7 +29,11 @@ func TestAttachTypes(t *testing.T) {
 				got = f
 			}
 		}
-		if got.Status != Fails || got.Attach != loads {
+		want := Fails
+		if section == "sk_reuseport/migrate" {
+			want = MayFail
+		}
+		if got.Status != want || got.Attach != loads {
 			t.Errorf("%s: %+v of %v, want it to load: %t", section, got, l, loads)
 		}
 	}
