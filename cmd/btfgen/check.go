@@ -160,6 +160,12 @@ func runCheck(c *cli.Context) error {
 		return err
 	}
 	o.report.Findings = findingsOf(c).Findings
+	if len(o.require) > 0 {
+		o.report.Require = strings.Join(c.StringSlice("require"), ",")
+		o.report.Required = func(k int) bool {
+			return slices.ContainsFunc(o.require, func(s corpus.Selector) bool { return s.Match(rep.Kernels[k].Key()) })
+		}
+	}
 	if path := c.String("summary"); path != "" {
 		if err := writeTo(c, path, func(w io.Writer) error { return report.Formats["markdown"](w, rep, o.report) }); err != nil {
 			return err

@@ -201,6 +201,14 @@ func (f *Finding) ofProgType() bool {
 		func(prefix string) bool { return strings.HasPrefix(f.Subject, prefix) })
 }
 
+// Came returns the release with which came what the finding misses, "5.8", or "" if that is not known.
+func (f *Finding) Came() string {
+	if v := f.cameWith(); v != 0 {
+		return v.String()
+	}
+	return ""
+}
+
 // cameWith returns the release with which what the finding misses came, 0 where that is not known.
 func (f *Finding) cameWith() release {
 	switch f.Code {

@@ -234,7 +234,7 @@ func (p *pairing) definitions() (l []part) {
 		subject := m.Name
 		if types != nil && !hasValue(types, uint64(m.Type)) {
 			subject = mapTypeName(m.Type)
-			f = Finding{Status: Fails, Code: MapTypeMissing, Args: Args{Decided: ByWitness, Witness: enumNames[enumMap] + ":" + subject}}
+			f = Finding{Status: Fails, Code: MapTypeMissing, Args: Args{Name: m.Name, Decided: ByWitness, Witness: enumNames[enumMap] + ":" + subject}}
 		}
 		if f.Status != OK {
 			f.Subject, f.Stops = subject, ObjectStops

@@ -138,8 +138,8 @@ func (c cell) Icon() string { return cellTexts[c].icon }
 // Text describes the cell.
 func (c cell) Text() string { return cellTexts[c].name }
 
-// Text writes the report for a terminal.
-func Text(w io.Writer, r *check.Report, o Options) error {
+// longText writes the whole report for a terminal.
+func longText(w io.Writer, r *check.Report, o Options) error {
 	d := newDocument(r, 3, o.Verbose)
 	for i, row := range d.Shown {
 		if fine(row) && i > 0 && !o.Verbose { // like those that follow

@@ -19,6 +19,9 @@ type Options struct {
 	Verbose bool // guards, notes, and all ranges
 	Color   bool // of the text form, for terminals
 
+	Require  string                // of the text form: the selectors of kernels on which objects must work, "" for none
+	Required func(kernel int) bool // whether such a selector chooses a kernel; nil for all
+
 	Baseline   *check.Baseline // of Markdown: say what got worse and better since
 	Lost       []check.Lost    // of Markdown: what the baseline has and the report does not
 	Findings   any             // of JSON: what the run found

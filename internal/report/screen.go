@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/report/codes"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// terminal is how many lines the text of a report may have, and small that of one with few objects, as whoever writes them reads more.
+// A longer one is a screen, and -v has the rest.
+const (
+	terminal = 24
+	few      = 3
+	small    = 48
+)
+
+// mostReasons is how many reasons a screen has.
+const mostReasons = 6
+
+// pair is an object on a kernel, as indices.
+type pair struct{ object, kernel int }
+
+// reason is why objects do not work on kernels.
+type reason struct {
+	texts  []string // what is missing, sorted
+	advice string
+	code   string
+	source string  // file:line, the first of a single reason
+	pairs  []pair  // in order
+	wins   float64 // how many pairs work without it, shared with the other reasons of each pair
+}
+
+// screen sums a report up for somebody who wants to know what to do.
+type screen struct {
+	*view
+	counts   func(kernel int) bool // which kernels count
+	required string                // the selectors that say so, "" for none
+}
+
+// write writes the verdict, what blocks most, and where details are.
+func (s *screen) write(w io.Writer, color bool) error {
+	var b strings.Builder
+	line := func(text string) { b.WriteString(string(escape.Sprintf("%s", text)) + "\n") }
+	line(s.verdict(color))
+	blockers := s.blockers()
+	n := 0
+	last := ""
+	item := func(text, more string) {
+		n++
+		line(fmt.Sprintf("%d. %s", n, text))
+		if more != "" && more != last {
+			line("   " + more)
+		}
+		last = more
+	}
+	for i, r := range blockers {
+		if i == mostReasons {
+			line(fmt.Sprintf("   and %s", words.Plural(len(blockers)-i, "other reason")))
+			break
+		}
+		item(s.text(&r), r.advice)
+	}
+	loader, other := s.uncertain()
+	if len(loader) > 0 {
+		item(fmt.Sprintf("The loader decides: %s to what it sets (%s)", words.Plural(len(loader), "object")+attaches(len(loader)), some(s.names(loader))),
+			"btfgen check --suggest names the programs for --target")
+	}
+	for i, r := range other {
+		if i == 2 {
+			line(fmt.Sprintf("   and %s", words.Plural(len(other)-i, "other doubt")))
+			break
+		}
+		item(s.text(&r), "")
+	}
+	for i := range s.Objects {
+		if t := suggestionText(s.Report, &s.Objects[i]); len(t) > 0 && len(s.Objects[i].Suggestion.Options) > 0 {
+			line("btfgen check --suggest describes loaders with which more objects work")
+			break
+		}
+	}
+	if n := len(s.Warnings()); n > 0 {
+		line(fmt.Sprintf("%s: programs read or return something else on some kernels", words.Plural(n, "warning")))
+	}
+	if since := s.since(); since != "" {
+		line(since)
+	}
+	line("Details: -v, or --format html -o report.html")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func attaches(n int) string {
+	if n == 1 {
+		return " attaches"
+	}
+	return " attach"
+}
+
+// verdict counts the objects that work wherever it counts.
+func (s *screen) verdict(color bool) string {
+	works, fails, total, kernels := 0, 0, 0, 0
+	for k := range s.Kernels {
+		if s.counts(k) {
+			kernels++
+		}
+	}
+	for i := range s.Objects {
+		worst, met := s.worst(i)
+		switch {
+		case !met:
+			continue
+		case worst <= check.Guarded:
+			works++
+		case worst == check.Fails:
+			fails++
+		}
+		total++
+	}
+	word, code := "PASS", "32"
+	switch {
+	case fails > 0 || total == 0:
+		word, code = "FAIL", "31"
+	case works < total:
+		word, code = "UNCERTAIN", "33"
+	}
+	if color {
+		word = "\x1b[" + code + "m" + word + "\x1b[0m"
+	}
+	if s.required != "" {
+		return fmt.Sprintf("Must work (--require %s): %d of %s on %s   %s", s.required, works, words.Plural(total, "object"), words.Plural(kernels, "kernel"), word)
+	}
+	text := fmt.Sprintf("%s on %s: %d on all that they are for", words.Plural(total, "object"), words.Plural(kernels, "kernel"), works)
+	if fails > 0 {
+		text += fmt.Sprintf(", %d not on some", fails)
+	}
+	if n := total - works - fails; n > 0 {
+		text += fmt.Sprintf(", %d for the loader to decide or uncertain", n)
+	}
+	return text
+}
+
+// worst returns the worst verdict on an object on kernels that count, and whether it is for any.
+func (s *screen) worst(object int) (worst check.Status, met bool) {
+	for k, v := range s.Objects[object].Status {
+		if v != check.Other && s.counts(k) {
+			worst, met = max(worst, v), true
+		}
+	}
+	return worst, met
+}
+
+// each calls f for the findings of at least a status that decide about an object on a kernel, for all pairs of a verdict.
+func (s *screen) each(verdict func(check.Status) bool, f func(p pair, found []*check.Finding)) {
+	for i := range s.Objects {
+		o := &s.Objects[i]
+		on := make(map[int][]*check.Finding)
+		for _, d := range o.Decides {
+			p := &s.Programs[d.Program]
+			for j := range p.Findings {
+				x := &p.Findings[j]
+				if x.Status < check.Unknown || x.Status == check.Other {
+					continue
+				}
+				for _, k := range x.Kernels {
+					if _, decides := slices.BinarySearch(d.Kernels, k); decides && s.counts(k) && verdict(o.Status[k]) && x.Status >= min(o.Status[k], check.Fails) {
+						on[k] = append(on[k], &x.Finding)
+					}
+				}
+			}
+		}
+		for k := range s.Kernels {
+			if len(on[k]) > 0 {
+				f(pair{i, k}, on[k])
+			}
+		}
+	}
+}
+
+// blockers are the reasons for failures, the one that blocks most first. Those for the same pairs are one.
+func (s *screen) blockers() []reason {
+	return s.reasons(func(v check.Status) bool { return v == check.Fails }, func(f *check.Finding) string {
+		g := groupOf(f)
+		if check.FamilyOf(f.Code) == check.FamilyCORE {
+			return g.Subject(1)
+		}
+		name := g.Subject(1)
+		if f.Code == check.MapTypeMissing && f.Name != "" {
+			name = fmt.Sprintf("map %s needs %s", f.Name, f.Subject)
+		}
+		if came := f.Came(); came != "" {
+			name += " (" + came + ")"
+		}
+		return name
+	})
+}
+
+// reasons groups what is found on pairs by what it is, and that by the pairs.
+func (s *screen) reasons(verdict func(check.Status) bool, name func(*check.Finding) string) []reason {
+	at := make(map[string]*reason)
+	var all []*reason
+	s.each(verdict, func(p pair, found []*check.Finding) {
+		seen := make(map[string]*check.Finding)
+		for _, f := range found {
+			seen[name(f)] = f
+		}
+		for text, f := range seen {
+			r := at[text]
+			if r == nil {
+				r = &reason{texts: []string{text}, code: string(f.Code), source: f.Source, advice: s.advice(f)}
+				at[text] = r
+				all = append(all, r)
+			}
+			r.pairs = append(r.pairs, p)
+			if s.required != "" {
+				r.wins++ // what blocks most
+			} else {
+				r.wins += 1 / float64(len(seen)) // what the fewest changes win
+			}
+		}
+	})
+	var out []reason
+	slices.SortFunc(all, func(a, b *reason) int { return cmp.Compare(a.texts[0], b.texts[0]) })
+	for _, alike := range words.Group(all, func(r **reason) any { return fmt.Sprint((*r).pairs) }) {
+		m := *alike[0]
+		for _, r := range alike[1:] {
+			m.texts, m.source = append(m.texts, r.texts...), ""
+			if m.code != r.code {
+				m.code, m.advice = "", ""
+			}
+			m.wins = max(m.wins, 0) + r.wins
+		}
+		if s.required != "" {
+			m.wins = float64(len(m.pairs))
+		}
+		out = append(out, m)
+	}
+	slices.SortStableFunc(out, func(a, b reason) int {
+		return cmp.Or(-cmp.Compare(a.wins, b.wins), -cmp.Compare(len(a.pairs), len(b.pairs)), cmp.Compare(len(a.texts), len(b.texts)))
+	})
+	return out
+}
+
+// advice is the first sentence of what to do about a finding.
+func (s *screen) advice(f *check.Finding) string {
+	e := codes.Of(f.Code)
+	if e == nil {
+		return ""
+	}
+	if i := strings.Index(e.Fix, ". "); i > 0 {
+		return e.Fix[:i+1]
+	}
+	return e.Fix
+}
+
+// text says of which objects, where and why.
+func (s *screen) text(r *reason) string {
+	var objects, kernels []int
+	for _, p := range r.pairs {
+		objects, kernels = append(objects, p.object), append(kernels, p.kernel)
+	}
+	text := fmt.Sprintf("%s, %s: %s", some(s.names(sorted(objects))), s.where(sorted(kernels)), some(r.texts))
+	if r.source != "" {
+		text += " (" + r.source + ")"
+	}
+	if r.code != "" {
+		text += " [" + r.code + "]"
+	}
+	return text
+}
+
+// names are the names of objects.
+func (s *screen) names(objects []int) (names []string) {
+	for _, i := range objects {
+		names = append(names, s.Objects[i].Object)
+	}
+	return names
+}
+
+// where folds kernels into releases: "on 6.1 only", "on 5.10 and older".
+func (s *screen) where(kernels []int) string {
+	in := make(map[int]bool)
+	var releases []string
+	for _, k := range kernels {
+		in[k] = true
+		if v := s.Kernels[k].Release(); v != "" {
+			releases = append(releases, v)
+		}
+	}
+	n := 0
+	for k := range s.Kernels {
+		if s.counts(k) {
+			n++
+		}
+	}
+	if len(kernels) == n && n > 1 {
+		return "on all kernels"
+	}
+	if len(releases) < len(kernels) || len(releases) == 0 {
+		return "on " + words.Plural(len(kernels), "kernel")
+	}
+	slices.SortFunc(releases, kernel.CompareVersions)
+	first, last := releases[0], releases[len(releases)-1]
+	older, newer := true, true
+	for k := range s.Kernels {
+		v := s.Kernels[k].Release()
+		if in[k] || v == "" || !s.counts(k) || !s.meets(k, kernels) {
+			continue
+		}
+		older = older && kernel.CompareVersions(v, last) > 0
+		newer = newer && kernel.CompareVersions(v, first) < 0
+	}
+	switch {
+	case first == last:
+		return "on " + first + " only"
+	case older:
+		return "on " + last + " and older"
+	case newer:
+		return "on " + first + " and newer"
+	}
+	return fmt.Sprintf("on %s from %s to %s", words.Plural(len(kernels), "kernel"), first, last)
+}
+
+// meets reports whether a kernel is of a machine that some kernels have.
+func (s *screen) meets(k int, kernels []int) bool {
+	return slices.ContainsFunc(kernels, func(other int) bool { return s.Kernels[k].Key().Arch == s.Kernels[other].Key().Arch })
+}
+
+// fromLoader are the codes of findings on what only the loader decides.
+var fromLoader = []check.Code{check.AttachTargetLoader, check.AttachTargetReplaced, check.TypesSupplied}
+
+// uncertain returns the objects about which the loader decides, and the doubts about the others.
+func (s *screen) uncertain() (loader []int, other []reason) {
+	doubt := func(v check.Status) bool { return v == check.MayFail || v == check.Unknown }
+	decided := make(map[int]bool)
+	s.each(doubt, func(p pair, found []*check.Finding) {
+		for _, f := range found {
+			if slices.Contains(fromLoader, f.Code) || f.Attach && s.nowhere(p.object, f) {
+				decided[p.object] = true
+			}
+		}
+	})
+	for i := range s.Objects {
+		if decided[i] {
+			loader = append(loader, i)
+		}
+	}
+	for _, r := range s.reasons(doubt, func(f *check.Finding) string {
+		if e := codes.Of(f.Code); e != nil {
+			if e.Title[1] >= 'a' { // not LSM
+				return strings.ToLower(e.Title[:1]) + e.Title[1:]
+			}
+			return e.Title
+		}
+		return string(f.Code)
+	}) {
+		if r.pairs = slices.DeleteFunc(r.pairs, func(p pair) bool { return decided[p.object] }); len(r.pairs) > 0 {
+			other = append(other, r)
+		}
+	}
+	return loader, other
+}
+
+// nowhere reports whether an attach target that BTF need not list is on no kernel that the object is for, and these are several: a
+// placeholder.
+func (s *screen) nowhere(object int, f *check.Finding) bool {
+	const enough = 3
+	if f.Code != check.AttachTargetUnlisted && f.Code != check.AttachTargetTracepoint {
+		return false
+	}
+	lacking := make(map[int]bool)
+	for _, p := range s.Objects[object].Programs {
+		for _, x := range s.Programs[p].Findings {
+			if x.Subject == f.Subject && ofTarget(x.Code) || x.Status == check.Fails {
+				for _, k := range x.Kernels {
+					lacking[k] = true
+				}
+			}
+		}
+	}
+	n := 0
+	for k, v := range s.Objects[object].Status {
+		if v == check.Other {
+			continue
+		}
+		if !lacking[k] {
+			return false
+		}
+		n++
+	}
+	return n >= enough
+}
+
+// ofTarget reports whether a code is about what programs attach to.
+func ofTarget(c check.Code) bool { return check.FamilyOf(c) == check.FamilyTarget }
+
+// since says from which releases on how many objects work, "" without any.
+func (s *screen) since() string {
+	count := make(map[string]int)
+	var releases []string
+	for i := range s.Objects {
+		h := &s.Objects[i].Headline
+		if h.Since == "" || h.Works == 0 || h.Until != "" {
+			continue
+		}
+		if count[h.Since]++; count[h.Since] == 1 {
+			releases = append(releases, h.Since)
+		}
+	}
+	slices.SortFunc(releases, kernel.CompareVersions)
+	var parts []string
+	for _, r := range releases {
+		parts = append(parts, fmt.Sprintf("%s (%s)", r, words.Plural(count[r], "object")))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "First releases: " + strings.Join(parts, ", ")
+}
+
+// Text writes the report for a terminal: all of it if it is short or verbose, else a screen.
+func Text(w io.Writer, r *check.Report, o Options) error {
+	var b bytes.Buffer
+	if err := longText(&b, r, o); err != nil {
+		return err
+	}
+	lines := bytes.Count(b.Bytes(), []byte("\n"))
+	if o.Verbose || lines <= terminal || lines <= small && len(r.Objects) <= few {
+		_, err := b.WriteTo(w)
+		return err
+	}
+	s := &screen{newView(r), o.Required, o.Require}
+	if s.counts == nil {
+		s.counts = func(int) bool { return true }
+	}
+	return s.write(w, o.Color)
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// many is a report of so many objects with a program each. All but the first five lack one of several fields on the older two kernels; the
+// first needs a map that 6.1 does not have; the second to fifth attach to what their loader sets.
+func many(objects int) *check.Report {
+	r := &check.Report{Kernels: []check.Kernel{{Name: "debian/11/x86_64/5.10.0-1-amd64"}, {Name: "debian/12/x86_64/6.1.0-1-amd64"}, {Name: "debian/13/x86_64/6.12.1-amd64"}}}
+	for i := range objects {
+		o := check.ObjectRow{Object: fmt.Sprintf("o%03d.o", i), Programs: []int{i}}
+		f := check.Finding{Status: check.Fails, Code: relo.FieldMissing, Subject: fmt.Sprintf("struct s%d.f", i%9), Source: "x.bpf.c:7"}
+		kernels := []int{0}
+		switch {
+		case i == 0:
+			f = check.Finding{Status: check.Fails, Code: check.MapTypeMissing, Subject: "BPF_MAP_TYPE_ARENA", Args: check.Args{Name: "arena_buf"}}
+			kernels = []int{0, 1}
+		case i < 5:
+			f = check.Finding{Status: check.Unknown, Code: check.AttachTargetLoader, Subject: "fentry/place"}
+			kernels = []int{0, 1, 2}
+		}
+		status := make([]check.Status, len(r.Kernels))
+		for _, k := range kernels {
+			status[k] = f.Status
+		}
+		o.Status, o.Load = status, status
+		o.Decides = []check.Decider{{Program: i, Kernels: kernels}}
+		r.Programs = append(r.Programs, check.Program{Object: o.Object, Name: "p", Section: "kprobe/x", Status: status, Load: status,
+			Findings: []check.KernelFinding{{Finding: f, Kernels: kernels}}})
+		r.Objects = append(r.Objects, o)
+	}
+	return r
+}
+
+func text(t *testing.T, r *check.Report, o Options) string {
+	t.Helper()
+	var b strings.Builder
+	if err := Text(&b, r, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestScreen wants a report of many objects on a screen, with what blocks most first, and all of it with -v.
+func TestScreen(t *testing.T) {
+	r := many(100)
+	got := text(t, r, Options{})
+	if n := strings.Count(got, "\n"); n > terminal {
+		t.Errorf("%d lines:\n%s", n, got)
+	}
+	for _, want := range []string{
+		"100 objects on 3 kernels: 0 on all that they are for, 96 not on some, 4 for the loader to decide or uncertain\n1. o009.o, o018.o, o027.o and 8 more, on 5.10 only: struct s0.f (x.bpf.c:7) [field-missing]\n",
+		"The loader decides: 4 objects attach to what it sets (o001.o, o002.o, o003.o and o004.o)\n",
+		"   and 4 other reasons\n", "\nDetails: -v, or --format html -o report.html\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if long := text(t, r, Options{Verbose: true}); !strings.Contains(long, "\nprograms:\n") || strings.Count(long, "\n") < 200 {
+		t.Errorf("with -v:\n%s", long)
+	}
+	required := Options{Require: "debian>=12", Required: func(k int) bool { return k > 0 }}
+	got = text(t, r, required)
+	want := "Must work (--require debian>=12): 95 of 100 objects on 2 kernels   FAIL\n" +
+		"1. o000.o, on 6.1 only: map arena_buf needs BPF_MAP_TYPE_ARENA (6.9) [map-type-missing]\n"
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	r.Objects = r.Objects[1:]
+	if got := text(t, r, required); !strings.HasPrefix(got, "Must work (--require debian>=12): 95 of 99 objects on 2 kernels   UNCERTAIN\n") {
+		t.Errorf("without the first object:\n%s", got)
+	}
+	r.Objects = r.Objects[4:]
+	if got := text(t, r, required); !strings.HasPrefix(got, "Must work (--require debian>=12): 95 of 95 objects on 2 kernels   PASS\n") {
+		t.Errorf("without the first five objects:\n%s", got)
+	}
+}
