@@ -32,12 +32,11 @@ var answers = []string{"min-kernel", "table", "badge", "suggest"}
 func reportOptions(c *cli.Context) (format string, o report.Options, err error) {
 	o = report.Options{Verbose: c.Bool("verbose"), Version: buildVersion(), Command: c.App.Name}
 	o.Color = colored(c) && (c.String("output") == "-" || c.String("color") == "always")
-	if root := c.String("source-root"); root != "" {
-		if root, err = filepath.Abs(root); err != nil {
-			return "", o, err
-		}
-		o.SourceRoot = filepath.ToSlash(root)
+	root, err := filepath.Abs(c.String("source-root"))
+	if err != nil {
+		return "", o, err
 	}
+	o.SourceRoot = filepath.ToSlash(root)
 	format = c.String("format")
 	for _, short := range []string{"json", "min-kernel", "suggest"} {
 		if c.Bool(short) {

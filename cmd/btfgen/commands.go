@@ -16,8 +16,8 @@ func allCommands() []*cli.Command {
 	keep := listFlag("keep", "keep types for user space, also without an OBJECT: `PATTERN` is enum:NAME, struct:NAME[.MEMBER], union:, typedef:, func: or var:")
 	catalogue := newFlag("catalogue", "read more repositories from `FILE`; its entries take precedence")
 	mirror := listFlag("mirror", "replace the beginning of addresses in the catalogue: `URL=URL`")
-	format := choiceFlag("format", "print `FORMAT`: text, markdown, json, junit, sarif, html, min-kernel, suggest, table or badge",
-		"text", "markdown", "json", "junit", "sarif", "html", "min-kernel", "suggest", "table", "badge")
+	format := choiceFlag("format", "print `FORMAT`: text, markdown, json, junit, sarif, github, html, min-kernel, suggest, table or badge",
+		"text", "markdown", "json", "junit", "sarif", "github", "html", "min-kernel", "suggest", "table", "badge")
 	format.Aliases = []string{"f"}
 	selecting := []cli.Flag{ // read by selection
 		listFlag("select", "use only kernels that match `SELECTOR`, such as 'debian>=11,x86_64'"),
@@ -110,7 +110,7 @@ func allCommands() []*cli.Command {
 				newFlag("suggest", "print options with which objects work on more kernels, as YAML"),
 				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`", Value: "-"},
 				newFlag("summary", "also write the report as Markdown to `FILE`"),
-				newFlag("source-root", "in SARIF, make names of sources relative to `DIR`"),
+				newFlag("source-root", "for sarif and github, make names of sources relative to `DIR` (default: the working directory)"),
 				listFlag("require", "count failures only on kernels that match `SELECTOR`"),
 				newFlag("baseline", "count only what is worse than in `FILE`, an earlier --json report"),
 				listFlag("target", "set the target of programs that match: `PROGRAM=NAME`"),

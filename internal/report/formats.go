@@ -25,14 +25,14 @@ type Options struct {
 	Baseline   *check.Baseline // of Markdown: say what got worse and better since
 	Lost       []check.Lost    // of Markdown: what the baseline has and the report does not
 	Findings   any             // of JSON: what the run found
-	SourceRoot string          // of SARIF: an absolute path, from which on sources are named
+	SourceRoot string          // of SARIF and GitHub: an absolute path, from which on sources are named
 	Version    string          // btfgen's
 	Command    string          // of HTML: what was run
 }
 
 // Formats are the writers of reports, by the name of the format.
 var Formats = map[string]func(io.Writer, *check.Report, Options) error{
-	"text": Text, "markdown": Markdown, "json": JSON, "junit": JUnit, "sarif": SARIF, "html": HTML,
+	"text": Text, "markdown": Markdown, "json": JSON, "junit": JUnit, "sarif": SARIF, "github": GitHub, "html": HTML,
 	"min-kernel": Headlines, "suggest": Suggestions, "table": Table, "badge": Badge,
 }
 

@@ -3,6 +3,9 @@
 package report
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"io"
 	"net/url"
 	"path"
@@ -51,6 +54,10 @@ type (
 		Message   sarifText       `json:"message"`
 		Locations []sarifLocation `json:"locations"` // one
 		Related   []sarifLocation `json:"relatedLocations,omitempty"`
+		Prints    sarifPrints     `json:"partialFingerprints"`
+	}
+	sarifPrints struct {
+		Cause string `json:"btfgenCause/v1"`
 	}
 	sarifLocation struct {
 		ID       int `json:"id,omitempty"` // of related ones, to which the message has links
@@ -87,7 +94,7 @@ func SARIF(w io.Writer, r *check.Report, o Options) error {
 	v := newView(r)
 	for _, g := range slices.Concat(v.causes(false)...) {
 		res := sarifResult{Level: "warning"}
-		res.Rule, res.Index = string(g.Code), index[g.Code]
+		res.Rule, res.Index, res.Prints.Cause = string(g.Code), index[g.Code], v.fingerprint(&g)
 		switch g.status {
 		case check.Fails:
 			res.Level = "error"
@@ -137,6 +144,18 @@ func SARIF(w io.Writer, r *check.Report, o Options) error {
 		run.Results = append(run.Results, res)
 	}
 	return escape.JSON(w).Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
+}
+
+// fingerprint identifies a cause from run to run: it depends on the code, what it is about and the programs, and not on lines or kernels.
+func (v *view) fingerprint(g *group) string {
+	h := sha256.New()
+	for _, s := range append([]string{string(g.Code)}, g.what...) {
+		fmt.Fprintf(h, "%q\n", s)
+	}
+	for _, p := range g.programs {
+		fmt.Fprintf(h, "%q %q\n", path.Base(v.Programs[p].Object), v.Programs[p].Name)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // noLinks escapes what is markup in SARIF's messages.

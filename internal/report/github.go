@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/text/escape"
+)
+
+// mostAnnotations is how many annotations of a level GitHub shows of a step.
+const mostAnnotations = 10
+
+// Characters that separate the parts of a workflow command, which messages and properties have as numbers.
+var (
+	inMessage  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	inProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+// GitHub writes workflow commands that annotate the first source line of each cause, or the object if there is none. Of each level it has
+// the causes that cost most kernels.
+func GitHub(w io.Writer, r *check.Report, o Options) error {
+	b := bufio.NewWriter(w)
+	v := newView(r)
+	n := make(map[string]int)
+	all := slices.Concat(v.causes(false)...)
+	slices.SortStableFunc(all, func(a, b group) int {
+		return cmp.Or(-cmp.Compare(a.status, b.status), -cmp.Compare(len(a.Kernels), len(b.Kernels)))
+	})
+	for _, g := range all {
+		level := "warning"
+		switch g.status {
+		case check.Fails:
+			level = "error"
+		case check.Unknown:
+			level = "notice"
+		}
+		if n[level]++; n[level] > mostAnnotations {
+			continue
+		}
+		source := r.Programs[g.programs[0]].Object + ":1"
+		if len(g.sources) > 0 {
+			source = g.sources[0]
+		}
+		l := location(source, o.SourceRoot)
+		file := l.Physical.Artifact.URI
+		if plain, err := url.PathUnescape(strings.TrimPrefix(strings.TrimPrefix(file, "file://"), "./")); err == nil {
+			file = plain
+		}
+		text := escape.Sprintf("%s. On %s. Programs: %s. %s", g.text(5), v.where(g.Kernels, 3), v.programs(g.programs, 5), g.Advice)
+		escape.Fprintf(b, "::%s file=%s,line=%d,title=%s::%s\n", level, inProperty.Replace(escape.Text(file)), l.Physical.Region.Line,
+			inProperty.Replace("btfgen: "+string(g.Code)), inMessage.Replace(string(text)))
+	}
+	return b.Flush()
+}
