@@ -48,7 +48,10 @@ func runBoot(c *cli.Context) error {
 	} else if len(args) == 0 {
 		return usagef("no BPF object given")
 	}
-	var err error
+	err := checkKernels(c, packages)
+	if err != nil {
+		return err
+	}
 	objs := new(programs)
 	if cfg.Tool == nil {
 		cfg.Targets = make(map[string]string)
@@ -125,11 +128,51 @@ func runBoot(c *cli.Context) error {
 	return writeTo(c, c.String("output"), func(out io.Writer) error { _, err := text.WriteTo(out); return err })
 }
 
+// isFile reports whether a value of --boot is a file, which may be missing, rather than a key.
+func isFile(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil || !strings.Contains(name, "/")
+}
+
+// checkKernels returns an error if a file of --boot is missing, or a key is not in the catalogue.
+func checkKernels(c *cli.Context, packages []string) error {
+	catalogue, err := readCatalogue(c)
+	if err != nil {
+		return err
+	}
+	for _, p := range packages {
+		if isFile(p) {
+			if _, err := os.Stat(p); err != nil {
+				return err
+			}
+			continue
+		}
+		series, release := splitBootKey(p)
+		if _, err := catalogue.Series([]string{series}); err != nil {
+			return valuef("boot", p, "no such file, and %w", err)
+		}
+		if _, err := corpus.ParseSelector("release=" + release); release != "" && err != nil {
+			return valuef("boot", p, "%w", err)
+		}
+	}
+	_, err = mirrors(c)
+	return err
+}
+
+// splitBootKey splits a key of --boot, ID/VERSION_ID[/ARCH[/RELEASE]], into the series and the release, which is a pattern.
+func splitBootKey(name string) (series, release string) {
+	parts := strings.SplitN(name, "/", 4)
+	if len(parts) == 4 {
+		release = parts[3]
+	}
+	return strings.Join(parts[:min(len(parts), 3)], "/"), release
+}
+
 // bootSources returns the files of packages, after downloading those that are named by a key, and adds the names of the latter to
 // opts.
 func bootSources(c *cli.Context, packages []string, opts *corpus.Options, arch string) (sources []string, err error) {
 	for _, p := range packages {
-		if _, err := os.Stat(p); err == nil || !strings.Contains(p, "/") {
+		if isFile(p) {
 			sources = append(sources, p)
 			continue
 		}

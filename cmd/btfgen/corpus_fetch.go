@@ -102,9 +102,8 @@ func runFetch(c *cli.Context, cfg *store.FetchConfig) (*store.FetchResult, error
 // fetchOne downloads the newest kernel with a key that begins with name, ID/VERSION_ID[/ARCH[/RELEASE]], for an architecture, unless an
 // earlier run has. RELEASE is a pattern. fetchOne returns the files of its packages, for which there is bootNaming.
 func fetchOne(c *cli.Context, name, arch string) ([]string, error) {
-	parts := strings.SplitN(name, "/", 4)
-	series := strings.Join(parts[:min(len(parts), 3)], "/")
-	if len(parts) == 2 {
+	series, release := splitBootKey(name)
+	if strings.Count(series, "/") == 1 {
 		series += "/" + arch
 	}
 	cfg, err := fetchConfig(c, []string{series})
@@ -114,8 +113,8 @@ func fetchOne(c *cli.Context, name, arch string) ([]string, error) {
 	if key := cfg.Series[0].Key; key.Arch != arch {
 		return nil, valuef("boot", name, "btfgen is for %s (--btfgen FILE names another btfgen)", arch)
 	}
-	if len(parts) == 4 {
-		s, err := corpus.ParseSelector("release=" + parts[3])
+	if release != "" {
+		s, err := corpus.ParseSelector("release=" + release)
 		if err != nil {
 			return nil, valuef("boot", name, "%w", err)
 		}
