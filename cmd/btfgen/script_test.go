@@ -25,6 +25,12 @@ func TestMain(m *testing.M) {
 			version = cmp.Or(os.Getenv("TESTVERSION"), "v0.0.0-test") // as -ldflags -X does
 			os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 		},
+		"cj": func() {
+			if err := relocateAsCilium(os.Args[1:]); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+		},
 	})
 }
 
