@@ -6,10 +6,13 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,7 +61,10 @@ var differs = map[string]string{
 	"license:reads": noGPL,
 }
 
+var update = flag.Bool("update", false, "write the table of old kernels in docs/accuracy.md")
+
 // TestRecorded compares verdicts with what booted kernels of 4.19 and 5.4 did. What is predicted to load has to, and the other way round.
+// It compares the counts with docs/accuracy.md; run it with -update to write them.
 func TestRecorded(t *testing.T) {
 	slow.Skip(t)
 	raceflag.SkipSerial(t)
@@ -68,7 +74,9 @@ func TestRecorded(t *testing.T) {
 	}
 	objects := append(recordedObjects(t, debian), recordedObjects(t, testinput.Path(t, "testdata", "bpf"))...)
 	rows, known := readRecorded(t, path), make(map[string]bool)
-	for name, s := range stand {
+	var table []string
+	for _, name := range slices.Sorted(maps.Keys(stand)) {
+		s := stand[name]
 		r := newRun(Config{Objects: objects, Jobs: 1, Loaders: []Loader{Libbpf}})
 		r.inspected = func(k *inventory) { k.age(s.release) }
 		testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
@@ -88,28 +96,29 @@ func TestRecorded(t *testing.T) {
 				programs[o.name+":"+p.Name] = &p
 			}
 		}
-		counts := make(map[string]int)
-		var table [2][Fails + 1][2]int // of real tools and of testdata: works, does not
+		var counts [2][Fails + 1][2]int // of real tools and of testdata: works, does not
+		var left, wrong [2]int          // without a verdict; in differs
 		for _, row := range rows {
 			p := programs[row.Object+":"+row.Program]
 			if row.Kernel != name {
 				continue
 			}
-			if p == nil {
-				counts["not found"]++
-				continue
-			}
-			got := p.Load[0]
 			own, not := 0, 0
 			if strings.HasPrefix(row.Object, "testdata") {
 				own = 1
 			}
+			if p == nil {
+				left[own]++
+				continue
+			}
+			got := p.Load[0]
 			if !row.Loads {
 				not = 1
 			}
-			table[own][got][not]++
+			counts[own][got][not]++
 			if row.Loads && got == Fails || !row.Loads && got <= Guarded {
 				id := strings.TrimSuffix(filepath.Base(row.Object), ".bpfel.o") + ":" + row.Program
+				wrong[own]++
 				if known[id] = true; own == 0 || differs[id] == "" {
 					t.Errorf("%s: %s %s: %s, but loads %t: %s: %v", name, row.Object, row.Program, got, row.Loads, row.Reason, p.Findings)
 				}
@@ -117,19 +126,43 @@ func TestRecorded(t *testing.T) {
 		}
 		for own, objects := range []string{"real tools", "testdata"} {
 			line := "|" + name + "|" + objects
-			for _, s := range []Status{OK, Guarded, MayFail, Fails} {
-				line += fmt.Sprintf("|%d/%d", table[own][s][0], table[own][s][1])
+			for _, s := range []Status{OK, Guarded, MayFail, Unknown, Fails} {
+				line += fmt.Sprintf("|%d/%d", counts[own][s][0], counts[own][s][1])
 			}
-			t.Log(line + "|")
+			table = append(table, fmt.Sprintf("%s|%d|%d|", line, wrong[own], left[own]))
 		}
-		if counts["not found"] > len(rows)/20 {
-			t.Errorf("%s: %d of %d not found", name, counts["not found"], len(rows))
+		if left[0]+left[1] > len(rows)/20 {
+			t.Errorf("%s: %d without a verdict", name, left[0]+left[1])
 		}
 	}
+	compareTable(t, table)
 	for id, why := range differs {
 		if !known[id] {
 			t.Errorf("%s does not differ: %s", id, why)
 		}
+	}
+}
+
+// compareTable compares rows with those of docs/accuracy.md below the header with "left out", or writes them.
+func compareTable(t *testing.T, rows []string) {
+	page := testinput.Path(t, "docs", "accuracy.md")
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(text), "|left out|\n")
+	line, rest, _ := strings.Cut(rest, "\n")
+	old, tail, end := strings.Cut(rest, "\n\n")
+	if !ok || !end {
+		t.Fatalf("%s has no table with a column for what is left out", page)
+	}
+	if got := strings.Join(rows, "\n"); *update {
+		err = os.WriteFile(page, []byte(head+"|left out|\n"+line+"\n"+got+"\n\n"+tail), 0o644)
+	} else if got != old {
+		t.Errorf("%s is not up to date, run: go test ./internal/check -run TestRecorded -update\n%s\nwant\n%s", page, old, got)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
