@@ -35,6 +35,7 @@ var rooms = []string{
 	"pkg/minimize",
 	"internal/testing",
 	"examples",
+	"cmd/btfgen-registry",
 	"cmd/btfgen",
 }
 
@@ -42,6 +43,7 @@ var rooms = []string{
 // pkg/archive and pkg/kernel are linked into tracers.
 var only = map[string][]string{
 	"pkg/relo":            {},
+	"cmd/btfgen-registry": {"internal/corpus/artifact", "internal/limits"},
 	"pkg/kernel":          {},
 	"pkg/archive":         {"internal/btfa", "internal/btf", "internal/btf/canonical", "pkg/kernel"},
 	"pkg/archive/btfspec": {"internal/btf", "pkg/archive"},

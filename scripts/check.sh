@@ -76,6 +76,13 @@ GODEBUG=inittrace=1 "$work/btfgen" --version 2>&1 >/dev/null |
 read -r bytes ms <"$work/init"
 bound 'all init functions' "$bytes" "$start_up_bytes" "bytes, in $ms ms"
 bound 'program for linux/amd64' "$(wc -c <"$work/amd64")" "$binary_bytes" bytes
+GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -o "$work/registry-amd64" ./cmd/btfgen-registry
+go build -o "$work/btfgen-registry" ./cmd/btfgen-registry
+GODEBUG=inittrace=1 "$work/btfgen-registry" --version 2>&1 >/dev/null |
+	awk '$1 == "init" { ms += $5; bytes += $8 } END { printf "%d %.2f\n", bytes, ms }' >"$work/init"
+read -r bytes ms <"$work/init"
+bound 'all init functions of btfgen-registry' "$bytes" "$registry_start_up_bytes" "bytes, in $ms ms"
+bound 'btfgen-registry for linux/amd64' "$(wc -c <"$work/registry-amd64")" "$registry_bytes" bytes
 modules=$(go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}' ./pkg/archive | sort -u)
 bound 'modules behind pkg/archive' "$(grep -c . <<<"$modules" || true)" "$archive_modules" "($(paste -sd' ' <<<"$modules"))"
 

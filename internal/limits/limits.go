@@ -135,6 +135,15 @@ const (
 	ProgramWord    = 4 << 10  // bytes of a name for a program; 60
 )
 
+// Artifacts in registries (corpus push and pull): the command fails.
+const (
+	ArtifactManifest = 4 << 20 // bytes of a manifest; 4 kB for 5 series
+	ArtifactLayers   = 1 << 12 // layers; 5
+	ArtifactLayer    = 8 << 30 // bytes of a layer; 17 MB for 16 kernels
+	RegistrySeconds  = 60      // seconds without a byte from a registry, or until it answers; 1
+	RegistryTries    = 5       // downloads of a layer in which at least a byte arrives; 1
+)
+
 // Files of earlier runs: the command fails.
 const (
 	ConfigBytes    = 256 << 10 // bytes of btfgen.yaml; 2 kB

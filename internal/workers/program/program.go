@@ -15,6 +15,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -30,25 +31,31 @@ import (
 // properties are what Start knows about a program.
 type properties struct {
 	install   string   // how to get it
-	inherits  []string // variables of the environment, in small letters; *x matches those that end in x
+	inherits  []string // variables of the environment, in small letters, as patterns
 	interrupt bool     // a program that should end by itself gets INT; others are killed
+	beside    bool     // it is searched for in the folder of btfgen's own executable first
 }
 
 // Variables of the environment.
 var (
 	own     = []string{"path", "home", "tmpdir", "ld_library_path"}
 	clients = slices.Concat(own, []string{"*_proxy", "ssl_cert_file", "ssl_cert_dir", "curl_ca_bundle", "apt_config", "pythonpath", "user", "logname", "tz"})
+
+	// Docker's programs for credentials read the others.
+	registry = slices.Concat(own, []string{"*_proxy", "ssl_cert_file", "ssl_cert_dir", "docker_config", "xdg_runtime_dir", "dbus_session_bus_address",
+		"aws_*", "azure_*", "google_*", "cloudsdk_*"})
 )
 
 // programs are the programs that btfgen runs. SECURITY.md lists them.
 var programs = map[string]properties{
-	"apt-get":             {"package apt", clients, true},
-	"apt-cache":           {"package apt", clients, true},
-	"dnf":                 {"packages dnf and dnf-plugins-core", clients, true},
-	"rpmkeys":             {"package rpm", clients, true},
-	"pahole":              {"package pahole or dwarves", nil, false}, // with DEBUGINFOD_URLS, it would contact a server
-	"qemu-system-x86_64":  {"package qemu-system-x86 or qemu-kvm", own, false},
-	"qemu-system-aarch64": {"package qemu-system-arm or qemu-system-aarch64", own, false},
+	"apt-get":             {"package apt", clients, true, false},
+	"apt-cache":           {"package apt", clients, true, false},
+	"dnf":                 {"packages dnf and dnf-plugins-core", clients, true, false},
+	"rpmkeys":             {"package rpm", clients, true, false},
+	"pahole":              {"package pahole or dwarves", nil, false, false}, // with DEBUGINFOD_URLS, it would contact a server
+	"qemu-system-x86_64":  {"package qemu-system-x86 or qemu-kvm", own, false, false},
+	"qemu-system-aarch64": {"package qemu-system-arm or qemu-system-aarch64", own, false, false},
+	"btfgen-registry":     {"part of releases and packages of btfgen; or run: go install github.com/btfgen/btfgen/cmd/btfgen-registry@latest", registry, true, true},
 }
 
 // Names returns the names of all programs, in order.
@@ -62,6 +69,11 @@ func Find(name string) (string, error) {
 	p, ok := programs[name]
 	if !ok {
 		return "", fmt.Errorf("%q is not a program that btfgen runs", name)
+	}
+	if self, err := os.Executable(); err == nil && p.beside {
+		if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), name)); err == nil {
+			return path, nil
+		}
 	}
 	path, err := exec.LookPath(name)
 	switch {
@@ -123,8 +135,8 @@ func (c *Command) environment() []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(strings.ToLower(v), "=")
 		return !slices.ContainsFunc(p.inherits, func(pattern string) bool {
-			suffix, wild := strings.CutPrefix(pattern, "*")
-			return name == pattern || wild && strings.HasSuffix(name, suffix)
+			ok, err := path.Match(pattern, name)
+			return ok && err == nil
 		})
 	})
 	return append(append(env, "LC_ALL=C"), c.Env...)

@@ -89,16 +89,42 @@ func TestFound(t *testing.T) {
 	}
 }
 
+// TestBeside prefers a program of btfgen's own in the folder of the executable, and no other program.
+func TestBeside(t *testing.T) {
+	fake(t, "echo in PATH")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"btfgen-registry": "beside", "dnf": "in PATH"} {
+		path := filepath.Join(filepath.Dir(self), name)
+		if err := os.WriteFile(path, []byte("#!/bin/sh\necho beside\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Remove(path)
+		if got, err := Run(t.Context(), &Command{Name: name}); err != nil || strings.TrimSpace(got) != want {
+			t.Errorf("%s: %s, %v, want %s", name, got, err, want)
+		}
+	}
+	t.Setenv("PATH", "/nowhere")
+	os.Remove(filepath.Join(filepath.Dir(self), "btfgen-registry"))
+	if _, err := Find("btfgen-registry"); err == nil || !strings.Contains(err.Error(), "go install github.com/btfgen/btfgen/cmd/btfgen-registry@latest") {
+		t.Error(err)
+	}
+}
+
 // TestEnvironment checks which variables of the environment programs get.
 func TestEnvironment(t *testing.T) {
 	fake(t, "env")
-	for _, v := range []string{"GITHUB_TOKEN", "DEBUGINFOD_URLS", "LC_ALL", "https_proxy", "NO_PROXY", "APT_CONFIG", "TMPDIR", "BASH_ENV", "LD_PRELOAD"} {
+	for _, v := range []string{"GITHUB_TOKEN", "DEBUGINFOD_URLS", "LC_ALL", "https_proxy", "NO_PROXY", "APT_CONFIG", "TMPDIR", "BASH_ENV", "LD_PRELOAD",
+		"DOCKER_CONFIG", "AWS_PROFILE", "MY_AWS_KEY"} {
 		t.Setenv(v, "x")
 	}
 	for name, want := range map[string][]string{
 		"apt-get":            {"APT_CONFIG", "LC_ALL", "MORE", "NO_PROXY", "TMPDIR", "https_proxy"},
 		"pahole":             {"LC_ALL", "MORE"},
 		"qemu-system-x86_64": {"LC_ALL", "MORE", "TMPDIR"},
+		"btfgen-registry":    {"AWS_PROFILE", "DOCKER_CONFIG", "LC_ALL", "MORE", "NO_PROXY", "TMPDIR", "https_proxy"},
 	} {
 		out, err := Run(t.Context(), &Command{Name: name, Env: []string{"MORE=y"}})
 		if err != nil {
@@ -172,7 +198,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, list, ok := strings.Cut(string(page), "It runs these programs:\n\n")
+	_, list, ok := strings.Cut(string(page), "btfgen\nruns these programs:\n\n")
 	list, _, end := strings.Cut(list, "\n\n")
 	if !ok || !end {
 		t.Fatal("no list of programs")
