@@ -31,13 +31,18 @@ cd "$work/release"
 sha256sum --quiet -c SHA256SUMS
 [ "$(sort -k 2 SHA256SUMS | awk '{ print $2 }' | paste -sd' ')" = "$(find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | paste -sd' ')" ] ||
 	die 'SHA256SUMS does not have all files'
-version=v$(basename ./*.cdx.json "-linux-$arch.cdx.json" | sed 's/^btfgen-//')
+version=v$(basename ./btfgen-[0-9]*.cdx.json "-linux-$arch.cdx.json" | sed 's/^btfgen-//')
 
 # check WHERE: tests the program, manual and completion in WHERE/usr.
 check() {
 	local usr=$1/usr got
 	got=$("$usr/bin/btfgen" --version)
 	[ "$got" = "btfgen version $version" ] || die "$1 says $got, want $version"
+	got=$("$usr/bin/btfgen-registry" --version)
+	[ "$got" = "btfgen-registry $version" ] || die "$1 says $got, want $version"
+	# btfgen finds it in its own folder.
+	got=$(PATH=/nowhere HOME=$work "$usr/bin/btfgen" corpus pull localhost:1/some/corpus:v1 -o "$work/x.btfc" 2>&1 || true)
+	[[ $got = *'the registry is not available'* ]] || die "$1: corpus pull says $got"
 	if have man; then
 		MANWIDTH=80 man --warnings=all -M "$usr/share/man" btfgen 2>"$work/warnings" | col -b >"$work/page"
 		[ ! -s "$work/warnings" ] || die "man btfgen: $(cat "$work/warnings")"
@@ -59,6 +64,7 @@ check() {
 		got=$(find "$usr/share/zsh" -name _btfgen)
 		zsh -f -c 'fpath=($1 $fpath); autoload -Uz compinit; compinit -u -D; [[ $_comps[btfgen] = _btfgen ]]' - "${got%/*}" || die 'zsh does not find _btfgen'
 	fi
+	grep -q '^oras.land/oras-go/v2 ' "$usr"/share/{doc,licenses}/btfgen/LICENSES 2>/dev/null || die "$1 lacks licences of modules"
 	grep -q '^github.com/cilium/ebpf ' "$usr"/share/{doc,licenses}/btfgen/LICENSES 2>/dev/null || die "$1 lacks licences of modules"
 	say "$1: version, manual, completion and licences are there"
 }

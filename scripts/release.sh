@@ -14,7 +14,7 @@ usage() {
 	cat <<END
 usage: $me [--only TARGET[,TARGET]...] [-o DIR]
 
-Builds btfgen and puts into DIR (default: dist), which must not be there or be
+Builds btfgen and btfgen-registry and puts into DIR (default: dist), which must not be there or be
 empty:
 
   btfgen-VERSION-OS-ARCH.tar.gz   for every TARGET: the program, its manual,
@@ -23,7 +23,8 @@ empty:
   btfgen*.deb, .rpm, .apk         the same as packages, for Linux
   libbtfa0*.deb, libbtfa-dev*.deb the reader of archives in C, on Debian for
                                   its own TARGET
-  btfgen-VERSION-OS-ARCH.cdx.json what the program is linked from (CycloneDX)
+  btfgen-VERSION-OS-ARCH.cdx.json, btfgen-registry-VERSION-OS-ARCH.cdx.json
+                                  what the programs are linked from (CycloneDX)
   SHA256SUMS                      of all of these
 
   --only TARGET   of ${targets[*]}
@@ -99,11 +100,11 @@ cd "$root"
 : >"$work/version.txt"
 echo "{\"Replace\": {\"$root/cmd/btfgen/version.txt\": \"$work/version.txt\"}}" >"$work/overlay.json"
 
-# build OS ARCH FILE: builds btfgen.
+# build OS ARCH PROGRAM FILE: builds a program of cmd.
 build() {
 	local arch=$2 arm=
 	[ "$arch" != armv7 ] || arch=arm arm=7
-	GOOS=$1 GOARCH=$arch GOARM=$arm go build -tags urfave_cli_no_docs -trimpath -buildvcs=false -overlay "$work/overlay.json" -ldflags "-s -w -X main.version=$version" -o "$3" ./cmd/btfgen
+	GOOS=$1 GOARCH=$arch GOARM=$arm go build -tags urfave_cli_no_docs -trimpath -buildvcs=false -overlay "$work/overlay.json" -ldflags "-s -w -X main.version=$version" -o "$4" "./cmd/$3"
 }
 
 # suffix TARGET: prints the suffix of programs.
@@ -155,15 +156,19 @@ for t in "${only[@]}"; do
 	echo "building $t"
 	d=$work/${t/\//-}
 	mkdir -p "$d"
-	build "${t%/*}" "${t#*/}" "$d/btfgen"
-	programs+=("$d/btfgen")
+	for program in btfgen btfgen-registry; do
+		build "${t%/*}" "${t#*/}" "$program" "$d/$program"
+		programs+=("$d/$program")
+	done
 done
-build "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" "$work/btfgen"
+build "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" btfgen "$work/btfgen"
 go build -trimpath -modfile=packaging/nfpm.mod -o "$work/nfpm" "$nfpm"
 licences "${programs[@]}" >"$work/LICENSES"
 for t in "${only[@]}"; do
-	go run -trimpath "$cyclonedx" bin -json -noserial -notimestamp -short-purls -std -version "$version" \
-		-output "$out/btfgen-$number-${t/\//-}.cdx.json" "$work/${t/\//-}/btfgen"
+	for program in btfgen btfgen-registry; do
+		go run -trimpath "$cyclonedx" bin -json -noserial -notimestamp -short-purls -std -version "$version" \
+			-output "$out/$program-$number-${t/\//-}.cdx.json" "$work/${t/\//-}/$program"
+	done
 done
 
 # The files of all packages, with their paths below /usr or /usr/local.
@@ -181,7 +186,9 @@ for t in "${only[@]}"; do
 	d=$work/${t/\//-}
 	tree=$d/tree
 	cp -R "$common" "$tree"
-	install -D -m 755 "$d/btfgen" "$tree/bin/btfgen$(suffix "$t")"
+	for program in btfgen btfgen-registry; do
+		install -D -m 755 "$d/$program" "$tree/bin/$program$(suffix "$t")"
+	done
 	cp LICENSE "$work/LICENSES" "$tree/share/doc/btfgen"
 	archive "btfgen-$number-${t/\//-}" "$tree"
 	[ "${t%/*}" = linux ] || continue
@@ -189,7 +196,7 @@ for t in "${only[@]}"; do
 	p=$d/package
 	mkdir "$p"
 	cp -R "$common" "$p/usr"
-	install -D -m 755 "$d/btfgen" "$p/usr/bin/btfgen"
+	install -D -m 755 -t "$p/usr/bin" "$d/btfgen" "$d/btfgen-registry"
 	gzip -9n "$p"/usr/share/man/man1/*
 	gzip -9n <"$p/usr/share/doc/btfgen/CHANGELOG.md" >"$p/usr/share/doc/btfgen/changelog.gz"
 	rm "$p/usr/share/doc/btfgen/CHANGELOG.md"

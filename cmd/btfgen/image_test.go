@@ -29,7 +29,7 @@ func TestDockerfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := readerIn(t, nil)
-	stage, program, build, user := 0, "", "", ""
+	stage, programs, build, user := 0, []string(nil), "", ""
 	for line := range strings.Lines(string(data)) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		args := strings.Fields(rest)
@@ -47,7 +47,7 @@ func TestDockerfile(t *testing.T) {
 				if from != "build" {
 					t.Errorf("COPY from %s", from)
 				}
-				program = args[1]
+				programs = append(programs, args[1:len(args)-1]...)
 				continue
 			}
 			for _, name := range args[:len(args)-1] {
@@ -62,23 +62,25 @@ func TestDockerfile(t *testing.T) {
 			}
 		}
 	}
-	if stage != 2 || build == "" || program == "" || !regexp.MustCompile(`^[1-9][0-9]*:[1-9][0-9]*$`).MatchString(user) {
-		t.Fatalf("%d stages, built by %q to %q, for user %q", stage, build, program, user)
+	if stage != 2 || build == "" || len(programs) != 2 || !regexp.MustCompile(`^[1-9][0-9]*:[1-9][0-9]*$`).MatchString(user) {
+		t.Fatalf("%d stages, built by %q to %q, for user %q", stage, build, programs, user)
 	}
 	slow.Skip(t)
 	r.do("find . -name testdata -exec rm -r {} +", statusOK) // as .dockerignore says
 	out := filepath.Join(r.dir, "out")
 	r.in(r.dir, "TARGETOS=linux", "TARGETARCH="+runtime.GOARCH, "VERSION=v1.2.3").do(strings.Replace(build, "/out/", out+"/", 1), statusOK)
-	file := filepath.Join(out, filepath.Base(program))
-	f, err := elf.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
-		t.Error("needs libraries, of which the image has none")
-	}
-	if runtime.GOOS == "linux" {
-		r.do(file+" --version | grep v1.2.3", statusOK)
+	for _, program := range programs {
+		file := filepath.Join(out, filepath.Base(program))
+		f, err := elf.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+			t.Errorf("%s needs libraries, of which the image has none", program)
+		}
+		if runtime.GOOS == "linux" {
+			r.do(file+" --version | grep v1.2.3", statusOK)
+		}
 	}
 }
