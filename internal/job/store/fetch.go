@@ -52,7 +52,7 @@ type FetchConfig struct {
 
 // FetchProgress is how much is downloaded.
 type FetchProgress struct {
-	Done, All   int    // kernels
+	Done, All   int    // kernels; 0 if there are layers
 	Bytes, Size int64  // of the packages so far, and of all
 	Package     string // that is being downloaded, or ""
 }

@@ -342,7 +342,7 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, f *corpus.File
 	case added && p.again[f]:
 		makers.Go(func() error {
 			defer give()
-			return p.make(ctx, it)
+			return makeWith(ctx, &p.makers, p.w, it)
 		})
 		return ctx.Err()
 	case added:
@@ -366,22 +366,7 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, f *corpus.File
 	}
 	makers.Go(func() error {
 		defer give()
-		return p.make(ctx, it)
+		return makeWith(ctx, &p.makers, p.w, it)
 	})
 	return ctx.Err()
-}
-
-// make encodes a planned kernel.
-func (p *packer) make(ctx context.Context, it *btfc.Kernel) (err error) {
-	m, _ := p.makers.Get().(*btfc.Maker)
-	if m == nil {
-		if m, err = btfc.NewMaker(); err != nil {
-			return err
-		}
-	}
-	defer p.makers.Put(m)
-	if d := workers.Catch(ctx, func() { err = p.w.Make(ctx, m, it) }); d != nil {
-		return d
-	}
-	return err
 }
