@@ -16,6 +16,7 @@ func allCommands() []*cli.Command {
 	keep := listFlag("keep", "keep types for user space, also without an OBJECT: `PATTERN` is enum:NAME, struct:NAME[.MEMBER], union:, typedef:, func: or var:")
 	catalogue := newFlag("catalogue", "read more repositories from `FILE`; its entries take precedence")
 	mirror := listFlag("mirror", "replace the beginning of addresses in the catalogue: `URL=URL`")
+	plainHTTP := newFlag("plain-http", "use HTTP also for a registry that is not on this machine")
 	format := choiceFlag("format", "print `FORMAT`: text, markdown, json, junit, sarif, github, html, min-kernel, suggest, table or badge",
 		"text", "markdown", "json", "junit", "sarif", "github", "html", "min-kernel", "suggest", "table", "badge")
 	format.Aliases = []string{"f"}
@@ -193,7 +194,7 @@ func allCommands() []*cli.Command {
 		},
 		{
 			Name:  "corpus",
-			Usage: "inspect, check, import and extract kernel BTFs",
+			Usage: "inspect, check, fetch, import, push, pull and extract kernel BTFs",
 			Subcommands: []*cli.Command{
 				{
 					Name:      "list",
@@ -246,6 +247,31 @@ func allCommands() []*cli.Command {
 						jobs,
 					}, reading),
 					Action: runCorpusImport,
+				},
+				{
+					Name:      "push",
+					Usage:     "push a corpus or an archive to a registry, from which others pull it",
+					ArgsUsage: "FILE REFERENCE",
+					Flags: []cli.Flag{
+						newFlag("dry-run", "print what would be pushed"),
+						plainHTTP,
+						jsonFlag("the summary"),
+						jobs,
+					},
+					Action: runCorpusPush,
+				},
+				{
+					Name:      "pull",
+					Usage:     "pull a corpus or an archive from a registry",
+					ArgsUsage: "REFERENCE [SERIES...]",
+					Flags: []cli.Flag{
+						newFlag("output", "add kernels to `OUT`, a .btfc file, or write an archive to it, a .btfa file", "o"),
+						newFlag("dry-run", "print what would be downloaded"),
+						plainHTTP,
+						jsonFlag("the summary and findings"),
+						jobs,
+					},
+					Action: runCorpusPull,
 				},
 				{
 					Name:      "extract",

@@ -82,12 +82,8 @@ func fetchConfig(c *cli.Context, names []string) (*store.FetchConfig, error) {
 	if cfg.Mirrors, err = mirrors(c); err != nil {
 		return nil, err
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return nil, err
-	}
-	cfg.Cache = filepath.Join(cache, "btfgen", "fetch")
-	return cfg, os.MkdirAll(cfg.Cache, 0o700)
+	cfg.Cache, err = cacheFolder("fetch")
+	return cfg, err
 }
 
 // runFetch downloads, and shows the progress.

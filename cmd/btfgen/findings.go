@@ -85,6 +85,8 @@ var commandClasses = map[string]findingClasses{
 	"corpus lint":     {[]class{failed, unmatched, warned}, nil},
 	"corpus fetch":    {[]class{conflicting, damaged, unmatched}, []class{skipped}},
 	"corpus import":   {[]class{conflicting, damaged, unmatched}, []class{skipped}},
+	"corpus push":     {},
+	"corpus pull":     {[]class{damaged}, nil},
 	"corpus extract":  {[]class{conflicting, damaged, unmatched}, []class{skipped}},
 }
 

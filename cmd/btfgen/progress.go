@@ -90,7 +90,10 @@ func (p *progress) show(now time.Duration) {
 	}
 	var parts []string
 	if p.size > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s, %s of %s", s.Done, words.Plural(s.All, "kernel"), words.Bytes(p.bytes), words.Bytes(p.size)))
+		if s.All > 0 {
+			parts = append(parts, fmt.Sprintf("%d of %s", s.Done, words.Plural(s.All, "kernel")))
+		}
+		parts = append(parts, fmt.Sprintf("%s of %s", words.Bytes(p.bytes), words.Bytes(p.size)))
 		if seconds := (now - p.began).Seconds(); seconds > 0 && busy {
 			rate := float64(p.bytes) / seconds
 			left := time.Duration(float64(p.size-p.bytes) / rate * float64(time.Second))

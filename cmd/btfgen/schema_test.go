@@ -26,6 +26,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
+	"github.com/btfgen/btfgen/internal/testing/testregistry"
 	"github.com/btfgen/btfgen/internal/testing/testrepo"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -121,6 +122,11 @@ var schemaRuns = []struct {
 	{"corpus_list", true, 3, "corpus list $K/debian/12 bad"},
 	{"corpus_list", true, 3, "corpus list --long $K/debian/12 $K/debian/13/armhf bad"},
 	{"corpus_lint", false, 3, "corpus lint $K/debian/12 bad"},
+	{"corpus_push", false, 0, "corpus push pushed.btfc localhost/some/corpus:v1 --dry-run"},
+	{"corpus_push", false, 0, "corpus push pushed.btfc localhost/some/corpus:v1"},
+	{"corpus_push", false, 0, "corpus push x.btfa localhost/some/corpus:v2"},
+	{"corpus_pull", false, 0, "corpus pull localhost/some/corpus:v1 --dry-run"},
+	{"corpus_pull", false, 0, "corpus pull localhost/some/corpus:v1 debian/12 -o pulled.btfc"},
 	{"corpus_fetch", false, 0, "corpus fetch test/1 --catalogue my.yaml --dry-run"},
 	{"corpus_fetch", false, 0, "corpus fetch test/1 --catalogue my.yaml --packages packages --select release=6.1.0-1-amd64"},
 	{"corpus_fetch", false, 3, "corpus fetch test/1 test/2 --catalogue my.yaml -o fetched.btfc"},
@@ -253,7 +259,6 @@ func TestSchemas(t *testing.T) {
 		if err := os.Remove(filepath.Join(repo.Dir, gone)); err != nil {
 			t.Fatal(err)
 		}
-		t.Setenv("XDG_CACHE_HOME", t.TempDir())
 		first := repo.Catalogue(repo.URL, repo.Key())
 		_, entry, _ := strings.Cut(repo.Catalogue(repo.URL+"/none", repo.Key()), "\n")
 		write(t, "my.yaml", first+strings.Replace(entry, `"1"`, `"2"`, 1))
@@ -266,6 +271,11 @@ func TestSchemas(t *testing.T) {
 	}
 	write(t, "shard.btfa", shard.String())
 
+	testregistry.Folder(t)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	if s := run(t.Context(), expand("corpus import twins -o pushed.btfc"), &msgs, &msgs); s != statusOK {
+		t.Fatalf("exit status %d: %s", s, &msgs)
+	}
 	seen := make(map[string]map[string]bool) // fields of each schema
 	ran := make(map[string]bool)
 	for _, r := range schemaRuns {

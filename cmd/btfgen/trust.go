@@ -65,6 +65,9 @@ var powers = map[string]power{
 	"catalogue":           starts,
 	"mirror":              starts,
 	"corpus fetch series": starts,
+	"reference":           starts, // of corpus push and pull
+	"corpus push file":    starts,
+	"plain-http":          starts, // without a reference it does nothing
 	"corpus import btf":   starts, // pahole, on kernels with DWARF
 }
 
@@ -92,7 +95,10 @@ func (r *configReader) refuse(k key, text string, o *option) error {
 	}
 	typed := quoted(o.value)
 	argument := slices.ContainsFunc(argumentKeys(r.command), func(a key) bool { return a.name == k.name })
-	if !argument {
+	switch {
+	case !argument && o.value == "true": // a switch
+		typed = "--" + k.name
+	case !argument:
 		typed = "--" + k.name + " " + typed
 	}
 	return fmt.Errorf("%s: %s: %s: type %s, or trust the file with --config %s", o.from, k.name, why, typed, quoted(r.path))

@@ -133,6 +133,9 @@ func TestFoundConfig(t *testing.T) {
 		{"check --boot debian/12", "mirror: http://a=http://b", "3:9", "mirror", starts, "--mirror http://a=http://b"},
 		{"corpus fetch debian/12 -o x.btfc", "corpus: {fetch: {catalogue: evil.yaml}}", "3:29", "catalogue", starts, "--catalogue evil.yaml"},
 		{"corpus fetch -o x.btfc", "corpus: {fetch: {series: [debian/12]}}", "3:27", "series", starts, "debian/12"},
+		{"corpus pull -o x.btfc", "corpus: {pull: {reference: ghcr.io/evil/x:y}}", "3:28", "reference", starts, "ghcr.io/evil/x:y"},
+		{"corpus pull ghcr.io/a/b:c -o x.btfc", "corpus: {pull: {plain-http: true}}", "3:29", "plain-http", starts, "--plain-http"},
+		{"corpus push", "corpus: {push: {file: kernels.btfc, reference: ghcr.io/evil/x:y}}", "3:23", "file", starts, "kernels.btfc"},
 		{"corpus import -o x.btfc", "", "2:6", "btf", starts, "kernels/debian/12"},
 	} {
 		t.Run(tt.command+" "+tt.yaml, func(t *testing.T) {

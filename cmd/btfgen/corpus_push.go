@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/btfgen/btfgen/internal/corpus/artifact"
+	"github.com/btfgen/btfgen/internal/job/store"
+	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
+)
+
+func runCorpusPush(c *cli.Context) error {
+	if c.NArg() != 2 {
+		return usagef("push needs FILE and REGISTRY/NAME:TAG")
+	}
+	cfg := store.PushConfig{
+		Path: c.Args().Get(0), Reference: c.Args().Get(1), Tool: "btfgen " + buildVersion(), Jobs: c.Int("jobs"), DryRun: c.Bool("dry-run"),
+		Waiting: func(path string) { waiting(c, path) },
+	}
+	if ext := filepath.Ext(cfg.Path); ext != ".btfc" && ext != ".btfa" {
+		return usagef("%s: want a name that ends in .btfc or .btfa", cfg.Path)
+	}
+	if err := artifact.CheckReference(cfg.Reference, false); err != nil {
+		return usageError{err}
+	}
+	created := time.Now()
+	if text := os.Getenv("SOURCE_DATE_EPOCH"); text != "" {
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return usagef("SOURCE_DATE_EPOCH=%s: want seconds since 1970", text)
+		}
+		created = time.Unix(seconds, 0)
+	}
+	cfg.Created = created.UTC().Format(time.RFC3339)
+	var err error
+	if cfg.Cache, err = cacheFolder("registry"); err != nil {
+		return err
+	}
+	p := newProgress(c)
+	cfg.Client = p.client(c)
+	p.doing("splitting the file")
+	res, err := store.Push(c.Context, cfg)
+	p.finish()
+	if err != nil {
+		return err
+	}
+	n, _ := store.Count(res.Layers, store.LayerThere)
+	all := words.Plural(len(res.Layers), "layer")
+	switch {
+	case c.Bool("json"):
+	case cfg.DryRun:
+		if err := listLayers(c, res.Layers); err != nil {
+			return err
+		}
+		infof(c, "%s: %s, %d there already", cfg.Reference, all, n)
+	case res.There:
+		infof(c, "%s: nothing to push, there already; digest %s", cfg.Reference, res.Digest)
+	default:
+		infof(c, "%s: %s pushed (%s uploaded), %d there already; digest %s", cfg.Reference, all, words.Bytes(res.Moved), n, res.Digest)
+	}
+	return document(c, struct {
+		Reference string `json:"reference"`
+		DryRun    bool   `json:"dry_run"`
+		*store.Pushed
+		allFindings
+	}{cfg.Reference, cfg.DryRun, res, findingsOf(c)})
+}
+
+// client returns a client whose progress is shown.
+func (p *progress) client(c *cli.Context) artifact.Client {
+	return artifact.Client{PlainHTTP: c.Bool("plain-http"), Progress: func(done, size int64) {
+		p.transfer(store.FetchProgress{Bytes: done, Size: size})
+	}}
+}
+
+// listLayers prints a table of layers.
+func listLayers(c *cli.Context, layers []store.Layer) error {
+	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', 0)
+	escape.Fprintf(tw, "SERIES\tKERNELS\tNEWEST\tSIZE\tSTATE\n")
+	for _, l := range layers {
+		series, newest := l.Series, l.Newest
+		if series == "" {
+			series = "(archive)"
+		}
+		if newest == "" {
+			newest = "-"
+		}
+		escape.Fprintf(tw, "%s\t%d\t%s\t%s\t%s\n", series, l.Kernels, newest, words.Bytes(l.Bytes), string(l.State))
+	}
+	return tw.Flush()
+}

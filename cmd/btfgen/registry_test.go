@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/job/store"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/slow"
+	"github.com/btfgen/btfgen/internal/testing/testregistry"
+)
+
+// TestRegistry pushes and pulls with btfgen-registry and real registries. Archives from raw BTF, .btfc and pulled .btfc have the same bytes.
+func TestRegistry(t *testing.T) {
+	slow.Skip(t)
+	raceflag.SkipSerial(t)
+	testregistry.Program(t)
+	td, err := filepath.Abs("../../testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
+	do := func(status int, args string) (stdout, stderr string) {
+		t.Helper()
+		var out, msgs bytes.Buffer
+		args = strings.NewReplacer("$K", td+"/vmlinux", "$B", td+"/bpf").Replace(args)
+		if got := run(t.Context(), strings.Fields(args), &out, &msgs); got != status {
+			t.Fatalf("btfgen %s: status %d, want %d: %s", args, got, status, &msgs)
+		}
+		return out.String(), msgs.String()
+	}
+	do(0, "corpus import $K/debian/12 $K/debian/13/x86_64 -o kernels.btfc")
+	do(0, "generate --btf $K/debian/12 --btf $K/debian/13/x86_64 -o raw.btfa $B/execsnoop.bpfel.o")
+	do(0, "generate --btf kernels.btfc -o packed.btfa $B/execsnoop.bpfel.o")
+	var digests []string
+	for _, kind := range testregistry.Kinds {
+		t.Run(kind, func(t *testing.T) {
+			r := testregistry.Start(t, kind, "")
+			ref := r.Address + "/some/corpus"
+			if _, err := do(1, "corpus pull "+ref+":v1 -o none.btfc"); !strings.Contains(err, "the registry has no such artifact") {
+				t.Error(err)
+			}
+			var pushed, again struct {
+				Digest string
+				Layers []store.Layer
+				There  bool
+				Moved  int64 `json:"bytes_uploaded"`
+			}
+			read := func(v any, args string) {
+				t.Helper()
+				out, _ := do(0, args+" --json")
+				if err := json.Unmarshal([]byte(out), v); err != nil {
+					t.Fatal(err)
+				}
+			}
+			read(&pushed, "corpus push kernels.btfc "+ref+":v1")
+			digests = append(digests, pushed.Digest)
+			if read(&again, "corpus push kernels.btfc "+ref+":v1"); !again.There || again.Digest != pushed.Digest {
+				t.Errorf("pushed again: %+v", again)
+			}
+			if read(&again, "corpus push kernels.btfc "+ref+":v2"); again.There || again.Moved != 0 || again.Digest != pushed.Digest {
+				t.Errorf("pushed with another tag: %+v", again)
+			}
+			os.Remove("pulled.btfc")
+			do(0, "corpus pull "+ref+":v1 debian/13/amd64 -o pulled.btfc")
+			var pulled struct {
+				Layers []store.Layer
+				Moved  int64 `json:"bytes_downloaded"`
+			}
+			read(&pulled, "corpus pull "+ref+"@"+pushed.Digest+" -o pulled.btfc")
+			n, size := store.Count(pulled.Layers, store.LayerNew)
+			if n == 0 || n == len(pulled.Layers) || pulled.Moved != size {
+				t.Errorf("%+v", pulled)
+			}
+			do(0, "generate --btf pulled.btfc -o pulled.btfa $B/execsnoop.bpfel.o")
+			want, err := os.ReadFile("raw.btfa")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"packed.btfa", "pulled.btfa"} {
+				if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
+					t.Errorf("%s has other bytes than raw.btfa, %v", name, err)
+				}
+			}
+			do(0, "corpus push pulled.btfa "+ref+":archive")
+			do(0, "corpus pull "+ref+":archive -o copy.btfa")
+			if got, err := os.ReadFile("copy.btfa"); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("copy.btfa has other bytes, %v", err)
+			}
+			if r.Storage != "" {
+				lying(t, r, pushed.Layers[0].Digest, pushed.Digest, func(args string) string {
+					_, err := do(1, args)
+					return err
+				}, ref)
+			}
+		})
+	}
+	if len(digests) == 2 && digests[0] != digests[1] {
+		t.Errorf("the same file has the digests %q", digests)
+	}
+	t.Run("denied", func(t *testing.T) {
+		r := testregistry.Start(t, "docker-registry", "me:"+secret)
+		ref := r.Address + "/some/corpus:v1"
+		for _, args := range []string{"corpus push kernels.btfc " + ref, "corpus pull " + ref + " -o none.btfc"} {
+			if _, err := do(1, args); !strings.Contains(err, "the registry denies access: check the name, and log in with 'docker login "+r.Address+"'") {
+				t.Errorf("%s: %s", args, err)
+			}
+		}
+		config := `{"auths": {"` + r.Address + `": {"auth": "bWU6c2VjcmV0"}}}`
+		write(t, filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), config)
+		do(0, "corpus push packed.btfa "+ref)
+		do(0, "corpus pull "+ref+" -o denied.btfa")
+	})
+	if _, err := do(1, "corpus pull localhost:1/some/corpus:v1 -o none.btfc"); !strings.Contains(err, "the registry is not available (dial tcp") {
+		t.Error(err)
+	}
+	oras(t, do)
+}
+
+// secret is the bcrypt hash of "secret".
+const secret = "$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a"
+
+// lying changes what a registry has stored: a layer, of which an earlier run has the beginning, and the manifest.
+func lying(t *testing.T, r *testregistry.Registry, layer, manifest string, fails func(args string) string, ref string) {
+	t.Helper()
+	change := func(digest string) (undo func()) {
+		t.Helper()
+		data, err := os.ReadFile(r.Blob(digest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := bytes.Clone(data)
+		bad[len(bad)/2] ^= 1
+		if err := os.WriteFile(r.Blob(digest), bad, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return func() { os.WriteFile(r.Blob(digest), data, 0o666) }
+	}
+	undo := change(layer)
+	if err := fails("corpus pull " + ref + ":v1 -o lied.btfc"); !strings.Contains(err, "the registry sent something else ("+layer) {
+		t.Error(err)
+	}
+	undo()
+	undo = change(manifest)
+	if err := fails("corpus pull " + ref + "@" + manifest + " -o lied.btfc"); err == "" {
+		t.Error("a manifest with another digest was taken")
+	}
+	undo()
+	if _, err := os.Stat("lied.btfc"); err == nil {
+		t.Error("lied.btfc was written")
+	}
+}
+
+// oras reads with the program oras what btfgen pushed.
+func oras(t *testing.T, do func(int, string) (string, string)) {
+	t.Helper()
+	path, err := exec.LookPath("oras")
+	if err != nil {
+		t.Log("skipped: needs oras")
+		return
+	}
+	r := testregistry.Start(t, "docker-registry", "")
+	ref := r.Address + "/some/corpus:v1"
+	do(0, "corpus push kernels.btfc "+ref)
+	if out, err := exec.Command(path, "pull", "--plain-http", "-o", "oras", ref).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	files, err := filepath.Glob("oras/*/*/*.btfc")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("oras pulled %q, %v", files, err)
+	}
+	do(0, "corpus list "+strings.Join(files, " "))
+}
