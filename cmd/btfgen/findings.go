@@ -60,7 +60,7 @@ var meanings = map[class]string{
 	noted:       "in `generate`, a use of the running kernel's own BTF",
 	poisoned:    "a relocation that no type resolves; harmless if the program checks first",
 	skipped:     "left out as expected: an object without relocations, a kernel that no object supports",
-	uncertain:   "an object that may fail, or cannot be judged; in `check --boot`, programs that could not be tried",
+	uncertain:   "an object that may fail, or cannot be judged; in `verify`, one that a loader does not read; in `check --boot`, programs that could not be tried",
 	unmatched:   "a selector, pattern or object without a match, or a kernel or BTF without its counterpart",
 	warned:      "in `check`, a program that reads something else than on other kernels; a severity of `corpus lint`",
 }
@@ -73,7 +73,7 @@ var commandClasses = map[string]findingClasses{
 	"generate":        {[]class{ambiguous, conflicting, damaged, different, failed, unmatched}, []class{noted, poisoned, skipped}},
 	"min_core_btf":    {[]class{ambiguous, damaged, failed, unmatched}, []class{poisoned, skipped}},
 	"relolog":         {[]class{ambiguous, conflicting, damaged, failed, unmatched}, []class{poisoned, skipped}},
-	"verify":          {[]class{conflicting, damaged, different, missing, unmatched}, []class{skipped}},
+	"verify":          {[]class{conflicting, damaged, different, missing, uncertain, unmatched}, []class{skipped}},
 	"check":           {[]class{conflicting, damaged, different, failing, lost, missing, unmatched}, []class{skipped, uncertain, warned}},
 	"archive list":    {},
 	"archive lookup":  {[]class{missing}, nil},

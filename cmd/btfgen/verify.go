@@ -14,6 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/internal/job/verify"
+	"github.com/btfgen/btfgen/internal/report"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/archive"
@@ -39,6 +40,13 @@ func runVerify(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	switch {
+	case len(small) > 0:
+	case len(skipped) > 0:
+		return skipped[0]
+	default:
+		return fmt.Errorf("%s: no minimized BTF to compare", c.Args().First())
+	}
 	corp, err := openCorpus(c, corpus.Options{Map: true})
 	if err != nil {
 		return err
@@ -56,6 +64,11 @@ func runVerify(c *cli.Context) error {
 		return err
 	}
 	rep.Skipped = append(rep.Skipped, skipped...)
+	for i := range rep.Notes {
+		if n := &rep.Notes[i]; n.Unread.Code != "" {
+			n.Reason = report.Reason(&n.Unread)
+		}
+	}
 	reportOthers(c, &info, objs)
 	out := bufio.NewWriter(c.App.Writer)
 	if c.Bool("json") {
@@ -75,7 +88,9 @@ func runVerify(c *cli.Context) error {
 		err = escape.JSON(c.App.Writer).Encode(sum)
 	}
 	for i := range sum.Notes {
-		infof(c, "btfgen: %s", sum.Notes[i].Text())
+		if n := &sum.Notes[i]; n.Reason == "" {
+			infof(c, "btfgen: %s", n.Text())
+		}
 	}
 	infof(c, "%s", sum)
 	if err == nil && len(rep.Kernels) == 0 {
@@ -99,6 +114,11 @@ func recordVerified(c *cli.Context, rep *verify.Report) {
 	}
 	for _, k := range rep.NoObject {
 		reportIfVerbose(c, finding{Class: skipped, Message: corpus.ErrNoObject.Error(), Kernel: k})
+	}
+	for i := range rep.Notes {
+		if n := &rep.Notes[i]; n.Reason != "" {
+			reportFinding(c, finding{Class: uncertain, Object: n.Object, Code: string(n.Unread.Code), Message: n.Why()})
+		}
 	}
 	reportSkipped(c, rep.Skipped)
 }

@@ -40,6 +40,15 @@ func (o *Object) ebpfGoReads(ctx context.Context, data []byte) Finding {
 	return Finding{}
 }
 
+// EbpfGoUnread returns why cilium/ebpf does not read an object, and false if it does. The reason is the same in each run.
+func EbpfGoUnread(ctx context.Context, name string, data []byte) (Finding, bool) {
+	o, err := Parse(ctx, name, data)
+	if err != nil {
+		return Finding{Status: Fails, Code: ObjectUnread, Subject: name, Loader: EbpfGo}, true
+	}
+	return o.unread, o.unread.Subject != ""
+}
+
 // ebpfGoHint names something that cilium/ebpf refuses to read: references to weak maps and settings (relocateInstruction in its
 // elf_reader.go), or typed variables of the kernel (loadKsymsSection).
 func (o *Object) ebpfGoHint() Finding {

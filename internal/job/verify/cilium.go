@@ -32,6 +32,7 @@ type ciliumObject struct {
 	order  binary.ByteOrder
 	groups []group
 	note   string // why its loader refuses the object, or ""
+	unread bool   // its loader refuses the object, for a reason that may differ from run to run
 	missed int    // records that are in no group
 }
 
@@ -101,6 +102,7 @@ func (c *ciliumObject) read(ctx context.Context, o *core.Object, data []byte) er
 		}
 	}
 	_, err = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
+	c.unread = err != nil
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
@@ -74,6 +75,8 @@ type Note struct {
 	Object  string `json:"object"`
 	Reason  string `json:"reason,omitempty"` // why its loader refuses the object, or ""
 	Records int    `json:"records"`          // not compared by its rules
+
+	Unread check.Finding `json:"-"` // if its loader refuses the object for one of several reasons; then Reason is any of these
 }
 
 // sort makes the order of the report independent of timing.
@@ -128,11 +131,13 @@ func (r *Report) Text(w io.Writer, verbose bool) {
 	}
 }
 
-// Text returns the note as a sentence.
+// Why returns why relocations were not compared, for notes with a reason.
+func (n *Note) Why() string {
+	return fmt.Sprintf("not compared for cilium/ebpf (%s): %s", words.Plural(n.Records, "relocation"), n.Reason)
+}
+
+// Text returns a note without a reason as a sentence.
 func (n *Note) Text() string {
-	if n.Reason != "" {
-		return fmt.Sprintf("cilium/ebpf cannot load %s: %s not checked: %s", n.Object, words.Plural(n.Records, "record"), n.Reason)
-	}
 	return fmt.Sprintf("%s: %s in no program that cilium/ebpf would load", n.Object, words.Plural(n.Records, "record"))
 }
 

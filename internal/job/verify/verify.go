@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
@@ -102,8 +103,14 @@ func NewJudge(ctx context.Context, cfg Config) *Judge {
 	for _, o := range r.Objects {
 		c := readCilium(ctx, o.Object, o.Data)
 		r.objects = append(r.objects, c)
-		if c.note != "" || c.missed > 0 {
-			r.report.Notes = append(r.report.Notes, Note{o.Name(), c.note, c.missed})
+		if (c.note != "" || c.missed > 0) && (r.Loader == "" || r.Loader == Cilium) {
+			n := Note{Object: o.Name(), Reason: c.note, Records: c.missed}
+			if c.unread {
+				if f, ok := check.EbpfGoUnread(ctx, o.Name(), o.Data); ok {
+					n.Unread = f
+				}
+			}
+			r.report.Notes = append(r.report.Notes, n)
 		}
 		r.plain = append(r.plain, o.Object)
 	}
