@@ -28,7 +28,8 @@ func runCorpusLint(c *cli.Context) error {
 		}
 		reportFinding(c, x)
 	}
-	infof(c, "%s: %s, %s", words.Plural(rep.Kernels, "kernel"), words.Plural(rep.Errors, "error"), words.Plural(rep.Warnings, "warning"))
+	infof(c, "%s: %s, %s, %s", words.Plural(rep.Kernels, "kernel"), words.Plural(rep.Errors, "error"), words.Plural(rep.Warnings, "warning"),
+		words.Plural(rep.Notes, "note"))
 	return document(c, struct {
 		*lint.Report
 		allFindings

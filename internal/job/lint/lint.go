@@ -64,13 +64,14 @@ type Report struct {
 	Unselected int       `json:"unselected"` // files that the selectors exclude
 	Errors     int       `json:"errors"`
 	Warnings   int       `json:"warnings"`
+	Notes      int       `json:"notes"`
 	Findings   []Finding `json:"-"` // in the order of Codes, then by kernel
 }
 
 // Code is a kind of finding.
 type Code struct {
 	Name     string // never renamed
-	Severity string // error or warning
+	Severity string // error, warning, or note for what a kernel's distribution decides
 	Text     string // explains the code and advises what to do
 }
 
@@ -81,17 +82,17 @@ var (
 	WrongArch      = &Code{"wrong-arch", "error", "the BTF is not for the machine that its path names; move it"}
 	KeyConflict    = &Code{"key-conflict", "error", "files with different BTF for one kernel; only one is used, so remove the others"}
 	NoKey          = &Code{"no-key", "warning", "the path does not identify the kernel; put it at ID/VERSION_ID/ARCH/RELEASE.btf"}
-	Undeduplicated = &Code{"undeduplicated", "warning", "unmerged types, so relocations may be ambiguous; encode it again with a newer pahole"}
-	DebugKernel    = &Code{"debug-kernel", "warning", "BTF of a debug kernel, with other offsets; take the production kernel's"}
-	NoFunctions    = &Code{"no-functions", "warning", "no functions to check attach targets and kfuncs; encode it again with a newer pahole"}
-	NoModules      = &Code{"no-modules", "warning", "no BTF of modules, unlike other kernels here; their types stay unresolved"}
 	StrayModules   = &Code{"stray-modules", "warning", "modules without their vmlinux; put them together"}
 	DanglingLink   = &Code{"dangling-link", "warning", "a link to a missing file; remove it"}
+	Undeduplicated = &Code{"undeduplicated", "note", "unmerged types, so relocations may be ambiguous; encode it again with a newer pahole"}
+	DebugKernel    = &Code{"debug-kernel", "note", "BTF of a debug kernel, with other offsets; take the production kernel's"}
+	NoFunctions    = &Code{"no-functions", "note", "no functions to check attach targets and kfuncs; encode it again with a newer pahole"}
+	NoModules      = &Code{"no-modules", "note", "no BTF of modules, unlike other kernels here; their types stay unresolved"}
 )
 
 // Codes are all codes in the order of a report.
 var Codes = []*Code{
-	Empty, Damaged, WrongArch, KeyConflict, NoKey, Undeduplicated, DebugKernel, NoFunctions, NoModules, StrayModules, DanglingLink,
+	Empty, Damaged, WrongArch, KeyConflict, NoKey, StrayModules, DanglingLink, Undeduplicated, DebugKernel, NoFunctions, NoModules,
 }
 
 // Run reads the whole corpus and reports mistakes. The only error is ctx's.
@@ -107,10 +108,13 @@ func Run(ctx context.Context, cfg walk.Config) (*Report, error) {
 	}
 	rep.kernels(all)
 	for _, f := range rep.Findings {
-		if f.Code.Severity == "error" {
+		switch f.Code.Severity {
+		case "error":
 			rep.Errors++
-		} else {
+		case "warning":
 			rep.Warnings++
+		default:
+			rep.Notes++
 		}
 	}
 	slices.SortFunc(rep.Findings, func(a, b Finding) int {

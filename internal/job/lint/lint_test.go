@@ -168,7 +168,7 @@ func TestFindings(t *testing.T) {
 			if d := cmp.Diff(rep, run(t, dir, 3)); d != "" {
 				t.Errorf("with 3 workers:\n%s", d)
 			}
-			if n := rep.Errors + rep.Warnings; n != len(rep.Findings) {
+			if n := rep.Errors + rep.Warnings + rep.Notes; n != len(rep.Findings) {
 				t.Errorf("%d findings counted, %d listed", n, len(rep.Findings))
 			}
 		})

@@ -3,21 +3,24 @@
 package lint
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func TestCodes(t *testing.T) {
-	last := "error"
+	severities := []string{"error", "warning", "note"}
+	last := 0
 	for _, c := range Codes {
 		if c.Name == "" || c.Text == "" {
 			t.Errorf("code %q: %q", c.Name, c.Text)
 		}
-		if c.Severity < last {
+		n := slices.Index(severities, c.Severity)
+		if n < last {
 			t.Errorf("%s is out of order", c.Name)
 		}
-		last = c.Severity
+		last = n
 	}
 }
 
