@@ -84,7 +84,7 @@ func TestHeadline(t *testing.T) {
 			"debian/9/x86_64/4.9.0-1-amd64": {kfunc}}, nil, nil,
 			"Linux 6.1 and later; 1 of 3 kernels, none between 4.19 and 6.1. Older ones lack BTF of their own and BPF_MAP_TYPE_RINGBUF (5.8)."},
 		{"an object that is not linked", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": {undeclared, unread}, "debian/11/x86_64/5.10.0-30-amd64": {undeclared, unread}}, nil, nil,
-			"None of 2 kernels. It is not linked yet: it refers to lib_init, which other objects have to define; 'bpftool gen object' links them [ksym-undeclared]."},
+			"None of 2 kernels. It is not linked: it refers to lib_init, which other objects define ('bpftool gen object' links them) or the loader adds [ksym-undeclared]."},
 		{"an object that a loader does not open", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": {unread}}, nil, nil,
 			"None of 1 kernel. ebpf-go does not read the object [object-unread]."},
 		{"a variable that a loader does not set", map[string][]check.Finding{"debian/12/x86_64/6.1.0-47-amd64": {version, loop}}, nil, nil,

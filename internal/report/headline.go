@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
@@ -18,6 +19,7 @@ import (
 func Headline(r *check.Report, row *check.ObjectRow) string {
 	var b strings.Builder
 	h := &row.Headline
+	decides := false
 	kernels := fmt.Sprintf("%d of %s", h.Works, words.Plural(h.Total, "kernel"))
 	if h.Gap != "" {
 		kernels += fmt.Sprintf(", none between %s and %s", h.Gap, h.Since)
@@ -27,6 +29,15 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 		return fmt.Sprintf("Not loaded on any of %s.", words.Plural(h.Unloaded, "kernel"))
 	case h.Total == 0:
 		return "No kernel here is one that it is for."
+	case h.Works == 0 && h.MayFail > 0 && loaderDecides(r, row):
+		b.WriteString(fmt.Sprintf("The loader decides on %d of %s", h.MayFail, words.Plural(h.Total, "kernel")))
+		if h.Since != "" && h.MayFail < h.Total {
+			b.WriteString(fmt.Sprintf(" (Linux %s)", workingReleases(h)))
+		}
+		if _, reasons, ok := strings.Cut(uncertain(r, row), ": "); ok {
+			b.WriteString(": " + reasons)
+		}
+		decides = true
 	case h.Works == 0:
 		b.WriteString(fmt.Sprintf("None of %s", words.Plural(h.Total, "kernel")))
 		if h.MayFail > 0 && uncertain(r, row) != "" {
@@ -37,7 +48,7 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 	default:
 		b.WriteString(fmt.Sprintf("Linux %s; %s", workingReleases(h), kernels))
 	}
-	if doubt := uncertain(r, row); h.MayFail > 0 && doubt != "" {
+	if doubt := uncertain(r, row); h.MayFail > 0 && doubt != "" && !decides {
 		b.WriteString("; " + doubt)
 	}
 	if h.Unloaded > 0 {
@@ -125,12 +136,42 @@ func uncertain(r *check.Report, row *check.ObjectRow) string {
 	for _, c := range slices.SortedFunc(maps.Keys(kernels), func(a, b check.Code) int {
 		return cmp.Or(-cmp.Compare(len(kernels[a]), len(kernels[b])), cmp.Compare(a, b))
 	}) {
-		names = append(names, string(c))
+		names = append(names, fmt.Sprintf("%s [%s]", title(c), c))
 	}
 	if len(names) > 0 {
-		text += " [" + some(names) + "]"
+		text += ": " + some(names)
 	}
 	return text
+}
+
+// loaderDecides reports whether the loader sets something on all kernels on which an object is uncertain.
+func loaderDecides(r *check.Report, row *check.ObjectRow) bool {
+	decided := make(map[int]bool)
+	for _, d := range row.Decides {
+		for _, f := range r.Programs[d.Program].Findings {
+			for _, k := range f.Kernels {
+				decided[k] = decided[k] || slices.Contains(fromLoader, f.Code) || nowhere(r, row, &f.Finding)
+			}
+		}
+	}
+	for k, s := range row.Status {
+		if (s == check.MayFail || s == check.Unknown) && !decided[k] {
+			return false
+		}
+	}
+	return true
+}
+
+// title is what a code stands for, in the middle of a sentence.
+func title(c check.Code) string {
+	e := codes.Of(c)
+	switch {
+	case e == nil:
+		return string(c)
+	case e.Title[1] >= 'a': // not LSM
+		return strings.ToLower(e.Title[:1]) + e.Title[1:]
+	}
+	return e.Title
 }
 
 func countWorks(l []check.Status) (n int) {
@@ -153,7 +194,7 @@ func defectTexts(l []check.Finding) (out []string) {
 		names = sorted(names)
 		switch g := groupOf(f); {
 		case f.Code == check.KsymUndeclared:
-			out = append(out, fmt.Sprintf("It is not linked yet: it refers to %s, which other objects have to define; 'bpftool gen object' links them [%s]", some(names), f.Code))
+			out = append(out, fmt.Sprintf("It is not linked: it refers to %s, which other objects define ('bpftool gen object' links them) or the loader adds [%s]", some(names), f.Code))
 		case check.FamilyOf(f.Code) == check.FamilyObject:
 			out = append(out, g.reason()) // begins with the name of the loader
 		default:

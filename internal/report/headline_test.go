@@ -18,11 +18,11 @@ func TestHeadlineUncertain(t *testing.T) {
 		findings []check.Finding
 		want     string
 	}{
-		{[]check.Status{check.OK, check.Unknown, check.Unknown}, []check.Finding{loader}, "Linux 6.1 and later; 1 of 3 kernels; 2 are uncertain [attach-target-from-loader]."},
-		{[]check.Status{check.OK, check.OK, check.Unknown}, []check.Finding{loader}, "Linux 6.1 and later; 2 of 3 kernels; 1 is uncertain [attach-target-from-loader]."},
-		{[]check.Status{check.MayFail, check.MayFail, check.MayFail}, []check.Finding{module}, "None of 3 kernels for certain; all are uncertain [module-needed]."},
-		{[]check.Status{check.MayFail, check.MayFail, check.MayFail}, []check.Finding{loader, symbol}, "None of 3 kernels for certain; all are uncertain [attach-target-from-loader and attach-target-unlisted]."},
-		{[]check.Status{check.OK, check.MayFail, check.MayFail}, []check.Finding{module, symbol}, "Linux 6.1 and later; 1 of 3 kernels; 2 are uncertain [attach-target-unlisted and module-needed]."},
+		{[]check.Status{check.OK, check.Unknown, check.Unknown}, []check.Finding{loader}, "Linux 6.1 and later; 1 of 3 kernels; 2 are uncertain: attach target that no kernel has [attach-target-from-loader]."},
+		{[]check.Status{check.OK, check.OK, check.Unknown}, []check.Finding{loader}, "Linux 6.1 and later; 2 of 3 kernels; 1 is uncertain: attach target that no kernel has [attach-target-from-loader]."},
+		{[]check.Status{check.MayFail, check.MayFail, check.MayFail}, []check.Finding{module}, "None of 3 kernels for certain; all are uncertain: something that a module defines [module-needed]."},
+		{[]check.Status{check.MayFail, check.MayFail, check.MayFail}, []check.Finding{loader, symbol}, "The loader decides on 3 of 3 kernels: attach target that no kernel has [attach-target-from-loader] and function that BTF does not list [attach-target-unlisted]."},
+		{[]check.Status{check.OK, check.MayFail, check.MayFail}, []check.Finding{module, symbol}, "Linux 6.1 and later; 1 of 3 kernels; 2 are uncertain: function that BTF does not list [attach-target-unlisted] and something that a module defines [module-needed]."},
 	} {
 		rep := &check.Report{Programs: []check.Program{{}}}
 		var d check.Decider

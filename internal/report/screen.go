@@ -345,7 +345,7 @@ func (s *screen) uncertain() (loader []int, other []reason) {
 	decided := make(map[int]bool)
 	s.each(doubt, func(p pair, found []*check.Finding) {
 		for _, f := range found {
-			if slices.Contains(fromLoader, f.Code) || f.Attach && s.nowhere(p.object, f) {
+			if slices.Contains(fromLoader, f.Code) || nowhere(s.Report, &s.Objects[p.object], f) {
 				decided[p.object] = true
 			}
 		}
@@ -356,13 +356,7 @@ func (s *screen) uncertain() (loader []int, other []reason) {
 		}
 	}
 	for _, r := range s.reasons(doubt, func(f *check.Finding) string {
-		if e := codes.Of(f.Code); e != nil {
-			if e.Title[1] >= 'a' { // not LSM
-				return strings.ToLower(e.Title[:1]) + e.Title[1:]
-			}
-			return e.Title
-		}
-		return string(f.Code)
+		return title(f.Code)
 	}) {
 		if r.pairs = slices.DeleteFunc(r.pairs, func(p pair) bool { return decided[p.object] }); len(r.pairs) > 0 {
 			other = append(other, r)
@@ -371,16 +365,16 @@ func (s *screen) uncertain() (loader []int, other []reason) {
 	return loader, other
 }
 
-// nowhere reports whether an attach target that BTF need not list is on no kernel that the object is for, and these are several: a
+// nowhere reports whether an attach target that BTF need not list is on no kernel that an object is for, and these are several: a
 // placeholder.
-func (s *screen) nowhere(object int, f *check.Finding) bool {
+func nowhere(r *check.Report, row *check.ObjectRow, f *check.Finding) bool {
 	const enough = 3
-	if f.Code != check.AttachTargetUnlisted && f.Code != check.AttachTargetTracepoint {
+	if !f.Attach || f.Code != check.AttachTargetUnlisted && f.Code != check.AttachTargetTracepoint {
 		return false
 	}
 	lacking := make(map[int]bool)
-	for _, p := range s.Objects[object].Programs {
-		for _, x := range s.Programs[p].Findings {
+	for _, p := range row.Programs {
+		for _, x := range r.Programs[p].Findings {
 			if x.Subject == f.Subject && ofTarget(x.Code) || x.Status == check.Fails {
 				for _, k := range x.Kernels {
 					lacking[k] = true
@@ -389,7 +383,7 @@ func (s *screen) nowhere(object int, f *check.Finding) bool {
 		}
 	}
 	n := 0
-	for k, v := range s.Objects[object].Status {
+	for k, v := range row.Status {
 		if v == check.Other {
 			continue
 		}
