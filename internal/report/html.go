@@ -5,9 +5,11 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +24,8 @@ var page string
 // kernel, which is a cell; sets of kernels, each once, are as ranges has them.
 type pageData struct {
 	Title       string        `json:"title"`
+	Verdict     string        `json:"verdict"`
+	VerdictCell cell          `json:"verdictCell"`
 	Run         []string      `json:"run"` // version
 	Command     string        `json:"command,omitempty"`
 	Kernels     []string      `json:"kernels"`
@@ -92,7 +96,7 @@ type pageCause struct {
 // HTML writes the report as one self-contained page: what to do, and a map of programs and
 // kernels that can be sorted, filtered, folded and opened to the reasons.
 func HTML(w io.Writer, r *check.Report, o Options) error {
-	d := pageData{Title: "btfgen check: " + summaryLine(r), Run: []string{"btfgen " + o.Version}, Command: escape.Text(o.Command),
+	d := pageData{Run: []string{"btfgen " + o.Version}, Command: escape.Text(o.Command),
 		Sets: []string{}, Objects: []pageObject{}, Programs: []pageProgram{}, Advice: []string{}, Causes: []pageCause{},
 		column: make([]int, len(r.Kernels)), sets: make(map[string]int), texts: make(map[string]int)}
 	d.text("")
@@ -100,6 +104,12 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 		d.Cells = append(d.Cells, pageCell{c.name, string(c.sign)})
 	}
 	v := newView(r)
+	v.lookedFor()
+	s := newScreen(r, o)
+	var c cell
+	d.Title = "btfgen check: " + s.counted()
+	d.Verdict, c = s.word()
+	d.VerdictCell = c
 	d.kernels(v)
 	row := func(cells []cell) string {
 		b := make([]byte, len(v.ordered))
@@ -164,6 +174,20 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 	b.Write(bytes.TrimSpace(data.Bytes()))
 	b.WriteString(tail)
 	return b.Flush()
+}
+
+// firstFamilies are the kernels that readers look for first, in this order.
+var firstFamilies = []string{"debian x86_64", "ubuntu x86_64", "rhel x86_64"}
+
+// lookedFor moves the kernels that readers look for to the front.
+func (v *view) lookedFor() {
+	rank := func(k int) int {
+		if i := slices.Index(firstFamilies, v.Kernels[k].Family()); i >= 0 {
+			return i
+		}
+		return len(firstFamilies)
+	}
+	slices.SortStableFunc(v.ordered, func(a, b int) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
 // kernels sets the names, order and families of kernels.

@@ -52,7 +52,15 @@ type screen struct {
 func (s *screen) write(w io.Writer, color bool) error {
 	var b strings.Builder
 	line := func(text string) { b.WriteString(string(escape.Sprintf("%s", text)) + "\n") }
-	line(s.verdict(color))
+	head := s.counted()
+	if word, c := s.word(); s.required != "" {
+		if color {
+			word = "\x1b[" + cellTexts[c].color + "m" + word + "\x1b[0m"
+		}
+		b.WriteString(string(escape.Sprintf("%s   ", head)) + word + "\n")
+	} else {
+		line(head)
+	}
 	blockers := s.blockers()
 	n := 0
 	last := ""
@@ -107,14 +115,17 @@ func attaches(n int) string {
 	return " attach"
 }
 
-// verdict counts the objects that work wherever it counts.
-func (s *screen) verdict(color bool) string {
-	works, fails, total, kernels := 0, 0, 0, 0
-	for k := range s.Kernels {
-		if s.counts(k) {
-			kernels++
-		}
+// newScreen returns the screen of a report with the options.
+func newScreen(r *check.Report, o Options) *screen {
+	s := &screen{newView(r), o.Required, o.Require}
+	if s.counts == nil {
+		s.counts = func(int) bool { return true }
 	}
+	return s
+}
+
+// tally counts the objects that are for a kernel that counts, those that work on all of these, and those that fail on some.
+func (s *screen) tally() (works, fails, total int) {
 	for i := range s.Objects {
 		worst, met := s.worst(i)
 		switch {
@@ -127,20 +138,34 @@ func (s *screen) verdict(color bool) string {
 		}
 		total++
 	}
-	word, code := "PASS", "32"
-	switch {
+	return works, fails, total
+}
+
+// word is the verdict in a word, and the cell whose colour it has.
+func (s *screen) word() (string, cell) {
+	switch works, fails, total := s.tally(); {
 	case fails > 0 || total == 0:
-		word, code = "FAIL", "31"
+		return "FAIL", cellFails
 	case works < total:
-		word, code = "UNCERTAIN", "33"
+		return "UNCERTAIN", cellMayFail
 	}
-	if color {
-		word = "\x1b[" + code + "m" + word + "\x1b[0m"
+	return "PASS", cellOK
+}
+
+// counted says how many objects work wherever it counts.
+func (s *screen) counted() string {
+	works, fails, total := s.tally()
+	n := 0
+	for k := range s.Kernels {
+		if s.counts(k) {
+			n++
+		}
 	}
+	kernels := words.Plural(n, "kernel")
 	if s.required != "" {
-		return fmt.Sprintf("Must work (--require %s): %d of %s on %s   %s", s.required, works, words.Plural(total, "object"), words.Plural(kernels, "kernel"), word)
+		return fmt.Sprintf("Must work (--require %s): %d of %s on %s", s.required, works, words.Plural(total, "object"), kernels)
 	}
-	text := fmt.Sprintf("%s on %s: %d on all that they are for", words.Plural(total, "object"), words.Plural(kernels, "kernel"), works)
+	text := fmt.Sprintf("%s on %s: %d on all that they are for", words.Plural(total, "object"), kernels, works)
 	if fails > 0 {
 		text += fmt.Sprintf(", %d not on some", fails)
 	}
@@ -153,7 +178,7 @@ func (s *screen) verdict(color bool) string {
 // worst returns the worst verdict on an object on kernels that count, and whether it is for any.
 func (s *screen) worst(object int) (worst check.Status, met bool) {
 	for k, v := range s.Objects[object].Status {
-		if v != check.Other && s.counts(k) {
+		if v.Judged() && s.counts(k) {
 			worst, met = max(worst, v), true
 		}
 	}
@@ -169,7 +194,7 @@ func (s *screen) each(verdict func(check.Status) bool, f func(p pair, found []*c
 			p := &s.Programs[d.Program]
 			for j := range p.Findings {
 				x := &p.Findings[j]
-				if x.Status < check.Unknown || x.Status == check.Other {
+				if x.Status < check.Unknown {
 					continue
 				}
 				for _, k := range x.Kernels {
@@ -384,7 +409,7 @@ func nowhere(r *check.Report, row *check.ObjectRow, f *check.Finding) bool {
 	}
 	n := 0
 	for k, v := range row.Status {
-		if v == check.Other {
+		if !v.Judged() {
 			continue
 		}
 		if !lacking[k] {
@@ -433,9 +458,5 @@ func Text(w io.Writer, r *check.Report, o Options) error {
 		_, err := b.WriteTo(w)
 		return err
 	}
-	s := &screen{newView(r), o.Required, o.Require}
-	if s.counts == nil {
-		s.counts = func(int) bool { return true }
-	}
-	return s.write(w, o.Color)
+	return newScreen(r, o).write(w, o.Color)
 }

@@ -84,3 +84,33 @@ func TestScreen(t *testing.T) {
 		t.Errorf("without the first five objects:\n%s", got)
 	}
 }
+
+// TestPageVerdict wants the verdict of the page in a word and a colour, and the kernels that readers look for first before others.
+func TestPageVerdict(t *testing.T) {
+	r := many(6)
+	r.Kernels = append([]check.Kernel{{Name: "android/12/arm64/5.10.1"}}, r.Kernels...)
+	for i := range r.Programs {
+		s := append([]check.Status{check.OK}, r.Programs[i].Status...)
+		r.Programs[i].Status, r.Programs[i].Load, r.Objects[i].Status, r.Objects[i].Load = s, s, s, s
+	}
+	for required, want := range map[int]string{
+		0: fmt.Sprintf(`"verdict":"UNCERTAIN","verdictCell":%d`, cellMayFail), 2: fmt.Sprintf(`"verdict":"FAIL","verdictCell":%d`, cellFails),
+	} {
+		page := htmlOf(t, r, Options{Require: "x", Required: func(k int) bool { return k == required || k == 3 }})
+		if !strings.Contains(page, want) {
+			t.Errorf("no %s", want)
+		}
+		if debian, android := strings.Index(page, `"debian/11/`), strings.Index(page, `"android/12/`); debian < 0 || debian > android {
+			t.Errorf("debian is at %d, android at %d", debian, android)
+		}
+	}
+}
+
+func htmlOf(t *testing.T, r *check.Report, o Options) string {
+	t.Helper()
+	var b strings.Builder
+	if err := HTML(&b, r, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
