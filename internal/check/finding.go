@@ -172,6 +172,17 @@ func (f *Finding) absent() bool {
 	return true
 }
 
+// mapName returns the map that the finding is about, "" for none.
+func (f *Finding) mapName() string {
+	switch {
+	case f.Code == MapTypeMissing:
+		return f.Name
+	case FamilyOf(f.Code) == FamilyMapDef:
+		return f.Subject
+	}
+	return ""
+}
+
 // ofFile reports whether the finding is about the object, whatever the kernel.
 func (f *Finding) ofFile() bool {
 	switch f.Code {

@@ -266,7 +266,7 @@ func (r *axis) lacks(row *ObjectRow, counts func(kernel int) bool) (out []Lack, 
 		}
 		for i := range p.Findings {
 			f := &p.Findings[i]
-			if f.ofFile() || f.Status < MayFail {
+			if f.ofFile() || f.Status < MayFail || row.excused != nil && row.excused(&f.Finding) {
 				continue
 			}
 			l := Lack{Family: FamilyOf(f.Code), Subject: f.Subject, Refused: !f.absent(), Differs: f.differs()}

@@ -48,6 +48,31 @@ func mapSubjects(t *testing.T, types []uint32, kernels ...string) []string {
 	return slices.Sorted(maps.Keys(subjects))
 }
 
+// TestSuggestLoaderMap wants --loader-map suggested for a map that only some kernels have, and none for one that no kernel lacks.
+func TestSuggestLoaderMap(t *testing.T) {
+	prog := &bpfobj.Object{
+		Funcs:    []bpfobj.Function{{Insns: []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}}}},
+		Programs: []bpfobj.Program{{Funcs: []int{0}, Section: "socket", Attach: bpfobj.SectionOf("socket"), AutoLoad: true}},
+		Maps:     []bpfobj.Map{{Name: "arena_buf", Type: 33, MaxEntries: 1}, {Name: "counts", Type: 1, MaxEntries: 1}},
+	}
+	dir := filepath.Join(testinput.Vmlinux(t), "debian")
+	corp, err := corpus.Open(t.Context(), []string{filepath.Join(dir, "11/x86_64"), filepath.Join(dir, "13/x86_64")}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err := Run(t.Context(), Config{Objects: []*Object{newObject("dir/tool.o", prog, noRecords(t))}, Corpus: corp, Jobs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &rep.Objects[0]
+	if o.Suggestion == nil || !slices.Equal(o.Suggestion.Options, []Option{{"loader-map", "tool.o:arena_buf"}}) {
+		t.Fatalf("%+v", o.Suggestion)
+	}
+	if h := &o.Suggestion.Row.Headline; h.Works != h.Total || len(h.Lacks) > 0 || o.Headline.Works == o.Headline.Total {
+		t.Errorf("%+v, then %+v", o.Headline, h)
+	}
+}
+
 // TestMapTypeNames holds that the types of maps have their names in C.
 func TestMapTypeNames(t *testing.T) {
 	const arena, cgrp = "BPF_MAP_TYPE_ARENA", "BPF_MAP_TYPE_CGRP_STORAGE"

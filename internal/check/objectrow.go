@@ -23,6 +23,8 @@ type ObjectRow struct {
 	Headline Headline    `json:"headline"`
 
 	Suggestion *Suggestion `json:"-"` // nil for none
+
+	excused func(*Finding) bool // findings on maps that the loader sets, in a policy that was tried; nil for none
 }
 
 // LoaderRow is the verdicts on an object with one loader.
@@ -87,11 +89,13 @@ func (r *run) objectRow(rep *Report, i, first int, policy *Policy) (ObjectRow, *
 		rule.Programs = shifted(rule.Programs, first)
 		row.Rules = append(row.Rules, rule)
 	}
+	excused := func(f *Finding) bool { return f.mapName() != "" && policy.setsMap(o, f.mapName()) }
+	row.excused = excused
 	var views []view
 	for _, l := range r.Loaders {
 		v := view{plan: pl, marked: policy.Exact && l == EbpfGo}
 		for j := range o.Programs {
-			v.programs = append(v.programs, rep.Programs[first+j].with(l))
+			v.programs = append(v.programs, rep.Programs[first+j].with(l, excused))
 		}
 		views = append(views, v)
 		row.Loaders = append(row.Loaders, LoaderRow{Loader: l})
@@ -103,7 +107,7 @@ func (r *run) objectRow(rep *Report, i, first int, policy *Policy) (ObjectRow, *
 		for n := range views {
 			l := &row.Loaders[n]
 			v, deciding := views[n].on(k, rep.Kernels[k].Key())
-			switch s := r.wholeStatus(k, i, l.Loader); {
+			switch s := r.wholeStatus(k, i, l.Loader, excused); {
 			case s == Other:
 				v, deciding = result{Other, Other}, nil
 			case s > v.status && v.status.Judged():
@@ -154,8 +158,11 @@ func shifted(lists [][]int, by int) [][]int {
 
 // wholeStatus returns the verdict on what object i needs on kernel k whichever of its programs are loaded.
 // cilium/ebpf needs only what the loaded programs refer to.
-func (r *run) wholeStatus(k, i int, l Loader) (s Status) {
+func (r *run) wholeStatus(k, i int, l Loader, excused func(*Finding) bool) (s Status) {
 	for _, f := range r.found.read(r.kernels[k].whole[i]) {
+		if excused(&f) {
+			continue
+		}
 		if f.Status == Other || (l != EbpfGo || f.ofObject()) && f.concerns(l) {
 			s = max(s, f.Status)
 		}
@@ -178,11 +185,11 @@ type verdictRow struct{ status, load []Status }
 func (r verdictRow) on(k int) result { return result{r.status[k], r.load[k]} }
 
 // with are the verdicts on a program with one loader.
-func (p *Program) with(l Loader) verdictRow {
-	if !slices.ContainsFunc(p.Findings, func(f KernelFinding) bool { return f.Loader != "" }) {
+func (p *Program) with(l Loader, excused func(*Finding) bool) verdictRow {
+	if !slices.ContainsFunc(p.Findings, func(f KernelFinding) bool { return f.Loader != "" || excused(&f.Finding) }) {
 		return verdictRow{p.Status, p.Load}
 	}
-	status, load := p.verdicts(len(p.Status), func(f *Finding) bool { return f.concerns(l) })
+	status, load := p.verdicts(len(p.Status), func(f *Finding) bool { return f.concerns(l) && !excused(f) })
 	return verdictRow{status, load}
 }
 

@@ -194,6 +194,19 @@ func (r *run) suggest(a *axis, i int, e *evidence) *Suggestion {
 	return s
 }
 
+// missingMaps returns the maps whose type some kernels do not have.
+func (e *evidence) missingMaps() (names []string) {
+	for j := range e.rows {
+		for _, f := range e.rows[j].Findings {
+			if f.Code == MapTypeMissing && f.Name != "" && !slices.Contains(names, f.Name) {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // search adds options.
 func (r *run) search(a *axis, i int, e *evidence, s *Suggestion) {
 	first := a.Objects[i].Programs[0]
@@ -209,6 +222,9 @@ func (r *run) search(a *axis, i int, e *evidence, s *Suggestion) {
 		}
 		s.Options, s.Row, e = options, row, with
 		return true
+	}
+	for _, name := range e.missingMaps() {
+		try(Option{loaderMap, e.prefix() + name})
 	}
 	dropped, all := 0, len(e.needs)
 	for again := true; again; {

@@ -77,7 +77,7 @@ func (s *screen) write(w io.Writer, color bool) error {
 			line(fmt.Sprintf("   and %s", words.Plural(len(blockers)-i, "other reason")))
 			break
 		}
-		item(s.text(&r), r.advice)
+		item(s.text(&r), cmp.Or(s.loaderMap(&r), r.advice))
 	}
 	loader, other := s.uncertain()
 	if len(loader) > 0 {
@@ -286,6 +286,23 @@ func (s *screen) advice(f *check.Finding) string {
 		return e.Fix[:i+1]
 	}
 	return e.Fix
+}
+
+// loaderMap says with which map left out by its loader an object works on more kernels, "" for none.
+func (s *screen) loaderMap(r *reason) string {
+	for _, p := range r.pairs {
+		o := &s.Objects[p.object]
+		if r.code != string(check.MapTypeMissing) || o.Suggestion == nil {
+			continue
+		}
+		for _, x := range o.Suggestion.Options {
+			_, name, _ := strings.Cut(x.Value, ":")
+			if h := &o.Suggestion.Row.Headline; x.Name == "loader-map" && strings.Contains(r.texts[0], "map "+name+" ") && h.Since != "" {
+				return fmt.Sprintf("If its loader leaves it out on such kernels: --loader-map %s → then Linux %s", name, workingReleases(h))
+			}
+		}
+	}
+	return ""
 }
 
 // text says of which objects, where and why.

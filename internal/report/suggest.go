@@ -73,7 +73,7 @@ func Suggestions(w io.Writer, r *check.Report, _ Options) error {
 	if len(lines) > 0 {
 		escape.Fprintf(b, "check:\n")
 	}
-	for _, option := range []string{"optional", "one-of", "when"} {
+	for _, option := range []string{"optional", "one-of", "when", "loader-map"} {
 		for i, value := range lines[option] {
 			if i == 0 {
 				escape.Fprintf(b, "  %s:\n", option)
