@@ -6,6 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cilium/ebpf"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
@@ -37,6 +40,30 @@ func TestLoadersMaps(t *testing.T) {
 		noted := slices.ContainsFunc(p.Notes, func(f Finding) bool { return f.Code == "map-def-no-entries" && f.Subject == "empty" })
 		if noted != (p.Name == "looks_up_empty") {
 			t.Errorf("%s: notes %v", p.Name, p.Notes)
+		}
+	}
+}
+
+// TestInnerMapNames checks maps of maps on kernels that refuse a dot in the name of a map, as libbpf gives to inner maps.
+func TestInnerMapNames(t *testing.T) {
+	raceflag.SkipSerial(t)
+	k := oldest(t, newRun(Config{}).want)
+	for _, release := range []release{linux(5, 10), linux(5, 2), linux(5, 1), linux(4, 19)} {
+		k.age(release)
+		for name, refused := range map[string]bool{"few": true, "fourteen_chars": true, "a_name_of_15_ch": false, "a_name_of_more_than_15_chars": false} {
+			o := programOf("socket", []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}})
+			o.Maps = []bpfobj.Map{
+				{Name: name, Type: uint32(ebpf.ArrayOfMaps), KeySize: 4, ValueSize: 4, MaxEntries: 1, Inner: &bpfobj.Map{Type: uint32(ebpf.Array), KeySize: 4, ValueSize: 4, MaxEntries: 1}},
+				{Name: "plain", Type: uint32(ebpf.Array), KeySize: 4, ValueSize: 4, MaxEntries: 1},
+			}
+			for _, l := range []Loader{Libbpf, EbpfGo} {
+				r := newRun(Config{Objects: []*Object{o}, Loaders: []Loader{l}})
+				found := r.pairing(0, k, decisions{}, new(target)).definitions()
+				want := refused && release < linux(5, 2) && l == Libbpf
+				if got := len(found) == 1 && found[0].f.Status == Fails && found[0].f.Witness != ""; got != want || len(found) > 1 {
+					t.Errorf("%s on %s with %s: %+v", name, release, l, found)
+				}
+			}
 		}
 	}
 }
