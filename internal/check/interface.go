@@ -244,7 +244,12 @@ func (p *pairing) definitions() (l []part) {
 			continue
 		}
 		for _, loader := range p.loaders {
-			if f := loaderRefuses(m, loader); f.Status != OK {
+			f := loaderRefuses(m, loader)
+			if name := InnerName(m); name != "" && loader == Libbpf {
+				f = p.k.judge("map dotted-names", MapInnerName)
+				f.Name = name
+			}
+			if f.Status != OK {
 				f.Subject, f.Loader, f.Stops = m.Name, loader, ObjectStops
 				if loader == EbpfGo {
 					f.Stops = ProgramStops
@@ -254,6 +259,17 @@ func (p *pairing) definitions() (l []part) {
 		}
 	}
 	return l
+}
+
+// InnerName returns the name with a dot that libbpf gives to the inner map of a map (bpf_object__create_map in its src/libbpf.c), "" if
+// there is none.
+func InnerName(m *bpfobj.Map) string {
+	const most = 15 // BPF_OBJ_NAME_LEN without the zero
+	if m.Inner == nil || len(m.Name) >= most {
+		return ""
+	}
+	name := m.Name + ".inner"
+	return name[:min(len(name), most)]
 }
 
 // pinByName is the last value of pinning that loaders know, LIBBPF_PIN_BY_NAME.

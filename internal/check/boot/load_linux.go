@@ -191,7 +191,7 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 	if m := (*missing)(nil); err != nil && !errors.As(err, &m) {
 		return nil, err
 	}
-	o.missing = cmp.Or(l.unopened(parsed), err, perfArrays(parsed))
+	o.missing = cmp.Or(l.unopened(parsed), err, perfArrays(parsed), innerNames(parsed))
 	externs.complete(o.spec)
 	l.prepare(o.spec)
 	if o.alone = o.spec; !bytes.Equal(data, changed) {
@@ -243,6 +243,30 @@ func perfArrays(o *check.Object) error {
 		fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_MAP_CREATE, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
 		if errno != 0 {
 			return fmt.Errorf("map %s: libbpf cannot create a perf event array with keys of %d bytes and values of %d: %w", m.Name, attr.key, attr.value, errno)
+		}
+		unix.Close(int(fd))
+	}
+	return nil
+}
+
+// innerNames creates a map with the name of each inner map that libbpf gives it; cilium/ebpf gives them none with a dot. It returns the
+// error of the first that the kernel refuses.
+func innerNames(o *check.Object) error {
+	for i := range o.Maps {
+		name := check.InnerName(&o.Maps[i])
+		if name == "" {
+			continue
+		}
+		attr := struct {
+			kind, key, value, max, flags, inner, node uint32
+			name                                      [unix.BPF_OBJ_NAME_LEN]byte
+		}{kind: uint32(ebpf.Array), key: 4, value: 4, max: 1}
+		copy(attr.name[:], name)
+		fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_MAP_CREATE, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+		if errno == unix.E2BIG { // no map has a name, and libbpf gives none
+			return nil
+		} else if errno != 0 {
+			return fmt.Errorf("map %s: libbpf cannot create a map with the name %s: %w", o.Maps[i].Name, name, errno)
 		}
 		unix.Close(int(fd))
 	}
