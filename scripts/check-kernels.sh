@@ -24,7 +24,7 @@ programs, helpers and instructions say. KERNEL is one of
 
   --objects DIR       objects, and programs that embed some; testdata/bpf and what
                       BTFGEN_DEBIAN and BTFGEN_OBJECTS name are always taken
-  --table FILE        replace the table in FILE, a Markdown page
+  --table FILE        replace the rows of these kernels in the table of FILE, a Markdown page
   --timeout SECONDS   give up on a boot after so long (default 900)
 
 On arm64, objects are only booted as --boot loads them.
@@ -163,9 +163,14 @@ for i in "${!kernels[@]}"; do
 	fi
 done
 if [[ $page && -s $work/rows ]]; then
-	awk -v rows="$work/rows" '/^\|---/ { print; while ((getline row <rows) > 0) print row; old = 1; next }
-		!/^\|/ { old = 0 }
-		!old' "$page" >"$work/page"
+	# Rows of these kernels are replaced in place or added at the end of the table with steps; others stay.
+	awk -F '|' -v rows="$work/rows" '
+		function add(kernel) { printf "%s", of[kernel]; delete of[kernel] }
+		BEGIN { while ((getline <rows) > 0) { if (!($2 in of)) name[++n] = $2; of[$2] = of[$2] $0 "\n"; new[$2] = 1 } }
+		/^\|kernel\|step\|/ { table = 1 }
+		table && !/^\|/ { for (i = 1; i <= n; i++) add(name[i]); table = 0 }
+		table && $2 in new { add($2); next }
+		{ print }' "$page" >"$work/page"
 	cat "$work/page" >"$page"
 fi
 exit $status
