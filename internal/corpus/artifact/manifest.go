@@ -236,6 +236,9 @@ func Parse(text []byte) (*Artifact, error) {
 
 // parseSeries is the inverse of SeriesName, for the usual spelling.
 func parseSeries(name string) (k kernel.Key, err error) {
+	if name == "" {
+		return k, fmt.Errorf("has no annotation %s", seriesKey)
+	}
 	k, err = kernel.ParseKey(name + "/-")
 	if err == nil && (k.Arch == "" || SeriesOf(k) != k) {
 		err = errors.New("not the usual spelling of ID/VERSION_ID/ARCH")

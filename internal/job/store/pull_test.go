@@ -302,7 +302,7 @@ func TestPullHostile(t *testing.T) {
 		{"series twice", annotate("series", "ubuntu/22.04/x86_64"), "two layers of ubuntu/22.04/x86_64"},
 		{"series with a path", annotate("series", "../../x86_64"), "is not a name"},
 		{"spelling", annotate("series", "Debian/12/amd64"), "not the usual spelling"},
-		{"no series", annotate("series", ""), "series"},
+		{"no series", annotate("series", ""), "has no annotation io.github.btfgen.series"},
 		{"count", annotate("kernels", "4"), "has other kernels than the manifest says"},
 		{"no count", annotate("kernels", "-1"), "-1\" kernels"},
 		{"newest", annotate("newest", "a/b"), "is not a release"},
