@@ -15,8 +15,10 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/rlimit"
 
+	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // TestPerfArray loads an object whose perf event array has values of 20 bytes. libbpf fails to create it on the running
@@ -171,4 +173,37 @@ func debianBTF(t *testing.T) (data []byte) {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// TestSections checks that libbpf's rules refuse programs in sections whose names libbpf does not know, and these alone.
+func TestSections(t *testing.T) {
+	l := &loader{own: types{core: loadTarget(t, "../../../testdata/vmlinux/debian/12/x86_64")}, cache: btf.NewCache()}
+	data, err := os.ReadFile(testinput.Path(t, "testdata", "bpf", "sections.bpfel.o"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := l.read(t.Context(), data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := check.Parse(t.Context(), "sections", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := 0
+	for i := range object.Programs {
+		pr := &object.Programs[i]
+		name := object.Funcs[pr.Fn].Name
+		r := l.libbpf(name, o, &l.own, o.relocator)
+		got, want := r.err != nil && strings.Contains(r.err.Error(), "no type of programs"), !pr.Attach.Libbpf(pr.Section)
+		if got != want {
+			t.Errorf("%s in %s: %v", name, pr.Section, r.err)
+		}
+		if !want {
+			known++
+		}
+	}
+	if known == 0 || known == len(object.Programs) {
+		t.Errorf("libbpf knows %d of %d sections", known, len(object.Programs))
+	}
 }
