@@ -156,6 +156,7 @@ type object struct {
 	alone     *ebpf.CollectionSpec // as cilium/ebpf reads it; nil if it does not
 	unread    error                // why it does not
 	missing   error                // why libbpf loads nothing of it
+	untyped   map[string]error     // by program, why libbpf does not know its type
 
 	registered map[string]string // Event.Attach of struct_ops programs, by the struct's name; nil until it is needed
 }
@@ -192,6 +193,7 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 		return nil, err
 	}
 	o.missing = cmp.Or(l.unopened(parsed), err, perfArrays(parsed), innerNames(parsed))
+	o.untyped = untyped(parsed)
 	externs.complete(o.spec)
 	l.prepare(o.spec)
 	if o.alone = o.spec; !bytes.Equal(data, changed) {
@@ -229,6 +231,17 @@ func (l *loader) unopened(o *check.Object) error {
 		}
 	}
 	return nil
+}
+
+// untyped returns an error for each program whose section libbpf does not know, if cilium/ebpf does.
+func untyped(o *check.Object) map[string]error {
+	out := make(map[string]error)
+	for i := range o.Programs {
+		if pr := &o.Programs[i]; pr.Attach != nil && !pr.Attach.Libbpf(pr.Section) {
+			out[o.Funcs[pr.Fn].Name] = fmt.Errorf("libbpf knows no type of programs for section %s: %w", pr.Section, syscall.EINVAL)
+		}
+	}
+	return out
 }
 
 // perfArrays creates an object's perf event arrays as libbpf does, with the sizes of their definitions; cilium/ebpf corrects
@@ -439,7 +452,7 @@ func (l *loader) alone(name string, o *object, t *types) (r result) {
 
 // libbpf loads a program as libbpf does, and attaches it.
 func (l *loader) libbpf(name string, o *object, t *types, by *relocator) (r result) {
-	if r.err = o.missing; r.err != nil {
+	if r.err = cmp.Or(o.missing, o.untyped[name]); r.err != nil {
 		return r
 	}
 	p, own := o.spec.Programs[name], one(o.spec, name)
@@ -480,7 +493,9 @@ func (l *loader) prepare(spec *ebpf.CollectionSpec) {
 		if m.ValueSize == 0 && m.KeySize != 0 && m.Type != ebpf.PerfEventArray {
 			m.ValueSize = 8
 		}
-		m.Pinning = ebpf.PinNone
+		if m.Pinning == ebpf.PinByName { // cilium/ebpf refuses others
+			m.Pinning = ebpf.PinNone
+		}
 		if m.Type == ebpf.ProgramArray {
 			m.Contents = nil // would load the programs in it
 		}
