@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
@@ -189,6 +190,41 @@ func TestOldVerifiers(t *testing.T) {
 				t.Errorf("%s on %s: %s, want %s: %+v", tt.name, to, got, want, l)
 			} else if got == Fails && l[len(l)-1].Witness == "" {
 				t.Errorf("%s on %s: no witness: %+v", tt.name, to, l)
+			}
+		}
+	}
+}
+
+// TestOldMaps has a definition of a map for each form that kernels did not always take, with the last release that refuses it.
+func TestOldMaps(t *testing.T) {
+	raceflag.SkipSerial(t)
+	k := oldest(t, newRun(Config{}).want)
+	for _, to := range []release{linux(5, 10), linux(5, 8), linux(5, 7), linux(5, 6), linux(5, 4), linux(4, 19)} {
+		k.age(to)
+		for _, tt := range []struct {
+			name    string
+			m       bpfobj.Map
+			refused release // 0 for no kernel
+			then    Status
+		}{
+			{"keys", bpfobj.Map{Type: uint32(ebpf.Hash), KeySize: 512, ValueSize: 8}, 0, OK},
+			{"large keys", bpfobj.Map{Type: uint32(ebpf.Hash), KeySize: 513, ValueSize: 8}, linux(5, 10), MayFail},
+			{"devices", bpfobj.Map{Type: uint32(ebpf.DevMap), KeySize: 4, ValueSize: 4}, 0, OK},
+			{"devices with programs", bpfobj.Map{Type: uint32(ebpf.DevMap), KeySize: 4, ValueSize: 8}, linux(5, 7), Fails},
+			{"processors with programs", bpfobj.Map{Type: uint32(ebpf.CPUMap), KeySize: 4, ValueSize: 8}, linux(5, 8), Fails},
+			{"sockets", bpfobj.Map{Type: uint32(ebpf.SockMap), KeySize: 4, ValueSize: 4}, 0, OK},
+			{"sockets with cookies", bpfobj.Map{Type: uint32(ebpf.SockMap), KeySize: 4, ValueSize: 8}, linux(5, 6), Fails},
+			{"hashed sockets with cookies", bpfobj.Map{Type: uint32(ebpf.SockHash), KeySize: 4, ValueSize: 8}, linux(5, 6), Fails},
+			{"sockets of a port with cookies", bpfobj.Map{Type: uint32(ebpf.ReusePortSockArray), KeySize: 4, ValueSize: 8}, 0, OK},
+			{"frozen", bpfobj.Map{Type: uint32(ebpf.Array), KeySize: 4, ValueSize: 8, Flags: 0x80}, linux(5, 1), Fails},
+			{"mapped", bpfobj.Map{Type: uint32(ebpf.Array), KeySize: 4, ValueSize: 8, Flags: 0x400}, linux(5, 4), Fails},
+		} {
+			want := OK
+			if tt.refused >= to {
+				want = tt.then
+			}
+			if f := k.mapRefused(&tt.m); f.Status != want {
+				t.Errorf("%s on %s: %s, want %s: %+v", tt.name, to, f.Status, want, f)
 			}
 		}
 	}
