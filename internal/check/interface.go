@@ -187,6 +187,9 @@ func (k *inventory) mapRefused(m *bpfobj.Map) (f Finding) {
 	case m.ValueSize == 8 && isMap(m, ebpf.DevMap, ebpf.DevMapHash): // struct bpf_devmap_val
 		f = k.judge("map devmap-program", MapValueSize)
 		f.Size = 8
+	case m.ValueSize == 8 && isMap(m, ebpf.SockMap, ebpf.SockHash): // the socket's cookie, for user space
+		f = k.judge("map cookies", MapValueSize)
+		f.Size = 8
 	case m.ValueSize == 8 && isMap(m, ebpf.CPUMap): // struct bpf_cpumap_val
 		f = k.judge("map cpumap-program", MapValueSize)
 		f.Size = 8
