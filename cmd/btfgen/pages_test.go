@@ -21,6 +21,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
+	"github.com/btfgen/btfgen/internal/testing/testregistry"
 )
 
 // page is what a reader copies from a page of the documentation.
@@ -163,8 +164,13 @@ func TestPages(t *testing.T) {
 				slow.Skip(t)
 			}
 			p := readPage(t, path)
+			testregistry.Folder(t)
+			testregistry.Cache(t)
 			r := readerIn(t, pageContents(t))
 			r.do("btfgen generate --btf kernels/ -o tracer.btfa tracer.bpf.o", statusOK)
+			if slices.ContainsFunc(p.commands, func(line string) bool { return strings.Contains(line, "corpus pull") }) {
+				r.do("btfgen corpus import kernels/ -o shared.btfc && btfgen corpus push shared.btfc ghcr.io/you/kernels:latest && rm shared.btfc", statusOK)
+			}
 			for _, line := range before {
 				r.do(line, statusOK)
 			}
@@ -185,6 +191,8 @@ func TestPages(t *testing.T) {
 				case strings.Contains(line, "corpus fetch"):
 					t.Logf("%s: imported instead of downloaded; see TestFetch", line)
 					line = "btfgen corpus import kernels/ -o kernels.btfc"
+				case strings.Contains(line, "corpus pull"):
+					line = strings.Replace(line, " ubuntu/22.04", "", 1) // of which there are no kernels
 				case strings.Contains(line, runningKernel), strings.HasPrefix(line, "btfgen generate -o examples/"):
 					if _, err := os.Stat(runningKernel); err != nil {
 						t.Logf("skipped: %s: no such file on this machine", line)
@@ -311,6 +319,66 @@ func TestPipelineNightly(t *testing.T) {
 		}
 	}
 	r.do("btfgen archive list released/tracer.btfa | grep -q 6.1.0-47-amd64", statusOK)
+}
+
+// TestPipelineCorpus runs the workflow that pushes a corpus twice, with kernels that are imported rather than fetched, and each time the one that
+// pulls it. A folder is in place of the registry.
+func TestPipelineCorpus(t *testing.T) {
+	slow.Skip(t)
+	if _, err := exec.LookPath("jq"); err != nil {
+		t.Skip("needs jq")
+	}
+	dir := testregistry.Folder(t)
+	testregistry.Cache(t)
+	t.Setenv("REGISTRY", dir)
+	values := map[string]string{
+		"github.repository_owner": "their", "github.token": "secret", "github.actor": "me", "github.event_name": "workflow_dispatch",
+	}
+	fetch := regexp.MustCompile(`btfgen corpus fetch .* -o`)
+	runSteps := func(r *reader, name, job string, each func(step string) string) {
+		t.Helper()
+		var w workflow
+		pipeline(t, name, &w)
+		env := []string{"PATH=" + r.dir + "/bin:" + os.Getenv("PATH")}
+		for k, v := range w.Env {
+			env = append(env, k+"="+r.fill(v, values))
+		}
+		for _, step := range w.Jobs[job].Steps {
+			if step.Run == "" || strings.Contains(step.Run, "go install") {
+				continue
+			}
+			r.write("step", each(r.fill(step.Run, values)))
+			r.in(r.dir, env...).do(`bash -eo pipefail step`, statusOK)
+		}
+	}
+	tools := func(r *reader) {
+		r.do("mkdir bin your && cp tracer.bpf.o your/probe.bpf.o", statusOK)
+		r.write("bin/docker", "#!/bin/sh\n[ \"$*\" = 'login ghcr.io -u me --password-stdin' ] && cat >/dev/null\n")
+		r.write("bin/gh", "#!/bin/sh\ncase $2 in download) cp released/tracer.* . ;; upload) mkdir -p released && cp tracer.btfa tracer.json released ;; esac\n")
+		r.write("bin/cosign", `#!/bin/sh
+case $1 in
+sign) echo "$3" >>"$REGISTRY/signed" ;;
+verify) printf '[{"critical":{"image":{"docker-manifest-digest":"%s"}}}]' "$(tail -n 1 "$REGISTRY/signed" | cut -d@ -f2)" ;;
+esac
+`)
+	}
+	pushes, pulls := readerIn(t, pageContents(t)), readerIn(t, pageContents(t))
+	tools(pushes)
+	tools(pulls)
+	for _, night := range []string{"btfhub-archive/debian/12", "btfhub-archive", "btfhub-archive"} {
+		pushes.do("rm -f kernels.btfc", statusOK)
+		runSteps(pushes, "corpus-push.yml", "corpus", func(step string) string {
+			return fetch.ReplaceAllString(step, "btfgen corpus import "+night+" -o")
+		})
+		pulls.do("rm -f tracer.btfa tracer.json", statusOK)
+		runSteps(pulls, "corpus-pull.yml", "archive", func(step string) string {
+			return strings.Replace(step, " ubuntu/22.04", "", 1)
+		})
+		// Pushing the archive has moved the only tag of the folder.
+		pushes.do(`cp "$REGISTRY/$(tail -n 1 "$REGISTRY/signed" | cut -d: -f2)" "$REGISTRY/latest"`, statusOK)
+	}
+	pushes.do(`[ "$(wc -l <"$REGISTRY/signed")" = 2 ]`, statusOK) // the third night had nothing new
+	pulls.do("btfgen archive list released/tracer.btfa | grep -q 6.1.0-47-amd64", statusOK)
 }
 
 // TestPipelineGitLab runs the jobs.

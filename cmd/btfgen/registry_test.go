@@ -22,12 +22,12 @@ func TestRegistry(t *testing.T) {
 	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	testregistry.Program(t)
+	testregistry.Cache(t)
 	td, err := filepath.Abs("../../testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	do := func(status int, args string) (stdout, stderr string) {
 		t.Helper()

@@ -62,15 +62,20 @@ func Folder(t *testing.T) (dir string) {
 	return dir
 }
 
-// Program builds btfgen-registry and puts it into PATH, with an empty configuration of Docker. The cache of the Go command stays the same if
-// XDG_CACHE_HOME changes.
-func Program(t *testing.T) {
+// Cache gives btfgen an empty cache. That of the Go command stays.
+func Cache(t *testing.T) {
 	t.Helper()
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("GOCACHE", strings.TrimSpace(string(cache)))
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+}
+
+// Program builds btfgen-registry and puts it into PATH, with an empty configuration of Docker.
+func Program(t *testing.T) {
+	t.Helper()
 	bin := t.TempDir()
 	if out, err := exec.Command("go", "build", "-o", bin, "github.com/btfgen/btfgen/cmd/btfgen-registry").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
