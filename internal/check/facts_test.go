@@ -97,11 +97,17 @@ func oldest(t *testing.T, want *wanted) (k *inventory) {
 // verdictOn is the verdict on the first program of an object, without its relocations.
 func verdictOn(t *testing.T, o *Object, k *inventory) (Status, []Finding) {
 	t.Helper()
+	return programVerdict(t, o, 0, k)
+}
+
+// programVerdict is verdictOn for program number n.
+func programVerdict(t *testing.T, o *Object, n int, k *inventory) (Status, []Finding) {
+	t.Helper()
 	r := newRun(Config{Objects: []*Object{o}})
-	e := evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
+	e := evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[n]}
 	e.interfaces()
 	all := e.out
-	e.kind, e.may = e.calls(0), e.returns(0)
+	e.kind, e.may = e.calls(n), e.returns(n)
 	list, _ := e.code(t.Context())
 	all = append(all, r.found.read(list)...)
 	return worst(all), all
@@ -225,6 +231,61 @@ func TestOldMaps(t *testing.T) {
 			}
 			if f := k.mapRefused(&tt.m); f.Status != want {
 				t.Errorf("%s on %s: %s, want %s: %+v", tt.name, to, f.Status, want, f)
+			}
+		}
+	}
+}
+
+// TestGlobalArguments checks the verdicts on programs that call functions with arguments on which verifiers of some releases are strict, those
+// that check global functions on their own and do not know memory as an argument: since 5.6, up to 5.11.
+func TestGlobalArguments(t *testing.T) {
+	raceflag.SkipSerial(t)
+	k := oldest(t, newRun(Config{}).want)
+	for _, order := range []string{"bpfel", "bpfeb"} {
+		data, err := os.ReadFile(testinput.Path(t, "testdata", "bpf", "globals."+order+".o"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := Parse(t.Context(), "globals", data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range []release{linux(5, 10), linux(5, 6), linux(5, 5), linux(4, 19)} {
+			k.age(to)
+			for i := range o.Programs {
+				want := OK
+				if o.programName(i) == "calls_with_pair" && to >= linux(5, 6) {
+					want = Fails
+				}
+				if got, l := programVerdict(t, o, i, k); got != want {
+					t.Errorf("%s on %s: %s, want %s: %+v", o.programName(i), to, got, want, l)
+				}
+			}
+		}
+	}
+}
+
+// TestPreallocation checks the verdicts on programs of perf_event with hash maps that are allocated on demand, which kernels before 6.1 refuse
+// even if the program does not reach its use.
+func TestPreallocation(t *testing.T) {
+	raceflag.SkipSerial(t)
+	k := oldest(t, newRun(Config{}).want)
+	for _, to := range []release{linux(5, 10), linux(5, 4), linux(4, 19)} {
+		k.age(to)
+		for _, section := range []string{"perf_event", "kprobe", "socket", "tp", "raw_tp"} {
+			for _, m := range []bpfobj.Map{
+				{Type: uint32(ebpf.Hash)}, {Type: uint32(ebpf.Hash), Flags: 1}, {Type: uint32(ebpf.PerCPUHash), Flags: 1}, {Type: uint32(ebpf.LPMTrie), Flags: 1},
+				{Type: uint32(ebpf.HashOfMaps), Flags: 1}, {Type: uint32(ebpf.ArrayOfMaps), Inner: &bpfobj.Map{Type: uint32(ebpf.Hash), Flags: 1}},
+			} {
+				o, want := programOf(section, []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}, {Op: bpfobj.OpLdImm64, Dst: 1}, {}, {Op: bpfobj.OpExit}}), OK
+				o.Maps, o.Funcs[0].Insns[2].Ref = []bpfobj.Map{m}, bpfobj.RefTo(bpfobj.RefMap, 0)
+				inner := m.Inner != nil && m.Inner.Flags == 1
+				if section == "perf_event" && (m.Flags == 1 && m.Type != uint32(ebpf.LPMTrie) || inner) {
+					want = Fails
+				}
+				if got, l := verdictOn(t, o, k); got != want {
+					t.Errorf("%s with a map %+v on %s: %s, want %s: %+v", section, m, to, got, want, l)
+				}
 			}
 		}
 	}
