@@ -215,6 +215,9 @@ func (p *pairing) absences(fn int, f func(absence)) {
 		emit()
 		if u.fact != "" {
 			a.f, a.anyhow = p.k.judge(u.fact, FeatureMissing), true
+			if u.fact == globalMemory {
+				a.f.Status = min(a.f.Status, p.k.strict())
+			}
 			emit()
 		}
 	}

@@ -363,3 +363,14 @@ func (k *inventory) judgeAny(name string, code Code) Finding {
 	}
 	return k.judge(name, code)
 }
+
+// strict is the verdict on what verifiers refuse only if they check global functions on their own; older ones check them where they are called.
+func (k *inventory) strict() Status {
+	switch k.facts[facts().named["verifier global functions"].at].presence {
+	case present:
+		return Fails
+	case lacking:
+		return OK
+	}
+	return MayFail
+}

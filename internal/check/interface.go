@@ -112,7 +112,26 @@ func (e *evaluation) interfaces() {
 			break
 		}
 	}
+	if s.ProgType == "PERF_EVENT" && slices.ContainsFunc(e.pr.Funcs, e.o.allocates) {
+		all = append(all, e.k.judge("maps on demand", FeatureMissing))
+	}
 	e.addAll(all)
+}
+
+// allocates reports whether a function uses a hash map that is not preallocated, or one with such maps in it: verifiers look at all instructions
+// with maps, whether they reach them or not (check_map_prog_compatibility in kernel/bpf/verifier.c).
+func (o *Object) allocates(fn int) bool {
+	const noPrealloc = 1 // BPF_F_NO_PREALLOC
+	for i := range o.Funcs[fn].Insns {
+		if ref := o.Funcs[fn].Insns[i].Ref; ref.Kind() == bpfobj.RefMap && ref.N() >= 0 {
+			for m := &o.Maps[ref.N()]; m != nil; m = m.Inner {
+				if m.Flags&noPrealloc != 0 && isMap(m, ebpf.Hash, ebpf.PerCPUHash, ebpf.HashOfMaps) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // looksAtAttachType reports whether kernels look at the type of attachment when they load programs of a type, not only when they

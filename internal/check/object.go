@@ -144,6 +144,7 @@ func newObject(name string, prog *bpfobj.Object, r records) *Object {
 	for _, l := range o.recordsOf {
 		slices.SortStableFunc(l, func(a, b int32) int { return cmp.Compare(prog.Sites[a].Insn, prog.Sites[b].Insn) })
 	}
+	memory := takeMemory(prog)
 	for fn := range prog.Funcs {
 		code, data := prog.Funcs[fn].Insns, false
 		back := prog.Funcs[fn].BackEdge()
@@ -155,6 +156,8 @@ func newObject(name string, prog *bpfobj.Object, r records) *Object {
 			switch x := o.extern(u.in); {
 			case i == back:
 				u.fact = "loops"
+			case u.in.IsFuncCall() && u.in.Ref.Kind() == bpfobj.RefFunc && memory[u.in.Ref.N()]:
+				u.fact = globalMemory
 			case !data && (u.in.Ref.Kind() == bpfobj.RefData || x != nil && x.Kind == bpfobj.ExternKconfig):
 				u.fact, data = "global data", true
 			}
