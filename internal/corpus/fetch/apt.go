@@ -9,15 +9,20 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/btfgen/btfgen/internal/workers/program"
 )
 
 // apt runs apt-get and apt-cache with an index, cache and sources of its own. Other settings of the host, such as proxies, apply.
-type apt struct{ config, machine string }
+type apt struct {
+	config, machine string
+	keys            []string // files
+}
 
 // aptConfig is the configuration of a root. Hooks do not run, and packages without a signature are refused whatever the host allows.
 const aptConfig = `#clear APT::Update;
@@ -76,7 +81,7 @@ func newApt(s *Series, dir string) (client, error) {
 			return nil, err
 		}
 	}
-	a := &apt{filepath.Join(dir, "apt.conf"), s.machine}
+	a := &apt{filepath.Join(dir, "apt.conf"), s.machine, keys}
 	for name, text := range map[string]string{
 		"status": "", "sources/catalogue.sources": sources.String(), "apt.conf": fmt.Sprintf(aptConfig, dir, s.machine, me.Username),
 	} {
@@ -93,7 +98,31 @@ func newApt(s *Series, dir string) (client, error) {
 
 func (a *apt) update(ctx context.Context) error {
 	_, err := run(ctx, "", "apt-get", []string{"-c", a.config, "-qq", "-o", "APT::Update::Error-Mode=any", "update"})
-	return err
+	return otherKey(err, a.keys)
+}
+
+// missingKey matches the fingerprint of a key that apt's verifier, gpgv or sqv, does not have.
+var missingKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:NO_PUBKEY|[Mm]issing key) ([0-9A-F]{8,64})\b`) })
+
+// unsigned ends apt's error about a repository that has no signature, or none by a key that apt was given.
+const unsigned = "is not signed."
+
+// otherKey returns an error with the keys that sign a repository if apt does not have them. apt names these in a warning.
+func otherKey(err error, files []string) error {
+	var e *program.Error
+	if !errors.As(err, &e) || !strings.HasSuffix(e.Err.Error(), unsigned) {
+		return err
+	}
+	var keys []string
+	for _, m := range missingKey().FindAllStringSubmatch(e.Said, 10) {
+		if !slices.Contains(keys, m[1]) {
+			keys = append(keys, m[1])
+		}
+	}
+	if keys == nil {
+		return err
+	}
+	return fmt.Errorf("%sis signed with another key, %s, which is not in %s", strings.TrimSuffix(err.Error(), unsigned), strings.Join(keys, " or "), strings.Join(files, " or "))
 }
 
 func (a *apt) list(ctx context.Context, prefixes []string, want func(string) bool) (all []Package, err error) {

@@ -184,14 +184,26 @@ func (p *Process) Wait() error {
 // ExitCode returns the exit status after Wait, or -1 if a signal ended the program.
 func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
 
-// Run runs a program and returns what it prints to standard output. If it fails, the error has what it prints to standard error.
+// Error is returned if a program fails.
+type Error struct {
+	Name string
+	Said string // to standard error
+	Err  error  // the reason, such as the first error that it printed
+}
+
+func (e *Error) Error() string { return e.Name + ": " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Run runs a program and returns what it prints to standard output. If it fails, the error is an [Error].
 func Run(ctx context.Context, c *Command) (stdout string, err error) {
 	run, out, said := *c, new(bounded), new(bounded)
 	run.Stdout, run.Stderr = out, said
 	p, err := Start(ctx, &run)
 	if err == nil {
 		if err = p.Wait(); err != nil {
-			err = fmt.Errorf("%s: %w", filepath.Base(c.Name), cmp.Or(out.err, said.err, reason(said.String()), err))
+			err = &Error{filepath.Base(c.Name), said.String(), cmp.Or(out.err, said.err, reason(said.String()), err)}
 		}
 	}
 	if ctx.Err() != nil {
