@@ -74,6 +74,11 @@ type Issue struct {
 	Modules string `json:"modules,omitempty"`
 }
 
+// compare orders issues.
+func (is Issue) compare(o Issue) int {
+	return cmp.Or(cmp.Compare(is.Object, o.Object), cmp.Compare(is.Relo, o.Relo), cmp.Compare(is.Result, o.Result), cmp.Compare(is.Modules, o.Modules))
+}
+
 // Unresolved is an issue with its kernels.
 type Unresolved struct {
 	Issue
@@ -305,6 +310,7 @@ func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) err
 			k.issues = append(k.issues, &Issue{d.Object, d.Relocation(), d.Result, strings.Join(d.Modules, ",")})
 		}
 	}
+	slices.SortFunc(k.issues, func(a, b *Issue) int { return a.compare(*b) }) // whatever the order of the objects is
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,7 +57,15 @@ type Sum = btfc.Sum
 func NewManifest(tool string, cfg *Config, rep *Report) *Manifest {
 	m := &Manifest{Tool: tool, Keep: cfg.Options.Keep.Patterns(), Modules: cfg.Corpus.Modules(), Kernels: []ManifestKernel{}, Issues: []Issue{}}
 	hashes := make(hashes)
-	at := make(map[Issue]int)
+	at := make(map[Issue]uint32) // sorted, so that the order of the objects does not matter
+	for i := range rep.Kernels {
+		for _, is := range rep.Kernels[i].issues {
+			at[*is] = 0
+		}
+	}
+	for n, is := range slices.SortedFunc(maps.Keys(at), Issue.compare) {
+		at[is], m.Issues = uint32(n), append(m.Issues, is)
+	}
 	for i := range rep.Kernels {
 		k := &rep.Kernels[i]
 		key := k.OutputKey()
@@ -72,13 +81,7 @@ func NewManifest(tool string, cfg *Config, rep *Report) *Manifest {
 			e.File = filepath.Base(name)
 		}
 		for _, is := range k.issues {
-			n, ok := at[*is]
-			if !ok {
-				n = len(m.Issues)
-				at[*is] = n
-				m.Issues = append(m.Issues, *is)
-			}
-			e.Issues = append(e.Issues, uint32(n))
+			e.Issues = append(e.Issues, at[*is])
 		}
 		hashes.of(k.Machine, cfg.Objects, cfg.Options.Keep)
 		m.Kernels = append(m.Kernels, e)
@@ -152,7 +155,7 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 	case tool == "":
 		return nil, "this build of btfgen has no version, so it may not be the one that made it", nil
 	case m.Tool != tool:
-		return nil, fmt.Sprintf("it was made by %.100s", m.Tool), nil
+		return nil, fmt.Sprintf("it was made by %.100s, this is %s", m.Tool, tool), nil
 	case !slices.Equal(m.Keep, cfg.Options.Keep.Patterns()):
 		return nil, "it keeps other types", nil
 	case !slices.Equal(m.Modules, cfg.Corpus.Modules()):
