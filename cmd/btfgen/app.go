@@ -153,7 +153,7 @@ func messages(err error) (all []string) {
 	if errors.As(err, &pe) {
 		text = strings.Replace(text, pe.Error(), pe.Path+": "+pe.Err.Error(), 1)
 	}
-	return []string{text}
+	return []string{strings.ReplaceAll(text, "\n", "; ")} // of errors that were joined and then wrapped
 }
 
 func newApp(stdout, stderr io.Writer) *cli.App {

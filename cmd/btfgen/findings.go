@@ -249,7 +249,7 @@ func (f *findings) counts(x *finding) bool { return f.on[x.Class] || x.Code != "
 func (f *findings) print(c *cli.Context, x *finding) {
 	if !x.printed {
 		x.printed = true
-		escape.Fprintf(c.App.ErrWriter, "btfgen: %s\n", strings.ReplaceAll(x.String(), "\n", " "))
+		escape.Fprintf(c.App.ErrWriter, "btfgen: %s\n", strings.ReplaceAll(x.String(), "\n", "; "))
 	}
 }
 

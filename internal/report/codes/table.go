@@ -59,7 +59,11 @@ var parsed = sync.OnceValue(func() *tables {
 			if !ok || fields[name] != "" {
 				panic(fmt.Sprintf("codes.txt: %s: %q", head, line))
 			}
-			fields[name] = strings.ReplaceAll(value, "\x00", "\n")
+			between := " "
+			if name == "example" {
+				between = "\n"
+			}
+			fields[name] = strings.ReplaceAll(value, "\x00", between)
 		}
 		if head == "causes" {
 			t.causes = fields

@@ -210,3 +210,16 @@ func TestSentences(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestLines checks that texts are one line: reports put them into lines of their own, where a newline would be printed as \n.
+func TestLines(t *testing.T) {
+	for _, f := range Families() {
+		for _, e := range f.Codes {
+			for _, text := range []string{e.Title, e.Text, e.Log, e.Means, e.Fix} {
+				if strings.Contains(text, "\n") {
+					t.Errorf("%s: %q", e.Code, text)
+				}
+			}
+		}
+	}
+}
