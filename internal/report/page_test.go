@@ -84,10 +84,10 @@ say("heads", heads());
 say("worst first", shown());
 say("cells", [...document.querySelectorAll(".cells")].map(e => e.textContent).join(" "));
 $("o1").querySelector("button").click(); say("folded", shown()); $("o1").querySelector("button").click();
-tap($("p0"), 4); say("tapped", shown());
+tap($("p0"), 2); say("tapped", shown());
 press($("p0").querySelector("button"), "ArrowLeft"); say("left", shown());
 press($("p0").querySelector("button"), "ArrowDown"); say("focus", document.activeElement.closest("tr").id);
-tap($("o0"), 3); say("object", $("o0").nextSibling.textContent);
+tap($("o0"), 1); say("object", $("o0").nextSibling.textContent);
 input("so", "2"); say("by name", shown());
 input("fk", "arm64"); input("fs", "4"); say("arm64", shown());
 input("fk", "x86_64 6.1."); input("fs", "0"); input("fp", "a.o S.F"); say("found", shown());
@@ -97,13 +97,13 @@ document.querySelector('#causes a[href="#p0"]').click();
 say("link", document.activeElement.closest("tr").id + " " + $("p0").nextSibling.className);
 document.title = out.join("\n");
 </script>`
-	want := `title: btfgen check: 4 programs of 2 objects on 5 kernels: 1 fails, 1 may fail, 1 guarded, 1 ok
+	want := `title: btfgen check: 2 objects on 5 kernels: 1 on all that they are for, 1 not on some
 run: btfgen v1.2.3 what was runbtfgen check --format html a.o b.o
 objects: ObjectsX a.o: 3 of 5 kernels (4 with ebpf-go).· b.o: 5 of 5 kernels.
 causes: What to do` + codes.Of(relo.FieldMissing).Fix + `X struct s.f, .g|h: field absent [field-missing] · 2 kernels · a.o: broken
-heads: others, debian arm64, debian x86_64, vmlinux, 6.1.0-50-arm64, 5.10.0-30-amd64, 6.1.0-47-amd64, 6.12.107+deb13-amd64
+heads: debian x86_64, others, debian arm64, 5.10.0-30-amd64, 6.1.0-47-amd64, 6.12.107+deb13-amd64, vmlinux, 6.1.0-50-arm64
 worst first: o a.o, p broken, p guard, o b.o, p perhaps, p <fine>
-cells: ···XX ···XX ···gg ····· uaaaa ·····
+cells: ·XX·· ·XX·· ·gg·· ····· aaaua ·····
 folded: o a.o, p broken, p guard, o b.o
 tapped: o a.o, p on broken, detail X fails on debian/13/x86_64/6.12.107+deb13-amd64a.o · kprobe/xX struct s.f: field absent [field-missing] ./x.bpf.c:12 ← here2 kernels` +
 		`X struct s.g|h: field absent [field-missing] ./x.bpf.c:9 ← here2 kernels, p guard, o b.o, p perhaps, p <fine>
@@ -114,9 +114,9 @@ object: X fails on debian/12/x86_64/6.1.0-47-amd643 of 5 kernels (4 with ebpf-go
 by name: o a.o, p broken, p guard, o b.o, p <fine>, p perhaps
 arm64: o b.o, p perhaps
 found: o a.o, p broken, p guard
-series: others, debian arm64, debian x86_64, vmlinux, 6.1.0-50-arm64, 5.10.0-30-amd64, 6.1.0-47-amd64, 6.12.107+deb13-amd64
-distributions: others, debian arm64, debian x86_64, vmlinux, 6.1.0-50-arm64, all (3)
-one unfolded: others, debian arm64, debian x86_64, vmlinux, 6.1.0-50-arm64, 5.10.0-30-amd64, 6.1.0-47-amd64, 6.12.107+deb13-amd64; ▾ debian x86_64 ▾ debian x86_64
+series: debian x86_64, others, debian arm64, 5.10.0-30-amd64, 6.1.0-47-amd64, 6.12.107+deb13-amd64, vmlinux, 6.1.0-50-arm64
+distributions: debian x86_64, others, debian arm64, all (3), vmlinux, 6.1.0-50-arm64
+one unfolded: debian x86_64, others, debian arm64, 5.10.0-30-amd64, 6.1.0-47-amd64, 6.12.107+deb13-amd64, vmlinux, 6.1.0-50-arm64; ▾ debian x86_64 ▾ debian x86_64
 link: p0 detail`
 	if diff := cmp.Diff(want, chromiumTitle(t, pageOf(t, sample())+script)); diff != "" {
 		t.Errorf("- want, + got:\n%s", diff)
@@ -165,7 +165,7 @@ func TestPageMachines(t *testing.T) {
 		r.Programs[i].Status[3] = check.Other
 	}
 	got := chromiumTitle(t, pageOf(t, r)+`<script>document.title = $("families").textContent + ", " + $("tip").textContent</script>`)
-	if want := "othersdebian x86_64, 4 of 4 programs, 4 of 5 kernels; 1 for machines of none of the programs"; got != want {
+	if want := "debian x86_64others, 4 of 4 programs, 4 of 5 kernels; 1 for machines of none of the programs"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }

@@ -5,7 +5,6 @@ package report
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"net/url"
 	"path"
@@ -150,10 +149,10 @@ func SARIF(w io.Writer, r *check.Report, o Options) error {
 func (v *view) fingerprint(g *group) string {
 	h := sha256.New()
 	for _, s := range append([]string{string(g.Code)}, g.what...) {
-		fmt.Fprintf(h, "%q\n", s)
+		io.WriteString(h, strconv.Quote(s)+"\n")
 	}
 	for _, p := range g.programs {
-		fmt.Fprintf(h, "%q %q\n", path.Base(v.Programs[p].Object), v.Programs[p].Name)
+		io.WriteString(h, strconv.Quote(path.Base(v.Programs[p].Object))+" "+strconv.Quote(v.Programs[p].Name)+"\n")
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
