@@ -359,7 +359,7 @@ func TestCheckBootFetch(t *testing.T) {
 		{"test/1/x86_64/5.*", statusFailed, `test/1/x86_64/5.\*: no kernel matches\n`},
 		{"test/1/arm64", statusUsage, `test/1/arm64: the catalogue has x86_64\n`},
 		{"debian/12/arm64", statusUsage, `"debian/12/arm64": btfgen is for x86_64 \(--btfgen FILE names another btfgen\)\n`},
-		{"test/2", statusUsage, `"test/2": no such file, and test/2/x86_64: not in the catalogue; nearest: test/1`},
+		{"test/2", statusUsage, `"test/2": no such file, and test/2: not in the catalogue; nearest: test/1`},
 		{"no/such/file.deb", statusUsage, `"no/such/file.deb": no such file, and no/such/file.deb: not in the catalogue`},
 		{"file.deb", statusFailed, `file.deb: no such file`},
 	} {
