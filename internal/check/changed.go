@@ -309,7 +309,7 @@ type reading struct {
 	record    bool
 }
 
-// of returns what is read of a shape, nil for nothing or a part of several fields.
+// of returns the slot of a shape that the program reads, nil for none or for parts of several.
 func (x *reading) of(s *shape) *slot {
 	for i := range s.slots {
 		f := &s.slots[i]
@@ -330,7 +330,7 @@ func (x *reading) differs(here, ref *shape) bool {
 	case a.field() != b.field() && (here.slot(a) != nil || ref.slot(b) != nil):
 		return true
 	case x.record:
-		array := strings.Contains(a.text, "[") && strings.Contains(b.text, "[") // of which the beginning is read
+		array := strings.Contains(a.text, "[") && strings.Contains(b.text, "[") // whose beginning the program reads
 		return a.off != b.off || a.size != b.size && !array
 	}
 	return a.number != b.number || a.to != b.to && a.to != "" && b.to != ""
@@ -342,7 +342,7 @@ func (x *reading) knows(own, s *shape) bool {
 	return a != nil && (s.slot(a) != nil || b != nil && own.slot(b) != nil)
 }
 
-// field is the name of a slot, without what says that the place of a string is there, not the string.
+// field is the name of a slot without the prefix of a field that has the place of a string instead of the string.
 func (s *slot) field() string {
 	_, name, ok := strings.Cut(s.name, "_loc_")
 	if !ok || !strings.HasPrefix(s.name, "__") {
@@ -361,7 +361,7 @@ func (s *shape) slot(other *slot) *slot {
 	return nil
 }
 
-// text is what is read of a shape, in C: "" for no field, and the whole prototype for an argument.
+// text is the slot that the program reads, in C: "" for no field, and the whole prototype for an argument.
 func (x *reading) text(s *shape) string {
 	if !x.record {
 		return s.text

@@ -22,7 +22,7 @@ type evaluation struct {
 	given   int64          // bytes of the context of a tracepoint, 0 where that is not known
 	raw     *hook          // the arguments of a raw tracepoint; nil where they are not known
 	shape   *shape         // of the context, for run.changed; nil where that is not known, or where it is not read
-	kind    []absence      // what depends on its kind or on all of it, besides the absences of its functions
+	kind    []absence      // what depends on its kind or on all of it, in addition to the absences of its functions
 	may     *returned      // what it may return; nil for anything
 	own     list           // findings on it, except on its code
 	noted   []int32        // findings on some code, except those on instructions: numbers in the ledger

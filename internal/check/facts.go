@@ -45,7 +45,7 @@ type factTable struct {
 	structs []string           // and functions: names of witnesses
 	hooks   map[string]hookFact
 	returns map[string]returnFact            // by type of attachment
-	kfuncs  map[string]map[string]permission // by kfunc, by type of programs, notSleeping for all that may not sleep
+	kfuncs  map[string]map[string]permission // by kfunc, by type of programs, notSleeping for programs that may not sleep
 }
 
 // hookFact is what is known of a hook of LSM.

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -100,7 +101,7 @@ func parsePermission(word string) (name string, p permission, err error) {
 	return name, permission{after: linux(major, minor), by: linux(byMajor, byMinor)}, nil
 }
 
-// readTable calls f for each line "NAMES: WORDS" of a table, in which +NAME stands for the words of an earlier line. Lines that
+// readTable calls f for each line "NAMES: WORDS" of a table, in which +NAME is replaced by the words of an earlier line. Lines that
 // begin with two spaces continue the line before; # begins a comment.
 func readTable(text string, f func(names, words []string) error) error {
 	lines := make(map[string][]string)
@@ -287,14 +288,15 @@ func (e *evaluation) iterated(helper int64) bool {
 	return ok
 }
 
-// gplLicenses are those that the kernel takes for compatible with the GPL (license_is_gpl_compatible in include/linux/license.h).
-var gplLicenses = map[string]bool{
-	"GPL": true, "GPL v2": true, "GPL and additional rights": true, "Dual BSD/GPL": true, "Dual MIT/GPL": true, "Dual MPL/GPL": true,
+// isGPL reports whether the kernel takes the object's license for compatible with the GPL (license_is_gpl_compatible in
+// include/linux/license.h).
+func (o *Object) isGPL() bool {
+	return slices.Contains([]string{"GPL", "GPL v2", "GPL and additional rights", "Dual BSD/GPL", "Dual MIT/GPL", "Dual MPL/GPL"}, o.License)
 }
 
 // licensed judges a call of a helper by the object's license, where kernels differ in that.
 func (e *evaluation) licensed(id int64) Finding {
-	if gplLicenses[e.o.License] || e.pr.Attach == nil {
+	if e.o.isGPL() || e.pr.Attach == nil {
 		return Finding{}
 	}
 	name := "license " + strings.TrimPrefix(helperName(id), "bpf_")
@@ -314,7 +316,7 @@ func (e *evaluation) calls(n int) (l []absence) {
 	if e.o.called[n].has(int64(asm.FnTailCall)) && len(e.pr.Funcs) > 1 {
 		tail = e.k.judgeAny("tail calls of programs with functions/"+e.k.arch, FeatureMissing)
 	}
-	if tail.Status == OK && gplLicenses[e.o.License] && !e.o.called[n].meets(forbids) {
+	if tail.Status == OK && e.o.isGPL() && !e.o.called[n].meets(forbids) {
 		return nil
 	}
 	e.eachUse(func(u *use) {

@@ -156,7 +156,7 @@ func TestHostile(t *testing.T) {
 			t.Errorf("%s: %d units of work", name, p.work)
 		}
 		n := after.TotalAlloc - before.TotalAlloc
-		if n > 300<<20 {
+		if n > 360<<20 {
 			t.Errorf("%s: %d bytes allocated", name, n)
 		}
 		t.Logf("%s: %d units of work, %d bytes", name, p.work, n)

@@ -10,7 +10,7 @@ import (
 // kfuncTag is the declaration tag of functions that programs can call. pahole writes it for kernels since 6.10, from the sets of kfuncs.
 const kfuncTag = "bpf_kfunc"
 
-// notSleeping stands for all programs that may not sleep.
+// notSleeping is the name of all programs that may not sleep.
 const notSleeping = "not-sleeping"
 
 // tag notes that a function has the tag.

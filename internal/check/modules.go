@@ -91,7 +91,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// enough are some of the modules each of which is enough for a record to resolve, none if it does not need one.
+// enough are modules, each enough by itself for a record to resolve, none if it does not need one.
 func (p *pairing) enough(record int) []string {
 	names := p.withModules.modules(record)
 	if p.together != nil && len(names) > 0 {

@@ -17,7 +17,7 @@ type Proposal struct {
 	Row     ObjectRow // of the variants, or of the only object, with the options
 }
 
-// versionName is an object's name without the word that tells variants apart.
+// versionName is an object's name without the word in which variants differ.
 type versionName struct {
 	object int
 	rest   string

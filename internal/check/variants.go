@@ -194,7 +194,7 @@ func (r *Report) units() (rows []*ObjectRow) {
 	return rows
 }
 
-// isVariant reports whether an object, by its index, is one of several of which loaders take one.
+// isVariant reports whether loaders choose between an object, by its index, and others.
 func (r *Report) isVariant(object int) bool {
 	return slices.ContainsFunc(r.Variants, func(v ObjectRow) bool { return slices.Contains(slices.Concat(v.Variants...), object) })
 }
