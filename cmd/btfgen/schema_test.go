@@ -98,6 +98,7 @@ var schemaRuns = []struct {
 	{"check", false, 3, "check --btf $K versions --one-of tool_v61.o:,tool_v511.o: --when tool_v511.o:=<6"},
 	{"check", false, 3, "check --btf $K versions"},
 	{"check", false, 3, "check --btf $K $B/sleepable.bpfel.o $B/ranges.bpfel.o"},
+	{"check", false, 0, "check --btf $K $B/sections.bpfel.o $B/unlinked.bpfel.o"},
 	{"check", false, 0, "check --btf $K/debian/12/x86_64 two"},
 	{"check", false, 0, "check --btf $K --target one_has_it=sched_prepare_exec $B/dups.bpfel.o"},
 	{"check", false, 3, "check --btf modular $B/guards.bpfel.o $B/since.bpfel.o $B/flavors.bpfel.o"},
@@ -170,12 +171,14 @@ func writeMade(t *testing.T, path string, data []byte) {
 }
 
 // elsewhere has fields that no run of schemaRuns prints, with the tests that do: of modules that define a type differently, of an archive
-// in a booted kernel, and of predictions that the analysis is not sure of.
+// in a booted kernel, of predictions that the analysis is not sure of, and of warnings, which only reports have.
 var elsewhere = map[string]string{
 	"generate modules":     "TestModulesTogether",
 	"min_core_btf modules": "TestModulesTogether",
 	"check_boot archive":   "TestCheckBootArchive",
 	"check_boot reach":     "TestCheckBoot",
+	"check_boot other":     "TestChanged",
+	"check_boot where":     "TestChanged",
 }
 
 // TestSchemas checks that every command has --json, and that its output matches docs/schema.
