@@ -228,6 +228,7 @@ func allCommands() []*cli.Command {
 						catalogue,
 						mirror,
 						&cli.GenericFlag{Name: "newest", Usage: "fetch only the newest `N` kernels of each ID/VERSION_ID/ARCH, by release", Value: &word{"", nil}},
+						newFlag("modules", "use `MODULES`: names such as nf_conntrack,btrfs, or all or none (default: all with BTF)"),
 						newFlag("limit", "download nothing if it would be more than `SIZE`, such as 500M or 2G"),
 						newFlag("retry", "retry packages that had no usable kernel"),
 						listFlag("prune", "remove kernels that match `SELECTOR` and that repositories no longer have"),

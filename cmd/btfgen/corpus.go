@@ -83,7 +83,7 @@ func openSources(c *cli.Context, sources []string, opts corpus.Options) (corp *c
 	if err == nil {
 		found(c).deferred = append(found(c).deferred, func() {
 			reportSelection(c, corp.Selection())
-			reportModules(c, corp)
+			reportModules(c, corp.ModulesNotFound())
 		})
 	}
 	return corp, err
@@ -103,8 +103,8 @@ func chosenModules(c *cli.Context) (*corpus.Modules, error) {
 }
 
 // reportModules reports modules of --modules that no kernel has.
-func reportModules(c *cli.Context, corp *corpus.Corpus) {
-	for _, m := range corp.ModulesNotFound() {
+func reportModules(c *cli.Context, missing []corpus.NotFound) {
+	for _, m := range missing {
 		hint := "no kernel has BTF of this module"
 		if m.Nearest != "" {
 			hint += "; did you mean " + m.Nearest + "?"

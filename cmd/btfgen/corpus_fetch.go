@@ -41,14 +41,18 @@ func runCorpusFetch(c *cli.Context) error {
 	switch {
 	case cfg.Path != "" && filepath.Ext(cfg.Path) != ".btfc":
 		return valuef("output", cfg.Path, "want a name that ends in .btfc")
-	case cfg.Keep != "" && (cfg.Path != "" || cfg.Retry || c.IsSet("prune")):
-		return optionf("packages", "does not go with -o, --retry and --prune")
+	case cfg.Keep != "" && (cfg.Path != "" || cfg.Retry || c.IsSet("prune") || c.IsSet("modules")):
+		return optionf("packages", "does not go with -o, --retry, --prune and --modules")
 	case cfg.Path == "" && cfg.Keep == "" && !cfg.DryRun:
 		return usagef("fetch needs -o OUT, a name that ends in .btfc, or --packages DIR")
 	}
 	if err := selection(c, &cfg.Options); err != nil {
 		return err
 	}
+	if cfg.Options.Modules, err = chosenModules(c); err != nil {
+		return err
+	}
+	cfg.EncodeModules = c.IsSet("modules")
 	if cfg.Prune, err = selectors(c, "prune"); err != nil {
 		return err
 	}
@@ -199,12 +203,18 @@ func reportFetched(c *cli.Context, cfg *store.FetchConfig, res *store.FetchResul
 		}{cmp.Or(cfg.Path, cfg.Keep), cfg.DryRun, res, findingsOf(c)})
 	}
 	if !cfg.DryRun {
+		if res.Count(store.New) > 0 {
+			reportModules(c, cfg.Options.Modules.NotFound())
+		}
 		now := ""
 		if cfg.Path != "" {
 			now = fmt.Sprintf(", %d no longer offered, %d pruned; now %s", res.Withdrawn, res.Pruned, words.Bytes(res.Size))
 		}
 		infof(c, "%s: %s (%s), %d there already, %d failed, %d unusable in an earlier run%s", cmp.Or(cfg.Path, cfg.Keep),
 			words.Plural(res.Count(store.New), "new kernel"), words.Bytes(res.Bytes), res.There, res.Count(store.Failed), res.Unusable, now)
+		if n := res.WithoutModules; n > 0 {
+			infof(c, "%s: BTF of %s made from DWARF, and none of modules (--modules makes it)", cfg.Path, words.Plural(n, "kernel"))
+		}
 		return nil
 	}
 	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', 0)

@@ -56,7 +56,7 @@ func minCoreBTF(c *cli.Context) error {
 		}
 		reportIfVerbose(c, finding{Class: skipped, Object: e.Path, Message: "is not for the machine of " + input})
 	}
-	reportModules(c, rep.Corpus)
+	reportModules(c, rep.Corpus.ModulesNotFound())
 	k := &rep.Kernels[0]
 	if err := writeOut(c, out, k.BTF); err != nil {
 		return err

@@ -173,12 +173,13 @@ func writeMade(t *testing.T, path string, data []byte) {
 // elsewhere has fields that no run of schemaRuns prints, with the tests that do: of modules that define a type differently, of an archive
 // in a booted kernel, of predictions that the analysis is not sure of, and of warnings, which only reports have.
 var elsewhere = map[string]string{
-	"generate modules":     "TestModulesTogether",
-	"min_core_btf modules": "TestModulesTogether",
-	"check_boot archive":   "TestCheckBootArchive",
-	"check_boot reach":     "TestCheckBoot",
-	"check_boot other":     "TestChanged",
-	"check_boot where":     "TestChanged",
+	"generate modules":                     "TestModulesTogether",
+	"min_core_btf modules":                 "TestModulesTogether",
+	"check_boot archive":                   "TestCheckBootArchive",
+	"check_boot reach":                     "TestCheckBoot",
+	"check_boot other":                     "TestChanged",
+	"check_boot where":                     "TestChanged",
+	"corpus_fetch kernels_without_modules": "TestFetchModules",
 }
 
 // TestSchemas checks that every command has --json, and that its output matches docs/schema.

@@ -96,9 +96,11 @@ type NotFound struct {
 	Nearest string // a similar name of a module that a kernel has, or ""
 }
 
-// ModulesNotFound returns the chosen modules that no kernel has, if all kernels were read.
-func (c *Corpus) ModulesNotFound() (all []NotFound) {
-	m := c.modules
+// ModulesNotFound is Modules.NotFound.
+func (c *Corpus) ModulesNotFound() []NotFound { return c.modules.NotFound() }
+
+// NotFound returns the chosen modules that no kernel has, if all kernels were read.
+func (m *Modules) NotFound() (all []NotFound) {
 	if m == nil {
 		return nil
 	}

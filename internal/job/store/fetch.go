@@ -38,13 +38,15 @@ type FetchConfig struct {
 	Mirrors []fetch.Mirror // as in fetch.Series.Open
 	Jobs    int            // packages on disk at once
 
-	Options corpus.Options    // whose selectors choose kernels
+	Options corpus.Options    // whose selectors choose kernels, and Modules modules
 	Prune   []corpus.Selector // of kernels to remove that no repository has
 
 	Newest int   // newest kernels of each series; 0 for all
 	Limit  int64 // bytes to download at most; 0 for no limit
 	Retry  bool  // also packages that had no usable kernel
 	DryRun bool  // change nothing except the cache
+
+	EncodeModules bool // make BTF of modules that have only DWARF
 
 	Waiting  func(path string)     // called if another process has the lock of path; may be nil
 	Progress func(p FetchProgress) // called twice a second; may be nil
@@ -103,7 +105,10 @@ type FetchResult struct {
 	Bytes      int64             `json:"bytes_downloaded"`
 	Kept       []string          `json:"files,omitempty"` // packages of selected kernels in FetchConfig.Keep
 	Pruned     int               `json:"kernels_pruned"`
-	Size       int64             `json:"file_bytes"`
+	// WithoutModules counts kernels whose BTF was made of DWARF, and that of their modules was not.
+	WithoutModules int `json:"kernels_without_modules,omitempty"`
+
+	Size int64 `json:"file_bytes"`
 
 	Selection corpus.Selection `json:"-"` // of the kernels of all repositories
 	Skipped   []*corpus.Error  `json:"-"` // parts of packages whose kernel is in the file
@@ -381,7 +386,7 @@ func (f *fetcher) download(ctx context.Context) error {
 		defer os.RemoveAll(dir)
 	}
 	dwarf := corpus.NewEncoder(f.Cache, f.Jobs)
-	dwarf.NoModules = true
+	dwarf.NoModules = !f.EncodeModules
 
 	ctx, cancel := context.WithCancel(ctx)
 	jobs := max(f.Jobs, 1)
@@ -572,9 +577,10 @@ func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, batch []*Fetch
 	if err != nil {
 		return err
 	}
-	corp, err := corpus.Open(ctx, dirs, corpus.Options{As: []*corpus.Naming{as}, Extras: true, DWARF: dwarf})
+	corp, err := corpus.Open(ctx, dirs, corpus.Options{As: []*corpus.Naming{as}, Modules: f.Options.Modules, Extras: true, DWARF: dwarf})
 	if err == nil {
-		_, err = Pack(ctx, walk.Config{Corpus: corp, Jobs: f.Jobs}, f.Path, func(res *Packed) (notes []btfc.Package) {
+		var res *Packed
+		res, err = Pack(ctx, walk.Config{Corpus: corp, Jobs: f.Jobs}, f.Path, func(res *Packed) (notes []btfc.Package) {
 			for _, k := range ready {
 				notes = append(notes, f.note(k, res)...)
 			}
@@ -582,6 +588,11 @@ func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, batch []*Fetch
 		})
 		if errors.Is(err, ErrEmpty) {
 			return nil // all are tried again
+		}
+		if err == nil && dwarf.NoModules {
+			for _, n := range res.Made {
+				f.res.WithoutModules += n
+			}
 		}
 	}
 	if ctx.Err() != nil {

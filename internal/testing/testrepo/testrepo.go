@@ -134,11 +134,14 @@ func (r *Repository) run(dir string, args ...string) string {
 	return string(out)
 }
 
-// Add adds a package with a file for a release, and returns the file name of the package.
-func (r *Repository) Add(release string, content []byte) string {
+// Add adds a package with a file for a release, for apt also with more files, and returns the file name of the package.
+func (r *Repository) Add(release string, content []byte, more ...map[string][]byte) string {
 	r.t.Helper()
 	if r.client == "apt" {
 		root := r.t.TempDir()
+		for _, files := range more {
+			Write(r.t, root, files)
+		}
 		Write(r.t, root, map[string][]byte{
 			"boot/vmlinuz-" + release: content,
 			"DEBIAN/control": []byte("Package: linux-image-" + release + "\nVersion: 1:6.1-1\nArchitecture: amd64\nMaintainer: Test <test@example.org>\n" +
