@@ -162,7 +162,7 @@ func loaderDecides(r *check.Report, row *check.ObjectRow) bool {
 	return true
 }
 
-// title is what a code stands for, in the middle of a sentence.
+// title is the title of a code, as in the middle of a sentence.
 func title(c check.Code) string {
 	e := codes.Of(c)
 	switch {

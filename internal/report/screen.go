@@ -41,7 +41,7 @@ type reason struct {
 	wins   float64 // how many pairs work without it, shared with the other reasons of each pair
 }
 
-// screen sums a report up for somebody who wants to know what to do.
+// screen sums a report up: what to do comes first.
 type screen struct {
 	*view
 	counts   func(kernel int) bool // which kernels count
@@ -305,7 +305,7 @@ func (s *screen) loaderMap(r *reason) string {
 	return ""
 }
 
-// text says of which objects, where and why.
+// text names the objects, the kernels and the reason.
 func (s *screen) text(r *reason) string {
 	var objects, kernels []int
 	for _, p := range r.pairs {
@@ -373,7 +373,7 @@ func (s *screen) where(kernels []int) string {
 	return fmt.Sprintf("on %s from %s to %s", words.Plural(len(kernels), "kernel"), first, last)
 }
 
-// meets reports whether a kernel is of a machine that some kernels have.
+// meets reports whether a kernel has the machine of one of some kernels.
 func (s *screen) meets(k int, kernels []int) bool {
 	return slices.ContainsFunc(kernels, func(other int) bool { return s.Kernels[k].Key().Arch == s.Kernels[other].Key().Arch })
 }

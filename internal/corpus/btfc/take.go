@@ -23,7 +23,7 @@ type Taker struct {
 // From returns a Taker of kernels of f.
 func (w *Writer) From(f *File) *Taker { return &Taker{w, f, make(map[int]int)} }
 
-// Take adds kernel i with its chunks as they are. It returns false, and adds nothing, if they are encoded against those of a kernel that the
+// Take adds kernel i with its chunks, without encoding it again. It returns false, and adds nothing, if they are encoded against those of a kernel that the
 // Taker has not added before. If the file has the key already, the error is ErrOther. Like Plan, it is for one goroutine at a time.
 func (t *Taker) Take(i int) (taken bool, err error) {
 	w, from := t.w, t.f.entries[i]

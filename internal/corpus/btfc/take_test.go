@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// taken returns the file that is made of these kernels of files, which are all taken as they are.
+// taken returns the file that is made of these kernels of files, none of which is encoded again.
 func taken(t *testing.T, from map[*File][]int, order ...*File) []byte {
 	t.Helper()
 	w, err := NewWriter(nil, t.TempDir())
