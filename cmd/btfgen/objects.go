@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/text/words"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // objects are the BPF objects of OBJECT arguments.
@@ -174,7 +176,8 @@ func reportObject(c *cli.Context, path string, err error) {
 			x.Object = e.Object
 		}
 	}
-	if embedded.IsKernel(err) {
+	packed := errors.Is(err, embedded.ErrNone) && strings.Contains(filepath.Base(path), kernel.FileSuffix+".") // x.btf.zst
+	if packed || embedded.IsKernel(err) {
 		x.Message += "; name a kernel " + kernelOption(c)
 	}
 	if x.Class != skipped {

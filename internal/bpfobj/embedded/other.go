@@ -40,7 +40,7 @@ func IsKernel(err error) bool {
 
 const (
 	compile    = "compile it, with clang --target=bpf -g -O2 -c"
-	uncompress = "decompress it first"
+	uncompress = "decompress it first if it is an object"
 	unpack     = "unpack it first"
 )
 
