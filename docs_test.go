@@ -164,7 +164,7 @@ var (
 	optionsOfOthers = strings.Fields("--long --modversion --only --quick --self-test --strip-components --ultra --manual")
 	namesOfOthers   = strings.Fields("fail-on min-kernel plain-http " + // options in a configuration file
 		"apt-cache apt-get btfgen-registry debian-archive-keyring go-cmp go-internal libbpf-dev libbpf-tools libbtfa-dev libelf-dev libzstd-dev linux-tools-common opensuse-leap os-release " +
-		"pkg-config ubuntu-archive-keyring ubuntu-keyring xdp-bench xdp-tools")
+		"pkg-config ubuntu-keyring xdp-bench xdp-tools")
 )
 
 // unknown returns the names in a file that do not exist: commands and options of btfgen on lines of code, which are all lines of a file
