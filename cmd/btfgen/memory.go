@@ -12,9 +12,9 @@ import (
 // 27 MB of BTF, need half of it.
 const perWorker = 64 << 20
 
-// firstGrowth is the value of GOGC until the first collection, which then happens at 48 MiB rather than at 4. Short runs
+// firstGrowth is the value of GOGC until the first collection, which then happens at 60 MiB rather than at 4. Short runs
 // need no collection. One took a tenth of the CPU time for 40 objects on 10 kernels.
-const firstGrowth = 1200
+const firstGrowth = 1500
 
 // limitMemory keeps the peak in proportion to the workers, or to the results if they need more. Without a limit the heap may grow to
 // twice its live size in any case. The user's GOMEMLIMIT and GOGC take precedence.
