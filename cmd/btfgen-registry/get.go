@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
@@ -169,7 +168,7 @@ func (f *file) reset() error {
 
 // right reports whether the file is complete and has its digest.
 func (f *file) right() bool {
-	return f.have == f.blob.Size && "sha256:"+hex.EncodeToString(f.hash.Sum(nil)) == f.blob.Digest
+	return f.have == f.blob.Size && artifact.DigestSum(f.hash.Sum(nil)) == f.blob.Digest
 }
 
 // more downloads the rest of the file.

@@ -89,14 +89,17 @@ func SeriesOf(k kernel.Key) kernel.Key {
 // Digest returns the digest of a blob.
 func Digest(blob []byte) string {
 	sum := sha256.Sum256(blob)
-	return digestPrefix + hex.EncodeToString(sum[:])
+	return DigestSum(sum[:])
 }
+
+// DigestSum returns the digest of a blob with a SHA-256.
+func DigestSum(sum []byte) string { return digestPrefix + hex.EncodeToString(sum) }
 
 // DigestOf is Digest of what a reader reads.
 func DigestOf(r io.Reader) (string, error) {
 	h := sha256.New()
 	_, err := io.Copy(h, r)
-	return digestPrefix + hex.EncodeToString(h.Sum(nil)), err
+	return DigestSum(h.Sum(nil)), err
 }
 
 const digestPrefix = "sha256:"

@@ -247,7 +247,7 @@ func writeBlob(l *artifact.Layer, dir string, write func(io.Writer) error) error
 	if l.Size, err = f.Seek(0, io.SeekCurrent); err != nil {
 		return err
 	}
-	l.Digest = "sha256:" + hex.EncodeToString(h.Sum(nil))
+	l.Digest = artifact.DigestSum(h.Sum(nil))
 	return os.Rename(f.Name(), filepath.Join(dir, artifact.File(l.Digest)))
 }
 
