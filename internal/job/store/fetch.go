@@ -191,7 +191,7 @@ func (f *fetcher) lock(ctx context.Context) (unlock func(), err error) {
 		return unlock, nil
 	}
 	hold := func(path string, dir bool) error {
-		u, err := f.hold(ctx, path, dir)
+		u, err := hold(ctx, path, dir, f.Waiting)
 		if err == nil {
 			held = append(held, u)
 		}
@@ -218,11 +218,11 @@ func (f *fetcher) lock(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// hold locks a file or folder.
-func (f *fetcher) hold(ctx context.Context, path string, dir bool) (unlock func(), err error) {
+// hold locks a file or folder. waiting is called if another process has the lock; it may be nil.
+func hold(ctx context.Context, path string, dir bool, waiting func(path string)) (unlock func(), err error) {
 	return output.Lock(ctx, path, dir, func() {
-		if f.Waiting != nil {
-			f.Waiting(path)
+		if waiting != nil {
+			waiting(path)
 		}
 	})
 }
@@ -230,7 +230,7 @@ func (f *fetcher) hold(ctx context.Context, path string, dir bool) (unlock func(
 // open reads the indexes of a series. Meanwhile another process may download packages of the series, but not read its indexes.
 func (f *fetcher) open(ctx context.Context, s *fetch.Series) (*fetch.Repositories, []*fetch.Unit, error) {
 	dir := s.Folder(f.Cache)
-	unlock, err := f.hold(ctx, filepath.Join(dir, "reading"), true)
+	unlock, err := hold(ctx, filepath.Join(dir, "reading"), true, f.Waiting)
 	if err != nil {
 		return nil, nil, err
 	}

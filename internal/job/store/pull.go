@@ -62,11 +62,7 @@ func (p *Pulled) Missing() (n int, bytes int64) {
 // complete and valid. An interrupted run is continued by the next one.
 func Pull(ctx context.Context, cfg PullConfig) (*Pulled, error) {
 	if !cfg.DryRun {
-		unlock, err := output.Lock(ctx, cfg.Path, false, func() {
-			if cfg.Waiting != nil {
-				cfg.Waiting(cfg.Path)
-			}
-		})
+		unlock, err := hold(ctx, cfg.Path, false, cfg.Waiting)
 		if err != nil {
 			return nil, err
 		}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus/artifact"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
-	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -255,11 +254,7 @@ func writeBlob(l *artifact.Layer, dir string, write func(io.Writer) error) error
 func lockCache(ctx context.Context, cache, ref, what string, waiting func(string)) (dir string, unlock func(), err error) {
 	sum := sha256.Sum256([]byte(artifact.Repository(ref)))
 	dir = filepath.Join(cache, hex.EncodeToString(sum[:8])+"-"+what)
-	unlock, err = output.Lock(ctx, dir, true, func() {
-		if waiting != nil {
-			waiting(dir)
-		}
-	})
+	unlock, err = hold(ctx, dir, true, waiting)
 	return dir, unlock, err
 }
 
