@@ -58,21 +58,28 @@ func takeMemory(o *bpfobj.Object) map[int]bool {
 	if o.BTF == nil || len(named) == 0 {
 		return out
 	}
-	for id := o.BTF.FirstID(); int(id) < o.BTF.NumTypes(); id++ {
-		t := o.BTF.Type(id)
-		fn, ok := named[string(o.BTF.Name(t.NameOff))]
-		if t.Kind() != btf.KindFunc || !ok {
-			continue
-		}
-		proto := o.BTF.Type(t.Ref())
+	eachPrototype(o.BTF, func(name string, proto btf.Type) {
+		fn, ok := named[name]
 		for i := range proto.Vlen() {
-			if proto.Kind() == btf.KindFuncProto && pointsToMemory(o.BTF, proto.Param(i).Type) {
+			if ok && pointsToMemory(o.BTF, proto.Param(i).Type) {
 				out[fn] = true
-				break
 			}
 		}
-	}
+	})
 	return out
+}
+
+// eachPrototype calls f for each function of an object's BTF.
+func eachPrototype(b *btf.BTF, f func(name string, proto btf.Type)) {
+	for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
+		t := b.Type(id)
+		if t.Kind() != btf.KindFunc {
+			continue
+		}
+		if proto := b.Type(t.Ref()); proto.Kind() == btf.KindFuncProto {
+			f(string(t.Name()), proto)
+		}
+	}
 }
 
 // pointsToMemory reports whether a type is a pointer to something of a known size, except a context.

@@ -134,20 +134,17 @@ func (o *Object) findContexts() []btf.Type {
 			at[o.Funcs[o.Programs[i].Fn].Name] = i
 		}
 	}
-	for id := b.FirstID(); int(id) < b.NumTypes() && len(at) > 0; id++ {
-		f := b.Type(id)
-		i, ok := at[string(f.Name())]
-		if f.Kind() != btf.KindFunc || !ok {
-			continue
+	eachPrototype(b, func(name string, proto btf.Type) {
+		i, ok := at[name]
+		if !ok || proto.Vlen() == 0 {
+			return
 		}
-		if proto := b.Type(f.Ref()); proto.Kind() == btf.KindFuncProto && proto.Vlen() > 0 {
-			if p, _ := b.SkipMods(proto.Param(0).Type); p.Kind() == btf.KindPtr {
-				if t, _ := b.SkipMods(p.Ref()); t.Kind() == btf.KindStruct {
-					out[i] = t
-				}
+		if p, _ := b.SkipMods(proto.Param(0).Type); p.Kind() == btf.KindPtr {
+			if t, _ := b.SkipMods(p.Ref()); t.Kind() == btf.KindStruct {
+				out[i] = t
 			}
 		}
-	}
+	})
 	return out
 }
 

@@ -183,8 +183,7 @@ func (r *Report) Whole() (rows []*ObjectRow) {
 // units returns the rows of variants, and of the objects that are none, in order.
 func (r *Report) units() (rows []*ObjectRow) {
 	for i := range r.Objects {
-		v := slices.IndexFunc(r.Variants, func(v ObjectRow) bool { return slices.Contains(slices.Concat(v.Variants...), i) })
-		switch {
+		switch v := r.variantsWith(i); {
 		case v < 0:
 			rows = append(rows, &r.Objects[i])
 		case !slices.Contains(rows, &r.Variants[v]):
@@ -195,8 +194,13 @@ func (r *Report) units() (rows []*ObjectRow) {
 }
 
 // isVariant reports whether loaders choose between an object, by its index, and others.
-func (r *Report) isVariant(object int) bool {
-	return slices.ContainsFunc(r.Variants, func(v ObjectRow) bool { return slices.Contains(slices.Concat(v.Variants...), object) })
+func (r *Report) isVariant(object int) bool { return r.variantsWith(object) >= 0 }
+
+// variantsWith returns the index of the variants that an object is one of, or -1.
+func (r *Report) variantsWith(object int) int {
+	return slices.IndexFunc(r.Variants, func(v ObjectRow) bool {
+		return slices.ContainsFunc(v.Variants, func(a []int) bool { return slices.Contains(a, object) })
+	})
 }
 
 // Gap is kernels on which nothing is loaded, or none of some variants.
