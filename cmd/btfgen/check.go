@@ -267,15 +267,11 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 		}
 		required := func(k int) bool { return s.Match(keys[k]) }
 		for _, gap := range rep.Gaps(required) {
-			var kernels []string
-			for _, k := range gap.Kernels {
-				kernels = append(kernels, rep.Kernels[k].Name)
-			}
 			what := "nothing"
 			if gap.Row != nil {
 				what = "none of " + gap.Row.Object
 			}
-			reportf(c, failing, "--require %s: not met: %s is loaded on %s", s, what, words.Kernels(kernels, len(rep.Kernels), found(c).verbose))
+			reportf(c, failing, "--require %s: not met: %s is loaded on %s", s, what, words.Kernels(kernelNames(rep, gap.Kernels), len(rep.Kernels), found(c).verbose))
 		}
 		switch worst := rep.Worst(required); {
 		case worst == check.Fails:
@@ -328,20 +324,25 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 
 // recordCause records a cause with its objects and kernels.
 func recordCause(c *cli.Context, rep *check.Report, cause *check.Cause, class class) {
-	var objects, kernels []string
+	var objects []string
 	for _, p := range cause.Programs {
 		objects = append(objects, rep.Programs[p].Object)
 	}
 	slices.Sort(objects)
-	for _, k := range cause.Kernels {
-		kernels = append(kernels, rep.Kernels[k].Name)
-	}
 	x := finding{Class: class, Code: string(cause.Code), Message: fmt.Sprintf("%s (%s of %s on %s)", report.Sentence(&cause.Finding),
-		words.Plural(len(cause.Programs), "program"), words.Names(slices.Compact(objects), false), words.Kernels(kernels, len(rep.Kernels), false))}
+		words.Plural(len(cause.Programs), "program"), words.Names(slices.Compact(objects), false), words.Kernels(kernelNames(rep, cause.Kernels), len(rep.Kernels), false))}
 	if len(cause.Sources) > 0 {
 		x.File = cause.Sources[0]
 	}
 	record(c, x)
+}
+
+// kernelNames returns the names of kernels of a report.
+func kernelNames(rep *check.Report, kernels []int) (names []string) {
+	for _, k := range kernels {
+		names = append(names, rep.Kernels[k].Name)
+	}
+	return names
 }
 
 // reportLostPrograms reports programs that are no longer loaded on a kernel while their objects are.

@@ -242,7 +242,7 @@ func (s *screen) reasons(verdict func(check.Status) bool, name func(*check.Findi
 		for text, f := range seen {
 			r := at[text]
 			if r == nil {
-				r = &reason{texts: []string{text}, code: string(f.Code), source: f.Source, advice: s.advice(f)}
+				r = &reason{texts: []string{text}, code: string(f.Code), source: f.Source, advice: advice(f)}
 				at[text] = r
 				all = append(all, r)
 			}
@@ -263,7 +263,7 @@ func (s *screen) reasons(verdict func(check.Status) bool, name func(*check.Findi
 			if m.code != r.code {
 				m.code, m.advice = "", ""
 			}
-			m.wins = max(m.wins, 0) + r.wins
+			m.wins += r.wins
 		}
 		if s.required != "" {
 			m.wins = float64(len(m.pairs))
@@ -277,7 +277,7 @@ func (s *screen) reasons(verdict func(check.Status) bool, name func(*check.Findi
 }
 
 // advice is the first sentence of what to do about a finding.
-func (s *screen) advice(f *check.Finding) string {
+func advice(f *check.Finding) string {
 	e := codes.Of(f.Code)
 	if e == nil {
 		return ""
