@@ -193,7 +193,7 @@ func noSuch(x check.Option, objects []*check.Object) string {
 // loaded on those.
 func reportUnloaded(c *cli.Context, rep *check.Report) {
 	for _, o := range rep.Whole() {
-		if h := &o.Headline; h.Total > 0 || h.Unloaded == 0 {
+		if !o.Headline.NeverLoaded() {
 			continue
 		}
 		x := finding{Class: unmatched, Code: string(check.AnalysisUnloaded), Object: o.Object,

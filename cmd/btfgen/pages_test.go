@@ -192,7 +192,7 @@ func TestPages(t *testing.T) {
 					t.Logf("%s: imported instead of downloaded; see TestFetch", line)
 					line = "btfgen corpus import kernels/ -o kernels.btfc"
 				case strings.Contains(line, "corpus pull"):
-					line = strings.Replace(line, " ubuntu/22.04", "", 1) // of which there are no kernels
+					line = strings.Replace(line, " ubuntu/22.04", "", 1) // whose kernels are not there
 				case strings.Contains(line, runningKernel), strings.HasPrefix(line, "btfgen generate -o examples/"):
 					if _, err := os.Stat(runningKernel); err != nil {
 						t.Logf("skipped: %s: no such file on this machine", line)

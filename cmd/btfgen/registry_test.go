@@ -129,7 +129,7 @@ func TestRegistry(t *testing.T) {
 // secret is the bcrypt hash of "secret".
 const secret = "$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a"
 
-// lying changes what a registry has stored: a layer, of which an earlier run has the beginning, and the manifest.
+// lying changes what a registry has stored: the manifest, and a layer whose beginning an earlier run has.
 func lying(t *testing.T, r *testregistry.Registry, layer, manifest string, fails func(args string) string, ref string) {
 	t.Helper()
 	change := func(digest string) (undo func()) {

@@ -24,6 +24,9 @@ type Headline struct {
 	Exceptions []Exception `json:"exceptions,omitempty"` // kernels on which it is the other way round, by distribution and machine
 }
 
+// NeverLoaded reports whether the object is for some kernels, and is loaded on none of these.
+func (h *Headline) NeverLoaded() bool { return h.Total == 0 && h.Unloaded > 0 }
+
 // Lack is something for which an object fails.
 type Lack struct {
 	Family  Family `json:"family"`

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"cmp"
 	"io"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -48,13 +47,9 @@ func GitHub(w io.Writer, r *check.Report, o Options) error {
 		if len(g.sources) > 0 {
 			source = g.sources[0]
 		}
-		l := location(source, o.SourceRoot)
-		file := l.Physical.Artifact.URI
-		if plain, err := url.PathUnescape(strings.TrimPrefix(strings.TrimPrefix(file, "file://"), "./")); err == nil {
-			file = plain
-		}
+		file, line := place(source, o.SourceRoot)
 		text := escape.Sprintf("%s. On %s. Programs: %s. %s", g.text(5), v.where(g.Kernels, 3), v.programs(g.programs, 5), g.Advice)
-		escape.Fprintf(b, "::%s file=%s,line=%d,title=%s::%s\n", level, inProperty.Replace(escape.Text(file)), l.Physical.Region.Line,
+		escape.Fprintf(b, "::%s file=%s,line=%d,title=%s::%s\n", level, inProperty.Replace(escape.Text(file)), line,
 			inProperty.Replace("btfgen: "+string(g.Code)), inMessage.Replace(string(text)))
 	}
 	return b.Flush()

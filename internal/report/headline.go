@@ -25,7 +25,7 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 		kernels += fmt.Sprintf(", none between %s and %s", h.Gap, h.Since)
 	}
 	switch {
-	case h.Total == 0 && h.Unloaded > 0:
+	case h.NeverLoaded():
 		return fmt.Sprintf("Not loaded on any of %s.", words.Plural(h.Unloaded, "kernel"))
 	case h.Total == 0:
 		return "No kernel here is one that it is for."

@@ -128,7 +128,7 @@ func SARIF(w io.Writer, r *check.Report, o Options) error {
 		run.Results = append(run.Results, res)
 	}
 	for _, o := range r.Whole() {
-		if h := &o.Headline; h.Total > 0 || h.Unloaded == 0 {
+		if !o.Headline.NeverLoaded() {
 			continue
 		}
 		res := sarifResult{Rule: string(check.AnalysisUnloaded), Index: index[check.AnalysisUnloaded], Level: "note"}
@@ -162,18 +162,26 @@ var noLinks = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`)
 
 // location is file:line, or a file. What is below root is named from there on.
 func location(source, root string) (l sarifLocation) {
-	file := source
-	if f, line, ok := cutLine(source); ok {
-		if n, err := strconv.Atoi(line); err == nil && n > 0 {
-			file, l.Physical.Region.Line = f, n
-		}
-	}
-	u := url.URL{Path: path.Clean(file)}
-	if below, ok := strings.CutPrefix(u.Path, strings.TrimSuffix(root, "/")+"/"); ok && root != "" {
-		u.Path = below
-	} else if path.IsAbs(u.Path) {
+	var u url.URL
+	u.Path, l.Physical.Region.Line = place(source, root)
+	if path.IsAbs(u.Path) {
 		u.Scheme = "file"
 	}
 	l.Physical.Artifact.URI = u.String()
 	return l
+}
+
+// place splits file:line, or a file, whose line is 0. What is below root is named from there on.
+func place(source, root string) (file string, line int) {
+	file = source
+	if f, text, ok := cutLine(source); ok {
+		if n, err := strconv.Atoi(text); err == nil && n > 0 {
+			file, line = f, n
+		}
+	}
+	file = path.Clean(file)
+	if below, ok := strings.CutPrefix(file, strings.TrimSuffix(root, "/")+"/"); ok && root != "" {
+		return below, line
+	}
+	return file, line
 }

@@ -316,7 +316,7 @@ func (v *view) objectsByNeed() []*check.ObjectRow {
 // fine reports whether an object works on every kernel on which it is loaded, and is loaded on one, or on none for its machines alone.
 func fine(o *check.ObjectRow) bool {
 	h := &o.Headline
-	return h.Works == h.Total && (h.Total > 0 || h.Unloaded == 0)
+	return h.Works == h.Total && !h.NeverLoaded()
 }
 
 // Signs returns the cells that the matrix has, ascending.
