@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -128,7 +129,7 @@ func generateConfig(c *cli.Context, out string) (*generate.Config, *objects[*cor
 	}
 	limitMemory(cfg.Jobs)
 	if text := c.String("shard"); text != "" {
-		if cfg.Shard, err = generate.ParseShard(text); err != nil {
+		if cfg.Shard, err = generate.ParseShard(text, os.Getenv); err != nil {
 			return nil, nil, valuef("shard", text, "%w", err)
 		}
 	}

@@ -252,34 +252,50 @@ func pipeline(t *testing.T, name string, into any) []byte {
 	return data
 }
 
-// TestPipelineKubernetes runs the pods of the indexed job in turn, and then the command in the comment.
+// TestPipelineKubernetes starts the pods of the indexed job in turn, and then the command in the comment. The manifest has no other fields than those
+// that the test knows, as they are in Kubernetes' API.
 func TestPipelineKubernetes(t *testing.T) {
 	slow.Skip(t)
 	var job struct {
-		Spec struct {
-			Completions int
-			Template    struct {
+		APIVersion, Kind string
+		Metadata         struct{ Name string }
+		Spec             struct {
+			CompletionMode           string
+			Completions, Parallelism int
+			Template                 struct {
 				Spec struct {
-					Containers []struct{ Command, Args []string }
+					RestartPolicy string
+					Containers    []struct {
+						Name, Image   string
+						Command, Args []string
+						VolumeMounts  []struct{ Name, MountPath string }
+					}
+					Volumes []struct {
+						Name                  string
+						PersistentVolumeClaim struct{ ClaimName string }
+					}
 				}
 			}
 		}
 	}
-	text := pipeline(t, "kubernetes.yaml", &job)
+	text := pipeline(t, "kubernetes.yaml", new(any))
+	strict(t, &job, text, "apiVersion completionMode claimName mountPath restartPolicy persistentVolumeClaim volumeMounts")
+	pods := &job.Spec.Template.Spec
+	if job.APIVersion != "batch/v1" || job.Kind != "Job" || job.Spec.CompletionMode != "Indexed" || job.Spec.Parallelism > job.Spec.Completions ||
+		pods.RestartPolicy != "Never" || len(pods.Containers) != 1 || len(pods.Volumes) != 1 || pods.Containers[0].VolumeMounts[0].Name != pods.Volumes[0].Name {
+		t.Fatalf("%+v", job)
+	}
 	r := readerIn(t, pageContents(t))
-	r.do("mkdir parts", statusOK)
-	volume := func(line string) string { return strings.ReplaceAll(line, "/data/", r.dir+"/") }
-	r.do("cp $(command -v btfgen) btfgen", statusOK)
-	pod := job.Spec.Template.Spec.Containers[0]
-	if len(pod.Command) == 0 {
-		t.Fatal("no command")
-	}
-	var words []string
-	for _, w := range append(pod.Command, pod.Args...) {
-		words = append(words, "'"+volume(w)+"'")
-	}
+	mount := pods.Containers[0].VolumeMounts[0].MountPath + "/"
+	volume := func(word string) string { return strings.ReplaceAll(word, mount, r.dir+"/") }
+	r.do("mkdir parts && cp $(command -v btfgen) btfgen", statusOK)
 	for i := range job.Spec.Completions {
-		r.in(t.TempDir(), "JOB_COMPLETION_INDEX="+strconv.Itoa(i)).do(strings.Join(words, " "), statusOK)
+		index := strconv.Itoa(i)
+		var words []string // no shell reads them, and Kubernetes replaces $(NAME)
+		for _, w := range append(pods.Containers[0].Command, pods.Containers[0].Args...) {
+			words = append(words, "'"+strings.ReplaceAll(volume(w), "$(JOB_COMPLETION_INDEX)", index)+"'")
+		}
+		r.in(t.TempDir(), "JOB_COMPLETION_INDEX="+index).do(strings.Join(words, " "), statusOK)
 	}
 	want := r.one()
 	merge := regexp.MustCompile(`(?m)^#   (btfgen archive merge .*)$`).FindSubmatch(text)
@@ -287,6 +303,46 @@ func TestPipelineKubernetes(t *testing.T) {
 		t.Fatal("no command to merge the parts")
 	}
 	r.do(volume(string(merge[1])), statusOK)
+	if !bytes.Equal(r.read("tracer.btfa"), want) {
+		t.Error("the result is not that of one run")
+	}
+}
+
+// strict decodes YAML that has only fields of a struct. The package yaml writes names of fields in small letters; camel lists those that are not.
+func strict(t *testing.T, into any, text []byte, camel string) {
+	t.Helper()
+	for name := range strings.FieldsSeq(camel) {
+		text = regexp.MustCompile(`\b`+name+`:`).ReplaceAll(text, []byte(strings.ToLower(name)+":"))
+	}
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPipelineSLURM runs the script as the tasks of its array, and then the command in its comment.
+func TestPipelineSLURM(t *testing.T) {
+	slow.Skip(t)
+	text, err := os.ReadFile("../../examples/pipelines/slurm.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	array := regexp.MustCompile(`(?m)^#SBATCH .*--array=(\d+)-(\d+)$`).FindSubmatch(text)
+	merge := regexp.MustCompile(`(?m)^#   sbatch .* --wrap '(.*)'$`).FindSubmatch(text)
+	if array == nil || merge == nil {
+		t.Fatalf("array %q, merge %q", array, merge)
+	}
+	low, _ := strconv.Atoi(string(array[1]))
+	high, _ := strconv.Atoi(string(array[2]))
+	r := readerIn(t, pageContents(t))
+	r.write("slurm.sh", string(text))
+	for i := low; i <= high; i++ {
+		r.in(r.dir, fmt.Sprint("SLURM_ARRAY_TASK_ID=", i), fmt.Sprint("SLURM_ARRAY_TASK_COUNT=", high-low+1), fmt.Sprint("SLURM_ARRAY_TASK_MIN=", low),
+			fmt.Sprint("SLURM_ARRAY_TASK_MAX=", high), "SLURM_ARRAY_TASK_STEP=1").do("./slurm.sh", statusOK)
+	}
+	want := r.one()
+	r.do(string(merge[1]), statusOK)
 	if !bytes.Equal(r.read("tracer.btfa"), want) {
 		t.Error("the result is not that of one run")
 	}
@@ -385,11 +441,12 @@ esac
 func TestPipelineGitLab(t *testing.T) {
 	slow.Skip(t)
 	type job struct {
-		Parallel int
-		Script   []string
+		Parallel      int
+		Script, Needs []string
+		Artifacts     struct{ Paths []string }
 	}
 	var jobs map[string]job
-	pipeline(t, "gitlab.yml", &jobs)
+	strict(t, &jobs, pipeline(t, "gitlab.yml", new(any)), "")
 	r := readerIn(t, pageContents(t))
 	want := r.one()
 	for i := 1; i <= jobs["part"].Parallel; i++ {
@@ -514,7 +571,7 @@ func TestPipelineGitHub(t *testing.T) {
 			for axis, values := range job.Strategy.Matrix {
 				instances = nil
 				for _, v := range values {
-					instances = append(instances, map[string]string{"matrix." + axis: v, "github.run_id": "1"})
+					instances = append(instances, map[string]string{"matrix." + axis: v, "strategy.job-total": strconv.Itoa(len(values)), "github.run_id": "1"})
 				}
 			}
 			for _, values := range instances {

@@ -19,6 +19,7 @@ func TestOptionErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
+	t.Setenv("CI_NODE_INDEX", "") // a batch system may run the test
 	object, kernel := filepath.Join(testdata, "bpf/tcplife.bpfel.o"), filepath.Join(testdata, "vmlinux/debian/12")
 	generate := " " + object + " --btf " + kernel
 	for _, tt := range []struct {
@@ -27,6 +28,7 @@ func TestOptionErrors(t *testing.T) {
 		want                   string // after the option, a regular expression
 	}{
 		{"generate", "shard", "3", generate + " -o x.btfa", ` "3": want I/N`},
+		{"generate", "shard", "auto", generate + " -o x.btfa", ` "auto": the environment has no CI_NODE_INDEX`},
 		{"generate", "keep", "nothing", generate + " -o x.btfa", ` "nothing": want KIND:NAME`},
 		{"generate", "output", "x.zip", generate, ` "x.zip": unknown suffix .zip`},
 		{"generate", "output", "-", generate, ` "-": the format of the output`},

@@ -106,9 +106,62 @@ func TestShards(t *testing.T) {
 			t.Errorf("%s differs", k.Name)
 		}
 	}
-	for _, s := range []string{"", "1", "0/2", "3/2", "a/b", "1/0", "-1/2"} {
-		if _, err := generate.ParseShard(s); err == nil {
-			t.Errorf("shard %q is accepted", s)
+}
+
+// TestParseShard reads shards, some of them from the variables of batch systems.
+func TestParseShard(t *testing.T) {
+	for _, tt := range []struct {
+		text, environment string
+		want              string // or what the error contains
+	}{
+		{"3/10", "", "3/10"},
+		{"1/1", "", "0/0"},
+		{"2/3", "CI_NODE_INDEX=1 CI_NODE_TOTAL=4", "2/3"},
+		{"auto", "CI_NODE_INDEX=1 CI_NODE_TOTAL=4", "1/4"},
+		{"auto", "CI_NODE_INDEX=4 CI_NODE_TOTAL=4", "4/4"},
+		{"auto", "CI_NODE_INDEX=1 CI_NODE_TOTAL=1", "0/0"},
+		{"auto/4", "CI_NODE_INDEX=4 CI_NODE_TOTAL=4", "4/4"},
+		{"auto/10", "JOB_COMPLETION_INDEX=0", "1/10"},
+		{"auto/10", "JOB_COMPLETION_INDEX=9", "10/10"},
+		{"auto", "SLURM_ARRAY_TASK_ID=0 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_COUNT=8", "1/8"},
+		{"auto", "SLURM_ARRAY_TASK_ID=8 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_STEP=1 SLURM_ARRAY_TASK_COUNT=8", "8/8"},
+		{"auto", "SLURM_ARRAY_TASK_ID=12 SLURM_ARRAY_TASK_MIN=4 SLURM_ARRAY_TASK_STEP=4 SLURM_ARRAY_TASK_COUNT=3", "3/3"},
+		{"auto", "CIRCLE_NODE_INDEX=0 CIRCLE_NODE_TOTAL=2", "1/2"},
+		{"auto", "BUILDKITE_PARALLEL_JOB=1 BUILDKITE_PARALLEL_JOB_COUNT=2", "2/2"},
+
+		{"auto", "CI_NODE_TOTAL=1", "the environment has no CI_NODE_INDEX, JOB_COMPLETION_INDEX, "},
+		{"auto", "JOB_COMPLETION_INDEX=0", "want auto/N, since JOB_COMPLETION_INDEX does not say how many"},
+		{"auto", "CI_NODE_INDEX=0 CI_NODE_TOTAL=4", "CI_NODE_INDEX is 0: not one of 4 tasks numbered from 1"},
+		{"auto", "CI_NODE_INDEX=5 CI_NODE_TOTAL=4", "CI_NODE_INDEX is 5"},
+		{"auto/5", "CI_NODE_INDEX=4 CI_NODE_TOTAL=4", "CI_NODE_TOTAL is 4"},
+		{"auto/10", "JOB_COMPLETION_INDEX=10", "JOB_COMPLETION_INDEX is 10: not one of 10 tasks numbered from 0"},
+		{"auto/10", "JOB_COMPLETION_INDEX=-1", `JOB_COMPLETION_INDEX is "-1": want a number`},
+		{"auto/10", "JOB_COMPLETION_INDEX=x", `JOB_COMPLETION_INDEX is "x": want a number`},
+		{"auto/10", "JOB_COMPLETION_INDEX=1 CI_NODE_INDEX=1", "the environment has CI_NODE_INDEX and JOB_COMPLETION_INDEX: want I/N"},
+		{"auto", "SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_COUNT=3", "SLURM_ARRAY_TASK_ID is 7"}, // 1,3,7
+		{"auto", "SLURM_ARRAY_TASK_ID=3 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_STEP=0 SLURM_ARRAY_TASK_COUNT=3", "SLURM_ARRAY_TASK_ID is 3"},
+		{"auto", "SLURM_ARRAY_TASK_ID=3 SLURM_ARRAY_TASK_MIN=4 SLURM_ARRAY_TASK_COUNT=3", "SLURM_ARRAY_TASK_ID is 3"},
+		{"auto", "CI_NODE_INDEX=1 CI_NODE_TOTAL=9999999999", `CI_NODE_TOTAL is "9999999999"`},
+		{"auto", "CI_NODE_INDEX=1 CI_NODE_TOTAL=2147483647", "want I/N"},
+		{"auto/0", "JOB_COMPLETION_INDEX=0", "want I/N"},
+		{"auto/", "CI_NODE_INDEX=1 CI_NODE_TOTAL=4", "want I/N"},
+		{"", "", "want I/N"}, {"1", "", "want I/N"}, {"0/2", "", "want I/N"}, {"3/2", "", "want I/N"}, {"a/b", "", "want I/N"}, {"1/0", "", "want I/N"}, {"-1/2", "", "want I/N"},
+	} {
+		getenv := func(name string) string {
+			for word := range strings.FieldsSeq(tt.environment) {
+				if value, ok := strings.CutPrefix(word, name+"="); ok {
+					return value
+				}
+			}
+			return ""
+		}
+		s, err := generate.ParseShard(tt.text, getenv)
+		got := s.String()
+		if err != nil {
+			got = err.Error()
+		}
+		if got != tt.want && (err == nil || !strings.Contains(got, tt.want)) {
+			t.Errorf("%s with %q: %s, want %s", tt.text, tt.environment, got, tt.want)
 		}
 	}
 }
