@@ -46,7 +46,7 @@ func allCommands() []*cli.Command {
 			Flags: slices.Concat(kernels, writing, []cli.Flag{
 				newFlag("manifest", "write hashes, sizes and counts of all kernels to `FILE`"),
 				newFlag("reuse", "take unchanged kernels from the archive `OLD.btfa`, whose manifest is OLD.json"),
-				newFlag("shard", "process part `I/N` of the corpus; I/N may be auto or auto/N, for the part of this task of a batch system"),
+				newFlag("shard", "process part `I/N` of the corpus; auto or auto/N takes I from a batch system"),
 				jobs,
 				keep,
 				jsonFlag("the summary and findings"),
