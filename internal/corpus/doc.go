@@ -45,7 +45,7 @@
 //
 // # Selectors
 //
-// docs/selectors.md has their grammar. A term about an unknown part of a key does not match.
+// docs/inputs.md has their grammar. A term about an unknown part of a key does not match.
 //
 // # Hostile input
 //

@@ -251,9 +251,9 @@ func TestOpenNothingSelected(t *testing.T) {
 	}
 }
 
-// TestSelectorPage holds docs/selectors.md to its examples.
+// TestSelectorPage holds docs/inputs.md to its examples.
 func TestSelectorPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/selectors.md")
+	page, err := os.ReadFile("../../docs/inputs.md")
 	if err != nil {
 		t.Fatal(err)
 	}
