@@ -125,6 +125,8 @@ func TestVersion(t *testing.T) {
 		{"fedora", "6.1.0-2.fc38", 6<<16 | 1<<8, 0},
 		{"centos", "4.19.300", 4<<16 | 19<<8 | 255, 0},
 		{"debian", "7.3-amd64", 7<<16 | 3<<8, 0xff},
+		{"android", "5.10.43-android12-9-00005-g740f7fbe5", 5<<16 | 10<<8 | 43, 0},
+		{"android", "a12-5.10-2021-09-arm64", 5<<16 | 10<<8, 0xff},
 		{"", "", 0, 0xffffffff},
 		{"x", "vmlinux", 0, 0xffffffff},
 	} {

@@ -102,7 +102,13 @@ func TestHeadline(t *testing.T) {
 			"Linux 5.8 and later; 1 of 3 kernels. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8). Fails on lab/x86_64/next, which lacks struct request.rq_disk."},
 		{"Android", map[string][]check.Finding{
 			"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/11/x86_64/5.10.0-30-amd64": nil, "android/common-android12-5.10/arm64/a12-5.10-2022-03-arm64": {field}}, nil, nil,
-			"Linux 5.10 and later; 2 of 3 kernels. Fails on android arm64 a12-5.10-2022-03-arm64, which lacks struct request.rq_disk."},
+			"Linux 6.1 and later; 2 of 3 kernels, none between 5.10 and 6.1. Older ones lack struct request.rq_disk. Works on debian x86_64 5.10.0-30-amd64."},
+		{"Android of another release", map[string][]check.Finding{
+			"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/10/x86_64/4.19.0-1-amd64": {ringbuf}, "android/common-android12-5.10/arm64/a12-5.10-2022-03-arm64": nil}, nil, nil,
+			"Linux 5.8 and later; 2 of 3 kernels. Older ones lack BPF_MAP_TYPE_RINGBUF (5.8)."},
+		{"no release", map[string][]check.Finding{
+			"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/11/x86_64/5.10.0-30-amd64": nil, "android/x/arm64/build-2022-03": {field}}, nil, nil,
+			"Linux 5.10 and later; 2 of 3 kernels. Fails on android arm64 build-2022-03, which lacks struct request.rq_disk."},
 		{"machines that lack different things", map[string][]check.Finding{
 			"debian/11/x86_64/5.10.0-30-amd64": nil, "debian/12/arm64/6.1.0-47-arm64": nil, "debian/12/i386/6.1.0-47-686": nil,
 			"debian/13/armhf/6.12.1-armmp": {field}, "debian/13/s390x/6.12.2-s390x": {hook}}, nil, nil,

@@ -205,11 +205,11 @@ func (k *inventory) readHelpers() {
 }
 
 // versionOf is LINUX_KERNEL_VERSION on a kernel. Debian's and Ubuntu's releases
-// keep their first patch level in the name, 5.10.0 for 5.10.218.
+// keep their first patch level in the name, 5.10.0 for 5.10.218, and names that begin with a word may have none.
 func versionOf(key kernel.Key) interp.Number {
 	v := interp.Number{Unknown: 0xffffffff}
 	var n [3]uint64
-	for i, s := range strings.SplitN(key.Release, ".", 3) {
+	for i, s := range strings.SplitN(key.Linux(), ".", 3) {
 		digits := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
 		if digits < 0 {
 			digits = len(s)
@@ -227,7 +227,7 @@ func versionOf(key kernel.Key) interp.Number {
 		return v
 	}
 	out := interp.Number{V: n[0]<<16 | n[1]<<8 | min(n[2], 255)}
-	if id := kernel.CanonicalID(key.ID); n[2] == 0 && (id == "debian" || id == "ubuntu") {
+	if id := kernel.CanonicalID(key.ID); n[2] == 0 && (id == "debian" || id == "ubuntu" || key.Linux() != key.Release) {
 		out.Unknown = 0xff
 	}
 	return out

@@ -3,6 +3,7 @@
 package corpus
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -223,15 +224,27 @@ func (s Selector) Undecided(k kernel.Key) bool {
 
 // unknown reports whether the key does not say if the term holds.
 func (t term) unknown(k kernel.Key) bool {
+	have := t.of(k)
+	return have == "" || t.ordered() && !numbered(have)
+}
+
+// ordered reports whether the term compares versions, and not names.
+func (t term) ordered() bool { return t.op != "=" && t.op != "!=" }
+
+// of returns what the term compares: the component of a key, or the release of Linux that it shows.
+func (t term) of(k kernel.Key) string {
 	have := t.field.of(k)
-	return have == "" || t.op != "=" && t.op != "!=" && !numbered(have)
+	if t.field == fieldRelease && t.ordered() {
+		return cmp.Or(k.Linux(), have)
+	}
+	return have
 }
 
 func (t term) match(k kernel.Key) bool {
 	if t.unknown(k) {
 		return false
 	}
-	have := t.field.of(k)
+	have := t.of(k)
 	switch t.op {
 	case "=", "!=":
 		ok, _ := path.Match(t.value, have)

@@ -47,16 +47,17 @@ func TestSelector(t *testing.T) {
 		{"arch=aarch64", []int{2, 4, 9}},
 		{"arch=arm*", []int{2, 4, 9}},
 		{"arch!=x86_64", []int{2, 4, 9}},
-		{"arch", []int{5}},                            // the distribution
-		{">=5.15", []int{1, 2, 3, 5, 7}},              // no number that Android's begins with,
-		{"release>=5.15,release<6.9", []int{1, 2, 3}}, // nor is 6.10 before 6.9,
-		{"release<=6.1", []int{0, 1, 2, 3, 4, 6, 8}},  // 6.1.0-47 is a 6.1
+		{"arch", []int{5}},                              // the distribution
+		{">=5.15", []int{1, 2, 3, 5, 7}},                // Android's is a 5.10,
+		{"release>=5.15,release<6.9", []int{1, 2, 3}},   // 6.10 is not before 6.9,
+		{"release<=6.1", []int{0, 1, 2, 3, 4, 6, 8, 9}}, // 6.1.0-47 is a 6.1
+		{"5.10,android", []int{9}},
 		{"release>6.1", []int{5, 7}},
-		{"release<6.1", []int{0, 3, 4, 6, 8}},
+		{"release<6.1", []int{0, 3, 4, 6, 8, 9}},
 		{"release=5.1?.*", []int{3, 4}},
 		{"6.1.*", []int{1, 2}},
 		{"6.1", []int{1, 2}}, // the series
-		{"5", []int{3, 4, 6}},
+		{"5", []int{3, 4, 6, 9}},
 		{"6.1.0-47-amd64", []int{1}},
 		{"6.1.0-4", nil},
 		{"6.1,debian", []int{1, 2}},

@@ -175,6 +175,28 @@ func (k Key) Series() Key {
 	return k
 }
 
+// Linux returns the release of Linux that Release shows: Release itself if it begins with a digit, else what begins
+// with two numbers and a dot between them, such as "5.10-2021-09-arm64" for "a12-5.10-2021-09-arm64", as public
+// collections name builds of Android. It returns "" if there is none.
+func (k Key) Linux() string {
+	for i := range len(k.Release) {
+		if !isDigit(k.Release[i]) {
+			continue
+		}
+		if i == 0 {
+			return k.Release
+		}
+		if c := k.Release[i-1]; c != '-' && c != '_' {
+			continue
+		}
+		_, rest := nextRun(k.Release[i:])
+		if len(rest) > 1 && rest[0] == '.' && isDigit(rest[1]) {
+			return k.Release[i:]
+		}
+	}
+	return ""
+}
+
 // FileSuffix is the suffix of BTF files.
 const FileSuffix = ".btf"
 

@@ -22,3 +22,23 @@ func TestSeries(t *testing.T) {
 		}
 	}
 }
+
+func TestLinux(t *testing.T) {
+	for release, want := range map[string]string{
+		"6.1.0-47-amd64":                       "6.1.0-47-amd64",
+		"5.10.43-android12-9-00005-g740f7fbe5": "5.10.43-android12-9-00005-g740f7fbe5",
+		"a12-5.10-2021-09-arm64":               "5.10-2021-09-arm64",
+		"android14-11-6.1":                     "6.1",
+		"vmlinux_5.15.104":                     "5.15.104",
+		"a12-2021-09":                          "",
+		"build5.10":                            "",
+		"x-5.":                                 "",
+		"x-5":                                  "",
+		"vmlinux":                              "",
+		"":                                     "",
+	} {
+		if got := (Key{Release: release}).Linux(); got != want {
+			t.Errorf("%s: %q, want %q", release, got, want)
+		}
+	}
+}
