@@ -272,12 +272,89 @@ func TestCheckBootArchive(t *testing.T) {
 	}
 }
 
-// TestBootExcludes wants --boot to exclude all options about whole objects.
+// TestBootExcludes wants --boot to exclude all options about whole objects but --when, which says where programs are loaded.
 func TestBootExcludes(t *testing.T) {
 	for _, f := range policyFlags() {
-		if name := f.Names()[0]; !slices.Contains(conflicts["boot"], name) {
-			t.Errorf("--boot does not exclude --%s", name)
+		if name := f.Names()[0]; slices.Contains(conflicts["boot"], name) == (name == "when") {
+			t.Errorf("--boot and --%s", name)
 		}
+	}
+}
+
+// TestCheckBootWhen leaves out the programs and objects that --when does not load on the kernel.
+func TestCheckBootWhen(t *testing.T) {
+	if _, err := os.Stat("/dev/fd"); err != nil {
+		t.Skip("needs /dev/fd")
+	}
+	_, program := bootFiles(t)
+	image := bootKernel(t, "CONFIG_BPF_SYSCALL=y\n")
+	seen := filepath.Join(t.TempDir(), "seen")
+	fakeQEMU(t, `cat /dev/fd/4 >`+seen+`; printf '%s\n' '@btfgen {"kind":"hello"}' '@btfgen {"kind":"object"}' '@btfgen {"kind":"program","name":"handle_exec"}' '@btfgen {"kind":"end"}'`)
+	const objects = "../../testdata/bpf/"
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		status int
+		job    string
+		stderr string
+	}{
+		{"a program", []string{"--when", "handle_exit=<5.11", objects + "execsnoop.bpfel.o"}, statusOK, `"objects":1,.*"skip":{"0":\["handle_exit"\]}`, "1 program is not loaded on it"},
+		{"an object", []string{"--when", "biolat.bpfel.o:=<5.11", "--when", "handle_exit=<5.11", objects + "biolat.bpfel.o", objects + "execsnoop.bpfel.o"}, statusOK,
+			`"objects":1,.*"skip":{"0":\["handle_exit"\]}`, "2 programs are not loaded on it"},
+		{"of other kernels", []string{"--when", "handle_exec=<5.11", "--when", "handle_exit=<5.11", objects + "execsnoop.bpfel.o"}, statusFailed, "", "no program is loaded on it"},
+		{"of no program", []string{"--when", "nothing=<5.11", "--when", "handle_exit=<5.11", objects + "execsnoop.bpfel.o"}, statusFindings, "", "unmatched: .*--when nothing=<5.11"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			os.Remove(seen)
+			var stdout, stderr bytes.Buffer
+			if got := run(t.Context(), append([]string{"check", "--boot", image, "--btfgen", program, "--verbose"}, tt.args...), &stdout, &stderr); got != tt.status {
+				t.Errorf("status %d, want %d", got, tt.status)
+			}
+			initramfs, _ := os.ReadFile(seen)
+			matches(t, string(initramfs), tt.job)
+			matches(t, stderr.String(), tt.stderr)
+			if tt.status == statusOK && strings.Contains(stdout.String(), "handle_exit") {
+				t.Errorf("a program that is not loaded: %s", &stdout)
+			}
+		})
+	}
+}
+
+// TestCheckBootResumes boots a kernel again without a program that crashes or stops it. Results so far are kept, and what is lost is named.
+func TestCheckBootResumes(t *testing.T) {
+	if _, err := os.Stat("/dev/fd"); err != nil {
+		t.Skip("needs /dev/fd")
+	}
+	_, program := bootFiles(t)
+	image := bootKernel(t, "CONFIG_BPF_SYSCALL=y\n")
+	const first = `printf '%s\n' '@btfgen {"kind":"hello"}' '@btfgen {"kind":"object"}' '@btfgen {"kind":"program","name":"letter"}' '@btfgen {"kind":"program","name":"no_symbol"}'; `
+	const second = `printf '%s\n' '@btfgen {"kind":"hello"}' '@btfgen {"kind":"object"}' '@btfgen {"kind":"program","name":"text"}' '@btfgen {"kind":"program","name":"truth"}'; `
+	const skips = `if grep -aq '"skip":{"0":."letter","no_symbol","not_set"' /dev/fd/4; then `
+	const panics, ends = `echo 'Kernel panic - not syncing: x'; `, `echo '@btfgen {"kind":"end"}'; `
+	for _, tt := range []struct {
+		name, script   string
+		stdout, stderr string
+	}{
+		{"crashes", skips + second + ends + "else " + first + panics + "fi",
+			`(?m)^ +settings.bpfel.o +not_set +\w+ +not tried: the machine stopped: .*Kernel panic - not syncing: x$`, `damaged: .*: the machine stopped at settings.bpfel.o: not_set: .*Kernel panic`},
+		{"hangs", skips + second + ends + "else " + first + "exec sleep 60; fi",
+			`(?m)^ +settings.bpfel.o +not_set +\w+ +not tried: the machine stopped: silent for 2.5s`, `damaged: .*: the machine stopped at settings.bpfel.o: not_set: silent for 2.5s`},
+		{"crashes again", first + panics, `truth +guarded +not tried`, `damaged: .*: no result for \d programs: settings.bpfel.o: .*truth`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fakeQEMU(t, tt.script)
+			var stdout, stderr bytes.Buffer
+			got := run(t.Context(), []string{"check", "--boot", image, "--btfgen", program, "--timeout", "10", "-v", "../../testdata/bpf/settings.bpfel.o"}, &stdout, &stderr)
+			if got != statusFindings {
+				t.Errorf("status %d: %s", got, &stderr)
+			}
+			matches(t, stdout.String(), tt.stdout)
+			matches(t, stdout.String(), `no_symbol +may fail +loads`)
+			if !strings.Contains(tt.name, "again") {
+				matches(t, stdout.String(), `truth +guarded +loads`)
+			}
+			matches(t, stderr.String(), tt.stderr)
+		})
 	}
 }
 
