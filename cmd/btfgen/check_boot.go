@@ -53,6 +53,9 @@ func runBoot(c *cli.Context) error {
 		return err
 	}
 	objs := new(programs)
+	if _, cfg.Policy, err = readPolicy(c); err != nil {
+		return err
+	}
 	if cfg.Tool == nil {
 		cfg.Targets = make(map[string]string)
 		if objs, cfg.Types, err = readChecked(c, args, cfg.Targets); err != nil {
@@ -60,6 +63,9 @@ func runBoot(c *cli.Context) error {
 		}
 		inputs = slices.Concat(objs.paths, c.StringSlice("types"))
 		cfg.Objects, cfg.Data = objs.list, objs.data
+		for _, x := range cfg.Policy.Unmatched(objs.list) {
+			reportUnmatched(c, x.Name, x.Value, noSuch(x, objs.list))
+		}
 	}
 	if cfg.Init, err = readGuest(c); err != nil {
 		return err
@@ -199,7 +205,7 @@ func checkBootOptions(c *cli.Context) error {
 	case c.IsSet("summary"):
 		return optionf("summary", "does not go with --boot")
 	}
-	for _, name := range []string{"archive", "btf", "types"} {
+	for _, name := range []string{"archive", "btf", "types", "when"} {
 		if c.IsSet(name) && c.IsSet("command") {
 			return optionf(name, "does not go with --command")
 		}
@@ -294,6 +300,10 @@ func (b *bootWatcher) Begin(k *boot.Kernel) { b.report.Begin(k) }
 
 func (b *bootWatcher) Output(_ *boot.Kernel, text string) { b.report.Output(text) }
 
+func (b *bootWatcher) Stopped(k *boot.Kernel, program string, why error) {
+	reportFinding(b.c, finding{Class: damaged, Message: "the machine stopped at " + program + ": " + why.Error(), Kernel: k.Name})
+}
+
 // Object prints the results of an object and records its findings.
 func (b *bootWatcher) Object(k *boot.Kernel, i int) {
 	rows := k.Trial.Of(i)
@@ -318,8 +328,11 @@ func (b *bootWatcher) Object(k *boot.Kernel, i int) {
 func (b *bootWatcher) End(k *boot.Kernel, err error) {
 	c := b.c
 	if k.Trial != nil {
-		for _, i := range k.Trial.Objects {
+		for _, i := range slices.Concat(k.Trial.Objects, k.Trial.Left) {
 			b.used[i] = true
+		}
+		if n := k.Trial.Unloaded; n > 0 {
+			infof(c, "btfgen: %s: %s not loaded (--when)", k.Name, words.Plural(n, "program"))
 		}
 	}
 	if k.Up > 0 {
@@ -338,8 +351,8 @@ func (b *bootWatcher) End(k *boot.Kernel, err error) {
 			if untried > 0 {
 				reportFinding(c, finding{Class: uncertain, Message: words.Plural(untried, "program") + " could not be tried", Kernel: k.Name})
 			}
-			if lost > 0 {
-				reportFinding(c, finding{Class: damaged, Message: "no result for " + words.Plural(lost, "program"), Kernel: k.Name})
+			if len(lost) > 0 {
+				reportFinding(c, finding{Class: damaged, Message: "no result for " + words.Plural(len(lost), "program") + ": " + words.Names(lost, found(c).verbose), Kernel: k.Name})
 			}
 		}
 	}

@@ -244,7 +244,7 @@ var conflicts = map[string][]string{
 	"relolog json": {"verbose", "color"},
 	"verify json":  {"verbose"},
 	"boot": {"select", "exclude", "min-kernel", "suggest", "require", "baseline", // other reports and kernels
-		"loader", "optional", "one-of", "when", "loader-map", "no-guess", "no-kernel-btf"}, // and whole objects
+		"loader", "optional", "one-of", "loader-map", "no-guess", "no-kernel-btf"}, // and whole objects
 }
 
 // excludes reports whether conflicts says that an option does not go with another.

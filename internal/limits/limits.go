@@ -121,6 +121,7 @@ const (
 	BootModules     = 64       // modules loaded; 8
 	BootModuleBytes = 64 << 20 // bytes of one; 12 MB (amdgpu)
 	GuestMemory     = 1024     // MiB of the machine; 400
+	GuestBoots      = 8        // boots of a kernel, each without the program that stopped the one before; 1
 	GuestLine       = 64 << 10 // bytes of a line of output; 8 kB
 	GuestBytes      = 64 << 20 // bytes of output; 1 MB
 	GuestLog        = 4 << 10  // bytes of a verifier log, from its end

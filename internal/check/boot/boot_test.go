@@ -157,7 +157,7 @@ func TestBoot(t *testing.T) {
 				timeout = time.Minute
 			}
 			events := 0
-			emulated, err := Boot(t.Context(), &Machine{Arch: "x86_64", Kernel: []byte("kernel"), Init: []byte("init")}, timeout, func(Event) { events++ })
+			emulated, err := Boot(t.Context(), &Machine{Arch: "x86_64", Kernel: []byte("kernel"), Init: []byte("init")}, timeout, time.Minute, func(Event) { events++ })
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
@@ -178,7 +178,7 @@ func TestBootInterrupted(t *testing.T) {
 	tmp := fakeQEMU(t, `echo $$ >"$TMPDIR/../pid"; echo '@btfgen {"kind":"hello"}'; exec sleep 60`)
 	ctx, cancel := context.WithCancel(t.Context())
 	var began time.Time
-	_, err := Boot(ctx, &Machine{Arch: "x86_64"}, time.Minute, func(Event) {
+	_, err := Boot(ctx, &Machine{Arch: "x86_64"}, time.Minute, time.Minute, func(Event) {
 		began = time.Now()
 		cancel()
 	})
@@ -209,7 +209,7 @@ func FuzzConsole(f *testing.F) {
 	f.Add([]byte("Kernel panic - not syncing\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		events := 0
-		b := &running{report: func(Event) { events++ }}
+		b := &running{report: func(Event) { events++ }, heard: func() {}}
 		if err := b.read(bytes.NewReader(data)); err != nil {
 			t.Fatal(err)
 		}

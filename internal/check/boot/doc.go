@@ -41,6 +41,9 @@ type Job struct {
 	Archive bool              `json:"archive,omitempty"` // a file has those that an archive has for the kernel: load again with them
 	Targets map[string]string `json:"targets,omitempty"`
 
+	// Skip has programs not to load, by object. An object without other programs is not read.
+	Skip map[int][]string `json:"skip,omitempty"`
+
 	// Command is run instead of loading, in a directory with its files. Its first word names one of them. Env is added to
 	// its environment.
 	Command []string `json:"command,omitempty"`

@@ -74,8 +74,9 @@ func Installed() error {
 var errKVM = errors.New("/dev/kvm does not work")
 
 // Boot boots a machine and calls report for its events except the last. It returns why the machine was emulated, "" if KVM ran it.
-// The error says why the machine did not finish; events before it are valid. When Boot returns, qemu has ended and its files are gone.
-func Boot(ctx context.Context, m *Machine, timeout time.Duration, report func(Event)) (emulated string, err error) {
+// The error says why the machine did not finish, such as after the timeout, or if it was silent for so long after its first event;
+// events before it are valid. When Boot returns, qemu has ended and its files are gone.
+func Boot(ctx context.Context, m *Machine, timeout, silent time.Duration, report func(Event)) (emulated string, err error) {
 	qemu, err := Find(m.Arch)
 	if err != nil {
 		return "", err
@@ -90,7 +91,7 @@ func Boot(ctx context.Context, m *Machine, timeout time.Duration, report func(Ev
 		return "", err
 	}
 	defer initramfs.Close()
-	b := &running{timeout: timeout, arch: m.Arch, qemu: qemu, files: []*os.File{kernelFile, initramfs}, report: report}
+	b := &running{timeout: timeout, silent: silent, arch: m.Arch, qemu: qemu, files: []*os.File{kernelFile, initramfs}, report: report}
 	if emulated = noKVM(m.Arch); emulated == "" {
 		if err := b.run(ctx, true); !errors.Is(err, errKVM) {
 			return "", err
@@ -132,10 +133,12 @@ func temporary(write func(io.Writer) error) (*os.File, error) {
 // running is a machine that runs.
 type running struct {
 	timeout    time.Duration
+	silent     time.Duration
 	arch, qemu string
 	files      []*os.File // kernel and initial RAM file system
 	report     func(Event)
 
+	heard        func() // starts the time of silence again
 	hello, ended bool
 	failed       string // error of the End event
 	console      []byte // the kernel's last messages
@@ -159,6 +162,10 @@ func (b *running) run(ctx context.Context, kvm bool) error {
 	defer cancel(nil)
 	late := fmt.Errorf("not done after %s", b.timeout)
 	defer time.AfterFunc(b.timeout, func() { cancel(late) }).Stop()
+	silence := time.AfterFunc(time.Hour, func() { cancel(fmt.Errorf("silent for %s", b.silent)) })
+	silence.Stop() // until the first event
+	defer silence.Stop()
+	b.heard = func() { silence.Reset(b.silent) }
 
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -245,6 +252,7 @@ func (b *running) line(text []byte) {
 		if e.Kind == Hello {
 			b.hello = true
 		}
+		b.heard()
 		b.report(e)
 	}
 }

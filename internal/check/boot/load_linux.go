@@ -95,7 +95,7 @@ func (l *loader) objects(ctx context.Context, j *Job, report func(Event)) error 
 		l.added = append(l.added, t)
 	}
 	for i := range j.Objects {
-		if err := l.object(ctx, i, report); err != nil {
+		if err := l.object(ctx, i, j.Skip[i], report); err != nil {
 			report(refused(Event{Kind: Object, Object: i}, err))
 		}
 		debug.FreeOSMemory()
@@ -123,8 +123,8 @@ func readTypes(ctx context.Context, path string) (t types, err error) {
 	return t, nil
 }
 
-// object loads each program of an object and reports it. The error says why the object cannot be read.
-func (l *loader) object(ctx context.Context, i int, report func(Event)) error {
+// object loads each program of an object, except some, and reports it. The error says why the object cannot be read.
+func (l *loader) object(ctx context.Context, i int, skip []string, report func(Event)) error {
 	data, err := os.ReadFile(file(objectsPath, i))
 	if err != nil {
 		return err
@@ -132,6 +132,10 @@ func (l *loader) object(ctx context.Context, i int, report func(Event)) error {
 	var o *object
 	if d := workers.Catch(ctx, func() { o, err = l.read(ctx, data) }); d != nil || err != nil {
 		return cmp.Or(d, err)
+	}
+	programs := slices.DeleteFunc(slices.Sorted(maps.Keys(o.spec.Programs)), func(name string) bool { return slices.Contains(skip, name) })
+	if len(programs) == 0 {
+		return nil
 	}
 	all := &ebpf.CollectionSpec{Maps: maps.Clone(o.spec.Maps), Types: o.spec.Types, ByteOrder: o.spec.ByteOrder}
 	maps.DeleteFunc(all.Maps, func(_ string, m *ebpf.MapSpec) bool { return m.Type == ebpf.StructOpsMap }) // they need programs
@@ -142,7 +146,7 @@ func (l *loader) object(ctx context.Context, i int, report func(Event)) error {
 	}
 	report(refused(e, cmp.Or(o.missing, err, createStructOps(o.spec))))
 	coll.Close()
-	for _, name := range slices.Sorted(maps.Keys(o.spec.Programs)) {
+	for _, name := range programs {
 		report(l.program(Event{Kind: Program, Object: i, Name: name}, o))
 	}
 	return nil

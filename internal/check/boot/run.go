@@ -17,6 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -34,7 +35,8 @@ type Config struct {
 	Objects []*check.Object
 	Data    [][]byte
 	Types   []check.Types
-	Rodata  []string // as for package check
+	Rodata  []string     // as for package check
+	Policy  check.Policy // whose --when says which programs are loaded on a kernel
 	Targets map[string]string
 
 	// Archive has types to load the objects with again; may be nil.
@@ -84,9 +86,10 @@ type Watcher interface {
 	Skipped(k *Kernel, errs []*corpus.Error) // files that could not be checked
 	Note(k *Kernel, text string)
 	Begin(k *Kernel)
-	Object(k *Kernel, i int)       // k.Trial.Of(i) is complete
-	Output(k *Kernel, text string) // of the command
-	End(k *Kernel, err error)      // err says why the kernel did not boot or did not finish
+	Stopped(k *Kernel, program string, why error) // the machine crashed or was silent while it tried a program, and boots again without it
+	Object(k *Kernel, i int)                      // k.Trial.Of(i) is complete
+	Output(k *Kernel, text string)                // of the command
+	End(k *Kernel, err error)                     // err says why the kernel did not boot or did not finish
 
 	Progress(k *Kernel, tried int) // tried is the number of programs, 0 while the kernel boots
 }
@@ -187,7 +190,11 @@ func (k *kernelRun) boot(ctx context.Context) error {
 		for _, i := range k.Trial.Objects {
 			m.Objects = append(m.Objects, k.Data[i])
 		}
-		if len(m.Objects) == 0 {
+		m.Job.Skip = k.Trial.skip()
+		switch {
+		case len(m.Objects) == 0 && k.Trial.Unloaded > 0:
+			return errors.New("no program is loaded on it")
+		case len(m.Objects) == 0:
 			return errors.New("no object is for its machine")
 		}
 		for _, t := range k.Types {
@@ -224,12 +231,37 @@ func (k *kernelRun) boot(ctx context.Context) error {
 	})
 	k.progress()
 	k.started = time.Now()
-	k.Emulated, err = Boot(ctx, m, k.Timeout, k.take)
+	boots, silent := 1, k.Timeout/4
+	if k.Trial == nil { // a command may say nothing for long
+		silent = k.Timeout
+	}
+	for {
+		k.Emulated, err = Boot(ctx, m, k.Timeout-time.Since(k.started), silent, k.take)
+		if err == nil || ctx.Err() != nil || k.Trial == nil || boots == limits.GuestBoots || time.Since(k.started) >= k.Timeout || !k.without(m, err) {
+			break
+		}
+		boots++
+	}
 	k.Done = time.Since(k.started)
 	if k.Trial != nil && k.Up > 0 {
 		k.complete(len(k.Trial.Objects))
 	}
 	return err
+}
+
+// without prepares another boot after one that ended early, without the programs that have results and the one that was tried. It
+// reports false if there is no such program.
+func (k *kernelRun) without(m *Machine, why error) bool {
+	object, program := k.Trial.next()
+	if k.Up == 0 || program == "" {
+		return false
+	}
+	e := Event{Kind: Program, Object: object, Name: program, Error: "the machine stopped: " + why.Error()}
+	k.take(e)
+	name := k.Trial.Of(object)[0].Program.Object + ": " + program
+	k.call(func() { k.w.Stopped(k.Kernel, name, why) })
+	m.Job.Skip = k.Trial.skip()
+	return true
 }
 
 // findTypes finds the types of a kernel without BTF, for its release and machine, and passes them to the guest.
@@ -275,7 +307,7 @@ func (k *kernelRun) check(ctx context.Context, l check.Loader) (*check.Report, e
 	one := *k.Corpus
 	one.Files, one.Skipped = []*corpus.File{k.types}, nil
 	rep, err := check.Run(ctx, check.Config{
-		Objects: k.Objects, Corpus: &one, Jobs: 1, Loaders: []check.Loader{l}, Rodata: k.Rodata, Types: k.Types,
+		Objects: k.Objects, Corpus: &one, Jobs: 1, Loaders: []check.Loader{l}, Policy: k.Policy, Rodata: k.Rodata, Types: k.Types,
 		NoOwnBTF: k.types != k.Corpus.Files[k.index],
 	})
 	if err != nil {
@@ -307,7 +339,9 @@ func (k *kernelRun) check(ctx context.Context, l check.Loader) (*check.Report, e
 func (k *kernelRun) take(e Event) {
 	switch e.Kind {
 	case Hello:
-		k.Up, k.Release = time.Since(k.started), e.Name
+		if k.Up == 0 {
+			k.Up, k.Release = time.Since(k.started), e.Name
+		}
 	case Module:
 		if e.Error != "" && 0 <= e.Object && e.Object < len(k.Modules) {
 			k.call(func() { k.w.Note(k.Kernel, "module "+k.Modules[e.Object]+": "+e.Error) })

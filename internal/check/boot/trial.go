@@ -13,9 +13,13 @@ import (
 // Trial compares the report on one kernel with what that kernel, booted, does with the objects.
 type Trial struct {
 	Objects []int // indices of the report's objects that are for the kernel, in the guest's order
-	Rows    []Row // their programs, in the report's order
+	Rows    []Row // their programs that are loaded on the kernel, in the report's order
 
-	first []int // by object in the guest: its first row; and the number of rows
+	Left     []int // objects that are for the kernel, of which no program is loaded on it
+	Unloaded int   // programs that are not loaded on it
+
+	first    []int      // by object in the guest: its first row; and the number of rows
+	unloaded [][]string // by object in the guest: programs that are not loaded
 }
 
 // Row is a program on the booted kernel.
@@ -42,14 +46,23 @@ func NewTrial(rep, ebpfGo *check.Report, objects []*check.Object) *Trial {
 		if len(programs) == 0 || programs[0].Status[0] == check.Other {
 			continue
 		}
+		var unloaded []string
 		for j := range programs {
+			if programs[j].Status[0] == check.Unloaded {
+				unloaded = append(unloaded, programs[j].Name)
+				continue
+			}
 			row := Row{Program: &programs[j]}
 			if others != nil {
 				row.EbpfGo = &others[j]
 			}
 			t.Rows = append(t.Rows, row)
 		}
-		t.first = append(t.first, len(t.Rows))
+		if t.Unloaded += len(unloaded); len(unloaded) == len(programs) {
+			t.Left = append(t.Left, i)
+			continue
+		}
+		t.first, t.unloaded = append(t.first, len(t.Rows)), append(t.unloaded, unloaded)
 		t.Objects = append(t.Objects, i)
 	}
 	return t
@@ -84,13 +97,45 @@ func (t *Trial) Take(e Event) {
 	}
 }
 
-// Missing returns for how many programs no result came, and how many others were not tried.
-func (t *Trial) Missing() (lost, untried int) {
+// skip returns Job.Skip: the programs that are not loaded on the kernel, and those with a result.
+func (t *Trial) skip() map[int][]string {
+	skip := make(map[int][]string)
+	for i := range t.Objects {
+		names := slices.Clone(t.unloaded[i])
+		for _, r := range t.Of(i) {
+			if r.got != nil {
+				names = append(names, r.Program.Name)
+			}
+		}
+		if slices.Sort(names); len(names) > 0 {
+			skip[i] = names
+		}
+	}
+	return skip
+}
+
+// next returns the program that the guest tries next, "" if there is none.
+func (t *Trial) next() (object int, program string) {
+	for i := range t.Objects {
+		for _, r := range t.Of(i) {
+			if name := r.Program.Name; r.got == nil && (program == "" || name < program) {
+				object, program = i, name
+			}
+		}
+		if program != "" {
+			break
+		}
+	}
+	return object, program
+}
+
+// Missing returns the names of the programs without a result, and how many others were not tried.
+func (t *Trial) Missing() (lost []string, untried int) {
 	for i := range t.Rows {
 		switch a := t.Rows[i].Actual(); {
 		case a.Outcome != NotTried:
 		case a.Reason == NoResult:
-			lost++
+			lost = append(lost, t.Rows[i].Program.Object+": "+t.Rows[i].Program.Name)
 		default:
 			untried++
 		}
