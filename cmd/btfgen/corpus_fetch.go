@@ -100,7 +100,7 @@ func runFetch(c *cli.Context, cfg *store.FetchConfig) (*store.FetchResult, error
 }
 
 // fetchOne downloads the newest kernel with a key that begins with name, ID/VERSION_ID[/ARCH[/RELEASE]], for an architecture, unless an
-// earlier run has. RELEASE is a pattern. fetchOne returns the files of its packages, for which there is bootNaming.
+// earlier run has. RELEASE is a pattern. Without it, kernels of later releases of Linux, such as backports, do not count. fetchOne returns the files of its packages, for which there is bootNaming.
 func fetchOne(c *cli.Context, name, arch string) ([]string, error) {
 	series, release := splitBootKey(name)
 	if strings.Count(series, "/") == 1 {
@@ -120,7 +120,7 @@ func fetchOne(c *cli.Context, name, arch string) ([]string, error) {
 		}
 		cfg.Options.Select = []corpus.Selector{s}
 	}
-	cfg.Keep, cfg.Newest = filepath.Join(cfg.Cache, "boot"), 1
+	cfg.Keep, cfg.Newest, cfg.Own = filepath.Join(cfg.Cache, "boot"), 1, release == ""
 	res, err := runFetch(c, cfg)
 	switch {
 	case err != nil:

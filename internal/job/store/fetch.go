@@ -42,6 +42,7 @@ type FetchConfig struct {
 	Prune   []corpus.Selector // of kernels to remove that no repository has
 
 	Newest int   // newest kernels of each series; 0 for all
+	Own    bool  // only kernels of the Linux release that the distribution began with, the oldest, and not only their DWARF
 	Limit  int64 // bytes to download at most; 0 for no limit
 	Retry  bool  // also packages that had no usable kernel
 	DryRun bool  // change nothing except the cache
@@ -319,9 +320,13 @@ func idOf(s *fetch.Series, u *fetch.Unit) packageID {
 // selected returns the units of a series that the selectors keep, and of these the newest.
 func (f *fetcher) selected(units []*fetch.Unit) (kept []*fetch.Unit) {
 	for _, u := range units {
-		if f.Options.Selects(u.Kernel) {
+		if f.Options.Selects(u.Kernel) && !(f.Own && u.Debug) {
 			kept = append(kept, u)
 		}
+	}
+	if f.Own && len(kept) > 0 {
+		first := linux(slices.MaxFunc(kept, func(a, b *fetch.Unit) int { return byAge(a.Kernel, b.Kernel) }).Kernel)
+		kept = slices.DeleteFunc(kept, func(u *fetch.Unit) bool { return !slices.Equal(linux(u.Kernel), first) })
 	}
 	if f.Newest == 0 || len(kept) <= f.Newest {
 		return kept
@@ -335,6 +340,12 @@ func (f *fetcher) selected(units []*fetch.Unit) (kept []*fetch.Unit) {
 // byAge compares kernels of a series: the newest is first. Of the flavours of one release, the one with the shortest name is first.
 func byAge(a, b kernel.Key) int {
 	return cmp.Or(slices.Compare(numbers(b.Release), numbers(a.Release)), len(a.Release)-len(b.Release), b.Compare(a))
+}
+
+// linux returns the first two numbers of a kernel's release.
+func linux(k kernel.Key) []int {
+	n := numbers(k.Release)
+	return n[:min(len(n), 2)]
 }
 
 // numbers returns the words of a release that are numbers, which flavours share.

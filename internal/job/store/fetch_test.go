@@ -201,6 +201,11 @@ func TestNewest(t *testing.T) {
 			t.Errorf("the newest %d: %s", n, d)
 		}
 	}
+	own := &fetcher{FetchConfig: FetchConfig{Newest: 1, Own: true}}
+	debug := &fetch.Unit{Kernel: kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "5.4.0-1-amd64"}, Debug: true}
+	if got := own.selected(append([]*fetch.Unit{debug}, units...)); len(got) != 1 || got[0].Kernel.Release != "6.1.0-47-amd64" {
+		t.Errorf("the newest of the oldest: %v", got)
+	}
 	f := &fetcher{FetchConfig: FetchConfig{Newest: 1}}
 	f.Options.Select = []corpus.Selector{selector(t, "release=6.1.*")}
 	if got := f.selected(units); len(got) != 1 || got[0].Kernel.Release != "6.1.0-47-amd64" {
