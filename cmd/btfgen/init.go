@@ -21,6 +21,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/text/escape"
@@ -41,6 +42,9 @@ type project struct {
 	// For a Go package its name, and the last file with a bpf2go line. go generate runs the lines of files in order of
 	// their names, and the archive comes after the objects.
 	GoPackage, GoFile string
+
+	Loader     check.Loader // that the project seems to use, "" for an unknown one
+	LoaderFrom string       // the file that shows it
 }
 
 // Archive returns the name of the archive.
@@ -67,7 +71,7 @@ func runInit(c *cli.Context) error {
 		stem := strings.TrimSuffix(p.GoFile, ".go")
 		files = [][2]string{{"btfgen.yaml", "yaml"}, {stem + "_btfgen.go", "go"}, {stem + "_btfgen_test.go", "test"}}
 	}
-	out, kept := c.App.Writer, false
+	out, kept, configured := c.App.Writer, false, false
 	for _, f := range files {
 		write := create
 		if c.Bool("dry-run") {
@@ -78,11 +82,19 @@ func runInit(c *cli.Context) error {
 		case errors.Is(err, fs.ErrExist):
 			escape.Fprintf(out, "exists, not changed: %s\n", name)
 			kept = true
+			configured = configured || f[1] == "yaml"
 		case err != nil:
 			return err
 		case !c.Bool("dry-run"):
 			escape.Fprintf(out, "wrote %s\n", name)
 		}
+	}
+	switch {
+	case configured:
+	case p.Loader != "":
+		escape.Fprintf(out, "check judges for %s, as %s shows; to change that, edit loader: in btfgen.yaml\n", p.Loader, p.LoaderFrom)
+	default:
+		escape.Fprintf(out, "check judges for libbpf and ebpf-go, as the project's loader is not known; to name one, add loader: to btfgen.yaml\n")
 	}
 	if kept {
 		escape.Fprintf(out, "To see what init would write to a file that exists, run init --dry-run.\n")
@@ -131,6 +143,7 @@ func create(name, text string) error {
 type tree struct {
 	goFiles, objects, sources []string // without tests; with the names of libbpf
 	bpf2goObjects             []string
+	signs                     []string // that may show the loader
 }
 
 // look looks for files. It skips what belongs to other projects: hidden folders and dependencies.
@@ -159,6 +172,8 @@ func look(ctx context.Context) (t tree, err error) {
 			t.objects = append(t.objects, path)
 		case strings.HasSuffix(name, ".bpf.c"):
 			t.sources = append(t.sources, path)
+		case isLoaderSign(name) && e.Type().IsRegular():
+			t.signs = append(t.signs, path)
 		}
 		return err
 	})
@@ -208,11 +223,12 @@ func detect(ctx context.Context) (*project, error) {
 		if !slices.Contains(order, ".") {
 			p = packages[order[0]]
 		}
+		p.Loader, p.LoaderFrom = check.EbpfGo, filepath.Join(p.Dir, p.GoFile)
 		err = p.addBpf2go(t.bpf2goObjects)
 	case len(order) > 1:
 		err = fmt.Errorf("bpf2go lines in %s: run init in one of them", strings.Join(order, ", "))
 	default:
-		err = p.addLibbpf(t.objects, t.sources)
+		err = errors.Join(p.addLibbpf(t.objects, t.sources), p.guessLoader(t.signs))
 	}
 	if err != nil {
 		return nil, err

@@ -34,6 +34,16 @@ type LoaderRow struct {
 	Load   []Status `json:"load"`   // by kernel, of loading it alone
 }
 
+// StatusWith returns the verdicts with a loader, by kernel, or those of the worst if loaders agree or it is "".
+func (o *ObjectRow) StatusWith(l Loader) []Status {
+	for _, r := range o.Loaders {
+		if r.Loader == l {
+			return r.Status
+		}
+	}
+	return o.Status
+}
+
 // Decider is a program that an object needs and that is unknown, may fail or fails on
 // some kernels, ascending.
 type Decider struct {

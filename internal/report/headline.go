@@ -20,8 +20,8 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 	var b strings.Builder
 	h := &row.Headline
 	decides := false
-	kernels := fmt.Sprintf("%d of %s", h.Works, words.Plural(h.Total, "kernel"))
-	if h.Gap != "" {
+	kernels := workingKernels(row)
+	if h.Gap != "" && h.Works > 0 {
 		kernels += fmt.Sprintf(", none between %s and %s", h.Gap, h.Since)
 	}
 	switch {
@@ -39,7 +39,7 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 		}
 		decides = true
 	case h.Works == 0:
-		b.WriteString(fmt.Sprintf("None of %s", words.Plural(h.Total, "kernel")))
+		b.WriteString(kernels)
 		if h.MayFail > 0 && uncertain(r, row) != "" {
 			b.WriteString(" for certain")
 		}
@@ -54,10 +54,8 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 	if h.Unloaded > 0 {
 		b.WriteString(fmt.Sprintf("; not loaded on %d", h.Unloaded))
 	}
-	for _, l := range row.Loaders {
-		if n := countWorks(l.Status); n != h.Works {
-			b.WriteString(fmt.Sprintf(" (%d with %s)", n, l.Loader))
-		}
+	if decides && loadersDiffer(row) {
+		b.WriteString("; it works on " + lower(kernels))
 	}
 	b.WriteString(".")
 	who := "Older ones"
@@ -81,6 +79,38 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 	except(&b, r, h, "Works on ", true)
 	except(&b, r, h, "Fails on ", false)
 	return b.String()
+}
+
+// workingKernels says on how many kernels an object works, for each loader where that differs: "3 of 5 kernels with libbpf and 4 with ebpf-go".
+func workingKernels(row *check.ObjectRow) string {
+	h := &row.Headline
+	kernels := words.Plural(h.Total, "kernel")
+	count := func(n int) string {
+		if n == 0 {
+			return "None"
+		}
+		return fmt.Sprint(n)
+	}
+	if !loadersDiffer(row) {
+		return count(h.Works) + " of " + kernels
+	}
+	var parts []string
+	for i, l := range row.Loaders {
+		text := count(countWorks(l.Status))
+		if i == 0 {
+			text += " of " + kernels
+		}
+		parts = append(parts, text+" with "+string(l.Loader))
+		if i > 0 {
+			parts[i] = lower(parts[i])
+		}
+	}
+	return strings.Join(parts, " and ")
+}
+
+// loadersDiffer reports whether an object works on more kernels with one loader than with another.
+func loadersDiffer(row *check.ObjectRow) bool {
+	return slices.ContainsFunc(row.Loaders, func(l check.LoaderRow) bool { return countWorks(l.Status) != row.Headline.Works })
 }
 
 // workingReleases are those on which it works or, if it certainly works on none, may work.
@@ -164,14 +194,18 @@ func loaderDecides(r *check.Report, row *check.ObjectRow) bool {
 
 // title is the title of a code, as in the middle of a sentence.
 func title(c check.Code) string {
-	e := codes.Of(c)
-	switch {
-	case e == nil:
-		return string(c)
-	case e.Title[1] >= 'a': // not LSM
-		return strings.ToLower(e.Title[:1]) + e.Title[1:]
+	if e := codes.Of(c); e != nil {
+		return lower(e.Title)
 	}
-	return e.Title
+	return string(c)
+}
+
+// lower returns a sentence as in the middle of another.
+func lower(s string) string {
+	if s[1] >= 'a' { // not LSM
+		return strings.ToLower(s[:1]) + s[1:]
+	}
+	return s
 }
 
 func countWorks(l []check.Status) (n int) {

@@ -99,7 +99,7 @@ document.title = out.join("\n");
 </script>`
 	want := `title: btfgen check: 2 objects on 5 kernels: 1 on all that they are for, 1 not on some
 run: btfgen v1.2.3 what was runbtfgen check --format html a.o b.o
-objects: ObjectsX a.o: 3 of 5 kernels (4 with ebpf-go).· b.o: 5 of 5 kernels.
+objects: ObjectsX a.o: 3 of 5 kernels with libbpf and 4 with ebpf-go.· b.o: 5 of 5 kernels.
 causes: What to do` + codes.Of(relo.FieldMissing).Fix + `X struct s.f, .g|h: field absent [field-missing] · 2 kernels · a.o: broken
 heads: debian x86_64, others, debian arm64, 5.10.0-30-amd64, 6.1.0-47-amd64, 6.12.107+deb13-amd64, vmlinux, 6.1.0-50-arm64
 worst first: o a.o, p broken, p guard, o b.o, p perhaps, p <fine>
@@ -110,7 +110,7 @@ tapped: o a.o, p on broken, detail X fails on debian/13/x86_64/6.12.107+deb13-am
 left: o a.o, p on broken, detail X fails on debian/12/x86_64/6.1.0-47-amd64a.o · kprobe/xX struct s.f: field absent [field-missing] ./x.bpf.c:12 ← here2 kernels` +
 		`X struct s.g|h: field absent [field-missing] ./x.bpf.c:9 ← here2 kernels, p guard, o b.o, p perhaps, p <fine>
 focus: p1
-object: X fails on debian/12/x86_64/6.1.0-47-amd643 of 5 kernels (4 with ebpf-go).libbpf alone: fails on 1 kernel: debian x86_64 6.12.107+deb13-amd64decided by broken
+object: X fails on debian/12/x86_64/6.1.0-47-amd643 of 5 kernels with libbpf and 4 with ebpf-go.libbpf alone: fails on 1 kernel: debian x86_64 6.12.107+deb13-amd64decided by broken
 by name: o a.o, p broken, p guard, o b.o, p <fine>, p perhaps
 arm64: o b.o, p perhaps
 found: o a.o, p broken, p guard

@@ -69,7 +69,7 @@ func TestText(t *testing.T) {
 		{false, `4 programs of 2 objects on 5 kernels: 1 fails, 1 may fail, 1 guarded, 1 ok
 
 objects:
-  a.o: 3 of 5 kernels (4 with ebpf-go).
+  a.o: 3 of 5 kernels with libbpf and 4 with ebpf-go.
     libbpf alone: fails on 1 kernel: debian x86_64 6.12.107+deb13-amd64
   and 1 object without failures
 
@@ -95,7 +95,7 @@ Check first, as with bpf_core_field_exists(), or use a flavor that matches the k
 		{true, `4 programs of 2 objects on 5 kernels: 1 fails, 1 may fail, 1 guarded, 1 ok
 
 objects:
-  a.o: 3 of 5 kernels (4 with ebpf-go).
+  a.o: 3 of 5 kernels with libbpf and 4 with ebpf-go.
     libbpf alone: fails on 1 kernel: debian x86_64 6.12.107+deb13-amd64
   b.o: 5 of 5 kernels.
     works without perhaps (a guess: marked with a ? in SEC)
@@ -197,7 +197,7 @@ func TestMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"- a.o: 3 of 5 kernels (4 with ebpf-go).\n  - libbpf alone: fails on 1 kernel: debian x86\\_64 6.12.107+deb13-amd64\n- b.o: 5 of 5 kernels.\n",
+		"- a.o: 3 of 5 kernels with libbpf and 4 with ebpf-go.\n  - libbpf alone: fails on 1 kernel: debian x86\\_64 6.12.107+deb13-amd64\n- b.o: 5 of 5 kernels.\n",
 		"| 2 | ❌ fails | `struct s.f, .g\\x7ch`: field absent `[field-missing]` (./x.bpf.c:9, 12) | 2 kernels: debian x86\\_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2) | a.o: broken |\n",
 		"| a.o | ✅ | ✅ | ✅ | ❌ |\n| a.o: broken (kprobe/x) | ✅ | ✅ | ✅ | ❌ |\n",
 		"\n✅ ok · ❌ fails\n",
@@ -280,7 +280,7 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal(written, &got); err != nil {
 		t.Fatal(err)
 	}
-	if text := got.Objects[0].Headline.Text; text != "3 of 5 kernels (4 with ebpf-go)." {
+	if text := got.Objects[0].Headline.Text; text != "3 of 5 kernels with libbpf and 4 with ebpf-go." {
 		t.Error(text)
 	}
 	for i, p := range want.Programs {

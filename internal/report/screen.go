@@ -124,10 +124,11 @@ func newScreen(r *check.Report, o Options) *screen {
 	return s
 }
 
-// tally counts the objects that are for a kernel that counts, those that work on all of these, and those that fail on some.
-func (s *screen) tally() (works, fails, total int) {
+// tally counts the objects that are for a kernel that counts, those that work on all of these, and those that fail on some, with a
+// loader or, if that is "", with the worst.
+func (s *screen) tally(l check.Loader) (works, fails, total int) {
 	for i := range s.Objects {
-		worst, met := s.worst(i)
+		worst, met := s.worst(s.Objects[i].StatusWith(l))
 		switch {
 		case !met:
 			continue
@@ -143,7 +144,7 @@ func (s *screen) tally() (works, fails, total int) {
 
 // word is the verdict in a word, and the cell whose colour it has.
 func (s *screen) word() (string, cell) {
-	switch works, fails, total := s.tally(); {
+	switch works, fails, total := s.tally(""); {
 	case fails > 0 || total == 0:
 		return "FAIL", cellFails
 	case works < total:
@@ -154,7 +155,7 @@ func (s *screen) word() (string, cell) {
 
 // counted says how many objects work wherever it counts.
 func (s *screen) counted() string {
-	works, fails, total := s.tally()
+	works, fails, total := s.tally("")
 	n := 0
 	for k := range s.Kernels {
 		if s.counts(k) {
@@ -163,9 +164,9 @@ func (s *screen) counted() string {
 	}
 	kernels := words.Plural(n, "kernel")
 	if s.required != "" {
-		return fmt.Sprintf("Must work (--require %s): %d of %s on %s", s.required, works, words.Plural(total, "object"), kernels)
+		return fmt.Sprintf("Must work (--require %s): %s on %s", s.required, s.working(works, " of "+words.Plural(total, "object")), kernels)
 	}
-	text := fmt.Sprintf("%s on %s: %d on all that they are for", words.Plural(total, "object"), kernels, works)
+	text := fmt.Sprintf("%s on %s: %s on all that they are for", words.Plural(total, "object"), kernels, s.working(works, ""))
 	if fails > 0 {
 		text += fmt.Sprintf(", %d not on some", fails)
 	}
@@ -175,9 +176,32 @@ func (s *screen) counted() string {
 	return text
 }
 
-// worst returns the worst verdict on an object on kernels that count, and whether it is for any.
-func (s *screen) worst(object int) (worst check.Status, met bool) {
-	for k, v := range s.Objects[object].Status {
+// working says how many objects work, for each loader where that differs: "14 of 21 objects with libbpf and 15 with ebpf-go".
+func (s *screen) working(works int, of string) string {
+	var loaders []check.Loader
+	for i := range s.Objects {
+		for _, l := range s.Objects[i].Loaders {
+			loaders = append(loaders, l.Loader)
+		}
+	}
+	text, differ := "", false
+	for _, l := range slices.Backward(sorted(loaders)) { // libbpf first, as in headlines
+		n, _, _ := s.tally(l)
+		if differ = differ || n != works; text == "" {
+			text = fmt.Sprintf("%d%s with %s", n, of, l)
+		} else {
+			text += fmt.Sprintf(" and %d with %s", n, l)
+		}
+	}
+	if !differ {
+		return fmt.Sprint(works) + of
+	}
+	return text
+}
+
+// worst returns the worst of an object's verdicts on kernels that count, and whether it is for any.
+func (s *screen) worst(status []check.Status) (worst check.Status, met bool) {
+	for k, v := range status {
 		if v.Judged() && s.counts(k) {
 			worst, met = max(worst, v), true
 		}

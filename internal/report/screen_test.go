@@ -75,6 +75,16 @@ func TestScreen(t *testing.T) {
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
+	o := &r.Objects[0]
+	for _, l := range []check.LoaderRow{{Loader: check.Libbpf, Status: o.Status}, {Loader: check.EbpfGo, Status: make([]check.Status, 3)}} {
+		o.Loaders = append(o.Loaders, l)
+	}
+	if got := text(t, r, required); !strings.HasPrefix(got, "Must work (--require debian>=12): 95 of 100 objects with libbpf and 96 with ebpf-go on 2 kernels   FAIL\n") {
+		t.Errorf("with a loader that loads all:\n%s", got)
+	}
+	if got := text(t, r, Options{}); !strings.HasPrefix(got, "100 objects on 3 kernels: 0 with libbpf and 1 with ebpf-go on all that they are for, 96 not on some, 4 for") {
+		t.Errorf("with a loader that loads all:\n%s", got)
+	}
 	r.Objects = r.Objects[1:]
 	if got := text(t, r, required); !strings.HasPrefix(got, "Must work (--require debian>=12): 95 of 99 objects on 2 kernels   UNCERTAIN\n") {
 		t.Errorf("without the first object:\n%s", got)

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+
+	"github.com/btfgen/btfgen/internal/check"
+)
+
+// loaderSigns show which loader a project uses. A weak one, which is only a name that is mentioned, counts where no other is found.
+var loaderSigns = []struct {
+	file   string         // a pattern of its name
+	text   *regexp.Regexp // what is in it; nil for anything
+	loader check.Loader
+	weak   bool
+}{
+	{"*.skel.h", nil, check.Libbpf, false},
+	{"go.mod", regexp.MustCompile(`(?m)^\s*(?:require\s+)?github\.com/cilium/ebpf\s+v[^/\s]*\s*$`), check.EbpfGo, false}, // not an indirect one
+	{"go.mod", regexp.MustCompile(`(?m)^\s*(?:require\s+)?github\.com/aquasecurity/libbpfgo\s+v[^/\s]*\s*$`), check.Libbpf, false},
+	{"Cargo.toml", regexp.MustCompile(`(?m)^\s*aya\s*=|^\s*\[(?:workspace\.)?dependencies\.aya\]`), check.Aya, false},
+	{"Cargo.toml", regexp.MustCompile(`(?m)^\s*libbpf-(?:rs|cargo|sys)\s*=`), check.Libbpf, false},
+	{"Makefile", genSkeleton, check.Libbpf, false},
+	{"meson.build", genSkeleton, check.Libbpf, false},
+	{"CMakeLists.txt", genSkeleton, check.Libbpf, false},
+	{"Makefile", namesLibbpf, check.Libbpf, true},
+	{"meson.build", namesLibbpf, check.Libbpf, true},
+	{"CMakeLists.txt", namesLibbpf, check.Libbpf, true},
+}
+
+var (
+	genSkeleton = regexp.MustCompile(`\bgen\s+skeleton\b`)
+	namesLibbpf = regexp.MustCompile(`\blibbpf\b|-lbpf\b`)
+)
+
+// isLoaderSign reports whether a file may show which loader a project uses.
+func isLoaderSign(name string) bool {
+	for _, s := range loaderSigns {
+		if ok, _ := path.Match(s.file, name); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// guessLoader guesses from files which loader the project uses. It is unknown if they show none or several.
+func (p *project) guessLoader(files []string) error {
+	found := map[bool]map[check.Loader]string{false: {}, true: {}} // by whether the sign is weak, the first file that shows each
+	for _, name := range files {
+		var data []byte
+		for _, s := range loaderSigns {
+			if ok, _ := path.Match(s.file, filepath.Base(name)); !ok {
+				continue
+			}
+			if s.text != nil && data == nil {
+				var err error
+				if data, err = os.ReadFile(name); err != nil {
+					return err
+				}
+			}
+			if at := found[s.weak]; at[s.loader] == "" && (s.text == nil || s.text.Match(data)) {
+				at[s.loader] = name
+			}
+		}
+	}
+	at := found[false]
+	if len(at) == 0 {
+		at = found[true]
+	}
+	for loader, name := range at {
+		if len(at) == 1 {
+			p.Loader, p.LoaderFrom = loader, name
+		}
+	}
+	return nil
+}
