@@ -290,3 +290,120 @@ func TestPreallocation(t *testing.T) {
 		}
 	}
 }
+
+// callWith makes an object of a program that calls a helper with a map in a register.
+func callWith(t *testing.T, section string, m bpfobj.Map, at asm.Register, helper asm.BuiltinFunc) *Object {
+	t.Helper()
+	o := programOf(section, []insn{{Op: bpfobj.OpLdImm64, Dst: at}, {}, {Op: bpfobj.OpCall, Imm: int64(helper)}, {Op: 0xb7}, {Op: bpfobj.OpExit}})
+	o.Maps, o.Funcs[0].Insns[0].Ref = []bpfobj.Map{m}, bpfobj.RefTo(bpfobj.RefMap, 0)
+	if err := o.follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestOldMapCalls has a program for each helper that verifiers did not always let programs call with a map of a type, with the last release
+// that refuses it.
+func TestOldMapCalls(t *testing.T) {
+	raceflag.SkipSerial(t)
+	k := oldest(t, newRun(Config{}).want)
+	for _, to := range []release{linux(5, 10), linux(5, 9), linux(5, 7), linux(5, 6), linux(5, 4), linux(5, 2), linux(4, 19)} {
+		k.age(to)
+		for _, tt := range []struct {
+			section string
+			m       ebpf.MapType
+			at      asm.Register
+			helper  asm.BuiltinFunc
+			refused release // 0 for no kernel
+			then    Status
+		}{
+			{"xdp", ebpf.Hash, asm.R1, asm.FnMapLookupElem, 0, OK},
+			{"xdp", ebpf.XSKMap, asm.R1, asm.FnMapLookupElem, linux(5, 2), Fails},
+			{"xdp", ebpf.XSKMap, asm.R1, asm.FnRedirectMap, 0, OK},
+			{"xdp", ebpf.DevMap, asm.R1, asm.FnMapLookupElem, linux(5, 2), MayFail},
+			{"sk_reuseport", ebpf.ReusePortSockArray, asm.R2, asm.FnSkSelectReuseport, 0, OK},
+			{"sk_reuseport", ebpf.SockMap, asm.R2, asm.FnSkSelectReuseport, linux(5, 6), Fails},
+			{"sk_reuseport", ebpf.SockHash, asm.R2, asm.FnSkSelectReuseport, linux(5, 6), Fails},
+			{"tc", ebpf.SockMap, asm.R1, asm.FnMapLookupElem, linux(5, 7), MayFail},
+			{"tc", ebpf.SockHash, asm.R1, asm.FnMapLookupElem, linux(5, 7), MayFail},
+			{"tc", ebpf.SockMap, asm.R1, asm.FnMapUpdateElem, linux(5, 9), Fails},
+			{"tc", ebpf.SockHash, asm.R1, asm.FnMapUpdateElem, linux(5, 9), Fails},
+			{"tc", ebpf.SockMap, asm.R1, asm.FnMapDeleteElem, 0, OK},
+			{"sk_msg", ebpf.Hash, asm.R1, asm.FnMapDeleteElem, 0, OK},
+		} {
+			o, want := callWith(t, tt.section, bpfobj.Map{Name: "m", Type: uint32(tt.m)}, tt.at, tt.helper), OK
+			if tt.refused >= to {
+				want = tt.then
+			}
+			if got, l := verdictOn(t, o, k); got != want {
+				t.Errorf("%s of %s on %s: %s, want %s: %+v", tt.helper, tt.m, to, got, want, l)
+			}
+		}
+	}
+}
+
+// TestSockmapDeletions checks the verdicts on programs that delete sockets, which newer kernels and updates of older ones let fewer types do.
+func TestSockmapDeletions(t *testing.T) {
+	raceflag.SkipSerial(t)
+	k := oldest(t, newRun(Config{}).want)
+	for _, tt := range []struct {
+		to   release
+		want Status
+	}{{linux(5, 4), OK}, {linux(5, 9), OK}, {linux(5, 10), MayFail}, {linux(6, 8), MayFail}, {linux(6, 10), Fails}, {linux(7, 1), Fails}} {
+		k.age(tt.to)
+		for section, refused := range map[string]bool{"sk_msg": true, "kprobe": true, "cgroup_skb/egress": true, "sockops": false, "tc": false, "xdp": false} {
+			o, want := callWith(t, section, bpfobj.Map{Name: "m", Type: uint32(ebpf.SockHash)}, asm.R1, asm.FnMapDeleteElem), OK
+			if refused {
+				want = tt.want
+			}
+			if got, l := verdictOn(t, o, k); got != want {
+				t.Errorf("%s on %s: %s, want %s: %+v", section, tt.to, got, want, l)
+			}
+		}
+	}
+	k.age(linux(6, 10))
+	for section, want := range map[string]Status{"fentry/vfs_read": Fails, "iter/task": OK} {
+		if got, l := verdictOn(t, callWith(t, section, bpfobj.Map{Name: "m", Type: uint32(ebpf.SockMap)}, asm.R1, asm.FnMapDeleteElem), k); got != want {
+			t.Errorf("%s: %s, want %s: %+v", section, got, want, l)
+		}
+	}
+}
+
+// TestSleepableMaps checks the verdicts on maps in programs that may sleep, which are the more the newer the kernel is.
+func TestSleepableMaps(t *testing.T) {
+	raceflag.SkipSerial(t)
+	k := oldest(t, newRun(Config{}).want)
+	for _, tt := range []struct {
+		m     bpfobj.Map
+		since release // 0 for every kernel
+		then  Status  // before that
+	}{
+		{bpfobj.Map{Type: uint32(ebpf.Hash)}, 0, OK},
+		{bpfobj.Map{Type: uint32(ebpf.LRUHash)}, 0, OK},
+		{bpfobj.Map{Type: uint32(ebpf.Array)}, 0, OK},
+		{bpfobj.Map{Type: uint32(ebpf.Hash), Flags: 1}, linux(6, 1), Fails},
+		{bpfobj.Map{Type: uint32(ebpf.PerCPUArray)}, linux(5, 12), Fails},
+		{bpfobj.Map{Type: uint32(ebpf.LRUCPUHash)}, linux(5, 12), Fails},
+		{bpfobj.Map{Type: uint32(ebpf.HashOfMaps), Inner: &bpfobj.Map{Type: uint32(ebpf.Array)}}, linux(5, 12), Fails},
+		{bpfobj.Map{Type: uint32(ebpf.RingBuf)}, linux(5, 12), MayFail},
+		{bpfobj.Map{Type: uint32(ebpf.InodeStorage)}, linux(5, 17), Fails},
+		{bpfobj.Map{Type: uint32(ebpf.SkStorage)}, linux(5, 17), Fails},
+		{bpfobj.Map{Type: uint32(ebpf.Queue)}, linux(6, 12), MayFail},
+		{bpfobj.Map{Type: uint32(ebpf.ProgramArray)}, linux(7, 0), MayFail},
+		{bpfobj.Map{Type: uint32(ebpf.LPMTrie), Flags: 1}, linux(7, 3), MayFail},
+	} {
+		for _, to := range []release{linux(5, 10), linux(5, 11), linux(5, 12), linux(5, 16), linux(5, 17), linux(6, 0), linux(6, 1), linux(6, 8), linux(6, 12), linux(6, 14), linux(7, 1), linux(7, 3)} {
+			k.age(to)
+			for _, section := range []string{"lsm.s/bpf", "lsm/bpf"} {
+				o, want := programOf(section, []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}, {Op: bpfobj.OpLdImm64, Dst: 1}, {}, {Op: bpfobj.OpExit}}), OK
+				o.Maps, o.Funcs[0].Insns[2].Ref = []bpfobj.Map{tt.m}, bpfobj.RefTo(bpfobj.RefMap, 0)
+				if section == "lsm.s/bpf" && to < tt.since {
+					want = tt.then
+				}
+				if got, l := verdictOn(t, o, k); got != want {
+					t.Errorf("%s with a map %+v on %s: %s, want %s: %+v", section, tt.m, to, got, want, l)
+				}
+			}
+		}
+	}
+}
