@@ -40,9 +40,16 @@ const (
 	Passed                   // it gives a helper the address of the context at Off, above 0
 )
 
-// Accesses returns the accesses of a program in all its functions, in order of the code. Each holds whenever the instruction is executed: addresses that differ between
-// paths are left out. If it runs out of steps it returns none.
-func (o *Object) Accesses(p *Program, steps *limits.Meter) []Access {
+// MapCall is a call of a helper that gets a map, or memory of a ring buffer where it wants a key or value of a map.
+type MapCall struct {
+	At   Site
+	Map  int  // index in Maps, -1 for none that is known
+	Ring bool // the key or value is memory that bpf_ringbuf_reserve returned
+}
+
+// Accesses returns the accesses of a program in all its functions and its calls with maps, each in order of the code. Each holds whenever the
+// instruction is executed: addresses that differ between paths are left out. If it runs out of steps it returns none.
+func (o *Object) Accesses(p *Program, steps *limits.Meter) ([]Access, []MapCall) {
 	f := flow{o: o, steps: steps, exposed: make(map[int]int64), chosen: make(map[int]bool), leaders: make(map[int][]bool)}
 	// The first round finds the stack slots that others can write to; the second does not trust these.
 	for range 2 {
@@ -56,20 +63,23 @@ func (o *Object) Accesses(p *Program, steps *limits.Meter) []Access {
 			f.block(at)
 		}
 	}
-	f.found = make(map[Site]Access)
+	f.found, f.calls = make(map[Site]Access), make(map[Site]MapCall)
 	for at := range f.at {
 		f.block(at)
 	}
 	if steps.Err() != nil {
-		return nil
+		return nil, nil
 	}
 	for at, a := range f.found {
 		a.Chosen = a.Kind == Direct && a.Arg < 0 && a.Struct == "" && f.chosen[int(a.Off/8)]
 		f.found[at] = a
 	}
-	return slices.SortedFunc(maps.Values(f.found), func(a, b Access) int {
-		return cmp.Or(cmp.Compare(a.At.Fn, b.At.Fn), cmp.Compare(a.At.Insn, b.At.Insn))
-	})
+	return slices.SortedFunc(maps.Values(f.found), func(a, b Access) int { return a.At.compare(b.At) }),
+		slices.SortedFunc(maps.Values(f.calls), func(a, b MapCall) int { return a.At.compare(b.At) })
+}
+
+func (s Site) compare(o Site) int {
+	return cmp.Or(cmp.Compare(s.Fn, o.Fn), cmp.Compare(s.Insn, o.Insn))
 }
 
 // address is what is known of a register or stack slot.
@@ -90,6 +100,7 @@ const (
 	ofResult
 	ofStack
 	ofMap
+	ofRing   // memory of a ring buffer
 	isNumber // off
 	isRecord // arg: the value of a CO-RE record
 )
@@ -150,6 +161,7 @@ type flow struct {
 	exposed map[int]int64   // by function: others can write to the stack from this offset on
 	chosen  map[int]bool    // arguments: see Access
 	found   map[Site]Access // nil in the rounds that only follow
+	calls   map[Site]MapCall
 }
 
 // arrive merges s into what is known at a place and queues the place if that changed.
@@ -456,6 +468,9 @@ func (f *flow) call(s *addresses, at Site, in *Insn) {
 			f.found[at] = Access{At: at, Kind: Passed, Arg: -1, Off: a.off}
 		}
 	}
+	if f.found != nil && in.IsHelper() {
+		f.withMap(s, at, call)
+	}
 	if !in.IsHelper() || !f.helper(s, call) {
 		for r := asm.R1; r <= asm.R5; r++ {
 			f.lose(at.Fn, s.regs[r])
@@ -464,14 +479,34 @@ func (f *flow) call(s *addresses, at Site, in *Insn) {
 	if to := in.Ref.N(); in.IsFuncCall() && to >= 0 && f.found == nil {
 		args := &addresses{}
 		for r := asm.R1; r <= asm.R5 && !f.o.Funcs[to].Global; r++ {
-			if a := s.regs[r]; a.kind == ofContext || a.typed() {
+			if a := s.regs[r]; a.kind == ofContext || a.kind == ofMap || a.kind == ofRing || a.typed() {
 				args.regs[r] = a
 			}
 		}
 		f.arrive(Site{Fn: to}, args)
 	}
 	clear(s.regs[asm.R0 : asm.R5+1])
-	if in.IsHelper() && resultStruct[call] != "" {
+	switch {
+	case in.IsHelper() && resultStruct[call] != "":
 		s.regs[asm.R0] = address{kind: ofResult, arg: int(call)}
+	case in.IsHelper() && call == asm.FnRingbufReserve:
+		s.regs[asm.R0] = address{kind: ofRing}
+	}
+}
+
+// withMap reports a call of a helper with a map.
+func (f *flow) withMap(s *addresses, at Site, call asm.BuiltinFunc) {
+	x := MapCall{At: at, Map: -1}
+	for r := asm.R5; r >= asm.R1; r-- { // the first map counts
+		if a := s.regs[r]; a.kind == ofMap && a.arg >= 0 {
+			x.Map = a.arg
+		}
+	}
+	switch call {
+	case asm.FnMapLookupElem, asm.FnMapUpdateElem, asm.FnMapDeleteElem, asm.FnMapPushElem, asm.FnMapPopElem, asm.FnMapPeekElem:
+		x.Ring = s.regs[asm.R2].kind == ofRing || call == asm.FnMapUpdateElem && s.regs[asm.R3].kind == ofRing
+	}
+	if x.Map >= 0 || x.Ring {
+		f.calls[at] = x
 	}
 }

@@ -78,13 +78,14 @@ func TestAccesses(t *testing.T) {
 			p.Funcs = append(p.Funcs, i)
 		}
 		var got []access
-		for _, a := range o.Accesses(p, limits.NewMeter(t.Context(), 1000, "")) {
+		all, _ := o.Accesses(p, limits.NewMeter(t.Context(), 1000, ""))
+		for _, a := range all {
 			got = append(got, access{a.At.Fn, a.At.Insn, a.Arg, a.Off})
 		}
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
-		if got := o.Accesses(p, limits.NewMeter(t.Context(), 1, "")); got != nil {
+		if got, calls := o.Accesses(p, limits.NewMeter(t.Context(), 1, "")); got != nil || calls != nil {
 			t.Errorf("%s: %v after one step", name, got)
 		}
 	}
@@ -109,7 +110,7 @@ func TestAccessesOfChain(t *testing.T) {
 	}
 	p.Funcs = append(p.Funcs, o.calls[0]...)
 	steps := limits.NewMeter(t.Context(), 20*n, "")
-	if got := o.Accesses(p, steps); len(got) > 0 || steps.Err() != nil {
+	if got, _ := o.Accesses(p, steps); len(got) > 0 || steps.Err() != nil {
 		t.Errorf("%v, %v", got, steps.Err())
 	}
 }
@@ -162,7 +163,7 @@ func TestAccessesOf(t *testing.T) {
 	} {
 		o := &Object{Funcs: []Function{{Insns: tt.code}}, Maps: []Map{{KeySize: 8, ValueSize: 8}}}
 		o.calls = append(o.calls, o.Funcs[0].Calls())
-		got := o.Accesses(&Program{Funcs: []int{0}}, limits.NewMeter(t.Context(), 1000, ""))
+		got, _ := o.Accesses(&Program{Funcs: []int{0}}, limits.NewMeter(t.Context(), 1000, ""))
 		got = got[max(0, len(got)-1):]
 		if tt.want == nil { // the argument is not followed
 			tt.want = []Access{{Arg: -1, Off: 16}}
@@ -171,6 +172,40 @@ func TestAccessesOf(t *testing.T) {
 			got[i].At, got[i].Size = Site{}, 0
 		}
 		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
+		}
+	}
+}
+
+// TestMapCalls checks which maps, and which memory of ring buffers, helpers are given.
+func TestMapCalls(t *testing.T) {
+	theMap := func(r asm.Register, n int) []Insn {
+		return []Insn{{Op: OpLdImm64, Dst: r, Ref: RefTo(RefMap, n)}, {}}
+	}
+	calls := func(f asm.BuiltinFunc) Insn { return Insn{Op: OpCall, Imm: int64(f)} }
+	lookup, update, reserve := calls(asm.FnMapLookupElem), calls(asm.FnMapUpdateElem), calls(asm.FnRingbufReserve)
+	for name, tt := range map[string]struct {
+		funcs [][]Insn
+		want  []MapCall
+	}{
+		"none":           {[][]Insn{{lookup, exit}}, nil},
+		"first":          {[][]Insn{slices.Concat(theMap(1, 2), []Insn{lookup, exit})}, []MapCall{{At: Site{Insn: 2}, Map: 2}}},
+		"second":         {[][]Insn{slices.Concat(theMap(2, 1), []Insn{calls(asm.FnTailCall), exit})}, []MapCall{{At: Site{Insn: 2}, Map: 1}}},
+		"kept":           {[][]Insn{slices.Concat(theMap(6, 1), []Insn{helper, mov(1, 6), lookup, exit})}, []MapCall{{At: Site{Insn: 4}, Map: 1}}},
+		"one of two":     {[][]Insn{slices.Concat(theMap(1, 1), []Insn{{Op: ifZero, Off: 2}}, theMap(1, 2), []Insn{lookup, exit})}, nil},
+		"passed on":      {[][]Insn{slices.Concat(theMap(1, 1), []Insn{call(1), exit}), {lookup, exit}}, []MapCall{{At: Site{Fn: 1}, Map: 1}}},
+		"value of ring":  {[][]Insn{{reserve, mov(3, 0), update, exit}}, []MapCall{{At: Site{Insn: 2}, Map: -1, Ring: true}}},
+		"key in a map":   {[][]Insn{slices.Concat([]Insn{reserve, mov(2, 0), {Op: addImm, Dst: 2, Imm: 8}}, theMap(1, 0), []Insn{lookup, exit})}, []MapCall{{At: Site{Insn: 5}, Map: 0, Ring: true}}},
+		"flags of ring":  {[][]Insn{{reserve, mov(3, 0), lookup, exit}}, nil},
+		"no longer ring": {[][]Insn{{reserve, mov(2, 7), lookup, exit}}, nil},
+	} {
+		o, p := &Object{Maps: make([]Map, 3)}, &Program{}
+		for i, code := range tt.funcs {
+			o.Funcs = append(o.Funcs, Function{Insns: code})
+			o.calls = append(o.calls, o.Funcs[i].Calls())
+			p.Funcs = append(p.Funcs, i)
+		}
+		if _, got := o.Accesses(p, limits.NewMeter(t.Context(), 1000, "")); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
 		}
 	}

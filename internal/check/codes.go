@@ -27,6 +27,7 @@ const (
 	HelperUnset     Code = "helper-setting-missing" // Name: the setting
 	HelperSetting   Code = "helper-setting-unknown" // Name: the setting
 	HelperLicense   Code = "helper-license"         // Name: the license
+	HelperMap       Code = "helper-map"             // Name: the type of the map; Since
 
 	KfuncMissing   Code = "kfunc-missing"
 	KfuncNoBTF     Code = "kfunc-btf-missing"

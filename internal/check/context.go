@@ -153,17 +153,17 @@ func givesContext(kind bpfobj.AttachKind) bool {
 	return attachesByBTF(kind) || kind == bpfobj.AttachRawTP || kind == bpfobj.AttachTP
 }
 
-// contextAccesses returns what is judged of the accesses of a program to its context, and to what helpers return.
-func contextAccesses(o *bpfobj.Object, pr *bpfobj.Program, steps *limits.Meter) []bpfobj.Access {
+// contextAccesses returns what is judged of the accesses of a program to its context, and to what helpers return, and its calls with maps.
+func contextAccesses(o *bpfobj.Object, pr *bpfobj.Program, steps *limits.Meter) ([]bpfobj.Access, []bpfobj.MapCall) {
 	s := pr.Attach
 	known := s != nil && s.Kind != bpfobj.AttachOps && s.Kind != bpfobj.AttachExt
-	l := o.Accesses(pr, steps)
+	l, calls := o.Accesses(pr, steps)
 	if known && givesContext(s.Kind) {
-		return l
+		return l, calls
 	}
 	return slices.DeleteFunc(l, func(a bpfobj.Access) bool {
 		return a.Kind != bpfobj.Direct || a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a))
-	})
+	}), calls
 }
 
 // writesRegisters reports whether an access is a write to the registers that programs of kprobes and uprobes are given.

@@ -44,8 +44,25 @@ type factTable struct {
 	came    map[string]release // with which parts of the kernel's interface came, by name
 	structs []string           // and functions: names of witnesses
 	hooks   map[string]hookFact
-	returns map[string]returnFact            // by type of attachment
-	kfuncs  map[string]map[string]permission // by kfunc, by type of programs, notSleeping for programs that may not sleep
+	returns map[string]returnFact // by type of attachment
+	kfuncs  kindTable
+	calls   kindTable // of helpers with maps of a type, by "map_delete_elem SOCKMAP"
+}
+
+// kindTable says since or up to when programs of a type can do something: by what it is, then by type of programs, notSleeping for those that
+// may not sleep.
+type kindTable map[string]map[string]permission
+
+// add adds a line: the types of programs, with commas between them, and what they do.
+func (t kindTable) add(when permission, types string, names []string) {
+	for _, name := range names {
+		if t[name] == nil {
+			t[name] = make(map[string]permission)
+		}
+		for kind := range strings.SplitSeq(types, ",") {
+			t[name][kind] = when
+		}
+	}
 }
 
 // hookFact is what is known of a hook of LSM.
@@ -67,7 +84,7 @@ var facts = sync.OnceValue(func() *factTable {
 })
 
 func readFacts(text string) (*factTable, error) {
-	t := &factTable{named: make(map[string]*fact), came: make(map[string]release), hooks: make(map[string]hookFact), returns: make(map[string]returnFact), kfuncs: make(map[string]map[string]permission)}
+	t := &factTable{named: make(map[string]*fact), came: make(map[string]release), hooks: make(map[string]hookFact), returns: make(map[string]returnFact), kfuncs: make(kindTable), calls: make(kindTable)}
 	paragraph := ""
 	for line := range strings.Lines(strings.ReplaceAll(text, "\n  ", " ")) {
 		line = strings.TrimSpace(line)
@@ -88,9 +105,6 @@ func readFacts(text string) (*factTable, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", line, err)
 		}
-		if t.named[f.name] != nil {
-			return nil, fmt.Errorf("%s: twice", f.name)
-		}
 		if strings.HasPrefix(f.name, "returns ") {
 			attach, r, err := parseReturn(f)
 			if err != nil || t.returns[attach].fact != nil {
@@ -99,7 +113,13 @@ func readFacts(text string) (*factTable, error) {
 			t.returns[attach] = r
 		}
 		f.at = len(t.all)
-		t.all, t.named[f.name] = append(t.all, f), f
+		t.all = append(t.all, f)
+		for _, name := range f.names() {
+			if t.named[name] != nil {
+				return nil, fmt.Errorf("%s: twice", name)
+			}
+			t.named[name] = f
+		}
 		for _, w := range f.witness {
 			if w.kind != btf.KindEnum {
 				t.structs = append(t.structs, w.name)
@@ -124,17 +144,20 @@ func (t *factTable) list(paragraph string, words []string) error {
 	if err != nil {
 		when.by, err = parseRelease(words[0])
 	}
-	if paragraph == "[kfuncs]" {
+	if paragraph == "[kfuncs]" || paragraph == "[calls with maps]" {
 		if err != nil || len(words) < 3 {
-			return errors.New("want AFTER..BY TYPES KFUNCS")
+			return errors.New("want AFTER..BY TYPES NAMES")
 		}
-		for _, name := range words[2:] {
-			if t.kfuncs[name] == nil {
-				t.kfuncs[name] = make(map[string]permission)
-			}
-			for kind := range strings.SplitSeq(words[1], ",") {
-				t.kfuncs[name][kind] = when
-			}
+		if paragraph == "[kfuncs]" {
+			t.kfuncs.add(when, words[1], words[2:])
+			return nil
+		}
+		when.withdrawn = true
+		if len(words) != 4 {
+			return errors.New("want AFTER..BY TYPES HELPER MAPS")
+		}
+		for kind := range strings.SplitSeq(words[3], ",") {
+			t.calls.add(when, words[1], []string{words[2] + " " + kind})
 		}
 		return nil
 	}
@@ -183,6 +206,16 @@ func parseFact(line string) (*fact, error) {
 		}
 	}
 	return f, err
+}
+
+// names returns the names of a fact: of several, what differs is at the end, with commas between.
+func (f *fact) names() []string {
+	at := strings.LastIndexByte(f.name, ' ') + 1
+	l := strings.Split(f.name[at:], ",")
+	for i := range l {
+		l[i] = f.name[:at] + l[i]
+	}
+	return l
 }
 
 func parseWitness(word string) witness {

@@ -361,6 +361,7 @@ func TestSockmapDeletions(t *testing.T) {
 			}
 		}
 	}
+	k = oldest(t, newRun(Config{}).want)
 	k.age(linux(6, 10))
 	for section, want := range map[string]Status{"fentry/vfs_read": Fails, "iter/task": OK} {
 		if got, l := verdictOn(t, callWith(t, section, bpfobj.Map{Name: "m", Type: uint32(ebpf.SockMap)}, asm.R1, asm.FnMapDeleteElem), k); got != want {
@@ -369,40 +370,74 @@ func TestSockmapDeletions(t *testing.T) {
 	}
 }
 
-// TestSleepableMaps checks the verdicts on maps in programs that may sleep, which are the more the newer the kernel is.
+// TestSleepableMaps checks the verdicts on maps in programs that may sleep, which can use the more the newer the kernel is.
 func TestSleepableMaps(t *testing.T) {
 	raceflag.SkipSerial(t)
-	k := oldest(t, newRun(Config{}).want)
-	for _, tt := range []struct {
-		m     bpfobj.Map
-		since release // 0 for every kernel
-		then  Status  // before that
-	}{
-		{bpfobj.Map{Type: uint32(ebpf.Hash)}, 0, OK},
-		{bpfobj.Map{Type: uint32(ebpf.LRUHash)}, 0, OK},
-		{bpfobj.Map{Type: uint32(ebpf.Array)}, 0, OK},
-		{bpfobj.Map{Type: uint32(ebpf.Hash), Flags: 1}, linux(6, 1), Fails},
-		{bpfobj.Map{Type: uint32(ebpf.PerCPUArray)}, linux(5, 12), Fails},
-		{bpfobj.Map{Type: uint32(ebpf.LRUCPUHash)}, linux(5, 12), Fails},
-		{bpfobj.Map{Type: uint32(ebpf.HashOfMaps), Inner: &bpfobj.Map{Type: uint32(ebpf.Array)}}, linux(5, 12), Fails},
-		{bpfobj.Map{Type: uint32(ebpf.RingBuf)}, linux(5, 12), MayFail},
-		{bpfobj.Map{Type: uint32(ebpf.InodeStorage)}, linux(5, 17), Fails},
-		{bpfobj.Map{Type: uint32(ebpf.SkStorage)}, linux(5, 17), Fails},
-		{bpfobj.Map{Type: uint32(ebpf.Queue)}, linux(6, 12), MayFail},
-		{bpfobj.Map{Type: uint32(ebpf.ProgramArray)}, linux(7, 0), MayFail},
-		{bpfobj.Map{Type: uint32(ebpf.LPMTrie), Flags: 1}, linux(7, 3), MayFail},
-	} {
-		for _, to := range []release{linux(5, 10), linux(5, 11), linux(5, 12), linux(5, 16), linux(5, 17), linux(6, 0), linux(6, 1), linux(6, 8), linux(6, 12), linux(6, 14), linux(7, 1), linux(7, 3)} {
-			k.age(to)
+	c, err := corpus.Open(t.Context(), []string{filepath.Join(testinput.Vmlinux(t), "debian")}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	testinput.Each(t, c, func(it *corpus.Kernel) {
+		k := inspectItem(t, it, newRun(Config{}).want)
+		if n++; !k.dated() {
+			t.Fatalf("%s has no release", it.Name)
+		}
+		for _, tt := range []struct {
+			m     bpfobj.Map
+			since release // 0 for every kernel
+			then  Status  // before that
+		}{
+			{bpfobj.Map{Type: uint32(ebpf.Hash)}, 0, OK},
+			{bpfobj.Map{Type: uint32(ebpf.LRUHash)}, 0, OK},
+			{bpfobj.Map{Type: uint32(ebpf.Array)}, 0, OK},
+			{bpfobj.Map{Type: uint32(ebpf.Hash), Flags: 1}, linux(6, 1), Fails},
+			{bpfobj.Map{Type: uint32(ebpf.PerCPUArray)}, linux(5, 12), Fails},
+			{bpfobj.Map{Type: uint32(ebpf.LRUCPUHash)}, linux(5, 12), Fails},
+			{bpfobj.Map{Type: uint32(ebpf.HashOfMaps), Inner: &bpfobj.Map{Type: uint32(ebpf.Array)}}, linux(5, 12), Fails},
+			{bpfobj.Map{Type: uint32(ebpf.RingBuf)}, linux(5, 12), MayFail},
+			{bpfobj.Map{Type: uint32(ebpf.InodeStorage)}, linux(5, 17), MayFail},
+			{bpfobj.Map{Type: uint32(ebpf.SkStorage)}, linux(5, 17), MayFail},
+			{bpfobj.Map{Type: uint32(ebpf.Queue)}, linux(6, 12), MayFail},
+			{bpfobj.Map{Type: uint32(ebpf.ProgramArray)}, linux(7, 0), MayFail},
+			{bpfobj.Map{Type: uint32(ebpf.LPMTrie), Flags: 1}, linux(7, 3), MayFail},
+		} {
 			for _, section := range []string{"lsm.s/bpf", "lsm/bpf"} {
 				o, want := programOf(section, []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}, {Op: bpfobj.OpLdImm64, Dst: 1}, {}, {Op: bpfobj.OpExit}}), OK
 				o.Maps, o.Funcs[0].Insns[2].Ref = []bpfobj.Map{tt.m}, bpfobj.RefTo(bpfobj.RefMap, 0)
-				if section == "lsm.s/bpf" && to < tt.since {
+				if section == "lsm.s/bpf" && k.before(tt.since) {
 					want = tt.then
 				}
 				if got, l := verdictOn(t, o, k); got != want {
-					t.Errorf("%s with a map %+v on %s: %s, want %s: %+v", section, tt.m, to, got, want, l)
+					t.Errorf("%s with a map %+v on %s: %s, want %s: %+v", section, tt.m, it.Name, got, want, l)
 				}
+			}
+		}
+	})
+	if n < 3 {
+		t.Errorf("%d kernels", n)
+	}
+}
+
+// TestRingMemory checks the verdicts on programs that give memory of a ring buffer to a map.
+func TestRingMemory(t *testing.T) {
+	raceflag.SkipSerial(t)
+	k := oldest(t, newRun(Config{}).want)
+	reserve, value := insn{Op: bpfobj.OpCall, Imm: int64(asm.FnRingbufReserve)}, insn{Op: 0xbf, Dst: 3}
+	update := insn{Op: bpfobj.OpCall, Imm: int64(asm.FnMapUpdateElem)}
+	for name, code := range map[string][]insn{"from the ring": {reserve, value, update}, "from elsewhere": {value, reserve, update}} {
+		o := programOf("tp", slices.Concat(code, []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}}))
+		if err := o.follow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range []release{linux(5, 10), linux(6, 0), linux(6, 1)} {
+			k.age(to)
+			want := OK
+			if to < linux(6, 1) && name == "from the ring" {
+				want = MayFail
+			}
+			if got, l := verdictOn(t, o, k); got != want {
+				t.Errorf("%s on %s: %s, want %s: %+v", name, to, got, want, l)
 			}
 		}
 	}

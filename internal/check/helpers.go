@@ -316,8 +316,9 @@ func (e *evaluation) calls(n int) (l []absence) {
 	if e.o.called[n].has(int64(asm.FnTailCall)) && len(e.pr.Funcs) > 1 {
 		tail = e.k.judgeAny("tail calls of programs with functions/"+e.k.arch, FeatureMissing)
 	}
+	l = e.withMaps(n)
 	if tail.Status == OK && e.o.isGPL() && !e.o.called[n].meets(forbids) {
-		return nil
+		return l
 	}
 	e.eachUse(func(u *use) {
 		id, f := u.in.Imm, Finding{}
@@ -338,4 +339,42 @@ func (e *evaluation) calls(n int) (l []absence) {
 		}
 	})
 	return l
+}
+
+// withMaps judges the maps that program number n of the object gives to helpers, and what it gives as their keys and values
+// (check_map_func_compatibility and check_reg_type in kernel/bpf/verifier.c).
+func (e *evaluation) withMaps(n int) (l []absence) {
+	for _, c := range e.o.mapCalls[n] {
+		id := e.o.Funcs[c.At.Fn].Insns[c.At.Insn].Imm
+		f := Finding{}
+		if c.Map >= 0 && !e.setsMap(e.o.Maps[c.Map].Name) && !e.k.lacksHelper(id) {
+			f = e.withMap(strings.TrimPrefix(helperName(id), "bpf_"), strings.TrimPrefix(mapTypeName(e.o.Maps[c.Map].Type), mapPrefix))
+			f.Subject = helperName(id)
+		}
+		if f.Status == OK && c.Ring {
+			f = e.k.judge("memory of ring buffers", FeatureMissing)
+		}
+		if f.Status != OK {
+			f.Source = e.o.Source(c.At)
+			l = append(l, absence{at: c.At, f: f})
+		}
+	}
+	return l
+}
+
+// withMap judges a call of a helper with a map of a type.
+func (e *evaluation) withMap(helper, kind string) Finding {
+	f := e.k.judgeAny("call "+helper+" "+kind, HelperMap)
+	if s := e.pr.Attach; f.Status == OK && s != nil {
+		of := facts().calls[helper+" "+kind]
+		p := of[s.ProgType]
+		if s.Kind == bpfobj.AttachIter {
+			p = of[s.ProgType+"/TRACE_ITER"]
+		}
+		if p.after == 0 || e.k.atLeast(p.after.next()) || !e.k.dated() {
+			f = e.k.permits(p, HelperMap)
+		}
+	}
+	f.Name = kind
+	return f
 }

@@ -112,10 +112,39 @@ func (e *evaluation) interfaces() {
 			break
 		}
 	}
-	if s.ProgType == "PERF_EVENT" && slices.ContainsFunc(e.pr.Funcs, e.o.allocates) {
+	if maySleep(s) {
+		all = append(all, e.sleepingMaps()...)
+	} else if s.ProgType == "PERF_EVENT" && slices.ContainsFunc(e.pr.Funcs, e.o.allocates) {
 		all = append(all, e.k.judge("maps on demand", FeatureMissing))
 	}
 	e.addAll(all)
+}
+
+// sleepingMaps judges the maps that a program uses which may sleep, by their types and whether they are preallocated: verifiers look at all
+// instructions with maps, whether they reach them or not (check_map_prog_compatibility in kernel/bpf/verifier.c).
+func (e *evaluation) sleepingMaps() (l []Finding) {
+	seen := make(map[uint32]bool)
+	for _, fn := range e.pr.Funcs {
+		if e.o.allocates(fn) {
+			l = append(l, e.k.judge("maps on demand", FeatureMissing))
+		}
+		for i := range e.o.Funcs[fn].Insns {
+			ref := e.o.Funcs[fn].Insns[i].Ref
+			if ref.Kind() != bpfobj.RefMap || ref.N() < 0 {
+				continue
+			}
+			m := &e.o.Maps[ref.N()]
+			name := strings.TrimPrefix(mapTypeName(m.Type), mapPrefix)
+			if seen[m.Type] || e.setsMap(m.Name) {
+				continue
+			}
+			seen[m.Type] = true
+			f := e.k.judgeAny("sleepable "+name, FeatureMissing)
+			f.Subject = "maps of type " + name + " in programs that may sleep"
+			l = append(l, f)
+		}
+	}
+	return l
 }
 
 // allocates reports whether a function uses a hash map that is not preallocated, or one with such maps in it: verifiers look at all instructions

@@ -26,6 +26,7 @@ type Object struct {
 	recordsOf [][]int32         // by function
 	callees   []callees         // by function
 	accesses  [][]bpfobj.Access // by program: see contextAccesses
+	mapCalls  [][]bpfobj.MapCall
 	contexts  []btf.Type        // by program: the struct of its own that it takes its context for, void for none
 	called    []helperSet       // by program
 	refers    []map[string]bool // by program: to which maps and externs
@@ -166,7 +167,7 @@ func newObject(name string, prog *bpfobj.Object, r records) *Object {
 			}
 		}
 	}
-	o.accesses = make([][]bpfobj.Access, len(prog.Programs))
+	o.accesses, o.mapCalls = make([][]bpfobj.Access, len(prog.Programs)), make([][]bpfobj.MapCall, len(prog.Programs))
 	for i := range prog.Programs {
 		o.called = append(o.called, o.helpersOf(&prog.Programs[i]))
 		o.refers = append(o.refers, o.references(&prog.Programs[i]))
@@ -178,7 +179,7 @@ func newObject(name string, prog *bpfobj.Object, r records) *Object {
 func (o *Object) follow(ctx context.Context) error {
 	steps := limits.NewMeter(ctx, limits.AccessSteps, "instructions")
 	for i := range o.Programs {
-		o.accesses[i] = contextAccesses(o.Object, &o.Programs[i], steps)
+		o.accesses[i], o.mapCalls[i] = contextAccesses(o.Object, &o.Programs[i], steps)
 	}
 	o.contexts = o.findContexts()
 	return ctx.Err()
