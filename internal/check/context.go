@@ -243,7 +243,7 @@ func (e *evaluation) relocated(a *bpfobj.Access, record int, writes bool) (f Fin
 	}
 	if d := e.loader[record]; d.Unresizable() && e.counts(EbpfGo) && a.Arg < 0 && a.Struct == "" { // cilium/ebpf leaves the width alone
 		f = e.o.records.finding(record, MayFail, d.Reason())
-		f.Loader = EbpfGo
+		f.Loader, f.Doubt = EbpfGo, KeepsWidth
 	}
 	return f // else judged as a relocation
 }

@@ -90,14 +90,16 @@ const (
 	Fact        GuardKind = "fact"        // Name has Value on this kernel
 )
 
-// Doubt says why the kernel's release does not decide.
+// Doubt says why a verdict is not certain.
 type Doubt string
 
-// The doubts about releases.
+// The doubts.
 const (
 	NoDoubt      Doubt = ""
 	OlderRelease Doubt = "older-release" // the release is older, and the BTF does not show it
 	NoRelease    Doubt = "no-release"    // neither BTF nor name shows the release
+	NotShown     Doubt = "not-shown"     // some builds or releases are so, and nothing shows whether this is one
+	KeepsWidth   Doubt = "keeps-width"   // ebpf-go does not change the width of an access
 )
 
 // Decided says from what it is known that a kernel does not have something.

@@ -211,7 +211,7 @@ func (k *inventory) permits(p permission, code Code) Finding {
 	case p.withdrawn && k.atLeast(p.by):
 		return Finding{Status: Fails, Code: code}
 	case p.withdrawn:
-		return Finding{Status: MayFail, Code: code, Args: Args{Decided: ByRelease}}
+		return Finding{Status: MayFail, Code: code, Args: Args{Decided: ByRelease, Doubt: NotShown}}
 	case p == permission{}, k.atLeast(p.by):
 		return Finding{}
 	}

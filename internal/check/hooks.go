@@ -76,11 +76,11 @@ func (e *evaluation) lsmHook(name string) {
 	h := facts().hooks[name]
 	var f, sleeps Finding
 	if h.disabled != 0 {
-		f = Finding{Status: MayFail, Code: AttachTargetHook, Args: Args{Decided: ByRelease}}
+		f = Finding{Status: MayFail, Code: AttachTargetHook, Args: Args{Decided: ByRelease, Doubt: NotShown}}
 		if fact := facts().named["disabled hooks"]; h.disabled == fact.since && e.k.has(fact.name) {
 			r := e.k.facts[fact.at]
 			if f.Decided, f.Witness = r.decided, r.witness; r.decided == ByWitness {
-				f.Status = Fails
+				f.Status, f.Doubt = Fails, NoDoubt
 			}
 		}
 	}
@@ -89,7 +89,7 @@ func (e *evaluation) lsmHook(name string) {
 	case h.sleepable:
 		sleeps = e.k.permits(h.sleeps, AttachTargetHookSleeps)
 	case h.withdrawn, e.k.atLeast(hooksRead.next()):
-		sleeps = Finding{Status: MayFail, Code: AttachTargetHookSleeps, Args: Args{Decided: ByRelease}}
+		sleeps = Finding{Status: MayFail, Code: AttachTargetHookSleeps, Args: Args{Decided: ByRelease, Doubt: NotShown}}
 	default:
 		sleeps = Finding{Status: Fails, Code: AttachTargetHookSleeps}
 	}
@@ -107,7 +107,7 @@ func (e *evaluation) mayInject(subject, name string) {
 	case f.Status == OK && !call:
 		f = Finding{Status: MayFail, Code: AttachTargetSleeps}
 	case f.Status == Fails && e.k.atLeast(linux(6, 13)):
-		f.Status = MayFail
+		f.Status, f.Doubt = MayFail, NotShown
 	}
 	if f.Code == AttachTargetSleepsUnset {
 		f.Since, f.Name = 0, facts().named["error injection"].setting

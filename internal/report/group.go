@@ -87,9 +87,12 @@ func (v *view) causes(verbose bool) [][]group {
 	}
 	var all []group
 	for p, o := range owner {
+		worst := worstOf(v.Programs[p].Findings)
 		for i := range v.Programs[p].Findings {
 			f := &v.Programs[p].Findings[i]
-			kernels := slices.Clone(f.Kernels)
+			kernels := slices.DeleteFunc(slices.Clone(f.Kernels), func(k int) bool {
+				return f.Status >= check.Unknown && f.Status < max(worst[causeOn(f, k, "")], worst[causeOn(f, k, f.Loader)])
+			})
 			switch {
 			case f.Status == check.Other:
 				continue
@@ -135,6 +138,30 @@ func (v *view) causes(verbose bool) [][]group {
 		slices.SortFunc(all[i].sources, comparePlaces)
 	}
 	return words.Group(all, func(g *group) any { return g.Advice })
+}
+
+// onKernel is what a finding is about, on a kernel.
+type onKernel struct {
+	code    check.Code
+	subject string
+	kernel  int
+	loader  check.Loader // "" for any
+}
+
+func causeOn(f *check.KernelFinding, k int, l check.Loader) onKernel { return onKernel{f.Code, f.Subject, k, l} }
+
+// worstOf returns the worst verdict for each thing that a program's findings are about: a call that certainly fails is not in doubt
+// because another one of the same helper is.
+func worstOf(findings []check.KernelFinding) map[onKernel]check.Status {
+	worst := make(map[onKernel]check.Status)
+	for i := range findings {
+		f := &findings[i]
+		for _, k := range f.Kernels {
+			c := causeOn(f, k, f.Loader)
+			worst[c] = max(worst[c], f.Status)
+		}
+	}
+	return worst
 }
 
 type groupKey struct {

@@ -157,6 +157,9 @@ func TestGroups(t *testing.T) {
 	}
 	lucky, modular := cause(relo.EnumeratorMissing, "enumval_value enum e::A", 0), cause(check.ModuleNeeded, "function f", 0)
 	lucky.Reach, modular.Names = check.TooManyPaths, "m"
+	other, alone := cause(check.HelperMissing, "bpf_a", 0, 1), cause(check.HelperMissing, "bpf_a", 0, 1)
+	other.Status, other.Reach = check.MayFail, check.TooManyPaths // another call, which on kernel 0 changes nothing
+	alone.Status, alone.Doubt, alone.Loader = check.Unknown, check.NoRelease, check.EbpfGo
 	r := &check.Report{Programs: []check.Program{{Object: "o", Name: "p", Findings: []check.KernelFinding{
 		cause(relo.FieldMissing, "byte_off struct bits.a", 0, 1),
 		cause(relo.FieldMissing, "lshift_u64 struct bits.a", 0, 1),
@@ -172,6 +175,8 @@ func TestGroups(t *testing.T) {
 		modular,
 		cause(check.HelperMissing, "bpf_a", 0),
 		cause(check.HelperMissing, "bpf_b", 0),
+		other,
+		alone,
 	}}}, Objects: []check.ObjectRow{{Object: "o", Programs: []int{0}, Status: []check.Status{check.Fails, check.Fails}}}}
 	var got []string
 	for _, g := range slices.Concat(newView(r).causes(false)...) {
@@ -184,6 +189,7 @@ func TestGroups(t *testing.T) {
 		"1 fails: struct gone, lost: type absent",
 		"2 fails: struct two: ambiguous: several types of this name give different values",
 		"1 fails: helper bpf_a, bpf_b: the kernel has no such helper",
+		"1 may fail: helper bpf_a: the kernel has no such helper; whether it is reached is not known, as too many paths lead there",
 		"1 fails: function f: needs module m to be loaded",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

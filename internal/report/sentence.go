@@ -13,6 +13,8 @@ import (
 var doubts = map[check.Doubt]string{
 	check.OlderRelease: "; the kernel's release is older, and its BTF does not show it",
 	check.NoRelease:    "; neither the kernel's BTF nor its name shows the release",
+	check.NotShown:     "; whether that is so on this kernel is not known",
+	check.KeepsWidth:   "; ebpf-go does not change the width, and the verifier may refuse it",
 }
 
 var reaches = map[check.Reach]string{
