@@ -148,7 +148,9 @@ type onKernel struct {
 	loader  check.Loader // "" for any
 }
 
-func causeOn(f *check.KernelFinding, k int, l check.Loader) onKernel { return onKernel{f.Code, f.Subject, k, l} }
+func causeOn(f *check.KernelFinding, k int, l check.Loader) onKernel {
+	return onKernel{f.Code, f.Subject, k, l}
+}
 
 // worstOf returns the worst verdict for each thing that a program's findings are about: a call that certainly fails is not in doubt
 // because another one of the same helper is.
