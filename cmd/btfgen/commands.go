@@ -298,6 +298,7 @@ func allCommands() []*cli.Command {
 			Name:      "explain",
 			Usage:     "explain a code or class of findings, or list all",
 			ArgsUsage: "[CODE...]",
+			Flags:     []cli.Flag{jsonFlag("the explanations")},
 			Action:    runExplain,
 		},
 		{

@@ -4,12 +4,15 @@ package main
 
 import (
 	"embed"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
+	"github.com/btfgen/btfgen/internal/corpus/fetch"
+	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
@@ -87,30 +90,91 @@ func completions(app *cli.App, words []string) (all []candidate) {
 		return all
 	}
 	start += strings.LastIndexByte(word[start:], ',') + 1
-	for _, v := range values(l.path, option) {
-		add(word[:start]+v, "")
+	for _, v := range values(l, option, word[start:]) {
+		add(word[:start]+v.text, v.meaning)
 	}
 	return all
 }
 
-// values returns the values of an option that has few, or of the argument of 'btfgen completion'.
-func values(command string, f cli.Flag) []string {
+// values returns what the beginning of a value of an option can become, or of an argument if the option is nil, where there are few.
+func values(l *commandLine, f cli.Flag, begun string) (all []candidate) {
+	add := func(words ...string) {
+		for _, w := range words {
+			all = append(all, candidate{w, ""})
+		}
+	}
 	if g, ok := f.(*cli.GenericFlag); ok {
-		return g.Value.(*word).words
+		add(g.Value.(*word).words...)
+		return all
+	}
+	name := ""
+	if f != nil {
+		name = f.Names()[0]
 	}
 	switch {
-	case f == nil && command == "completion":
-		return shells
-	case f == nil:
+	case name == "arch":
+		add(machine.Archs()...)
+	case name == "result":
+		add(results...)
+	case name == "shard":
+		add("auto", "auto/")
+	case name == "fail-on":
+		for _, cl := range commandClasses[l.path].all() {
+			all = append(all, candidate{string(cl), plainMeaning(cl)})
+		}
+		add(noClass)
+		if l.path == "check" && begun != "" {
+			all = append(all, codeCandidates()...)
+		}
+	case name == "select", name == "exclude", name == "require", name == "prune":
+		add(seriesOf(begun, true)...)
+		add(machine.Archs()...)
+	case f != nil:
+	case l.path == "completion" && len(l.args) == 0:
+		add(shells...)
+	case l.path == "explain":
+		all = codeCandidates()
+		for _, cl := range slices.Sorted(maps.Keys(meanings)) {
+			all = append(all, candidate{string(cl), plainMeaning(cl)})
+		}
+	case l.path == "corpus fetch", l.path == "corpus pull" && len(l.args) > 0:
+		add(seriesOf(begun, false)...)
+	}
+	return all
+}
+
+// codeCandidates returns the codes of findings with their titles.
+func codeCandidates() (all []candidate) {
+	for _, f := range codes.Families() {
+		for _, e := range f.Codes {
+			all = append(all, candidate{string(e.Code), e.Title})
+		}
+	}
+	return all
+}
+
+// seriesOf returns the series of the catalogue that the beginning of one can become: ID/VERSION_ID, behind a second slash with an architecture. If
+// IDs can stand alone, only these are returned before the first slash.
+func seriesOf(begun string, alone bool) (all []string) {
+	catalogue, err := fetch.Default()
+	if err != nil {
 		return nil
 	}
-	switch f.Names()[0] {
-	case "arch":
-		return machine.Archs()
-	case "result":
-		return results
-	case "fail-on":
-		return append(commandClasses[command].all(), noClass)
+	for _, d := range catalogue.Distributions {
+		for version := range d.Versions {
+			words := []string{d.ID + "/" + version}
+			switch slashes := strings.Count(begun, "/"); {
+			case slashes > 1:
+				words = nil
+				for arch := range d.Machines {
+					words = append(words, d.ID+"/"+version+"/"+arch)
+				}
+			case slashes == 0 && alone:
+				words = []string{d.ID}
+			}
+			all = append(all, words...)
+		}
 	}
-	return nil
+	slices.Sort(all)
+	return slices.Compact(all)
 }

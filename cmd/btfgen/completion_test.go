@@ -55,13 +55,29 @@ func TestCompletions(t *testing.T) {
 		{"check --format j", "json junit"},
 		{"check --fail-on ", "conflicting damaged different failing lost missing skipped uncertain unmatched warning none"},
 		{"check --fail-on failing,", "failing,conflicting ..."},
-		{"check --fail-on=failing,un", "--fail-on=failing,uncertain --fail-on=failing,unmatched"},
+		{"check --fail-on=failing,un", "--fail-on=failing,uncertain --fail-on=failing,unmatched --fail-on=failing,unpatchable-instruction"},
 		{"archive merge x.btfa -o ", ""},
 		{"archive merge ", ""},
 		{"archive lookup --arch arm", "arm64 arm"},
 		{"archive list x.btfa ", ""}, // only one
 		{"corpus lint ", ""},
 		{"completion ", "bash zsh fish"},
+		{"completion bash ", ""},
+		{"check --fail-on failing,helper-mi", "failing,helper-missing"},
+		{"generate --fail-on helper-mi", ""},
+		{"explain helper-mi", "helper-missing"},
+		{"explain helper-missing damag", "damaged"},
+		{"explain ", "no-candidate ..."},
+		{"generate --shard ", "auto auto/"},
+		{"generate --select deb", "debian"},
+		{"generate --select debian/1", "debian/10 debian/11 debian/12 debian/13"},
+		{"generate --select debian/12/a", "debian/12/arm debian/12/arm64"},
+		{"generate --exclude arm", "arm64 arm"},
+		{"check --require=ubuntu/22.04,x86", "--require=ubuntu/22.04,x86_64"},
+		{"corpus fetch rock", "rocky/10 rocky/8 rocky/9"},
+		{"corpus fetch debian/12 ubuntu/22.04/ar", "ubuntu/22.04/arm64"},
+		{"corpus pull ", ""},
+		{"corpus pull ghcr.io/you/kernels:latest debian/12/x", "debian/12/x86_64"},
 		{"man nonsense ", ""},
 		{"\x1b", ""},
 	} {
@@ -85,14 +101,14 @@ func TestCompletions(t *testing.T) {
 
 // Completion has values for every option and argument that is not free text.
 func TestCompletionValues(t *testing.T) {
-	free := []string{"N", "SELECTOR", "PATTERN", "RELEASE", "KEY", "PROGRAM=NAME", "PROGRAM", "[OBJECT:]PROGRAM", "PROGRAM,PROGRAM", "PROGRAM=SELECTOR", "MAP", "COMMAND", "SECONDS", "I/N", "[PATTERN=]KEY", "URL=URL", "SIZE", "KERNEL", "MODULES"}
+	free := []string{"N", "PATTERN", "RELEASE", "KEY", "PROGRAM=NAME", "PROGRAM", "[OBJECT:]PROGRAM", "PROGRAM,PROGRAM", "PROGRAM=SELECTOR", "MAP", "COMMAND", "SECONDS", "[PATTERN=]KEY", "URL=URL", "SIZE", "KERNEL", "MODULES"}
 	for name, c := range commands(newApp(io.Discard, io.Discard).Commands, "") {
 		for _, f := range c.Flags {
 			o := describe(f)
 			if !takesValue(f) {
 				continue
 			}
-			if ways := b2i(len(values(name, f)) > 0) + b2i(isPath(o.value)) + b2i(slices.Contains(free, o.value)); ways != 1 {
+			if ways := b2i(len(values(&commandLine{path: name}, f, "")) > 0) + b2i(isPath(o.value)) + b2i(slices.Contains(free, o.value)); ways != 1 {
 				t.Errorf("%s %s: want it in one of isPath, values and the list here, not in %d", name, o.typed, ways)
 			}
 		}
@@ -143,6 +159,10 @@ var completed = []struct{ line, want string }{
 	{"btfgen generate --layout=bc", "btfgen generate --layout=bcc"},
 	{"btfgen check --fail-on failing,unm", "btfgen check --fail-on failing,unmatched"},
 	{"btfgen check --fail-on=failing,unm", "btfgen check --fail-on=failing,unmatched"},
+	{"btfgen explain helper-mi", "btfgen explain helper-missing"},
+	{"btfgen generate --select debian/12/x", "btfgen generate --select debian/12/x86_64"},
+	{"btfgen check --require=debian/12/x", "btfgen check --require=debian/12/x86_64"},
+	{"btfgen corpus fetch amzn/20", "btfgen corpus fetch amzn/2023"},
 	{"btfgen archive list t", "btfgen archive list tracer.btfa"},
 	{"btfgen archive list di", "btfgen archive list dir/"},
 	{"btfgen generate --reuse=tr", "btfgen generate --reuse=tracer.btfa"},

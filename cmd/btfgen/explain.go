@@ -15,9 +15,54 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
+// explained is the JSON of explain.
+type explained struct {
+	Codes   []explainedCode  `json:"codes"`
+	Classes []explainedClass `json:"classes"`
+}
+
+type explainedCode struct {
+	Code    relo.Code `json:"code"`
+	Family  string    `json:"family"`
+	Title   string    `json:"title"`
+	Means   string    `json:"means"`
+	Fix     string    `json:"fix"`
+	Example string    `json:"example"`
+}
+
+type explainedClass struct {
+	Class class  `json:"class"`
+	Means string `json:"means"`
+}
+
+// plainMeaning describes a class without Markdown.
+func plainMeaning(cl class) string { return strings.ReplaceAll(meanings[cl], "`", "") }
+
 func runExplain(c *cli.Context) error {
+	names := c.Args().Slice()
+	all := codesAndClasses()
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return usagef("%q is neither a code nor a class%s; 'btfgen explain' lists all", name, didYouMean("", name, all))
+		}
+	}
 	w := bufio.NewWriter(c.App.Writer)
-	if c.Args().Len() == 0 {
+	defer w.Flush()
+	switch {
+	case c.Bool("json"):
+		x := explained{[]explainedCode{}, []explainedClass{}}
+		if len(names) == 0 {
+			names = all
+		}
+		for _, name := range names {
+			if e := codes.Of(relo.Code(name)); e != nil {
+				x.Codes = append(x.Codes, explainedCode{e.Code, e.Family.Title, e.Title, e.Means, e.Fix, e.Example})
+			} else {
+				x.Classes = append(x.Classes, explainedClass{name, plainMeaning(name)})
+			}
+		}
+		return document(c, x)
+	case len(names) == 0:
 		for _, f := range codes.Families() {
 			escape.Fprintf(w, "%s\n", f.Title)
 			for _, e := range f.Codes {
@@ -29,20 +74,15 @@ func runExplain(c *cli.Context) error {
 		for _, cl := range slices.Sorted(maps.Keys(meanings)) {
 			escape.Fprintf(w, "  %s\n", cl)
 		}
-		return w.Flush()
 	}
-	for i, name := range c.Args().Slice() {
+	for i, name := range names {
 		if i > 0 {
 			escape.Fprintf(w, "\n")
 		}
-		if e := codes.Of(relo.Code(name)); e != nil {
-			if err := e.Write(w); err != nil {
-				return err
-			}
-		} else if text, ok := meanings[name]; ok {
-			escape.Fprintf(w, "%s: %s\n", name, strings.ReplaceAll(text, "`", ""))
-		} else {
-			return usagef("%q is neither a code nor a class%s; 'btfgen explain' lists all", name, didYouMean("", name, codesAndClasses()))
+		if e := codes.Of(relo.Code(name)); e == nil {
+			escape.Fprintf(w, "%s: %s\n", name, plainMeaning(name))
+		} else if err := e.Write(w); err != nil {
+			return err
 		}
 	}
 	return w.Flush()

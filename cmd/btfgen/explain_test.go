@@ -24,6 +24,14 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s: exit status %d: %s%s", name, s, &out, &msgs)
 		}
 	}
+	var all explained
+	var document, problems bytes.Buffer
+	if s := run(t.Context(), []string{"explain", "--json"}, &document, &problems); s != statusOK || json.Unmarshal(document.Bytes(), &all) != nil {
+		t.Fatalf("exit status %d: %s%s", s, &document, &problems)
+	}
+	if n := len(all.Codes) + len(all.Classes); n != len(codesAndClasses()) || len(all.Classes) != len(meanings) {
+		t.Errorf("the document has %d codes and %d classes", len(all.Codes), len(all.Classes))
+	}
 	var list, out, msgs bytes.Buffer
 	if s := run(t.Context(), []string{"explain"}, &list, &msgs); s != statusOK {
 		t.Fatalf("exit status %d: %s", s, &msgs)
