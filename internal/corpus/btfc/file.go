@@ -68,7 +68,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	}
 	length, unpacked := binary.LittleEndian.Uint64(foot[:]), binary.LittleEndian.Uint64(foot[8:])
 	switch {
-	case string(foot[16:]) != endMark:
+	case string(foot[16+sha256.Size:]) != endMark:
 		return nil, errEnd
 	case string(head[:len(Magic)]) != Magic:
 		return nil, errors.New("not a corpus")
@@ -80,7 +80,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 		return nil, fmt.Errorf("index: %d bytes, more than %d", max(length, unpacked), limits.CorpusIndex)
 	}
 	end := size - int64(footerLen) - int64(length)
-	index, err := unpack(r, end, int64(length), int64(unpacked))
+	index, err := unpack(r, end, int64(length), int64(unpacked), Sum(foot[16:]))
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
@@ -119,11 +119,14 @@ var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(1<<31), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(limits.Dictionary))
 })
 
-// unpack returns the contents of the zstd frames at an offset: size bytes.
-func unpack(r io.ReaderAt, offset, packed, size int64) ([]byte, error) {
+// unpack returns the contents of the zstd frames at an offset, whose SHA-256 is sum: size bytes.
+func unpack(r io.ReaderAt, offset, packed, size int64, sum Sum) ([]byte, error) {
 	frame := make([]byte, packed)
 	if err := readFull(r, frame, offset); err != nil {
 		return nil, err
+	}
+	if sha256.Sum256(frame) != sum {
+		return nil, errFrame
 	}
 	d, err := decoder()
 	if err != nil {
@@ -141,7 +144,7 @@ func (f *File) read(ctx context.Context, c chunk) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return unpack(f.r, c.offset, c.Packed, c.Size)
+	return unpack(f.r, c.offset, c.Packed, c.Size, c.Check)
 }
 
 // decodeState decodes a chunk.
@@ -162,7 +165,7 @@ func (f *File) decodeState(ctx context.Context, id chunkID) (*state, error) {
 		return nil, err
 	}
 	var q *Query
-	if id.part == partBTF {
+	if id.part != partExtras {
 		q = f.query
 	}
 	var st *state
@@ -204,7 +207,10 @@ func (f *File) build(ctx context.Context, p part, i int, out []byte, check func(
 	return all, nil
 }
 
-var errSum = errors.New("its SHA-256 is not the one in the index")
+var (
+	errSum   = errors.New("its SHA-256 is not the one in the index")
+	errFrame = errors.New("damaged: its SHA-256 is not the one that was noted when it was written")
+)
 
 // BTF appends the BTF of kernel i to out. It returns an error if the BTF does not have the SHA-256 in the index.
 func (f *File) BTF(ctx context.Context, i int, out []byte) ([]byte, error) {

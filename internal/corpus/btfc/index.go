@@ -20,13 +20,13 @@ import (
 )
 
 // A file is a header, the chunks of kernels, the index as a zstd frame, and a footer: the bytes of that frame and of the index
-// (8 bytes each, little-endian) and an end mark.
+// (8 bytes each, little-endian), the SHA-256 of that frame, and an end mark. The index has the SHA-256 of each chunk.
 const (
 	Magic     = "btfc"
 	version   = 1
 	headerLen = len(Magic) + 1
 	endMark   = "btfc.end"
-	footerLen = 16 + len(endMark)
+	footerLen = 16 + sha256.Size + len(endMark)
 )
 
 // Sum is a SHA-256. As text it is hexadecimal.
@@ -126,6 +126,7 @@ type chunk struct {
 	Parent int   `json:",omitzero"` // number of that kernel, or -1; modules are then encoded against their kernel
 	Packed int64 `json:",omitzero"` // bytes
 	Size   int64 `json:",omitzero"` // bytes unpacked
+	Check  Sum   `json:",omitzero"` // SHA-256 of the frame
 
 	depth  int // number of ancestors
 	offset int64
@@ -134,6 +135,14 @@ type chunk struct {
 // has reports whether a kernel has a part.
 func (e *Entry) has(p part) bool {
 	return p == partBTF || p == partModules && e.Modules > 0 || p == partExtras && e.Config+e.Symbols > 0
+}
+
+// Sums returns the SHA-256 of its BTF and, if it has modules, that of these.
+func (e *Entry) Sums() [][sha256.Size]byte {
+	if e.Modules == 0 {
+		return [][sha256.Size]byte{e.Sum}
+	}
+	return [][sha256.Size]byte{e.Sum, e.ModulesSum}
 }
 
 // unitsSize returns the bytes of the units of a part.

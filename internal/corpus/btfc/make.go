@@ -5,6 +5,7 @@ package btfc
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"slices"
 	"sync"
@@ -40,7 +41,7 @@ func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
 		if err != nil {
 			return err
 		}
-		e.Chunks[p].Packed, e.Chunks[p].Size = int64(len(frame)), size
+		e.Chunks[p].Packed, e.Chunks[p].Size, e.Chunks[p].Check = int64(len(frame)), size, sha256.Sum256(frame)
 		chunks = append(chunks, frame...)
 	}
 	k.Input, k.btf = Input{}, nil

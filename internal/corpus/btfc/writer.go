@@ -222,7 +222,8 @@ func (w *Writer) WriteTo(out io.Writer) (n int64, err error) {
 	}
 	put(bytes.NewReader(index))
 	foot := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(len(index))), uint64(size))
-	put(bytes.NewReader(append(foot, endMark...)))
+	sum := sha256.Sum256(index)
+	put(bytes.NewReader(slices.Concat(foot, sum[:], []byte(endMark))))
 	return n, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -356,14 +357,14 @@ func Kernels(tb testing.TB, parts ...string) []corpus.Kernel {
 	return out
 }
 
-// WrongSum changes a SHA-256 in the index of the corpus file at path.
+// WrongSum changes a SHA-256 in the index of the corpus file at path, and makes that of the index right.
 func WrongSum(tb testing.TB, path string, sum btfc.Sum) {
 	tb.Helper()
 	file, err := os.ReadFile(path)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	const footer = 16 + len("btfc.end")
+	const footer = 16 + sha256.Size + len("btfc.end")
 	end := len(file) - footer
 	start := end - int(binary.LittleEndian.Uint64(file[end:]))
 	dec, err := zstd.NewReader(nil)
@@ -393,7 +394,8 @@ func WrongSum(tb testing.TB, path string, sum btfc.Sum) {
 	for _, n := range []int{len(frame), len(index)} {
 		out = binary.LittleEndian.AppendUint64(out, uint64(n))
 	}
-	out = append(out, "btfc.end"...)
+	check := sha256.Sum256(frame)
+	out = append(append(out, check[:]...), "btfc.end"...)
 	if err := os.WriteFile(path, out, 0o644); err != nil {
 		tb.Fatal(err)
 	}

@@ -374,9 +374,10 @@ def shape(st, btf):
 def main(path):
     data = open(path, "rb").read()
     assert data[:5] == b"btfc\1" and data[-8:] == b"btfc.end"
-    n, size = struct.unpack("<2Q", data[-24:-8])
-    end = len(data) - 24 - n
-    lines = [json.loads(line) for line in unpack(data[end:-24], size).splitlines()]
+    n, size = struct.unpack("<2Q", data[-56:-40])
+    end = len(data) - 56 - n
+    assert hashlib.sha256(data[end:-56]).digest() == data[-40:-8]
+    lines = [json.loads(line) for line in unpack(data[end:-56], size).splitlines()]
     kernels = [line["Kernel"] for line in lines if "Kernel" in line]
     at, states = 5, []
     for i, k in enumerate(kernels):
@@ -395,6 +396,7 @@ def main(path):
                 parent = states[parent][part]
             else:
                 parent = states[i][0] if part == 1 else State()
+            assert hashlib.sha256(data[at:at + packed]).hexdigest() == chunk["Check"]
             r = Reader(parent, unpack(data[at:at + packed], chunk["Size"]))
             at += packed
             states[i][part] = r.st
