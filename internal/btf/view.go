@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -26,6 +27,8 @@ type BTF struct {
 	first  TypeID      // ID of the first own type
 	strOff uint32      // offset of the first own string
 	ptr    uint32      // bytes of a pointer, 0 when unknown
+	trap   TypeID      // stands for types that were left out, 0 if none were
+	caught uint32      // 1 after Type has returned it
 }
 
 // New loads data, on top of base unless that is nil. For many megabytes of data use
@@ -143,10 +146,21 @@ func (b *BTF) Type(id TypeID) Type {
 	if id < b.first || int(i) >= len(b.starts) {
 		return Type{b: b}
 	}
+	if id == b.trap {
+		atomic.StoreUint32(&b.caught, 1)
+	}
 	off := b.starts[i]
 	h := b.types[off : off+hdrWords]
 	return Type{b: b, off: off, ID: id, NameOff: h[0], info: h[1], size: h[2]}
 }
+
+// SetTrap makes the last type of a part of a kernel stand for all types that were left out. It must be called before b
+// is shared with other goroutines, and lasts until the next Load.
+func (b *BTF) SetTrap() { b.trap, b.caught = TypeID(b.NumTypes()-1), 0 }
+
+// Trapped reports whether Type has returned the type of SetTrap, to callers of b or of a view on top of it. If so, results may
+// depend on types that were left out.
+func (b *BTF) Trapped() bool { return atomic.LoadUint32(&b.caught) != 0 }
 
 // Named yields the IDs of b's own types that relocations can name, in ascending order:
 // they have a name, and a kind whose [Shape] is Named.

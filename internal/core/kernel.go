@@ -23,9 +23,7 @@ type Kernel struct {
 	views []*view // vmlinux first, then the modules in the order given
 	spare []*view
 
-	// Part says that only types that relocations can reach are loaded. Load resets it.
-	Part bool
-
+	part    bool
 	machine func() string
 }
 
@@ -46,7 +44,7 @@ type view struct {
 // use. The name is used in messages and logs. Errors name the kernel and the
 // module; after one, k must be loaded again before it is used.
 func (k *Kernel) Load(ctx context.Context, name string, vmlinux []byte, modules ...Module) error {
-	k.name, k.Part = name, false
+	k.name, k.part = name, false
 	k.SetMachine("")
 	k.spare = append(k.spare, k.views...)
 	k.views = k.views[:0]
@@ -66,6 +64,20 @@ func (k *Kernel) Load(ctx context.Context, name string, vmlinux []byte, modules 
 func (k *Kernel) Add(ctx context.Context, m Module) error {
 	return k.load(ctx, m.Name, m.BTF, &k.views[0].BTF)
 }
+
+// SetPart says that only types that relocations can reach were loaded, and that the last type of vmlinux stands for all others.
+// It must be called before k is shared with other goroutines, and lasts until the next Load.
+func (k *Kernel) SetPart() {
+	k.part = true
+	k.views[0].SetTrap()
+}
+
+// Part reports whether SetPart was called.
+func (k *Kernel) Part() bool { return k.part }
+
+// Trapped reports whether anything has looked at a type that is not in the part. Then results may differ from those of the
+// whole kernel.
+func (k *Kernel) Trapped() bool { return k.part && k.views[0].Trapped() }
 
 // Machine returns the machine of the kernel, as kernel.CanonicalArch spells it:
 // the one that SetMachine was given, or else the one whose struct pt_regs the
@@ -215,7 +227,7 @@ var NoTypes = sync.OnceValue(func() *Kernel {
 // ForMachine returns the same kernel for a machine, in any spelling. It shares
 // the types of k, which must not be loaded again while either is in use.
 func (k *Kernel) ForMachine(arch string) *Kernel {
-	c := &Kernel{name: k.name, views: k.views, Part: k.Part}
+	c := &Kernel{name: k.name, views: k.views, part: k.part}
 	c.SetMachine(arch)
 	return c
 }

@@ -47,7 +47,7 @@ type Kernel struct {
 	Made btfc.Made
 
 	BTF         []byte        // vmlinux BTF, with a valid header
-	Part        bool          // BTF is a part of it; see File.ReadPart
+	PartOf      int64         // bytes of the kernel and its modules if BTF and Modules are a part of them, else 0; see File.ReadPart
 	Modules     []core.Module // in order of their names, which are distinct
 	ModulePaths []string      // of each of Modules, as Path
 	Extras

@@ -99,13 +99,7 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 	if !f.opts.Modules.none() {
 		modules, failed = p.file.Modules(ctx, p.entry)
 	}
-	for _, m := range modules {
-		if !f.opts.Modules.has(m.Name) {
-			continue
-		}
-		k.Modules = append(k.Modules, core.Module{Name: m.Name, BTF: m.BTF})
-		k.ModulePaths = append(k.ModulePaths, f.Path+"!"+m.Name)
-	}
+	k.setModules(slices.DeleteFunc(modules, func(m btfc.Module) bool { return !f.opts.Modules.has(m.Name) }))
 	failed = wrap(f.Path, "modules", failed)
 	if f.opts.Extras {
 		k.Extras, err = p.file.Extras(ctx, p.entry)
@@ -115,6 +109,14 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 		return err
 	}
 	return cmp.Or(ctx.Err(), errors.Join(append(k.unfit, failed)...))
+}
+
+// setModules sets the modules of a kernel of a corpus in one file.
+func (k *Kernel) setModules(modules []btfc.Module) {
+	for _, m := range modules {
+		k.Modules = append(k.Modules, core.Module{Name: m.Name, BTF: m.BTF})
+		k.ModulePaths = append(k.ModulePaths, k.Path+"!"+m.Name)
+	}
 }
 
 // Query makes ReadPart read the types that q selects. It must be called before c is used otherwise.
@@ -132,12 +134,12 @@ func (c *Corpus) Query(q *btfc.Query) {
 }
 
 // Entry returns the entry of the kernel of f in a corpus in one file. It returns nil if there is none, or if the result for the kernel depends
-// on more than its BTF and the machine in its key.
+// on more than its BTF, that of the chosen modules, and the machine in its key.
 func (f *File) Entry() *btfc.Entry {
 	if f.packed == nil || !f.opts.Selects(f.Key) || f.Key.Arch == "" {
 		return nil
 	}
-	if e := f.packed.entryOf(); e.Modules == 0 && e.Size <= f.opts.MaxSize {
+	if e := f.packed.entryOf(); e.Size <= f.opts.MaxSize {
 		return e
 	}
 	return nil
@@ -165,23 +167,24 @@ func (f *File) ReadPart(ctx context.Context, yield func(*Kernel) error) error {
 		if err := s.task.Take(f.packed.entryOf().Unpacked()); err != nil {
 			return err
 		}
-		btf, err := f.packed.file.Part(ctx, f.packed.entry, s.btf.B[:0])
+		choose := f.opts.Modules.has
+		if f.opts.Modules.none() {
+			choose = nil
+		}
+		part, err := f.packed.file.Part(ctx, f.packed.entry, choose, s.btf.B[:0])
 		if err != nil {
 			return err
 		}
-		s.btf.Set(btf)
-		return yield(&Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, Part: true, SourceSize: f.Size, task: s.task})
+		s.btf.Set(part.BTF)
+		k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, PartOf: part.Size, SourceSize: f.Size, task: s.task}
+		k.setModules(part.Modules)
+		return yield(&k)
 	})
 }
 
 // packedSums is Sums for a kernel of a corpus in one file, from its index.
 func (f *File) packedSums() [][sha256.Size]byte {
-	e := f.packed.entryOf()
-	sums := [][sha256.Size]byte{e.Sum}
-	if e.Modules > 0 {
-		sums = append(sums, e.ModulesSum)
-	}
-	return sums
+	return f.packed.entryOf().Sums()
 }
 
 // Packages returns the packages noted in the corpora in one file.

@@ -55,6 +55,54 @@ func newParts(t testing.TB) *parts {
 // check minimizes a kernel, and what each object looks at of it, and reports how often both gave a BTF. Where the part does,
 // the whole has to, and it has to be the same. Objects are numbered from first, by step.
 func (p *parts) check(t *testing.T, btf []byte, first, step int) (n int) {
+	f := packedKernel(t, btf)
+	for i := first; i < len(p.objects); i += step {
+		o := p.objects[i]
+		part, err := f.For(p.queries[i]).Part(t.Context(), 0, nil, nil)
+		if errors.Is(err, btfc.ErrWhole) {
+			return n
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := minimize.New([]*core.Object{o}, minimize.Options{})
+		target, err := testinput.NewKernel("part", part.BTF)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target.SetPart()
+		of, err := m.Minimize(testlimit.Looks(1<<7), target)
+		if errors.Is(err, minimize.ErrPart) {
+			t.Errorf("%s: %v", partAsks[i], err)
+		}
+		if err != nil {
+			continue
+		}
+		if target, err = testinput.NewKernel("whole", btf); err != nil {
+			t.Fatal(err)
+		}
+		whole, err := m.Minimize(testlimit.Looks(1<<8), target)
+		if err == context.Canceled { // there may be more to look at
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", partAsks[i], err)
+			continue
+		}
+		if !bytes.Equal(of.BTF, whole.BTF) {
+			t.Errorf("%s: %d bytes of a part of the kernel, %d of the whole", partAsks[i], len(of.BTF), len(whole.BTF))
+		}
+		if decisions, all := describe(of), describe(whole); decisions != all {
+			t.Errorf("%s:\n%sof the whole:\n%s", partAsks[i], decisions, all)
+		}
+		n++
+	}
+	return n
+}
+
+// packedKernel returns a .btfc file with a kernel.
+func packedKernel(t testing.TB, btf []byte) *btfc.File {
+	t.Helper()
 	w, err := btfc.NewWriter(nil, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -82,45 +130,7 @@ func (p *parts) check(t *testing.T, btf []byte, first, step int) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := first; i < len(p.objects); i += step {
-		o := p.objects[i]
-		part, err := f.For(p.queries[i]).Part(t.Context(), 0, nil)
-		if errors.Is(err, btfc.ErrWhole) {
-			return n
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := minimize.New([]*core.Object{o}, minimize.Options{})
-		target, err := testinput.NewKernel("part", part)
-		if err != nil {
-			t.Fatal(err)
-		}
-		target.Part = true
-		of, err := m.Minimize(testlimit.Looks(1<<7), target)
-		if err != nil {
-			continue
-		}
-		if target, err = testinput.NewKernel("whole", btf); err != nil {
-			t.Fatal(err)
-		}
-		whole, err := m.Minimize(testlimit.Looks(1<<8), target)
-		if err == context.Canceled { // there may be more to look at
-			continue
-		}
-		if err != nil {
-			t.Errorf("%s: %v", partAsks[i], err)
-			continue
-		}
-		if !bytes.Equal(of.BTF, whole.BTF) {
-			t.Errorf("%s: %d bytes of a part of the kernel, %d of the whole", partAsks[i], len(of.BTF), len(whole.BTF))
-		}
-		if decisions, all := describe(of), describe(whole); decisions != all {
-			t.Errorf("%s:\n%sof the whole:\n%s", partAsks[i], decisions, all)
-		}
-		n++
-	}
-	return n
+	return f
 }
 
 // describe lists the decisions on a kernel.
@@ -166,4 +176,29 @@ func FuzzParts(f *testing.F) {
 			p.check(t, (&shaper{data: data[1:]}).kernel(), int(data[0])%len(p.objects), len(p.objects))
 		}
 	})
+}
+
+// TestTrap minimizes a part with fewer types than the relocations look at.
+func TestTrap(t *testing.T) {
+	le := binary.LittleEndian
+	const types = "struct inner 8: a u64 0\nstruct s 16: next *inner 0, b u32 8"
+	for asks, trapped := range map[string]bool{"byte_off struct s.b": false, "type_exists struct s": false, "type_matches struct s": true} {
+		o, err := core.ParseObject("o", testbtf.Object(t, le, types, asks))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := packedKernel(t, testbtf.Types(t, le, types)).For(btfc.NewQuery(map[string]btf.Reach{"s": btf.ReachValue}))
+		part, err := f.Part(t.Context(), 0, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target, err := testinput.NewKernel("part", part.BTF)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target.SetPart()
+		if _, err := minimize.New([]*core.Object{o}, minimize.Options{}).Minimize(t.Context(), target); trapped && !errors.Is(err, minimize.ErrPart) || !trapped && err != nil {
+			t.Errorf("%s: error %v", asks, err)
+		}
+	}
 }

@@ -56,6 +56,9 @@ var ErrNoObject = errors.New("no object with relocations is for its machine")
 // whose names differ in what only some loaders take for a flavor. [ProofError] has the details.
 var ErrProof = errors.New("minimized BTF decides differently")
 
+// ErrPart is returned for a part of a kernel if the minimizer or the proof looked at a type that is not in it.
+var ErrPart = errors.New("depends on types outside the part")
+
 // ProofError describes the different decision. It is an [ErrProof].
 type ProofError struct {
 	Kernel     string // name of the target
@@ -102,6 +105,8 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 	for more := keepNothing; ; {
 		out, err := m.emit(ctx, k, set, more)
 		switch {
+		case err == nil && k.Trapped():
+			return nil, ErrPart
 		case !errors.Is(err, ErrProof):
 			return out, err
 		case m.orderDiffers && !m.ordered:
@@ -110,7 +115,7 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 			m.hide = true
 		case m.hides && m.differs != "" && !m.dropped[m.differs]:
 			m.dropped[m.differs] = true
-		case k.Part || more == keepMembers: // a part has no more
+		case k.Part() || more == keepMembers: // a part has no more
 			return out, err
 		default:
 			more++

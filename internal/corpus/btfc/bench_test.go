@@ -27,7 +27,13 @@ func BenchmarkParts(b *testing.B) {
 	q := NewQuery(reach)
 	benchmark(b, func(f *File) func(i int, buf []byte) ([]byte, error) {
 		p := f.For(q)
-		return func(i int, buf []byte) ([]byte, error) { return p.Part(ctx, i, buf) }
+		return func(i int, buf []byte) ([]byte, error) {
+			part, err := p.Part(ctx, i, nil, buf)
+			if err != nil {
+				return buf, err
+			}
+			return part.BTF, nil
+		}
 	})
 }
 

@@ -61,8 +61,14 @@ type builder struct {
 	kernel []uint32 // names, with the strings of a kernel only
 
 	// For parts:
-	far  []btf.Reach // by type ID
-	todo []uint32    // type IDs
+	units    []chosen
+	far      []btf.Reach // by position among the types of the state, from 1
+	todo     []uint32    // such positions
+	selected []bool      // by content
+	own      []uint32    // types of a unit
+	fresh    []uint32    // names that its kernel does not have
+	text     []byte
+	cut      uint32 // the ID that stands for types without one, or 0
 }
 
 // builders has idle builders.
@@ -104,9 +110,7 @@ func (b *builder) build(st *state, skip int, out []byte) ([]byte, error) {
 			}
 			continue
 		}
-		for _, c := range own {
-			b.ids[st.entity(c)] = 0
-		}
+		b.displace(st, own)
 		for _, n := range strings {
 			b.names[n] = b.kernel[n]
 		}
@@ -193,14 +197,22 @@ func (b *builder) strings(st *state, list []uint32, base int, out []byte) int {
 	return at - base
 }
 
-// write writes types that have been placed and fill out. A missing type or name has the ID or offset 0, as void and the empty name do. It
-// returns how many are missing.
+// write writes types that have been placed and fill out. A missing type has the ID b.cut, a missing name the offset 0. It returns how many
+// are missing.
 func (b *builder) write(st *state, types []uint32, as binary.ByteOrder, out []byte) (missing int) {
 	order, all := binary.LittleEndian, out
-	look := func(in []uint32, x uint32) uint32 {
-		v := in[x]
+	name := func(x uint32) uint32 {
+		v := b.names[x]
 		if v == 0 && x != 0 {
 			missing++
+		}
+		return v
+	}
+	id := func(x uint32) uint32 {
+		v := b.ids[x]
+		if v == 0 && x != 0 {
+			missing++
+			v = b.cut
 		}
 		return v
 	}
@@ -209,11 +221,11 @@ func (b *builder) write(st *state, types []uint32, as binary.ByteOrder, out []by
 		l := &layouts[kindOf(w)]
 		o := out[:4*len(w)]
 		out = out[len(o):]
-		order.PutUint32(o, look(b.names, w[0]))
+		order.PutUint32(o, name(w[0]))
 		order.PutUint32(o[4:], w[1])
 		third := w[2]
 		if l.third == btf.Ref {
-			third = look(b.ids, third)
+			third = id(third)
 		}
 		order.PutUint32(o[8:], third)
 		if len(w) == 3 {
@@ -222,7 +234,7 @@ func (b *builder) write(st *state, types []uint32, as binary.ByteOrder, out []by
 		for i, word := range kindOf(w).Shape().Extra {
 			x := w[3+i]
 			if word == btf.Ref {
-				x = look(b.ids, x)
+				x = id(x)
 			}
 			order.PutUint32(o[12+4*i:], x)
 		}
@@ -231,11 +243,11 @@ func (b *builder) write(st *state, types []uint32, as binary.ByteOrder, out []by
 			x, y := w[0], w[1]
 			switch {
 			case l.ref:
-				x, y = look(b.names, x), look(b.ids, y)
+				x, y = name(x), id(y)
 			case l.names > 0:
-				x = look(b.names, x)
+				x = name(x)
 			default: // of a DATASEC
-				x = look(b.ids, x)
+				x = id(x)
 			}
 			order.PutUint32(o, x)
 			order.PutUint32(o[4:], y)

@@ -51,34 +51,51 @@ func (f *File) For(q *Query) *File {
 // ErrWhole is returned for a kernel that must be read as a whole.
 var ErrWhole = errors.New("cannot be read in part")
 
-// Part appends BTF to out with the types of kernel i that the query selects, the types that they refer to as far as it says, and the types
-// that show the size of pointers. They are in the kernel's order, as many times as in the kernel, and in its byte order. References to
-// other types refer to void. Kernels with the same types in the same order give the same bytes. The error is ErrWhole if only the whole
-// kernel would do.
-func (f *File) Part(ctx context.Context, i int, out []byte) ([]byte, error) {
+// Part is what a query selects of a kernel and its modules.
+type Part struct {
+	BTF     []byte   // of the kernel
+	Modules []Module // those with selected types, on top of BTF
+	Size    int64    // bytes of the kernel and the chosen modules as a whole
+}
+
+// Part reads the types that the query selects of kernel i and of the modules that choose accepts, the types that they refer to as far as
+// it says, and the types that show the size of pointers. They are in the kernel's order, as many times as in the kernel, and in its byte
+// order. The last type of the kernel, a pointer to void, stands for all others: references to types that were left out refer to it.
+// Kernels with the same types in the same order give the same bytes. The kernel's BTF is appended to out. If choose is nil, modules are
+// not read. The error is ErrWhole if only the whole kernel would do.
+func (f *File) Part(ctx context.Context, i int, choose func(module string) bool, out []byte) (*Part, error) {
 	e := f.entries[i]
-	if f.query == nil || e.Plain || e.Modules > 0 {
-		return out, ErrWhole
+	id := chunkID{partBTF, i}
+	if choose != nil && e.has(partModules) {
+		id.part = partModules
 	}
-	st, err := f.states.get(ctx, chunkID{partBTF, i})
+	if f.query == nil || e.Plain {
+		return nil, ErrWhole
+	}
+	st, err := f.states.get(ctx, id)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
-	rest := st.units[0].rest
-	s, err := readSections(rest, e.Size)
-	if err != nil || btf.CheckHeader(rest, e.Size) != nil {
-		return out, ErrWhole
+	kernel := st.units[0]
+	s, err := readSections(kernel.rest, e.Size)
+	if err != nil || btf.CheckHeader(kernel.rest, e.Size) != nil {
+		return nil, ErrWhole
 	}
 	b := builders.Get().(*builder)
 	defer builders.Put(b)
+	if err := b.chooseUnits(st, choose); err != nil {
+		return nil, err
+	}
 	b.ids, b.names = clean(b.ids, int(st.numEnts)+1), clean(b.names, st.names.n)
-	if err := b.place(st, st.types, 0); err != nil {
-		return out, err
-	}
 	if err := b.reach(st); err != nil {
-		return out, err
+		return nil, err
 	}
-	return b.part(st, s.Order, out), nil
+	p := &Part{Size: kernel.size}
+	for _, u := range b.units[1:] {
+		p.Size += u.size
+	}
+	b.parts(st, s.Order, p, out)
+	return p, nil
 }
 
 // ask notes which of a state's new names and contents a query selects.
@@ -104,10 +121,37 @@ func (c *codec) ask(q *Query) error {
 	return nil
 }
 
-// reach computes how far to look from each type, by its ID.
+// chosen is a unit that a part is made of.
+type chosen struct {
+	unit
+	first int // position of its first type among those of the state
+}
+
+// chooseUnits sets b.units to the kernel and the modules that choose accepts. The error is ErrWhole if one of these is stored as bytes.
+func (b *builder) chooseUnits(st *state, choose func(string) bool) error {
+	b.units = append(b.units[:0], chosen{st.units[0], 0})
+	at := st.units[0].types
+	for _, u := range st.units[1:] {
+		if choose(u.name) {
+			if u.types+u.strings == 0 {
+				return ErrWhole
+			}
+			b.units = append(b.units, chosen{u, at})
+		}
+		at += u.types
+	}
+	return nil
+}
+
+// reach computes how far to look from each type of b.units, by its position among the types of the state, from 1. It leaves the types of
+// the kernel placed.
 func (b *builder) reach(st *state) error {
 	b.far = clean(b.far, len(st.types)+1)
 	b.todo = b.todo[:0]
+	b.selected = clean(b.selected, st.contents.n)
+	for _, c := range st.found {
+		b.selected[c] = true
+	}
 	missing := 0
 	add := func(e uint32, r btf.Reach) {
 		id := b.ids[e]
@@ -119,17 +163,26 @@ func (b *builder) reach(st *state) error {
 			b.todo = append(b.todo, id)
 		}
 	}
-	for _, c := range st.found {
-		if id := b.ids[st.entity(c)]; id != 0 && st.types[id-1] == c {
-			add(st.entity(c), st.asked(st.content(c)[0]))
+	for i, u := range b.units {
+		own := st.types[u.first:][:u.types]
+		if err := b.place(st, own, u.first); err != nil {
+			return err
 		}
-	}
-	for len(b.todo) > 0 {
-		id := b.todo[len(b.todo)-1]
-		b.todo = b.todo[:len(b.todo)-1]
-		w := st.content(st.types[id-1])
-		if r := b.far[id].Then(kindOf(w)); r > 0 {
-			eachRef(w, func(i int) { add(w[i], r) })
+		for _, c := range own {
+			if b.selected[c] {
+				add(st.entity(c), st.asked(st.content(c)[0]))
+			}
+		}
+		for len(b.todo) > 0 {
+			id := b.todo[len(b.todo)-1]
+			b.todo = b.todo[:len(b.todo)-1]
+			w := st.content(st.types[id-1])
+			if r := b.far[id].Then(kindOf(w)); r > 0 {
+				eachRef(w, func(i int) { add(w[i], r) })
+			}
+		}
+		if i > 0 {
+			b.displace(st, own)
 		}
 	}
 	if missing > 0 {
@@ -138,35 +191,76 @@ func (b *builder) reach(st *state) error {
 	return nil
 }
 
-// part appends BTF with the types that are reached.
-func (b *builder) part(st *state, order binary.ByteOrder, out []byte) []byte {
-	var types []uint32
-	text := []byte{0}
-	for id, r := range b.far[1:] {
-		c := st.types[id]
-		if b.ids[st.entity(c)] = 0; r == 0 {
+// displace undoes place.
+func (b *builder) displace(st *state, types []uint32) {
+	for _, c := range types {
+		b.ids[st.entity(c)] = 0
+	}
+}
+
+// parts sets the BTF and the modules of p to the types that reach has found.
+func (b *builder) parts(st *state, order binary.ByteOrder, p *Part, out []byte) {
+	b.displace(st, st.types[:b.units[0].types])
+	types, text := 0, 0 // types and bytes of strings of the kernel
+	defer func() { b.cut = 0 }()
+	for i, u := range b.units {
+		own, names := b.own[:0], b.fresh[:0]
+		b.text = b.text[:0]
+		if i == 0 {
+			b.text = append(b.text, 0)
+		}
+		for at, r := range b.far[1+u.first:][:u.types] {
+			if r == 0 {
+				continue
+			}
+			c := st.types[u.first+at]
+			own = append(own, c)
+			b.ids[st.entity(c)] = uint32(types + len(own))
+			w := st.content(c)
+			eachName(w, func(i int) {
+				if n := w[i]; n != 0 && b.names[n] == 0 {
+					names = append(names, n)
+					b.names[n] = uint32(text + len(b.text))
+					b.text = append(b.text, st.names.at(n)...)
+				}
+			})
+		}
+		b.own, b.fresh = own, names
+		if i == 0 {
+			types, text = len(own)+1, len(b.text)
+			b.cut = uint32(types)
+			p.BTF = b.part(st, order, cutType, out)
 			continue
 		}
-		types = append(types, c)
-		b.ids[st.entity(c)] = uint32(len(types))
-		w := st.content(c)
-		eachName(w, func(i int) {
-			if n := w[i]; n != 0 && b.names[n] == 0 {
-				b.names[n] = uint32(len(text))
-				text = append(text, st.names.at(n)...)
-			}
-		})
+		if len(own) > 0 {
+			p.Modules = append(p.Modules, Module{u.name, b.part(st, order, nil, nil)})
+		}
+		b.displace(st, own)
+		for _, n := range names {
+			b.names[n] = 0
+		}
 	}
-	size := st.bytes(types)
-	out = slices.Grow(out, btf.HeaderLen+size+len(text))
+}
+
+// cutType is the record of the type that stands for those that were left out.
+var cutType = []uint32{0, uint32(btf.KindPtr) << 24, 0}
+
+// part appends BTF with the types b.own, the record last, and the strings b.text.
+func (b *builder) part(st *state, order binary.ByteOrder, last []uint32, out []byte) []byte {
+	size := st.bytes(b.own) + 4*len(last)
+	out = slices.Grow(out, btf.HeaderLen+size+len(b.text))
 	head := out[len(out):][:btf.HeaderLen]
 	clear(head)
 	order.PutUint16(head, btf.Magic)
 	head[2] = btf.Version
-	for i, v := range []int{btf.HeaderLen, 0, size, size, len(text)} {
+	for i, v := range []int{btf.HeaderLen, 0, size, size, len(b.text)} {
 		order.PutUint32(head[4+4*i:], uint32(v))
 	}
 	out = out[:len(out)+btf.HeaderLen+size]
-	b.write(st, types, order, out[len(out)-size:])
-	return append(out, text...)
+	records := out[len(out)-size:]
+	b.write(st, b.own, order, records[:size-4*len(last)])
+	for i, w := range last {
+		order.PutUint32(records[size-4*len(last)+4*i:], w)
+	}
+	return append(out, b.text...)
 }

@@ -43,11 +43,11 @@ func TestParts(t *testing.T) {
 	q := NewQuery(map[string]btf.Reach{"s1": btf.ReachValue, "s3": btf.ReachAll, "e2": btf.ReachValue})
 	want := make([][]byte, len(all))
 	for i := range all {
-		var err error
-		if want[i], err = open(t, data).For(q).Part(ctx, i, nil); err != nil {
+		p, err := open(t, data).For(q).Part(ctx, i, nil, nil)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if len(want[i]) < 100 || len(want[i]) > len(all[i].btf) {
+		if want[i] = p.BTF; p.Size != int64(len(all[i].btf)) || len(want[i]) < 100 || len(want[i]) > len(all[i].btf) {
 			t.Fatalf("kernel %d: a part of %d bytes, of %d", i, len(want[i]), len(all[i].btf))
 		}
 	}
@@ -67,7 +67,7 @@ func TestParts(t *testing.T) {
 			for range 1 + 3*workers {
 				g.Go(func() error {
 					for i := range next {
-						if got, err := p.Part(ctx, i, nil); err != nil || !bytes.Equal(got, want[i]) {
+						if got, err := p.Part(ctx, i, nil, nil); err != nil || !bytes.Equal(got.BTF, want[i]) {
 							return fmt.Errorf("round %d, kernel %d: another part, error %v", round, i, err)
 						}
 					}
@@ -122,15 +122,117 @@ func TestReadOrder(t *testing.T) {
 	}
 }
 
-// TestPartsAndModules reads modules with a query, which is about kernels only.
-func TestPartsAndModules(t *testing.T) {
-	k := withModules(t, binary.LittleEndian)
-	f := open(t, written(t, nil, k)).For(NewQuery(map[string]btf.Reach{"ext0_0": btf.ReachValue}))
-	if _, err := f.Part(ctx, 0, nil); err != ErrWhole {
-		t.Errorf("part of a kernel with modules: error %v", err)
+// TestPartsOfModules reads what a query selects of a kernel and its modules.
+func TestPartsOfModules(t *testing.T) {
+	for _, order := range []interface {
+		binary.ByteOrder
+		binary.AppendByteOrder
+	}{binary.LittleEndian, binary.BigEndian} {
+		k := withModules(t, order)
+		f := open(t, written(t, nil, k)).For(NewQuery(map[string]btf.Reach{"ext0_3": btf.ReachValue, "s7": btf.ReachValue}))
+		for _, test := range []struct {
+			name   string
+			choose func(string) bool
+			want   string // modules with struct ext0_3 are m1 and m8
+			err    error
+		}{
+			{"no modules", nil, "", nil},
+			{"all", func(string) bool { return true }, "", ErrWhole}, // some are stored as bytes
+			{"good ones", func(name string) bool { return !strings.HasSuffix(name, "bad") }, "m1 m8", nil},
+			{"two", func(name string) bool { return name == "m2" || name == "m8" }, "m8", nil},
+		} {
+			p, err := f.Part(ctx, 0, test.choose, nil)
+			if err != test.err {
+				t.Fatalf("%s: error %v", test.name, err)
+			}
+			if err != nil {
+				continue
+			}
+			base := load(t, p.BTF, nil)
+			if last := base.Type(btf.TypeID(base.NumTypes() - 1)); last.Kind() != btf.KindPtr || last.Ref() != 0 {
+				t.Errorf("%s: the last type is a %s", test.name, last.Kind())
+			}
+			if got := structs(base); !strings.Contains(got, "s7 64") {
+				t.Errorf("%s: the kernel has %s", test.name, got)
+			}
+			size, names := int64(len(k.btf)), []string(nil)
+			for _, m := range k.modules {
+				if test.choose != nil && test.choose(m.Name) {
+					size += int64(len(m.BTF))
+				}
+			}
+			for _, m := range p.Modules {
+				names = append(names, m.Name)
+				if got := structs(load(t, m.BTF, base)); !strings.Contains(got, "ext0_3 16") {
+					t.Errorf("%s: module %s has %s", test.name, m.Name, got)
+				}
+			}
+			if got := strings.Join(names, " "); got != test.want || p.Size != size {
+				t.Errorf("%s: modules %s, %d bytes; want %s, %d", test.name, got, p.Size, test.want, size)
+			}
+		}
+		modules, err := f.Modules(ctx, 0)
+		if err != nil || !slices.EqualFunc(modules, k.modules, func(a, b Module) bool { return bytes.Equal(a.BTF, b.BTF) }) {
+			t.Errorf("%d modules of %d, error %v", len(modules), len(k.modules), err)
+		}
 	}
-	modules, err := f.Modules(ctx, 0)
-	if err != nil || !slices.EqualFunc(modules, k.modules, func(a, b Module) bool { return bytes.Equal(a.BTF, b.BTF) }) {
-		t.Errorf("%d modules of %d, error %v", len(modules), len(k.modules), err)
+}
+
+func load(t *testing.T, data []byte, base *btf.BTF) *btf.BTF {
+	t.Helper()
+	b, err := btf.New(data, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// structs lists the names and sizes of the structs of a view, without those of its base.
+func structs(b *btf.BTF) string {
+	var out []string
+	for id := range b.Named {
+		if s := b.Type(id); s.Kind() == btf.KindStruct {
+			out = append(out, fmt.Sprintf("%s %d", s.Name(), s.Size()))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// TestTampered changes each byte of a file. There is an error for the file, or for kernels whose chunks depend on that byte, whether they are
+// read as a whole or in part.
+func TestTampered(t *testing.T) {
+	slow.Skip(t)
+	raceflag.SkipSerial(t)
+	all := []input{in("6.1.0-1-amd64", build(t, binary.LittleEndian, 1)), in("6.1.0-2-amd64", build(t, binary.LittleEndian, 2))}
+	all[1].modules = []Module{{"ext4", splitBTF(binary.LittleEndian, all[1].btf, 20, func(i int) string { return fmt.Sprint("ext", i) })}}
+	all[0].extras = extras(1)
+	good := written(t, nil, all...)
+	q := NewQuery(map[string]btf.Reach{"s1": btf.ReachValue, "ext1": btf.ReachValue})
+	chunks := open(t, good).end
+	for at := range good {
+		data := bytes.Clone(good)
+		data[at] ^= 1 << (at % 8)
+		f, err := Open(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			continue
+		}
+		if int64(at) < int64(headerLen) || int64(at) >= chunks {
+			t.Fatalf("byte %d of %d: no error", at, len(data))
+		}
+		hit := false
+		for i := range all {
+			e := f.Entries()[i]
+			_, errBTF := f.BTF(ctx, i, nil)
+			_, errModules := f.Modules(ctx, i)
+			_, errExtras := f.Extras(ctx, i)
+			_, errPart := f.For(q).Part(ctx, i, func(string) bool { return true }, nil)
+			hit = hit || errBTF != nil || errModules != nil || errExtras != nil
+			if want := errBTF; e.Modules == 0 && (errPart != nil) != (want != nil) || e.Modules > 0 && (errPart != nil) != (errModules != nil) {
+				t.Fatalf("byte %d: BTF %v, modules %v, part %v", at, errBTF, errModules, errPart)
+			}
+		}
+		if !hit {
+			t.Fatalf("byte %d of %d: no error", at, len(data))
+		}
 	}
 }

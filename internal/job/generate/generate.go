@@ -275,9 +275,12 @@ func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) (*Kernel, error)
 			w.target, w.minimizer = core.Kernel{}, w.run.minimizer.Clone()
 		}
 	}()
-	k := &Kernel{Key: it.Key, Name: it.Name, Path: it.Path, SourceSize: it.SourceSize, RawSize: int64(len(it.BTF))}
-	for _, m := range it.Modules {
-		k.RawSize += int64(len(m.BTF))
+	k := &Kernel{Key: it.Key, Name: it.Name, Path: it.Path, SourceSize: it.SourceSize, RawSize: it.PartOf}
+	if it.PartOf == 0 {
+		k.RawSize = int64(len(it.BTF))
+		for _, m := range it.Modules {
+			k.RawSize += int64(len(m.BTF))
+		}
 	}
 	err := output.CheckName(k.FileName())
 	if err == nil {
@@ -296,7 +299,9 @@ func (w *worker) minimize(ctx context.Context, k *Kernel, it *corpus.Kernel) err
 	}
 	k.Machine = w.target.Machine()
 	defer w.spent("minimize", time.Now())
-	w.target.Part = it.Part
+	if it.PartOf > 0 {
+		w.target.SetPart()
+	}
 	res, err := w.minimizer.Minimize(ctx, &w.target)
 	if err != nil {
 		return err

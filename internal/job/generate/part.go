@@ -3,10 +3,9 @@
 package generate
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"slices"
+	"encoding/binary"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/btf"
@@ -14,9 +13,9 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 )
 
-// Many kernels of a .btfc file have the same minimized BTF, because the types that relocations can reach are the same. These
-// types, a part of the kernel, are quick to read. Kernels with equal parts share the result of the first: it is read as a
-// whole, its SHA-256 is checked, and its minimized BTF is made from, and proven against, all of its types.
+// Of a kernel of a .btfc file only the types that relocations can reach are read, a part that is quick to decode. The SHA-256 of each
+// chunk that is read is checked. The minimized BTF is made from the part and proven against it. If the minimizer or the proof looks at a
+// type that was left out, or anything else fails, the kernel is read as a whole. Kernels with equal parts share the result.
 //
 // A manifest vouches for the SHA-256 of every kernel. A run that writes one reads every kernel as a whole, and only kernels
 // with the same SHA-256 share a result.
@@ -40,14 +39,17 @@ func readParts(cfg *Config) bool {
 type outcome struct {
 	mu     sync.Mutex // held while the first of them is processed
 	kernel *Kernel    // nil before that
-	apart  bool       // the part gave another result than the whole, so nothing is shared
+	whole  bool       // the part does not do, so every kernel is read as a whole
 }
 
-// outcome returns the shared result for kernels with the same machine as f, and the same part or SHA-256, data.
-func (r *run) outcome(f *corpus.File, data []byte) *outcome {
+// outcome returns the shared result for kernels with the same machine as f, and the same data.
+func (r *run) outcome(f *corpus.File, data ...[]byte) *outcome {
 	h := sha256.New()
 	h.Write(append([]byte(f.Key.Canonical().Arch), 0))
-	h.Write(data)
+	for _, d := range data {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(d))))
+		h.Write(d)
+	}
 	id := [sha256.Size]byte(h.Sum(nil))
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +68,11 @@ func (w *worker) packed(ctx context.Context, f *corpus.File, sums []Sum) (done b
 	if e == nil {
 		return false, nil
 	}
-	same := w.outcome(f, e.Sum[:])
+	var identity [][]byte
+	for _, s := range e.Sums() {
+		identity = append(identity, s[:])
+	}
+	same := w.outcome(f, identity...)
 	same.mu.Lock()
 	defer same.mu.Unlock()
 	shared := same.kernel != nil
@@ -81,20 +87,25 @@ func (w *worker) packed(ctx context.Context, f *corpus.File, sums []Sum) (done b
 		return false, nil
 	}
 	k := *same.kernel
-	k.Key, k.Name, k.Path, k.SourceSize, k.RawSize = f.Key, f.Key.String(), f.Path, f.Size, e.Size
+	k.Key, k.Name, k.Path, k.SourceSize = f.Key, f.Key.String(), f.Path, f.Size
 	k.from, k.Sources, k.byFile, k.Shared = f, sums, !f.Key.Known(), shared
 	return true, w.add(k)
 }
 
-// part reads the part of a kernel, and the whole kernel unless one with the same part was processed before. It returns nil
-// after any error.
+// part reads and minimizes the part of a kernel, unless one with the same part was processed before. It returns nil if the kernel has to be
+// read as a whole.
 func (w *worker) part(ctx context.Context, f *corpus.File) (k *Kernel, shared bool) {
 	var same *outcome
+	var size int64
 	k = w.only(ctx, func(ctx context.Context, yield func(*corpus.Kernel) error) error {
 		return f.ReadPart(ctx, func(it *corpus.Kernel) error {
-			same = w.outcome(f, it.BTF)
+			data := [][]byte{it.BTF}
+			for _, m := range it.Modules {
+				data = append(data, []byte(m.Name), m.BTF)
+			}
+			size, same = it.PartOf, w.outcome(f, data...)
 			same.mu.Lock()
-			if same.kernel != nil || same.apart {
+			if same.kernel != nil || same.whole {
 				return nil
 			}
 			return yield(it)
@@ -104,21 +115,20 @@ func (w *worker) part(ctx context.Context, f *corpus.File) (k *Kernel, shared bo
 		return nil, false
 	}
 	defer same.mu.Unlock()
-	if same.kernel != nil {
-		return same.kernel, true
-	}
-	whole := w.only(ctx, f.Read)
 	switch {
-	case whole == nil || same.apart:
-	case k == nil || !k.equal(whole):
-		same.apart = true
+	case same.kernel != nil:
+		other := *same.kernel
+		other.RawSize = size
+		return &other, true
+	case k == nil:
+		same.whole = true
 	default:
 		w.mu.Lock()
-		w.share(whole)
+		w.share(k)
 		w.mu.Unlock()
-		same.kernel = whole
+		same.kernel = k
 	}
-	return whole, false
+	return k, false
 }
 
 // only returns the result for the only kernel that a reader yields, or nil after any error.
@@ -128,10 +138,4 @@ func (w *worker) only(ctx context.Context, read reader) *Kernel {
 		return nil
 	}
 	return &kernels[0]
-}
-
-// equal reports whether two kernels have the same minimized BTF and the same decisions.
-func (k *Kernel) equal(o *Kernel) bool {
-	return bytes.Equal(k.BTF, o.BTF) && k.Machine == o.Machine && k.Resolved == o.Resolved &&
-		slices.EqualFunc(k.issues, o.issues, func(a, b *Issue) bool { return *a == *b })
 }

@@ -21,8 +21,9 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// TestSums generates from a .btfc file in which some SHA-256 sums are wrong. The relocation uses struct wanted, of which the
-// four kernels have two versions. The BTF of the first and the last kernel is equal.
+// TestSums generates from a .btfc file in which some SHA-256 sums are wrong: those of chunks, or those of kernels, which only a run with
+// hashes uses. The relocation uses struct wanted, of which the four kernels have two versions. The BTF of the first and the last kernel is
+// equal, and every kernel is encoded against the one before.
 func TestSums(t *testing.T) {
 	raceflag.SkipSerial(t)
 	le := binary.LittleEndian
@@ -30,7 +31,7 @@ func TestSums(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sums []generate.Sum
+	var sums, chunks []generate.Sum
 	pack := func() string {
 		path := filepath.Join(t.TempDir(), "x.btfc")
 		w, err := btfc.NewWriter(nil, t.TempDir())
@@ -63,31 +64,37 @@ func TestSums(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sums = nil
+		sums, chunks = nil, nil
 		for _, e := range c.Entries() {
-			sums = append(sums, generate.Sum(e.Sum))
+			sums, chunks = append(sums, generate.Sum(e.Sum)), append(chunks, generate.Sum(e.Chunks[0].Check))
 		}
 		return path
 	}
 	for _, tc := range []struct {
 		name   string
 		wrong  []int // kernels
+		chunk  bool  // the sum of the chunk is wrong
 		hash   bool
 		want   string
 		shared int // kernels that use the result of another
 	}{
-		{"good", nil, false, "6.0 6.1 6.2 6.3", 2},
-		{"good, with hashes", nil, true, "6.0 6.1 6.2 6.3", 1},
-		{"the only one of its kind", []int{2}, false, "6.0 6.1 6.3", 2},
-		{"the only one of its kind, with hashes", []int{2}, true, "6.0 6.1 6.3", 1},
-		{"one of three, with hashes", []int{1}, true, "6.0 6.2 6.3", 1},
-		{"all", []int{0, 1, 2}, false, "6.3", 0},
-		{"all, with hashes", []int{0, 1, 2}, true, "6.3", 0},
+		{"good", nil, false, false, "6.0 6.1 6.2 6.3", 2},
+		{"good, with hashes", nil, false, true, "6.0 6.1 6.2 6.3", 1},
+		{"the only one of its kind, with hashes", []int{2}, false, true, "6.0 6.1 6.3", 1},
+		{"one of three, with hashes", []int{1}, false, true, "6.0 6.2 6.3", 1},
+		{"all, with hashes", []int{0, 1, 2}, false, true, "6.3", 0},
+		{"a chunk", []int{2}, true, false, "6.0 6.1 6.3", 2},
+		{"a chunk, with hashes", []int{2}, true, true, "6.0 6.1 6.3", 1},
+		{"a parent", []int{0}, true, false, "", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := pack()
 			for _, i := range tc.wrong {
-				testinput.WrongSum(t, path, btfc.Sum(sums[i]))
+				if tc.chunk {
+					testinput.WrongSum(t, path, btfc.Sum(chunks[i]))
+				} else {
+					testinput.WrongSum(t, path, btfc.Sum(sums[i]))
+				}
 			}
 			c, err := corpus.Open(t.Context(), []string{path}, corpus.Options{})
 			if err != nil {
