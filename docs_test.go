@@ -53,11 +53,17 @@ func pages(t *testing.T) map[string]string {
 	return texts
 }
 
-// anchors returns the anchors that GitHub generates for the headings of a page.
+// anchor matches an anchor that is not a heading.
+var anchor = regexp.MustCompile(`<a id="([a-z0-9-]+)"></a>`)
+
+// anchors returns the anchors of a page, with those that GitHub generates for headings.
 func anchors(text string) (list []string) {
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
 		a := strings.ToLower(strings.TrimSpace(m[1]))
 		list = append(list, strings.ReplaceAll(regexp.MustCompile(`[^\pL\pN _-]`).ReplaceAllString(a, ""), " ", "-"))
+	}
+	for _, m := range anchor.FindAllStringSubmatch(text, -1) {
+		list = append(list, m[1])
 	}
 	return list
 }
@@ -65,7 +71,7 @@ func anchors(text string) (list []string) {
 // home is where links of installed documents lead that are not installed.
 const home = "https://github.com/btfgen/btfgen/blob/main/"
 
-// deadLinks returns the links of pages in a folder that lead to no file, or not to one of its headings, and how many links within the
+// deadLinks returns the links of pages in a folder that lead to no file, or not to one of its anchors, and how many links within the
 // folder and to home there are.
 func deadLinks(texts map[string]string, folder string) (dead []string, links, homes int) {
 	for _, page := range slices.Sorted(maps.Keys(texts)) {
@@ -94,7 +100,7 @@ func deadLinks(texts map[string]string, folder string) (dead []string, links, ho
 	return dead, links, homes
 }
 
-// TestLinks checks that every link within the repository leads to a file and to one of its headings.
+// TestLinks checks that every link within the repository leads to a file and to one of its anchors.
 func TestLinks(t *testing.T) {
 	dead, links, _ := deadLinks(pages(t), ".")
 	if len(dead) > 0 || links < 50 {
@@ -150,7 +156,7 @@ func readVocabulary(t *testing.T) vocabulary {
 		return all
 	}
 	v := vocabulary{
-		set("docs/cli.md", `(?m)^##+ btfgen (.*)$`), set("docs/cli.md", "(?m)^- `(?:-[A-Za-z], )?(--[a-z-]+)[ `]"), set("docs/findings.md", "(?m)^### ([a-z0-9-]+)$"),
+		set("docs/cli.md", `(?m)^##+ btfgen (.*)$`), set("docs/cli.md", "(?m)^- `(?:-[A-Za-z], )?(--[a-z-]+)[ `]"), set("docs/findings.md", anchor.String()),
 	}
 	for _, name := range []string{"help", "help archive", "help corpus"} {
 		v.commands[name] = true
@@ -163,7 +169,7 @@ func readVocabulary(t *testing.T) vocabulary {
 var (
 	optionsOfOthers = strings.Fields("--long --modversion --only --quick --self-test --strip-components --ultra --manual")
 	namesOfOthers   = strings.Fields("fail-on min-kernel plain-http " + // options in a configuration file
-		"apt-cache apt-get btfgen-registry debian-archive-keyring go-cmp go-internal libbpf-dev libbpf-tools libbtfa-dev libelf-dev libzstd-dev linux-tools-common opensuse-leap os-release " +
+		"apt-cache apt-get btfgen-registry debian-archive-keyring ebpf-go go-cmp go-internal libbpf-dev libbpf-tools libbtfa-dev libelf-dev libzstd-dev linux-tools-common llvm-objdump opensuse-leap os-release " +
 		"pkg-config ubuntu-keyring xdp-bench xdp-tools")
 )
 

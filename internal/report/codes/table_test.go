@@ -43,54 +43,62 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// document returns docs/findings.md: the whole table as Markdown.
+// document returns docs/findings.md: a table of codes for each family. Each code is an anchor, to which reports link.
 func document() string {
 	b := new(strings.Builder)
 	b.WriteString("# Findings\n\n<!-- Made by `go test ./internal/report/codes -update` from codes.txt. -->\n\n" +
 		"Every finding of `check` and every reason in a relocation log has a code, the same in all formats. Codes do not change.\n" +
 		"`--fail-on` takes them ([classes](cli.md#exit-status)), and `btfgen explain CODE` prints one entry. The fix and example\n" +
-		"of a section are for all its codes without their own.\n")
+		"above a table are for its codes without their own.\n")
 	before := new(Family)
 	for _, f := range Families() {
 		fmt.Fprintf(b, "\n## %s\n", f.Title)
 		if f.Means != "" {
 			fmt.Fprintf(b, "\n%s\n", f.Means)
 		}
-		switch {
-		case f.Fix != before.Fix:
-			advise(b, f.Fix, f.Example)
-		case f.Example != before.Example:
-			advise(b, "As above.", f.Example)
-		default:
-			advise(b, "As above.", "")
+		fix, example := f.Fix, f.Example
+		if fix == before.Fix {
+			fix = "As above."
+		}
+		if example == before.Example {
+			example = ""
+		}
+		if fix != "" {
+			fmt.Fprintf(b, "\n*Fix:* %s\n", fix)
+		}
+		if example != "" {
+			fmt.Fprintf(b, "\n    %s\n", strings.ReplaceAll(example, "\n", "\n    "))
 		}
 		before = f
+		b.WriteString("\n| code | meaning | fix |\n|---|---|---|\n")
 		above := new(Entry)
 		for _, e := range f.Codes {
-			fmt.Fprintf(b, "\n### %s\n\n%s\n", e.Code, e.Means)
-			switch {
-			case e.Fix == f.Fix && e.Example == f.Example:
-			case e.Fix == above.Fix && e.Example == above.Example:
-				advise(b, "As above.", "")
-			case e.Fix == f.Fix:
-				advise(b, "", e.Example)
-			default:
-				advise(b, e.Fix, e.Example)
+			fix, example := e.Fix, e.Example
+			if fix == f.Fix {
+				fix = ""
 			}
+			if example == f.Example {
+				example = ""
+			}
+			if fix != "" && e.Fix == above.Fix && e.Example == above.Example {
+				fix, example = "As above.", ""
+			}
+			fmt.Fprintf(b, "| <a id=\"%s\"></a>`%s` | %s | %s |\n", e.Code, e.Code, e.Means, strings.ReplaceAll(strings.TrimSpace(fix+" "+lines(example)), "|", `\|`))
 			above = e
 		}
 	}
 	return b.String()
 }
 
-// advise writes what to do about a finding and an example, unless they are empty.
-func advise(b *strings.Builder, fix, example string) {
-	if fix != "" {
-		fmt.Fprintf(b, "\n*Fix:* %s\n", fix)
+// lines returns lines of code for a cell of a table.
+func lines(code string) string {
+	var all []string
+	for line := range strings.SplitSeq(code, "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, "`"+line+"`")
+		}
 	}
-	if example != "" {
-		fmt.Fprintf(b, "\n    %s\n", strings.ReplaceAll(example, "\n", "\n    "))
-	}
+	return strings.Join(all, "<br>")
 }
 
 // declared returns the values of the constants of a type in a file.
