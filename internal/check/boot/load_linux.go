@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -41,6 +42,7 @@ type loader struct {
 	added   []types           // that loaders add to the kernel's
 	cache   *cbtf.Cache       // of the kernel's BTF
 	config  map[string]string // the kernel's configuration, by name; nil until it is needed
+	noData  bool              // the kernel has no maps for data sections: before 5.2
 }
 
 // types are BTF to relocate programs against.
@@ -55,7 +57,7 @@ const kernelBTF = "/sys/kernel/btf"
 // objects loads objects one after the other and reports each program.
 func objects(j *Job, report func(Event)) (err error) {
 	ctx := context.Background()
-	l := &loader{targets: j.Targets, cache: cbtf.NewCache()}
+	l := &loader{targets: j.Targets, cache: cbtf.NewCache(), noData: !mapsData()}
 	if j.BTF {
 		if l.own, err = readTypes(ctx, "/"+btfPath); err != nil {
 			return err
@@ -200,12 +202,40 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 	o.untyped = untyped(parsed)
 	externs.complete(o.spec)
 	l.prepare(o.spec)
-	if o.alone = o.spec; !bytes.Equal(data, changed) {
+	if o.alone = o.spec; l.noData {
+		o.spec = withoutData(o.spec)
+	}
+	if !bytes.Equal(data, changed) {
 		if o.alone, o.unread = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data)); o.unread == nil {
 			l.prepare(o.alone)
 		}
 	}
 	return o, nil
+}
+
+// mapsData reports whether the kernel has flags of maps for read-only data, which came with maps for data sections.
+func mapsData() bool {
+	attr := struct{ kind, key, value, max, flags uint32 }{uint32(ebpf.Array), 4, 4, 1, unix.BPF_F_RDONLY_PROG}
+	fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_MAP_CREATE, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	if errno == 0 {
+		unix.Close(int(fd))
+	}
+	return errno == 0
+}
+
+// withoutData returns a copy of an object as libbpf loads it where the kernel has no maps for data sections: it creates none, and the
+// kernel sees instructions that refer to them, which it does not know. cilium/ebpf stops at the maps.
+func withoutData(spec *ebpf.CollectionSpec) *ebpf.CollectionSpec {
+	spec = spec.Copy()
+	maps.DeleteFunc(spec.Maps, func(name string, _ *ebpf.MapSpec) bool { return strings.HasPrefix(name, ".") })
+	for _, p := range spec.Programs {
+		for i := range p.Instructions {
+			if in := &p.Instructions[i]; in.OpCode.IsDWordLoad() && in.Src == asm.PseudoMapValue {
+				*in = asm.LoadMapValue(in.Dst, math.MaxInt32, 0).WithSymbol(in.Symbol())
+			}
+		}
+	}
+	return spec
 }
 
 // unopened returns why libbpf gives up on an object before it creates a map, nil if it does not.
@@ -571,7 +601,7 @@ func refused(e Event, err error) Event {
 	switch {
 	case errors.As(err, &no):
 		e.Errno = int(no)
-	case e.Kind == Program && errors.Is(err, ebpf.ErrNotSupported):
+	case errors.Is(err, ebpf.ErrNotSupported): // the library asked the kernel
 		e.Errno = int(syscall.EOPNOTSUPP)
 	}
 	var v *ebpf.VerifierError

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/rlimit"
@@ -20,6 +21,41 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
+
+// TestWithoutData makes an object what libbpf loads before 5.2: without maps for data sections, and with instructions that refer to none.
+// What cilium/ebpf loads stays.
+func TestWithoutData(t *testing.T) {
+	data, err := os.ReadFile("../../../testdata/bpf/loops.bpfel.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func(spec *ebpf.CollectionSpec) (refer, named int) {
+		for _, p := range spec.Programs {
+			for _, in := range p.Instructions {
+				if in.Src == asm.PseudoMapValue && in.OpCode.IsDWordLoad() {
+					refer++
+					if in.Reference() != "" {
+						named++
+					}
+				}
+			}
+		}
+		return refer, named
+	}
+	without := withoutData(spec)
+	refer, named := count(spec)
+	left, none := count(without)
+	if refer == 0 || named != refer || left != refer || none != 0 {
+		t.Errorf("%d and %d, then %d and %d", refer, named, left, none)
+	}
+	if spec.Maps[".rodata"] == nil || without.Maps[".rodata"] != nil {
+		t.Errorf("maps %v and %v", spec.Maps, without.Maps)
+	}
+}
 
 // TestPerfArray loads an object whose perf event array has values of 20 bytes. libbpf fails to create it on the running
 // kernel, and cilium/ebpf corrects it.
