@@ -24,6 +24,51 @@ __noinline int of_pair(struct pair *p)
 	return p ? p->first : 1;
 }
 
+/* With what newer verifiers know: no result, memory of any size, and arguments with tags. */
+#define arg(tag) __attribute__((btf_decl_tag("arg:" tag)))
+
+struct bpf_dynptr {
+	__u64 words[2];
+};
+
+int last;
+
+__noinline void of_nothing(int x)
+{
+	last = x;
+	asm volatile("");
+}
+
+__noinline int of_anything(void *p)
+{
+	return p ? 1 : 2;
+}
+
+__noinline int of_tagged_context(void *ctx arg("ctx"))
+{
+	return ctx == NULL;
+}
+
+__noinline int of_some(struct pair *p arg("nonnull"))
+{
+	return p->first;
+}
+
+__noinline int of_task(struct task_struct *p arg("trusted"))
+{
+	return p == NULL;
+}
+
+__noinline int of_maybe_task(struct task_struct *p arg("trusted") arg("nullable"))
+{
+	return p == NULL;
+}
+
+__noinline int of_dynptr(struct bpf_dynptr *p)
+{
+	return bpf_dynptr_data(p, 0, 8) == NULL;
+}
+
 static __noinline int of_own_pair(struct pair *p)
 {
 	return p->first + p->second;
@@ -55,6 +100,53 @@ int calls_static(struct __sk_buff *skb)
 	struct pair p = {bpf_get_prandom_u32(), 2};
 
 	return of_own_pair(&p);
+}
+
+SEC("tc")
+int calls_for_nothing(struct __sk_buff *skb)
+{
+	of_nothing(bpf_get_prandom_u32());
+	return 0;
+}
+
+SEC("tc")
+int calls_with_anything(struct __sk_buff *skb)
+{
+	return of_anything(skb);
+}
+
+SEC("tc")
+int calls_with_tagged_context(struct __sk_buff *skb)
+{
+	return of_tagged_context(skb);
+}
+
+SEC("tc")
+int calls_with_some(struct __sk_buff *skb)
+{
+	struct pair p = {bpf_get_prandom_u32(), 2};
+
+	return of_some(&p);
+}
+
+SEC("fentry/vfs_open")
+int calls_with_task(__u64 *ctx)
+{
+	return of_task((void *)bpf_get_current_task_btf());
+}
+
+SEC("fentry/vfs_open")
+int calls_with_maybe_task(__u64 *ctx)
+{
+	return of_maybe_task((void *)bpf_get_current_task_btf());
+}
+
+SEC("tc")
+int calls_with_dynptr(struct __sk_buff *skb)
+{
+	struct bpf_dynptr p = {};
+
+	return of_dynptr(&p);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
