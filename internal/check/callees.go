@@ -3,6 +3,9 @@
 package check
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 )
@@ -42,57 +45,128 @@ func findCallees(o *bpfobj.Object) []callees {
 	return all
 }
 
-// globalMemory is the fact that global functions can have pointers to memory as arguments.
-const globalMemory = "memory for global functions"
+// The facts that global functions need which take pointers to memory, or to anything. Of the latter there is no line: no verifier takes them
+// that checks global functions on their own.
+const (
+	globalMemory = "memory for global functions"
+	globalVoid   = "global functions with pointers to void"
 
-// takeMemory returns which functions are global and have an argument that points to memory of a known size, which is not the context of a
-// program (btf_get_prog_ctx_type in kernel/bpf/btf.c).
-func takeMemory(o *bpfobj.Object) map[int]bool {
+	argumentFact    = "global argument " // and a tag
+	argumentContext = argumentFact + "ctx"
+	argumentNonnull = argumentFact + "nonnull"
+)
+
+// globalNeeds returns the facts that global functions need because of their prototypes (btf_prepare_func_args in kernel/bpf/btf.c), by function.
+func globalNeeds(o *bpfobj.Object) map[int][]string {
 	named := make(map[string]int)
 	for i := range o.Funcs {
 		if o.Funcs[i].Global {
 			named[o.Funcs[i].Name] = i
 		}
 	}
-	out := make(map[int]bool)
+	out := make(map[int][]string)
 	if o.BTF == nil || len(named) == 0 {
 		return out
 	}
-	eachPrototype(o.BTF, func(name string, proto btf.Type) {
+	tags := argumentTags(o.BTF)
+	eachPrototype(o.BTF, func(id btf.TypeID, name string, proto btf.Type) {
 		fn, ok := named[name]
+		if !ok {
+			return
+		}
 		for i := range proto.Vlen() {
-			if ok && pointsToMemory(o.BTF, proto.Param(i).Type) {
-				out[fn] = true
+			tagged := tags[argument{id, i}]
+			out[fn] = append(out[fn], tagged...)
+			if len(tagged) > 0 && !slices.Equal(tagged, []string{argumentNonnull}) {
+				continue // the tags say what it is
 			}
+			if fact := ofPointer(o.BTF, proto.Param(i).Type); fact != "" {
+				out[fn] = append(out[fn], fact)
+			}
+		}
+		if t, ok := o.BTF.SkipMods(proto.Ref()); ok && t.Kind() == btf.KindVoid {
+			out[fn] = append(out[fn], "global result void")
 		}
 	})
 	return out
 }
 
+// argument is one of a FUNC.
+type argument struct {
+	of btf.TypeID
+	n  uint32
+}
+
+// argumentTags returns the facts that arguments of functions need because of their declaration tags, "arg:nonnull".
+func argumentTags(b *btf.BTF) map[argument][]string {
+	tags := make(map[argument][]string)
+	for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
+		t := b.Type(id)
+		if t.Kind() != btf.KindDeclTag {
+			continue
+		}
+		tag, ok := strings.CutPrefix(string(t.Name()), "arg:")
+		for _, n := range t.Words() {
+			if a := (argument{t.Ref(), n}); ok {
+				tags[a] = append(tags[a], argumentFact+tag)
+			}
+		}
+	}
+	return tags
+}
+
 // eachPrototype calls f for each function of an object's BTF.
-func eachPrototype(b *btf.BTF, f func(name string, proto btf.Type)) {
+func eachPrototype(b *btf.BTF, f func(id btf.TypeID, name string, proto btf.Type)) {
 	for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
 		t := b.Type(id)
 		if t.Kind() != btf.KindFunc {
 			continue
 		}
 		if proto := b.Type(t.Ref()); proto.Kind() == btf.KindFuncProto {
-			f(string(t.Name()), proto)
+			f(id, string(t.Name()), proto)
 		}
 	}
 }
 
-// pointsToMemory reports whether a type is a pointer to something of a known size, except a context.
-func pointsToMemory(b *btf.BTF, id btf.TypeID) bool {
+// ofPointer returns the fact that a global function needs to take an argument without tags, "" for none: a pointer to something of a known
+// size, except a context.
+func ofPointer(b *btf.BTF, id btf.TypeID) string {
 	t, ok := b.SkipMods(id)
 	if !ok || t.Kind() != btf.KindPtr {
-		return false
+		return ""
 	}
 	to, ok := b.SkipMods(t.Ref())
-	if _, err := b.SizeOf(t.Ref()); !ok || err != nil || to.Kind() == btf.KindVoid {
-		return false
+	name := string(b.Name(to.NameOff))
+	_, err := b.SizeOf(t.Ref())
+	switch {
+	case !ok, to.Kind() == btf.KindStruct && contextStructs[name]:
+	case to.Kind() == btf.KindVoid:
+		return globalVoid
+	case to.Kind() == btf.KindStruct && name == "bpf_dynptr":
+		return argumentFact + "dynptr"
+	case err == nil:
+		return globalMemory
 	}
-	return to.Kind() != btf.KindStruct || !contextStructs[string(b.Name(to.NameOff))]
+	return ""
+}
+
+// judgeGlobal judges what a call of a global function needs. Verifiers that do not check these on their own check them where they are called,
+// with what they are given there.
+func (p *pairing) judgeGlobal(fact string) Finding {
+	f := Finding{Status: Fails, Code: FeatureMissing, Subject: fact}
+	if fact != globalVoid {
+		f = p.k.judgeAny(fact, FeatureMissing)
+	}
+	f.Status = min(f.Status, p.k.strict())
+	switch fact {
+	case argumentContext: // libbpf replaces the type for older kernels: bpf_program_fixup_func_info in its src/libbpf.c
+		if f.Loader = EbpfGo; !p.counts(EbpfGo) {
+			return Finding{}
+		}
+	case argumentNonnull: // the function may compare the pointer
+		f.Status = min(f.Status, MayFail)
+	}
+	return f
 }
 
 // contextStructs are the contexts of programs: include/linux/bpf_types.h, and the registers, which have a name for each machine.

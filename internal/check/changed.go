@@ -134,7 +134,7 @@ func (o *Object) findContexts() []btf.Type {
 			at[o.Funcs[o.Programs[i].Fn].Name] = i
 		}
 	}
-	eachPrototype(b, func(name string, proto btf.Type) {
+	eachPrototype(b, func(_ btf.TypeID, name string, proto btf.Type) {
 		i, ok := at[name]
 		if !ok || proto.Vlen() == 0 {
 			return

@@ -213,10 +213,11 @@ func (p *pairing) absences(fn int, f func(absence)) {
 			}
 		}
 		emit()
-		if u.fact != "" {
-			a.f, a.anyhow = p.k.judge(u.fact, FeatureMissing), true
-			if u.fact == globalMemory {
-				a.f.Status = min(a.f.Status, p.k.strict())
+		for _, fact := range u.facts {
+			if u.in.Op == bpfobj.OpCall {
+				a.f, a.anyhow = p.judgeGlobal(fact), !p.k.has("verifier global functions if called")
+			} else {
+				a.f, a.anyhow = p.k.judge(fact, FeatureMissing), true
 			}
 			emit()
 		}

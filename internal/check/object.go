@@ -39,7 +39,7 @@ type use struct {
 	at    bpfobj.Site
 	in    *bpfobj.Insn
 	newer *bpfobj.Newer // nil for the others
-	fact  string        // that it needs, which verifiers look for even if they do not reach it; "" for none
+	facts []string      // that it needs, which verifiers look for even if they do not reach it
 }
 
 // Parse reads a BPF ELF object. Errors and reports call it by the name.
@@ -145,7 +145,7 @@ func newObject(name string, prog *bpfobj.Object, r records) *Object {
 	for _, l := range o.recordsOf {
 		slices.SortStableFunc(l, func(a, b int32) int { return cmp.Compare(prog.Sites[a].Insn, prog.Sites[b].Insn) })
 	}
-	memory := takeMemory(prog)
+	needs := globalNeeds(prog)
 	for fn := range prog.Funcs {
 		code, data := prog.Funcs[fn].Insns, false
 		back := prog.Funcs[fn].BackEdge()
@@ -156,13 +156,13 @@ func newObject(name string, prog *bpfobj.Object, r records) *Object {
 			}
 			switch x := o.extern(u.in); {
 			case i == back:
-				u.fact = "loops"
-			case u.in.IsFuncCall() && u.in.Ref.Kind() == bpfobj.RefFunc && memory[u.in.Ref.N()]:
-				u.fact = globalMemory
+				u.facts = []string{"loops"}
+			case u.in.IsFuncCall() && u.in.Ref.Kind() == bpfobj.RefFunc:
+				u.facts = needs[u.in.Ref.N()]
 			case !data && (u.in.Ref.Kind() == bpfobj.RefData || x != nil && x.Kind == bpfobj.ExternKconfig):
-				u.fact, data = "global data", true
+				u.facts, data = []string{"global data"}, true
 			}
-			if u.newer != nil || u.fact != "" || u.in.IsHelper() || u.in.IsFuncCall() || u.in.Ref.Kind() == bpfobj.RefExtern {
+			if u.newer != nil || len(u.facts) > 0 || u.in.IsHelper() || u.in.IsFuncCall() || u.in.Ref.Kind() == bpfobj.RefExtern {
 				o.uses[fn] = append(o.uses[fn], u)
 			}
 		}
