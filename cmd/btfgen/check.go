@@ -329,8 +329,12 @@ func recordCause(c *cli.Context, rep *check.Report, cause *check.Cause, class cl
 		objects = append(objects, rep.Programs[p].Object)
 	}
 	slices.Sort(objects)
+	programs := words.Plural(len(cause.Programs), "program")
+	if len(cause.Programs) == 1 {
+		programs = "program " + rep.Programs[cause.Programs[0]].Name
+	}
 	x := finding{Class: class, Code: string(cause.Code), Message: fmt.Sprintf("%s (%s of %s on %s)", report.Sentence(&cause.Finding),
-		words.Plural(len(cause.Programs), "program"), words.Names(slices.Compact(objects), false), words.Kernels(kernelNames(rep, cause.Kernels), len(rep.Kernels), false))}
+		programs, words.Names(slices.Compact(objects), false), words.Kernels(kernelNames(rep, cause.Kernels), len(rep.Kernels), false))}
 	if len(cause.Sources) > 0 {
 		x.File = cause.Sources[0]
 	}

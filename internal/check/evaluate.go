@@ -201,7 +201,7 @@ func (p *pairing) absences(fn int, f func(absence)) {
 				a.f = p.missing(x)
 				a.f.Status, a.f.Subject = Fails, x.Name
 			case x.Kind == bpfobj.ExternKsym:
-				a.f = p.k.judge("kfunc calls", FeatureMissing)
+				a.f = p.k.judge("kfunc calls", FeatureMissing).named(x.Name)
 			}
 		case u.newer != nil && !gone[u.at]:
 			a.f, a.anyhow = p.instruction(u.newer)

@@ -51,6 +51,14 @@ type Args struct {
 	Stops        Stops      `json:"stops,omitempty"` // what a loader gives up on
 }
 
+// named returns the finding with the name of the map or function that needs a feature.
+func (f Finding) named(name string) Finding {
+	if f.Status != OK {
+		f.Name = name
+	}
+	return f
+}
+
 // Names is a list of names with commas between them. It is a string so that findings are comparable.
 type Names string
 
@@ -161,8 +169,8 @@ func (f *Finding) compare(g *Finding) int {
 	return strings.Compare(fmt.Sprint(*f), fmt.Sprint(*g))
 }
 
-// absent reports whether the kernel does not have what the finding is about; else it does not allow what the program does with it.
-func (f *Finding) absent() bool {
+// Absent reports whether the kernel does not have what the finding is about; else it does not allow what the program does with it.
+func (f *Finding) Absent() bool {
 	switch f.Code {
 	case HelperMissing, AttachTargetMissing, AttachTargetKprobes, AttachTargetSyscall:
 		return true
@@ -185,8 +193,8 @@ func (f *Finding) mapName() string {
 	return ""
 }
 
-// ofFile reports whether the finding is about the object, whatever the kernel.
-func (f *Finding) ofFile() bool {
+// OfFile reports whether the finding is about the object, whatever the kernel.
+func (f *Finding) OfFile() bool {
 	switch f.Code {
 	case relo.InvalidRelocation, HelperPoisoned, KsymUndeclared, KconfigEbpfGo, KconfigNoLookup, SectionUnknown,
 		MapSection, MapPinning, MapSizes, MapNoSizes, MapRingSize:

@@ -269,10 +269,10 @@ func (r *axis) lacks(row *ObjectRow, counts func(kernel int) bool) (out []Lack, 
 		}
 		for i := range p.Findings {
 			f := &p.Findings[i]
-			if f.ofFile() || f.Status < MayFail || row.excused != nil && row.excused(&f.Finding) {
+			if f.OfFile() || f.Status < MayFail || row.excused != nil && row.excused(&f.Finding) {
 				continue
 			}
-			l := Lack{Family: FamilyOf(f.Code), Subject: f.Subject, Refused: !f.absent(), Differs: f.differs()}
+			l := Lack{Family: FamilyOf(f.Code), Subject: f.Subject, Refused: !f.Absent(), Differs: f.differs()}
 			with := f.cameWith()
 			if with != 0 {
 				l.Came = with.String()
@@ -326,7 +326,7 @@ func (r *axis) lacks(row *ObjectRow, counts func(kernel int) bool) (out []Lack, 
 func (r *axis) defects(row *ObjectRow) (out []Finding) {
 	for _, d := range row.Decides {
 		for _, f := range r.Programs[d.Program].Findings {
-			if f.Source, f.Guard = "", nil; f.Status >= Unknown && f.ofFile() && !slices.Contains(out, f.Finding) {
+			if f.Source, f.Guard = "", nil; f.Status >= Unknown && f.OfFile() && !slices.Contains(out, f.Finding) {
 				out = append(out, f.Finding)
 			}
 		}

@@ -349,7 +349,7 @@ func (e *evaluation) withMaps(n int) (l []absence) {
 		f := Finding{}
 		if c.Map >= 0 && !e.setsMap(e.o.Maps[c.Map].Name) && !e.k.lacksHelper(id) {
 			f = e.withMap(strings.TrimPrefix(helperName(id), "bpf_"), strings.TrimPrefix(mapTypeName(e.o.Maps[c.Map].Type), mapPrefix))
-			f.Subject = helperName(id)
+			f.Subject, f.Other = helperName(id), e.o.Maps[c.Map].Name
 		}
 		if f.Status == OK && c.Ring {
 			f = e.k.judge("memory of ring buffers", FeatureMissing)

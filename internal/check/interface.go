@@ -114,8 +114,13 @@ func (e *evaluation) interfaces() {
 	}
 	if maySleep(s) {
 		all = append(all, e.sleepingMaps()...)
-	} else if s.ProgType == "PERF_EVENT" && slices.ContainsFunc(e.pr.Funcs, e.o.allocates) {
-		all = append(all, e.k.judge("maps on demand", FeatureMissing))
+	} else if s.ProgType == "PERF_EVENT" {
+		for _, fn := range e.pr.Funcs {
+			if m := e.o.allocates(fn); m != nil {
+				all = append(all, e.k.judge("maps on demand", FeatureMissing).named(m.Name))
+				break
+			}
+		}
 	}
 	e.addAll(all)
 }
@@ -125,8 +130,8 @@ func (e *evaluation) interfaces() {
 func (e *evaluation) sleepingMaps() (l []Finding) {
 	seen := make(map[uint32]bool)
 	for _, fn := range e.pr.Funcs {
-		if e.o.allocates(fn) {
-			l = append(l, e.k.judge("maps on demand", FeatureMissing))
+		if m := e.o.allocates(fn); m != nil {
+			l = append(l, e.k.judge("maps on demand", FeatureMissing).named(m.Name))
 		}
 		for i := range e.o.Funcs[fn].Insns {
 			ref := e.o.Funcs[fn].Insns[i].Ref
@@ -141,26 +146,26 @@ func (e *evaluation) sleepingMaps() (l []Finding) {
 			seen[m.Type] = true
 			f := e.k.judgeAny("sleepable "+name, FeatureMissing)
 			f.Subject = "maps of type " + name + " in programs that may sleep"
-			l = append(l, f)
+			l = append(l, f.named(m.Name))
 		}
 	}
 	return l
 }
 
-// allocates reports whether a function uses a hash map that is not preallocated, or one with such maps in it: verifiers look at all instructions
-// with maps, whether they reach them or not (check_map_prog_compatibility in kernel/bpf/verifier.c).
-func (o *Object) allocates(fn int) bool {
+// allocates returns the first map that a function uses which is a hash map that is not preallocated, or has such maps in it, nil for none:
+// verifiers look at all instructions with maps, whether they reach them or not (check_map_prog_compatibility in kernel/bpf/verifier.c).
+func (o *Object) allocates(fn int) *bpfobj.Map {
 	const noPrealloc = 1 // BPF_F_NO_PREALLOC
 	for i := range o.Funcs[fn].Insns {
 		if ref := o.Funcs[fn].Insns[i].Ref; ref.Kind() == bpfobj.RefMap && ref.N() >= 0 {
 			for m := &o.Maps[ref.N()]; m != nil; m = m.Inner {
 				if m.Flags&noPrealloc != 0 && isMap(m, ebpf.Hash, ebpf.PerCPUHash, ebpf.HashOfMaps) {
-					return true
+					return &o.Maps[ref.N()]
 				}
 			}
 		}
 	}
-	return false
+	return nil
 }
 
 // looksAtAttachType reports whether kernels look at the type of attachment when they load programs of a type, not only when they

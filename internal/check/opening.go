@@ -170,7 +170,7 @@ func (p *pairing) opening() (l []part) {
 func (p *pairing) structOps(m *bpfobj.StructOpsMap) (l []Finding) {
 	y, ok := p.k.find(StructOpsPrefix+m.Type, btf.KindStruct)
 	if !ok {
-		return []Finding{{Status: Fails, Code: StructOpsMissing, Subject: structOpsOf(m.Type), Args: Args{Decided: ByWitness, Witness: StructOpsPrefix + m.Type}}}
+		return []Finding{{Status: Fails, Code: StructOpsMissing, Subject: structOpsOf(m.Type), Args: Args{Name: m.Name, Decided: ByWitness, Witness: StructOpsPrefix + m.Type}}}
 	}
 	if y.module != "" {
 		l = append(l, Finding{Status: MayFail, Code: ModuleNeeded, Subject: structOpsOf(m.Type), Args: Args{Names: Names(y.module)}})
@@ -183,6 +183,9 @@ func (p *pairing) structOps(m *bpfobj.StructOpsMap) (l []Finding) {
 	}
 	if m.Link {
 		l = append(l, p.k.judge("struct_ops links", FeatureMissing))
+	}
+	for i := range l {
+		l[i] = l[i].named(m.Name)
 	}
 	return l
 }

@@ -33,7 +33,12 @@ type group struct {
 // groupOf returns a finding as a group of its own.
 func groupOf(f *check.Finding) group {
 	what := f.Subject
-	if f.Code == relo.NoCandidate { // about the type, whichever field the relocation is for
+	switch f.Code {
+	case check.FeatureMissing, check.StructOpsMissing, check.StructOpsMember: // which map or function needs it
+		if f.Name != "" {
+			what += " (" + f.Name + ")"
+		}
+	case relo.NoCandidate: // about the type, whichever field the relocation is for
 		what, _ = splitSpec(what)
 	}
 	return group{status: f.Status, attach: f.Attach, Code: f.Code, what: []string{what}, Why: why(f)}

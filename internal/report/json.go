@@ -46,6 +46,7 @@ type (
 	jsonCause struct {
 		check.Cause
 		Message string `json:"message"`
+		In      string `json:"in"` // "a.o: p, q": objects and programs
 	}
 )
 
@@ -87,11 +88,13 @@ func JSON(w io.Writer, r *check.Report, o Options) error {
 		}
 		out.Programs = append(out.Programs, p)
 	}
-	for _, c := range r.Causes(check.Unknown) {
-		out.Causes = append(out.Causes, jsonCause{c, Sentence(&c.Finding)})
+	v := newView(r)
+	causes := func(l []check.Cause) (out []jsonCause) {
+		for _, c := range l {
+			out = append(out, jsonCause{c, Sentence(&c.Finding), v.programs(c.Programs, mostNames)})
+		}
+		return out
 	}
-	for _, c := range r.Warnings() {
-		out.Warnings = append(out.Warnings, jsonCause{c, Sentence(&c.Finding)})
-	}
+	out.Causes, out.Warnings = append(out.Causes, causes(r.Causes(check.Unknown))...), causes(r.Warnings())
 	return escape.JSON(w).Encode(out)
 }

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -25,6 +27,9 @@ const (
 	small    = 48
 )
 
+// mostNames is how many things of one kind a line names.
+const mostNames = 4
+
 // mostReasons is how many reasons a screen has.
 const mostReasons = 6
 
@@ -33,12 +38,22 @@ type pair struct{ object, kernel int }
 
 // reason is why objects do not work on kernels.
 type reason struct {
-	texts  []string // what is missing, sorted
-	advice string
-	code   string
-	source string  // file:line, the first of a single reason
-	pairs  []pair  // in order
-	wins   float64 // how many pairs work without it, shared with the other reasons of each pair
+	texts    []string // what is missing, sorted
+	came     string   // the release with which all came, "" for different ones
+	refused  bool     // it is not what kernels lack, so that the title of the code has to say what is wrong
+	advice   string
+	code     string   // of all, "" for several
+	sources  []string // file:line, sorted
+	subjects []string // what findings are about, sorted
+	programs []int    // in order
+	pairs    []pair   // in order
+	wins     float64  // how many pairs work without it, shared with the other reasons of each pair
+}
+
+// found is what is wrong with a program.
+type found struct {
+	*check.Finding
+	program int
 }
 
 // screen sums a report up: what to do comes first.
@@ -63,14 +78,14 @@ func (s *screen) write(w io.Writer, color bool) error {
 	}
 	blockers := s.blockers()
 	n := 0
-	last := ""
+	said := map[string]bool{"": true}
 	item := func(text, more string) {
 		n++
 		line(fmt.Sprintf("%d. %s", n, text))
-		if more != "" && more != last {
+		if !said[more] {
 			line("   " + more)
 		}
-		last = more
+		said[more] = true
 	}
 	for i, r := range blockers {
 		if i == mostReasons {
@@ -81,7 +96,7 @@ func (s *screen) write(w io.Writer, color bool) error {
 	}
 	loader, other := s.uncertain()
 	if len(loader) > 0 {
-		item(fmt.Sprintf("The loader decides: %s to what it sets (%s)", words.Plural(len(loader), "object")+attaches(len(loader)), some(s.names(loader))),
+		item(fmt.Sprintf("The loader decides: %s to what it sets (%s)", words.Plural(len(loader), "object")+attaches(len(loader)), short(s.names(loader))),
 			"btfgen check --suggest names the programs for --target")
 	}
 	for i, r := range other {
@@ -210,10 +225,10 @@ func (s *screen) worst(status []check.Status) (worst check.Status, met bool) {
 }
 
 // each calls f for the findings of at least a status that decide about an object on a kernel, for all pairs of a verdict.
-func (s *screen) each(verdict func(check.Status) bool, f func(p pair, found []*check.Finding)) {
+func (s *screen) each(verdict func(object int, s check.Status) bool, f func(p pair, all []found)) {
 	for i := range s.Objects {
 		o := &s.Objects[i]
-		on := make(map[int][]*check.Finding)
+		on := make(map[int][]found)
 		for _, d := range o.Decides {
 			p := &s.Programs[d.Program]
 			for j := range p.Findings {
@@ -222,8 +237,8 @@ func (s *screen) each(verdict func(check.Status) bool, f func(p pair, found []*c
 					continue
 				}
 				for _, k := range x.Kernels {
-					if _, decides := slices.BinarySearch(d.Kernels, k); decides && s.counts(k) && verdict(o.Status[k]) && x.Status >= min(o.Status[k], check.Fails) {
-						on[k] = append(on[k], &x.Finding)
+					if _, decides := slices.BinarySearch(d.Kernels, k); decides && s.counts(k) && verdict(i, o.Status[k]) && x.Status >= min(o.Status[k], check.Fails) {
+						on[k] = append(on[k], found{&x.Finding, d.Program})
 					}
 				}
 			}
@@ -238,37 +253,44 @@ func (s *screen) each(verdict func(check.Status) bool, f func(p pair, found []*c
 
 // blockers are the reasons for failures, the one that blocks most first. Those for the same pairs are one.
 func (s *screen) blockers() []reason {
-	return s.reasons(func(v check.Status) bool { return v == check.Fails }, func(f *check.Finding) string {
-		g := groupOf(f)
-		if check.FamilyOf(f.Code) == check.FamilyCORE {
-			return g.Subject(1)
-		}
-		name := g.Subject(1)
-		if f.Code == check.MapTypeMissing && f.Name != "" {
-			name = fmt.Sprintf("map %s needs %s", f.Name, f.Subject)
-		}
-		if came := f.Came(); came != "" {
-			name += " (" + came + ")"
-		}
-		return name
-	})
+	return s.reasons(func(_ int, v check.Status) bool { return v == check.Fails }, subject)
+}
+
+// subject names what a finding is about, and the map that needs a type.
+func subject(f *check.Finding) string {
+	switch {
+	case f.Code == check.MapTypeMissing && f.Name != "":
+		return fmt.Sprintf("map %s needs %s", f.Name, f.Subject)
+	case f.Code == check.RunningKernelNone:
+		return "BTF of the kernel's own"
+	}
+	g := groupOf(f)
+	return g.Subject(1)
 }
 
 // reasons groups what is found on pairs by what it is, and that by the pairs.
-func (s *screen) reasons(verdict func(check.Status) bool, name func(*check.Finding) string) []reason {
+func (s *screen) reasons(verdict func(object int, s check.Status) bool, name func(*check.Finding) string) []reason {
 	at := make(map[string]*reason)
 	var all []*reason
-	s.each(verdict, func(p pair, found []*check.Finding) {
-		seen := make(map[string]*check.Finding)
-		for _, f := range found {
-			seen[name(f)] = f
+	s.each(verdict, func(p pair, findings []found) {
+		seen := make(map[string][]found)
+		for _, f := range findings {
+			text := name(f.Finding)
+			seen[text] = append(seen[text], f)
 		}
-		for text, f := range seen {
+		for text, l := range seen {
+			f := l[len(l)-1]
 			r := at[text]
 			if r == nil {
-				r = &reason{texts: []string{text}, code: string(f.Code), source: f.Source, advice: advice(f)}
+				r = &reason{texts: []string{text}, came: f.Came(), refused: !f.Absent() || f.OfFile(), code: string(f.Code), advice: advice(f.Finding)}
 				at[text] = r
 				all = append(all, r)
+			}
+			for _, f := range l {
+				r.programs, r.subjects = append(r.programs, f.program), append(r.subjects, subject(f.Finding))
+				if f.Source != "" {
+					r.sources = append(r.sources, f.Source)
+				}
 			}
 			r.pairs = append(r.pairs, p)
 			if s.required != "" {
@@ -282,13 +304,26 @@ func (s *screen) reasons(verdict func(check.Status) bool, name func(*check.Findi
 	slices.SortFunc(all, func(a, b *reason) int { return cmp.Compare(a.texts[0], b.texts[0]) })
 	for _, alike := range words.Group(all, func(r **reason) any { return fmt.Sprint((*r).pairs) }) {
 		m := *alike[0]
+		if slices.ContainsFunc(alike, func(r *reason) bool { return r.came != m.came }) { // each has its own
+			m.came = ""
+			for _, r := range alike {
+				if r.came != "" {
+					r.texts[0] += " (" + r.came + ")"
+				}
+			}
+			m.texts = alike[0].texts
+		}
 		for _, r := range alike[1:] {
-			m.texts, m.source = append(m.texts, r.texts...), ""
+			m.texts, m.sources = append(m.texts, r.texts...), nil
+			m.programs, m.subjects = append(m.programs, r.programs...), append(m.subjects, r.subjects...)
 			if m.code != r.code {
 				m.code, m.advice = "", ""
 			}
 			m.wins += r.wins
 		}
+		m.programs, m.subjects = sorted(m.programs), sorted(m.subjects)
+		slices.SortFunc(m.sources, comparePlaces)
+		m.sources = slices.Compact(m.sources)
 		if s.required != "" {
 			m.wins = float64(len(m.pairs))
 		}
@@ -335,14 +370,45 @@ func (s *screen) text(r *reason) string {
 	for _, p := range r.pairs {
 		objects, kernels = append(objects, p.object), append(kernels, p.kernel)
 	}
-	text := fmt.Sprintf("%s, %s: %s", some(s.names(sorted(objects))), s.where(sorted(kernels)), some(r.texts))
-	if r.source != "" {
-		text += " (" + r.source + ")"
+	objects = sorted(objects)
+	what := some(r.texts)
+	if r.code != "" {
+		what = listed(r.texts, mostNames)
+	}
+	text := fmt.Sprintf("%s, %s: %s", short(s.names(objects)), s.where(sorted(kernels)), what)
+	if r.came != "" {
+		text += " (" + r.came + ")"
+	}
+	if r.refused && r.code != "" {
+		text += ": " + title(check.Code(r.code))
+	}
+	var places []string
+	if family := check.FamilyOf(check.Code(r.code)); len(objects) == 1 && len(r.programs) == 1 && family != check.FamilyMapType && family != check.FamilyMapDef {
+		places = append(places, "program "+s.Programs[r.programs[0]].Name)
+	}
+	if n := len(r.sources); n == 1 || n > 0 && len(objects) == 1 {
+		place := path.Base(r.sources[0])
+		if n > 1 {
+			place += " and " + words.Plural(n-1, "other line")
+		}
+		places = append(places, place)
+	}
+	if len(places) > 0 {
+		text += " (" + strings.Join(places, ", ") + ")"
 	}
 	if r.code != "" {
 		text += " [" + r.code + "]"
 	}
 	return text
+}
+
+// short lists names, fewer if they are long.
+func short(names []string) string {
+	const most = 60
+	if text := some(names); len(text) <= most || len(names) < 3 {
+		return text
+	}
+	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 }
 
 // names are the names of objects.
@@ -407,28 +473,24 @@ var fromLoader = []check.Code{check.AttachTargetLoader, check.AttachTargetReplac
 
 // uncertain returns the objects about which the loader decides, and the doubts about the others.
 func (s *screen) uncertain() (loader []int, other []reason) {
-	doubt := func(v check.Status) bool { return v == check.MayFail || v == check.Unknown }
 	decided := make(map[int]bool)
-	s.each(doubt, func(p pair, found []*check.Finding) {
-		for _, f := range found {
-			if slices.Contains(fromLoader, f.Code) || nowhere(s.Report, &s.Objects[p.object], f) {
+	doubt := func(object int, v check.Status) bool {
+		return !decided[object] && (v == check.MayFail || v == check.Unknown)
+	}
+	s.each(doubt, func(p pair, findings []found) {
+		for _, f := range findings {
+			if slices.Contains(fromLoader, f.Code) || nowhere(s.Report, &s.Objects[p.object], f.Finding) {
 				decided[p.object] = true
 			}
 		}
 	})
-	for i := range s.Objects {
-		if decided[i] {
-			loader = append(loader, i)
+	other = s.reasons(doubt, func(f *check.Finding) string { return title(f.Code) })
+	for i := range other {
+		if r := &other[i]; r.code != "" { // what is in doubt, and its title
+			r.texts, r.refused = r.subjects, true
 		}
 	}
-	for _, r := range s.reasons(doubt, func(f *check.Finding) string {
-		return title(f.Code)
-	}) {
-		if r.pairs = slices.DeleteFunc(r.pairs, func(p pair) bool { return decided[p.object] }); len(r.pairs) > 0 {
-			other = append(other, r)
-		}
-	}
-	return loader, other
+	return slices.Sorted(maps.Keys(decided)), other
 }
 
 // nowhere reports whether an attach target that BTF need not list is on no kernel that an object is for, and these are several: a

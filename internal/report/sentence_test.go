@@ -10,6 +10,31 @@ import (
 	"github.com/btfgen/btfgen/internal/check"
 )
 
+// TestNamed wants the map or function in sentences that are about more than it.
+func TestNamed(t *testing.T) {
+	for _, tt := range []struct {
+		f    check.Finding
+		want string
+	}{
+		{check.Finding{Code: check.MapTypeMissing, Subject: "BPF_MAP_TYPE_ARENA", Args: check.Args{Name: "pages"}},
+			"map type BPF_MAP_TYPE_ARENA: the kernel has no such maps, as pages is [map-type-missing]"},
+		{check.Finding{Code: check.MapFlagUnknown, Subject: "events", Args: check.Args{Count: 0x400}},
+			"map events: the kernel does not know its flag BPF_F_MMAPABLE (0x400) [map-def-flag-unknown]"},
+		{check.Finding{Code: check.MapFlagUnknown, Subject: "events", Args: check.Args{Count: 1 << 31}},
+			"map events: the kernel does not know its flag 0x80000000 [map-def-flag-unknown]"},
+		{check.Finding{Code: check.HelperMap, Subject: "bpf_map_lookup_elem", Args: check.Args{Name: "XSKMAP", Other: "sockets"}},
+			"helper bpf_map_lookup_elem: it does not take maps of type XSKMAP, as sockets is [helper-map]"},
+		{check.Finding{Code: check.FeatureMissing, Subject: "calls of kfuncs", Args: check.Args{Name: "bpf_task_acquire"}},
+			"calls of kfuncs (bpf_task_acquire): not supported [feature-missing]"},
+		{check.Finding{Code: check.StructOpsMissing, Subject: "struct_ops sched_ext_ops", Args: check.Args{Name: "simple_ops"}},
+			"struct_ops sched_ext_ops (simple_ops): the kernel has no such struct_ops [struct-ops-missing]"},
+	} {
+		if got := Sentence(&tt.f); got != tt.want {
+			t.Errorf("%s\nwant %s", got, tt.want)
+		}
+	}
+}
+
 // TestReaches wants a sentence for every way to an instruction, and its name in the schema.
 func TestReaches(t *testing.T) {
 	data, err := os.ReadFile("../../docs/schema/check.schema.json")

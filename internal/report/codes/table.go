@@ -9,6 +9,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"math/bits"
 	"strings"
 	"sync"
 	"text/template"
@@ -100,8 +101,18 @@ var functions = template.FuncMap{
 		}
 		return fmt.Sprintf("%d to %d", lo, hi)
 	},
+	"flag": func(flag int64) string {
+		if i := bits.TrailingZeros64(uint64(flag)); i < len(mapFlags) && flag == 1<<i {
+			return fmt.Sprintf("BPF_F_%s (%#x)", mapFlags[i], flag)
+		}
+		return fmt.Sprintf("%#x", flag)
+	},
 	"anyOf": func(names []string) string { return strings.Join(names, " or ") },
 }
+
+// mapFlags are the flags of maps by their bits, without BPF_F_, as include/uapi/linux/bpf.h has them.
+var mapFlags = []string{"NO_PREALLOC", "NO_COMMON_LRU", "NUMA_NODE", "RDONLY", "WRONLY", "STACK_BUILD_ID", "ZERO_SEED", "RDONLY_PROG", "WRONLY_PROG", "CLONE",
+	"MMAPABLE", "PRESERVE_ELEMS", "INNER_MAP", "LINK", "PATH_FD", "VTYPE_BTF_OBJ_FD", "TOKEN_FD", "SEGV_ON_FAULT", "NO_USER_CONV", "RB_OVERWRITE"}
 
 // Sentence returns what the table says of a finding with these arguments, or the code if that is not in it.
 func Sentence(code relo.Code, args any) string {
