@@ -169,9 +169,22 @@ func (p *pairing) judgeGlobal(fact string) Finding {
 	return f
 }
 
-// contextStructs are the contexts of programs: include/linux/bpf_types.h, and the registers, which have a name for each machine.
-var contextStructs = map[string]bool{
-	"__sk_buff": true, "xdp_md": true, "bpf_sock": true, "bpf_sock_addr": true, "bpf_sock_ops": true, "sk_msg_md": true, "bpf_flow_keys": true,
-	"bpf_perf_event_data": true, "bpf_raw_tracepoint_args": true, "bpf_cgroup_dev_ctx": true, "bpf_sysctl": true, "bpf_sockopt": true,
-	"sk_reuseport_md": true, "bpf_sk_lookup": true, "bpf_nf_ctx": true, "pt_regs": true, "user_pt_regs": true, "user_regs_struct": true,
+// contextOf are the contexts of types of programs that see a struct of the kernel's interface: include/linux/bpf_types.h.
+var contextOf = map[string]string{
+	"SOCKET_FILTER": "__sk_buff", "SCHED_CLS": "__sk_buff", "SCHED_ACT": "__sk_buff", "CGROUP_SKB": "__sk_buff", "SK_SKB": "__sk_buff",
+	"LWT_IN": "__sk_buff", "LWT_OUT": "__sk_buff", "LWT_XMIT": "__sk_buff", "LWT_SEG6LOCAL": "__sk_buff", "FLOW_DISSECTOR": "__sk_buff",
+	"XDP": "xdp_md", "CGROUP_SOCK": "bpf_sock", "CGROUP_SOCK_ADDR": "bpf_sock_addr", "SOCK_OPS": "bpf_sock_ops", "SK_MSG": "sk_msg_md",
+	"PERF_EVENT": "bpf_perf_event_data", "CGROUP_DEVICE": "bpf_cgroup_dev_ctx", "CGROUP_SYSCTL": "bpf_sysctl", "CGROUP_SOCKOPT": "bpf_sockopt",
+	"SK_REUSEPORT": "sk_reuseport_md", "SK_LOOKUP": "bpf_sk_lookup",
 }
+
+// contextStructs are the contexts of programs: those of contextOf, and the registers, which have a name for each machine.
+var contextStructs = func() map[string]bool {
+	all := map[string]bool{
+		"bpf_flow_keys": true, "bpf_raw_tracepoint_args": true, "bpf_nf_ctx": true, "pt_regs": true, "user_pt_regs": true, "user_regs_struct": true,
+	}
+	for _, name := range contextOf {
+		all[name] = true
+	}
+	return all
+}()

@@ -126,6 +126,16 @@ func (p *pairing) result(a *bpfobj.Access, off int64, size int) (f Finding) {
 	return f
 }
 
+// field judges an access to a context that is a struct of the kernel's interface. Fields are added at its end, and verifiers know those
+// of their kernel's struct.
+func (e *evaluation) field(off int64, size int) (f Finding) {
+	if y, ok := e.k.find(contextOf[e.pr.Attach.ProgType], btf.KindStruct); ok && y.module == "" {
+		f = e.member(y.typ(), new(bpfobj.Access), off, size)
+		f.Subject = wholeContext
+	}
+	return f
+}
+
 // member judges a read of a struct of the kernel (btf_struct_walk in kernel/bpf/btf.c). A size of 0 is not known.
 func (p *pairing) member(t btf.Type, a *bpfobj.Access, off int64, size int) Finding {
 	if off < 0 || off+int64(max(size, 1)) > int64(t.Size()) && !openEnded(&t) {
@@ -162,13 +172,18 @@ func contextAccesses(o *bpfobj.Object, pr *bpfobj.Program, steps *limits.Meter) 
 		return l, calls
 	}
 	return slices.DeleteFunc(l, func(a bpfobj.Access) bool {
-		return a.Kind != bpfobj.Direct || a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a))
+		return a.Kind != bpfobj.Direct || a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a) && !ofContext(s, &a))
 	}), calls
 }
 
 // writesRegisters reports whether an access is a write to the registers that programs of kprobes and uprobes are given.
 func writesRegisters(s *bpfobj.Section, a *bpfobj.Access) bool {
 	return s.ProgType == "KPROBE" && a.Struct == "" && a.Arg < 0 && a.Write
+}
+
+// ofContext reports whether an access is to the context of a program that is a struct of the kernel's interface.
+func ofContext(s *bpfobj.Section, a *bpfobj.Access) bool {
+	return contextOf[s.ProgType] != "" && a.Struct == "" && a.Arg < 0
 }
 
 // wholeContext is the subject of findings on any part of the context.
@@ -219,7 +234,7 @@ func (e *evaluation) accesses(n int) (l []absence) {
 			}
 		}
 		writes := writesRegisters(e.pr.Attach, a)
-		if a.Computed || a.Struct == "" && !givesContext(e.pr.Attach.Kind) && !writes {
+		if a.Computed || a.Struct == "" && !givesContext(e.pr.Attach.Kind) && !writes && !ofContext(e.pr.Attach, a) {
 			continue
 		}
 		var f Finding
@@ -255,6 +270,8 @@ func (e *evaluation) access(a *bpfobj.Access, off int64, size int, writes bool) 
 		return e.written()
 	case a.Struct != "":
 		return e.result(a, off, size)
+	case ofContext(e.pr.Attach, a):
+		return e.field(off, size)
 	case e.hook == nil:
 		return e.plain(a, off, size)
 	case a.Arg < 0:

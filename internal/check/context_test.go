@@ -7,8 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cilium/ebpf/asm"
+
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -145,5 +149,34 @@ func TestSyscallRecords(t *testing.T) {
 		if got := worst(r.found.read(list)); got != p.want {
 			t.Errorf("%s at %d: %s, want %s", p.section, p.off, got, p.want)
 		}
+	}
+}
+
+// TestContextField reads a field that __sk_buff has since Linux 5.16, and the one before it.
+func TestContextField(t *testing.T) {
+	raceflag.SkipSerial(t)
+	for _, tt := range []struct {
+		off   int16
+		since string
+	}{{176, ""}, {184, "5.16"}} {
+		code := []insn{{Op: bpfobj.OpExit}}
+		o := programOf("tc", append([]insn{{Op: asm.LoadMemOp(asm.DWord), Src: asm.R1, Off: tt.off}, {Op: 0xb7}}, code...))
+		if err := o.follow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := newRun(Config{Objects: []*Object{o}}).want
+		testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
+			k := inspectItem(t, it, want)
+			r := newRun(Config{Objects: []*Object{o}})
+			e := &evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
+			e.attachment()
+			l, status := e.accesses(0), OK
+			if len(l) > 0 {
+				status = l[0].f.Status
+			}
+			if fails := tt.since != "" && kernel.CompareVersions(it.Key.Release, tt.since) < 0; it.Key.ID == "debian" && (status == Fails) != fails {
+				t.Errorf("offset %d on %s: %v", tt.off, it.Name, l)
+			}
+		})
 	}
 }

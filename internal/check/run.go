@@ -159,7 +159,10 @@ func newRun(cfg Config) *run {
 				r.want.patterns = append(r.want.patterns, pattern)
 			}
 		}
-		for _, l := range o.accesses {
+		for j, l := range o.accesses {
+			if s := o.Programs[j].Attach; s != nil && len(l) > 0 {
+				r.want.add(contextOf[s.ProgType])
+			}
 			for i := range l {
 				r.want.add(l[i].Struct)
 				if record, ok := o.typed(&l[i]); ok {
