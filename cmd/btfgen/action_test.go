@@ -74,7 +74,7 @@ func (a *action) call(r *reader, with map[string]string, env ...string) *result 
 		files[f] = filepath.Join(root, f)
 		env = append(env, f+"="+files[f])
 	}
-	env = append(env, "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE="+r.dir, "RUNNER_TEMP="+runner, "RUNNER_OS="+system, "RUNNER_ARCH="+machine)
+	env = append(env, "GITHUB_ACTIONS=true", "GITHUB_SERVER_URL=https://github.example", "GITHUB_REPOSITORY=o/r", "GITHUB_RUN_ID=7", "GITHUB_WORKSPACE="+r.dir, "RUNNER_TEMP="+runner, "RUNNER_OS="+system, "RUNNER_ARCH="+machine)
 	res := &result{outputs: map[string]string{}}
 	contents := func(name string) string {
 		data, err := os.ReadFile(files[name])
@@ -135,6 +135,9 @@ func (a *action) call(r *reader, with map[string]string, env ...string) *result 
 		res.outputs[name] = values[m[1]] // empty if the step did not run
 	}
 	res.summary, res.programs = contents("GITHUB_STEP_SUMMARY"), strings.TrimSpace(contents("GITHUB_PATH"))
+	if n := strings.Count(res.summary, "\n"); n > 12 || res.summary != "" && !strings.Contains(res.summary, "(https://github.example/o/r/actions/runs/7)") {
+		r.Errorf("a summary of %d lines:\n%s", n, res.summary)
+	}
 	return res
 }
 

@@ -30,7 +30,7 @@ var answers = []string{"min-kernel", "table", "badge", "suggest"}
 
 // reportOptions reads --format, --json and --min-kernel, and the options of formats.
 func reportOptions(c *cli.Context) (format string, o report.Options, err error) {
-	o = report.Options{Verbose: c.Bool("verbose"), Version: buildVersion(), Command: c.App.Name}
+	o = report.Options{Verbose: c.Bool("verbose"), Brief: c.Bool("brief"), Quiet: c.Bool("quiet"), Version: buildVersion(), Command: c.App.Name}
 	o.Color = colored(c) && (c.String("output") == "-" || c.String("color") == "always")
 	root, err := filepath.Abs(c.String("source-root"))
 	if err != nil {
@@ -166,7 +166,7 @@ func runCheck(c *cli.Context) error {
 		}
 	}
 	if path := c.String("summary"); path != "" {
-		if err := writeTo(c, path, func(w io.Writer) error { return report.Formats["markdown"](w, rep, o.report) }); err != nil {
+		if err := writeTo(c, path, func(w io.Writer) error { return report.Summary(w, rep, o.report) }); err != nil {
 			return err
 		}
 	}

@@ -110,7 +110,7 @@ func allCommands() []*cli.Command {
 				newFlag("min-kernel", "print from which Linux release each object works"),
 				newFlag("suggest", "print options with which objects work on more kernels, as YAML"),
 				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`", Value: "-"},
-				newFlag("summary", "also write the report as Markdown to `FILE`"),
+				newFlag("summary", "also write a summary of ten lines, as Markdown, to `FILE`"),
 				newFlag("source-root", "for sarif and github, make names of sources relative to `DIR` (default: the working directory)"),
 				listFlag("require", "count failures only on kernels that match `SELECTOR`"),
 				newFlag("baseline", "count only what is worse than in `FILE`, an earlier --json report"),

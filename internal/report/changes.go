@@ -25,6 +25,7 @@ type docChange struct {
 // Markdown writes the report for a pull request.
 func Markdown(w io.Writer, r *check.Report, o Options) error {
 	d := newDocument(r, 5, o.Verbose)
+	d.of(o)
 	if o.Baseline != nil {
 		d.Changes, d.Compared, d.Lost = d.changes(o.Baseline), true, o.Lost
 	}

@@ -141,6 +141,9 @@ func (c cell) Text() string { return cellTexts[c].name }
 // longText writes the whole report for a terminal.
 func longText(w io.Writer, r *check.Report, o Options) error {
 	d := newDocument(r, 3, o.Verbose)
+	if !o.Verbose {
+		d.of(o)
+	}
 	for i, row := range d.Shown {
 		if fine(row) && i > 0 && !o.Verbose { // like those that follow
 			d.Shown, d.Fine = d.Shown[:i], words.Plural(len(d.Shown)-i, "object")

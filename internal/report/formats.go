@@ -17,10 +17,12 @@ import (
 // Options of reports. The zero value is the short form.
 type Options struct {
 	Verbose bool // guards, notes, and all ranges
+	Brief   bool // of the text form: no advice, and few reasons
+	Quiet   bool // of the text form: only the verdict
 	Color   bool // of the text form, for terminals
 
-	Require  string                // of the text form: the selectors of kernels on which objects must work, "" for none
-	Required func(kernel int) bool // whether such a selector chooses a kernel; nil for all
+	Require  string                // the selectors of kernels on which objects must work, "" for none
+	Required func(kernel int) bool // whether such a selector chooses a kernel; nil for all. Verdicts and causes are about these, except in JSON and verbose text
 
 	Baseline   *check.Baseline // of Markdown: say what got worse and better since
 	Lost       []check.Lost    // of Markdown: what the baseline has and the report does not

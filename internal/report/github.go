@@ -26,7 +26,7 @@ var (
 // the causes that cost most kernels.
 func GitHub(w io.Writer, r *check.Report, o Options) error {
 	b := bufio.NewWriter(w)
-	v := newView(r)
+	v := newView(r).of(o)
 	n := make(map[string]int)
 	all := slices.Concat(v.causes(false)...)
 	slices.SortStableFunc(all, func(a, b group) int {

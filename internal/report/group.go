@@ -81,7 +81,7 @@ func (g *group) text(most int) string {
 	return g.Verdict() + ": " + g.Subject(most) + ": " + g.Why
 }
 
-// causes returns what is wrong, grouped by what is done about it: the worst first, and of that what costs most kernels. It has
+// causes returns what is wrong on kernels that count, grouped by what is done about it: the worst first, and of that what costs most kernels. It has
 // findings on kernels on which the objects do not work, warnings and, with verbose, all and what is guarded.
 func (v *view) causes(verbose bool) [][]group {
 	owner := make([]*check.ObjectRow, len(v.Programs))
@@ -96,7 +96,7 @@ func (v *view) causes(verbose bool) [][]group {
 		for i := range v.Programs[p].Findings {
 			f := &v.Programs[p].Findings[i]
 			kernels := slices.DeleteFunc(slices.Clone(f.Kernels), func(k int) bool {
-				return f.Status >= check.Unknown && f.Status < max(worst[causeOn(f, k, "")], worst[causeOn(f, k, f.Loader)])
+				return !v.counts(k) || f.Status >= check.Unknown && f.Status < max(worst[causeOn(f, k, "")], worst[causeOn(f, k, f.Loader)])
 			})
 			switch {
 			case f.Status == check.Other:

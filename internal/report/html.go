@@ -103,7 +103,7 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 	for _, c := range cellTexts {
 		d.Cells = append(d.Cells, pageCell{c.name, string(c.sign)})
 	}
-	v := newView(r)
+	v := newView(r).of(o)
 	v.lookedFor()
 	s := newScreen(r, o)
 	var c cell

@@ -90,7 +90,7 @@ func SARIF(w io.Writer, r *check.Report, o Options) error {
 				sarifRule{string(e.Code), sarifText{e.Title + "."}, sarifText{e.Title + ". " + e.Means}, sarifText{e.Title + ". " + e.Means + " " + e.Fix}, manual + string(e.Code)})
 		}
 	}
-	v := newView(r)
+	v := newView(r).of(o)
 	for _, g := range slices.Concat(v.causes(false)...) {
 		res := sarifResult{Level: "warning"}
 		res.Rule, res.Index, res.Prints.Cause = string(g.Code), index[g.Code], v.fingerprint(&g)

@@ -30,8 +30,12 @@ const (
 // mostNames is how many things of one kind a line names.
 const mostNames = 4
 
-// mostReasons is how many reasons a screen has.
-const mostReasons = 6
+// mostReasons is how many reasons for failures a screen has, briefReasons how many a brief one, and mostDoubts how many doubts.
+const (
+	mostReasons  = 6
+	briefReasons = 3
+	mostDoubts   = 2
+)
 
 // pair is an object on a kernel, as indices.
 type pair struct{ object, kernel int }
@@ -58,69 +62,98 @@ type found struct {
 
 // screen sums a report up: what to do comes first.
 type screen struct {
-	*view
-	counts   func(kernel int) bool // which kernels count
-	required string                // the selectors that say so, "" for none
+	*view           // whose counts are what has to work
+	required string // the selectors that say so, "" for none
 }
 
-// write writes the verdict, what blocks most, and where details are.
-func (s *screen) write(w io.Writer, color bool) error {
-	var b strings.Builder
-	line := func(text string) { b.WriteString(string(escape.Sprintf("%s", text)) + "\n") }
-	head := s.counted()
-	if word, c := s.word(); s.required != "" {
-		if color {
-			word = "\x1b[" + cellTexts[c].color + "m" + word + "\x1b[0m"
-		}
-		b.WriteString(string(escape.Sprintf("%s   ", head)) + word + "\n")
-	} else {
-		line(head)
+// verdict says how many objects work and, if some have to, whether that is enough.
+func (s *screen) verdict(color bool) string {
+	text := s.counted()
+	if s.required == "" {
+		return escape.Text(text)
 	}
-	blockers := s.blockers()
-	n := 0
-	said := map[string]bool{"": true}
-	item := func(text, more string) {
-		n++
-		line(fmt.Sprintf("%d. %s", n, text))
-		if !said[more] {
-			line("   " + more)
-		}
-		said[more] = true
+	word, c := s.word()
+	if color {
+		word = "\x1b[" + cellTexts[c].color + "m" + word + "\x1b[0m"
 	}
-	for i, r := range blockers {
-		if i == mostReasons {
-			line(fmt.Sprintf("   and %s", words.Plural(len(blockers)-i, "other reason")))
-			break
+	return string(escape.Sprintf("%s   ", text)) + word
+}
+
+// item is a line of the screen, and what to do about it, "" for nothing.
+type item struct{ text, advice string }
+
+// items are what blocks most, then what is uncertain, with so many reasons of each.
+func (s *screen) items(reasons, doubts int) (out []item) {
+	add := func(l []reason, most int, more string, advice func(*reason) string) {
+		for i := range l[:min(len(l), most)] {
+			out = append(out, item{s.text(&l[i]), advice(&l[i])})
 		}
-		item(s.text(&r), cmp.Or(s.loaderMap(&r), r.advice))
+		if n := len(l) - most; n > 0 {
+			out = append(out, item{"and " + words.Plural(n, more), ""})
+		}
 	}
+	add(s.blockers(), reasons, "other reason", func(r *reason) string { return cmp.Or(s.loaderMap(r), r.advice) })
 	loader, other := s.uncertain()
 	if len(loader) > 0 {
-		item(fmt.Sprintf("The loader decides: %s to what it sets (%s)", words.Plural(len(loader), "object")+attaches(len(loader)), short(s.names(loader))),
-			"btfgen check --suggest names the programs for --target")
+		out = append(out, item{fmt.Sprintf("The loader decides: %s to what it sets (%s)", words.Plural(len(loader), "object")+attaches(len(loader)), short(s.names(loader))),
+			"btfgen check --suggest names the programs for --target"})
 	}
-	for i, r := range other {
-		if i == 2 {
-			line(fmt.Sprintf("   and %s", words.Plural(len(other)-i, "other doubt")))
-			break
+	add(other, doubts, "other doubt", func(*reason) string { return "" })
+	return out
+}
+
+// write writes the verdict, what blocks most, and where details are. A brief one has no advice, and a quiet one only the verdict.
+func (s *screen) write(w io.Writer, o Options) error {
+	var b strings.Builder
+	line := func(text string) { b.WriteString(text + "\n") }
+	if line(s.verdict(o.Color)); o.Quiet {
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
+	reasons, doubts := mostReasons, mostDoubts
+	if o.Brief {
+		reasons, doubts = briefReasons, 0
+	}
+	n := 0
+	said := map[string]bool{"": true}
+	for _, x := range s.items(reasons, doubts) {
+		if strings.HasPrefix(x.text, "and ") {
+			line("   " + x.text)
+			continue
 		}
-		item(s.text(&r), "")
-	}
-	for i := range s.Objects {
-		if t := suggestionText(s.Report, &s.Objects[i]); len(t) > 0 && len(s.Objects[i].Suggestion.Options) > 0 {
-			line("btfgen check --suggest describes loaders with which more objects work")
-			break
+		n++
+		line(fmt.Sprintf("%d. %s", n, escape.Text(x.text)))
+		if !said[x.advice] && !o.Brief {
+			line("   " + escape.Text(x.advice))
 		}
+		said[x.advice] = true
 	}
-	if n := len(s.Warnings()); n > 0 {
-		line(fmt.Sprintf("%s: programs read or return something else on some kernels", words.Plural(n, "warning")))
-	}
-	if since := s.since(); since != "" {
-		line(since)
+	if !o.Brief {
+		for _, text := range s.notes() {
+			line(escape.Text(text))
+		}
 	}
 	line("Details: -v, or --format html -o report.html")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// notes say what else there is to know.
+func (s *screen) notes() (out []string) {
+	suggests := func(o *check.ObjectRow) bool { return o.Suggestion != nil && len(o.Suggestion.Options) > 0 }
+	switch {
+	case len(s.Proposals) > 0:
+		out = append(out, "Some objects are named as versions of others: btfgen check --suggest has options for a loader that takes one of them")
+	case slices.ContainsFunc(s.Objects, func(o check.ObjectRow) bool { return suggests(&o) }):
+		out = append(out, "btfgen check --suggest describes loaders with which more objects work")
+	}
+	if n := len(s.Warnings()); n > 0 {
+		out = append(out, fmt.Sprintf("%s: programs read or return something else on some kernels", words.Plural(n, "warning")))
+	}
+	if since := s.since(); since != "" {
+		out = append(out, since)
+	}
+	return out
 }
 
 func attaches(n int) string {
@@ -132,11 +165,7 @@ func attaches(n int) string {
 
 // newScreen returns the screen of a report with the options.
 func newScreen(r *check.Report, o Options) *screen {
-	s := &screen{newView(r), o.Required, o.Require}
-	if s.counts == nil {
-		s.counts = func(int) bool { return true }
-	}
-	return s
+	return &screen{newView(r).of(o), o.Require}
 }
 
 // tally counts the objects that are for a kernel that counts, those that work on all of these, and those that fail on some, with a
@@ -550,9 +579,15 @@ func (s *screen) since() string {
 	return "First releases: " + strings.Join(parts, ", ")
 }
 
-// Text writes the report for a terminal: all of it if it is short or verbose, else a screen.
+// Text writes the report for a terminal: all of it if it is short or verbose, else a screen, and always a screen if it is brief or quiet.
 func Text(w io.Writer, r *check.Report, o Options) error {
+	if o.Quiet || o.Brief {
+		return newScreen(r, o).write(w, o)
+	}
 	var b bytes.Buffer
+	if o.Require != "" {
+		b.WriteString(newScreen(r, o).verdict(o.Color) + "\n")
+	}
 	if err := longText(&b, r, o); err != nil {
 		return err
 	}
@@ -561,5 +596,41 @@ func Text(w io.Writer, r *check.Report, o Options) error {
 		_, err := b.WriteTo(w)
 		return err
 	}
-	return newScreen(r, o).write(w, o.Color)
+	return newScreen(r, o).write(w, o)
+}
+
+// mostSummary is how many items a summary has, with the line that says how many more there are.
+const mostSummary = 7
+
+// Summary writes Markdown of at most ten lines: the verdict, and what got worse than in the baseline or, without one, what blocks most.
+func Summary(w io.Writer, r *check.Report, o Options) error {
+	s := newScreen(r, o)
+	var lines []string
+	if o.Baseline == nil {
+		for _, x := range s.items(mostReasons-1, mostDoubts-1) {
+			lines = append(lines, x.text)
+		}
+	} else {
+		for _, l := range o.Lost {
+			lines = append(lines, "In the baseline, not checked now: "+strings.TrimSuffix(l.Kernel+l.Object+": "+l.Program, ": "))
+		}
+		for _, part := range s.changes(o.Baseline) {
+			for _, row := range part.Rows {
+				lines = append(lines, fmt.Sprintf("%s: %s: %s, was %s (%s)", part.Title, row.Name, row.Is, row.Was, row.Where))
+			}
+		}
+		if len(lines) == 0 {
+			lines = append(lines, "Nothing is worse or better than the baseline")
+		}
+	}
+	if n := len(lines) - mostSummary; n > 0 {
+		lines = append(lines[:mostSummary-1], fmt.Sprintf("and %d more", n+1))
+	}
+	var b strings.Builder
+	b.WriteString("### " + escape.Markdown(s.verdict(false)) + "\n\n")
+	for _, text := range lines {
+		b.WriteString("- " + escape.Markdown(text) + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }

@@ -3,7 +3,11 @@
 package report
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -75,6 +79,16 @@ func TestScreen(t *testing.T) {
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
+	want += "2. The loader decides: 4 objects attach to what it sets (o001.o, o002.o, o003.o and o004.o)\nDetails: -v, or --format html -o report.html\n"
+	required.Brief = true
+	if got := text(t, r, required); got != want {
+		t.Errorf("brief:\n%s\nwant\n%s", got, want)
+	}
+	required.Brief, required.Quiet = false, true
+	if got, want := text(t, r, required), want[:strings.Index(want, "\n")+1]; got != want {
+		t.Errorf("quiet:\n%s\nwant\n%s", got, want)
+	}
+	required.Quiet = false
 	o := &r.Objects[0]
 	for _, l := range []check.LoaderRow{{Loader: check.Libbpf, Status: o.Status}, {Loader: check.EbpfGo, Status: make([]check.Status, 3)}} {
 		o.Loaders = append(o.Loaders, l)
@@ -92,6 +106,65 @@ func TestScreen(t *testing.T) {
 	r.Objects = r.Objects[4:]
 	if got := text(t, r, required); !strings.HasPrefix(got, "Must work (--require debian>=12): 95 of 95 objects on 2 kernels   PASS\n") {
 		t.Errorf("without the first five objects:\n%s", got)
+	}
+}
+
+// TestSummary wants ten lines at most, with a baseline what got worse.
+func TestSummary(t *testing.T) {
+	r := many(100)
+	r.Version = check.ReportVersion
+	summary := func(o Options) string {
+		var b strings.Builder
+		if err := Summary(&b, r, o); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(b.String(), "\n"); n > 10 {
+			t.Errorf("%d lines:\n%s", n, &b)
+		}
+		return b.String()
+	}
+	got := summary(Options{Require: "debian>=12", Required: func(k int) bool { return k > 0 }})
+	want := "### Must work (--require debian>=12): 95 of 100 objects on 2 kernels   FAIL\n\n" +
+		"- o000.o, on 6.1 only: map arena\\_buf needs BPF\\_MAP\\_TYPE\\_ARENA (6.9) \\[map-type-missing\\]\n" +
+		"- The loader decides: 4 objects attach to what it sets (o001.o, o002.o, o003.o and o004.o)\n"
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got := summary(Options{}); !strings.Contains(got, "\n- and ") {
+		t.Errorf("%s", got)
+	}
+	file := filepath.Join(t.TempDir(), "old.json")
+	var b bytes.Buffer
+	if err := errors.Join(JSON(&b, r, Options{}), os.WriteFile(file, b.Bytes(), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	old, err := check.ReadBaseline(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := summary(Options{Baseline: old}); !strings.HasSuffix(got, "\n- Nothing is worse or better than the baseline\n") {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestRequiredCauses wants only causes on kernels that are required, and counts these.
+func TestRequiredCauses(t *testing.T) {
+	r := many(10)
+	for name, f := range map[string]func(Options) string{
+		"html":     func(o Options) string { return htmlOf(t, r, o) },
+		"markdown": func(o Options) string { var b strings.Builder; _ = Markdown(&b, r, o); return b.String() },
+		"sarif":    func(o Options) string { var b strings.Builder; _ = SARIF(&b, r, o); return b.String() },
+		"github":   func(o Options) string { var b strings.Builder; _ = GitHub(&b, r, o); return b.String() },
+	} {
+		o := Options{Require: "debian>=12", Required: func(k int) bool { return k > 0 }}
+		all, some := f(Options{}), f(o)
+		if name == "html" { // the cells of kernels that are not required have their reasons
+			_, all, _ = strings.Cut(all, `"causes":`)
+			_, some, _ = strings.Cut(some, `"causes":`)
+		}
+		if len(some) >= len(all) || name != "html" && (!strings.Contains(all, "s5.f") || strings.Contains(some, "s5.f") || !strings.Contains(some, "ARENA")) {
+			t.Errorf("%s: %d bytes of %d:\n%s", name, len(some), len(all), some)
+		}
 	}
 }
 

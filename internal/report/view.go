@@ -17,11 +17,13 @@ import (
 // view is a report for people: its kernels are in an order in which neighbours are similar.
 type view struct {
 	*check.Report
-	ordered []int // indices of Kernels, by distribution, machine and release, whatever release of the distribution they are from
+	ordered []int                 // indices of Kernels, by distribution, machine and release, whatever release of the distribution they are from
+	counts  func(kernel int) bool // which kernels count in causes
 }
 
+// newView returns the view of a report on which all kernels count.
 func newView(r *check.Report) *view {
-	v := &view{r, make([]int, len(r.Kernels))}
+	v := &view{r, make([]int, len(r.Kernels)), func(int) bool { return true }}
 	keys := make([]kernel.Key, len(r.Kernels))
 	for i := range r.Kernels {
 		keys[i], v.ordered[i] = r.Kernels[i].Key().Canonical(), i
@@ -31,6 +33,14 @@ func newView(r *check.Report) *view {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Arch, b.Arch),
 			kernel.CompareVersions(a.Release, b.Release), kernel.CompareVersions(a.VersionID, b.VersionID))
 	})
+	return v
+}
+
+// of returns the view in which only those kernels count that the options require.
+func (v *view) of(o Options) *view {
+	if o.Required != nil {
+		v.counts = o.Required
+	}
 	return v
 }
 
