@@ -157,7 +157,7 @@ func (d *AyaDecision) String() string {
 // Aya returns aya's decision on a record of object number i.
 func (tb *Table) Aya(i int, record int) AyaDecision {
 	m := &tb.set.objects[i]
-	return tb.aya(m, m.stepOf[record])
+	return tb.aya(m, m.siteOf[record])
 }
 
 // AyaDecisions returns aya's decision on every record of object number i of the
@@ -165,14 +165,14 @@ func (tb *Table) Aya(i int, record int) AyaDecision {
 func (tb *Table) AyaDecisions(i int) iter.Seq2[*Record, *Decision] {
 	return func(yield func(*Record, *Decision) bool) {
 		m := &tb.set.objects[i]
-		steps := make([]*Decision, len(m.steps))
+		steps := make([]*Decision, len(m.sites))
 		for rec := range m.records {
-			n := m.stepOf[rec]
+			n := m.siteOf[rec]
 			if steps[n] == nil {
-				a, spec := tb.aya(m, n), m.steps[n].spec
+				a, spec := tb.aya(m, n), m.sites[n].spec
 				steps[n] = &Decision{
 					Result: a.Result, New: a.New, reason: tb.ayaReason(m, n, &a),
-					m: &match{tb: tb, spec: m.specs[spec], question: -1, old: m.local[spec].value, target: -1, other: -1},
+					m: &resolution{tb: tb, spec: m.specs[spec], question: -1, old: m.local[spec].value, target: -1, other: -1},
 				}
 			}
 			if !yield(&m.records[rec], steps[n]) {
@@ -182,9 +182,9 @@ func (tb *Table) AyaDecisions(i int) iter.Seq2[*Record, *Decision] {
 	}
 }
 
-// ayaReason says why aya does not resolve a step as d has it; it is zero if it does.
-func (tb *Table) ayaReason(m *member, n int32, d *AyaDecision) relo.Reason {
-	st := &m.steps[n]
+// ayaReason says why aya does not resolve a site as d has it; it is zero if it does.
+func (tb *Table) ayaReason(m *setObject, n int32, d *AyaDecision) relo.Reason {
+	st := &m.sites[n]
 	s, q, local := m.specs[st.spec], m.question[st.spec], &m.local[st.spec]
 	invalid := relo.Reason{Code: relo.InvalidRelocation}
 	switch {
@@ -206,7 +206,7 @@ func (tb *Table) ayaReason(m *member, n int32, d *AyaDecision) relo.Reason {
 		return invalid
 	}
 	explained := func(i int) relo.Reason {
-		c := tb.explain(&match{spec: s, question: q}, int32(i))
+		c := tb.explain(&resolution{spec: s, question: q}, int32(i))
 		r := ReasonOf(invalid.Code, c.err)
 		r.TargetNumber = uint64(c.TypeID)
 		return r
@@ -239,8 +239,8 @@ func (tb *Table) ayaReason(m *member, n int32, d *AyaDecision) relo.Reason {
 	return relo.Reason{Code: missing(s.kind)}
 }
 
-func (tb *Table) aya(m *member, n int32) AyaDecision {
-	st := &m.steps[n]
+func (tb *Table) aya(m *setObject, n int32) AyaDecision {
+	st := &m.sites[n]
 	s, q, local := m.specs[st.spec], m.question[st.spec], &m.local[st.spec]
 	fails := AyaDecision{Result: relo.Error}
 	switch {

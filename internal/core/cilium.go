@@ -67,7 +67,7 @@ type typePair struct{ local, targ btf.TypeID }
 func (m *ciliumMatcher) fixup(l *spec, k relo.Kind, c candidate, place int) (f fixup) {
 	m.local, m.targ, m.budget, m.needs = l.btf, &c.view.BTF, limits.MatchSteps, m.needs[:0]
 	clear(m.seen)
-	f, err := m.calc(l, k, c, place)
+	f, err := m.calculateFixup(l, k, c, place)
 	if !m.meter.Step(1 + limits.MatchSteps - max(m.budget, 0)) {
 		return fixup{err: m.meter.Err()}
 	}
@@ -84,12 +84,13 @@ func (m *ciliumMatcher) fixup(l *spec, k relo.Kind, c candidate, place int) (f f
 	return f
 }
 
-func (m *ciliumMatcher) calc(l *spec, kind relo.Kind, c candidate, place int) (fixup, error) {
+// calculateFixup is coreCalculateFixup. Errors are as there.
+func (m *ciliumMatcher) calculateFixup(l *spec, kind relo.Kind, c candidate, place int) (fixup, error) {
 	switch {
 	case kind == relo.TypeMatches:
-		return fixup{local: 1, target: 1}, m.whole(l.root, c.id, relMatches)
+		return fixup{local: 1, target: 1}, m.typesCompatible(l.root, c.id, relMatches)
 	case kind.IsType():
-		if err := m.whole(l.root, c.id, relExists); err != nil {
+		if err := m.typesCompatible(l.root, c.id, relExists); err != nil {
 			return fixup{}, err
 		}
 		switch kind {
@@ -102,15 +103,16 @@ func (m *ciliumMatcher) calc(l *spec, kind relo.Kind, c candidate, place int) (f
 		}
 		return fixup{local: 1, target: 1}, nil
 	case kind.IsEnumval():
-		return m.enumval(l, kind, c.id)
+		return m.findEnumValue(l, kind, c.id)
 	}
 	if t, _ := m.targ.SkipMods(c.id); t.Kind() == btf.KindFwd {
 		return fixup{}, errImpossible
 	}
-	return m.field(l, kind, c.id)
+	return m.findField(l, kind, c.id)
 }
 
-func (m *ciliumMatcher) enumval(l *spec, kind relo.Kind, id btf.TypeID) (fixup, error) {
+// findEnumValue finds the enumerator of l in the target (coreFindEnumValue).
+func (m *ciliumMatcher) findEnumValue(l *spec, kind relo.Kind, id btf.TypeID) (fixup, error) {
 	lt := m.local.Type(l.acc[0].typeID)
 	want := ciliumEssential(l.acc[0].name)
 	t, _ := m.targ.SkipMods(id)
@@ -179,10 +181,10 @@ func (f *ciliumField) sizeBits() (uint64, error) {
 	return size * 8, err
 }
 
-// field follows the indices of l through both sides (coreFindField).
-func (m *ciliumMatcher) field(l *spec, kind relo.Kind, id btf.TypeID) (fixup, error) {
+// findField follows the indices of l through both sides (coreFindField).
+func (m *ciliumMatcher) findField(l *spec, kind relo.Kind, id btf.TypeID) (fixup, error) {
 	local, target := ciliumField{btf: m.local, id: l.root}, ciliumField{btf: m.targ, id: id}
-	if err := m.fields(local.id, target.id); err != nil {
+	if err := m.membersCompatible(local.id, target.id); err != nil {
 		return fixup{}, err
 	}
 	if err := errors.Join(local.element(l.raw[0].idx), target.element(l.raw[0].idx)); err != nil {
@@ -206,7 +208,7 @@ func (m *ciliumMatcher) field(l *spec, kind relo.Kind, id btf.TypeID) (fixup, er
 			if !tt.Kind().IsComposite() {
 				return fixup{}, errImpossible
 			}
-			tm, last, err := m.member(tt, name)
+			tm, last, err := m.findMember(tt, name)
 			if err != nil {
 				return fixup{}, err
 			}
@@ -245,7 +247,7 @@ func (m *ciliumMatcher) field(l *spec, kind relo.Kind, id btf.TypeID) (fixup, er
 		default:
 			return fixup{}, errUnsupported
 		}
-		if err := m.fields(local.id, target.id); err != nil {
+		if err := m.membersCompatible(local.id, target.id); err != nil {
 			return fixup{}, err
 		}
 	}
@@ -329,8 +331,8 @@ func (in insn) cilium(f *fixup) error {
 	return nil
 }
 
-// fields compares the types of two fields (coreAreMembersCompatible).
-func (m *ciliumMatcher) fields(local, targ btf.TypeID) error {
+// membersCompatible compares the types of two fields (coreAreMembersCompatible).
+func (m *ciliumMatcher) membersCompatible(local, targ btf.TypeID) error {
 	l, ok1 := m.local.SkipMods(local)
 	t, ok2 := m.targ.SkipMods(targ)
 	switch lk, tk := l.Kind(), t.Kind(); {
@@ -367,9 +369,9 @@ type sublevel struct {
 	idx    uint32
 }
 
-// member looks for a member level by level, with the offset from the start of
+// findMember looks for a member level by level, with the offset from the start of
 // typ, and reports whether it is the last of its struct (coreFindMember).
-func (m *ciliumMatcher) member(typ btf.Type, name string) (btf.Member, bool, error) {
+func (m *ciliumMatcher) findMember(typ btf.Type, name string) (btf.Member, bool, error) {
 	type place struct {
 		id     btf.TypeID
 		offset uint32
@@ -457,14 +459,14 @@ func (m *ciliumMatcher) pair(local, targ btf.TypeID) (l, t btf.Type, known bool,
 	return l, t, known, nil
 }
 
-// whole compares two types as wholes (coreAreTypesCompatible), or with relMatches also by names and members (coreTypesMatch).
-func (m *ciliumMatcher) whole(local, targ btf.TypeID, rel relation) error {
+// typesCompatible compares two types as wholes (coreAreTypesCompatible), or with relMatches also by names and members (coreTypesMatch).
+func (m *ciliumMatcher) typesCompatible(local, targ btf.TypeID, rel relation) error {
 	l, t, known, err := m.pair(local, targ)
 	matches := rel == relMatches
 	switch {
 	case err != nil:
 		return err
-	case matches && !m.sameName(l.NameOff, t.NameOff):
+	case matches && !m.namesMatch(l.NameOff, t.NameOff):
 		return errImpossible
 	case known:
 		return nil
@@ -488,26 +490,26 @@ func (m *ciliumMatcher) whole(local, targ btf.TypeID, rel relation) error {
 		if matches && ok1 && ok2 && (forwards(lp, tp) || forwards(tp, lp)) {
 			return nil
 		}
-		return m.whole(l.Ref(), t.Ref(), rel)
+		return m.typesCompatible(l.Ref(), t.Ref(), rel)
 	case k == btf.KindArray:
 		a, b := l.Array(), t.Array()
 		switch {
 		case !matches:
 			m.needs.add(t.ID, NeedIndex, 0)
-			if err := m.whole(a.Index, b.Index, rel); err != nil {
+			if err := m.typesCompatible(a.Index, b.Index, rel); err != nil {
 				return err
 			}
 		case a.Nelems != b.Nelems:
 			return errImpossible
 		}
-		return m.whole(a.Elem, b.Elem, rel)
+		return m.typesCompatible(a.Elem, b.Elem, rel)
 	case k == btf.KindFuncProto && matches:
 		if err := m.params(l, t, rel); err != nil {
 			return err
 		}
-		return m.whole(l.Ref(), t.Ref(), rel)
+		return m.typesCompatible(l.Ref(), t.Ref(), rel)
 	case k == btf.KindFuncProto:
-		if err := m.whole(l.Ref(), t.Ref(), rel); err != nil {
+		if err := m.typesCompatible(l.Ref(), t.Ref(), rel); err != nil {
 			return err
 		}
 		return m.params(l, t, rel)
@@ -526,22 +528,22 @@ func (m *ciliumMatcher) params(l, t btf.Type, rel relation) error {
 		return errImpossible
 	}
 	for i := range l.Vlen() {
-		if err := m.whole(l.Param(i).Type, t.Param(i).Type, rel); err != nil {
+		if err := m.typesCompatible(l.Param(i).Type, t.Param(i).Type, rel); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sameName compares the names of two types or enumerators.
-func (m *ciliumMatcher) sameName(local, targ uint32) bool {
+// namesMatch compares the names of two types or enumerators.
+func (m *ciliumMatcher) namesMatch(local, targ uint32) bool {
 	l, t := m.local.Name(local), m.targ.Name(targ)
 	m.budget -= (len(l) + len(t)) / 64
 	return sameEssential(l, t)
 }
 
-// members compares the members of one name. Of several in the target the last
-// counts.
+// members compares the members of one name (coreTypesMatch). Of several in the target
+// the last counts.
 func (m *ciliumMatcher) members(l, t btf.Type) error {
 	if l.Vlen() > t.Vlen() {
 		return errImpossible
@@ -562,7 +564,7 @@ func (m *ciliumMatcher) members(l, t btf.Type) error {
 			return errImpossible
 		}
 		m.needs.add(t.ID, NeedMember, j)
-		if err := m.whole(lm.Type, t.Member(j).Type, relMatches); err != nil {
+		if err := m.typesCompatible(lm.Type, t.Member(j).Type, relMatches); err != nil {
 			return err
 		}
 		chosen = append(chosen, j)
@@ -583,7 +585,7 @@ func (m *ciliumMatcher) enums(l, t btf.Type) error {
 			if m.budget--; m.budget < 0 {
 				return errNesting
 			}
-			if found = m.sameName(l.Enumerator(i).NameOff, t.Enumerator(j).NameOff); found {
+			if found = m.namesMatch(l.Enumerator(i).NameOff, t.Enumerator(j).NameOff); found {
 				m.needs.add(t.ID, NeedEnumerator, j)
 				chosen = append(chosen, j)
 			}

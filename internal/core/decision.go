@@ -17,13 +17,13 @@ type Decision struct {
 	Result relo.Result
 	New    uint64 // value on the target side, if Result.OK
 
-	m      *match
+	m      *resolution
 	patch  error       // why the instruction is poisoned, or refused
 	reason relo.Reason // of a decision of aya
 }
 
-// match is the part of a decision that does not depend on the instruction.
-type match struct {
+// resolution is the part of a decision that does not depend on the instruction.
+type resolution struct {
 	tb       *Table
 	spec     *spec
 	question int // -1 if it does not depend on the kernel
@@ -42,34 +42,34 @@ type match struct {
 func (tb *Table) Decisions(i int) iter.Seq2[*Record, *Decision] {
 	return func(yield func(*Record, *Decision) bool) {
 		m := &tb.set.objects[i]
-		w := newWalk(tb, m)
+		w := newDecider(tb, m)
 		for rec := range m.records {
-			if !yield(&m.records[rec], w.step(m.stepOf[rec])) {
+			if !yield(&m.records[rec], w.decide(m.siteOf[rec])) {
 				return
 			}
 		}
 	}
 }
 
-// walk makes the decisions on the records of one object, in order.
-type walk struct {
+// decider makes the decisions on the records of one object, in order.
+type decider struct {
 	tb   *Table
-	m    *member
+	m    *setObject
 	left [][]int32 // by root: the remaining candidates, nil before its first record
 
 	// Decisions with the remaining candidates, nil if not yet made.
-	matches []*match    // by spec
-	steps   []*Decision // by step
+	resolutions []*resolution    // by spec
+	decisions   []*Decision // by site
 }
 
-func newWalk(tb *Table, m *member) *walk {
-	return &walk{
-		tb: tb, m: m, left: make([][]int32, len(m.roots)), matches: make([]*match, len(m.specs)), steps: make([]*Decision, len(m.steps)),
+func newDecider(tb *Table, m *setObject) *decider {
+	return &decider{
+		tb: tb, m: m, left: make([][]int32, len(m.roots)), resolutions: make([]*resolution, len(m.specs)), decisions: make([]*Decision, len(m.sites)),
 	}
 }
 
 // candidates returns the remaining candidates of a root.
-func (w *walk) candidates(root int32) []int32 {
+func (w *decider) candidates(root int32) []int32 {
 	n := w.m.roots[root].question
 	if w.left[root] == nil && n >= 0 {
 		q := &w.tb.set.questions[n]
@@ -86,7 +86,7 @@ func (w *walk) candidates(root int32) []int32 {
 
 // narrow keeps the matches among the candidates of a root. It drops the decisions on
 // the root, which other candidates led to.
-func (w *walk) narrow(root int32, row []outcome, matched int) {
+func (w *decider) narrow(root int32, row []outcome, matched int) {
 	left := make([]int32, 0, matched) // earlier decisions refer to w.left
 	for _, i := range w.left[root] {
 		if row[i].libbpf {
@@ -95,25 +95,25 @@ func (w *walk) narrow(root int32, row []outcome, matched int) {
 	}
 	w.left[root] = left
 	for _, rec := range w.m.roots[root].records {
-		st := w.m.stepOf[rec]
-		w.steps[st] = nil
-		w.matches[w.m.steps[st].spec] = nil
+		st := w.m.siteOf[rec]
+		w.decisions[st] = nil
+		w.resolutions[w.m.sites[st].spec] = nil
 	}
 }
 
-// step decides a record of a step.
-func (w *walk) step(n int32) *Decision {
-	if d := w.steps[n]; d != nil {
+// decide decides a record of a site.
+func (w *decider) decide(n int32) *Decision {
+	if d := w.decisions[n]; d != nil {
 		return d
 	}
-	st := &w.m.steps[n]
-	mt, narrowed := w.matches[st.spec], false
+	st := &w.m.sites[n]
+	mt, narrowed := w.resolutions[st.spec], false
 	if mt == nil {
-		mt, narrowed = w.match(st.spec)
+		mt, narrowed = w.resolve(st.spec)
 	}
 	d := &Decision{Result: mt.result, m: mt}
-	if !narrowed { // else later equal steps have fewer candidates
-		w.matches[st.spec], w.steps[n] = mt, d
+	if !narrowed { // else later records of the site have fewer candidates
+		w.resolutions[st.spec], w.decisions[n] = mt, d
 	}
 	if !d.Result.OK() {
 		return d
@@ -130,12 +130,12 @@ func (w *walk) step(n int32) *Decision {
 	return d
 }
 
-// match rules out the remaining candidates that do not match, unless the load
+// resolve rules out the remaining candidates that do not match, unless the load
 // fails or none matches (bpf_core_calc_relo_insn). It reports whether there are some.
-func (w *walk) match(n int32) (mt *match, narrowed bool) {
+func (w *decider) resolve(n int32) (mt *resolution, narrowed bool) {
 	s, q := w.m.specs[n], w.m.question[n]
 	local := &w.m.local[n]
-	mt = &match{tb: w.tb, spec: s, question: q, old: local.value, err: local.err, target: -1, other: -1}
+	mt = &resolution{tb: w.tb, spec: s, question: q, old: local.value, err: local.err, target: -1, other: -1}
 	switch {
 	case mt.err != nil:
 		mt.result = relo.Error
@@ -239,7 +239,7 @@ var fieldCauses = map[relo.Code]relo.Cause{
 }
 
 // differs completes the reason for a missing field if a candidate has it, and it is another one.
-func (tb *Table) differs(m *match, r *relo.Reason) {
+func (tb *Table) differs(m *resolution, r *relo.Reason) {
 	for _, place := range m.left {
 		c := tb.explain(m, place).Reason
 		if c == nil || fieldCauses[c.Code] == "" {
@@ -302,7 +302,7 @@ func (d *Decision) Disagreeing() []string {
 }
 
 // modules returns the modules with the candidates that match, none if vmlinux has the type.
-func (m *match) modules() (names []string) {
+func (m *resolution) modules() (names []string) {
 	all, row := m.tb.cands[m.tb.set.questions[m.question].name], m.tb.rows[m.question]
 	if all[m.target].view.module == "" { // loaders do not search modules then
 		return nil

@@ -38,7 +38,7 @@ type groups struct {
 	ofUnit, ofRoot [][]*group
 }
 
-func (m *member) makeGroups() (*groups, error) {
+func (m *setObject) makeGroups() (*groups, error) {
 	units, err := m.Units()
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (m *member) makeGroups() (*groups, error) {
 }
 
 // groupsOf groups the records of a unit by local type.
-func (m *member) groupsOf(unit []int) (out []group) {
+func (m *setObject) groupsOf(unit []int) (out []group) {
 	specs := make(map[int32]int)
 	for _, rec := range unit {
 		if n := m.records[rec].spec; m.question[n] >= 0 {
@@ -87,8 +87,8 @@ type choice struct {
 	err   error
 }
 
-// choose decides a group.
-func (tb *Table) choose(m *member, g *group) choice {
+// calculateFixups chooses the candidate of a group (coreCalculateFixups).
+func (tb *Table) calculateFixups(m *setObject, g *group) choice {
 	best, bestScore := int32(-1), g.total
 	q := m.roots[g.root].question
 	for i := range int32(len(tb.rows[q])) {
@@ -126,7 +126,7 @@ type fixupKey struct {
 }
 
 // fixup returns the fixup of a spec on a candidate, where -1 is none.
-func (tb *Table) fixup(m *member, sp, place int32) fixup {
+func (tb *Table) fixup(m *setObject, sp, place int32) fixup {
 	s := m.specs[sp]
 	switch {
 	case place >= 0:
@@ -145,7 +145,7 @@ func (tb *Table) fixup(m *member, sp, place int32) fixup {
 }
 
 // describe returns cilium/ebpf's decision on a group in words.
-func (tb *Table) describe(m *member, g *group, c choice) string {
+func (tb *Table) describe(m *setObject, g *group, c choice) string {
 	if c.err != nil {
 		return c.err.Error()
 	}
@@ -159,7 +159,7 @@ func (tb *Table) describe(m *member, g *group, c choice) string {
 
 // groups compares cilium/ebpf's decisions on the records of a root. That it finds IDs of modules' types only in minimized BTF is not
 // a difference.
-func (c *comparison) groups(m *member, r int) (*Difference, error) {
+func (c *comparison) groups(m *setObject, r int) (*Difference, error) {
 	all, err := m.groups()
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (c *comparison) groups(m *member, r int) (*Difference, error) {
 		if !c.meter.Step(len(g.specs) * rows) {
 			return nil, nil
 		}
-		a, b := c.full.choose(m, g), c.small.choose(m, g)
+		a, b := c.full.calculateFixups(m, g), c.small.calculateFixups(m, g)
 		full, small := c.full.describe(m, g, a), c.small.describe(m, g, b)
 		if err := cmp.Or(c.full.cilium.meter.Err(), c.small.cilium.meter.Err()); err != nil {
 			return nil, err
@@ -184,7 +184,7 @@ func (c *comparison) groups(m *member, r int) (*Difference, error) {
 }
 
 // onlyIDs reports whether two choices differ only in IDs of types, which types of modules do not have.
-func (c *comparison) onlyIDs(m *member, g *group, a, b choice) bool {
+func (c *comparison) onlyIDs(m *setObject, g *group, a, b choice) bool {
 	if a.err != nil || b.err != nil || len(c.full.kernel.views) == 1 {
 		return false
 	}
@@ -214,7 +214,7 @@ type UnitDecision struct {
 	Record int   // a record of the local type on which it fails
 
 	tb      *Table
-	m       *member
+	m       *setObject
 	choices map[int32]choice // by root
 }
 
@@ -253,7 +253,7 @@ func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 	for _, g := range all.ofUnit[n] {
 		c, ok := tb.choices[g]
 		if !ok {
-			c = tb.choose(m, g)
+			c = tb.calculateFixups(m, g)
 			if err := tb.cilium.meter.Err(); err != nil {
 				return nil, err
 			}

@@ -71,32 +71,33 @@ func (l *needs) atLeast(n uint32, t btf.Type, what What, chosen []uint32) {
 	}
 }
 
-// step takes n steps, and reports whether the match goes on.
-func (m *matcher) step(n int) bool {
+// spend takes n steps of the budget, and reports whether the match goes on.
+func (m *matcher) spend(n int) bool {
 	m.budget -= n
 	return m.budget >= 0 && (m.meter == nil || m.meter.Step(n))
 }
 
-// match matches l with the type id of m.targ and fills m.out and m.needs. If it
-// returns false without an error, m.miss has the reason. An error ends the load in
-// libbpf.
-func (m *matcher) match(l *spec, id btf.TypeID) (bool, error) {
+// specMatch matches l with the type id of m.targ and fills m.out and m.needs
+// (bpf_core_spec_match of libbpf). If it returns false without an error, m.miss has
+// the reason. An error ends the load in libbpf.
+func (m *matcher) specMatch(l *spec, id btf.TypeID) (bool, error) {
 	m.local, m.budget = l.btf, limits.MatchSteps
 	m.out = spec{btf: m.targ, root: id, kind: l.kind, acc: m.out.acc[:0], raw: m.out.raw[:0]}
 	m.needs = m.needs[:0]
 	m.miss, m.float, m.aya = miss{}, false, nil
 	switch {
 	case l.kind == relo.TypeMatches:
-		return m.types(l.root, id, relMatches)
+		return m.compareRoots(l.root, id, relMatches)
 	case l.kind.IsType():
-		return m.types(l.root, id, relExists)
+		return m.compareRoots(l.root, id, relExists)
 	case l.kind.IsEnumval():
-		return m.enumval(l, id)
+		return m.matchEnumval(l, id)
 	}
-	return m.field(l, id)
+	return m.matchField(l, id)
 }
 
-func (m *matcher) enumval(l *spec, id btf.TypeID) (bool, error) {
+// matchEnumval searches an enum for the enumerator by which each loader takes it.
+func (m *matcher) matchEnumval(l *spec, id btf.TypeID) (bool, error) {
 	t, ok := m.targ.SkipMods(id)
 	if !ok {
 		return false, errNesting
@@ -107,7 +108,7 @@ func (m *matcher) enumval(l *spec, id btf.TypeID) (bool, error) {
 	}
 	want, matched := l.acc[0].name, false
 	for i := uint32(0); i < t.Vlen() && !(matched && m.aya != nil); i++ {
-		if !m.step(1) {
+		if !m.spend(1) {
 			return false, errNesting
 		}
 		e := t.Enumerator(i)
@@ -134,8 +135,8 @@ func (m *matcher) enumval(l *spec, id btf.TypeID) (bool, error) {
 	return false, nil
 }
 
-// field follows the turning points of l through the target's types.
-func (m *matcher) field(l *spec, id btf.TypeID) (bool, error) {
+// matchField follows the turning points of l through the target's types.
+func (m *matcher) matchField(l *spec, id btf.TypeID) (bool, error) {
 	t, ok := m.targ.SkipMods(id)
 	if !ok {
 		return false, errNesting
@@ -148,7 +149,7 @@ func (m *matcher) field(l *spec, id btf.TypeID) (bool, error) {
 				return false, errNesting
 			}
 			m.miss = miss{code: relo.CandidateMember, name: a.name}
-			next, ok, err := m.member(a.name, mt.Member(a.idx).Type, t)
+			next, ok, err := m.matchMember(a.name, mt.Member(a.idx).Type, t)
 			if !ok {
 				return false, err
 			}
@@ -184,10 +185,10 @@ func (m *matcher) field(l *spec, id btf.TypeID) (bool, error) {
 	return true, nil
 }
 
-// member searches t and its anonymous structs and unions, depth first, for a
+// matchMember searches t and its anonymous structs and unions, depth first, for a
 // member by name and returns its type (bpf_core_match_member of libbpf). m.out
 // keeps the levels that lead to the member.
-func (m *matcher) member(name string, local btf.TypeID, t btf.Type) (next btf.TypeID, ok bool, err error) {
+func (m *matcher) matchMember(name string, local btf.TypeID, t btf.Type) (next btf.TypeID, ok bool, err error) {
 	if !t.Kind().IsComposite() {
 		return 0, false, nil
 	}
@@ -195,7 +196,7 @@ func (m *matcher) member(name string, local btf.TypeID, t btf.Type) (next btf.Ty
 		if len(m.out.raw) == maxSpec {
 			return 0, false, errTooDeep
 		}
-		if !m.step(1) {
+		if !m.spend(1) {
 			return 0, false, errNesting
 		}
 		mem := t.Member(i)
@@ -208,12 +209,12 @@ func (m *matcher) member(name string, local btf.TypeID, t btf.Type) (next btf.Ty
 				continue
 			}
 			m.push(t.ID, i, mem)
-			if next, ok, err = m.member(name, local, sub); ok || err != nil {
+			if next, ok, err = m.matchMember(name, local, sub); ok || err != nil {
 				return next, ok, err
 			}
 			m.pop(mem)
 		} else if m.targ.NameIs(mem.NameOff, name) {
-			if ok, err := m.fields(local, mem.Type, name); !ok {
+			if ok, err := m.fieldsCompatible(local, mem.Type, name); !ok {
 				m.out.raw = append(m.out.raw, level{t.ID, i, true}) // libbpf does not take its step back
 				m.out.bitOff += mem.BitOffset
 				return 0, false, err

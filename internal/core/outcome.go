@@ -23,7 +23,7 @@ type Table struct {
 	ids    [][]btf.TypeID
 	values []uint64 // of outcomes
 	m      matcher
-	found  Match
+	found  Found
 
 	cilium    ciliumMatcher
 	choices   map[*group]choice // cilium/ebpf's, made when needed
@@ -38,7 +38,7 @@ type outcome struct {
 	err    bool   // libbpf fails on it
 	aya    bool   // aya takes the candidate and matches it, see aya.go
 	cilium uint16 // kinds that cilium/ebpf matches, bit set
-	stuck  uint16 // kinds for which cilium/ebpf fails, bit set
+	fatal  uint16 // kinds for which cilium/ebpf fails, bit set
 	at     uint32 // in Table.values: libbpf's and then cilium/ebpf's, one for each kind of the question in ascending order
 
 	// Of a match of libbpf or aya:
@@ -50,10 +50,10 @@ type outcome struct {
 }
 
 // matters reports whether a loader matches the candidate or fails on it.
-func (c *outcome) matters() bool { return c.libbpf || c.err || c.aya || c.cilium|c.stuck != 0 }
+func (c *outcome) matters() bool { return c.libbpf || c.err || c.aya || c.cilium|c.fatal != 0 }
 
-// Match is a candidate that some loader matches or fails on.
-type Match struct {
+// Found is a candidate that some loader matches or fails on.
+type Found struct {
 	BTF    *btf.BTF   // of vmlinux or a module
 	Type   btf.TypeID // the candidate
 	Needs  []Need     // valid during the call
@@ -61,14 +61,14 @@ type Match struct {
 	kinds  uint16
 }
 
-// Asks reports whether a relocation of kind k takes its value from the match.
-func (m *Match) Asks(k relo.Kind) bool { return m.kinds&(1<<k) != 0 }
+// HasKind reports whether a relocation of kind k takes its value from the match.
+func (m *Found) HasKind(k relo.Kind) bool { return m.kinds&(1<<k) != 0 }
 
 // Fill matches every question of the set with every candidate in the kernel,
 // and calls found, if not nil, for each match. The table refers to both set and
 // kernel until the next Fill. After an error, a [limits.Exceeded] or the context's,
 // it must be filled again before use.
-func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Match)) error {
+func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Found)) error {
 	meter := limits.NewMeter(ctx, limits.Comparisons, "comparisons of types")
 	tb.set, tb.kernel = s, k
 	var err error
@@ -136,7 +136,7 @@ func (tb *Table) check() error {
 }
 
 // ask matches the candidate at a place of a row as each loader does. libbpf and aya say whether it is visible to them.
-func (tb *Table) ask(q *question, c candidate, place int, libbpf, aya bool, found func(*Match)) (out outcome) {
+func (tb *Table) ask(q *question, c candidate, place int, libbpf, aya bool, found func(*Found)) (out outcome) {
 	m := &tb.m
 	m.targ, m.needs, m.floats = &c.view.BTF, m.needs[:0], false
 	n := bits.OnesCount16(q.kinds)
@@ -145,14 +145,14 @@ func (tb *Table) ask(q *question, c candidate, place int, libbpf, aya bool, foun
 	hidden := !libbpf && c.libbpf(q.rootKind)
 	libbpf, aya = libbpf && c.libbpf(q.rootKind), aya && c.aya(q.rootKind) && q.spec.kind != relo.TypeMatches
 	if libbpf || aya {
-		ok, err := m.match(q.spec, c.id)
+		ok, err := m.specMatch(q.spec, c.id)
 		out.libbpf, out.err = ok && libbpf, err != nil && libbpf
 		switch {
 		case aya && q.spec.kind.IsEnumval():
 			out.aya = m.aya != nil
 		case aya && !ok && m.float:
 			m.floats = true
-			out.aya, _ = m.match(q.spec, c.id)
+			out.aya, _ = m.specMatch(q.spec, c.id)
 		case aya:
 			out.aya = ok && m.ayaTakes(q.spec)
 		}
@@ -171,7 +171,7 @@ func (tb *Table) ask(q *question, c candidate, place int, libbpf, aya bool, foun
 	}
 	// A loader that fails on a candidate must fail on its minimized form, too.
 	if found != nil {
-		tb.found = Match{BTF: m.targ, Type: c.id, Needs: m.needs, Hidden: hidden, kinds: q.kinds}
+		tb.found = Found{BTF: m.targ, Type: c.id, Needs: m.needs, Hidden: hidden, kinds: q.kinds}
 		found(&tb.found)
 	}
 	return out
@@ -182,13 +182,13 @@ func (tb *Table) askCilium(q *question, c candidate, place int, out *outcome, va
 		f := tb.cilium.fixup(q.spec, k, c, place)
 		switch {
 		case f.err != nil:
-			out.stuck |= 1 << k
+			out.fatal |= 1 << k
 		case !f.failed(k):
 			out.cilium |= 1 << k
 		}
 		values[i] = f.target
 	}
-	if out.cilium|out.stuck != 0 && !slices.Equal(tb.m.needs, tb.cilium.needs) {
+	if out.cilium|out.fatal != 0 && !slices.Equal(tb.m.needs, tb.cilium.needs) {
 		tb.m.needs = append(tb.m.needs, tb.cilium.needs...)
 	}
 }
@@ -210,10 +210,10 @@ func (tb *Table) take(q *question, c *outcome) {
 		}
 		tb.values[int(c.at)+i] = v.val
 	}
-	if q.asks(relo.ByteOffset) {
+	if q.hasKind(relo.ByteOffset) {
 		c.field = s.field(c.load)
 	}
-	if c.aya && q.asks(relo.EnumvalValue) {
+	if c.aya && q.hasKind(relo.EnumvalValue) {
 		c.ayaValue = tb.m.aya.Value
 	}
 }
@@ -252,7 +252,7 @@ type explainKey struct {
 }
 
 // explain matches a candidate again for the details that a table does not keep.
-func (tb *Table) explain(mt *match, place int32) *candidateEntry {
+func (tb *Table) explain(mt *resolution, place int32) *candidateEntry {
 	kind := mt.spec.kind
 	key := explainKey{mt.question, kind, place}
 	if c, ok := tb.explained[key]; ok {
@@ -262,7 +262,7 @@ func (tb *Table) explain(mt *match, place int32) *candidateEntry {
 	cand := tb.cands[q.name][place]
 	m := &tb.m
 	m.targ, m.floats = &cand.view.BTF, false
-	ok, err := m.match(mt.spec, cand.id)
+	ok, err := m.specMatch(mt.spec, cand.id)
 	c := &candidateEntry{Candidate: relo.Candidate{Match: ok && err == nil}}
 	if c.Match {
 		var v value

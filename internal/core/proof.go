@@ -113,7 +113,7 @@ func (c *comparison) sharedID(name int) *Difference {
 		seen := make(map[uint64]bool)
 		for i := range c.full.rows[q] {
 			o, quest := &c.full.rows[q][i], &c.full.set.questions[q]
-			if !quest.asks(relo.TargetTypeID) || !o.libbpf {
+			if !quest.hasKind(relo.TargetTypeID) || !o.libbpf {
 				continue
 			}
 			id := c.full.value(quest, o, relo.TargetTypeID).val
@@ -154,12 +154,12 @@ func (c *comparison) columns(tb *Table, name int, cilium bool) (l []column) {
 			o := tb.outcome(q, i)
 			if !cilium {
 				alone := *o
-				alone.cilium, alone.stuck = 0, 0
+				alone.cilium, alone.fatal = 0, 0
 				o = &alone
 			}
 			c.buf = tb.appendOutcome(c.buf, &tb.set.questions[q], o)
 			matters = matters || o.matters()
-			col.ids = col.ids || o.matters() && tb.set.questions[q].asks(relo.TargetTypeID)
+			col.ids = col.ids || o.matters() && tb.set.questions[q].hasKind(relo.TargetTypeID)
 		}
 		if matters {
 			col.key = string(c.buf)
@@ -189,7 +189,7 @@ func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 		return b
 	}
 	le := binary.LittleEndian
-	b = le.AppendUint16(le.AppendUint16(le.AppendUint16(b, c.bad), c.cilium), c.stuck)
+	b = le.AppendUint16(le.AppendUint16(le.AppendUint16(b, c.bad), c.cilium), c.fatal)
 	b = c.load.append(le.AppendUint32(b, c.bitOff))
 	if c.field != c.load {
 		b = c.field.append(b)
@@ -280,7 +280,7 @@ func (tb *Table) text(q, place int) string {
 		values[0] = append(values[0], fmt.Sprintf("bit %d", c.bitOff))
 	}
 	for i, k := range quest.each() {
-		for loader, kinds := range []struct{ good, bad uint16 }{{^c.bad, c.bad}, {c.cilium, c.stuck}} {
+		for loader, kinds := range []struct{ good, bad uint16 }{{^c.bad, c.bad}, {c.cilium, c.fatal}} {
 			text := ""
 			switch {
 			case kinds.bad&(1<<k) != 0:
@@ -331,7 +331,7 @@ func (s *Set) difference(q int) *Difference {
 // the first has the width of the load, whichever of them earlier records rule out.
 func (c *comparison) widths(name int, full, small []column) *Difference {
 	for _, q := range c.full.set.byName[name] {
-		if !c.full.set.questions[q].asks(relo.ByteOffset) || !c.meter.Step(len(full)+len(small)) {
+		if !c.full.set.questions[q].hasKind(relo.ByteOffset) || !c.meter.Step(len(full)+len(small)) {
 			continue
 		}
 		a, b := c.full.widths(q, full), c.small.widths(q, small)
@@ -404,9 +404,9 @@ func (c *comparison) decisions(name int) (*Difference, error) {
 				if !c.meter.Step(1 + len(full.rows[root.question]) + len(small.rows[root.question])) {
 					return nil, nil
 				}
-				st := m.stepOf[rec]
+				st := m.siteOf[rec]
 				if a, b := full.aya(m, st), small.aya(m, st); !a.Same(&b) {
-					return &Difference{Object: m.name, Relocation: m.specs[m.steps[st].spec].String(), Full: "aya: " + a.String(), Minimized: b.String(), Order: true}, nil
+					return &Difference{Object: m.name, Relocation: m.specs[m.sites[st].spec].String(), Full: "aya: " + a.String(), Minimized: b.String(), Order: true}, nil
 				}
 			}
 			if d, err := c.groups(m, r); d != nil || err != nil {

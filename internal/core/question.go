@@ -23,7 +23,7 @@ type question struct {
 	kinds    uint16 // bit set of Kind
 }
 
-func (q *question) asks(k relo.Kind) bool { return q.kinds&(1<<k) != 0 }
+func (q *question) hasKind(k relo.Kind) bool { return q.kinds&(1<<k) != 0 }
 
 // number returns the number of a kind in the order of each.
 func (q *question) number(k relo.Kind) int { return bits.OnesCount16(q.kinds & (1<<k - 1)) }
@@ -43,7 +43,7 @@ func (q *question) each() iter.Seq2[int, relo.Kind] {
 // for a tracer with tens of thousands of records. A Set is immutable and safe for
 // many goroutines.
 type Set struct {
-	objects   []member
+	objects   []setObject
 	questions []question
 	byName    [][]int  // questions by the number of the name
 	names     []string // of the roots, without the flavors that loaders agree on; distinct
@@ -51,14 +51,14 @@ type Set struct {
 	kinds     uint16 // of all questions
 }
 
-// member is an object of a set.
-type member struct {
+// setObject is an object of a set.
+type setObject struct {
 	*Object
 	question []int        // by spec; -1 for those that do not depend on the kernel
 	local    []localValue // by spec
 	roots    []root
-	steps    []step
-	stepOf   []int32                 // by record
+	sites    []site
+	siteOf   []int32                 // by record
 	rootOf   []int32                 // by spec
 	groups   func() (*groups, error) // of cilium/ebpf
 }
@@ -76,9 +76,9 @@ type localValue struct {
 	err error
 }
 
-// step is a distinct pair of spec and instruction. With the same remaining
-// candidates, equal steps have equal decisions.
-type step struct {
+// site is a distinct pair of spec and instruction. With the same remaining
+// candidates, records of one site have the same decision.
+type site struct {
 	spec int32
 	insn insn
 }
@@ -88,7 +88,7 @@ func NewSet(objects ...*Object) *Set {
 	s := new(Set)
 	b := setBuilder{Set: s, names: make(map[string]int), bySignature: make(map[[sha256.Size]byte]int)}
 	for _, o := range objects {
-		s.objects = append(s.objects, b.member(o))
+		s.objects = append(s.objects, b.object(o))
 	}
 	s.index = btf.NewNames(s.names)
 	s.byName = make([][]int, len(s.names))
@@ -108,9 +108,9 @@ type setBuilder struct {
 	buf         []byte
 }
 
-func (b *setBuilder) member(o *Object) member {
+func (b *setBuilder) object(o *Object) setObject {
 	sg := signatures{object: o}
-	m := member{Object: o, question: make([]int, len(o.specs)), local: make([]localValue, len(o.specs)), stepOf: make([]int32, len(o.records)), rootOf: make([]int32, len(o.specs))}
+	m := setObject{Object: o, question: make([]int, len(o.specs)), local: make([]localValue, len(o.specs)), siteOf: make([]int32, len(o.records)), rootOf: make([]int32, len(o.specs))}
 	roots := make(map[btf.TypeID]int32)
 	for i, sp := range o.specs {
 		at, ok := roots[sp.root]
@@ -120,23 +120,23 @@ func (b *setBuilder) member(o *Object) member {
 			m.roots = append(m.roots, root{question: -1})
 		}
 		m.rootOf[i], m.question[i] = at, -1
-		if sp.asks() {
+		if sp.dependsOnKernel() {
 			m.question[i] = b.question(&sg, sp)
 			m.roots[at].question = m.question[i]
 		}
 		m.local[i] = sp.local()
 	}
-	steps := make(map[step]int32)
+	steps := make(map[site]int32)
 	for i := range o.records {
 		r := &o.records[i]
-		s := step{r.spec, r.insn}
+		s := site{r.spec, r.insn}
 		st, ok := steps[s]
 		if !ok {
-			st = int32(len(m.steps))
+			st = int32(len(m.sites))
 			steps[s] = st
-			m.steps = append(m.steps, s)
+			m.sites = append(m.sites, s)
 		}
-		m.stepOf[i] = st
+		m.siteOf[i] = st
 		at := &m.roots[m.rootOf[r.spec]]
 		at.records = append(at.records, int32(i))
 	}
@@ -175,8 +175,8 @@ func (s *Set) Objects() iter.Seq2[int, *Object] {
 	}
 }
 
-// Asks reports whether a relocation has kind k.
-func (s *Set) Asks(k relo.Kind) bool { return s.kinds&(1<<k) != 0 }
+// HasKind reports whether a relocation has kind k.
+func (s *Set) HasKind(k relo.Kind) bool { return s.kinds&(1<<k) != 0 }
 
 // HasName reports whether a relocation is about types of this name, which has no
 // flavor.

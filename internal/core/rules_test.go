@@ -449,7 +449,7 @@ func (r *rule) cilium(tb *Table, n int) string {
 		if g.root != m.rootOf[sp] {
 			continue
 		}
-		c := tb.choose(m, &g)
+		c := tb.calculateFixups(m, &g)
 		if c.err != nil {
 			return "error"
 		}

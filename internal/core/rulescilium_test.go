@@ -68,7 +68,7 @@ func TestRulesCilium(t *testing.T) {
 					}
 				}
 				want, err := btf.CORERelocate(relos, targets, m.order, func(btf.Type) (btf.TypeID, error) { return 1, nil })
-				c := tb.choose(m, &g)
+				c := tb.calculateFixups(m, &g)
 				compared += len(relos)
 				if err != nil || c.err != nil {
 					if (err == nil) != (c.err == nil) && !errors.Is(c.err, errNesting) {

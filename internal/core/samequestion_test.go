@@ -92,7 +92,7 @@ func QuestionsOf(objects ...*Object) *Questions {
 	first := make(map[string]int)
 	for _, o := range objects {
 		for _, s := range o.specs {
-			if !s.asks() {
+			if !s.dependsOnKernel() {
 				continue
 			}
 			key := questionKey(s)
@@ -142,7 +142,7 @@ func (qs *Questions) Ask(k *Kernel) (differences []string, matches int) {
 		tb.values = tb.values[:0]
 		all := tb.cands[q.name]
 		for j, c := range all {
-			out := tb.ask(q, c, j, true, true, func(m *Match) {
+			out := tb.ask(q, c, j, true, true, func(m *Found) {
 				matches++
 				for _, n := range m.Needs {
 					got = binary.LittleEndian.AppendUint64(append(got, byte(n.What)), uint64(n.Type)<<32|uint64(n.Idx))
@@ -441,7 +441,7 @@ func MutateQuestions(objects [][]byte, n int, seed uint64) (*Questions, *Mutants
 			ms.Made++
 			s := m.parse()
 			switch {
-			case s == nil || !s.asks():
+			case s == nil || !s.dependsOnKernel():
 				ms.Damaged++
 			case questionKey(s) != questionKey(m.spec):
 				ms.Told++
@@ -473,7 +473,7 @@ func mutants(objects [][]byte, rnd *rand.Rand) (all map[string][]mutant, about [
 			return nil, nil, err
 		}
 		for _, s := range o.specs {
-			if !s.asks() || seen[questionKey(s)] {
+			if !s.dependsOnKernel() || seen[questionKey(s)] {
 				continue
 			}
 			seen[questionKey(s)] = true

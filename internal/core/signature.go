@@ -26,7 +26,7 @@ func Hash(objects ...*Object) [sha256.Size]byte {
 	for _, o := range objects {
 		sg := signatures{object: o}
 		for _, s := range o.specs {
-			if !s.asks() {
+			if !s.dependsOnKernel() {
 				continue
 			}
 			b = append(b[:0], byte(s.kind), 0)
@@ -122,7 +122,7 @@ func (s *spec) signature(w *signer, b []byte) []byte {
 }
 
 // signer walks one local type and writes down what the walks over pairs of types
-// (matcher.walk, ciliumMatcher) depend on, relation by relation.
+// (matcher.compare, ciliumMatcher) depend on, relation by relation.
 type signer struct {
 	btf   *btf.BTF
 	end   int // length at which to give up
@@ -244,7 +244,7 @@ func (o *Object) Reach(names map[string]btf.Reach) bool {
 		}
 	}
 	for _, s := range o.specs {
-		if !s.asks() {
+		if !s.dependsOnKernel() {
 			continue
 		}
 		r := btf.ReachValue

@@ -138,7 +138,7 @@ func (s *spec) parseField(idx []uint32, t btf.Type) error {
 	return nil
 }
 
-// element adds the step to element i of an array of typeID.
+// element adds the access to element i of an array of typeID.
 func (s *spec) element(typeID btf.TypeID, i uint32) error {
 	size, err := s.btf.SizeOf(typeID)
 	if err != nil {
@@ -240,8 +240,8 @@ func (s *spec) rootKind() btf.Kind {
 	return t.Kind()
 }
 
-// asks reports whether loaders accept s and its result depends on the kernel.
-func (s *spec) asks() bool {
+// dependsOnKernel reports whether loaders accept s and its result depends on the kernel.
+func (s *spec) dependsOnKernel() bool {
 	return s.err == nil && s.kind != relo.LocalTypeID && s.name() != ""
 }
 

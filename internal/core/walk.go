@@ -38,18 +38,19 @@ const (
 // maxLevel bounds recursion and chains, as libbpf does.
 const maxLevel = 32
 
-// types compares the roots of a relocation about a whole type. libbpf compares
-// their kinds without looking through their typedefs.
-func (m *matcher) types(local, targ btf.TypeID, rel relation) (bool, error) {
+// compareRoots compares the roots of a relocation about a whole type. libbpf compares
+// their kinds without looking through their typedefs (bpf_core_types_are_compat).
+func (m *matcher) compareRoots(local, targ btf.TypeID, rel relation) (bool, error) {
 	if l, t := m.local.Type(local), m.targ.Type(targ); rel == relExists && !l.Kind().Compat(t.Kind()) {
 		return m.differ(relo.CandidateKind, l, t, 0, 0)
 	}
-	return m.walk(local, targ, rel, false, maxLevel)
+	return m.compare(local, targ, rel, false, maxLevel)
 }
 
-// fields compares the types of a field, whose name is for the reason.
-func (m *matcher) fields(local, targ btf.TypeID, name string) (bool, error) {
-	ok, err := m.walk(local, targ, relField, false, maxLevel)
+// fieldsCompatible compares the types of a field (bpf_core_fields_are_compat). The
+// name is for the reason.
+func (m *matcher) fieldsCompatible(local, targ btf.TypeID, name string) (bool, error) {
+	ok, err := m.compare(local, targ, relField, false, maxLevel)
 	if !ok {
 		m.miss.name = name
 	}
@@ -60,7 +61,7 @@ func (m *matcher) fields(local, targ btf.TypeID, name string) (bool, error) {
 func (m *matcher) pair(local, targ btf.TypeID) (l, t btf.Type, err error) {
 	l, ok1 := m.local.SkipMods(local)
 	t, ok2 := m.targ.SkipMods(targ)
-	if !ok1 || !ok2 || !m.step(1) {
+	if !ok1 || !ok2 || !m.spend(1) {
 		err = errNesting
 	}
 	return l, t, err
@@ -80,9 +81,9 @@ func (m *matcher) unless(ok bool, l, t btf.Type) (bool, error) {
 	return true, nil
 }
 
-// walk compares two types. behind says that a pointer led here; level bounds
-// the recursion.
-func (m *matcher) walk(local, targ btf.TypeID, rel relation, behind bool, level int) (bool, error) {
+// compare compares two types by a relation, which names libbpf's function for it.
+// behind says that a pointer led here; level bounds the recursion.
+func (m *matcher) compare(local, targ btf.TypeID, rel relation, behind bool, level int) (bool, error) {
 	if rel == relMatches && level <= 0 {
 		return false, errNesting
 	}
@@ -101,12 +102,12 @@ func (m *matcher) walk(local, targ btf.TypeID, rel relation, behind bool, level 
 			return m.ints(l, t, rel)
 		case btf.KindEnum, btf.KindEnum64:
 			if rel == relMatches {
-				return m.enums(l, t)
+				return m.enumsMatch(l, t)
 			}
 			return true, nil
 		case btf.KindStruct, btf.KindUnion:
 			if rel == relMatches {
-				return m.members(l, t, behind, level)
+				return m.compositesMatch(l, t, behind, level)
 			}
 			return true, nil
 		case btf.KindFwd:
@@ -150,7 +151,7 @@ func (m *matcher) head(l, t btf.Type, rel relation, behind bool) (done, ok bool)
 	switch {
 	case rel == relField && lk.IsComposite() && tk.IsComposite():
 		return true, true
-	case rel == relMatches && !m.sameName(l.NameOff, t.NameOff):
+	case rel == relMatches && !m.namesMatch(l.NameOff, t.NameOff):
 		m.differ(relo.CandidateTypeName, l, t, 0, 0)
 		return true, false
 	case rel == relMatches:
@@ -190,11 +191,11 @@ func forwards(f, t btf.Type) bool {
 		(t.Kind() == btf.KindStruct && !f.KindFlag() || t.Kind() == btf.KindUnion && f.KindFlag())
 }
 
-// sameName compares essential names. An empty one matches only another empty
+// namesMatch compares essential names. An empty one matches only another empty
 // one (bpf_core_names_match).
-func (m *matcher) sameName(local, targ uint32) bool {
+func (m *matcher) namesMatch(local, targ uint32) bool {
 	l, t := m.local.Name(local), m.targ.Name(targ)
-	m.step((len(l) + len(t)) / 64)
+	m.spend((len(l) + len(t)) / 64)
 	return len(t) <= limits.NameBytes && string(btf.Essential(l)) == string(btf.Essential(t))
 }
 
@@ -218,17 +219,17 @@ func (m *matcher) params(l, t btf.Type, rel relation, behind bool, level int) (b
 		if rel == relExists && level <= 0 {
 			return false, errNesting
 		}
-		if ok, err := m.walk(l.Param(i).Type, t.Param(i).Type, rel, behind, level-1); !ok {
+		if ok, err := m.compare(l.Param(i).Type, t.Param(i).Type, rel, behind, level-1); !ok {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// members looks for every local member in the target. Several target members
-// can have the name (anonymous ones have none), the first whose type matches
-// counts.
-func (m *matcher) members(l, t btf.Type, behind bool, level int) (bool, error) {
+// compositesMatch looks for every local member in the target
+// (bpf_core_composites_match). Several target members can have the name (anonymous
+// ones have none), the first whose type matches counts.
+func (m *matcher) compositesMatch(l, t btf.Type, behind bool, level int) (bool, error) {
 	if l.Vlen() > t.Vlen() {
 		return m.differ(relo.CandidateMembers, l, t, l.Vlen(), t.Vlen())
 	}
@@ -238,16 +239,16 @@ func (m *matcher) members(l, t btf.Type, behind bool, level int) (bool, error) {
 		found := false
 		m.miss = miss{code: relo.CandidateMember, name: string(m.local.Name(lm.NameOff))}
 		for j := uint32(0); j < t.Vlen() && !found; j++ {
-			if !m.step(1) {
+			if !m.spend(1) {
 				return false, errNesting
 			}
 			tm := t.Member(j)
-			if !m.sameName(lm.NameOff, tm.NameOff) {
+			if !m.namesMatch(lm.NameOff, tm.NameOff) {
 				continue
 			}
 			mark := len(m.needs)
 			m.needs.add(t.ID, NeedMember, j)
-			ok, err := m.walk(lm.Type, tm.Type, relMatches, behind, level-1)
+			ok, err := m.compare(lm.Type, tm.Type, relMatches, behind, level-1)
 			if err != nil {
 				return false, err
 			}
@@ -261,13 +262,14 @@ func (m *matcher) members(l, t btf.Type, behind bool, level int) (bool, error) {
 			return false, nil
 		}
 	}
-	m.step(len(m.needs))
+	m.spend(len(m.needs))
 	m.needs.atLeast(l.Vlen(), t, NeedMember, chosen)
 	return true, nil
 }
 
-// enums looks for every local enumerator in the target by its name.
-func (m *matcher) enums(l, t btf.Type) (bool, error) {
+// enumsMatch looks for every local enumerator in the target by its name
+// (bpf_core_enums_match).
+func (m *matcher) enumsMatch(l, t btf.Type) (bool, error) {
 	if l.Size() != t.Size() || l.Vlen() > t.Vlen() {
 		return m.differ(relo.CandidateEnumSize, l, t, 0, 0)
 	}
@@ -276,10 +278,10 @@ func (m *matcher) enums(l, t btf.Type) (bool, error) {
 		name := l.Enumerator(i).NameOff
 		found := false
 		for j := uint32(0); j < t.Vlen() && !found; j++ {
-			if !m.step(1) {
+			if !m.spend(1) {
 				return false, errNesting
 			}
-			if found = m.sameName(name, t.Enumerator(j).NameOff); found {
+			if found = m.namesMatch(name, t.Enumerator(j).NameOff); found {
 				m.needs.add(t.ID, NeedEnumerator, j)
 				chosen = append(chosen, j)
 			}
@@ -289,7 +291,7 @@ func (m *matcher) enums(l, t btf.Type) (bool, error) {
 			return false, nil
 		}
 	}
-	m.step(len(m.needs))
+	m.spend(len(m.needs))
 	m.needs.atLeast(l.Vlen(), t, NeedEnumerator, chosen)
 	return true, nil
 }
@@ -300,6 +302,6 @@ func (m *matcher) enums(l, t btf.Type) (bool, error) {
 // not count. It is false for types that nest too deeply.
 func Compatible(local *btf.BTF, lid btf.TypeID, kernel *btf.BTF, kid btf.TypeID) bool {
 	m := matcher{local: local, targ: kernel, budget: limits.ExternSteps}
-	ok, err := m.walk(lid, kid, relExists, false, maxLevel)
+	ok, err := m.compare(lid, kid, relExists, false, maxLevel)
 	return ok && err == nil
 }

@@ -27,7 +27,7 @@ func newGraph(m *marks, set *core.Set, ptrSize uint32) *graph {
 		m: m, types: make([]*canonical.Type, len(m.nodes)), wanted: set.HasName, ptrSize: ptrSize,
 		// type_matches compares the names of integers. Another name could
 		// make a candidate match that does not, so that all are kept.
-		intNames: set.Asks(relo.TypeMatches),
+		intNames: set.HasKind(relo.TypeMatches),
 	}
 }
 

@@ -170,7 +170,7 @@ func (m *marks) need(n *node, i uint32) bool {
 }
 
 // add marks the needs of one match.
-func (m *marks) add(match *core.Match) {
+func (m *marks) add(match *core.Found) {
 	if match.Hidden && len(m.dropped) > 0 {
 		if t := match.BTF.Type(match.Type); m.dropped[btf.Agreed(string(t.Name()))] {
 			m.hidden = true
@@ -195,7 +195,7 @@ func (m *marks) add(match *core.Match) {
 	root.root = true
 	if match.Hidden {
 		root.hidden, m.hidden = true, true
-	} else if match.Asks(relo.TargetTypeID) {
+	} else if match.HasKind(relo.TargetTypeID) {
 		root.copies = true
 	}
 }

@@ -128,7 +128,7 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 // have lost one of several of a name.
 func (m *Minimizer) emit(ctx context.Context, k *core.Kernel, set *core.Set, more keep) (*Result, error) {
 	m.orderDiffers, m.differs = false, ""
-	marks := newMarks(ctx, set.Asks(relo.TypeMatches), more)
+	marks := newMarks(ctx, set.HasKind(relo.TypeMatches), more)
 	marks.dropped = m.dropped
 	if err := m.full.Fill(ctx, set, k, marks.add); err != nil {
 		return nil, err

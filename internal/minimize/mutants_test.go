@@ -30,7 +30,7 @@ var settleRules = []string{"keepInner", "keepAnonymous", "unify", "integer names
 // without returns the mutations that leave out one rule altogether.
 func without() (l []mutation) {
 	for what, name := range needNames {
-		l = append(l, mutation{rule: "without needs: " + name, needs: func(m *core.Match) {
+		l = append(l, mutation{rule: "without needs: " + name, needs: func(m *core.Found) {
 			m.Needs = slices.DeleteFunc(m.Needs, func(n core.Need) bool { return n.What == what })
 		}})
 	}
@@ -67,7 +67,7 @@ func (p *pipeline) mutants() []mutation {
 // them.
 func (p *pipeline) markMutants() (l []mutation) {
 	for _, late := range []bool{false, true} {
-		m := newMarks(p.Context(), p.set.Asks(relo.TypeMatches), keepNothing)
+		m := newMarks(p.Context(), p.set.HasKind(relo.TypeMatches), keepNothing)
 		if late {
 			m = p.mark(&mutation{})
 		} else {

@@ -20,7 +20,7 @@ import (
 // can. The zero value breaks nothing.
 type mutation struct {
 	rule  string // what is broken
-	needs func(*core.Match)
+	needs func(*core.Found)
 	marks func(*marks) // before settle
 	skip  string       // rule of settle that is left out
 	after func(*marks) // after settle
@@ -35,7 +35,7 @@ type pipeline struct {
 	m       *Minimizer
 	set     *core.Set
 	kernel  *core.Kernel
-	matches []core.Match
+	matches []core.Found
 	judge   *verify.Judge
 	whole   []byte // output of no mutation
 }
@@ -66,7 +66,7 @@ func newPipeline(t *testing.T, name string, btf []byte, objects []verify.Object,
 	if p.set = p.m.sets.For(target); p.m.keepOnly {
 		p.set = core.NewSet()
 	}
-	err = p.m.full.Fill(t.Context(), p.set, p.kernel, func(m *core.Match) {
+	err = p.m.full.Fill(t.Context(), p.set, p.kernel, func(m *core.Found) {
 		c := *m
 		c.Needs = slices.Clone(m.Needs)
 		p.matches = append(p.matches, c)
@@ -115,7 +115,7 @@ func (p *pipeline) merge(types []*canonical.Type) []*canonical.Type {
 
 // mark marks what a mutated pipeline needs.
 func (p *pipeline) mark(mu *mutation) *marks {
-	m := newMarks(p.Context(), p.set.Asks(relo.TypeMatches), keepNothing)
+	m := newMarks(p.Context(), p.set.HasKind(relo.TypeMatches), keepNothing)
 	for _, match := range p.matches {
 		if mu.needs != nil {
 			match.Needs = slices.Clone(match.Needs)
