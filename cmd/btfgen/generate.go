@@ -110,7 +110,7 @@ func reportGenerated(c *cli.Context, objs *objects[*core.Object], rep *generate.
 }
 
 // keepOption reads --keep.
-func keepOption(c *cli.Context) (*core.Keep, error) {
+func keepOption(c *cli.Context) (*core.KeepPatterns, error) {
 	keep, err := core.ParseKeep(c.StringSlice("keep")...)
 	var e *core.KeepError
 	if errors.As(err, &e) {

@@ -49,7 +49,7 @@ func readObjects(c *cli.Context, args []string) (*objects[*core.Object], error) 
 
 // readKept is readObjects for commands with --keep, which then need no object. With bare, objects without relocations are
 // usable, as for bpftool.
-func readKept(c *cli.Context, args []string, keep *core.Keep, bare bool) (*objects[*core.Object], error) {
+func readKept(c *cli.Context, args []string, keep *core.KeepPatterns, bare bool) (*objects[*core.Object], error) {
 	if len(args) == 0 && len(keep.Patterns()) > 0 {
 		return new(objects[*core.Object]), nil
 	}

@@ -58,8 +58,8 @@ type decider struct {
 	left [][]int32 // by root: the remaining candidates, nil before its first record
 
 	// Decisions with the remaining candidates, nil if not yet made.
-	resolutions []*resolution    // by spec
-	decisions   []*Decision // by site
+	resolutions []*resolution // by spec
+	decisions   []*Decision   // by site
 }
 
 func newDecider(tb *Table, m *setObject) *decider {

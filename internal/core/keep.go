@@ -15,9 +15,9 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Keep is patterns of types that are kept whatever relocations need. It is
-// immutable and safe for many goroutines. A nil Keep has none.
-type Keep struct{ patterns []keepPattern }
+// KeepPatterns are patterns of types that are kept whatever relocations need. They are
+// immutable and safe for many goroutines. A nil KeepPatterns has none.
+type KeepPatterns struct{ patterns []keepPattern }
 
 // keepPattern is one pattern: "struct:task_struct.comm".
 type keepPattern struct {
@@ -48,8 +48,8 @@ func (e *KeepError) Unwrap() error { return e.Err }
 
 // ParseKeep reads patterns: "KIND:NAME", or "KIND:NAME.MEMBER,MEMBER…" for structs,
 // unions and enums. Each member becomes a pattern of its own.
-func ParseKeep(patterns ...string) (*Keep, error) {
-	kp := new(Keep)
+func ParseKeep(patterns ...string) (*KeepPatterns, error) {
+	kp := new(KeepPatterns)
 	for _, p := range patterns {
 		l, err := parseKeep(p)
 		if err != nil {
@@ -93,7 +93,7 @@ func parseKeep(s string) ([]keepPattern, error) {
 }
 
 // Patterns returns the distinct patterns, in their order.
-func (kp *Keep) Patterns() (l []string) {
+func (kp *KeepPatterns) Patterns() (l []string) {
 	if kp == nil {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (kp *Keep) Patterns() (l []string) {
 }
 
 // Hash returns a hash of the relocations and patterns. Without patterns it is [Hash].
-func (kp *Keep) Hash(objects ...*Object) [sha256.Size]byte {
+func (kp *KeepPatterns) Hash(objects ...*Object) [sha256.Size]byte {
 	sum := Hash(objects...)
 	if kp == nil || len(kp.patterns) == 0 {
 		return sum
@@ -128,7 +128,7 @@ type Kept struct {
 
 // Find calls found for everything that the patterns name in a kernel and returns
 // the patterns that match nothing. The error is a [limits.Exceeded] or the context's.
-func (kp *Keep) Find(ctx context.Context, k *Kernel, found func(*Kept)) (unmatched []string, err error) {
+func (kp *KeepPatterns) Find(ctx context.Context, k *Kernel, found func(*Kept)) (unmatched []string, err error) {
 	if kp == nil || len(kp.patterns) == 0 {
 		return nil, nil
 	}

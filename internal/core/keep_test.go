@@ -19,7 +19,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
 )
 
-func keepOf(t *testing.T, patterns ...string) *Keep {
+func keepOf(t *testing.T, patterns ...string) *KeepPatterns {
 	t.Helper()
 	kp, err := ParseKeep(patterns...)
 	if err != nil {
@@ -128,7 +128,7 @@ func TestKeepHash(t *testing.T) {
 	if b := keepOf(t, "struct:foo.a", "enum:e").Hash(); a == b {
 		t.Error("the hash does not depend on the patterns")
 	}
-	if keepOf(t).Hash() != Hash() || (*Keep)(nil).Hash() != Hash() {
+	if keepOf(t).Hash() != Hash() || (*KeepPatterns)(nil).Hash() != Hash() {
 		t.Error("no pattern changes the hash")
 	}
 }

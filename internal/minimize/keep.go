@@ -110,7 +110,7 @@ func (m *marks) mention(n *node, id btf.TypeID) {
 		m.keepWhole(u.BTF(), u.ID)
 	case k.IsComposite():
 		key := nameKey{k, string(u.Name())}
-		if m.names[key] == nil && m.keep == keepNothing {
+		if m.names[key] == nil && m.extra == extraNone {
 			m.waiting[key] = append(m.waiting[key], n)
 			return
 		}

@@ -72,9 +72,9 @@ func (g *graph) addLong() {
 	}
 }
 
-// keepOrder puts types of one name in the order that they have in the kernel. Types whose names differ only in a flavor
+// preserveOrder puts types of one name in the order that they have in the kernel. Types whose names differ only in a flavor
 // lose it, since the output is sorted by name.
-func (g *graph) keepOrder(k *core.Kernel) {
+func (g *graph) preserveOrder(k *core.Kernel) {
 	before := make(map[*btf.BTF]int)
 	n := 0
 	for _, v := range k.Views() {

@@ -37,7 +37,7 @@ type node struct {
 // marks is the set of types needed. Nodes are in the order of their first mark.
 type marks struct {
 	anonymous bool // of several anonymous members none may be dropped
-	keep      keep
+	extra     extra
 	index     map[nodeKey]int
 	nodes     []*node
 	names     map[nameKey][]int   // structs and unions, as places in nodes
@@ -57,21 +57,21 @@ type nameKey struct {
 	name string
 }
 
-// keep selects parts to keep on which no match depends.
-type keep int
+// extra selects parts to keep on which no match depends.
+type extra int
 
 const (
-	keepNothing  keep = iota
-	keepPointees      // the types behind pointers, without members
-	keepMembers       // all members and enumerators of needed types
+	extraNone     extra = iota
+	extraPointees       // the types behind pointers, without members
+	extraMembers        // all members and enumerators of needed types
 )
 
 // newMarks returns an empty set of marks. anonymous says that a relocation is
 // of kind type_matches: cilium/ebpf compares the last anonymous member of a
 // struct with the local one, so the last must stay the last.
-func newMarks(ctx context.Context, anonymous bool, k keep) *marks {
+func newMarks(ctx context.Context, anonymous bool, k extra) *marks {
 	return &marks{
-		anonymous: anonymous, keep: k, index: make(map[nodeKey]int), names: make(map[nameKey][]int), waiting: make(map[nameKey][]*node),
+		anonymous: anonymous, extra: k, index: make(map[nodeKey]int), names: make(map[nameKey][]int), waiting: make(map[nameKey][]*node),
 		meter: limits.NewMeter(ctx, limits.Marks, "steps to find what is needed"),
 	}
 }
@@ -224,16 +224,16 @@ func (m *marks) settle() error {
 // expand adds nodes for everything that n refers to.
 func (m *marks) expand(n *node) {
 	t := &n.t
-	if k := t.Kind(); m.keep == keepMembers && (k.IsComposite() || k.IsAnyEnum()) {
+	if k := t.Kind(); m.extra == extraMembers && (k.IsComposite() || k.IsAnyEnum()) {
 		for i := range t.Vlen() {
 			m.need(n, i)
 		}
 	}
 	switch k := t.Kind(); k {
 	case btf.KindStruct, btf.KindUnion:
-		m.keepInner(n)
+		m.needEnd(n)
 		if m.anonymous {
-			m.keepAnonymous(n)
+			m.needAnonymous(n)
 		}
 		for _, i := range n.idx {
 			mem := t.Member(i)
@@ -245,7 +245,7 @@ func (m *marks) expand(n *node) {
 			}
 		}
 	case btf.KindPtr:
-		if n.pointee = n.pointee || m.keep == keepPointees; n.pointee {
+		if n.pointee = n.pointee || m.extra == extraPointees; n.pointee {
 			m.behind(t, t.Ref())
 		}
 	case btf.KindTypedef:
@@ -268,9 +268,9 @@ func (m *marks) expand(n *node) {
 	}
 }
 
-// keepInner makes sure that an array without elements that is not the last
+// needEnd makes sure that an array without elements that is not the last
 // member does not become the last, which would make it a flexible one.
-func (m *marks) keepInner(n *node) {
+func (m *marks) needEnd(n *node) {
 	if len(n.idx) == 0 {
 		return
 	}
@@ -283,8 +283,8 @@ func (m *marks) keepInner(n *node) {
 	}
 }
 
-// keepAnonymous adds all anonymous members if there is one.
-func (m *marks) keepAnonymous(n *node) {
+// needAnonymous adds all anonymous members if there is one.
+func (m *marks) needAnonymous(n *node) {
 	isAnon := func(i uint32) bool { return n.t.BTF().NameIs(n.t.Member(i).NameOff, "") }
 	if !slices.ContainsFunc(n.idx, isAnon) {
 		return

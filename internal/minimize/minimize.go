@@ -16,7 +16,7 @@ import (
 
 // Options change what a Minimizer emits. The zero value is ready for use.
 type Options struct {
-	Keep *core.Keep // types to keep that relocations do not need; nil for none
+	Keep *core.KeepPatterns // types to keep that relocations do not need; nil for none
 }
 
 // Minimizer makes minimized BTF for one kernel after another and reuses its memory.
@@ -102,7 +102,7 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 		return nil, ErrNoObject
 	}
 	m.ordered, m.hide, m.dropped = false, false, make(map[string]bool)
-	for more := keepNothing; ; {
+	for more := extraNone; ; {
 		out, err := m.emit(ctx, k, set, more)
 		switch {
 		case err == nil && k.Trapped():
@@ -115,7 +115,7 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 			m.hide = true
 		case m.hides && m.differs != "" && !m.dropped[m.differs]:
 			m.dropped[m.differs] = true
-		case k.Part() || more == keepMembers: // a part has no more
+		case k.Part() || more == extraMembers: // a part has no more
 			return out, err
 		default:
 			more++
@@ -126,7 +126,7 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 // emit marks, emits and proves. more selects parts to keep on which no match depends, because their lack could add one: a forward
 // declaration could match a type_exists relocation, a pointer to void a type_matches relocation, and a type without some members could
 // have lost one of several of a name.
-func (m *Minimizer) emit(ctx context.Context, k *core.Kernel, set *core.Set, more keep) (*Result, error) {
+func (m *Minimizer) emit(ctx context.Context, k *core.Kernel, set *core.Set, more extra) (*Result, error) {
 	m.orderDiffers, m.differs = false, ""
 	marks := newMarks(ctx, set.HasKind(relo.TypeMatches), more)
 	marks.dropped = m.dropped
@@ -150,7 +150,7 @@ func (m *Minimizer) emit(ctx context.Context, k *core.Kernel, set *core.Set, mor
 		}
 	}
 	if m.ordered {
-		g.keepOrder(k)
+		g.preserveOrder(k)
 	}
 	if m.hides = marks.hidden; m.hide {
 		g.hide()

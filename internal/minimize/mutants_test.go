@@ -25,7 +25,7 @@ var needNames = map[core.What]string{
 }
 
 // settleRules are the rules of settle and of lower that can be left out.
-var settleRules = []string{"keepInner", "keepAnonymous", "unify", "integer names", "pointer size"}
+var settleRules = []string{"needEnd", "needAnonymous", "unify", "integer names", "pointer size"}
 
 // without returns the mutations that leave out one rule altogether.
 func without() (l []mutation) {
@@ -67,7 +67,7 @@ func (p *pipeline) mutants() []mutation {
 // them.
 func (p *pipeline) markMutants() (l []mutation) {
 	for _, late := range []bool{false, true} {
-		m := newMarks(p.Context(), p.set.HasKind(relo.TypeMatches), keepNothing)
+		m := newMarks(p.Context(), p.set.HasKind(relo.TypeMatches), extraNone)
 		if late {
 			m = p.mark(&mutation{})
 		} else {

@@ -120,12 +120,12 @@ var ruleCases = []struct {
 	drop                func(*marks)
 }{
 	{
-		rule:  "without keepInner",
+		rule:  "without needEnd",
 		local: "struct foo 16: a int[4] 0", asks: "field_exists struct foo.a\n byte_off struct foo.a[2]",
 		kernel: "struct foo 4: a int[0] 0, b int 0",
 	},
 	{
-		rule:  "without keepAnonymous",
+		rule:  "without needAnonymous",
 		local: "struct foo 4: # #in 0\n struct #in 4: a int 0", asks: "type_matches struct foo",
 		kernel: "struct foo 8: # #one 0, # #two 4\n struct #one 4: a int 0\n struct #two 4: b int 0",
 	},

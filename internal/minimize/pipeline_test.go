@@ -115,7 +115,7 @@ func (p *pipeline) merge(types []*canonical.Type) []*canonical.Type {
 
 // mark marks what a mutated pipeline needs.
 func (p *pipeline) mark(mu *mutation) *marks {
-	m := newMarks(p.Context(), p.set.HasKind(relo.TypeMatches), keepNothing)
+	m := newMarks(p.Context(), p.set.HasKind(relo.TypeMatches), extraNone)
 	for _, match := range p.matches {
 		if mu.needs != nil {
 			match.Needs = slices.Clone(match.Needs)
@@ -163,7 +163,7 @@ func (p *pipeline) prove(out []byte) error { return p.m.prove(p.Context(), p.ker
 
 // settleWithout is marks.settle without one of its rules, "" for none.
 func settleWithout(m *marks, rule string) {
-	if rule == "keepAnonymous" {
+	if rule == "needAnonymous" {
 		m.anonymous = false
 	}
 	for before := -1; before != marked(m); {
@@ -171,7 +171,7 @@ func settleWithout(m *marks, rule string) {
 		for i := 0; i < len(m.nodes); i++ {
 			n := m.nodes[i]
 			had := slices.Clone(n.idx)
-			if m.expand(n); rule == "keepInner" {
+			if m.expand(n); rule == "needEnd" {
 				dropInner(n, had)
 			}
 		}
@@ -201,8 +201,8 @@ func marked(m *marks) int {
 	return n
 }
 
-// dropInner takes back what keepInner alone has added, which is the last
-// member. keepAnonymous can add it too, if it is anonymous.
+// dropInner takes back what needEnd alone has added, which is the last
+// member. needAnonymous can add it too, if it is anonymous.
 func dropInner(n *node, had []uint32) {
 	if !n.t.Kind().IsComposite() || len(n.idx) == 0 {
 		return

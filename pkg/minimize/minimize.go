@@ -127,7 +127,7 @@ func internal(objects []*relolog.Object) []*core.Object {
 // Keep is a list of patterns of types that a tracer decodes in user space, which
 // are kept as the kernel has them. It is immutable and safe for use by many
 // goroutines. A nil Keep, and the zero value, have no patterns.
-type Keep struct{ k *core.Keep }
+type Keep struct{ k *core.KeepPatterns }
 
 // ParseKeep parses patterns. Each is KIND:NAME with a kind of enum (64-bit enums
 // too), struct, union, typedef, func or var, and a name that may be a shell
@@ -146,7 +146,7 @@ func ParseKeep(patterns ...string) (*Keep, error) {
 	return &Keep{k}, nil
 }
 
-func (k *Keep) internal() *core.Keep {
+func (k *Keep) internal() *core.KeepPatterns {
 	if k == nil {
 		return nil
 	}

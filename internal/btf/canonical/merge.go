@@ -38,13 +38,13 @@ type partition struct {
 	order []int32   // types, those of a class side by side
 	place []int32   // in order, by type
 	class []int32   // by type
-	parts []part    // by class
+	parts []block   // by class
 	by    [][]int32 // by type: the types that refer to it
 	meter *limits.Meter
 }
 
-// part is a class, or a part of one: where in order it begins, and its size.
-type part struct{ start, size int32 }
+// block is a class, or a part of one: where in order it begins, and its size.
+type block struct{ start, size int32 }
 
 func newPartition(ctx context.Context, types []*Type) *partition {
 	n := len(types) + 1
@@ -62,7 +62,7 @@ func newPartition(ctx context.Context, types []*Type) *partition {
 		}
 		p.meter.Step(1 + len(o.Refs))
 	}
-	p.parts = []part{{0, int32(len(p.order))}}
+	p.parts = []block{{0, int32(len(p.order))}}
 	return p
 }
 
@@ -123,8 +123,8 @@ func (p *partition) compareRefs(a, b int32) int {
 // splits are the changes of a round: the classes that become smaller, and the new ones.
 type splits struct {
 	classes []int32
-	smaller []part // by index in classes
-	added   []part
+	smaller []block // by index in classes
+	added   []block
 }
 
 // split splits a class, given the types in it that may differ from the others, which are equal. It gives up when the
@@ -149,12 +149,12 @@ func (p *partition) split(l *splits, class int32, types []int32, compare func(a,
 			p.put(types[k], start+rest+k)
 		}
 	}
-	largest, parts := part{start + before, rest}, []part(nil)
+	largest, parts := block{start + before, rest}, []block(nil)
 	for from, k := int32(0), int32(1); k <= n; k++ {
 		if k < n && k != before && compare(types[k-1], types[k]) == 0 {
 			continue
 		}
-		one := part{start + from, k - from}
+		one := block{start + from, k - from}
 		if from >= before {
 			one.start += rest
 		}

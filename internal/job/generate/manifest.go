@@ -94,7 +94,7 @@ func NewManifest(tool string, cfg *Config, rep *Report) *Manifest {
 type hashes map[string]Sum
 
 // of returns the hash for a machine.
-func (h hashes) of(machine string, objects []*core.Object, keep *core.Keep) Sum {
+func (h hashes) of(machine string, objects []*core.Object, keep *core.KeepPatterns) Sum {
 	sum, ok := h[machine]
 	if !ok {
 		sum = keep.Hash(core.OnMachine(machine, objects...)...)
@@ -104,7 +104,7 @@ func (h hashes) of(machine string, objects []*core.Object, keep *core.Keep) Sum 
 }
 
 // Relocations returns, for each arch of the kernels, the hash of the relocations and of the patterns of --keep.
-func (r *Report) Relocations(objects []*core.Object, keep *core.Keep) (all []archive.Relocations) {
+func (r *Report) Relocations(objects []*core.Object, keep *core.KeepPatterns) (all []archive.Relocations) {
 	hashes := make(hashes)
 	for i := range r.Kernels {
 		k := &r.Kernels[i]
