@@ -58,7 +58,7 @@ func relocate(rel []byte, at, sym int) []byte {
 }
 
 // parse parses an object whose CO-RE records are replaced, if there are any.
-func parse(ctx context.Context, data []byte, records ...*ExtSection) (*Object, error) {
+func parse(ctx context.Context, data []byte, records ...*ExtSection) (*Code, error) {
 	f, err := Open(data)
 	if err != nil {
 		return nil, err

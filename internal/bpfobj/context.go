@@ -49,7 +49,7 @@ type MapCall struct {
 
 // Accesses returns the accesses of a program in all its functions and its calls with maps, each in order of the code. Each holds whenever the
 // instruction is executed: addresses that differ between paths are left out. If it runs out of steps it returns none.
-func (o *Object) Accesses(p *Program, steps *limits.Meter) ([]Access, []MapCall) {
+func (o *Code) Accesses(p *Program, steps *limits.Meter) ([]Access, []MapCall) {
 	f := flow{o: o, steps: steps, exposed: make(map[int]int64), chosen: make(map[int]bool), leaders: make(map[int][]bool)}
 	// The first round finds the stack slots that others can write to; the second does not trust these.
 	for range 2 {
@@ -153,7 +153,7 @@ func (s *addresses) slot(off int64) address {
 
 // flow follows addresses through a program. It keeps what is the same on all paths to an instruction.
 type flow struct {
-	o       *Object
+	o       *Code
 	steps   *limits.Meter       // instructions, and stack slots where paths meet
 	at      map[Site]*addresses // where paths meet
 	work    []Site

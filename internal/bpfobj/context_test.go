@@ -70,7 +70,7 @@ func TestAccesses(t *testing.T) {
 		// The arguments of a callback are unknown.
 		"callback": {[][]Insn{{{Op: OpLdImm64, Dst: 2, Ref: RefTo(RefFunc, 1)}, {}, call(1), exit}, {load(0, 1, 16), exit}}, nil},
 	} {
-		o := &Object{}
+		o := &Code{}
 		p := &Program{}
 		for i, code := range tt.funcs {
 			o.Funcs = append(o.Funcs, Function{Insns: code})
@@ -95,7 +95,7 @@ func TestAccesses(t *testing.T) {
 // have a caller that is not followed.
 func TestAccessesOfChain(t *testing.T) {
 	const n = 30_000 // functions that each call the next; a global one calls the first
-	o := &Object{Funcs: make([]Function, n+2)}
+	o := &Code{Funcs: make([]Function, n+2)}
 	o.Funcs[0].Insns = append(o.Funcs[0].Insns, mov(6, 1))
 	for i := n; i > 0; i-- {
 		o.Funcs[i].Insns = []Insn{call(i + 1), exit}
@@ -161,7 +161,7 @@ func TestAccessesOf(t *testing.T) {
 		"context passed":    {[]Insn{load(2, 1, 16), mov(2, 1), calls(asm.FnGetCurrentComm), exit}, nil},
 		"returned number":   {[]Insn{load(2, 1, 16), helper, load(0, 0, 24), exit}, []Access{{Arg: -1, Off: 16}}},
 	} {
-		o := &Object{Funcs: []Function{{Insns: tt.code}}, Maps: []Map{{KeySize: 8, ValueSize: 8}}}
+		o := &Code{Funcs: []Function{{Insns: tt.code}}, Maps: []Map{{KeySize: 8, ValueSize: 8}}}
 		o.calls = append(o.calls, o.Funcs[0].Calls())
 		got, _ := o.Accesses(&Program{Funcs: []int{0}}, limits.NewMeter(t.Context(), 1000, ""))
 		got = got[max(0, len(got)-1):]
@@ -199,7 +199,7 @@ func TestMapCalls(t *testing.T) {
 		"flags of ring":  {[][]Insn{{reserve, mov(3, 0), lookup, exit}}, nil},
 		"no longer ring": {[][]Insn{{reserve, mov(2, 7), lookup, exit}}, nil},
 	} {
-		o, p := &Object{Maps: make([]Map, 3)}, &Program{}
+		o, p := &Code{Maps: make([]Map, 3)}, &Program{}
 		for i, code := range tt.funcs {
 			o.Funcs = append(o.Funcs, Function{Insns: code})
 			o.calls = append(o.calls, o.Funcs[i].Calls())

@@ -20,10 +20,10 @@ import (
 
 // Parse reads the code of the file and what it refers to. The object does not need the file's bytes, unless sections overlap.
 // An object without programs is an error, and so is one that exceeds a limit ([limits.Exceeded]).
-func (f *File) Parse(ctx context.Context) (*Object, error) {
+func (f *File) Parse(ctx context.Context) (*Code, error) {
 	p := parser{
-		Object: &Object{Order: f.Order, BTF: f.BTF, lines: make(map[string]lines)},
-		f:      f.elf, bytes: f.bytes, code: make(map[int]span), frozen: make(map[int]int), externs: make(map[string]int),
+		Code: &Code{Order: f.Order, BTF: f.BTF, lines: make(map[string]lines)},
+		f:    f.elf, bytes: f.bytes, code: make(map[int]span), frozen: make(map[int]int), externs: make(map[string]int),
 		spent: newSpent(ctx), size: len(f.data),
 	}
 	var records []*ExtSection
@@ -36,12 +36,12 @@ func (f *File) Parse(ctx context.Context) (*Object, error) {
 	if err := p.parse(ctx, records); err != nil {
 		return nil, err
 	}
-	return p.Object, nil
+	return p.Code, nil
 }
 
 // parser is one Parse.
 type parser struct {
-	*Object
+	*Code
 	f       *elf.File
 	bytes   func(*elf.Section) ([]byte, error)
 	syms    []elf.Symbol   // without the null symbol

@@ -17,7 +17,7 @@ type callees struct {
 }
 
 // findCallees returns those of each function.
-func findCallees(o *bpfobj.Object) []callees {
+func findCallees(o *bpfobj.Code) []callees {
 	const (
 		deepest = 8
 		busy    = deepest + 1 // while its callees are looked at: it calls itself
@@ -57,7 +57,7 @@ const (
 )
 
 // globalNeeds returns the facts that global functions need because of their prototypes (btf_prepare_func_args in kernel/bpf/btf.c), by function.
-func globalNeeds(o *bpfobj.Object) map[int][]string {
+func globalNeeds(o *bpfobj.Code) map[int][]string {
 	named := make(map[string]int)
 	for i := range o.Funcs {
 		if o.Funcs[i].Global {

@@ -138,7 +138,7 @@ func (e *evaluation) noteNumber(n int32) {
 }
 
 func (e *evaluation) explore(ctx context.Context) *interp.Result {
-	return interp.Explore(ctx, e.o.Object, e.pr, &interp.Input{
+	return interp.Explore(ctx, e.o.Code, e.pr, &interp.Input{
 		Features: e.k.features,
 		Record:   e.loader.value,
 		Ksym:     e.ksym,

@@ -115,7 +115,7 @@ func programVerdict(t *testing.T, o *Object, n int, k *inventory) (Status, []Fin
 
 // programOf makes an object of functions; the first is a program of a section.
 func programOf(section string, functions ...[]insn) *Object {
-	prog := &bpfobj.Object{Order: binary.LittleEndian, Programs: []bpfobj.Program{{Section: section, Attach: bpfobj.SectionOf(section)}}}
+	prog := &bpfobj.Code{Order: binary.LittleEndian, Programs: []bpfobj.Program{{Section: section, Attach: bpfobj.SectionOf(section)}}}
 	for i, code := range functions {
 		prog.Funcs = append(prog.Funcs, bpfobj.Function{Insns: code})
 		prog.Programs[0].Funcs = append(prog.Programs[0].Funcs, i)

@@ -51,7 +51,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func execute(o *Object, i int) {
-	interp.Explore(context.Background(), o.Object, &o.Programs[i], &interp.Input{
+	interp.Explore(context.Background(), o.Code, &o.Programs[i], &interp.Input{
 		Features: interp.Rodata | interp.Partial | interp.StImm | interp.Globals | interp.Features(1-i%2)*interp.LazyGlobals,
 		Record:   func(int) (uint64, bool) { return 0, false },
 		Ksym:     func(*bpfobj.Extern) interp.Number { return interp.Number{V: uint64(i) % 2} },

@@ -79,7 +79,7 @@ func differing(n int) (code []insn) {
 
 // objectOf is an object of n programs that have the same code.
 func objectOf(t *testing.T, n int, code []insn, externs ...bpfobj.Extern) *Object {
-	o := &bpfobj.Object{Externs: externs}
+	o := &bpfobj.Code{Externs: externs}
 	for i := range n {
 		o.Funcs = append(o.Funcs, bpfobj.Function{Name: fmt.Sprint("p", i), Insns: code})
 		o.Programs = append(o.Programs, bpfobj.Program{Fn: i, Funcs: []int{i}})

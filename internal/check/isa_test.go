@@ -89,7 +89,7 @@ func around(in insn, reached bool, section string) *Object {
 	if reached {
 		code[6].Op = 0x55
 	}
-	return newObject("", &bpfobj.Object{
+	return newObject("", &bpfobj.Code{
 		Order:    binary.LittleEndian,
 		Funcs:    []bpfobj.Function{{Insns: code}},
 		Programs: []bpfobj.Program{{Funcs: []int{0}, Section: section, Attach: bpfobj.SectionOf(section)}},

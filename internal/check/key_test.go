@@ -21,7 +21,7 @@ import (
 // helpers, and to the objects one whose only helper few kernels have.
 func TestCodeKey(t *testing.T) {
 	raceflag.SkipSerial(t)
-	objects := []*Object{newObject("helper", &bpfobj.Object{
+	objects := []*Object{newObject("helper", &bpfobj.Code{
 		Funcs:    []bpfobj.Function{{Insns: []insn{{Op: bpfobj.OpCall, Imm: int64(asm.FnLoop)}, {Op: bpfobj.OpExit}}}},
 		Programs: []bpfobj.Program{{Funcs: []int{0}}},
 	}, noRecords(t))}
@@ -37,7 +37,7 @@ func TestCodeKey(t *testing.T) {
 	tg := new(target)
 	same := 0
 	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
-		if why := it.Load(t.Context(), &tg.Kernel, "k"); why != nil {
+		if why := it.Load(t.Context(), &tg.Target, "k"); why != nil {
 			t.Fatal(it.Name, why)
 		}
 		k := inspect(t.Context(), tg, r.want, it.Key, it.Arch)

@@ -20,7 +20,7 @@ import (
 // testdata/vmlinux, and returns what the report calls those that one lacks.
 func mapSubjects(t *testing.T, types []uint32, kernels ...string) []string {
 	t.Helper()
-	prog := &bpfobj.Object{
+	prog := &bpfobj.Code{
 		Funcs:    []bpfobj.Function{{Insns: []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}}}},
 		Programs: []bpfobj.Program{{Funcs: []int{0}}},
 	}
@@ -50,7 +50,7 @@ func mapSubjects(t *testing.T, types []uint32, kernels ...string) []string {
 
 // TestSuggestLoaderMap wants --loader-map suggested for a map that only some kernels have, and none for one that no kernel lacks.
 func TestSuggestLoaderMap(t *testing.T) {
-	prog := &bpfobj.Object{
+	prog := &bpfobj.Code{
 		Funcs:    []bpfobj.Function{{Insns: []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}}}},
 		Programs: []bpfobj.Program{{Funcs: []int{0}, Section: "socket", Attach: bpfobj.SectionOf("socket"), AutoLoad: true}},
 		Maps:     []bpfobj.Map{{Name: "arena_buf", Type: 33, MaxEntries: 1}, {Name: "counts", Type: 1, MaxEntries: 1}},

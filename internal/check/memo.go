@@ -104,7 +104,7 @@ func (k *results) number(of []byte) uint32 {
 // programKey identifies the input of the findings on a program's code, without what an
 // exploration finds relevant, so that kernels share explorations.
 type programKey struct {
-	o     *bpfobj.Object
+	o     *bpfobj.Code
 	fn    int
 	kind  uint32 // number of what programs of its kind must not do; 0 for nothing
 	funcs string // numbers of the keys of its functions
@@ -118,8 +118,8 @@ type code struct {
 
 // unitKey is a programKey for parts of explorations that programs share.
 type unitKey struct {
-	o       *bpfobj.Object // of from.Fn
-	code    uint32         // number of the keys of the function and its callees
+	o       *bpfobj.Code // of from.Fn
+	code    uint32       // number of the keys of the function and its callees
 	from    interp.Entry
 	precise bool
 }
@@ -129,7 +129,7 @@ type sharedUnits struct{ *evaluation }
 
 func (s sharedUnits) key(from interp.Entry) (k unitKey, ok bool) {
 	n := s.codeOf(from.Fn).calls
-	return unitKey{s.o.Object, n, from, s.precise}, n != 0
+	return unitKey{s.o.Code, n, from, s.precise}, n != 0
 }
 
 // Find returns what Add was given for equal input.

@@ -36,7 +36,7 @@ func (d dryRun) bare(ctx context.Context, t *target, it *corpus.Kernel, loaded [
 	}
 	vmlinux := *it
 	vmlinux.Modules = nil
-	if err := vmlinux.Load(ctx, &t.bare.Kernel, it.Path); err != nil {
+	if err := vmlinux.Load(ctx, &t.bare.Target, it.Path); err != nil {
 		return nil, err
 	}
 	return d.on(ctx, t.bare)
@@ -61,7 +61,7 @@ func (d dryRun) apart(ctx context.Context, t *target, it *corpus.Kernel, togethe
 		}
 		one := *it
 		one.Modules = slices.DeleteFunc(slices.Clone(it.Modules), func(m core.Module) bool { return m.Name != keep && slices.Contains(names, m.Name) })
-		if err := one.Load(ctx, &t.apart[n].Kernel, it.Path); err != nil {
+		if err := one.Load(ctx, &t.apart[n].Target, it.Path); err != nil {
 			return nil, nil, err
 		}
 		now, err := d.on(ctx, t.apart[n])

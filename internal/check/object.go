@@ -18,7 +18,7 @@ import (
 // Object is a BPF object with its programs. It is immutable and safe for use
 // by many goroutines.
 type Object struct {
-	*bpfobj.Object
+	*bpfobj.Code
 	name    string
 	records records
 
@@ -52,7 +52,7 @@ func Parse(ctx context.Context, name string, data []byte) (*Object, error) {
 	if err != nil {
 		return nil, &bpfobj.Error{Object: name, Err: err}
 	}
-	r, err := core.NewObject(name, f, func() (*bpfobj.Object, error) { return prog, nil })
+	r, err := core.NewObject(name, f, func() (*bpfobj.Code, error) { return prog, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (o *Object) ForMachines(machines ...string) *Object {
 // function, tracepoint or hook than the section says, or than it leaves to the loader. It also returns
 // their names.
 func (o *Object) WithTarget(glob, to string) (_ *Object, programs []string) {
-	prog, out := *o.Object, *o
+	prog, out := *o.Code, *o
 	prog.Programs = slices.Clone(prog.Programs)
 	for i := range prog.Programs {
 		pr := &prog.Programs[i]
@@ -103,7 +103,7 @@ func (o *Object) WithTarget(glob, to string) (_ *Object, programs []string) {
 			programs = append(programs, prog.Funcs[pr.Fn].Name)
 		}
 	}
-	out.Object = &prog
+	out.Code = &prog
 	return &out, programs
 }
 
@@ -134,8 +134,8 @@ func (o *Object) otherMachine() Finding {
 	return Finding{Status: Other, Code: AnalysisByteOrder, Subject: "byte order"}
 }
 
-func newObject(name string, prog *bpfobj.Object, r records) *Object {
-	o := &Object{Object: prog, name: name, records: r, uses: make([][]use, len(prog.Funcs)), recordsOf: make([][]int32, len(prog.Funcs))}
+func newObject(name string, prog *bpfobj.Code, r records) *Object {
+	o := &Object{Code: prog, name: name, records: r, uses: make([][]use, len(prog.Funcs)), recordsOf: make([][]int32, len(prog.Funcs))}
 	o.callees = findCallees(prog)
 	for r, at := range prog.Sites {
 		if at.Fn >= 0 {
@@ -179,7 +179,7 @@ func newObject(name string, prog *bpfobj.Object, r records) *Object {
 func (o *Object) follow(ctx context.Context) error {
 	steps := limits.NewMeter(ctx, limits.AccessSteps, "instructions")
 	for i := range o.Programs {
-		o.accesses[i], o.mapCalls[i] = contextAccesses(o.Object, &o.Programs[i], steps)
+		o.accesses[i], o.mapCalls[i] = contextAccesses(o.Code, &o.Programs[i], steps)
 	}
 	o.contexts = o.findContexts()
 	return ctx.Err()

@@ -168,7 +168,7 @@ func (p *pairing) ksym(x *bpfobj.Extern) interp.Number {
 
 // codeKey returns the key of a program's code. It covers e.kind and e.may, too.
 func (e *evaluation) codeKey() programKey {
-	key := programKey{o: e.o.Object, fn: e.pr.Fn}
+	key := programKey{o: e.o.Code, fn: e.pr.Fn}
 	if len(e.kind) > 0 || e.may != nil {
 		var b []byte
 		if e.may != nil {

@@ -149,7 +149,7 @@ func TestGuesses(t *testing.T) {
 		{"tp/syscalls/sys_enter_sync a, tp/syscalls/sys_enter_sync_file_range2 b, tracepoint/syscalls/sys_exit_arm_sync_file_range c", "optional b+c"},
 		{"tp/syscalls/sys_enter_sync_file_range2 a", ""},
 	} {
-		o := &Object{Object: new(bpfobj.Object)}
+		o := &Object{Code: new(bpfobj.Code)}
 		for p := range strings.SplitSeq(tt.programs, ", ") {
 			section, name, _ := strings.Cut(p, " ")
 			section, marked := strings.CutPrefix(section, "?")

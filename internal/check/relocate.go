@@ -78,7 +78,7 @@ func newDryRun(objects []*Object, aya bool) dryRun {
 // target is a kernel to relocate against. Its memory is reused from kernel to
 // kernel.
 type target struct {
-	core.Kernel
+	core.Target
 	table core.Table
 	bare  *target   // the same kernel without modules, nil before it is needed
 	apart []*target // the same kernel with one of the modules that define a type differently
@@ -98,7 +98,7 @@ func (t *target) unit(o *core.Object) func(section, name string) (*core.UnitDeci
 // types calls f for the types of vmlinux, whose module is "", and then for those
 // of each module.
 func (t *target) types(f func(module string, b *btf.BTF)) {
-	for module, b := range t.Kernel.Views() {
+	for module, b := range t.Target.Views() {
 		f(module, b)
 	}
 }
@@ -107,11 +107,11 @@ func (t *target) types(f func(module string, b *btf.BTF)) {
 func (d dryRun) on(ctx context.Context, t *target) ([]decisions, error) {
 	out := make([]decisions, len(d.at))
 	t.number = nil
-	s := d.sets.For(&t.Kernel)
+	s := d.sets.For(&t.Target)
 	if s == nil {
 		return out, nil
 	}
-	if err := t.table.Fill(ctx, s, &t.Kernel, nil); err != nil {
+	if err := t.table.Fill(ctx, s, &t.Target, nil); err != nil {
 		return nil, err
 	}
 	t.number = make(map[*core.Object]int)

@@ -187,7 +187,7 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	p := it.Path
 	var loaded, bare, apart []decisions
 	var on []*target
-	err := it.Load(ctx, &t.Kernel, p)
+	err := it.Load(ctx, &t.Target, p)
 	if err == nil {
 		loaded, err = r.loader.on(ctx, t)
 	}

@@ -18,7 +18,7 @@ import (
 // programs and the target.
 func suggested(t *testing.T, p Policy, programs string) (*Report, *ObjectRow) {
 	t.Helper()
-	o := &Object{Object: new(bpfobj.Object), name: "dir/tool.o"}
+	o := &Object{Code: new(bpfobj.Code), name: "dir/tool.o"}
 	r := &run{Config: Config{Objects: []*Object{o}, Policy: p, Loaders: Loaders()}, found: newLedger()}
 	rep := new(Report)
 	for _, v := range []string{"5.10.0", "6.1.0", "6.12.0", "7.0.0"} {

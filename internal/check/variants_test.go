@@ -32,7 +32,7 @@ func several(t *testing.T, p Policy, objects string) *Report {
 	}
 	for line := range strings.SplitSeq(objects, ", ") {
 		f := strings.Fields(line)
-		o := &Object{Object: new(bpfobj.Object), name: f[0]}
+		o := &Object{Code: new(bpfobj.Code), name: f[0]}
 		o.Programs = []bpfobj.Program{{Section: "kprobe/f", Attach: bpfobj.SectionOf("kprobe/f"), AutoLoad: true}}
 		o.Funcs = []bpfobj.Function{{Name: "p"}}
 		r.Objects = append(r.Objects, o)
@@ -149,7 +149,7 @@ func TestVariantOptions(t *testing.T) {
 		}
 	}
 	p := policy(t, "when no.o:=>=5", "one-of x.o:,no.o:", "when x.o:=>=5")
-	if got := p.Unmatched([]*Object{{Object: new(bpfobj.Object), name: "dir/x.o"}}); len(got) != 2 {
+	if got := p.Unmatched([]*Object{{Code: new(bpfobj.Code), name: "dir/x.o"}}); len(got) != 2 {
 		t.Errorf("%v", got)
 	}
 }

@@ -61,7 +61,7 @@ func TestVerifier(t *testing.T) {
 		g := generator{Rand: rnd}
 		o := g.object()
 		bad := g.bad
-		reached := interp.Explore(t.Context(), o.Object, &o.Programs[0], &interp.Input{Features: k.features}).Reached(bad) != interp.Unreached
+		reached := interp.Explore(t.Context(), o.Code, &o.Programs[0], &interp.Input{Features: k.features}).Reached(bad) != interp.Unreached
 		refused, other := verify(t, o)
 		switch {
 		case other != "":
@@ -183,7 +183,7 @@ func (g *generator) object() *Object {
 	callee := []insn{
 		{Op: 0xbf, Src: 1}, {Op: 0x57, Imm: g.imm()}, {Op: 0x15, Dst: 1, Off: 1, Imm: g.imm()}, {Op: 0x07, Imm: 1}, {Op: bpfobj.OpExit},
 	}
-	o := &bpfobj.Object{
+	o := &bpfobj.Code{
 		Order:    binary.LittleEndian,
 		Funcs:    []bpfobj.Function{{Insns: g.code}, {Insns: callee}},
 		Programs: []bpfobj.Program{{Funcs: []int{0, 1}}},

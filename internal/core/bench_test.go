@@ -15,7 +15,7 @@ import (
 // iteration. The time is to follow the kernels and the questions, and to grow
 // little with the records.
 func BenchmarkLog(b *testing.B) {
-	var targets []*core.Kernel
+	var targets []*core.Target
 	testinput.Each(b, testinput.Corpus(b), func(k *corpus.Kernel) {
 		t, err := testinput.NewKernel(k.Name, append([]byte(nil), k.BTF...))
 		if err != nil {

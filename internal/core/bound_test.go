@@ -68,7 +68,7 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var k Kernel
+	var k Target
 	if err := k.Load(t.Context(), "k", testbtf.Types(t, binary.LittleEndian, "struct s 8: "+long+" int 0\nstruct u 4: a int 0")); err != nil {
 		t.Fatal(err)
 	}

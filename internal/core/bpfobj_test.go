@@ -15,7 +15,7 @@ import (
 )
 
 // parse parses an object.
-func parse(t *testing.T, in testinput.Object) *bpfobj.Object {
+func parse(t *testing.T, in testinput.Object) *bpfobj.Code {
 	t.Helper()
 	f, err := bpfobj.Open(in.Data)
 	if err != nil {
@@ -62,7 +62,7 @@ func TestObjects(t *testing.T) {
 }
 
 // consistent checks every index in an object.
-func consistent(t *testing.T, name string, o *bpfobj.Object) {
+func consistent(t *testing.T, name string, o *bpfobj.Code) {
 	t.Helper()
 	for i, at := range o.Sites {
 		if at.Fn < 0 || int(o.Funcs[at.Fn].Insns[at.Insn].Record) != i+1 {

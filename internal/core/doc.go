@@ -15,14 +15,14 @@
 //	    signatures are equal (signature.go).
 //	  - An outcome (outcome.go) is the result of one question for one candidate, for
 //	    each loader: match or not, and the values. A [Table] has the outcomes of one
-//	    kernel. match.go and walk.go have libbpf's rules, cilium.go and aya.go those of
+//	    kernel. match.go and compare.go have libbpf's rules, cilium.go and aya.go those of
 //	    the other loaders. miss.go says why a candidate does not match.
 //	  - A decision (decision.go) is what libbpf does with a record, given the outcomes of
 //	    all candidates and the instruction (patch.go). group.go decides as cilium/ebpf
 //	    does, for all relocations of a program at once.
 //	  - The proof (proof.go) compares the decisions on two kernels.
 //
-// object.go and spec.go read the local side, kernel.go the target side.
+// object.go and spec.go read the local side, target.go the target side.
 //
 // # An example
 //

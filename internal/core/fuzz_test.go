@@ -37,7 +37,7 @@ func FuzzObject(f *testing.F) {
 		if o.btf == nil {
 			return
 		}
-		self := &Kernel{name: "self", views: []*view{{BTF: *o.btf}}}
+		self := &Target{name: "self", views: []*view{{BTF: *o.btf}}}
 		var a, b Table
 		for _, tb := range []*Table{&a, &b} {
 			if err := tb.Fill(t.Context(), o.Set(), self, nil); err != nil {

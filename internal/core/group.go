@@ -278,7 +278,7 @@ type Unit struct {
 // is a [limits.Exceeded].
 func (o *Object) Units() ([]Unit, error) { return o.units() }
 
-func link(o *bpfobj.Object, err error) ([]Unit, error) {
+func link(o *bpfobj.Code, err error) ([]Unit, error) {
 	if x := (*limits.Exceeded)(nil); errors.As(err, &x) {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func TestIsFor(t *testing.T) {
 		"x86_64": {x86, little}, "arm64": {arm64, little}, "s390x": {s390, big}, "arm": {little}, "ppc64le": {little},
 	}
 	sets := core.NewSets(all)
-	check := func(target *core.Kernel, machine string) {
+	check := func(target *core.Target, machine string) {
 		t.Helper()
 		got := slices.DeleteFunc(slices.Clone(all), func(o *core.Object) bool { return !o.IsFor(target) })
 		if !slices.Equal(got, want[machine]) {

@@ -128,7 +128,7 @@ type Kept struct {
 
 // Find calls found for everything that the patterns name in a kernel and returns
 // the patterns that match nothing. The error is a [limits.Exceeded] or the context's.
-func (kp *KeepPatterns) Find(ctx context.Context, k *Kernel, found func(*Kept)) (unmatched []string, err error) {
+func (kp *KeepPatterns) Find(ctx context.Context, k *Target, found func(*Kept)) (unmatched []string, err error) {
 	if kp == nil || len(kp.patterns) == 0 {
 		return nil, nil
 	}

@@ -28,9 +28,9 @@ func keepOf(t *testing.T, patterns ...string) *KeepPatterns {
 	return kp
 }
 
-func loaded(t *testing.T, data []byte) *Kernel {
+func loaded(t *testing.T, data []byte) *Target {
 	t.Helper()
-	k := new(Kernel)
+	k := new(Target)
 	if err := k.Load(t.Context(), "k", data); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 // Compare returns the first type that the patterns name in the full BTF and that
 // the minimized one does not have unchanged, or nil. The error is a
 // [limits.Exceeded] or that of the context.
-func (kp *KeepPatterns) Compare(ctx context.Context, full, small *Kernel) (*Difference, error) {
+func (kp *KeepPatterns) Compare(ctx context.Context, full, small *Target) (*Difference, error) {
 	if kp == nil || len(kp.patterns) == 0 {
 		return nil, nil
 	}

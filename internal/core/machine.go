@@ -36,7 +36,7 @@ func (o *Object) ForMachines(machines ...string) *Object {
 
 // IsFor reports whether the object is for a kernel: of its byte order, and for
 // its machine if that is known. [Run] does not check it.
-func (o *Object) IsFor(k *Kernel) bool {
+func (o *Object) IsFor(k *Target) bool {
 	return o.order == k.Order() && (len(o.machines) == 0 || o.fits(k.Machine()))
 }
 

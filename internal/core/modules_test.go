@@ -59,7 +59,7 @@ func TestModules(t *testing.T) {
 	}
 }
 
-func logOf(t *testing.T, o testinput.Object, target *core.Kernel) *relo.Log {
+func logOf(t *testing.T, o testinput.Object, target *core.Target) *relo.Log {
 	t.Helper()
 	l, err := core.Run(t.Context(), o.Object, target)
 	if err != nil {

@@ -55,11 +55,11 @@ func ParseObject(name string, data []byte) (*Object, error) {
 	if err != nil {
 		return nil, &bpfobj.Error{Object: name, Err: err}
 	}
-	return NewObject(name, f, func() (*bpfobj.Object, error) { return f.Parse(context.Background()) })
+	return NewObject(name, f, func() (*bpfobj.Code, error) { return f.Parse(context.Background()) })
 }
 
 // NewObject makes an object of an opened file, as [ParseObject] does. parse returns the code, when it is needed.
-func NewObject(name string, f *bpfobj.File, parse func() (*bpfobj.Object, error)) (*Object, error) {
+func NewObject(name string, f *bpfobj.File, parse func() (*bpfobj.Code, error)) (*Object, error) {
 	o := &Object{name: name, order: f.Order, btf: f.BTF, raw: f.Types}
 	o.units = sync.OnceValues(func() ([]Unit, error) { return link(parse()) })
 	if err := o.addRecords(f); err != nil {

@@ -82,7 +82,7 @@ func TestOtherByteOrder(t *testing.T) {
 }
 
 // ownTypes makes the types of an object a kernel.
-func ownTypes(t *testing.T, name string) *core.Kernel {
+func ownTypes(t *testing.T, name string) *core.Target {
 	t.Helper()
 	f, err := elf.NewFile(bytes.NewReader(read(t, name)))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // [Table.Fill], which reuses its memory. It is not safe for concurrent use.
 type Table struct {
 	set    *Set
-	kernel *Kernel
+	kernel *Target
 	cands  [][]candidate // by name
 	rows   [][]outcome   // by question, by candidate
 	libbpf []int         // by question: how many of the candidates libbpf considers
@@ -68,7 +68,7 @@ func (m *Found) HasKind(k relo.Kind) bool { return m.kinds&(1<<k) != 0 }
 // and calls found, if not nil, for each match. The table refers to both set and
 // kernel until the next Fill. After an error, a [limits.Exceeded] or the context's,
 // it must be filled again before use.
-func (tb *Table) Fill(ctx context.Context, s *Set, k *Kernel, found func(*Found)) error {
+func (tb *Table) Fill(ctx context.Context, s *Set, k *Target, found func(*Found)) error {
 	meter := limits.NewMeter(ctx, limits.Comparisons, "comparisons of types")
 	tb.set, tb.kernel = s, k
 	var err error

@@ -123,7 +123,7 @@ func (c *proofCase) set(t *testing.T) *Set {
 // outcomes returns those of a set on a kernel.
 func outcomes(t *testing.T, s *Set, types string) *Table {
 	t.Helper()
-	var k Kernel
+	var k Target
 	if err := k.Load(t.Context(), "k", testbtf.Types(t, binary.LittleEndian, types)); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestProofOrder(t *testing.T) {
 	c := proofCase{local: "struct foo 8: a int 0", asks: "byte_off struct foo.a"}
 	s := c.set(t)
 	full, small := outcomes(t, s, c.local), new(Table)
-	var k Kernel
+	var k Target
 	if err := k.Load(t.Context(), "k", testbtf.Types(t, binary.BigEndian, c.local)); err != nil {
 		t.Fatal(err)
 	}

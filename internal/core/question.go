@@ -210,12 +210,12 @@ func NewSets(objects []*Object) *Sets {
 }
 
 // OtherOrder reports whether all objects have the other byte order than a kernel.
-func (s *Sets) OtherOrder(k *Kernel) bool {
+func (s *Sets) OtherOrder(k *Target) bool {
 	return len(s.objects) > 0 && !slices.ContainsFunc(s.objects, func(o *Object) bool { return o.order == k.Order() })
 }
 
 // For returns the set of the objects that are used on a kernel, nil if there are none.
-func (s *Sets) For(k *Kernel) *Set {
+func (s *Sets) For(k *Target) *Set {
 	which := make([]byte, len(s.objects))
 	var used []*Object
 	for i, o := range s.objects {

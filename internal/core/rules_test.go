@@ -96,7 +96,7 @@ type rule struct {
 	local   string // types of the object
 	vmlinux []byte
 	modules [][]byte
-	kernel  *Kernel
+	kernel  *Target
 	asks    []ruleAsk
 	want    string
 }
@@ -142,7 +142,7 @@ func (r *rule) parse(ar *txtar.Archive) (err error) {
 	if _, why, ok := strings.Cut(string(ar.Comment), "Not compared with bpftool: "); ok {
 		r.without = strings.TrimSpace(why)
 	}
-	r.kernel = new(Kernel)
+	r.kernel = new(Target)
 	var strSize uint32
 	for _, f := range ar.Files {
 		src := string(f.Data)

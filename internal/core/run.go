@@ -15,7 +15,7 @@ var ErrByteOrder = errors.New("byte order of the object differs from the kernel'
 // Run resolves every relocation of an object against a kernel as libbpf would. The
 // entry of a bad relocation has its error; the others are resolved as if it were
 // absent. The error is [ErrByteOrder], a [limits.Exceeded] or the context's.
-func Run(ctx context.Context, o *Object, k *Kernel) (*relo.Log, error) {
+func Run(ctx context.Context, o *Object, k *Target) (*relo.Log, error) {
 	if o.btf == nil {
 		return &relo.Log{Object: o.Name(), Kernel: k.Name(), Entries: []relo.Entry{}}, nil
 	}

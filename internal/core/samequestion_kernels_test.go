@@ -72,7 +72,7 @@ func ask(t *testing.T, qs *core.Questions) (kernels, matches int) {
 	t.Helper()
 	const most = 20 // differences to print
 	printed := 0
-	var k core.Kernel
+	var k core.Target
 	testinput.Each(t, testinput.Varied(t), func(it *corpus.Kernel) {
 		if err := k.Load(t.Context(), it.Name, it.BTF, it.Modules...); err != nil {
 			t.Fatal(err)

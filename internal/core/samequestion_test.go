@@ -124,7 +124,7 @@ func (qs *Questions) Len() (all, pairs int) {
 
 // Ask asks every question of a kernel. It returns the differences between those
 // that should have none, and the number of matches.
-func (qs *Questions) Ask(k *Kernel) (differences []string, matches int) {
+func (qs *Questions) Ask(k *Target) (differences []string, matches int) {
 	if qs.index == nil {
 		qs.index = btf.NewNames(qs.names)
 	}

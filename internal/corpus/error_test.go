@@ -52,7 +52,7 @@ func TestLoad(t *testing.T) {
 		{blobLE[:40], splitLE, "header: string section at 40+5 exceeds 40 bytes of data"},
 	} {
 		k := &Kernel{BTF: tt.vmlinux, Modules: []core.Module{{Name: "nf", BTF: tt.module}}, ModulePaths: []string{"nf.btf"}}
-		err := k.Load(t.Context(), new(core.Kernel), "name")
+		err := k.Load(t.Context(), new(core.Target), "name")
 		if got := strings.TrimPrefix(fmt.Sprint(err), "<nil>"); got != tt.want {
 			t.Errorf("%s, want %s", got, tt.want)
 		}

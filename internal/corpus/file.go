@@ -80,7 +80,7 @@ func (k *Kernel) Keep() *Kernel {
 // Load loads the kernel into t, and sets the machine of its key or else of its content. t uses name in messages and logs; the
 // error does not have it. t is valid as long as k is. Load removes modules from k.Modules whose BTF does not fit the kernel's, such as
 // that of another build; File.Read returns an Error for each.
-func (k *Kernel) Load(ctx context.Context, t *core.Kernel, name string) error {
+func (k *Kernel) Load(ctx context.Context, t *core.Target, name string) error {
 	if err := t.Load(ctx, name, k.BTF); err != nil {
 		var named *core.LoadError
 		if errors.As(err, &named) {

@@ -76,7 +76,7 @@ func BenchmarkFull(b *testing.B) {
 		_, err := m.Minimize(b.Context(), target)
 		return err
 	})
-	var proof core.Kernel
+	var proof core.Target
 	var again core.Table
 	bench("prove", func() error {
 		if err := proof.Load(b.Context(), k.Name, small); err != nil {
@@ -101,7 +101,7 @@ func BenchmarkFull(b *testing.B) {
 }
 
 // setFor returns the questions of all objects of the kernel's byte order.
-func setFor(b *testing.B, t *core.Kernel) (*core.Set, []*core.Object) {
+func setFor(b *testing.B, t *core.Target) (*core.Set, []*core.Object) {
 	b.Helper()
 	var list []*core.Object
 	for _, o := range testinput.Objects(b) {

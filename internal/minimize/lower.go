@@ -74,7 +74,7 @@ func (g *graph) addLong() {
 
 // preserveOrder puts types of one name in the order that they have in the kernel. Types whose names differ only in a flavor
 // lose it, since the output is sorted by name.
-func (g *graph) preserveOrder(k *core.Kernel) {
+func (g *graph) preserveOrder(k *core.Target) {
 	before := make(map[*btf.BTF]int)
 	n := 0
 	for _, v := range k.Views() {

@@ -26,7 +26,7 @@ type Minimizer struct {
 	opts  Options
 	full  core.Table
 	small core.Table
-	proof core.Kernel
+	proof core.Target
 
 	ordered      bool            // types of one name are in the kernel's order
 	orderDiffers bool            // the last proof failed because they are not
@@ -86,7 +86,7 @@ func (e *ProofError) Is(target error) bool { return target == ErrProof }
 // BTF has no types. The error is [ErrNoObject], a [*ProofError], a [limits.Exceeded],
 // the context's, or one that names a needed type: a tag or section, or one whose size
 // loaders cannot compute.
-func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, error) {
+func (m *Minimizer) Minimize(ctx context.Context, k *core.Target) (*Result, error) {
 	set := m.sets.For(k)
 	if m.keepOnly {
 		set = core.NewSet()
@@ -126,7 +126,7 @@ func (m *Minimizer) Minimize(ctx context.Context, k *core.Kernel) (*Result, erro
 // emit marks, emits and proves. more selects parts to keep on which no match depends, because their lack could add one: a forward
 // declaration could match a type_exists relocation, a pointer to void a type_matches relocation, and a type without some members could
 // have lost one of several of a name.
-func (m *Minimizer) emit(ctx context.Context, k *core.Kernel, set *core.Set, more extra) (*Result, error) {
+func (m *Minimizer) emit(ctx context.Context, k *core.Target, set *core.Set, more extra) (*Result, error) {
 	m.orderDiffers, m.differs = false, ""
 	marks := newMarks(ctx, set.HasKind(relo.TypeMatches), more)
 	marks.dropped = m.dropped
@@ -167,7 +167,7 @@ func (m *Minimizer) emit(ctx context.Context, k *core.Kernel, set *core.Set, mor
 }
 
 // prove compares the output with the kernel: first the decisions, then the kept types.
-func (m *Minimizer) prove(ctx context.Context, k *core.Kernel, set *core.Set, out []byte) error {
+func (m *Minimizer) prove(ctx context.Context, k *core.Target, set *core.Set, out []byte) error {
 	if err := m.proof.Load(ctx, k.Name(), out); err != nil {
 		return fmt.Errorf("minimized BTF is unreadable: %w", err)
 	}

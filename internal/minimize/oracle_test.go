@@ -76,7 +76,7 @@ func TestAgainstBpftool(t *testing.T) {
 	}
 }
 
-func minimized(t *testing.T, full *core.Kernel, files []objectFile) []byte {
+func minimized(t *testing.T, full *core.Target, files []objectFile) []byte {
 	t.Helper()
 	var objs []*core.Object
 	for _, f := range files {

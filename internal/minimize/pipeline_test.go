@@ -34,7 +34,7 @@ type pipeline struct {
 	*testing.T
 	m       *Minimizer
 	set     *core.Set
-	kernel  *core.Kernel
+	kernel  *core.Target
 	matches []core.Found
 	judge   *verify.Judge
 	whole   []byte // output of no mutation

@@ -134,7 +134,7 @@ type objectSet struct {
 	all     contents
 }
 
-func (s *objectSet) add(t *testing.T, k *corpus.Kernel, target *core.Kernel) {
+func (s *objectSet) add(t *testing.T, k *corpus.Kernel, target *core.Target) {
 	t.Helper()
 	var everything []string
 	for i, o := range s.objects {
@@ -162,7 +162,7 @@ func TestNeighbourFigures(t *testing.T) {
 	}
 	sets := objectSets(t)
 	testinput.Each(t, testinput.Corpus(t), func(k *corpus.Kernel) {
-		var target core.Kernel
+		var target core.Target
 		if err := k.Load(t.Context(), &target, k.Name); err != nil {
 			t.Fatal(err)
 		}

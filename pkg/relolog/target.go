@@ -17,7 +17,7 @@ var ErrNotBTF = btf.ErrNotBTF
 // Target is the kernel side: the types of vmlinux and of kernel modules. It is
 // immutable and safe for use by many goroutines. The zero value is a
 // little-endian kernel without types.
-type Target struct{ k *core.Kernel }
+type Target struct{ k *core.Target }
 
 // Module is the split BTF of a kernel module.
 type Module struct {
@@ -30,7 +30,7 @@ type Module struct {
 // in messages and logs. The error names the kernel and the module. It is
 // [ErrNotBTF], the context's, or says what is damaged.
 func NewTarget(ctx context.Context, name string, vmlinux []byte, modules ...Module) (*Target, error) {
-	t := &Target{new(core.Kernel)}
+	t := &Target{new(core.Target)}
 	all := make([]core.Module, len(modules))
 	for i, m := range modules {
 		all[i] = core.Module(m)
@@ -45,7 +45,7 @@ func NewTarget(ctx context.Context, name string, vmlinux []byte, modules ...Modu
 }
 
 // Internal is for other packages of this module.
-func (t *Target) Internal() *core.Kernel {
+func (t *Target) Internal() *core.Target {
 	if t.k == nil {
 		return core.NoTypes()
 	}

@@ -47,7 +47,7 @@ type loader struct {
 
 // types are BTF to relocate programs against.
 type types struct {
-	core *core.Kernel // for libbpf's rules
+	core *core.Target // for libbpf's rules
 	spec *cbtf.Spec   // for cilium/ebpf; nil for what the running kernel has
 }
 
@@ -69,7 +69,7 @@ func objects(j *Job, report func(Event)) (err error) {
 		return err
 	}
 	return corp.Files[0].Read(ctx, func(k *corpus.Kernel) error {
-		l.own.core = new(core.Kernel)
+		l.own.core = new(core.Target)
 		if err := k.Load(ctx, l.own.core, k.Name); err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func readTypes(ctx context.Context, path string) (t types, err error) {
 	if err != nil {
 		return t, err
 	}
-	t.core = new(core.Kernel)
+	t.core = new(core.Target)
 	if err := t.core.Load(ctx, path, data); err != nil {
 		return t, err
 	}

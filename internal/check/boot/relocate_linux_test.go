@@ -35,7 +35,7 @@ func TestRelocator(t *testing.T) {
 	}
 	same, differ, poisoned, resized := 0, 0, 0, 0
 	err = corp.Files[0].Read(t.Context(), func(k *corpus.Kernel) error {
-		var target core.Kernel
+		var target core.Target
 		if err := k.Load(t.Context(), &target, k.Name); err != nil {
 			return err
 		}
@@ -98,13 +98,13 @@ func TestRelocator(t *testing.T) {
 }
 
 // loadTarget reads the one BTF that a path leads to.
-func loadTarget(t *testing.T, path string) *core.Kernel {
+func loadTarget(t *testing.T, path string) *core.Target {
 	t.Helper()
 	corp, err := corpus.Open(t.Context(), []string{path}, corpus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := new(core.Kernel)
+	target := new(core.Target)
 	if err := corp.Files[0].Read(t.Context(), func(k *corpus.Kernel) error { return k.Load(t.Context(), target, k.Name) }); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestRelocatorSameName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var target core.Kernel
+	var target core.Target
 	if err := target.Load(t.Context(), "kernel", testbtf.Types(t, binary.LittleEndian, "struct s 32: b int 16, a int 24")); err != nil {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func TestCallbackGuard(t *testing.T) {
 			slices.Concat([]insn{{Op: 0xbf, Dst: 3, Src: 2}}, load(2, 1), []insn{helper(asm.FnLoop), {Op: 0xb7}, exit}), Unreached,
 		},
 	} {
-		r := run(new(bpfobj.Object), tt.main, tt.callback, tt.more)
+		r := run(new(bpfobj.Code), tt.main, tt.callback, tt.more)
 		if got := r.Reached(bpfobj.Site{Fn: 1, Insn: len(tt.callback) - 3}); got != tt.want || r.GaveUp || r.Odd != NothingOdd {
 			t.Errorf("%s: level %d, want %d; gave up: %t, odd: %d", name, got, tt.want, r.GaveUp, r.Odd)
 		}
@@ -140,7 +140,7 @@ func TestCallbackEffect(t *testing.T) {
 			{Op: 0xb7},
 			{Op: bpfobj.OpExit},
 		}
-		if got := reaches(new(bpfobj.Object), main, callback); got != reached {
+		if got := reaches(new(bpfobj.Code), main, callback); got != reached {
 			t.Errorf("%d is on the stack: %t", want, got)
 		}
 	}
@@ -175,7 +175,7 @@ func TestWritesFromPointer(t *testing.T) {
 			{Op: bpfobj.OpExit},
 			{Op: bpfobj.OpExit},
 		})
-		if got := reaches(new(bpfobj.Object), main); got != tt.reached {
+		if got := reaches(new(bpfobj.Code), main); got != tt.reached {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -24,7 +24,7 @@ func TestConcrete(t *testing.T) {
 	steps, unreached, ends := 0, 0, make(map[string]int)
 	for range programs {
 		funcs := (&source{Rand: rnd}).funcs()
-		r := run(new(bpfobj.Object), funcs...)
+		r := run(new(bpfobj.Code), funcs...)
 		if r.GaveUp || r.Odd != NothingOdd {
 			ends["not followed"]++
 			continue
@@ -62,7 +62,7 @@ func FuzzConcrete(f *testing.F) {
 			return // more than any program takes
 		}
 		funcs := (&source{Rand: rand.New(&tape{choices, rand.NewPCG(seed, 1)})}).funcs()
-		r := runIn(testlimit.Looks(200), new(bpfobj.Object), funcs...) // the fuzzer takes ten seconds for a deadlock
+		r := runIn(testlimit.Looks(200), new(bpfobj.Code), funcs...) // the fuzzer takes ten seconds for a deadlock
 		if r.GaveUp || r.Odd != NothingOdd {
 			return
 		}

@@ -32,7 +32,7 @@ func TestContext(t *testing.T) {
 		"branches": stacks(asm.DWord, branches(145_000)),
 		"long":     {slices.Repeat([]insn{{Op: asm.Mov.Op(asm.ImmSource), Dst: 6}}, 140_000)},
 	} {
-		o, pr := new(bpfobj.Object), new(bpfobj.Program)
+		o, pr := new(bpfobj.Code), new(bpfobj.Program)
 		for i, code := range funcs {
 			o.Funcs, pr.Funcs = append(o.Funcs, bpfobj.Function{Insns: code}), append(pr.Funcs, i)
 		}

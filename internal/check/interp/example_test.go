@@ -21,7 +21,7 @@ func ExampleExplore() {
 		{Op: asm.Mov.Op(asm.ImmSource), Dst: asm.R0},
 		{Op: bpfobj.OpExit},
 	}
-	o := &bpfobj.Object{Funcs: []bpfobj.Function{{Insns: code}}}
+	o := &bpfobj.Code{Funcs: []bpfobj.Function{{Insns: code}}}
 	r := interp.Explore(context.Background(), o, &bpfobj.Program{Funcs: []int{0}}, &interp.Input{
 		Record: func(record int) (uint64, bool) { return 0, record == 0 },
 	})

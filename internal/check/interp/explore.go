@@ -16,7 +16,7 @@ import (
 
 // program is what the explorations of one program's functions share.
 type program struct {
-	o  *bpfobj.Object
+	o  *bpfobj.Code
 	in *Input
 
 	meter   *limits.Meter
@@ -71,7 +71,7 @@ type visit struct {
 }
 
 // Explore executes a program of an object from its entry. It gives up when ctx ends.
-func Explore(ctx context.Context, o *bpfobj.Object, pr *bpfobj.Program, in *Input) *Result {
+func Explore(ctx context.Context, o *bpfobj.Code, pr *bpfobj.Program, in *Input) *Result {
 	p := &program{
 		o: o, in: in, meter: limits.NewMeter(ctx, limits.ExploreWork, "states to compare"),
 		known: make(map[Entry]*Unit), charged: make(map[*Unit]bool), code: make(map[int]*code),

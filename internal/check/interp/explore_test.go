@@ -21,11 +21,11 @@ func call(fn int) insn {
 }
 
 // run executes a program of these functions, from the first on.
-func run(o *bpfobj.Object, funcs ...[]insn) *Result {
+func run(o *bpfobj.Code, funcs ...[]insn) *Result {
 	return runIn(context.Background(), o, funcs...)
 }
 
-func runIn(ctx context.Context, o *bpfobj.Object, funcs ...[]insn) *Result {
+func runIn(ctx context.Context, o *bpfobj.Code, funcs ...[]insn) *Result {
 	pr := bpfobj.Program{}
 	for i, code := range funcs {
 		o.Funcs = append(o.Funcs, bpfobj.Function{Insns: code})
@@ -54,14 +54,14 @@ func TestOdd(t *testing.T) {
 		UnnamedCall:    {call(-1), exit},
 		CallsNest:      {call(0), exit},
 	} {
-		if r := run(new(bpfobj.Object), code); r.Odd != want || r.GaveUp {
+		if r := run(new(bpfobj.Code), code); r.Odd != want || r.GaveUp {
 			t.Errorf("odd: %d, want %d; gave up: %t", r.Odd, want, r.GaveUp)
 		}
 	}
 }
 
 // reaches reports whether the last instruction of the first function is reached.
-func reaches(o *bpfobj.Object, funcs ...[]insn) bool {
+func reaches(o *bpfobj.Code, funcs ...[]insn) bool {
 	return run(o, funcs...).Reached(bpfobj.Site{Insn: len(funcs[0]) - 1}) != Unreached
 }
 
@@ -91,7 +91,7 @@ func TestDeadFrame(t *testing.T) {
 			}, use...)
 			main = append(main, insn{Op: bpfobj.OpExit})
 			third := []insn{{Op: 0x7b, Dst: 10, Src: 1, Off: -8}, {Op: 0x7b, Dst: 1, Src: 1}, {Op: 0x79, Dst: 0, Src: 1, Off: -8}, {Op: bpfobj.OpExit}}
-			if !reaches(new(bpfobj.Object), main, leave, third) {
+			if !reaches(new(bpfobj.Code), main, leave, third) {
 				t.Errorf("%s, from %+v: the end is not reached", name, from)
 			}
 		}
@@ -120,7 +120,7 @@ func TestDeadFrameIsReused(t *testing.T) {
 		{Op: bpfobj.OpExit},
 		{Op: bpfobj.OpExit},
 	}
-	if !reaches(new(bpfobj.Object), main, leave, second) {
+	if !reaches(new(bpfobj.Code), main, leave, second) {
 		t.Error("a store through a pointer to a dead frame is not seen")
 	}
 }
@@ -128,7 +128,7 @@ func TestDeadFrameIsReused(t *testing.T) {
 // TestPointerSomewhere loads a stack pointer from an unknown place on the stack and stores through it: the stack must
 // be forgotten.
 func TestPointerSomewhere(t *testing.T) {
-	if !reaches(new(bpfobj.Object), []insn{
+	if !reaches(new(bpfobj.Code), []insn{
 		{Op: bpfobj.OpCall, Imm: 7},            // r0 = get_prandom_u32()
 		{Op: 0x57, Dst: 0, Imm: 8},             // r0 &= 8
 		{Op: 0xbf, Dst: 7, Src: 10},            // r7 = r10
@@ -174,7 +174,7 @@ func TestCallbackFollows(t *testing.T) {
 		{Op: 0x7a, Dst: 6, Off: 8, Imm: 1}, // *(u64 *)(r6 + 8) = 1
 		{Op: bpfobj.OpExit},
 	}
-	if !reaches(new(bpfobj.Object), main, loops, callback) {
+	if !reaches(new(bpfobj.Code), main, loops, callback) {
 		t.Error("the store is not seen")
 	}
 }
@@ -221,7 +221,7 @@ func TestContradiction(t *testing.T) {
 			{Op: bpfobj.OpExit},
 		},
 	} {
-		if !reaches(new(bpfobj.Object), code) {
+		if !reaches(new(bpfobj.Code), code) {
 			t.Errorf("%s: the end is not reached", name)
 		}
 	}
@@ -230,7 +230,7 @@ func TestContradiction(t *testing.T) {
 // TestManyPointees reads variables with numbers of more than 16 bits.
 func TestManyPointees(t *testing.T) {
 	const n = 70_000
-	o := &bpfobj.Object{Order: binary.LittleEndian}
+	o := &bpfobj.Code{Order: binary.LittleEndian}
 	values := make(map[string]uint64)
 	for i := range n {
 		name := fmt.Sprintf("CONFIG_%d", i)
@@ -245,7 +245,7 @@ func TestManyPointees(t *testing.T) {
 			{Op: bpfobj.OpExit},
 			{Op: bpfobj.OpExit},
 		}
-		x := Explore(t.Context(), &bpfobj.Object{Order: o.Order, Externs: o.Externs, Funcs: []bpfobj.Function{{Insns: code}}}, &bpfobj.Program{Funcs: []int{0}}, &Input{
+		x := Explore(t.Context(), &bpfobj.Code{Order: o.Order, Externs: o.Externs, Funcs: []bpfobj.Function{{Insns: code}}}, &bpfobj.Program{Funcs: []int{0}}, &Input{
 			Features: Rodata,
 			Kconfig:  func(e *bpfobj.Extern) Number { return Number{V: values[e.Name]} },
 		})
@@ -258,7 +258,7 @@ func TestManyPointees(t *testing.T) {
 // TestFarOffset reads read-only data at offsets so large that the end of the access overflows 64 bits.
 func TestFarOffset(t *testing.T) {
 	for _, off := range []int64{math.MaxInt64, math.MaxInt64 - 7, math.MinInt64, -1, 1 << 40} {
-		o := &bpfobj.Object{Order: binary.LittleEndian, Data: []bpfobj.Data{{Bytes: make([]byte, 64)}}}
+		o := &bpfobj.Code{Order: binary.LittleEndian, Data: []bpfobj.Data{{Bytes: make([]byte, 64)}}}
 		if !reaches(o, []insn{
 			{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefData, 0)}, {},
 			{Op: bpfobj.OpLdImm64, Dst: 2, Imm: off}, {},
@@ -273,7 +273,7 @@ func TestFarOffset(t *testing.T) {
 
 // TestPartOfPointer stores half of a pointer, which is then an ordinary number.
 func TestPartOfPointer(t *testing.T) {
-	o := &bpfobj.Object{Order: binary.LittleEndian, Data: []bpfobj.Data{{Bytes: make([]byte, 64)}}}
+	o := &bpfobj.Code{Order: binary.LittleEndian, Data: []bpfobj.Data{{Bytes: make([]byte, 64)}}}
 	if !reaches(o, []insn{
 		{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefData, 0)}, {},
 		{Op: asm.StoreMemOp(asm.Word), Dst: asm.RFP, Src: 1, Off: -8},
@@ -298,7 +298,7 @@ func TestManyPaths(t *testing.T) {
 			insn{Op: 0x07, Dst: 6, Imm: 1})
 	}
 	code = append(code, insn{Op: 0x15, Dst: 6, Off: 1, Imm: 12345}, insn{Op: bpfobj.OpCall, Imm: 9999}, insn{Op: bpfobj.OpExit})
-	x := run(new(bpfobj.Object), code)
+	x := run(new(bpfobj.Code), code)
 	if x.Reached(bpfobj.Site{Insn: len(code) - 2}) == Unreached && !x.GaveUp {
 		t.Error("what is reached counts as unreachable")
 	}

@@ -68,7 +68,7 @@ func TestGuard(t *testing.T) {
 				funcs[f] = append(funcs[f], ops[rnd.IntN(len(ops))])
 			}
 		}
-		o := new(bpfobj.Object)
+		o := new(bpfobj.Code)
 		r := run(o, funcs...)
 		for fn := range o.Funcs {
 			for i := range o.Funcs[fn].Insns {
@@ -96,7 +96,7 @@ func TestGuard(t *testing.T) {
 
 // TestFacts checks the branch that a CO-RE record decides, and its record.
 func TestFacts(t *testing.T) {
-	r := run(new(bpfobj.Object), []insn{
+	r := run(new(bpfobj.Code), []insn{
 		{Op: 0xb7, Dst: 1, Record: 3},
 		{Op: 0x15, Dst: 1, Off: 1},
 		{Op: 0xb7, Dst: 1, Record: 1},
@@ -121,7 +121,7 @@ func BenchmarkGuard(b *testing.B) {
 		[]insn{{Op: 0xb7, Dst: 6}, {Op: 0x15, Dst: 6, Off: 1}, {Op: bpfobj.OpGotol, Imm: 1}, {Op: bpfobj.OpGotol, Imm: n}},
 		slices.Repeat([]insn{{Op: 0x07, Dst: 6}}, n), []insn{{Op: bpfobj.OpExit}})
 	for b.Loop() {
-		r := run(new(bpfobj.Object), code)
+		r := run(new(bpfobj.Code), code)
 		for i := range n {
 			if _, ok := r.Guard(bpfobj.Site{Insn: 4 + i}); !ok {
 				b.Fatal("no guard")

@@ -74,7 +74,7 @@ func TestHostile(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		run(new(bpfobj.Object), funcs...)
+		run(new(bpfobj.Code), funcs...)
 		runtime.ReadMemStats(&after)
 		if n := after.TotalAlloc - before.TotalAlloc; n > 200<<20 {
 			t.Errorf("%s: %d bytes allocated", name, n)

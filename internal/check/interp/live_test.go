@@ -20,7 +20,7 @@ func TestPrecise(t *testing.T) {
 	compared, surer := 0, 0
 	for range slow.Some(4_000) {
 		funcs := (&source{Rand: rnd}).funcs()
-		quick, precise := run(new(bpfobj.Object), funcs...), runPrecise(funcs...)
+		quick, precise := run(new(bpfobj.Code), funcs...), runPrecise(funcs...)
 		if quick.GaveUp || quick.Odd != NothingOdd || precise.GaveUp || precise.Odd != NothingOdd {
 			continue
 		}
@@ -45,7 +45,7 @@ func TestPrecise(t *testing.T) {
 }
 
 func runPrecise(funcs ...[]insn) *Result {
-	o, pr := new(bpfobj.Object), new(bpfobj.Program)
+	o, pr := new(bpfobj.Code), new(bpfobj.Program)
 	for i, code := range funcs {
 		o.Funcs, pr.Funcs = append(o.Funcs, bpfobj.Function{Insns: code}), append(pr.Funcs, i)
 	}
@@ -63,7 +63,7 @@ func TestLoop(t *testing.T) {
 		{Op: asm.Mov.Op(asm.ImmSource), Dst: 0},
 		{Op: bpfobj.OpExit},
 	}
-	r := run(new(bpfobj.Object), code)
+	r := run(new(bpfobj.Code), code)
 	if l := r.Reached(bpfobj.Site{Insn: 3}); l != Imprecise || r.GaveUp || r.Work > 1_000 {
 		t.Errorf("level %d, gave up: %t, %d units of work", l, r.GaveUp, r.Work)
 	}
@@ -82,7 +82,7 @@ func TestDead(t *testing.T) {
 		)
 	}
 	code = append(code, insn{Op: asm.Mov.Op(asm.ImmSource), Dst: 0}, insn{Op: bpfobj.OpExit})
-	r := run(new(bpfobj.Object), code)
+	r := run(new(bpfobj.Code), code)
 	if l := r.Reached(bpfobj.Site{Insn: len(code) - 1}); l != Certain || r.Work > 50*n {
 		t.Errorf("level %d, %d units of work", l, r.Work)
 	}

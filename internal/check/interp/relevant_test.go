@@ -26,7 +26,7 @@ func TestRelevant(t *testing.T) {
 		programs = 80
 	}
 	for range programs {
-		o, pr := new(bpfobj.Object), new(bpfobj.Program)
+		o, pr := new(bpfobj.Code), new(bpfobj.Program)
 		records := int32(0)
 		for f, code := range (&source{Rand: rnd}).funcs() {
 			for i := range code {
@@ -89,7 +89,7 @@ func TestRelevant(t *testing.T) {
 // TestRelevantZero stores a part of a value. The verifier keeps that only if it is 0, so the value matters without a
 // comparison.
 func TestRelevantZero(t *testing.T) {
-	o := &bpfobj.Object{Funcs: []bpfobj.Function{{Insns: []insn{
+	o := &bpfobj.Code{Funcs: []bpfobj.Function{{Insns: []insn{
 		{Op: asm.Mov.Op(asm.ImmSource), Dst: 2, Record: 1},
 		{Op: asm.StoreMemOp(asm.Word), Dst: asm.RFP, Src: 2, Off: -8},
 		{Op: asm.LoadMemOp(asm.Word), Dst: 3, Src: asm.RFP, Off: -8},
@@ -143,7 +143,7 @@ func TestFeatures(t *testing.T) {
 			{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefExtern, 1)}, {},
 		}, never(eq, 1, 0, 0))},
 	} {
-		o := &bpfobj.Object{
+		o := &bpfobj.Code{
 			Order: binary.LittleEndian, Data: []bpfobj.Data{{Bytes: make([]byte, 64)}},
 			Externs: []bpfobj.Extern{{Name: "CONFIG_NO", Kind: bpfobj.ExternKconfig, Size: 8}, {Name: "typed", Kind: bpfobj.ExternKsym, Type: 1}},
 			Funcs:   []bpfobj.Function{{Insns: c.code}},
@@ -168,7 +168,7 @@ func TestFeatures(t *testing.T) {
 // TestOrder compares the size of an unknown number twice. Verifiers know its bounds then, so what lies behind the second comparison may
 // not be reached.
 func TestOrder(t *testing.T) {
-	o := &bpfobj.Object{Funcs: []bpfobj.Function{{Insns: []insn{
+	o := &bpfobj.Code{Funcs: []bpfobj.Function{{Insns: []insn{
 		{Op: bpfobj.OpCall, Imm: int64(asm.FnGetPrandomU32)},
 		{Op: asm.JGT.Op(asm.ImmSource), Imm: 7, Off: 2},
 		{Op: asm.JGT.Op(asm.ImmSource), Imm: 8, Off: 2},
@@ -186,7 +186,7 @@ func TestOrder(t *testing.T) {
 
 // TestUntypedSymbol compares the address of a symbol, which every verifier takes for a number, with 0.
 func TestUntypedSymbol(t *testing.T) {
-	o := &bpfobj.Object{
+	o := &bpfobj.Code{
 		Externs: []bpfobj.Extern{{Name: "vfs_read", Kind: bpfobj.ExternKsym}},
 		Funcs: []bpfobj.Function{{Insns: []insn{
 			{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefExtern, 0)}, {},

@@ -55,7 +55,7 @@ type Result struct {
 	Work   int  // instructions executed, and values of states compared
 	Odd    Odd  // what could not be followed
 
-	o        *bpfobj.Object
+	o        *bpfobj.Code
 	pr       *bpfobj.Program
 	in       *Input
 	parts    []use

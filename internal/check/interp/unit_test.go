@@ -55,7 +55,7 @@ func TestUnits(t *testing.T) {
 	found, missed, differ := 0, 0, 0
 	programs := slow.Some(250)
 	for range programs {
-		o, pr := new(bpfobj.Object), new(bpfobj.Program)
+		o, pr := new(bpfobj.Code), new(bpfobj.Program)
 		records := int32(0)
 		for f, code := range (&source{Rand: rnd}).funcs() {
 			for i := range code {
@@ -98,7 +98,7 @@ func TestUnits(t *testing.T) {
 
 // TestUnitReturns has a function return the value of a record, which matters though the function does not use it.
 func TestUnitReturns(t *testing.T) {
-	o := &bpfobj.Object{Funcs: []bpfobj.Function{
+	o := &bpfobj.Code{Funcs: []bpfobj.Function{
 		{Insns: []insn{call(1), {Op: asm.JEq.Op(asm.ImmSource), Dst: 0, Imm: 5, Off: 1}, {Op: bpfobj.OpExit}, {Op: bpfobj.OpExit}}},
 		{Insns: []insn{{Op: asm.Mov.Op(asm.ImmSource), Dst: 0, Record: 1}, {Op: bpfobj.OpExit}}},
 	}}
@@ -146,13 +146,13 @@ func TestUnitOfSharedFunction(t *testing.T) {
 		"apart":   {[]insn{set(1, 4), call(1), set(1, 5), call(1), {Op: bpfobj.OpExit}}, 3, Certain},
 		"pointer": {[]insn{{Op: asm.Mov.Op(asm.RegSource), Dst: 1, Src: asm.RFP}, call(1), {Op: bpfobj.OpExit}}, 1, Certain},
 	} {
-		r := run(new(bpfobj.Object), tt.code, callee)
+		r := run(new(bpfobj.Code), tt.code, callee)
 		if got := r.Reached(bpfobj.Site{Fn: 1, Insn: 2}); len(r.parts) != tt.units || got != tt.five {
 			t.Errorf("%s: %d units, level %d", name, len(r.parts), got)
 		}
 	}
-	r := run(new(bpfobj.Object), []insn{call(1), {Op: bpfobj.OpExit}}, callee)
-	again := run(new(bpfobj.Object), []insn{call(1), {Op: bpfobj.OpExit}}, callee)
+	r := run(new(bpfobj.Code), []insn{call(1), {Op: bpfobj.OpExit}}, callee)
+	again := run(new(bpfobj.Code), []insn{call(1), {Op: bpfobj.OpExit}}, callee)
 	if !reflect.DeepEqual(r.reached(1), again.reached(1)) {
 		t.Errorf("%v and %v", r.reached(1), again.reached(1))
 	}

@@ -65,7 +65,7 @@ type run struct {
 
 // kernel runs all objects on one kernel.
 func (r *run) kernel(ctx context.Context, k *corpus.Kernel) error {
-	target := new(core.Kernel)
+	target := new(core.Target)
 	logs, defects := make([]*relo.Log, len(r.Objects)), make([]error, len(r.Objects))
 	err := k.Load(ctx, target, k.Name)
 	if err == nil {

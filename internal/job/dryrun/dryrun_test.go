@@ -75,7 +75,7 @@ func TestRunPanics(t *testing.T) {
 	objs := []*core.Object{testinput.Named(t, "execsnoop.bpfel.o").Object, testinput.Named(t, "biolat.bpfel.o").Object}
 	real := *dryrun.RunObject
 	defer func() { *dryrun.RunObject = real }()
-	*dryrun.RunObject = func(ctx context.Context, o *core.Object, k *core.Kernel) (*relo.Log, error) {
+	*dryrun.RunObject = func(ctx context.Context, o *core.Object, k *core.Target) (*relo.Log, error) {
 		if o == objs[0] {
 			panic("trouble")
 		}

@@ -167,7 +167,7 @@ type run struct {
 // worker has the memory that is reused from kernel to kernel.
 type worker struct {
 	*run
-	target    core.Kernel
+	target    core.Target
 	minimizer *minimize.Minimizer
 }
 
@@ -272,7 +272,7 @@ func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) (*Kernel, error)
 	finished := false
 	defer func() {
 		if !finished { // a panic: the next kernel must not see the broken state
-			w.target, w.minimizer = core.Kernel{}, w.run.minimizer.Clone()
+			w.target, w.minimizer = core.Target{}, w.run.minimizer.Clone()
 		}
 	}()
 	k := &Kernel{Key: it.Key, Name: it.Name, Path: it.Path, SourceSize: it.SourceSize, RawSize: it.PartOf}

@@ -176,7 +176,7 @@ type packer struct {
 	files []*corpus.File
 
 	makers  sync.Pool // of *btfc.Maker
-	targets sync.Pool // of *core.Kernel
+	targets sync.Pool // of *core.Target
 
 	res  Packed
 	path string                // of the file
@@ -216,7 +216,7 @@ func (p *packer) replaces(ctx context.Context, it *btfc.Kernel) bool {
 	if i < 0 {
 		return false
 	}
-	t := new(core.Kernel)
+	t := new(core.Target)
 	data, err := p.old.BTF(ctx, i, nil)
 	if err != nil || t.Load(ctx, "", data) != nil {
 		return true
@@ -292,9 +292,9 @@ func (p *packer) prepare(ctx context.Context, k *corpus.Kernel) (*btfc.Kernel, e
 	if !k.Key.Known() {
 		return nil, corpus.ErrNoKey
 	}
-	t, _ := p.targets.Get().(*core.Kernel)
+	t, _ := p.targets.Get().(*core.Target)
 	if t == nil {
-		t = new(core.Kernel)
+		t = new(core.Target)
 	}
 	defer p.targets.Put(t)
 	if err := k.Load(ctx, t, k.Name); err != nil {

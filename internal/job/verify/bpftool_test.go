@@ -90,7 +90,7 @@ func (b *bpftoolTest) kernel(k *corpus.Kernel) bool {
 }
 
 // try compares objects. If bpftool refuses some of them, it tries each half.
-func (b *bpftoolTest) try(input string, target *core.Kernel, objects []*bpftoolObject) {
+func (b *bpftoolTest) try(input string, target *core.Target, objects []*bpftoolObject) {
 	res := b.run(input, objects)
 	if n := len(objects); res.ExitStatus != 0 && n > 1 {
 		b.try(input, target, objects[:n/2])

@@ -33,7 +33,7 @@ func withModules(tb testing.TB, vmlinux string, modules ...string) *corpus.Kerne
 // judge minimizes a kernel, compares the decisions of loaders on it with those on the output, and returns both.
 func judge(tb testing.TB, k *corpus.Kernel, o Object) (out []byte, compared *Kernel, err error) {
 	tb.Helper()
-	var target core.Kernel
+	var target core.Target
 	if err := k.Load(tb.Context(), &target, k.Name); err != nil {
 		tb.Fatal(err)
 	}

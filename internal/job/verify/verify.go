@@ -92,7 +92,7 @@ type run struct {
 type Judge struct {
 	*run
 	source      *corpus.Kernel
-	full, small core.Kernel
+	full, small core.Target
 	cilium      ciliumTarget // full, nil until needed
 	tables      [2]core.Table
 }
@@ -189,7 +189,7 @@ func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Kernel, err e
 	}
 	k = &Kernel{Name: j.full.Name()}
 	// Fill limits how deep cilium/ebpf recurses, so it comes before any call of that.
-	for i, t := range []*core.Kernel{&j.full, &j.small} {
+	for i, t := range []*core.Target{&j.full, &j.small} {
 		if err := j.tables[i].Fill(ctx, set, t, nil); err != nil {
 			return nil, err
 		}

@@ -74,7 +74,7 @@ func loadable() error {
 
 // minimized minimizes the kernel for one object. That keeps less than for all objects
 // together.
-func minimized(t *testing.T, o testinput.Object, full *core.Kernel) object {
+func minimized(t *testing.T, o testinput.Object, full *core.Target) object {
 	t.Helper()
 	res, err := minimize.New([]*core.Object{o.Object}, minimize.Options{}).Minimize(t.Context(), full)
 	if err != nil {

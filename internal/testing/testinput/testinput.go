@@ -301,8 +301,8 @@ func Packed(tb testing.TB, c *corpus.Corpus) *corpus.Corpus {
 }
 
 // NewKernel parses the BTF of a kernel.
-func NewKernel(name string, vmlinux []byte, modules ...core.Module) (*core.Kernel, error) {
-	k := new(core.Kernel)
+func NewKernel(name string, vmlinux []byte, modules ...core.Module) (*core.Target, error) {
+	k := new(core.Target)
 	if err := k.Load(context.Background(), name, vmlinux, modules...); err != nil {
 		return nil, err
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Kernel is the target side: the types of vmlinux and of kernel modules. The
-// zero value is ready for [Kernel.Load]. Between loads it is immutable and safe
+// Target is the target side: the types of vmlinux and of kernel modules. The
+// zero value is ready for [Target.Load]. Between loads it is immutable and safe
 // for use by many goroutines.
-type Kernel struct {
+type Target struct {
 	name  string
 	views []*view // vmlinux first, then the modules in the order given
 	spare []*view
@@ -43,7 +43,7 @@ type view struct {
 // reusing the memory of an earlier Load. The data must not change while k is in
 // use. The name is used in messages and logs. Errors name the kernel and the
 // module; after one, k must be loaded again before it is used.
-func (k *Kernel) Load(ctx context.Context, name string, vmlinux []byte, modules ...Module) error {
+func (k *Target) Load(ctx context.Context, name string, vmlinux []byte, modules ...Module) error {
 	k.name, k.part = name, false
 	k.SetMachine("")
 	k.spare = append(k.spare, k.views...)
@@ -61,33 +61,33 @@ func (k *Kernel) Load(ctx context.Context, name string, vmlinux []byte, modules 
 
 // Add adds a module to those of the last Load. The error is about its BTF; k then
 // stays as it was.
-func (k *Kernel) Add(ctx context.Context, m Module) error {
+func (k *Target) Add(ctx context.Context, m Module) error {
 	return k.load(ctx, m.Name, m.BTF, &k.views[0].BTF)
 }
 
 // SetPart says that only types that relocations can reach were loaded, and that the last type of vmlinux stands for all others.
 // It must be called before k is shared with other goroutines, and lasts until the next Load.
-func (k *Kernel) SetPart() {
+func (k *Target) SetPart() {
 	k.part = true
 	k.views[0].SetTrap()
 }
 
 // Part reports whether SetPart was called.
-func (k *Kernel) Part() bool { return k.part }
+func (k *Target) Part() bool { return k.part }
 
 // Trapped reports whether anything has looked at a type that is not in the part. Then results may differ from those of the
 // whole kernel.
-func (k *Kernel) Trapped() bool { return k.part && k.views[0].Trapped() }
+func (k *Target) Trapped() bool { return k.part && k.views[0].Trapped() }
 
 // Machine returns the machine of the kernel, as kernel.CanonicalArch spells it:
 // the one that SetMachine was given, or else the one whose struct pt_regs the
 // kernel has. It returns "" if neither is known.
-func (k *Kernel) Machine() string { return k.machine() }
+func (k *Target) Machine() string { return k.machine() }
 
 // SetMachine sets the machine of the kernel, in any spelling, until the next
-// Load. "" leaves it to [Kernel.Machine]. It must be called before k is shared
+// Load. "" leaves it to [Target.Machine]. It must be called before k is shared
 // with other goroutines.
-func (k *Kernel) SetMachine(arch string) {
+func (k *Target) SetMachine(arch string) {
 	arch = kernel.CanonicalArch(arch)
 	k.machine = sync.OnceValue(func() string {
 		if arch == "" && len(k.views) > 0 {
@@ -106,7 +106,7 @@ type LoadError struct {
 func (e *LoadError) Error() string { return e.Kernel + ": " + e.Err.Error() }
 func (e *LoadError) Unwrap() error { return e.Err }
 
-func (k *Kernel) load(ctx context.Context, module string, data []byte, base *btf.BTF) error {
+func (k *Target) load(ctx context.Context, module string, data []byte, base *btf.BTF) error {
 	v := new(view)
 	if n := len(k.spare); n > 0 {
 		v, k.spare = k.spare[n-1], k.spare[:n-1]
@@ -123,17 +123,17 @@ func (k *Kernel) load(ctx context.Context, module string, data []byte, base *btf
 }
 
 // Name returns the name that was given to Load.
-func (k *Kernel) Name() string { return k.name }
+func (k *Target) Name() string { return k.name }
 
 // Order returns the byte order of the kernel.
-func (k *Kernel) Order() binary.ByteOrder { return k.views[0].Order() }
+func (k *Target) Order() binary.ByteOrder { return k.views[0].Order() }
 
 // PointerSize returns the bytes of a pointer in the kernel.
-func (k *Kernel) PointerSize() int { return int(k.views[0].PointerSize()) }
+func (k *Target) PointerSize() int { return int(k.views[0].PointerSize()) }
 
 // Views returns the types of vmlinux, whose module name is empty, and then
 // those of each module.
-func (k *Kernel) Views() iter.Seq2[string, *btf.BTF] {
+func (k *Target) Views() iter.Seq2[string, *btf.BTF] {
 	return func(yield func(string, *btf.BTF) bool) {
 		for _, v := range k.views {
 			if !yield(v.module, &v.BTF) {
@@ -144,7 +144,7 @@ func (k *Kernel) Views() iter.Seq2[string, *btf.BTF] {
 }
 
 // CheckRecursion returns an error if cilium/ebpf cannot read the kernel, see [btf.CheckRecursion].
-func (k *Kernel) CheckRecursion(ctx context.Context) error {
+func (k *Target) CheckRecursion(ctx context.Context) error {
 	views := make([]*btf.BTF, len(k.views))
 	for i, v := range k.views {
 		views[i] = &v.BTF
@@ -174,7 +174,7 @@ func (c candidate) kind() btf.Kind {
 
 // find returns the candidates for each name of a set, vmlinux's before the
 // modules'. out and ids are reused.
-func (k *Kernel) find(ctx context.Context, s *Set, out [][]candidate, ids [][]btf.TypeID) ([][]candidate, [][]btf.TypeID, error) {
+func (k *Target) find(ctx context.Context, s *Set, out [][]candidate, ids [][]btf.TypeID) ([][]candidate, [][]btf.TypeID, error) {
 	n := len(s.names)
 	if cap(out) < n {
 		out = make([][]candidate, n)
@@ -218,16 +218,16 @@ func visible(all []candidate, takes func(candidate) bool) int {
 }
 
 // NoTypes returns a little-endian kernel without types.
-var NoTypes = sync.OnceValue(func() *Kernel {
-	k := new(Kernel)
+var NoTypes = sync.OnceValue(func() *Target {
+	k := new(Target)
 	_ = k.Load(context.Background(), "", btf.NewBuilder(binary.LittleEndian).Bytes()) // which is valid
 	return k
 })
 
 // ForMachine returns the same kernel for a machine, in any spelling. It shares
 // the types of k, which must not be loaded again while either is in use.
-func (k *Kernel) ForMachine(arch string) *Kernel {
-	c := &Kernel{name: k.name, views: k.views, part: k.part}
+func (k *Target) ForMachine(arch string) *Target {
+	c := &Target{name: k.name, views: k.views, part: k.part}
 	c.SetMachine(arch)
 	return c
 }

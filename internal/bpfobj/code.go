@@ -11,8 +11,8 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// Object is a BPF object with its code. It is immutable and safe for use by many goroutines.
-type Object struct {
+// Code is the code of a BPF object, with its maps and types. It is immutable and safe for use by many goroutines.
+type Code struct {
 	Order     binary.ByteOrder
 	License   string     // "" for none
 	BTF       *btf.BTF   // nil without .BTF
@@ -133,7 +133,7 @@ const (
 type Site struct{ Fn, Insn int }
 
 // Source returns file:line of an instruction, "" if it is unknown.
-func (o *Object) Source(s Site) string {
+func (o *Code) Source(s Site) string {
 	f := &o.Funcs[s.Fn]
 	return o.lines[f.Section].at(uint32(f.Start+s.Insn)*asm.InstructionSize, uint32(f.Start)*asm.InstructionSize).Source(o.BTF)
 }
