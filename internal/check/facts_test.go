@@ -479,3 +479,61 @@ func TestRingMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestStaticFunctions checks that a static function which the BTF lacks is no proof where it lists no static functions at all, as pahole wrote it
+// for arm64 up to 5.10.
+func TestStaticFunctions(t *testing.T) {
+	raceflag.SkipSerial(t)
+	run := newRun(Config{})
+	k := oldest(t, run.want)
+	sockets := bpfobj.Map{Type: uint32(ebpf.SockMap), KeySize: 4, ValueSize: 8}
+	if f := k.mapRefused(&sockets); f.Status != OK {
+		t.Fatal(f)
+	}
+	for _, tt := range []struct {
+		without []string
+		want    Status
+	}{{[]string{"sock_map_lookup_sys"}, Fails}, {[]string{"sock_map_lookup_sys", "array_map_alloc"}, OK}} {
+		k := oldest(t, run.want)
+		for _, name := range tt.without {
+			k.symbols[run.want.names[name]] = nil
+		}
+		k.settle()
+		if f := k.mapRefused(&sockets); f.Status != tt.want {
+			t.Errorf("without %v: %s, want %s: %+v", tt.without, f.Status, tt.want, f)
+		}
+	}
+}
+
+// TestMapSettings checks the verdicts on maps of types that only kernels built with a setting have, though the enum lists them.
+func TestMapSettings(t *testing.T) {
+	raceflag.SkipSerial(t)
+	run := newRun(Config{})
+	for kind, function := range map[ebpf.MapType]string{
+		ebpf.Hash: "", ebpf.SockMap: "sock_map_alloc", ebpf.SockHash: "sock_map_alloc", ebpf.XSKMap: "xsk_map_alloc", ebpf.ReusePortSockArray: "reuseport_array_alloc",
+		ebpf.CGroupStorage: "cgroup_storage_check_btf", ebpf.PerCPUCGroupStorage: "cgroup_storage_check_btf", ebpf.CGroupArray: "cgroup_fd_array_free",
+		ebpf.StackTrace: "stack_map_alloc", ebpf.InodeStorage: "inode_storage_map_alloc",
+	} {
+		k, want := oldest(t, run.want), OK
+		for _, lacks := range []bool{false, true} {
+			if i, ok := run.want.names[function]; lacks && function != "" {
+				if !ok {
+					t.Errorf("%s is not looked for", function)
+					continue
+				}
+				k.symbols[i], want = nil, Fails
+				k.settle()
+			}
+			o := programOf("socket", []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}})
+			o.Maps = []bpfobj.Map{{Name: "m", Type: uint32(kind), KeySize: 4, ValueSize: 4, MaxEntries: 1}}
+			found := newRun(Config{Objects: []*Object{o}}).pairing(0, k, decisions{}, new(target)).definitions()
+			got := OK
+			for _, p := range found {
+				got = max(got, p.f.Status)
+			}
+			if got != want {
+				t.Errorf("%s, lacking %t: %s, want %s: %+v", kind, lacks, got, want, found)
+			}
+		}
+	}
+}
