@@ -56,7 +56,8 @@ const (
 	KconfigEbpfGo   Code = "kconfig-ebpf-go-type" // Size: what it wants, 0 for any
 	KconfigNoLookup Code = "kconfig-ebpf-go-lookup"
 
-	MapTypeMissing   Code = "map-type-missing" // Name: the map
+	MapTypeMissing   Code = "map-type-missing"         // Name: the map
+	MapTypeUnset     Code = "map-type-setting-missing" // Name: the map
 	StructOpsMissing Code = "struct-ops-missing"
 	StructOpsMember  Code = "struct-ops-member"
 

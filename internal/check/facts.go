@@ -34,6 +34,7 @@ type witness struct {
 	part    string // member or enumerator, "" for the whole
 	kind    btf.Kind
 	unsure  bool // kernels may have the fact without it
+	static  bool // a function that not every BTF with functions lists
 	without bool // kernels that have it do not have the fact
 }
 
@@ -223,6 +224,7 @@ func parseWitness(word string) witness {
 	word, w.unsure = strings.CutSuffix(word, "?")
 	w.text = word
 	word, w.without = strings.CutPrefix(word, "!")
+	word, w.static = strings.CutPrefix(word, "static:")
 	w.name = word
 	if name, ok := strings.CutSuffix(word, "()"); ok {
 		w.name, w.kind = name, btf.KindFunc
@@ -251,6 +253,10 @@ func parseRelease(text string) (release, error) {
 	return linux(major, minor), err
 }
 
+// staticFunction is a static function of every kernel with BPF, which compilers cannot inline: where it is missing, the BTF lists no such functions,
+// as that which pahole 1.20 and older wrote for arm64.
+const staticFunction = "array_map_alloc"
+
 // presence is whether a kernel has something, as far as that is known.
 type presence uint8
 
@@ -274,7 +280,7 @@ func (k *inventory) shows(w *witness) presence {
 		has = w.part == "" || hasMember(y.typ(), w.part, 3)
 	}
 	switch {
-	case has && w.without, !has && !w.without && !w.unsure && whole && (w.kind != btf.KindFunc || k.funcs > 0):
+	case has && w.without, !has && !w.without && !w.unsure && whole && (w.kind != btf.KindFunc || k.funcs > 0 && (k.statics || !w.static)):
 		return lacking
 	case has:
 		return present
@@ -321,6 +327,7 @@ type ruling struct {
 // settle decides all facts, and which abilities of verifiers guards may depend on.
 func (k *inventory) settle() {
 	all := facts().all
+	_, k.statics = k.find(staticFunction, btf.KindFunc)
 	k.facts, k.shown, k.features = make([]ruling, len(all)), 0, 0
 	for i, f := range all {
 		r := &k.facts[i]

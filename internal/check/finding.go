@@ -185,7 +185,7 @@ func (f *Finding) Absent() bool {
 // mapName returns the map that the finding is about, "" for none.
 func (f *Finding) mapName() string {
 	switch {
-	case f.Code == MapTypeMissing:
+	case f.Code == MapTypeMissing, f.Code == MapTypeUnset:
 		return f.Name
 	case FamilyOf(f.Code) == FamilyMapDef:
 		return f.Subject

@@ -291,12 +291,15 @@ func (p *pairing) definitions() (l []part) {
 		if types != nil && !hasValue(types, uint64(m.Type)) {
 			subject = mapTypeName(m.Type)
 			f = Finding{Status: Fails, Code: MapTypeMissing, Args: Args{Name: m.Name, Decided: ByWitness, Witness: enumNames[enumMap] + ":" + subject}}
+		} else if unset := p.k.unsetMap(m.Type); unset.Status != OK {
+			subject, f = mapTypeName(m.Type), unset
+			f.Name = m.Name
 		}
 		if f.Status != OK {
 			f.Subject, f.Stops = subject, ObjectStops
 			l = append(l, part{m.Name, f})
 		}
-		if f.Code == MapTypeMissing {
+		if FamilyOf(f.Code) == FamilyMapType {
 			continue
 		}
 		for _, loader := range p.loaders {
@@ -315,6 +318,13 @@ func (p *pairing) definitions() (l []part) {
 		}
 	}
 	return l
+}
+
+// unsetMap judges whether a kernel whose enum has a type of maps was built with it.
+func (k *inventory) unsetMap(kind uint32) Finding {
+	f := k.judgeAny("map-type "+strings.TrimPrefix(mapTypeName(kind), mapPrefix), MapTypeUnset)
+	f.Since = 0 // the enum has it
+	return f
 }
 
 // InnerName returns the name with a dot that libbpf gives to the inner map of a map (bpf_object__create_map in its src/libbpf.c), "" if

@@ -71,6 +71,7 @@ type inventory struct {
 	symbols  [][]symbol // by number of the name
 	matches  []int      // functions by pattern
 	funcs    int
+	statics  bool                             // the BTF lists static functions, too
 	kfuncs   map[*btf.BTF]map[btf.TypeID]bool // functions that are tagged as such, where a BTF has such tags
 	wrapper  bool                             // system calls are __x64_sys_*
 	features interp.Features
@@ -173,7 +174,7 @@ func (k *inventory) find(name string, kind btf.Kind) (symbol, bool) {
 
 // featureNames are what is looked for in every kernel.
 func featureNames() []string {
-	return append([]string{wholeBTF, anyTracepoint, kprobes, ownBTFInit, ownBTFModule, bpfInit}, facts().structs...)
+	return append([]string{wholeBTF, staticFunction, anyTracepoint, kprobes, ownBTFInit, ownBTFModule, bpfInit}, facts().structs...)
 }
 
 // features are the facts of those abilities of verifiers on which guards depend.

@@ -198,7 +198,7 @@ func (r *run) suggest(a *axis, i int, e *evidence) *Suggestion {
 func (e *evidence) missingMaps() (names []string) {
 	for j := range e.rows {
 		for _, f := range e.rows[j].Findings {
-			if f.Code == MapTypeMissing && f.Name != "" && !slices.Contains(names, f.Name) {
+			if FamilyOf(f.Code) == FamilyMapType && f.Name != "" && !slices.Contains(names, f.Name) {
 				names = append(names, f.Name)
 			}
 		}
