@@ -39,7 +39,7 @@ check=(check --btf kernels --exclude s390x biolat.bpf.o execsnoop.bpf.o filelife
 cd "$work"
 ./btfgen "${check[@]}" --format html -o check.html || status=$?
 ((status == 0 || status == 3)) || exit "$status"
-./btfgen "${check[@]}" -q -o check.out || ((status == 3))
+./btfgen "${check[@]}" -o check.out 2>log || ((status == 3))
 cd - >/dev/null
 # Open the first failure, as a reader would.
 echo '<script>toggle(document.querySelector("tr.p"), 1)</script>' >>"$work/check.html"

@@ -635,7 +635,7 @@ func TestCheckPicture(t *testing.T) {
 		}
 	}
 	r := readerIn(t, contents)
-	r.do(parts[1]+" -q -o check.out", statusOK, statusFindings)
+	r.do(parts[1]+" -o check.out", statusOK, statusFindings)
 	if got := string(r.read("check.out")); got != parts[2] {
 		t.Errorf("docs/images/check.png shows another report than btfgen prints: %s\n%s", remade, cmp.Diff(parts[2], got))
 	}
