@@ -10,12 +10,10 @@ home=https://github.com/btfgen/btfgen/blob/main
 
 usage() {
 	cat <<END
-usage: $me DIR | $me --manual
+usage: $me DIR
 
 Writes the documents of share/doc/btfgen to DIR. Links in them lead to files in DIR
 or, if DIR lacks a file, to $home.
-
-  --manual  print btfgen(1) in Markdown instead, without its first line
 END
 }
 
@@ -41,22 +39,7 @@ write() {
 	printf '%s\n' "$text" >"$dir/$2"
 }
 
-# manual: prints docs/cli.md with the sections of a manual page.
-manual() {
-	printf '# NAME\n\nbtfgen - minimize kernel BTF for BPF CO-RE objects\n\n'
-	printf '# SYNOPSIS\n\n'
-	# The first line of code of a command is its synopsis, the others with btfgen are examples.
-	awk '/^##+ btfgen / { first = 1 } /^    btfgen / { if (first && $NF != "COMMAND") { sub(/ +$/, ""); print } first = 0 }' docs/cli.md
-	printf '\n'
-	printf '# DESCRIPTION\n\n'
-	sed -E '1,/^<!--/d; s/^##/#/; s/\[([^]]*)\]\([^)]*\)/\1/g' docs/cli.md
-	printf '\n# EXAMPLES\n\n'
-	awk '/^##+ btfgen / { first = 1 } /^    btfgen / { if (!first) print; first = 0 }' docs/cli.md
-	printf '\n# SEE ALSO\n\nbpftool-gen(8), libbtfa(3), pahole(1)\n'
-}
-
 case $#${1:-} in
-1--manual) manual; exit ;;
 1-h | 1--help) usage; exit ;;
 1-* | 1 | [02-9]*) usage >&2; exit 2 ;;
 esac

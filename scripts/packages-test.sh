@@ -44,11 +44,15 @@ check() {
 	got=$(PATH=/nowhere HOME=$work "$usr/bin/btfgen" corpus pull localhost:1/some/corpus:v1 -o "$work/x.btfc" 2>&1 || true)
 	[[ $got = *'the registry is not available'* ]] || die "$1: corpus pull says $got"
 	if have man; then
-		MANWIDTH=80 man --warnings=all -M "$usr/share/man" btfgen 2>"$work/warnings" | col -b >"$work/page"
-		[ ! -s "$work/warnings" ] || die "man btfgen: $(cat "$work/warnings")"
-		grep -q -e '--fail-on LIST:' "$work/page" || die 'man btfgen has no --fail-on'
-		got=$(grep -xE 'NAME|SYNOPSIS|DESCRIPTION|EXAMPLES|SEE ALSO' "$work/page" | paste -sd,)
-		[ "$got" = 'NAME,SYNOPSIS,DESCRIPTION,EXAMPLES,SEE ALSO' ] || die "man btfgen has the sections $got"
+		for page in "$usr"/share/man/man1/*; do
+			page=${page##*/} page=${page%.1*}
+			MANWIDTH=80 man --warnings=all -M "$usr/share/man" "$page" 2>"$work/warnings" | col -b >"$work/page"
+			[ ! -s "$work/warnings" ] || die "man $page: $(cat "$work/warnings")"
+			got=$(grep -xE 'NAME|SYNOPSIS|DESCRIPTION|EXIT STATUS|EXAMPLES|SEE ALSO' "$work/page" | paste -sd,)
+			[ "$got" = 'NAME,SYNOPSIS,DESCRIPTION,EXIT STATUS,EXAMPLES,SEE ALSO' ] || die "man $page has the sections $got"
+			[ "$page" != btfgen-check ] || grep -q -e '--fail-on LIST' "$work/page" || die 'man btfgen-check has no --fail-on'
+		done
+		[ -e "$work/page" ] || die "$1 has no manual"
 	fi
 	got=$(PATH=$usr/bin:$PATH bash -c '
 		source "$1"

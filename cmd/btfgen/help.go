@@ -17,7 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-// topic describes a command, or btfgen itself. Help and docs/cli.md are written from topics.
+// topic describes a command, or btfgen itself. Help, docs/cli.md and the manual are written from topics.
 type topic struct {
 	*cli.Command
 	name string // as typed: "btfgen archive list"
