@@ -37,12 +37,14 @@ var rooms = []string{
 	"examples",
 	"cmd/btfgen-registry",
 	"cmd/btfgen",
+	"packaging",
 }
 
 // only lists the packages of this module that some packages may import, in addition to their own room.
 // pkg/archive and pkg/kernel are linked into tracers.
 var only = map[string][]string{
 	"pkg/relo":            {},
+	"packaging":           {},
 	"cmd/btfgen-registry": {"internal/corpus/artifact", "internal/limits"},
 	"pkg/kernel":          {},
 	"pkg/archive":         {"internal/btfa", "internal/btf", "internal/btf/canonical", "pkg/kernel"},
