@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Compares the predictions of `btfgen check` with real kernels: `check --boot` with all available objects and, in the same kernels,
+# Compares the predictions of `btfgen check` with real kernels: `check --boot` with all available objects, also with the BTF of an
+# archive for the kernel, and, in the same kernels,
 # libbpf with those of testdata/bpf, and the tests of check's model of the verifier. The tables of all kernels together are
 # that of docs/accuracy.md. See usage below.
 set -euo pipefail
@@ -137,11 +138,13 @@ for i in "${!kernels[@]}"; do
 	# An emulated machine has one processor.
 	if [[ $arch == amd64 ]]; then tests >"$work/tests" & fi
 	# Findings are expected, since some test objects do not load. Only the table counts.
-	"$work/host" check --boot "$kernel" --btfgen "$work/$arch" --timeout "$timeout" "${objects[@]}" >"$work/log" 2>"$work/err" || true
+	"$work/host" generate --btf "$kernel" --quiet -o "$work/archive.btfa" "${objects[@]}" >/dev/null 2>&1 || true
+	"$work/host" check --boot "$kernel" --archive "$work/archive.btfa" --btfgen "$work/$arch" --timeout "$timeout" "${objects[@]}" >"$work/log" 2>"$work/err" || true
 	grep -v ': unmatched: ' "$work/err" >&2 || true
 	grep -E '^  WRONG: |^      (predicted:|\|) ' "$work/log" | cut -c 1-240 || true
 	sed -n '/, predicted against actual /,$p' "$work/log" | tee "$work/table"
-	if ! fits 'libbpf loads' 0 <"$work/table" || ! fits 'ebpf-go loads' 2 <"$work/table"; then
+	if ! fits 'libbpf loads' 0 <"$work/table" || ! fits 'ebpf-go loads' 2 <"$work/table" ||
+		grep -q ' DIFFERS: ' "$work/log"; then
 		say "$kernel: not as predicted"
 		status=1
 	fi

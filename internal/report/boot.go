@@ -23,6 +23,7 @@ type Boot struct {
 	kernels []bootedKernel // those that booted
 	table   boot.Table     // of loading on all kernels
 	tables  boot.Tables    // of this kernel
+	archive boot.Table     // of this kernel, by what is the same with the archive's BTF
 	summary []string       // lines of all kernels: of the table, and after it
 	notes   []string
 	rows    int  // programs on all kernels
@@ -78,7 +79,7 @@ func (b *Boot) Begin(k *boot.Kernel) {
 		with = " with " + words.Plural(n, "module") + " (" + strings.Join(k.Modules, ", ") + ")"
 	}
 	escape.Fprintf(b.w, "%s%s:\n", k.Name, with)
-	b.fine, b.same, b.differ, b.partial, b.tables = 0, 0, 0, false, boot.Tables{}
+	b.fine, b.same, b.differ, b.partial, b.tables, b.archive = 0, 0, 0, false, boot.Tables{}, boot.Table{}
 }
 
 // Output writes a part of a command's output.
@@ -105,6 +106,7 @@ func (b *Boot) Object(rows []boot.Row) {
 		p, a := row.Program, row.Actual()
 		b.rows++
 		b.tables.Add(row)
+		b.archive.AddArchive(row)
 		different := a.Archive != "" && a.Archive != boot.Same
 		switch {
 		case different:
@@ -217,6 +219,9 @@ func (b *Boot) End(k *boot.Kernel) {
 			for _, l := range slices.Sorted(slices.Values(b.tables[i].Surprises)) {
 				b.notes = append(b.notes, step.Name+": "+l)
 			}
+		}
+		if b.same+b.differ > 0 {
+			b.summary = append(b.summary, b.archive.Row(cmp.Or(k.Release, k.Name), "same with the archive's BTF"))
 		}
 		b.table.Merge(&b.tables[0])
 		out.Programs = []bootedProgram{}

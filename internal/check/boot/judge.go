@@ -63,6 +63,18 @@ func (t *Table) add(name string, s step) {
 	}
 }
 
+// AddArchive counts a program that was loaded with the archive's BTF, too, as one that works if it is the same.
+func (t *Table) AddArchive(r *Row) {
+	c := &t.counts[r.Program.Load[0]]
+	switch r.Actual().Archive {
+	case "":
+	case Same:
+		c.Loads++
+	default:
+		c.Fails++
+	}
+}
+
 // Merge adds the counts of another table.
 func (t *Table) Merge(o *Table) {
 	for i, c := range o.counts {
