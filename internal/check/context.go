@@ -129,10 +129,13 @@ func (p *pairing) result(a *bpfobj.Access, off int64, size int) (f Finding) {
 // field judges an access to a context that is a struct of the kernel's interface. Fields are added at its end, and verifiers know those
 // of their kernel's struct.
 func (e *evaluation) field(off int64, size int) (f Finding) {
-	if y, ok := e.k.find(contextOf[e.pr.Attach.ProgType], btf.KindStruct); ok && y.module == "" {
+	of := contextOf[e.pr.Attach.ProgType]
+	if y, ok := e.k.find(of, btf.KindStruct); ok && y.module == "" {
 		f = e.member(y.typ(), new(bpfobj.Access), off, size)
-		f.Subject = wholeContext
+	} else if f = e.k.judgeAny(fmt.Sprintf("context %s+%d", of, off), ContextBeyond); f.Status != OK {
+		f.Args.Offset, f.Args.Name = off, "struct "+of
 	}
+	f.Subject = wholeContext
 	return f
 }
 

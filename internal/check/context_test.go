@@ -180,3 +180,28 @@ func TestContextField(t *testing.T) {
 		})
 	}
 }
+
+// TestContextFieldWithoutStruct reads egress_ifindex, of 5.8, where the BTF has no struct xdp_md.
+func TestContextFieldWithoutStruct(t *testing.T) {
+	raceflag.SkipSerial(t)
+	o := programOf("xdp/devmap", []insn{{Op: asm.LoadMemOp(asm.Word), Src: asm.R1, Off: 20}, {Op: 0xb7}, {Op: bpfobj.OpExit}})
+	if err := o.follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	k := oldest(t, newRun(Config{}).want) // which has no name of the object's
+	for _, tt := range []struct {
+		to   release
+		want Status
+	}{{linux(5, 10), OK}, {linux(5, 4), Fails}} {
+		k.age(tt.to)
+		r := newRun(Config{Objects: []*Object{o}})
+		e := &evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
+		var got Status
+		for _, a := range e.accesses(0) {
+			got = max(got, a.f.Status)
+		}
+		if got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.to, got, tt.want)
+		}
+	}
+}
