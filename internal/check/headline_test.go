@@ -20,6 +20,7 @@ func TestHeadline(t *testing.T) {
 	field := check.Finding{Status: check.Fails, Code: relo.FieldMissing, Subject: "struct request.rq_disk"}
 	hook := check.Finding{Status: check.Fails, Code: check.AttachTargetInjection, Subject: "hook file_open"}
 	long := check.Finding{Status: check.Fails, Code: check.MapKeySize, Subject: "long_keys"}
+	key := func(name string) check.Finding { f := long; f.Subject = name; return f }
 	fentry := check.Finding{Status: check.Fails, Code: check.RunningKernelNone, Subject: "fentry"}
 	kfunc := check.Finding{Status: check.Fails, Code: check.RunningKernelNone, Subject: "bpf_task_acquire"}
 	tracing := check.Finding{Status: check.Fails, Code: check.ProgTypeMissing, Subject: "BPF_PROG_TYPE_TRACING"}
@@ -55,7 +56,10 @@ func TestHeadline(t *testing.T) {
 			"Linux 5.10 and later; 2 of 4 kernels. Fails on debian arm 6.12.1-armmp … 6.12.2-armmp (2), which lack struct request.rq_disk."},
 		{"newer ones that fail", map[string][]check.Finding{
 			"debian/11/x86_64/5.10.0-30-amd64": nil, "debian/12/x86_64/6.1.0-47-amd64": {hook}, "debian/13/x86_64/6.12.1-amd64": {hook}, "debian/14/x86_64/7.0.1-amd64": {hook, long}}, nil, nil,
-			"Linux 5.10; 1 of 4 kernels. Newer ones do not allow hook file_open and map long_keys."},
+			"Linux 5.10; 1 of 4 kernels. Newer ones do not allow hook file_open and the definition of map long_keys."},
+		{"several maps", map[string][]check.Finding{
+			"debian/12/x86_64/6.1.0-47-amd64": nil, "debian/11/x86_64/5.10.0-30-amd64": {long, key("b"), key("c"), loop}}, nil, nil,
+			"Linux 6.1 and later; 1 of 2 kernels, none between 5.10 and 6.1. Older ones lack bpf_loop (5.17). Older ones do not allow the definitions of 3 maps such as b."},
 		{"one newer that fails is an exception", map[string][]check.Finding{
 			"debian/11/x86_64/5.10.0-30-amd64": nil, "debian/12/x86_64/6.1.0-47-amd64": nil, "debian/13/x86_64/6.12.1-amd64": {field}}, nil, nil,
 			"Linux 5.10 and later; 2 of 3 kernels. Fails on debian x86_64 6.12.1-amd64, which lacks struct request.rq_disk."},

@@ -257,12 +257,17 @@ func lackTexts(l []check.Lack, since string, one bool) (out []string) {
 		lack, forbid = "lacks ", "does not allow "
 	}
 	names := make(map[string][]string)
-	for _, l := range l {
-		verb := lack
+	for _, alike := range words.Group(l, func(l *check.Lack) any { // definitions of maps of one release are one
+		if l.Family == check.FamilyMapDef {
+			return [...]string{l.Came, l.Seen}
+		}
+		return *l
+	}) {
+		l, verb := &alike[0], lack
 		if l.Refused {
 			verb = forbid
 		}
-		names[verb] = append(names[verb], lackName(&l, since, one))
+		names[verb] = append(names[verb], lackName(l, len(alike), since, one))
 	}
 	for _, verb := range []string{lack, forbid} {
 		if len(names[verb]) > 0 {
@@ -272,14 +277,18 @@ func lackTexts(l []check.Lack, since string, one bool) (out []string) {
 	return out
 }
 
-// lackName names something that kernels lack, with the release that has it.
-func lackName(l *check.Lack, since string, one bool) string {
+// lackName names something that kernels lack, which may stand for several, with the release that has it.
+func lackName(l *check.Lack, several int, since string, one bool) string {
 	name := l.Subject
 	switch l.Family {
 	case check.FamilyMapDef:
-		name = "map " + name
+		if name = "the definition of map " + name; several > 1 {
+			name = fmt.Sprintf("the definitions of %s such as %s", words.Plural(several, "map"), l.Subject)
+		}
 	case check.FamilyContext:
-		name = "reading " + name
+		if name = "reading " + name; l.Subject == "context" {
+			name = "access of the context at a moved address"
+		}
 	case check.FamilyRunning:
 		if name = "BTF of their own"; one {
 			name = "BTF of its own"
