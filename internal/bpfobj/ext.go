@@ -167,8 +167,7 @@ func (p *extParser) place(s *ExtSection) {
 		r := &s.Records[i]
 		if n := sort.Search(len(s.funcs), func(i int) bool { return s.funcs[i].off > r.Off }) - 1; n >= 0 {
 			if functions[n] == "" {
-				fn := p.types.Type(s.funcs[n].typeID)
-				functions[n] = string(fn.Name())
+				functions[n] = string(p.types.Type(s.funcs[n].typeID).Name())
 				if !p.names.Step(1 + len(functions[n])) {
 					return
 				}

@@ -118,7 +118,7 @@ func (s *Shape) Refs(elems int) (n int) {
 }
 
 // Words yields the words of the record that follow struct btf_type.
-func (t *Type) Words() iter.Seq2[Word, uint32] {
+func (t Type) Words() iter.Seq2[Word, uint32] {
 	return func(yield func(Word, uint32) bool) {
 		s, at := t.Kind().Shape(), uint32(0)
 		for _, w := range s.Extra {
@@ -139,7 +139,7 @@ func (t *Type) Words() iter.Seq2[Word, uint32] {
 }
 
 // Refs yields the references in the record, in its order.
-func (t *Type) Refs() iter.Seq[TypeID] {
+func (t Type) Refs() iter.Seq[TypeID] {
 	return func(yield func(TypeID) bool) {
 		if t.Kind().Shape().Third == Ref && !yield(t.Ref()) {
 			return

@@ -14,32 +14,32 @@ type Type struct {
 }
 
 // Offset returns where the record begins, in bytes from the beginning of the type section.
-func (t *Type) Offset() int { return 4 * int(t.off) }
+func (t Type) Offset() int { return 4 * int(t.off) }
 
 // BTF returns the view to look up the type's references in: the base for a type that
 // split BTF has from there.
-func (t *Type) BTF() *BTF { return t.b }
+func (t Type) BTF() *BTF { return t.b }
 
 // Kind returns the kind.
-func (t *Type) Kind() Kind { return Kind(t.info >> 24 & 0x7f) }
+func (t Type) Kind() Kind { return Kind(t.info >> 24 & 0x7f) }
 
 // Vlen returns the number of members, enumerators, parameters or variables.
-func (t *Type) Vlen() uint32 { return t.info & 0xffffff }
+func (t Type) Vlen() uint32 { return t.info & 0xffffff }
 
 // KindFlag returns the kind_flag: members hold bitfield sizes (struct, union),
 // enumerators are signed (enum), or the declaration is a union (fwd).
-func (t *Type) KindFlag() bool { return t.info>>31 != 0 }
+func (t Type) KindFlag() bool { return t.info>>31 != 0 }
 
 // Size returns the size in bytes of a type whose [Shape] has one.
-func (t *Type) Size() uint32 { return t.size }
+func (t Type) Size() uint32 { return t.size }
 
 // Ref returns the type that struct btf_type refers to, if the [Shape] has one: the
 // type that is pointed to, modified, declared or tagged, the prototype of a func, or
 // the return type of a func_proto.
-func (t *Type) Ref() TypeID { return TypeID(t.size) }
+func (t Type) Ref() TypeID { return TypeID(t.size) }
 
 // Name returns the name as a sub-slice of the blob, empty when anonymous.
-func (t *Type) Name() []byte {
+func (t Type) Name() []byte {
 	if t.NameOff == 0 {
 		return nil
 	}
@@ -47,20 +47,20 @@ func (t *Type) Name() []byte {
 }
 
 // extra returns word i behind struct btf_type.
-func (t *Type) extra(i uint32) uint32 { return t.b.types[t.off+hdrWords+i] }
+func (t Type) extra(i uint32) uint32 { return t.b.types[t.off+hdrWords+i] }
 
 // IntData returns the word that follows an INT: encoding<<24 | offset<<16 | bits.
-func (t *Type) IntData() uint32 { return t.extra(0) }
+func (t Type) IntData() uint32 { return t.extra(0) }
 
 // IntEncoding returns the encoding bits of an INT.
-func (t *Type) IntEncoding() uint32 { return t.IntData() >> 24 & 0xf }
+func (t Type) IntEncoding() uint32 { return t.IntData() >> 24 & 0xf }
 
 // IntOffset returns the bit offset of an INT, which only old BTF has.
-func (t *Type) IntOffset() uint32 { return t.IntData() >> 16 & 0xff }
+func (t Type) IntOffset() uint32 { return t.IntData() >> 16 & 0xff }
 
 // Linkage returns the linkage of a FUNC or VAR: 0 for static, 1 for global, 2 for
 // extern.
-func (t *Type) Linkage() uint32 {
+func (t Type) Linkage() uint32 {
 	if t.Kind() == KindFunc {
 		return t.Vlen()
 	}
@@ -74,7 +74,7 @@ type Array struct {
 }
 
 // Array returns what an ARRAY consists of.
-func (t *Type) Array() Array {
+func (t Type) Array() Array {
 	return Array{TypeID(t.extra(0)), TypeID(t.extra(1)), t.extra(2)}
 }
 
@@ -87,7 +87,7 @@ type Member struct {
 }
 
 // Member returns member i, which must be less than Vlen.
-func (t *Type) Member(i uint32) Member {
+func (t Type) Member(i uint32) Member {
 	off := t.off + hdrWords + 3*i
 	w := t.b.types[off : off+3]
 	m := Member{w[0], TypeID(w[1]), w[2], 0}
@@ -105,7 +105,7 @@ type Enumerator struct {
 }
 
 // Enumerator returns enumerator i, which must be less than Vlen.
-func (t *Type) Enumerator(i uint32) Enumerator {
+func (t Type) Enumerator(i uint32) Enumerator {
 	if t.Kind() == KindEnum64 {
 		return Enumerator{t.extra(3 * i), uint64(t.extra(3*i+2))<<32 | uint64(t.extra(3*i+1))}
 	}
@@ -120,7 +120,7 @@ type Param struct {
 }
 
 // Param returns parameter i, which must be less than Vlen.
-func (t *Type) Param(i uint32) Param {
+func (t Type) Param(i uint32) Param {
 	return Param{t.extra(2 * i), TypeID(t.extra(2*i + 1))}
 }
 
@@ -131,6 +131,6 @@ type VarSecinfo struct {
 }
 
 // VarSecinfo returns variable i of a DATASEC, which must be less than Vlen.
-func (t *Type) VarSecinfo(i uint32) VarSecinfo {
+func (t Type) VarSecinfo(i uint32) VarSecinfo {
 	return VarSecinfo{TypeID(t.extra(3 * i)), t.extra(3*i + 1), t.extra(3*i + 2)}
 }

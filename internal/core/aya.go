@@ -80,8 +80,7 @@ func (s *spec) field(of load) load {
 	last := &s.acc[len(s.acc)-1]
 	id := last.typeID
 	if last.name != "" {
-		in := s.btf.Type(id)
-		mem := in.Member(last.idx)
+		mem := s.btf.Type(id).Member(last.idx)
 		if mem.BitSize > 0 {
 			return load{}
 		}
@@ -111,8 +110,7 @@ func (s *spec) ayaRefuses() bool {
 	id := parent
 	for _, lv := range s.raw[1:] {
 		if lv.member {
-			in := s.btf.Type(lv.typeID)
-			mem := in.Member(lv.idx)
+			mem := s.btf.Type(lv.typeID).Member(lv.idx)
 			if !s.btf.NameIs(mem.NameOff, "") {
 				parent = lv.typeID
 			}

@@ -112,8 +112,7 @@ func (s *spec) signature(w *signer, b []byte) []byte {
 	}
 	// cilium/ebpf refuses an anonymous member that is no struct or union.
 	if last := s.raw[len(s.raw)-1]; last.member {
-		t := s.btf.Type(last.typeID)
-		mem := t.Member(last.idx)
+		mem := s.btf.Type(last.typeID).Member(last.idx)
 		if in, _ := s.btf.SkipMods(mem.Type); s.btf.NameIs(mem.NameOff, "") && !in.Kind().IsComposite() {
 			b = append(b, 'n')
 		}

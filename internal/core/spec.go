@@ -158,8 +158,7 @@ func (s *spec) flexible(a btf.Array) bool {
 	if last.name == "" || a.Nelems > 0 {
 		return false
 	}
-	t := s.btf.Type(last.typeID)
-	return last.idx == t.Vlen()-1
+	return last.idx == s.btf.Type(last.typeID).Vlen()-1
 }
 
 // parseAccess splits "0:1:2".
@@ -231,13 +230,11 @@ func (s *spec) localName() string { return relo.Name(s.kind, typeName(s.btf.Type
 func (s *spec) name() string { return btf.Agreed(s.rootName()) }
 
 func (s *spec) rootName() string {
-	t := s.btf.Type(s.root)
-	return string(t.Name())
+	return string(s.btf.Type(s.root).Name())
 }
 
 func (s *spec) rootKind() btf.Kind {
-	t := s.btf.Type(s.root)
-	return t.Kind()
+	return s.btf.Type(s.root).Kind()
 }
 
 // dependsOnKernel reports whether loaders accept s and its result depends on the kernel.

@@ -168,8 +168,7 @@ func (c candidate) libbpf(kind btf.Kind) bool {
 func (c candidate) aya(kind btf.Kind) bool { return c.by&btf.Aya != 0 && c.kind() == kind }
 
 func (c candidate) kind() btf.Kind {
-	t := c.view.Type(c.id)
-	return t.Kind()
+	return c.view.Type(c.id).Kind()
 }
 
 // find returns the candidates for each name of a set, vmlinux's before the
@@ -190,8 +189,7 @@ func (k *Target) find(ctx context.Context, s *Set, out [][]candidate, ids [][]bt
 		}
 		for i, l := range ids {
 			for _, id := range l {
-				t := v.Type(id)
-				out[i] = append(out[i], candidate{v, id, btf.SameEssential(s.names[i], t.Name())})
+				out[i] = append(out[i], candidate{v, id, btf.SameEssential(s.names[i], v.Type(id).Name())})
 			}
 			if len(out[i]) > limits.Candidates { // of all modules together
 				return out, ids, &limits.Exceeded{Max: limits.Candidates, What: "candidates of one name"}

@@ -76,8 +76,7 @@ func (s *spec) calc(kind relo.Kind) (value, error) {
 		if kind == relo.EnumvalExists {
 			return value{val: 1}, nil
 		}
-		t := s.btf.Type(s.acc[0].typeID)
-		return value{val: t.Enumerator(s.acc[0].idx).Value}, nil
+		return value{val: s.btf.Type(s.acc[0].typeID).Enumerator(s.acc[0].idx).Value}, nil
 	}
 	switch kind {
 	case relo.LocalTypeID, relo.TargetTypeID:
@@ -97,8 +96,7 @@ func (s *spec) exact() bool {
 		return false
 	case relo.ByteOffset, relo.ByteSize, relo.LShiftU64:
 		last := &s.acc[len(s.acc)-1]
-		t := s.btf.Type(last.typeID)
-		return last.name == "" || t.Member(last.idx).BitSize == 0
+		return last.name == "" || s.btf.Type(last.typeID).Member(last.idx).BitSize == 0
 	}
 	return true
 }
@@ -111,8 +109,7 @@ func (s *spec) fieldValue(kind relo.Kind) (value, error) {
 	if last.name == "" {
 		return s.elementValue(kind, last)
 	}
-	t := s.btf.Type(last.typeID)
-	m := t.Member(last.idx)
+	m := s.btf.Type(last.typeID).Member(last.idx)
 	mt, ok := s.btf.SkipMods(m.Type)
 	if !ok {
 		return value{}, errNesting
