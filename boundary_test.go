@@ -49,8 +49,8 @@ var only = map[string][]string{
 	"pkg/kernel":          {},
 	"pkg/archive":         {"internal/btfa", "internal/btf", "internal/btf/canonical", "pkg/kernel"},
 	"pkg/archive/btfspec": {"internal/btf", "pkg/archive"},
-	"pkg/relolog":         {"internal/btf", "internal/core", "internal/limits", "pkg/relo"},
-	"pkg/minimize":        {"internal/core", "internal/minimize", "pkg/relo", "pkg/relolog"},
+	"pkg/relolog":         {"internal/btf", "internal/core", "internal/core/facade", "internal/limits", "pkg/relo"},
+	"pkg/minimize":        {"internal/core", "internal/core/facade", "internal/minimize", "pkg/relo", "pkg/relolog"},
 	"internal/btf":        {"internal/limits"},
 	"internal/bpfobj":     {"internal/btf", "internal/limits"},
 }

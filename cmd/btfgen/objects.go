@@ -56,11 +56,11 @@ func readKept(c *cli.Context, args []string, keep *core.KeepPatterns, bare bool)
 	o, err := readEach(c, args, func(name string, data []byte) (*core.Object, error) {
 		obj, err := core.ParseObject(name, data)
 		switch {
-		case err != nil || obj.Empty() == "" || bare && obj.Empty() == core.NoRelocations:
+		case err != nil || obj.Empty() == nil || bare && obj.Empty() == core.ErrNoRelocations:
 		case bare:
-			err = &bpfobj.Error{Object: name, Err: errors.New(obj.Empty())}
+			err = &bpfobj.Error{Object: name, Err: obj.Empty()}
 		default:
-			err = &bpfobj.Error{Object: name, Err: emptyError(obj.Empty())}
+			err = &bpfobj.Error{Object: name, Err: emptyError{obj.Empty()}}
 		}
 		return obj, err
 	})
@@ -94,9 +94,8 @@ func readPrograms(c *cli.Context, args []string) (*programs, error) {
 // errNoRelocations is matched by the errors of valid objects that are skipped.
 var errNoRelocations = errors.New("no CO-RE relocations")
 
-type emptyError string
+type emptyError struct{ error }
 
-func (e emptyError) Error() string        { return string(e) }
 func (e emptyError) Is(target error) bool { return target == errNoRelocations }
 
 // readEach reads the objects of arguments with parse and assigns their machines. It reports these, and what it skips.

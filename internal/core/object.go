@@ -5,6 +5,7 @@ package core
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
@@ -23,7 +24,7 @@ type Object struct {
 	btf     *btf.BTF // nil without .BTF
 	raw     []byte   // the bytes of btf
 	order   binary.ByteOrder
-	why     string // why there are no relocations
+	why     error // why there are no relocations
 	records []Record
 	specs   []*spec // distinct ones, in the order of their first record
 
@@ -67,11 +68,11 @@ func NewObject(name string, f *bpfobj.File, parse func() (*bpfobj.Code, error)) 
 	}
 	switch {
 	case f.BTF == nil:
-		o.why = f.WithoutTypes()
+		o.why = errors.New(f.WithoutTypes())
 	case f.Ext == nil:
-		o.why = "no .BTF.ext section, which clang --target=bpf -g writes"
+		o.why = errors.New("no .BTF.ext section, which clang --target=bpf -g writes")
 	case len(o.records) == 0:
-		o.why = NoRelocations
+		o.why = ErrNoRelocations
 	}
 	return o.withMachines(machinesOf(o)), nil
 }
@@ -124,11 +125,11 @@ func (o *Object) Local(r *Record) (kind, name string) {
 // Source returns file:line of a record, "" without line info.
 func (o *Object) Source(r *Record) string { return r.line.Source(o.btf) }
 
-// Empty says why the object has no relocations, or "" if it has some.
-func (o *Object) Empty() string { return o.why }
+// Empty returns why the object has no relocations, or nil if it has some: [ErrNoRelocations], or an error that names the missing section.
+func (o *Object) Empty() error { return o.why }
 
-// NoRelocations is what Empty returns for an object with all sections but no relocation.
-const NoRelocations = "no CO-RE relocations"
+// ErrNoRelocations is what Empty returns for an object with all sections but no relocation.
+var ErrNoRelocations = errors.New("no CO-RE relocations")
 
 // addRecords reads the records. Equal ones share a spec.
 func (o *Object) addRecords(f *bpfobj.File) error {

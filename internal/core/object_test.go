@@ -36,7 +36,11 @@ func TestEmptyObjects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.Empty() != want || (o.Len() == 0) != (want != "") {
+		got := ""
+		if why := o.Empty(); why != nil {
+			got = why.Error()
+		}
+		if got != want || (o.Len() == 0) != (want != "") {
 			t.Errorf("%s: %q, %d relocations", name, o.Empty(), o.Len())
 		}
 	}
@@ -110,7 +114,7 @@ func TestOnItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.Empty() != "" {
+		if o.Empty() != nil {
 			continue
 		}
 		l, err := core.Run(t.Context(), o, ownTypes(t, filepath.Base(p)))

@@ -51,7 +51,7 @@ func TestMutatedQuestion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o, err := core.ParseObject(p, data); err == nil && o.Empty() == "" {
+		if o, err := core.ParseObject(p, data); err == nil && o.Empty() == nil {
 			objects = append(objects, data)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Target is the target side: the types of vmlinux and of kernel modules. The
@@ -28,10 +29,7 @@ type Target struct {
 }
 
 // Module is the split BTF of a kernel module.
-type Module struct {
-	Name string // as in lsmod: nf_conntrack
-	BTF  []byte // on top of vmlinux
-}
+type Module = relo.Module
 
 // view is the BTF of vmlinux (module "") or of one module.
 type view struct {

@@ -54,32 +54,13 @@ var ErrNoObject = errors.New("no object with relocations is for its machine")
 // ErrProof is returned if loaders decide differently on the minimized BTF than on the kernel's. It is a defect of this package, with two
 // exceptions: no BTF can give all loaders the decisions that they make on the kernel's modules, or a decision depends on the order of types
 // whose names differ in what only some loaders take for a flavor. [ProofError] has the details.
-var ErrProof = errors.New("minimized BTF decides differently")
+var ErrProof = relo.ErrProof
 
 // ErrPart is returned for a part of a kernel if the minimizer or the proof looked at a type that is not in it.
 var ErrPart = errors.New("depends on types outside the part")
 
 // ProofError describes the different decision. It is an [ErrProof].
-type ProofError struct {
-	Kernel     string // name of the target
-	Object     string // name of an object that has the relocation, or "" for a kept type
-	Relocation string // "byte_off struct task_struct.mm.pgd", or "--keep struct:task_struct"
-	Candidate  string // "struct task_struct", or "" if the order of several matters
-	Full       string // outcome on the kernel's own BTF
-	Minimized  string // outcome on the minimized BTF
-}
-
-// Error names the kernel, the object, the relocation and both outcomes.
-func (e *ProofError) Error() string {
-	about := e.Relocation
-	if e.Object != "" {
-		about = e.Object + ": " + about
-	}
-	return fmt.Sprintf("%s: %v: %s: %s, minimized %s", e.Kernel, ErrProof, about, e.Full, e.Minimized)
-}
-
-// Is reports whether target is ErrProof.
-func (e *ProofError) Is(target error) bool { return target == ErrProof }
+type ProofError = relo.ProofError
 
 // Minimize returns the minimized BTF of a kernel for the objects that are for it
 // ([core.Object.IsFor]). It is proven before it is returned. If nothing matches, the
@@ -180,7 +161,7 @@ func (m *Minimizer) prove(ctx context.Context, k *core.Target, set *core.Set, ou
 	}
 	if d != nil {
 		m.orderDiffers, m.differs = d.Order, d.Name
-		return &ProofError{k.Name(), d.Object, d.Relocation, d.Candidate, d.Full, d.Minimized}
+		return &ProofError{Kernel: k.Name(), Object: d.Object, Relocation: d.Relocation, Candidate: d.Candidate, Full: d.Full, Minimized: d.Minimized}
 	}
 	return err
 }

@@ -69,7 +69,7 @@ func TestWithout(t *testing.T) {
 		t.Fatal(err)
 	}
 	none, err := relolog.ParseObject("x.bpf.o", testbtf.Object(t, binary.LittleEndian, "struct task 4: pid int 0", ""))
-	if err != nil || none.Empty() == "" {
+	if err != nil || none.Empty() == nil {
 		t.Fatal(none.Empty(), err)
 	}
 	keep, err := minimize.ParseKeep("struct:task")

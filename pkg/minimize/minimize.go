@@ -23,6 +23,7 @@ import (
 	"context"
 
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/core/facade"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/pkg/relo"
 	"github.com/btfgen/btfgen/pkg/relolog"
@@ -57,26 +58,11 @@ var ErrTooLarge = relolog.ErrTooLarge
 // that they make on the kernel's modules, or if a decision depends on the order of
 // types whose names differ in what only some loaders take for a flavor. [ProofError]
 // has the details.
-var ErrProof = minimize.ErrProof
+var ErrProof = relo.ErrProof
 
 // ProofError says where a minimized BTF decides differently. errors.Is reports
 // that it is an [ErrProof].
-type ProofError struct {
-	Kernel     string // name of the target
-	Object     string // name of an object that has the relocation; "" for a kept type
-	Relocation string // "byte_off struct task_struct.mm.pgd", or "--keep struct:task_struct"
-	Candidate  string // "struct task_struct"; "" if the order of candidates matters
-	Full       string // the outcome on the kernel's own BTF
-	Minimized  string // and on the minimized one
-}
-
-// Error returns the kernel, the object, the relocation and both outcomes.
-func (e *ProofError) Error() string {
-	return (*minimize.ProofError)(e).Error()
-}
-
-// Is reports whether target is ErrProof.
-func (e *ProofError) Is(target error) bool { return target == ErrProof }
+type ProofError = relo.ProofError
 
 // Result is the minimized BTF of one kernel and the decisions that it preserves.
 type Result struct {
@@ -97,9 +83,9 @@ type Decision struct {
 // [*ProofError], the context's, or one that names a type of the kernel whose size
 // loaders cannot compute.
 func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) (*Result, error) {
-	res, err := m.m.Minimize(ctx, t.Internal())
+	res, err := m.m.Minimize(ctx, facade.Target(t))
 	if err != nil {
-		return nil, public(err)
+		return nil, err
 	}
 	out := &Result{BTF: res.BTF, Unmatched: res.Unmatched}
 	for _, d := range res.Decisions {
@@ -108,18 +94,10 @@ func (m *Minimizer) Minimize(ctx context.Context, t *relolog.Target) (*Result, e
 	return out, nil
 }
 
-// public returns an error of the internal package as users of this one get it.
-func public(err error) error {
-	if e, ok := err.(*minimize.ProofError); ok {
-		return (*ProofError)(e)
-	}
-	return err
-}
-
 func internal(objects []*relolog.Object) []*core.Object {
 	all := make([]*core.Object, len(objects))
 	for i, o := range objects {
-		all[i] = o.Internal()
+		all[i] = facade.Object(o)
 	}
 	return all
 }

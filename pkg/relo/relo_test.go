@@ -4,6 +4,8 @@ package relo_test
 
 import (
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -53,5 +55,17 @@ func TestNames(t *testing.T) {
 		if got := e.Relocation(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
+	}
+}
+
+// TestProofError checks what a failed proof says, and what errors.Is finds in it.
+func TestProofError(t *testing.T) {
+	e := relo.ProofError{Kernel: "6.1", Relocation: "--keep struct:task", Candidate: "struct task", Full: "type 7", Minimized: "none like it"}
+	if want := "6.1: minimized BTF decides differently: --keep struct:task: type 7, minimized none like it"; e.Error() != want || !errors.Is(&e, relo.ErrProof) {
+		t.Errorf("%v, want %s", &e, want)
+	}
+	e.Object = "x.bpf.o"
+	if want := "6.1: minimized BTF decides differently: x.bpf.o: --keep"; !strings.HasPrefix(e.Error(), want) {
+		t.Errorf("%v, want %s", &e, want)
 	}
 }

@@ -32,9 +32,6 @@ func ParseObject(name string, data []byte) (*Object, error) {
 	return &Object{o}, nil
 }
 
-// Internal is for other packages of this module.
-func (o *Object) Internal() *core.Object { return o.o }
-
 // Name returns the name that was given to ParseObject.
 func (o *Object) Name() string { return o.o.Name() }
 
@@ -50,7 +47,7 @@ func (o *Object) ForMachines(machines ...string) *Object {
 
 // IsFor reports whether the object is for a kernel: of its byte order, and for
 // its machine if that is known. [Run] does not check it.
-func (o *Object) IsFor(t *Target) bool { return o.o.IsFor(t.Internal()) }
+func (o *Object) IsFor(t *Target) bool { return o.o.IsFor(t.kernel()) }
 
 // OnMachine returns the objects that are used on kernels of a machine, in any
 // spelling that kernel.CanonicalArch knows: those of its byte order that are for
@@ -68,12 +65,13 @@ func OnMachine(name string, objects ...*Object) []*Object {
 // Len returns the number of relocation records.
 func (o *Object) Len() int { return o.o.Len() }
 
-// Empty returns why the object has no relocations, or "" if it has some.
-func (o *Object) Empty() string { return o.o.Empty() }
+// Empty returns why the object has no relocations, or nil if it has some:
+// [ErrNoRelocations], or an error that names the missing section.
+func (o *Object) Empty() error { return o.o.Empty() }
 
-// NoRelocations is what [Object.Empty] returns for an object with all sections but
-// no relocation. Otherwise it names the missing section.
-const NoRelocations = core.NoRelocations
+// ErrNoRelocations is what [Object.Empty] returns for an object with all sections but
+// no relocation.
+var ErrNoRelocations = core.ErrNoRelocations
 
 // Hash returns a hash of the distinct relocations of some objects and their byte
 // order. Objects from [OnMachine] with equal hashes have equal minimized BTF. Names

@@ -7,6 +7,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/core/facade"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -20,9 +21,12 @@ var ErrNotBTF = btf.ErrNotBTF
 type Target struct{ k *core.Target }
 
 // Module is the split BTF of a kernel module.
-type Module struct {
-	Name string // as in lsmod: nf_conntrack
-	BTF  []byte // on top of vmlinux
+type Module = relo.Module
+
+func init() {
+	facade.Object = func(o any) *core.Object { return o.(*Object).o }
+	facade.Target = func(t any) *core.Target { return t.(*Target).kernel() }
+	facade.NewTarget = func(k *core.Target) any { return &Target{k} }
 }
 
 // NewTarget parses the raw BTF of a kernel and its modules, of either byte
@@ -31,21 +35,17 @@ type Module struct {
 // [ErrNotBTF], the context's, or says what is damaged.
 func NewTarget(ctx context.Context, name string, vmlinux []byte, modules ...Module) (*Target, error) {
 	t := &Target{new(core.Target)}
-	all := make([]core.Module, len(modules))
-	for i, m := range modules {
-		all[i] = core.Module(m)
-	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := t.k.Load(ctx, name, vmlinux, all...); err != nil {
+	if err := t.k.Load(ctx, name, vmlinux, modules...); err != nil {
 		return nil, err
 	}
 	return t, nil
 }
 
-// Internal is for other packages of this module.
-func (t *Target) Internal() *core.Target {
+// kernel returns the kernel of t.
+func (t *Target) kernel() *core.Target {
 	if t.k == nil {
 		return core.NoTypes()
 	}
@@ -53,17 +53,17 @@ func (t *Target) Internal() *core.Target {
 }
 
 // Name returns the name that was given to NewTarget.
-func (t *Target) Name() string { return t.Internal().Name() }
+func (t *Target) Name() string { return t.kernel().Name() }
 
 // Machine returns the machine of the kernel, as kernel.CanonicalArch spells it:
 // the one that ForMachine was given, or else the one whose struct pt_regs the
 // kernel has. It returns "" if neither is known.
-func (t *Target) Machine() string { return t.Internal().Machine() }
+func (t *Target) Machine() string { return t.kernel().Machine() }
 
 // ForMachine returns the same kernel for a machine, in any spelling that
 // kernel.CanonicalArch knows, instead of the one that its types show.
 func (t *Target) ForMachine(arch string) *Target {
-	return &Target{t.Internal().ForMachine(arch)}
+	return &Target{t.kernel().ForMachine(arch)}
 }
 
 // ErrByteOrder is returned for an object and a kernel of different byte orders:
@@ -75,5 +75,5 @@ var ErrByteOrder = core.ErrByteOrder
 // as if it were absent. Any number of goroutines may use the same object and target.
 // The error is [ErrByteOrder], [ErrTooLarge] or the context's.
 func Run(ctx context.Context, o *Object, t *Target) (*relo.Log, error) {
-	return core.Run(ctx, o.o, t.Internal())
+	return core.Run(ctx, o.o, t.kernel())
 }

@@ -328,7 +328,7 @@ func (r *run) finish(ctx context.Context) {
 	if r.Shard.N <= 1 && len(rep.Kernels) > 0 {
 		for _, o := range r.Objects {
 			// Objects for any machine of a byte order do not count: bpf2go makes two by default.
-			if o.Empty() == "" && len(o.Machines()) > 0 && !r.used[o] {
+			if o.Empty() == nil && len(o.Machines()) > 0 && !r.used[o] {
 				rep.Skipped = append(rep.Skipped, r.Corpus.Unmet(o.Name()))
 			}
 		}

@@ -157,7 +157,7 @@ func objects(args []string) error {
 			}
 			for _, f := range found {
 				o, err := core.ParseObject(path, f.Data)
-				if err != nil || o.Empty() != "" || o.Order() != binary.LittleEndian || seen[string(f.Data)] {
+				if err != nil || o.Empty() != nil || o.Order() != binary.LittleEndian || seen[string(f.Data)] {
 					continue
 				}
 				seen[string(f.Data)] = true

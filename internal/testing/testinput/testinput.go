@@ -101,7 +101,7 @@ func Objects(tb testing.TB) []Object {
 				}
 			}
 			o, err := core.ParseObject(strings.TrimSuffix(filepath.Base(p)+"!"+f.Name, "!"), f.Data)
-			if err == nil && o.Empty() == "" {
+			if err == nil && o.Empty() == nil {
 				all = append(all, Object{o.ForMachines(), f.Data})
 			}
 		}
