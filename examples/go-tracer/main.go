@@ -41,7 +41,7 @@ type event struct {
 }
 
 func main() {
-	opts := archive.Options{Object: object} // fails if the archive was made for another one
+	opts := archive.FindOptions{Object: object} // fails if the archive was made for another one
 	flag.StringVar(&opts.File, "btf", "", "read the kernel's types from `FILE`")
 	flag.StringVar(&opts.Host.Root, "root", "", "`DIR` is the host's root directory, for containers")
 	flag.StringVar(&opts.Host.OSRelease, "os-release", "", "`FILE` is the host's os-release")
@@ -54,7 +54,7 @@ func main() {
 	}
 }
 
-func run(opts archive.Options, count int) (err error) {
+func run(opts archive.FindOptions, count int) (err error) {
 	if opts.Archive, err = archive.Open(embedded); err != nil {
 		return err
 	}

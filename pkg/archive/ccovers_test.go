@@ -157,7 +157,7 @@ func TestCFindObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Open(t, b.Bytes())
-	opts := archive.Options{Host: kernel.HostOptions{Release: "6.1.0-9-amd64", Arch: "x86_64"}, Object: exec}
+	opts := archive.FindOptions{Host: kernel.HostOptions{Release: "6.1.0-9-amd64", Arch: "x86_64"}, Object: exec}
 	if got := c.Find(t, opts); got.Status != creader.OK || !bytes.Equal(got.BTF, k.BTF) {
 		t.Errorf("its own object: %d %s", got.Status, got.Error)
 	}

@@ -152,14 +152,14 @@ func TestCFind(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "my.btf")
 	write(t, file, "BTF of a user")
-	options := []archive.Options{
+	options := []archive.FindOptions{
 		{File: file},
 		{File: filepath.Join(t.TempDir(), "none")},
 		{Host: kernel.HostOptions{Release: "6.1.0-no-such", Arch: "x86_64"}},
 		{Host: kernel.HostOptions{Release: "a/b", Arch: "x86_64"}},
 	}
 	for _, k := range a.Keys() {
-		options = append(options, archive.Options{Host: kernel.HostOptions{Release: k.Release, Arch: k.Arch}})
+		options = append(options, archive.FindOptions{Host: kernel.HostOptions{Release: k.Release, Arch: k.Arch}})
 	}
 	for _, opened := range []bool{false, true} {
 		if opened {

@@ -78,7 +78,7 @@ func TestCovers(t *testing.T) {
 // TestFindObject looks up types for an object: an archive that was made for another one is an error.
 func TestFindObject(t *testing.T) {
 	exec, shapes := bpfObject(t, "execsnoop.bpfel.o"), bpfObject(t, "shapes.bpfel.o")
-	opts := archive.Options{
+	opts := archive.FindOptions{
 		Archive: madeFor(t, archive.NewObject("exec.bpf.o", exec)), IgnoreKernel: true, Object: exec,
 		Host: kernel.HostOptions{OSRelease: "../kernel/testdata/os-release/debian", Release: "6.1.0-9-amd64", Arch: "x86_64"},
 	}

@@ -9,7 +9,7 @@
 //
 //	a, err := archive.Open(embedded)
 //	// …
-//	types, err := archive.Find(archive.Options{File: userNamed, Archive: a})
+//	types, err := archive.Find(archive.FindOptions{File: userNamed, Archive: a})
 //	// …
 //	fmt.Println(types.Source, types.Match.Reason)
 //

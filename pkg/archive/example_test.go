@@ -26,7 +26,7 @@ func ExampleFind() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	types, err := archive.Find(archive.Options{
+	types, err := archive.Find(archive.FindOptions{
 		Archive:      a,
 		IgnoreKernel: true,
 		Host: kernel.HostOptions{
@@ -46,7 +46,7 @@ func ExampleFind_miss() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = archive.Find(archive.Options{
+	_, err = archive.Find(archive.FindOptions{
 		Archive:      a,
 		IgnoreKernel: true,
 		Host: kernel.HostOptions{
@@ -86,7 +86,7 @@ func ExampleTypes_File() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	types, err := archive.Find(archive.Options{
+	types, err := archive.Find(archive.FindOptions{
 		Archive:      a,
 		IgnoreKernel: true,
 		Host: kernel.HostOptions{

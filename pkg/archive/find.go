@@ -16,9 +16,9 @@ type Source int
 
 // The sources, in the order in which Find tries them.
 const (
-	FromFile    Source = iota + 1 // Options.File
+	FromFile    Source = iota + 1 // FindOptions.File
 	FromKernel                    // the running kernel
-	FromArchive                   // Options.Archive
+	FromArchive                   // FindOptions.Archive
 )
 
 var sourceNames = [...]string{"none", "file", "kernel", "archive"}
@@ -31,9 +31,9 @@ func (s Source) String() string {
 	return sourceNames[s]
 }
 
-// Options are the places where [Find] looks. The zero value is the kernel's own BTF
+// FindOptions are the places where [Find] looks. The zero value is the kernel's own BTF
 // only.
-type Options struct {
+type FindOptions struct {
 	// File is a file with raw BTF, or an ELF file with a .BTF section, that the user of
 	// the tracer named; "" for none.
 	File string
@@ -77,16 +77,16 @@ func (e *NoMatchError) Error() string {
 // Is reports whether target is ErrNoKernel.
 func (e *NoMatchError) Is(target error) bool { return target == ErrNoKernel }
 
-// ErrNoArchive is returned by [Find] if the kernel has no BTF and Options no archive.
+// ErrNoArchive is returned by [Find] if the kernel has no BTF and FindOptions no archive.
 var ErrNoArchive = errors.New("the kernel has no BTF, and there is no archive")
 
-// Find finds the types to relocate programs against: Options.File if that is set, else
-// the kernel's own BTF if it has any, else the BTF for the host in Options.Archive. Find
+// Find finds the types to relocate programs against: FindOptions.File if that is set, else
+// the kernel's own BTF if it has any, else the BTF for the host in FindOptions.Archive. Find
 // checks that the file or the kernel's BTF can be opened, and leaves reading to the loader.
 //
 // The error is a [*NoMatchError], a [*NotCoveredError] or [ErrNoArchive], or says why the file cannot be
 // opened, the host cannot be identified, or the archive cannot be read.
-func Find(opts Options) (*Types, error) {
+func Find(opts FindOptions) (*Types, error) {
 	if opts.File != "" {
 		f, err := os.Open(opts.File)
 		if err != nil {

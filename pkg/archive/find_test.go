@@ -25,32 +25,32 @@ func TestFind(t *testing.T) {
 	miss := hit
 	miss.Release = "6.1.0-11-amd64"
 
-	got, err := archive.Find(archive.Options{File: named, Archive: a, Host: hit})
+	got, err := archive.Find(archive.FindOptions{File: named, Archive: a, Host: hit})
 	if err != nil || got.Source != archive.FromFile || got.Path != named || got.BTF != nil {
 		t.Errorf("file: %+v, %v", got, err)
 	}
-	got, err = archive.Find(archive.Options{Archive: a, Host: hit, IgnoreKernel: true})
+	got, err = archive.Find(archive.FindOptions{Archive: a, Host: hit, IgnoreKernel: true})
 	if err != nil || got.Source != archive.FromArchive || got.Match.Rule != archive.ExactMatch || !bytes.Equal(got.BTF, testminimized.Kernels(t)[0].BTF) {
 		t.Errorf("archive: %+v, %v", got, err)
 	}
-	if _, err = archive.Find(archive.Options{File: none, Archive: a, Host: hit}); !errors.Is(err, os.ErrNotExist) {
+	if _, err = archive.Find(archive.FindOptions{File: none, Archive: a, Host: hit}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is not there was passed over: %v", err)
 	}
-	_, err = archive.Find(archive.Options{Archive: a, Host: miss, IgnoreKernel: true})
+	_, err = archive.Find(archive.FindOptions{Archive: a, Host: miss, IgnoreKernel: true})
 	var no *archive.NoMatchError
 	if !errors.As(err, &no) || !errors.Is(err, archive.ErrNoKernel) || no.Match.Below.Release != "6.1.0-10-amd64" {
 		t.Errorf("miss: %v", err)
 	}
-	if _, err = archive.Find(archive.Options{Host: hit, IgnoreKernel: true}); !errors.Is(err, archive.ErrNoArchive) {
+	if _, err = archive.Find(archive.FindOptions{Host: hit, IgnoreKernel: true}); !errors.Is(err, archive.ErrNoArchive) {
 		t.Errorf("no archive: error %v", err)
 	}
-	if _, err = archive.Find(archive.Options{Archive: a, Host: kernel.HostOptions{OSRelease: none}, IgnoreKernel: true}); !errors.Is(err, os.ErrNotExist) {
+	if _, err = archive.Find(archive.FindOptions{Archive: a, Host: kernel.HostOptions{OSRelease: none}, IgnoreKernel: true}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 	if _, err := os.Stat(kernel.HostBTF); err != nil {
 		t.Skip("needs a running kernel with BTF")
 	}
-	got, err = archive.Find(archive.Options{Archive: a, Host: hit})
+	got, err = archive.Find(archive.FindOptions{Archive: a, Host: hit})
 	if err != nil || got.Source != archive.FromKernel || got.Path != kernel.HostBTF || got.BTF != nil {
 		t.Errorf("kernel: %+v, %v", got, err)
 	}

@@ -78,7 +78,7 @@ func TestNeighbours(t *testing.T) {
 
 // TestFindNeighbours checks that Find returns neighbours only with Options.Neighbours.
 func TestFindNeighbours(t *testing.T) {
-	opts := archive.Options{Archive: lookupArchive(t), IgnoreKernel: true, Host: kernel.HostOptions{
+	opts := archive.FindOptions{Archive: lookupArchive(t), IgnoreKernel: true, Host: kernel.HostOptions{
 		OSRelease: "../kernel/testdata/os-release/debian", Release: "6.1.0-9.5-amd64", Arch: "x86_64",
 	}}
 	if _, err := archive.Find(opts); err == nil {

@@ -86,7 +86,7 @@ func TestMessages(t *testing.T) {
 	}
 	_, err := a.BTF(next)
 	check("BTF", err.Error())
-	opts := archive.Options{Archive: a, IgnoreKernel: true, Host: kernel.HostOptions{
+	opts := archive.FindOptions{Archive: a, IgnoreKernel: true, Host: kernel.HostOptions{
 		OSRelease: "../kernel/testdata/os-release/debian", Release: next.Release, Arch: "x" + unpathed,
 	}}
 	_, err = archive.Find(opts)

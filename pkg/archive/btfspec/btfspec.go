@@ -2,7 +2,7 @@
 
 // Package btfspec converts the result of archive.Find for cilium/ebpf:
 //
-//	types, err := archive.Find(archive.Options{Archive: a})
+//	types, err := archive.Find(archive.FindOptions{Archive: a})
 //	// …
 //	spec, err := btfspec.Load(types)
 //	// …

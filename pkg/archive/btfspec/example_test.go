@@ -18,7 +18,7 @@ func ExampleLoad() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	types, err := archive.Find(archive.Options{
+	types, err := archive.Find(archive.FindOptions{
 		Archive:      a,
 		IgnoreKernel: true,
 		Host: kernel.HostOptions{
