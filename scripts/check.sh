@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The checks that every change has to pass, also run by CI. They need Go; those that need more (bpftool, clang, root) are
-# skipped with a message. Environment:
+# skipped with a message. With --quick, for a first patch, it runs only gofmt, go vet, staticcheck and 'go test ./...', whose
+# tests then use fewer inputs. Environment:
 #
 #   BTFGEN_CORPUS  a directory of kernel BTFs for the tests over a whole corpus
 #   BTFGEN_DEBIAN  a directory of unpacked packages with BPF objects
@@ -13,7 +14,11 @@
 #   FUZZTIME       time for each fuzz target (default 2s; 0 skips them)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export BTFGEN_SLOW=${BTFGEN_SLOW:-1} # nearly all that the tests can do
+case ${1:-} in
+--quick) quick=1 ;;
+'') export BTFGEN_SLOW=${BTFGEN_SLOW:-1} ;; # nearly all that the tests can do
+*) echo "usage: ${0##*/} [--quick]" >&2 && exit 2 ;;
+esac
 
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 actionlint=github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
@@ -40,6 +45,14 @@ go vet "${packages[@]}"
 
 step staticcheck
 go run "$staticcheck" "${packages[@]}"
+
+if [ -n "${quick:-}" ]; then
+	step 'go test ./...'
+	go test -vet=off "${packages[@]}"
+	step ''
+	printf '\n%s' "$times"
+	exit
+fi
 
 step 'go mod tidy'
 go mod tidy -diff
