@@ -4,11 +4,14 @@ package btfc
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // BenchmarkRead reads all kernels of the file that BTFGEN_PACKED names, in its order.
@@ -52,6 +55,38 @@ func benchmark(b *testing.B, reader func(*File) func(i int, buf []byte) ([]byte,
 				b.Fatal(err)
 			}
 		}
+	}
+}
+
+// BenchmarkAlike orders kernels of as many series, which are alike, and chooses their parents. The time per kernel should not grow.
+func BenchmarkAlike(b *testing.B) {
+	for _, n := range []int{1000, 8000} {
+		r := rand.New(rand.NewPCG(1, 2))
+		all := make([]*Sketch, n)
+		for i := range all {
+			all[i] = new(Sketch)
+			if i > 0 {
+				*all[i] = *all[r.IntN(i)]
+			}
+			for range 3 {
+				all[i][r.IntN(len(Sketch{}))] = r.Uint32()
+			}
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				w, err := NewWriter(nil, b.TempDir())
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, i := range w.Order(all) {
+					e := &Entry{Key: kernel.Key{ID: "d", VersionID: fmt.Sprint(i), Arch: "x86_64", Release: "1"}, Sum: Sum{byte(i), byte(i >> 8)}, Sketch: all[i]}
+					e.setParent(partBTF, w.likeliest(e), w.file.entries)
+					w.append(e)
+				}
+				w.Discard()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/kernel")
+		})
 	}
 }
 

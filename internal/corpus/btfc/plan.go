@@ -73,16 +73,22 @@ func (w *Writer) parent(ctx context.Context, k *Kernel) int {
 	if e.Sketch = NewSketch(ctx, k.BTF); e.Sketch == nil {
 		return -1
 	}
+	return w.likeliest(e)
+}
+
+// likeliest returns the last kernel of the series whose first kernel is most like e, or -1.
+func (w *Writer) likeliest(e *Entry) int {
+	all := w.file.entries
 	var best *series
 	most := leastAlike
-	for _, l := range w.likes {
-		n := e.Sketch.alike(&l.sketch)
+	for at, n := range w.alike.to(e.Sketch) {
 		if n < most {
 			continue
 		}
-		i := slices.IndexFunc(l.series, func(s *series) bool { return all[s.last()].Chunks[partBTF].depth < seriesDepth })
-		if i >= 0 && (best == nil || n > most || l.series[i].kernels[0] < best.kernels[0]) {
-			best, most = l.series[i], n
+		l := w.likes[at]
+		i := slices.IndexFunc(l, func(s *series) bool { return all[s.last()].Chunks[partBTF].depth < seriesDepth })
+		if i >= 0 && (best == nil || n > most || l[i].kernels[0] < best.kernels[0]) {
+			best, most = l[i], n
 		}
 	}
 	if best == nil {
@@ -95,12 +101,6 @@ func (w *Writer) parent(ctx context.Context, k *Kernel) int {
 type series struct{ kernels []int }
 
 func (s *series) last() int { return s.kernels[len(s.kernels)-1] }
-
-// likes is the series whose first kernels have the same sketch, in the order of these.
-type likes struct {
-	sketch Sketch
-	series []*series
-}
 
 // append adds a kernel.
 func (w *Writer) append(e *Entry) {
@@ -123,12 +123,13 @@ func (w *Writer) append(e *Entry) {
 
 // like adds a series whose first kernel has a sketch.
 func (w *Writer) like(sketch Sketch, s *series) {
-	l := w.likeOf[sketch]
-	if l == nil {
-		l = &likes{sketch: sketch}
-		w.likeOf[sketch], w.likes = l, append(w.likes, l)
+	i, ok := w.likeOf[sketch]
+	if !ok {
+		i = len(w.likes)
+		w.likeOf[sketch], w.likes = i, append(w.likes, nil)
+		w.alike.add(&sketch, i)
 	}
-	l.series = append(l.series, s)
+	w.likes[i] = append(w.likes[i], s)
 }
 
 // Sketch measures how alike two kernels are. It has the smallest hash of each class, of the named types with their sizes and numbers
@@ -165,14 +166,58 @@ func (s *Sketch) alike(o *Sketch) (n int) {
 	return n
 }
 
-// Order returns the numbers of the sketches in the best order to add their kernels: each is as much as possible like one before it or in
-// the file. The first one of a new file is most like all others. Kernels without a sketch come last.
-func (w *Writer) Order(sketches []*Sketch) (order []int) {
+// sketches finds sketches that are like others. The zero value has none.
+type sketches struct {
+	of     map[class][]int // numbers of sketches; the keepAlike last ones
+	counts map[int]int
+}
+
+// class is a class of a sketch with its hash.
+type class struct {
+	i    int
+	hash uint32
+}
+
+// keepAlike is how many sketches with an equal class are looked at. More would make the time quadratic in the number of sketches.
+const keepAlike = 64
+
+// add adds a sketch with a number, which increases.
+func (x *sketches) add(s *Sketch, number int) {
+	if x.of == nil {
+		x.of = make(map[class][]int)
+	}
+	for i, hash := range s {
+		all := append(x.of[class{i, hash}], number)
+		x.of[class{i, hash}] = all[max(len(all)-keepAlike, 0):]
+	}
+}
+
+// to returns how many classes of sketches agree with those of s, by their numbers. The result is valid until the next call.
+func (x *sketches) to(s *Sketch) map[int]int {
+	if x.counts == nil {
+		x.counts = make(map[int]int)
+	}
+	clear(x.counts)
+	for i, hash := range s {
+		for _, number := range x.of[class{i, hash}] {
+			x.counts[number]++
+		}
+	}
+	return x.counts
+}
+
+// orderAtOnce is how many distinct sketches Order compares with each other.
+const orderAtOnce = 256
+
+// Order returns the numbers of the sketches in a good order to add their kernels: of up to orderAtOnce distinct ones, each is as much as
+// possible like one before it or in the file. The first one of a new file is most like all others. Kernels without a sketch come last.
+func (w *Writer) Order(all []*Sketch) (order []int) {
 	var distinct []*Sketch
 	var equal [][]int // numbers of the sketches equal to each of distinct
 	at := make(map[Sketch]int)
+	classes := make(map[class]int) // how many of all have it
 	var without []int
-	for i, s := range sketches {
+	for i, s := range all {
 		if s == nil {
 			without = append(without, i)
 			continue
@@ -184,40 +229,58 @@ func (w *Writer) Order(sketches []*Sketch) (order []int) {
 			distinct, equal = append(distinct, s), append(equal, nil)
 		}
 		equal[n] = append(equal[n], i)
-	}
-	nearest := make([]int, len(distinct)) // how much alike to those before, -1 for what is in order
-	for i, s := range distinct {
-		for _, l := range w.likes {
-			nearest[i] = max(nearest[i], s.alike(&l.sketch))
+		for i, hash := range s {
+			classes[class{i, hash}]++
 		}
 	}
 	if len(w.file.entries) == 0 {
 		first, most := 0, -1
 		for i, s := range distinct {
 			sum := 0
-			for j, o := range distinct {
-				sum += s.alike(o) * len(equal[j])
+			for i, hash := range s {
+				sum += classes[class{i, hash}]
 			}
 			if sum > most {
 				first, most = i, sum
 			}
 		}
 		if len(distinct) > 0 {
-			nearest[first] = len(Sketch{}) + 1
+			order = append(order, equal[first]...)
+			distinct, equal = slices.Delete(distinct, first, first+1), slices.Delete(equal, first, first+1)
 		}
 	}
-	for range distinct {
-		next := -1
-		for i, n := range nearest {
-			if n >= 0 && (next < 0 || n > nearest[next]) {
-				next = i
+	var before sketches // in the order so far, with numbers behind those of the file
+	number := len(w.likes)
+	if len(order) > 0 {
+		before.add(all[order[0]], number)
+	}
+	for len(distinct) > 0 {
+		n := min(len(distinct), orderAtOnce)
+		some, of := distinct[:n], equal[:n]
+		distinct, equal = distinct[n:], equal[n:]
+		nearest := make([]int, n) // how much alike to those before, -1 for what is in order
+		for i, s := range some {
+			for _, x := range []*sketches{&w.alike, &before} {
+				for _, count := range x.to(s) {
+					nearest[i] = max(nearest[i], count)
+				}
 			}
 		}
-		order = append(order, equal[next]...)
-		nearest[next] = -1
-		for i, s := range distinct {
-			if nearest[i] >= 0 {
-				nearest[i] = max(nearest[i], s.alike(distinct[next]))
+		for range some {
+			next := -1
+			for i, n := range nearest {
+				if n >= 0 && (next < 0 || n > nearest[next]) {
+					next = i
+				}
+			}
+			order = append(order, of[next]...)
+			nearest[next] = -1
+			number++
+			before.add(some[next], number)
+			for i, s := range some {
+				if nearest[i] >= 0 {
+					nearest[i] = max(nearest[i], s.alike(some[next]))
+				}
 			}
 		}
 	}

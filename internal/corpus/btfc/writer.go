@@ -29,9 +29,10 @@ type Writer struct {
 
 	at     map[kernel.Key]int // kernels by canonical key
 	series map[kernel.Key]*series
-	likes  []*likes          // in the order of their first series
-	likeOf map[Sketch]*likes // the same
-	same   map[Sum]int       // the first kernel with this BTF
+	likes  [][]*series    // those whose first kernels have the same sketch, in the order of these
+	likeOf map[Sketch]int // the numbers of sketches in likes
+	alike  sketches       // with these numbers
+	same   map[Sum]int    // the first kernel with this BTF
 
 	packages []Package
 
@@ -56,7 +57,7 @@ func NewWriter(old *File, dir string) (*Writer, error) {
 	os.Remove(spool.Name())
 	w := &Writer{
 		spool: spool, maker: maker, file: newFile(spool, nil, nil),
-		at: make(map[kernel.Key]int), series: make(map[kernel.Key]*series), likeOf: make(map[Sketch]*likes), same: make(map[Sum]int),
+		at: make(map[kernel.Key]int), series: make(map[kernel.Key]*series), likeOf: make(map[Sketch]int), same: make(map[Sum]int),
 	}
 	if old != nil {
 		if w.end, err = io.Copy(spool, io.NewSectionReader(old.r, 0, old.end)); err != nil {

@@ -183,6 +183,7 @@ type packer struct {
 	from map[kernel.Key]string // paths of the added kernels
 
 	old      *btfc.File
+	at       map[kernel.Key]int    // its kernels by canonical key, once replaces needs them
 	replaced map[kernel.Key]bool   // kernels of old that others take the place of
 	again    map[*corpus.File]bool // those of files that hold the kernels of an old file
 }
@@ -212,8 +213,14 @@ func (p *packer) replaces(ctx context.Context, it *btfc.Kernel) bool {
 	if p.old == nil || p.from[it.Key] != "" {
 		return false
 	}
-	i := slices.IndexFunc(p.old.Entries(), func(e *btfc.Entry) bool { return e.Key.Canonical() == it.Key.Canonical() })
-	if i < 0 {
+	if p.at == nil {
+		p.at = make(map[kernel.Key]int)
+		for i, e := range p.old.Entries() {
+			p.at[e.Key.Canonical()] = i
+		}
+	}
+	i, ok := p.at[it.Key.Canonical()]
+	if !ok {
 		return false
 	}
 	t := new(core.Target)
