@@ -121,6 +121,9 @@ func (b *builder) build(st *state, skip int, out []byte) ([]byte, error) {
 // unit writes a unit whose types have been placed. Its strings are behind others of base bytes.
 func (b *builder) unit(st *state, u *unit, types, strings []uint32, base int, out []byte) error {
 	if len(u.rest) == 0 && len(types) == 0 { // lines
+		if u.name != "" {
+			return lines(st, u.name, strings, out)
+		}
 		if n := b.strings(st, strings, 0, out); n != len(out) {
 			return errWrong
 		}
@@ -150,6 +153,24 @@ func (b *builder) unit(st *state, u *unit, types, strings []uint32, base int, ou
 	}
 	if missing := b.write(st, types, s.Order, records); missing > 0 {
 		return fmt.Errorf("types: %d references to missing types or names", missing)
+	}
+	return nil
+}
+
+// lines fills out with names, each with a prefix and a newline.
+func lines(st *state, prefix string, names []uint32, out []byte) error {
+	for _, n := range names {
+		name := st.names.at(n)
+		if len(prefix)+len(name) > len(out) {
+			return errWrong
+		}
+		at := copy(out, prefix)
+		at += copy(out[at:], name)
+		out[at-1] = '\n'
+		out = out[at:]
+	}
+	if len(out) > 0 {
+		return errWrong
 	}
 	return nil
 }

@@ -45,13 +45,13 @@ func (p *parsed) number(text []byte) uint32 {
 	return n
 }
 
-// text adds lines.
-func (p *parsed) text(lines []byte) {
+// text adds lines, which all begin with a prefix.
+func (p *parsed) text(prefix string, lines []byte) {
 	first := len(p.strings)
 	for line := range bytes.Lines(lines) {
-		p.strings = append(p.strings, p.number(line[:len(line)-1]))
+		p.strings = append(p.strings, p.number(line[len(prefix):len(line)-1]))
 	}
-	p.units = append(p.units, unit{strings: len(p.strings) - first, size: int64(len(lines))})
+	p.units = append(p.units, unit{name: prefix, strings: len(p.strings) - first, size: int64(len(lines))})
 }
 
 // bytes adds BTF without a model.

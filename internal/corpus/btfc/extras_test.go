@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,6 +111,33 @@ func TestExtrasDamaged(t *testing.T) {
 	})
 }
 
+// TestSymbols packs symbols whose names are strings of the BTF, which take next to nothing for these.
+func TestSymbols(t *testing.T) {
+	k := in("6.1", build(t, binary.LittleEndian, 1))
+	var lines []string
+	for i := range 60 {
+		lines = append(lines, fmt.Sprintf("t s%d\n", i), fmt.Sprintf("d data%d\n", i%4), fmt.Sprintf("t e%d\n", i), fmt.Sprintf("t own%d [mod]\n", i%3))
+	}
+	symbols := SortSymbols(k.btf, []byte(strings.Join(lines, "")))
+	got := slices.Collect(strings.Lines(string(symbols)))
+	if want := "t own2 [mod]\n"; len(got) != len(lines) || got[len(got)-1] != want || got[0] != "d data0\n" {
+		t.Fatalf("%d lines of %d, from %q to %q", len(got), len(lines), got[0], got[len(got)-1])
+	}
+	if again := SortSymbols(k.btf, symbols); !bytes.Equal(again, symbols) {
+		t.Error("the order depends on the one before")
+	}
+	for _, order := range []string{string(symbols), strings.Join(lines, ""), "t a\nd b\n", "d b\nx\n", "t \n"} {
+		k.extras = Extras{Symbols: []byte(order)}
+		other := in("6.2", build(t, binary.LittleEndian, 2))
+		other.extras = k.extras
+		f := open(t, written(t, nil, k, other))
+		same(t, f, k, other)
+		if e := f.Entries()[0]; order == string(symbols) && e.Chunks[partExtras].Packed > 250 {
+			t.Errorf("%d bytes", e.Chunks[partExtras].Packed)
+		}
+	}
+}
+
 // FuzzLines decodes damaged payloads of extras: there is an error, or lines of the right size, which can be encoded and decoded again.
 func FuzzLines(f *testing.F) {
 	decoded := func(parent *state, payload []byte, size int64) (*state, []byte, error) {
@@ -126,7 +154,7 @@ func FuzzLines(f *testing.F) {
 	}
 	encoded := func(tb testing.TB, parent *state, text []byte) []byte {
 		p := newParsed(newKnown(parent))
-		p.text(text)
+		p.text("", text)
 		_, parts, err := m.encode(parent, p, false, [][]byte{text})
 		if err != nil {
 			tb.Fatal(err)

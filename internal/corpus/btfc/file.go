@@ -48,7 +48,7 @@ func (f *File) parent(id chunkID) chunkID { return f.entry(id.kernel).parent(id)
 
 // parent returns what a chunk of the entry, with number id.kernel, is encoded against.
 func (e *Entry) parent(id chunkID) chunkID {
-	if i := e.Chunks[id.part].Parent; i >= 0 || id.part != partModules {
+	if i := e.Chunks[id.part].Parent; i >= 0 || id.part == partBTF {
 		return chunkID{id.part, i}
 	}
 	return chunkID{partBTF, id.kernel}
@@ -161,6 +161,9 @@ func (f *File) decodeState(ctx context.Context, id chunkID) (*state, error) {
 		}
 	}
 	parent, err := f.states.get(ctx, e.parent(id))
+	if err == nil && id.part == partExtras {
+		parent, err = parent.namesOnly()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +176,7 @@ func (f *File) decodeState(ctx context.Context, id chunkID) (*state, error) {
 	if err == nil {
 		st, err = decode(parent, payload, e.unitsSize(id.part), q)
 	}
-	if err == nil && len(st.units) != [...]int{1, 1 + e.Modules, 2}[id.part] {
+	if err == nil && len(st.units) != [...]int{1, 1 + e.Modules, extrasUnits}[id.part] {
 		err = errWrong
 	}
 	if err != nil {

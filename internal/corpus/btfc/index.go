@@ -120,10 +120,13 @@ const (
 	numParts
 )
 
+// extrasUnits is the number of units of partExtras: the configuration, and two for the symbols.
+const extrasUnits = 3
+
 // chunk is a zstd frame in the file, with a payload that is encoded against the same part of another kernel. It is zero if the kernel does not
 // have the part.
 type chunk struct {
-	Parent int   `json:",omitzero"` // number of that kernel, or -1; modules are then encoded against their kernel
+	Parent int   `json:",omitzero"` // number of that kernel, or -1; modules and extras are then encoded against their kernel
 	Packed int64 `json:",omitzero"` // bytes
 	Size   int64 `json:",omitzero"` // bytes unpacked
 	Check  Sum   `json:",omitzero"` // SHA-256 of the frame
@@ -157,7 +160,7 @@ func (e *Entry) setParent(p part, i int, all []*Entry) {
 	switch {
 	case i >= 0:
 		c.depth = all[i].Chunks[p].depth + 1
-	case p == partModules:
+	case p != partBTF:
 		c.depth = e.Chunks[partBTF].depth + 1
 	}
 }

@@ -63,6 +63,11 @@ func (w *Writer) encode(ctx context.Context, m *Maker, k *Kernel, p part) (frame
 		return nil, 0, err
 	}
 	known := w.knownOf(from, parent)
+	if p == partExtras {
+		if parent, err = parent.namesOnly(); err != nil {
+			return nil, 0, err
+		}
+	}
 	for _, plain := range []bool{false, true} {
 		parsed := k.parse(known, p, plain)
 		var st *state
@@ -84,7 +89,8 @@ func (k *Kernel) blobs(p part) [][]byte {
 	case partBTF:
 		return [][]byte{k.BTF}
 	case partExtras:
-		return [][]byte{k.Extras.Config, k.Extras.Symbols}
+		variables, functions := splitSymbols(k.Extras.Symbols)
+		return [][]byte{k.Extras.Config, variables, functions}
 	}
 	all := make([][]byte, len(k.Modules)+1)
 	all[0] = k.BTF
@@ -104,7 +110,7 @@ func (k *Kernel) parse(known *known, p part, plain bool) *parsed {
 		}
 		switch {
 		case p == partExtras:
-			out.text(blob)
+			out.text(prefixOf(i, blob), blob)
 		case plain:
 			out.bytes(m)
 		default:

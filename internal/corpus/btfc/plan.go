@@ -41,7 +41,8 @@ const seriesDepth = limits.CorpusDepth / 2
 // leastAlike is how many classes of the sketch of the first kernel of a series have to agree with those of its parent's series.
 const leastAlike = 6
 
-// chooseParents chooses the parent of each part of a kernel. Modules and extras have the nearest ancestor that has some.
+// chooseParents chooses the parent of each part of a kernel. Modules and extras have the nearest ancestor that has some. Symbols have none
+// of another series: most of their names are in the kernel's own BTF.
 func (w *Writer) chooseParents(ctx context.Context, k *Kernel) {
 	e, all := k.entry, w.file.entries
 	parent := w.parent(ctx, k)
@@ -52,6 +53,9 @@ func (w *Writer) chooseParents(ctx context.Context, k *Kernel) {
 		at := parent
 		for at >= 0 && !all[at].has(p) {
 			at = all[at].Chunks[partBTF].Parent
+		}
+		if p == partExtras && e.Symbols > 0 && at >= 0 && all[at].Key.Series() != e.Key.Series() && all[at].Sum != e.Sum {
+			at = -1
 		}
 		e.setParent(p, at, all)
 	}

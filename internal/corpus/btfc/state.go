@@ -20,7 +20,7 @@ type state struct {
 
 // unit is a kernel's or a module's BTF, or a text of lines, with so many types and strings of a state.
 type unit struct {
-	name           string // of a module
+	name           string // of a module; of a text, what each line begins with
 	types, strings int
 	size           int64  // bytes
 	rest           []byte // all but types and strings. A text has none
@@ -32,6 +32,12 @@ func newState() *state {
 	s.names = s.names.extend(1, 1)
 	s.names.push(1)
 	return s
+}
+
+// namesOnly returns a state without the types of s.
+func (s *state) namesOnly() (*state, error) {
+	list, err := s.strings()
+	return &state{names: s.names, strings: func() ([]uint32, error) { return list, err }}, err
 }
 
 // memory returns about how many bytes of memory a state takes.

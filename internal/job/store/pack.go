@@ -312,6 +312,7 @@ func (p *packer) prepare(ctx context.Context, k *corpus.Kernel) (*btfc.Kernel, e
 		modules[i] = btfc.Module{Name: m.Name, BTF: bytes.Clone(m.BTF)}
 	}
 	in := btfc.Input{Key: k.Key, BTF: bytes.Clone(k.BTF), Modules: modules, Extras: k.Extras, Made: k.Made}
+	in.Extras.Symbols = btfc.SortSymbols(in.BTF, in.Extras.Symbols)
 	for module, b := range t.Views() {
 		if module == "" {
 			in.Shape = btfc.ShapeOf(b)

@@ -358,7 +358,7 @@ func TestPrune(t *testing.T) {
 		if len(file.Entries()) != 1 {
 			t.Fatalf("%d kernels left", len(file.Entries()))
 		}
-		if x, err := file.Extras(background, 0); err != nil || string(x.Config) != "CONFIG_BPF=y\n" || string(x.Symbols) != "t _stext\nt vfs_read\nd jiffies\n" {
+		if x, err := file.Extras(background, 0); err != nil || string(x.Config) != "CONFIG_BPF=y\n" || string(x.Symbols) != "d jiffies\nt _stext\nt vfs_read\n" {
 			t.Errorf("%q, %q, %v", x.Config, x.Symbols, err)
 		}
 	}

@@ -318,7 +318,7 @@ class Reader:
                 assert st.entity[c] not in d
                 d[st.entity[c]] = placed + k + 1
             if not types and not rest:
-                blob = text.replace(b"\0", b"\n")
+                blob = b"".join(name + st.names[x] + b"\n" for x in mine)
             elif not types and not strings:
                 blob = rest
             else:
@@ -395,7 +395,7 @@ def main(path):
                 assert parent < i
                 parent = states[parent][part]
             else:
-                parent = states[i][0] if part == 1 else State()
+                parent = states[i][0] if part else State()
             assert hashlib.sha256(data[at:at + packed]).hexdigest() == chunk["Check"]
             r = Reader(parent, unpack(data[at:at + packed], chunk["Size"]))
             at += packed
@@ -414,7 +414,8 @@ def main(path):
                 text = b"".join(name + b"\0" + number(len(b)) for name, b in all) + b"".join(b for _, b in all)
                 assert hashlib.sha256(text).hexdigest() == k["ModulesSum"]
             else:
-                extras = [b for _, b in blobs]
+                extras = [blobs[0][1], blobs[1][1] + blobs[2][1]]
+                assert len(blobs) == 3
                 assert [len(b) for b in extras] == [config, symbols]
         more = [hashlib.sha256(b).hexdigest() for b in extras] if has[2] else []
         key = [k["Key"][name] for name in ("ID", "VersionID", "Arch", "Release")]
