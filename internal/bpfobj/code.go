@@ -59,12 +59,13 @@ type Map struct {
 	KeySize    uint32 // bytes
 	ValueSize  uint32 // bytes
 	MaxEntries uint32
-	Flags      uint32 // BPF_F_*
-	Pinning    uint32 // enum libbpf_pin_type
-	Pinned     bool   // the definition says whether it is pinned
-	TypedValue bool   // ValueSize is that of a type
-	Weak       bool   // its symbol is weak
-	Inner      *Map   // of a map of maps; nil if the definition has none
+	Flags      uint32   // BPF_F_*
+	Pinning    uint32   // enum libbpf_pin_type
+	Pinned     bool     // the definition says whether it is pinned
+	TypedValue bool     // ValueSize is that of a type
+	Tags       []string // of pointers in the type of the values, "kptr"; each once, in order
+	Weak       bool     // its symbol is weak
+	Inner      *Map     // of a map of maps; nil if the definition has none
 }
 
 // StructOpsMap is a variable that loaders turn into a map of functions for the kernel.

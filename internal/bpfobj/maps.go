@@ -204,6 +204,27 @@ func (p *parser) mapNamed(name string) int {
 	return i
 }
 
+// pointerTags adds the type tags of pointers in a struct, its structs and arrays to a map.
+func (p *parser) pointerTags(m *Map, id btf.TypeID, depth int) {
+	t, ok := p.BTF.SkipMods(id)
+	for ok && t.Kind() == btf.KindArray {
+		t, ok = p.BTF.SkipMods(t.Array().Elem)
+	}
+	switch {
+	case !ok || depth == 0 || !p.spent.steps.Step(1):
+	case t.Kind() == btf.KindPtr && t.Ref() != 0:
+		if to := p.BTF.Type(t.Ref()); to.Kind() == btf.KindTypeTag {
+			if name := string(to.Name()); !slices.Contains(m.Tags, name) && p.spent.name(len(name)) == nil {
+				m.Tags = append(m.Tags, name)
+			}
+		}
+	case t.Kind().IsComposite():
+		for i := range t.Vlen() {
+			p.pointerTags(m, t.Member(i).Type, depth-1)
+		}
+	}
+}
+
 // mapOf reads a BTF-defined map: __uint(type, N) is a pointer to an array of N, __type(key, T) a pointer to T, and
 // __array(values, M) an array of pointers to the definition of an inner map. It reports false if the map has no type.
 func (p *parser) mapOf(id btf.TypeID, inner bool) (m Map, ok bool) {
@@ -235,6 +256,9 @@ func (p *parser) mapOf(id btf.TypeID, inner bool) (m Map, ok bool) {
 			m.KeySize, _ = p.sizeOf(of)
 		case "value":
 			m.ValueSize, m.TypedValue = p.sizeOf(of)
+			if of.Kind() == btf.KindPtr {
+				p.pointerTags(&m, of.Ref(), 3)
+			}
 		case "pinning":
 			m.Pinning, _ = p.uintOf(of)
 			m.Pinned = true

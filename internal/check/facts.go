@@ -54,6 +54,9 @@ type factTable struct {
 // may not sleep.
 type kindTable map[string]map[string]permission
 
+// anyType stands for programs of every type.
+const anyType = "any"
+
 // add adds a line: the types of programs, with commas between them, and what they do.
 func (t kindTable) add(when permission, types string, names []string) {
 	for _, name := range names {

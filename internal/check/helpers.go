@@ -317,7 +317,7 @@ func (e *evaluation) calls(n int) (l []absence) {
 		tail = e.k.judgeAny("tail calls of programs with functions/"+e.k.arch, FeatureMissing)
 	}
 	l = e.withMaps(n)
-	if tail.Status == OK && e.o.isGPL() && !e.o.called[n].meets(forbids) {
+	if tail.Status == OK && e.o.isGPL() && !e.o.called[n].meets(forbids) && !e.o.called[n].has(int64(asm.FnKptrXchg)) {
 		return l
 	}
 	e.eachUse(func(u *use) {
@@ -329,6 +329,9 @@ func (e *evaluation) calls(n int) (l []absence) {
 			f.Subject = helperName(id)
 		case id == int64(asm.FnTailCall):
 			f = tail
+		case id == int64(asm.FnKptrXchg) && !e.k.lacksHelper(id):
+			f = e.exchanges(e.o.refers[n])
+			f.Subject = helperName(id)
 		case !e.k.lacksHelper(id):
 			f = e.licensed(id)
 			f.Subject = helperName(id)
@@ -362,7 +365,31 @@ func (e *evaluation) withMaps(n int) (l []absence) {
 	return l
 }
 
-// withMap judges a call of a helper with a map of a type.
+// exchanges judges a call of bpf_kptr_xchg by the maps with pointers to objects of the kernel to which the program refers: if the kernel refuses
+// all, whichever is meant. Verifiers know the pointer by its tag, and no kernel knows all types of maps with such pointers.
+func (e *evaluation) exchanges(refers map[string]bool) (f Finding) {
+	for i := range e.o.Maps {
+		m := &e.o.Maps[i]
+		if !refers[m.Name] || !slices.ContainsFunc(m.Tags, func(tag string) bool { return strings.HasPrefix(tag, "kptr") }) {
+			continue
+		}
+		worst := e.withMap("kptr_xchg", strings.TrimPrefix(mapTypeName(m.Type), mapPrefix))
+		for _, tag := range m.Tags {
+			if g := e.withMap("kptr_xchg", tag); g.Status > worst.Status {
+				worst = g
+			}
+		}
+		if worst.Status == OK {
+			return Finding{}
+		}
+		if f.Status == OK || worst.Status < f.Status {
+			f = worst
+		}
+	}
+	return f
+}
+
+// withMap judges a call of a helper with a map of a type, or with a pointer that has a tag.
 func (e *evaluation) withMap(helper, kind string) Finding {
 	f := e.k.judgeAny("call "+helper+" "+kind, HelperMap)
 	if s := e.pr.Attach; f.Status == OK && s != nil {
@@ -370,6 +397,9 @@ func (e *evaluation) withMap(helper, kind string) Finding {
 		p := of[s.ProgType]
 		if s.Kind == bpfobj.AttachIter {
 			p = of[s.ProgType+"/TRACE_ITER"]
+		}
+		if any, ok := of[anyType]; ok {
+			p = any
 		}
 		if p.after == 0 || e.k.atLeast(p.after.next()) || !e.k.dated() {
 			f = e.k.permits(p, HelperMap)
