@@ -157,7 +157,9 @@ func (p *pairing) opening() (l []part) {
 		}
 		for _, f := range p.structOps(m) {
 			if f.Status != OK {
-				f.Stops = ObjectStops
+				if f.Loader != EbpfGo {
+					f.Stops = ObjectStops
+				}
 				l = append(l, part{structOpsOf(m.Type), f})
 			}
 		}
@@ -181,8 +183,12 @@ func (p *pairing) structOps(m *bpfobj.StructOpsMap) (l []Finding) {
 			l = append(l, Finding{Status: Fails, Code: StructOpsMember, Subject: structOpsOf(w), Loader: Libbpf, Args: Args{Decided: ByWitness, Witness: w}})
 		}
 	}
-	if m.Link {
-		l = append(l, p.k.judge("struct_ops links", FeatureMissing))
+	if m.Link { // libbpf creates the map first; cilium/ebpf loads programs without it
+		loads := p.k.judge("struct_ops links", FeatureMissing)
+		loads.Loader = Libbpf
+		attaches := loads
+		attaches.Loader, attaches.Attach = EbpfGo, true
+		l = append(l, loads, attaches)
 	}
 	for i := range l {
 		l[i] = l[i].named(m.Name)

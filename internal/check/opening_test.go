@@ -26,6 +26,13 @@ func TestStructOps(t *testing.T) {
 				if p.Load[k] != Other && p.Load[k] != want {
 					t.Errorf("%s with %s on %s: %s, want %s: %v", name, loader, rep.Kernels[k].Name, p.Load[k], want, p.Findings)
 				}
+				// Without links, cilium/ebpf loads the programs of a struct_ops, but cannot register it.
+				key := rep.Kernels[k].Key()
+				p, _ = find(t, rep, "ssthresh", rep.Kernels[k].Name)
+				links := kernel.CompareVersions(key.Release, "6.4") >= 0
+				if key.Arch == "x86_64" && loader == EbpfGo && p.Load[k] != Other && (p.Load[k] != OK || (p.Status[k] == OK) != links) {
+					t.Errorf("%s on %s: %s, %s to load: %v", name, key, p.Status[k], p.Load[k], p.Findings)
+				}
 			}
 		}
 		// With the map left out, kernels accept the rest since they have links of struct_ops, except Debian's on s390x, which has no
