@@ -166,11 +166,11 @@ for i in "${!kernels[@]}"; do
 	fi
 done
 if [[ $page && -s $work/rows ]]; then
-	# Rows of these kernels are replaced in place or added at the end of the table with steps; others stay.
+	# Rows of these kernels are replaced in place or added at the end of the first table with steps; others stay.
 	awk -F '|' -v rows="$work/rows" '
 		function add(kernel) { printf "%s", of[kernel]; delete of[kernel] }
 		BEGIN { while ((getline <rows) > 0) { if (!($2 in of)) name[++n] = $2; of[$2] = of[$2] $0 "\n"; new[$2] = 1 } }
-		/^\|kernel\|step\|/ { table = 1 }
+		/^\|kernel\|step\|/ { table = !n_tables++ }
 		table && !/^\|/ { for (i = 1; i <= n; i++) add(name[i]); table = 0 }
 		table && $2 in new { add($2); next }
 		{ print }' "$page" >"$work/page"
