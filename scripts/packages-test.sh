@@ -133,6 +133,31 @@ if have rpm; then
 	fi
 fi
 
+# The image, whose program runs without anything else.
+mkdir -p "$work/image/root"
+tar -xf ./*-image.tar -C "$work/image"
+grep -q '"org.opencontainers.image.ref.name"' "$work/image/index.json" || die 'the image has no name'
+for blob in "$work"/image/blobs/sha256/*; do
+	[ "$(sha256sum <"$blob")" = "${blob##*/}  -" ] || die "the image's blob ${blob##*/} has another digest"
+	[ "$(head -c 2 "$blob" | od -An -tx1)" != ' 1f 8b' ] || tar -xzf "$blob" -C "$work/image/root"
+done
+check_version=$(env -i "$work/image/root/usr/bin/btfgen" --version)
+[ "$check_version" = "btfgen version $version" ] || die "the image says $check_version"
+[ -s "$work/image/root/usr/share/doc/btfgen/LICENSES" ] || die 'the image lacks licences'
+if [ "$(id -u)" = 0 ] && command -v chroot >/dev/null; then
+	[ "$(chroot "$work/image/root" /usr/bin/btfgen --version)" = "$check_version" ] || die 'the program does not run in the image'
+fi
+say 'the image has the programs, which need nothing else'
+
+# The formula names the files of the release with their sums.
+if [ -e btfgen.rb ]; then
+	while read -r name; do
+		grep -q "sha256 \"$(sha256sum <"$name" | cut -d ' ' -f 1)\"" btfgen.rb || die "the formula has another sum of $name"
+	done < <(grep -o 'btfgen-[^"/]*\.tar\.gz' btfgen.rb)
+	grep -q "/$version/btfgen-.*-linux-$arch.tar.gz" btfgen.rb || die "the formula lacks linux/$arch"
+	if have ruby; then ruby -c btfgen.rb >/dev/null || die 'the formula is not Ruby'; fi
+fi
+
 # The .apk.
 mkdir "$work/apk"
 tar -xzf ./*.apk -C "$work/apk" 2>"$work/log" || die "$(cat "$work/log")"

@@ -23,6 +23,8 @@ empty:
   btfgen*.deb, .rpm, .apk         the same as packages, for Linux
   libbtfa0*.deb, libbtfa-dev*.deb the reader of archives in C, on Debian for
                                   its own TARGET
+  btfgen-VERSION-image.tar        an OCI image of the programs for all Linux TARGETs
+  btfgen.rb                       a Homebrew formula, if TARGETs for it are built
   btfgen-VERSION-OS-ARCH.cdx.json, btfgen-registry-VERSION-OS-ARCH.cdx.json
                                   what the programs are linked from (CycloneDX)
   SHA256SUMS                      of all of these
@@ -120,8 +122,14 @@ archive() {
 		rm -r "$work/zip"
 		return
 	fi
-	tar -C "$2" --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mode=u+rw,go=rX --mtime="@$SOURCE_DATE_EPOCH" \
-		--transform "s,^\.,$1," -cf - . | gzip -9n >"$out/$1.tar.gz"
+	pack "$2" --transform "s,^\.,$1," | gzip -9n >"$out/$1.tar.gz"
+}
+
+# pack DIR OPTION...: writes a tar file of a directory to standard output.
+pack() {
+	local dir=$1
+	shift
+	tar -C "$dir" --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mode=u+rw,go=rX --mtime="@$SOURCE_DATE_EPOCH" "$@" -cf - .
 }
 
 # manual DIR: writes the pages of all commands. The test that checks them has the generator.
@@ -280,6 +288,71 @@ if [[ " ${only[*]} " == *" ${host/%\/arm//armv7} "* ]]; then
 	else
 		echo 'skipped: libbtfa needs dpkg-dev, a C compiler and libzstd-dev'
 	fi
+fi
+
+# image: writes the OCI image, an archive of an image layout. Its layers have the programs and the licences.
+image() {
+	local t d layers=()
+	for t in "${only[@]}"; do
+		[ "${t%/*}" = linux ] || continue
+		d=$work/${t/\//-}
+		mkdir -p "$d/layer/usr/share/doc/btfgen" "$d/layer/work"
+		install -D -m 755 -t "$d/layer/usr/bin" "$d/btfgen" "$d/btfgen-registry"
+		cp LICENSE NOTICE "$work/LICENSES" "$d/layer/usr/share/doc/btfgen"
+		pack "$d/layer" | gzip -9n >"$d/layer.tar.gz"
+		layers+=("$t=$d/layer.tar.gz")
+	done
+	[ ${#layers[@]} -gt 0 ] || return 0
+	mkdir "$work/image"
+	go run -trimpath ./packaging/image "$work/image" "$version" "${commit:-unknown}" "$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)" "${layers[@]}"
+	pack "$work/image" >"$out/btfgen-$number-image.tar"
+}
+image
+
+# formula: prints the Homebrew formula, for those of its four machines that are built.
+formula() {
+	local os t file
+	cat <<-END
+		class Btfgen < Formula
+		  desc "Minimized BTF for BPF CO-RE objects and many kernels"
+		  homepage "https://github.com/btfgen/btfgen"
+		  version "$number"
+		  license "Apache-2.0"
+	END
+	for os in darwin linux; do
+		echo
+		echo "  on_${os/darwin/macos} do"
+		for t in "$os/amd64" "$os/arm64"; do
+			[[ " ${only[*]} " == *" $t "* ]] || continue
+			file=btfgen-$number-${t/\//-}.tar.gz
+			cat <<-END
+				    on_$(sed 's,.*/amd64,intel,; s,.*/arm64,arm,' <<<"$t") do
+				      url "https://github.com/btfgen/btfgen/releases/download/$version/$file"
+				      sha256 "$(sha256sum <"$out/$file" | cut -d ' ' -f 1)"
+				    end
+			END
+		done
+		echo '  end'
+	done
+	cat <<-'END'
+
+		  def install
+		    bin.install Dir["bin/*"]
+		    man1.install Dir["share/man/man1/*"]
+		    bash_completion.install "share/bash-completion/completions/btfgen"
+		    zsh_completion.install "share/zsh/site-functions/_btfgen"
+		    fish_completion.install "share/fish/vendor_completions.d/btfgen.fish"
+		    doc.install Dir["share/doc/btfgen/*"]
+		  end
+
+		  test do
+		    assert_match version.to_s, shell_output("#{bin}/btfgen --version")
+		  end
+		end
+	END
+}
+if [[ " ${only[*]} " =~ \ (darwin|linux)/(amd64|arm64)\  ]]; then
+	formula >"$out/btfgen.rb"
 fi
 
 (cd "$out" && sha256sum -- * >"$work/SHA256SUMS")

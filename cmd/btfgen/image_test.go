@@ -30,14 +30,24 @@ func TestDockerfile(t *testing.T) {
 	}
 	r := readerIn(t, nil)
 	stage, programs, build, user := 0, []string(nil), "", ""
+	labels, bases := "", []string(nil)
 	for line := range strings.Lines(string(data)) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		args := strings.Fields(rest)
 		switch word {
 		case "FROM":
 			stage++
+			programs, user = nil, ""
+			for _, a := range args {
+				if !strings.HasPrefix(a, "--") {
+					bases = append(bases, a)
+					break
+				}
+			}
 		case "USER":
 			user = rest
+		case "LABEL":
+			labels = rest
 		case "RUN":
 			if strings.Contains(rest, "go build") {
 				build = rest
@@ -62,7 +72,15 @@ func TestDockerfile(t *testing.T) {
 			}
 		}
 	}
-	if stage != 2 || build == "" || len(programs) != 2 || !regexp.MustCompile(`^[1-9][0-9]*:[1-9][0-9]*$`).MatchString(user) {
+	for _, base := range bases[:stage-1] { // by its whole version; Dependabot raises it
+		if !regexp.MustCompile(`^[a-z]+:[0-9]+\.[0-9]+(\.[0-9]+|-slim)$`).MatchString(base) {
+			t.Errorf("%s does not name a version", base)
+		}
+	}
+	if bases[stage-1] != "scratch" || labels == "" {
+		t.Errorf("the last image is from %s, with the labels %q", bases[stage-1], labels)
+	}
+	if stage != 3 || build == "" || len(programs) != 2 || !regexp.MustCompile(`^[1-9][0-9]*:[1-9][0-9]*$`).MatchString(user) {
 		t.Fatalf("%d stages, built by %q to %q, for user %q", stage, build, programs, user)
 	}
 	slow.Skip(t)
