@@ -24,13 +24,13 @@ const sessionPicture = "../../docs/images/session.svg"
 var session = []string{
 	"btfgen generate --btf kernels/ -o tracer.btfa execsnoop.bpf.o",
 	"btfgen archive lookup tracer.btfa --os-release debian12 --release 6.1.0-47-amd64 --arch x86_64",
-	"btfgen relolog --btf kernels/ --select x86_64 --type request_queue biolat.bpf.o",
+	"btfgen check --btf kernels/ --select x86_64 execsnoop.bpf.o probe.bpf.o",
 }
 
 // TestSession compares the picture of a terminal with the output of the commands. Run it with -update to write the file.
 func TestSession(t *testing.T) {
 	r := readerIn(t, map[string]string{
-		"kernels": "../../testdata/vmlinux", "execsnoop.bpf.o": pageObject, "biolat.bpf.o": "../../testdata/bpf/biolat.bpfel.o",
+		"kernels": "../../testdata/vmlinux", "execsnoop.bpf.o": pageObject, "probe.bpf.o": "../../testdata/bpf/broken.bpfel.o",
 	})
 	r.write("debian12", "ID=debian\nVERSION_ID=12\n")
 	var lines []string
@@ -68,10 +68,34 @@ var (
 	colours = map[string]string{"1": "b", "31": "r", "32": "g", "33": "y", "35": "m", "36": "c"}
 )
 
-// drawTerminal returns an SVG of lines with the colours of a terminal.
-func drawTerminal(lines []string) string {
+// terminalWidth is the width of the terminal in characters.
+const terminalWidth = 100
+
+// wrapTerminal breaks a line as a terminal does.
+func wrapTerminal(line string) (all []string) {
+	at, columns := 0, 0
+	for i := 0; i < len(line); {
+		if m := colour.FindStringIndex(line[i:]); m != nil && m[0] == 0 {
+			i += m[1]
+			continue
+		}
+		if columns == terminalWidth {
+			all, at, columns = append(all, line[at:i]), i, 0
+		}
+		_, n := utf8.DecodeRuneInString(line[i:])
+		i, columns = i+n, columns+1
+	}
+	return append(all, line[at:])
+}
+
+// drawTerminal returns an SVG of lines with the colours of a terminal. Commands appear one after the other, their outputs a moment later.
+func drawTerminal(unwrapped []string) string {
 	const wide, high, margin = 7.8, 18, 14
 	columns := 0
+	var lines []string
+	for _, l := range unwrapped {
+		lines = append(lines, wrapTerminal(l)...)
+	}
 	for _, l := range lines {
 		columns = max(columns, utf8.RuneCountInString(colour.ReplaceAllString(l, "")))
 	}
@@ -79,10 +103,13 @@ func drawTerminal(lines []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %d\" width=\"%.0f\" height=\"%d\">\n", w, h, w, h)
 	b.WriteString("<style>text{font:13px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:#d4d4d4;white-space:pre}" +
-		".b{font-weight:bold;fill:#fff}.r{fill:#f47067}.g{fill:#6bc46d}.y{fill:#daaa3f}.m{fill:#dcbdfb}.c{fill:#76e3ea}</style>\n")
+		".b{font-weight:bold;fill:#fff}.r{fill:#f47067}.g{fill:#6bc46d}.y{fill:#daaa3f}.m{fill:#dcbdfb}.c{fill:#76e3ea}" +
+		"@keyframes a{from{opacity:0}}text{animation:a .2s both}@media(prefers-reduced-motion:reduce){text{animation:none}}</style>\n")
 	b.WriteString("<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#1e2228\"/>\n")
+	seconds := 0.0
 	for i, l := range lines {
 		if l == "" {
+			seconds += 2.5 // to read the output
 			continue
 		}
 		open := false
@@ -93,8 +120,11 @@ func drawTerminal(lines []string) string {
 			open = false
 		}
 		// The length keeps columns in their places, whatever font there is.
-		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" textLength=\"%.1f\">", margin, margin+i*high+13,
-			float64(utf8.RuneCountInString(colour.ReplaceAllString(l, "")))*wide)
+		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" textLength=\"%.1f\" style=\"animation-delay:%.1fs\">", margin, margin+i*high+13,
+			float64(utf8.RuneCountInString(colour.ReplaceAllString(l, "")))*wide, seconds)
+		if strings.HasPrefix(l, "\x1b[1m$ ") {
+			seconds += 0.7
+		}
 		for l != "" {
 			at := colour.FindStringSubmatchIndex(l)
 			if at == nil {
