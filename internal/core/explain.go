@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// entry returns s in the form of a log.
+func (s *spec) entry() relo.Spec {
+	e := relo.Spec{TypeID: uint32(s.root), Type: typeName(s.btf.Type(s.root)), Raw: s.rawString(), Path: s.path()}
+	if s.kind.IsField() && s.err == nil {
+		bytes, bits := s.bitOff/8, s.bitOff
+		if e.Offset = &bytes; bits%8 != 0 {
+			e.BitOffset = &bits
+		}
+	}
+	return e
+}
+
+// candidateEntry is a candidate in the form of a log.
+type candidateEntry struct {
+	relo.Candidate
+	err error // that ends libbpf's load
+}
+
+type explainKey struct {
+	question int
+	kind     relo.Kind
+	place    int32
+}
+
+// explain matches a candidate again for the details that a table does not keep.
+func (tb *Table) explain(mt *resolution, place int32) *candidateEntry {
+	kind := mt.spec.kind
+	key := explainKey{mt.question, kind, place}
+	if c, ok := tb.explained[key]; ok {
+		return c
+	}
+	q := &tb.set.questions[mt.question]
+	cand := tb.cands[q.name][place]
+	m := &tb.m
+	m.targ, m.floats = &cand.view.BTF, false
+	ok, err := m.specMatch(mt.spec, cand.id)
+	c := &candidateEntry{Candidate: relo.Candidate{Match: ok && err == nil}}
+	if c.Match {
+		var v value
+		v, err = m.out.calc(kind)
+		c.Spec, c.Value = m.out.entry(), &v.val
+	} else {
+		c.Spec = relo.Spec{TypeID: uint32(cand.id), Type: typeName(cand.view.Type(cand.id))}
+		c.Reason = reasonOf(m.miss.reason())
+	}
+	module := cand.view.module // a view is used again for another kernel
+	c.Module = &module
+	c.err = err
+	tb.explained[key] = c
+	return c
+}
