@@ -204,7 +204,7 @@ func (tb *Table) ayaReason(m *setObject, n int32, d *AyaDecision) relo.Reason {
 		return invalid
 	}
 	explained := func(i int) relo.Reason {
-		c := tb.explain(&resolution{spec: s, question: q}, int32(i))
+		c := tb.explainer.candidate(&resolution{spec: s, question: q}, int32(i))
 		r := ReasonOf(invalid.Code, c.err)
 		r.TargetNumber = uint64(c.TypeID)
 		return r

@@ -218,7 +218,7 @@ func (d *Decision) Reason() relo.Reason {
 		}
 		return relo.Reason{Code: relo.AmbiguousValue, LocalNumber: m.tb.value(q, b, m.spec.kind).val, TargetNumber: m.new.val}
 	case m.result == relo.Error:
-		c := m.tb.explain(m, m.other)
+		c := m.tb.explainer.candidate(m, m.other)
 		r := ReasonOf(relo.InvalidRelocation, c.err)
 		r.TargetNumber = uint64(c.TypeID)
 		return r
@@ -241,7 +241,7 @@ var fieldCauses = map[relo.Code]relo.Cause{
 // differs completes the reason for a missing field if a candidate has it, and it is another one.
 func (tb *Table) differs(m *resolution, r *relo.Reason) {
 	for _, place := range m.left {
-		c := tb.explain(m, place).Reason
+		c := tb.explainer.candidate(m, place).Reason
 		if c == nil || fieldCauses[c.Code] == "" {
 			continue
 		}

@@ -30,16 +30,32 @@ type explainKey struct {
 	place    int32
 }
 
-// explain matches a candidate again for the details that a table does not keep.
-func (tb *Table) explain(mt *resolution, place int32) *candidateEntry {
+// explainer matches candidates again for the details that a table does not keep.
+type explainer struct {
+	tb    *Table
+	m     matcher
+	known map[explainKey]*candidateEntry
+}
+
+func (x *explainer) reset(tb *Table) {
+	x.tb = tb
+	if x.known == nil {
+		x.known = make(map[explainKey]*candidateEntry)
+	}
+	clear(x.known)
+}
+
+// candidate explains the candidate of a resolution at a place.
+func (x *explainer) candidate(mt *resolution, place int32) *candidateEntry {
 	kind := mt.spec.kind
 	key := explainKey{mt.question, kind, place}
-	if c, ok := tb.explained[key]; ok {
+	if c, ok := x.known[key]; ok {
 		return c
 	}
+	tb := x.tb
 	q := &tb.set.questions[mt.question]
 	cand := tb.cands[q.name][place]
-	m := &tb.m
+	m := &x.m
 	m.targ, m.floats = &cand.view.BTF, false
 	ok, err := m.specMatch(mt.spec, cand.id)
 	c := &candidateEntry{Candidate: relo.Candidate{Match: ok && err == nil}}
@@ -54,6 +70,6 @@ func (tb *Table) explain(mt *resolution, place int32) *candidateEntry {
 	module := cand.view.module // a view is used again for another kernel
 	c.Module = &module
 	c.err = err
-	tb.explained[key] = c
+	x.known[key] = c
 	return c
 }

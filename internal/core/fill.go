@@ -20,17 +20,13 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Target, found func(*Found)
 	meter := limits.NewMeter(ctx, limits.Comparisons, "comparisons of types")
 	tb.set, tb.kernel = s, k
 	var err error
-	if tb.cands, tb.ids, err = k.find(ctx, s, tb.cands, tb.ids); err != nil {
+	f := &tb.filler
+	if tb.cands, f.ids, err = k.find(ctx, s, tb.cands, f.ids); err != nil {
 		return err
 	}
 	tb.values = tb.values[:0]
-	if tb.explained == nil {
-		tb.explained, tb.fixups = make(map[explainKey]*candidateEntry), make(map[fixupKey]fixup)
-		tb.choices, tb.unit = make(map[*group]choice), make(map[int32]choice)
-	}
-	clear(tb.explained)
-	clear(tb.fixups)
-	clear(tb.choices)
+	tb.explainer.reset(tb)
+	tb.cilium.reset(tb, meter)
 	if err := tb.check(); err != nil {
 		return err
 	}
@@ -38,8 +34,7 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Target, found func(*Found)
 		tb.rows = make([][]outcome, len(s.questions))
 	}
 	tb.rows, tb.libbpf = tb.rows[:len(s.questions)], tb.libbpf[:0]
-	tb.m.meter, tb.cilium.meter, tb.cilium.deep = meter, meter, false
-	defer func() { tb.m.meter = nil }()
+	f.tb, f.m.meter, f.cilium.meter, f.cilium.deep = tb, meter, meter, false
 	for i := range s.questions {
 		q := &s.questions[i]
 		all := tb.cands[q.name]
@@ -48,8 +43,8 @@ func (tb *Table) Fill(ctx context.Context, s *Set, k *Target, found func(*Found)
 		aya := visible(all, func(c candidate) bool { return c.aya(q.rootKind) })
 		tb.libbpf = append(tb.libbpf, libbpf)
 		for j := range row {
-			row[j] = tb.ask(q, all[j], j, j < libbpf, j < aya, found)
-			if tb.cilium.deep {
+			row[j] = f.outcome(q, all[j], j, j < libbpf, j < aya, found)
+			if f.cilium.deep {
 				return &limits.Exceeded{Max: limits.Pairs, What: "pairs of types in one match"}
 			}
 			if !meter.Step(1) {
@@ -83,9 +78,18 @@ func (tb *Table) check() error {
 	return nil
 }
 
-// ask matches the candidate at a place of a row as each loader does. libbpf and aya say whether it is visible to them.
-func (tb *Table) ask(q *question, c candidate, place int, libbpf, aya bool, found func(*Found)) (out outcome) {
-	m := &tb.m
+// filler is the scratch memory of [Table.Fill].
+type filler struct {
+	tb     *Table
+	ids    [][]btf.TypeID
+	m      matcher
+	cilium ciliumMatcher
+	found  Found
+}
+
+// outcome matches the candidate at a place of a row as each loader does. libbpf and aya say whether it is visible to them.
+func (f *filler) outcome(q *question, c candidate, place int, libbpf, aya bool, found func(*Found)) (out outcome) {
+	m, tb := &f.m, f.tb
 	m.targ, m.needs, m.floats = &c.view.BTF, m.needs[:0], false
 	n := bits.OnesCount16(q.kinds)
 	out.at = uint32(len(tb.values))
@@ -105,13 +109,13 @@ func (tb *Table) ask(q *question, c candidate, place int, libbpf, aya bool, foun
 			out.aya = ok && m.ayaTakes(q.spec)
 		}
 		if ok || out.aya {
-			tb.take(q, &out)
+			f.take(q, &out)
 		} else if err == nil {
 			m.needs = m.needs[:0]
 		}
 	}
 	if c.by&btf.Cilium != 0 {
-		tb.askCilium(q, c, place, &out, tb.values[int(out.at)+n:])
+		f.fixups(q, c, place, &out, tb.values[int(out.at)+n:])
 	}
 	if !out.matters() {
 		tb.values = tb.values[:out.at]
@@ -119,31 +123,32 @@ func (tb *Table) ask(q *question, c candidate, place int, libbpf, aya bool, foun
 	}
 	// A loader that fails on a candidate must fail on its minimized form, too.
 	if found != nil {
-		tb.found = Found{BTF: m.targ, Type: c.id, Needs: m.needs, Hidden: hidden, kinds: q.kinds}
-		found(&tb.found)
+		f.found = Found{BTF: m.targ, Type: c.id, Needs: m.needs, Hidden: hidden, kinds: q.kinds}
+		found(&f.found)
 	}
 	return out
 }
 
-func (tb *Table) askCilium(q *question, c candidate, place int, out *outcome, values []uint64) {
+// fixups notes the fixup of each kind of the question, whose target values go to values.
+func (f *filler) fixups(q *question, c candidate, place int, out *outcome, values []uint64) {
 	for i, k := range q.each() {
-		f := tb.cilium.fixup(q.spec, k, c, place)
+		fx := f.cilium.fixup(q.spec, k, c, place)
 		switch {
-		case f.err != nil:
+		case fx.err != nil:
 			out.fatal |= 1 << k
-		case !f.failed(k):
+		case !fx.failed(k):
 			out.cilium |= 1 << k
 		}
-		values[i] = f.target
+		values[i] = fx.target
 	}
-	if out.cilium|out.fatal != 0 && !slices.Equal(tb.m.needs, tb.cilium.needs) {
-		tb.m.needs = append(tb.m.needs, tb.cilium.needs...)
+	if out.cilium|out.fatal != 0 && !slices.Equal(f.m.needs, f.cilium.needs) {
+		f.m.needs = append(f.m.needs, f.cilium.needs...)
 	}
 }
 
-// take stores the values of the match in tb.m.
-func (tb *Table) take(q *question, c *outcome) {
-	s := &tb.m.out
+// take stores the values of the match in f.m.
+func (f *filler) take(q *question, c *outcome) {
+	s := &f.m.out
 	c.bitOff = s.bitOff
 	for i, k := range q.each() {
 		if k.IsEnumval() && len(s.acc) == 0 { // only aya has found one
@@ -156,12 +161,12 @@ func (tb *Table) take(q *question, c *outcome) {
 		if v.load.ok {
 			c.load = v.load
 		}
-		tb.values[int(c.at)+i] = v.val
+		f.tb.values[int(c.at)+i] = v.val
 	}
 	if q.hasKind(relo.ByteOffset) {
 		c.field = s.field(c.load)
 	}
 	if c.aya && q.hasKind(relo.EnumvalValue) {
-		c.ayaValue = tb.m.aya.Value
+		c.ayaValue = f.m.aya.Value
 	}
 }

@@ -87,8 +87,32 @@ type choice struct {
 	err   error
 }
 
+// ciliumDecider decides as cilium/ebpf does, with the candidates of a table. It is
+// scratch memory.
+type ciliumDecider struct {
+	tb      *Table
+	m       ciliumMatcher
+	fixups  map[fixupKey]fixup
+	choices map[*group]choice
+	unit    map[int32]choice // of the last unit, by root
+}
+
+// reset begins with another table. The meter counts the comparisons of all decisions.
+func (d *ciliumDecider) reset(tb *Table, meter *limits.Meter) {
+	d.tb, d.m.meter, d.m.deep = tb, meter, false
+	if d.fixups == nil {
+		d.fixups, d.choices, d.unit = make(map[fixupKey]fixup), make(map[*group]choice), make(map[int32]choice)
+	}
+	clear(d.fixups)
+	clear(d.choices)
+}
+
+// err returns the error after which decisions mean nothing, or nil.
+func (d *ciliumDecider) err() error { return d.m.meter.Err() }
+
 // calculateFixups chooses the candidate of a group (coreCalculateFixups).
-func (tb *Table) calculateFixups(m *setObject, g *group) choice {
+func (d *ciliumDecider) calculateFixups(m *setObject, g *group) choice {
+	tb := d.tb
 	best, bestScore := int32(-1), g.total
 	q := m.roots[g.root].question
 	for i := range int32(len(tb.rows[q])) {
@@ -97,7 +121,7 @@ func (tb *Table) calculateFixups(m *setObject, g *group) choice {
 		}
 		score, agrees := 0, best >= 0
 		for n, sp := range g.specs {
-			f := tb.fixup(m, sp, i)
+			f := d.fixup(m, sp, i)
 			if f.err != nil {
 				return choice{err: f.err}
 			}
@@ -105,7 +129,7 @@ func (tb *Table) calculateFixups(m *setObject, g *group) choice {
 				score += g.counts[n]
 			}
 			if agrees {
-				o := tb.fixup(m, sp, best)
+				o := d.fixup(m, sp, best)
 				agrees = f.agrees(&o)
 			}
 		}
@@ -126,7 +150,7 @@ type fixupKey struct {
 }
 
 // fixup returns the fixup of a spec on a candidate, where -1 is none.
-func (tb *Table) fixup(m *setObject, sp, place int32) fixup {
+func (d *ciliumDecider) fixup(m *setObject, sp, place int32) fixup {
 	s := m.specs[sp]
 	switch {
 	case place >= 0:
@@ -136,22 +160,22 @@ func (tb *Table) fixup(m *setObject, sp, place int32) fixup {
 		return fixup{poison: true}
 	}
 	key := fixupKey{s, place}
-	f, ok := tb.fixups[key]
+	f, ok := d.fixups[key]
 	if !ok {
-		f = tb.cilium.fixup(s, s.kind, tb.cands[tb.set.questions[m.question[sp]].name][place], int(place))
-		tb.fixups[key] = f
+		f = d.m.fixup(s, s.kind, d.tb.cands[d.tb.set.questions[m.question[sp]].name][place], int(place))
+		d.fixups[key] = f
 	}
 	return f
 }
 
 // describe returns cilium/ebpf's decision on a group in words.
-func (tb *Table) describe(m *setObject, g *group, c choice) string {
+func (d *ciliumDecider) describe(m *setObject, g *group, c choice) string {
 	if c.err != nil {
 		return c.err.Error()
 	}
 	text := make([]string, len(g.specs))
 	for i, sp := range g.specs {
-		f := tb.fixup(m, sp, c.place)
+		f := d.fixup(m, sp, c.place)
 		text[i] = f.String()
 	}
 	return strings.Join(text, ", ")
@@ -170,9 +194,9 @@ func (c *comparison) groups(m *setObject, r int) (*Difference, error) {
 		if !c.meter.Step(len(g.specs) * rows) {
 			return nil, nil
 		}
-		a, b := c.full.calculateFixups(m, g), c.small.calculateFixups(m, g)
-		full, small := c.full.describe(m, g, a), c.small.describe(m, g, b)
-		if err := cmp.Or(c.full.cilium.meter.Err(), c.small.cilium.meter.Err()); err != nil {
+		a, b := c.full.cilium.calculateFixups(m, g), c.small.cilium.calculateFixups(m, g)
+		full, small := c.full.cilium.describe(m, g, a), c.small.cilium.describe(m, g, b)
+		if err := cmp.Or(c.full.cilium.err(), c.small.cilium.err()); err != nil {
 			return nil, err
 		}
 		if full != small && !(a.fails() && b.fails()) && !c.onlyIDs(m, g, a, b) {
@@ -189,7 +213,7 @@ func (c *comparison) onlyIDs(m *setObject, g *group, a, b choice) bool {
 		return false
 	}
 	for _, sp := range g.specs {
-		full, small := c.full.fixup(m, sp, a.place), c.small.fixup(m, sp, b.place)
+		full, small := c.full.cilium.fixup(m, sp, a.place), c.small.cilium.fixup(m, sp, b.place)
 		if full.String() != small.String() && !(full.poison && small.id) {
 			return false
 		}
@@ -213,7 +237,7 @@ type UnitDecision struct {
 	Err    error // that ends the load
 	Record int   // a record of the local type on which it fails
 
-	tb      *Table
+	decider *ciliumDecider
 	m       *setObject
 	choices map[int32]choice // by root
 }
@@ -226,7 +250,7 @@ func (d *UnitDecision) Fixup(record int) (Fixup, bool) {
 	if !ok || d.m.question[rec.spec] < 0 {
 		return Fixup{}, false
 	}
-	f := d.tb.fixup(d.m, rec.spec, c.place)
+	f := d.decider.fixup(d.m, rec.spec, c.place)
 	return Fixup{f.poison, f.local, f.target, f.id, cmp.Or(f.err, rec.insn.cilium(&f))}, true
 }
 
@@ -242,8 +266,9 @@ func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 	if n < 0 {
 		return nil, nil
 	}
-	clear(tb.unit)
-	d := &UnitDecision{tb: tb, m: m, choices: tb.unit}
+	by := &tb.cilium
+	clear(by.unit)
+	d := &UnitDecision{decider: by, m: m, choices: by.unit}
 	for _, rec := range all.units[n].Records {
 		if sp := m.records[rec].spec; m.local[sp].err != nil && m.specs[sp].kind != relo.LocalTypeID {
 			d.Err, d.Record = m.local[sp].err, rec
@@ -251,13 +276,13 @@ func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 		}
 	}
 	for _, g := range all.ofUnit[n] {
-		c, ok := tb.choices[g]
+		c, ok := by.choices[g]
 		if !ok {
-			c = tb.calculateFixups(m, g)
-			if err := tb.cilium.meter.Err(); err != nil {
+			c = by.calculateFixups(m, g)
+			if err := by.err(); err != nil {
 				return nil, err
 			}
-			tb.choices[g] = c
+			by.choices[g] = c
 		}
 		if c.err != nil && d.Err == nil {
 			d.Err, d.Record = c.err, int(m.roots[g.root].records[0])

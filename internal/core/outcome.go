@@ -8,23 +8,20 @@ import (
 )
 
 // Table is every outcome of a [Set] on one kernel. The zero value is ready for
-// [Table.Fill], which reuses its memory. It is not safe for concurrent use.
+// [Table.Fill], which reuses its memory. Between two calls of Fill the outcomes do
+// not change: filler, cilium and explainer have the scratch memory to make them, to
+// decide with them and to explain them. It is not safe for concurrent use.
 type Table struct {
 	set    *Set
 	kernel *Target
 	cands  [][]candidate // by name
 	rows   [][]outcome   // by question, by candidate
 	libbpf []int         // by question: how many of the candidates libbpf considers
-	ids    [][]btf.TypeID
-	values []uint64 // of outcomes
-	m      matcher
-	found  Found
+	values []uint64      // of outcomes
 
-	cilium    ciliumMatcher
-	choices   map[*group]choice // cilium/ebpf's, made when needed
-	unit      map[int32]choice  // of the last unit, by root
-	fixups    map[fixupKey]fixup
-	explained map[explainKey]*candidateEntry
+	filler    filler
+	cilium    ciliumDecider
+	explainer explainer
 }
 
 // outcome is the result of one question for one candidate.

@@ -449,14 +449,14 @@ func (r *rule) cilium(tb *Table, n int) string {
 		if g.root != m.rootOf[sp] {
 			continue
 		}
-		c := tb.calculateFixups(m, &g)
+		c := tb.cilium.calculateFixups(m, &g)
 		if c.err != nil {
 			return "error"
 		}
 		if !slices.Contains(g.specs, sp) {
 			continue
 		}
-		f := tb.fixup(m, sp, c.place)
+		f := tb.cilium.fixup(m, sp, c.place)
 		switch {
 		case rec.insn.cilium(&f) != nil:
 			return "error"

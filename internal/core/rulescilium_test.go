@@ -68,7 +68,7 @@ func TestRulesCilium(t *testing.T) {
 					}
 				}
 				want, err := btf.CORERelocate(relos, targets, m.order, func(btf.Type) (btf.TypeID, error) { return 1, nil })
-				c := tb.calculateFixups(m, &g)
+				c := tb.cilium.calculateFixups(m, &g)
 				compared += len(relos)
 				if err != nil || c.err != nil {
 					if (err == nil) != (c.err == nil) && !errors.Is(c.err, errNesting) {
@@ -78,7 +78,7 @@ func TestRulesCilium(t *testing.T) {
 				}
 				for i, sp := range specs {
 					if slices.Contains(g.specs, sp) {
-						f := tb.fixup(m, sp, c.place)
+						f := tb.cilium.fixup(m, sp, c.place)
 						if f.id {
 							f.target = uint64(tb.cands[tb.set.questions[m.question[sp]].name][f.target-1].id)
 						}

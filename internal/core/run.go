@@ -60,7 +60,7 @@ func (d *Decision) entry(ctx context.Context) *relo.Entry {
 		e.New = &v
 	}
 	if m.target >= 0 && m.result == relo.Resolved {
-		e.Target = &m.tb.explain(m, m.target).Spec
+		e.Target = &m.tb.explainer.candidate(m, m.target).Spec
 	}
 	return e
 }
@@ -82,7 +82,7 @@ func (d *Decision) candidates(ctx context.Context) []relo.Candidate {
 			if ctx.Err() != nil {
 				break
 			}
-			m.entries = append(m.entries, m.tb.explain(m, i).Candidate)
+			m.entries = append(m.entries, m.tb.explainer.candidate(m, i).Candidate)
 		}
 	}
 	return m.entries
