@@ -14,9 +14,9 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
-// TestSameQuestion asks all relocations of all objects of all kernels. Those
+// TestEqualSignatures compares all relocations of all objects on all kernels. Those
 // with the same signature must have the same outcomes.
-func TestSameQuestion(t *testing.T) {
+func TestEqualSignatures(t *testing.T) {
 	var objects []*core.Object
 	for _, o := range testinput.Objects(t) {
 		parsed, err := core.ParseObject(o.Name(), o.Data)
@@ -27,17 +27,17 @@ func TestSameQuestion(t *testing.T) {
 	}
 	qs := core.QuestionsOf(objects...)
 	all, pairs := qs.Len()
-	kernels, matches := ask(t, qs)
+	kernels, matches := compare(t, qs)
 	t.Logf("%d relocations of %d objects, %d with the signature of an earlier one, on %d kernels: %d matches", all, len(objects), pairs, kernels, matches)
 	if pairs == 0 || matches == 0 {
 		t.Error("nothing was compared")
 	}
 }
 
-// TestMutatedQuestion changes the types of relocations in one place. If the
-// signature does not have, no kernel may: so it fails when the matcher looks at
-// something that the signature leaves out.
-func TestMutatedQuestion(t *testing.T) {
+// TestSignaturesOfMutants changes one word of the types that relocations depend on. If
+// the signature stays the same, the outcomes on all kernels must stay the same. It
+// fails if a matcher reads something that the signature leaves out.
+func TestSignaturesOfMutants(t *testing.T) {
 	slow.Nightly(t)
 	raceflag.SkipSerial(t)
 	const mutations, seed = 10000, 1
@@ -59,16 +59,16 @@ func TestMutatedQuestion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kernels, matches := ask(t, qs)
-	t.Logf("seed %d: %d of %d mutations of %d sorts of words: %d have no relocation any more, %d have another signature, %d have the same; %d kernels, %d matches",
-		seed, ms.Made, ms.Possible, ms.Sorts, ms.Damaged, ms.Told, ms.Untold, kernels, matches)
+	kernels, matches := compare(t, qs)
+	t.Logf("seed %d: %d of %d mutations in %d classes: %d are not valid, %d have another signature, %d have the same; %d kernels, %d matches",
+		seed, ms.Made, ms.Possible, ms.Classes, ms.Damaged, ms.Distinguished, ms.Alike, kernels, matches)
 	if matches == 0 {
 		t.Error("nothing was compared")
 	}
 }
 
-// ask asks the questions of every kernel.
-func ask(t *testing.T, qs *core.Questions) (kernels, matches int) {
+// compare compares the outcomes of the questions on every kernel.
+func compare(t *testing.T, qs *core.Questions) (kernels, matches int) {
 	t.Helper()
 	const most = 20 // differences to print
 	printed := 0
@@ -77,7 +77,7 @@ func ask(t *testing.T, qs *core.Questions) (kernels, matches int) {
 		if err := k.Load(t.Context(), it.Name, it.BTF, it.Modules...); err != nil {
 			t.Fatal(err)
 		}
-		differences, n := qs.Ask(&k)
+		differences, n := qs.Compare(&k)
 		kernels++
 		matches += n
 		for _, d := range differences {

@@ -19,12 +19,13 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// TestMutatedRules does with the scenarios what TestMutatedQuestion does with
-// real objects: they have every rule, with both answers.
-func TestMutatedRules(t *testing.T) {
+// TestSignaturesOfMutatedScenarios does with testdata/rules what
+// TestSignaturesOfMutants does with real objects. Every rule has a scenario for each
+// answer.
+func TestSignaturesOfMutatedScenarios(t *testing.T) {
 	raceflag.SkipSerial(t)
 	const mutations, seed = 1000, 1 // of each scenario
-	made, told, matches := 0, 0, 0
+	made, distinguished, matches := 0, 0, 0
 	for _, r := range readRules(t) {
 		if r.name == "limit-budget" { // a second for each
 			continue
@@ -33,30 +34,29 @@ func TestMutatedRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		differences, n := qs.Ask(r.kernel)
+		differences, n := qs.Compare(r.kernel)
 		for _, d := range differences {
 			t.Errorf("%s: %s", r.name, d)
 		}
 		made += ms.Made
-		told += ms.Told
+		distinguished += ms.Distinguished
 		matches += n
 	}
-	t.Logf("seed %d: %d mutations, of which %d have another signature; %d matches", seed, made, told, matches)
-	if made == told || matches == 0 {
+	t.Logf("seed %d: %d mutations, of which %d have another signature; %d matches", seed, made, distinguished, matches)
+	if made == distinguished || matches == 0 {
 		t.Error("nothing was compared")
 	}
 }
 
-// What a signature promises: relocations with the same one have the same
-// outcomes on every candidate. TestSameQuestion (package engine_test, which has
-// the kernels) holds that for those that real objects have, and
-// TestMutatedQuestion for those that differ from them in one place.
+// Relocations with equal signatures must have equal outcomes on every candidate.
+// TestEqualSignatures checks the relocations of real objects, and
+// TestSignaturesOfMutants relocations that differ from them in one place.
 
-// Questions are specs that all are asked, even if their signatures are the same.
+// Questions are specs whose outcomes are all computed, also if their signatures are equal.
 type Questions struct {
 	questions []question
 	same      []int // the first question with this signature
-	about     []string
+	origin    []string
 	names     []string
 	index     *btf.Names
 	numbers   map[string]int
@@ -64,9 +64,9 @@ type Questions struct {
 
 func newQuestions() *Questions { return &Questions{numbers: make(map[string]int)} }
 
-// add adds a spec, which has to ask something. same is the place of the one to
-// compare it with, its own if there is none.
-func (qs *Questions) add(s *spec, same int, about string) {
+// add adds a spec that depends on the kernel. same is the index of the question to
+// compare it with, or its own index.
+func (qs *Questions) add(s *spec, same int, origin string) {
 	name := s.name()
 	n, ok := qs.numbers[name]
 	if !ok {
@@ -82,11 +82,11 @@ func (qs *Questions) add(s *spec, same int, about string) {
 	}
 	qs.questions = append(qs.questions, q)
 	qs.same = append(qs.same, same)
-	qs.about = append(qs.about, about)
+	qs.origin = append(qs.origin, origin)
 	qs.index = nil
 }
 
-// QuestionsOf returns those of some objects.
+// QuestionsOf returns the questions of some objects.
 func QuestionsOf(objects ...*Object) *Questions {
 	qs := newQuestions()
 	first := make(map[string]int)
@@ -111,8 +111,8 @@ func questionKey(s *spec) string {
 	return string(s.signature(&signer{btf: s.btf, end: limits.SignatureBytes}, []byte{sortOf(s.kind)}))
 }
 
-// Len returns the number of questions, and that of those which have one with
-// the same signature before them.
+// Len returns the number of questions, and how many of them have the signature of an
+// earlier one.
 func (qs *Questions) Len() (all, pairs int) {
 	for i, n := range qs.same {
 		if i != n {
@@ -122,9 +122,9 @@ func (qs *Questions) Len() (all, pairs int) {
 	return len(qs.same), pairs
 }
 
-// Ask asks every question of a kernel. It returns the differences between those
-// that should have none, and the number of matches.
-func (qs *Questions) Ask(k *Target) (differences []string, matches int) {
+// Compare computes the outcomes of every question on a kernel. It returns the
+// differences between questions with equal signatures, and the number of matches.
+func (qs *Questions) Compare(k *Target) (differences []string, matches int) {
 	if qs.index == nil {
 		qs.index = btf.NewNames(qs.names)
 	}
@@ -154,21 +154,20 @@ func (qs *Questions) Ask(k *Target) (differences []string, matches int) {
 			first[i] = bytes.Clone(got)
 		} else if !bytes.Equal(first[n], got) {
 			differences = append(differences, fmt.Sprintf("%s (%s) has the signature of %s (%s), but other outcomes",
-				q.spec, qs.about[i], qs.questions[n].spec, qs.about[n]))
+				q.spec, qs.origin[i], qs.questions[n].spec, qs.origin[n]))
 		}
 	}
 	return differences, matches
 }
 
-// records are the types of a BTF blob, as the words that they consist of. A name
-// is an index into names.
+// records are the types of a BTF blob as 32-bit words. A name is an index into names.
 type records struct {
 	order binary.ByteOrder
 	words [][]uint32 // by type ID
 	names []string   // the first is empty
 }
 
-// role is what a word of a record says.
+// role is the meaning of a word of a record.
 type role string
 
 const (
@@ -184,7 +183,7 @@ const (
 	roleOther  role = "other"
 )
 
-// itemRoles are those of the words that a kind repeats vlen times, or has once.
+// itemRoles are the roles of the words that follow struct btf_type, once or vlen times.
 var itemRoles = map[btf.Kind][]role{
 	btf.KindInt:       {roleInt},
 	btf.KindArray:     {roleType, roleType, roleNelems},
@@ -200,7 +199,7 @@ var itemRoles = map[btf.Kind][]role{
 
 func recordKind(words []uint32) btf.Kind { return btf.Kind(words[1] >> 24 & 0x1f) }
 
-// roleOf returns what word i of a record says.
+// roleOf returns the role of word i of a record.
 func roleOf(words []uint32, i int) role {
 	k := recordKind(words)
 	switch i {
@@ -267,8 +266,8 @@ func readRecords(object []byte) (*records, error) {
 	return r, nil
 }
 
-// reach returns the records that one leads to, with IDs of their own: that one
-// has the first.
+// reach returns a record and all records that it refers to, directly or not, with
+// new IDs. The record itself has ID 1.
 func (r *records) reach(root btf.TypeID) *records {
 	out := &records{order: r.order, words: [][]uint32{nil}, names: slices.Clone(r.names)}
 	ids := map[uint32]uint32{0: 0, uint32(root): 1}
@@ -295,7 +294,7 @@ func (r *records) addName(s string) uint32 {
 	return uint32(len(r.names) - 1)
 }
 
-// load returns the records as BTF, unless they are none.
+// load returns the records as BTF, or an error if they are not valid BTF.
 func (r *records) load() (*btf.BTF, error) {
 	b := btf.NewBuilder(r.order)
 	for _, words := range r.words[1:] {
@@ -311,8 +310,7 @@ func (r *records) load() (*btf.BTF, error) {
 	return btf.New(b.Bytes(), nil)
 }
 
-// mutation is a change of one word of one record, or of the number of items
-// that the record has.
+// mutation changes one word of one record, or the number of its items.
 type mutation struct {
 	id   int
 	word int // or -1: one item less, -2: one more
@@ -377,7 +375,7 @@ func likeKinds(k btf.Kind) []btf.Kind {
 	return nil
 }
 
-// mutated returns r with a mutation. It shares what is the same.
+// mutated returns a copy of r with a mutation. It shares unchanged words with r.
 func (r *records) mutated(m *mutation) *records {
 	out := &records{order: r.order, words: slices.Clone(r.words), names: slices.Clip(r.names)}
 	words := slices.Clone(r.words[m.id])
@@ -397,32 +395,34 @@ func (r *records) mutated(m *mutation) *records {
 	return out
 }
 
-// Mutants says what became of mutations.
+// Mutants counts mutations.
 type Mutants struct {
-	Possible, Made, Sorts int // Sorts: of relocation, kind of type and role of a word together
-	Damaged, Told, Untold int // no relocation any more; another signature; the same
+	Possible, Made int
+	Classes        int // combinations of relocation, kind of type and role of the word
+
+	Damaged       int // the relocation is no longer valid, or does not depend on the kernel
+	Distinguished int // the signature differs
+	Alike         int // the signature is the same, so the outcomes must be
 }
 
-// mutant is a relocation and a mutation of what it leads to.
+// mutant is a relocation and a mutation of a type that it depends on.
 type mutant struct {
 	*spec
 	recs *records
 	mutation
 }
 
-// MutateQuestions returns relocations of BPF objects, and those that differ
-// from one of them in one place of the types that it leads to, but have the same
-// signature. If there are more than n mutations, chance decides which are made,
-// as many of each sort of relocation, kind of type and role of a word as there
-// can be.
+// MutateQuestions returns relocations of BPF objects together with mutants that have
+// the same signature: one word of one type that the relocation depends on differs. It
+// makes at most n mutations, chosen at random and spread evenly over the classes.
 func MutateQuestions(objects [][]byte, n int, seed uint64) (*Questions, *Mutants, error) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	possible, about, err := mutants(objects, rnd)
+	possible, classes, err := mutants(objects, rnd)
 	if err != nil {
 		return nil, nil, err
 	}
-	ms := &Mutants{Sorts: len(about)}
-	for _, key := range about {
+	ms := &Mutants{Classes: len(classes)}
+	for _, key := range classes {
 		l := possible[key]
 		ms.Possible += len(l)
 		rnd.Shuffle(len(l), func(i, j int) { l[i], l[j] = l[j], l[i] })
@@ -431,7 +431,7 @@ func MutateQuestions(objects [][]byte, n int, seed uint64) (*Questions, *Mutants
 	first := make(map[*spec]int)
 	for more := true; more && ms.Made < n; {
 		more = false
-		for _, key := range about {
+		for _, key := range classes {
 			l := possible[key]
 			if len(l) == 0 || ms.Made == n {
 				continue
@@ -444,9 +444,9 @@ func MutateQuestions(objects [][]byte, n int, seed uint64) (*Questions, *Mutants
 			case s == nil || !s.dependsOnKernel():
 				ms.Damaged++
 			case questionKey(s) != questionKey(m.spec):
-				ms.Told++
+				ms.Distinguished++
 			default:
-				ms.Untold++
+				ms.Alike++
 				if _, ok := first[m.spec]; !ok {
 					first[m.spec] = len(qs.questions)
 					qs.add(m.spec, len(qs.questions), "the original")
@@ -458,9 +458,9 @@ func MutateQuestions(objects [][]byte, n int, seed uint64) (*Questions, *Mutants
 	return qs, ms, nil
 }
 
-// mutants returns all mutations of the distinct relocations of some objects, by
-// what they are about, and the latter in order.
-func mutants(objects [][]byte, rnd *rand.Rand) (all map[string][]mutant, about []string, err error) {
+// mutants returns all mutations of the distinct relocations of some objects by class,
+// and the classes in the order of their first mutation.
+func mutants(objects [][]byte, rnd *rand.Rand) (all map[string][]mutant, classes []string, err error) {
 	all = make(map[string][]mutant)
 	seen := make(map[string]bool)
 	for _, data := range objects {
@@ -481,18 +481,18 @@ func mutants(objects [][]byte, rnd *rand.Rand) (all map[string][]mutant, about [
 			for _, m := range recs.mutations(rnd) {
 				key := fmt.Sprintf("%s, %s: %s", sortNames[sortOf(s.kind)], recordKind(recs.words[m.id]), m.role)
 				if all[key] == nil {
-					about = append(about, key)
+					classes = append(classes, key)
 				}
 				all[key] = append(all[key], mutant{s, recs, m})
 			}
 		}
 	}
-	return all, about, nil
+	return all, classes, nil
 }
 
 var sortNames = map[byte]string{'f': "field", 't': "type", 'm': "type_matches", 'e': "enumerator"}
 
-// parse returns the relocation about the mutated types, nil if they are damaged.
+// parse returns the relocation with the mutated types, or nil if these are not valid BTF.
 func (m *mutant) parse() *spec {
 	btf, err := m.recs.mutated(&m.mutation).load()
 	if err != nil {
