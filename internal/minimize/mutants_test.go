@@ -15,8 +15,9 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// The mutants of one pipeline: each kind of need and each rule left out, each
-// mark and each field of the output changed.
+// Mutants of the minimizer. Each leaves out one kind of need or one rule, drops one
+// mark, or changes one field of the output. The proof must refuse a mutant that
+// changes a decision.
 
 // needNames are the kinds of needs.
 var needNames = map[core.What]string{
@@ -24,10 +25,10 @@ var needNames = map[core.What]string{
 	core.NeedPointee: "pointee", core.NeedIndex: "index",
 }
 
-// settleRules are the rules of settle and of lower that can be left out.
+// settleRules names the rules of settle and lower that a mutant can leave out.
 var settleRules = []string{"needEnd", "needAnonymous", "unify", "integer names", "pointer size"}
 
-// without returns the mutations that leave out one rule altogether.
+// without returns mutations that leave out a rule everywhere.
 func without() (l []mutation) {
 	for what, name := range needNames {
 		l = append(l, mutation{rule: "without needs: " + name, needs: func(m *core.Found) {
@@ -50,7 +51,7 @@ func without() (l []mutation) {
 	return l
 }
 
-// mutants returns all mutations that change one thing, of marks and output.
+// mutants returns all mutations that change one mark or one part of the output.
 func (p *pipeline) mutants() []mutation {
 	l := p.markMutants()
 	g, at := p.lower(&mutation{})
@@ -63,8 +64,7 @@ func (p *pipeline) mutants() []mutation {
 	return append(l, listMutants(p.merge(g.types))...)
 }
 
-// markMutants each leave out one mark, before the rules of settle or after
-// them.
+// markMutants returns mutations that drop one mark, before settle runs or after it.
 func (p *pipeline) markMutants() (l []mutation) {
 	for _, late := range []bool{false, true} {
 		m := newMarks(p.Context(), p.set.HasKind(relo.TypeMatches), extraNone)
@@ -109,7 +109,7 @@ func (p *pipeline) markMutants() (l []mutation) {
 	return l
 }
 
-// typeMutants each change one thing of one type of the output.
+// typeMutants returns mutations of one type of the output.
 func typeMutants(o *canonical.Type, key nodeKey) (l []mutation) {
 	add := func(rule string, change func(*graph, *canonical.Type)) {
 		l = append(l, mutation{rule: "type: " + rule, graph: func(g *graph, at map[nodeKey]int) {
@@ -160,7 +160,7 @@ func typeMutants(o *canonical.Type, key nodeKey) (l []mutation) {
 	return l
 }
 
-// fieldMutants each change one thing of one field of a type.
+// fieldMutants adds mutations of one field of a type.
 func fieldMutants(o *canonical.Type, i int, add func(string, func(*graph, *canonical.Type))) {
 	switch o.Kind {
 	case btf.KindStruct, btf.KindUnion:
@@ -203,7 +203,7 @@ func fieldMutants(o *canonical.Type, i int, add func(string, func(*graph, *canon
 	}
 }
 
-// refsOf returns the references of a type, none of nil.
+// refsOf returns the references of a type. A nil type has none.
 func refsOf(o *canonical.Type) []int {
 	if o == nil {
 		return nil
@@ -211,7 +211,7 @@ func refsOf(o *canonical.Type) []int {
 	return o.Refs
 }
 
-// another returns the place of a type of another kind than the one at ref.
+// another returns the index of a type whose kind differs from the one at ref.
 func another(g *graph, ref int) int {
 	kind := btf.KindVoid
 	if ref != canonical.Void {
@@ -225,8 +225,8 @@ func another(g *graph, ref int) int {
 	return canonical.Void
 }
 
-// listMutants change the list of merged types: one is dropped or doubled, or two of
-// one name change places or become one.
+// listMutants returns mutations of the list of merged types: two types of one name are
+// swapped or merged.
 func listMutants(types []*canonical.Type) (l []mutation) {
 	add := func(rule string, change func([]*canonical.Type) []int) {
 		l = append(l, mutation{rule: "list: " + rule, list: func(types []*canonical.Type) []*canonical.Type {
@@ -255,8 +255,8 @@ func listMutants(types []*canonical.Type) (l []mutation) {
 
 func essential(o *canonical.Type) string { return string(btf.Essential([]byte(o.Name))) }
 
-// reorder returns the types at these places. References to those that are left
-// out go to the type before.
+// reorder returns the types at these indices. References to a type that is left out
+// refer to the type before it.
 func reorder(types []*canonical.Type, at []int) []*canonical.Type {
 	to := make([]int, len(types))
 	for i := range to {
@@ -298,10 +298,11 @@ func sample(l []mutation, n int, rnd *rand.Rand) (out []mutation) {
 
 // count counts the mutants of one rule.
 type count struct {
-	made, same int // same have the bytes of no mutation
-	changed    int // changed a decision and were refused
-	refused    int
-	beyond     int // refused, though no judge sees a change
+	made    int
+	same    int // output equal to the unmutated one
+	changed int // changed a decision, and refused
+	refused int
+	beyond  int // refused, although no loader decides differently
 }
 
 // tally counts mutants by rule.
@@ -327,9 +328,9 @@ func (t tally) total() (sum count) {
 
 func (t tally) log(tb testing.TB) {
 	sum := t.total()
-	tb.Logf("%d mutants, %d of them with other bytes; %d changed a decision; the proof refused %d, %d of them beyond need", sum.made, sum.made-sum.same, sum.changed, sum.refused, sum.beyond)
+	tb.Logf("%d mutants, %d of them with other bytes; %d changed a decision; the proof refused %d, %d of them without need", sum.made, sum.made-sum.same, sum.changed, sum.refused, sum.beyond)
 	for _, r := range slices.Sorted(maps.Keys(t)) {
 		n := t[r]
-		tb.Logf("%-36s %5d made %5d other bytes %5d changed a decision %5d refused beyond", r, n.made, n.made-n.same, n.changed, n.beyond)
+		tb.Logf("%-36s %5d made %5d other bytes %5d changed a decision %5d refused without need", r, n.made, n.made-n.same, n.changed, n.beyond)
 	}
 }
