@@ -10,19 +10,19 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/btfa"
-	"github.com/btfgen/btfgen/internal/testing/creader"
+	"github.com/btfgen/btfgen/internal/testing/readers"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-func TestMain(m *testing.M) { creader.Main(m) }
+func TestMain(m *testing.M) { readers.Main(m) }
 
 // TestC compares the readers in C and Go on archives and payloads.
 func TestC(t *testing.T) {
 	slow.Skip(t)
-	c := creader.Start(t)
+	c := readers.Start(t)
 	for _, kernels := range [][]archive.Kernel{nil, testminimized.Kernels(t)[:1], testminimized.Kernels(t)} {
 		if !c.Compare(t, mustWrite(t, kernels)) {
 			t.Errorf("%d kernels: not opened", len(kernels))
@@ -41,7 +41,7 @@ func TestC(t *testing.T) {
 // TestCDamage compares the readers on damaged files.
 func TestCDamage(t *testing.T) {
 	slow.Skip(t)
-	c := creader.Start(t)
+	c := readers.Start(t)
 	data := mustWrite(t, testminimized.Kernels(t)[:2])
 	opened := 0
 	try := func(bad []byte) {
@@ -66,7 +66,7 @@ func TestCDamage(t *testing.T) {
 
 // TestCLookup looks up kernels in series, and releases that several distributions have.
 func TestCLookup(t *testing.T) {
-	c := creader.Start(t)
+	c := readers.Start(t)
 	btfs := testminimized.Kernels(t)
 	var kernels []archive.Kernel
 	for i := range 40 {
@@ -109,7 +109,7 @@ func TestCLookup(t *testing.T) {
 
 // TestCMemory makes each allocation fail in turn: the C reader reports it and does not leak.
 func TestCMemory(t *testing.T) {
-	c := creader.Start(t)
+	c := readers.Start(t)
 	n, wrong := c.Failures(t, mustWrite(t, testminimized.Kernels(t)))
 	if wrong != "" || n < 20 {
 		t.Errorf("allocation %d: %q", n, wrong)
@@ -146,7 +146,7 @@ func largeLayout() []byte {
 // TestCBounds checks the C reader's memory for payloads that consist of one stream.
 func TestCBounds(t *testing.T) {
 	slow.Skip(t)
-	c := creader.Start(t)
+	c := readers.Start(t)
 	payloads := heavy()
 	delete(payloads, "kernels") // too slow, as every kernel is read
 	payloads["layout"] = largeLayout()

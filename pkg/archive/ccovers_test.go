@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/btfa"
-	"github.com/btfgen/btfgen/internal/testing/creader"
+	"github.com/btfgen/btfgen/internal/testing/readers"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
@@ -33,13 +33,13 @@ func testObjects(t testing.TB) []string {
 }
 
 // openFor opens an archive for objects with both readers.
-func openFor(t testing.TB, c *creader.Reader, objects ...archive.Object) *archive.Archive {
+func openFor(t testing.TB, c *readers.Reader, objects ...archive.Object) *archive.Archive {
 	t.Helper()
 	var b bytes.Buffer
 	if err := archive.Write(context.Background(), &b, archive.Info{Objects: objects}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Open(t, b.Bytes()); got.Status != creader.OK {
+	if got := c.Open(t, b.Bytes()); got.Status != readers.OK {
 		t.Fatal(got.Error)
 	}
 	return mustOpen(t, b.Bytes())
@@ -48,7 +48,7 @@ func openFor(t testing.TB, c *creader.Reader, objects ...archive.Object) *archiv
 // TestCCovers compares both readers on archives for one object each.
 func TestCCovers(t *testing.T) {
 	slow.Skip(t)
-	c := creader.Start(t)
+	c := readers.Start(t)
 	covered := 0
 	names := testObjects(t)
 	for i, name := range names {
@@ -57,7 +57,7 @@ func TestCCovers(t *testing.T) {
 			data := bpfObject(t, names[j])
 			err := a.Covers(archive.NewObject(names[j], data))
 			status, text := c.Covers(t, data, "")
-			if err == nil != (status == creader.OK) || err != nil && status != creader.NotCovered {
+			if err == nil != (status == readers.OK) || err != nil && status != readers.NotCovered {
 				t.Errorf("archive for %s, object %s: Go says %v, C says %q (%d)", name, names[j], err, text, status)
 			}
 			if err == nil {
@@ -72,7 +72,7 @@ func TestCCovers(t *testing.T) {
 
 // TestCCoversText compares the errors of both readers.
 func TestCCoversText(t *testing.T) {
-	c := creader.Start(t)
+	c := readers.Start(t)
 	exec, shapes, tool := bpfObject(t, "execsnoop.bpfel.o"), bpfObject(t, "shapes.bpfel.o"), bpfObject(t, "tool.bpfel.o")
 	old := archive.NewObject("exec.bpf.o", exec)
 	old.Fingerprint = nil
@@ -84,19 +84,19 @@ func TestCCoversText(t *testing.T) {
 		name, arch string
 		made       []archive.Object
 		object     []byte
-		status     creader.Status
+		status     readers.Status
 		want       string
 	}{
-		{"same", "x86_64", many, exec, creader.OK, ""},
-		{"its machine", "aarch64", many, tool, creader.OK, ""},
-		{"any machine", "", many, tool, creader.OK, ""},
-		{"other machine", "s390x", many, tool, creader.NotCovered, "the archive's object is for other machines"},
-		{"other object", "x86_64", many, shapes, creader.NotCovered, "archive was made for a.o (sha256 "},
-		{"six objects", "x86_64", many, shapes, creader.NotCovered, ", 2 more, not for the object: its relocations differ"},
-		{"no objects", "x86_64", nil, shapes, creader.NotCovered, "archive was made for unknown objects, not for the object: "},
-		{"no fingerprints", "x86_64", []archive.Object{old}, exec, creader.NotCovered, "the archive has no fingerprints"},
-		{"no object", "x86_64", many, []byte("x"), creader.NotCovered, "it is not a BPF object"},
-		{"no relocations", "x86_64", many, bpfObject(t, "norelo.bpfel.o"), creader.OK, ""},
+		{"same", "x86_64", many, exec, readers.OK, ""},
+		{"its machine", "aarch64", many, tool, readers.OK, ""},
+		{"any machine", "", many, tool, readers.OK, ""},
+		{"other machine", "s390x", many, tool, readers.NotCovered, "the archive's object is for other machines"},
+		{"other object", "x86_64", many, shapes, readers.NotCovered, "archive was made for a.o (sha256 "},
+		{"six objects", "x86_64", many, shapes, readers.NotCovered, ", 2 more, not for the object: its relocations differ"},
+		{"no objects", "x86_64", nil, shapes, readers.NotCovered, "archive was made for unknown objects, not for the object: "},
+		{"no fingerprints", "x86_64", []archive.Object{old}, exec, readers.NotCovered, "the archive has no fingerprints"},
+		{"no object", "x86_64", many, []byte("x"), readers.NotCovered, "it is not a BPF object"},
+		{"no relocations", "x86_64", many, bpfObject(t, "norelo.bpfel.o"), readers.OK, ""},
 	} {
 		openFor(t, c, tt.made...)
 		if status, text := c.Covers(t, tt.object, tt.arch); status != tt.status || !strings.Contains(text, tt.want) {
@@ -108,7 +108,7 @@ func TestCCoversText(t *testing.T) {
 // TestCCoversDamage changes bytes of objects. Where Go reads the fingerprint, C computes the same.
 func TestCCoversDamage(t *testing.T) {
 	slow.Skip(t)
-	c := creader.Start(t)
+	c := readers.Start(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	read, refused := 0, 0
 	for _, name := range testObjects(t) {
@@ -137,7 +137,7 @@ func TestCCoversDamage(t *testing.T) {
 				read++
 			}
 			openFor(t, c, o)
-			if status, text := c.Covers(t, bad, ""); status != creader.OK {
+			if status, text := c.Covers(t, bad, ""); status != readers.OK {
 				t.Errorf("%s: Go reads fingerprint %x, C says %q", name, o.Fingerprint, text)
 			}
 		}
@@ -147,7 +147,7 @@ func TestCCoversDamage(t *testing.T) {
 
 // TestCFindObject looks up types for an object: an archive that was made for another one is an error.
 func TestCFindObject(t *testing.T) {
-	c := creader.Start(t)
+	c := readers.Start(t)
 	exec := bpfObject(t, "execsnoop.bpfel.o")
 	k := testminimized.Kernels(t)[0]
 	k.Key = mustKey(t, "debian/12/x86_64/6.1.0-9-amd64")
@@ -158,12 +158,12 @@ func TestCFindObject(t *testing.T) {
 	}
 	c.Open(t, b.Bytes())
 	opts := archive.FindOptions{Host: kernel.HostOptions{Release: "6.1.0-9-amd64", Arch: "x86_64"}, Object: exec}
-	if got := c.Find(t, opts); got.Status != creader.OK || !bytes.Equal(got.BTF, k.BTF) {
+	if got := c.Find(t, opts); got.Status != readers.OK || !bytes.Equal(got.BTF, k.BTF) {
 		t.Errorf("its own object: %d %s", got.Status, got.Error)
 	}
 	opts.Object = bpfObject(t, "shapes.bpfel.o")
 	got := c.Find(t, opts)
-	if got.Status != creader.NotCovered || len(got.BTF) > 0 || !strings.HasPrefix(got.Error, "archive was made for exec.bpf.o (sha256 ") {
+	if got.Status != readers.NotCovered || len(got.BTF) > 0 || !strings.HasPrefix(got.Error, "archive was made for exec.bpf.o (sha256 ") {
 		t.Errorf("another object: %d %q", got.Status, got.Error)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/btfgen/btfgen/internal/btfa"
-	"github.com/btfgen/btfgen/internal/testing/creader"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/readers"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
@@ -44,7 +44,7 @@ func FuzzC(f *testing.F) {
 	for _, p := range payloads(f) {
 		f.Add(p)
 	}
-	c := creader.Start(f)
+	c := readers.Start(f)
 	pack := packer(f)
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		c.Compare(t, pack(payload))
@@ -56,7 +56,7 @@ func FuzzCFile(f *testing.F) {
 	f.Add(mustWrite(f, testminimized.Kernels(f)))
 	f.Add(mustWrite(f, nil))
 	f.Add([]byte(btfa.Magic))
-	c := creader.Start(f)
+	c := readers.Start(f)
 	pack := packer(f)
 	d, err := zstd.NewReader(nil, zstd.IgnoreChecksum(true), zstd.WithDecoderMaxMemory(btfa.MaxPayload))
 	if err != nil {
@@ -94,7 +94,7 @@ func TestLibFuzzer(t *testing.T) {
 	work := t.TempDir()
 	fuzzer, seeds := filepath.Join(work, "fuzz"), filepath.Join(work, "seeds")
 	args := []string{"-g", "-O1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all", "-o", fuzzer,
-		filepath.Join(creader.Source(), "test", "fuzz.c"), "-lzstd"}
+		filepath.Join(readers.Source(), "test", "fuzz.c"), "-lzstd"}
 	if out, err := exec.Command("clang-19", args...).CombinedOutput(); err != nil {
 		t.Skipf("needs clang-19, libclang-rt-19-dev and libzstd-dev: %v\n%s", err, out)
 	}

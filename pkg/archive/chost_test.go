@@ -9,21 +9,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/testing/creader"
+	"github.com/btfgen/btfgen/internal/testing/readers"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // compareHost checks that both readers return the same key, or both an error.
-func compareHost(t *testing.T, c *creader.Reader, name string, opts kernel.HostOptions) {
+func compareHost(t *testing.T, c *readers.Reader, name string, opts kernel.HostOptions) {
 	t.Helper()
 	want, err := kernel.Host(opts)
 	got, status, why := c.Host(t, opts)
 	switch {
-	case (err == nil) != (status == creader.OK):
+	case (err == nil) != (status == readers.OK):
 		t.Errorf("%s: Go says %v, C says %q (%d)", name, err, why, status)
-	case err != nil && (status != creader.NoHost || !strings.HasPrefix(why, "host: ")):
+	case err != nil && (status != readers.NoHost || !strings.HasPrefix(why, "host: ")):
 		t.Errorf("%s: C says %q (%d)", name, why, status)
 	case err == nil && got != want:
 		t.Errorf("%s: Go says %s, C says %s", name, want, got)
@@ -50,7 +50,7 @@ func write(t *testing.T, path, text string) {
 // The readers agree on the os-release files of distributions, and on odd ones.
 func TestCOSRelease(t *testing.T) {
 	slow.Nightly(t)
-	c := creader.Start(t)
+	c := readers.Start(t)
 	files, err := filepath.Glob("../../pkg/kernel/testdata/os-release/*")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files (%v)", err)
@@ -77,7 +77,7 @@ func TestCOSRelease(t *testing.T) {
 
 // The readers follow the same links, and never leave a container's root.
 func TestCRoot(t *testing.T) {
-	c := creader.Start(t)
+	c := readers.Start(t)
 	outside := filepath.Join(t.TempDir(), "os-release")
 	write(t, outside, "ID=container\n")
 	for name, files := range map[string]map[string]string{
@@ -114,7 +114,7 @@ func TestCRoot(t *testing.T) {
 
 // Both readers canonicalize all spellings in the same way.
 func TestCCanonical(t *testing.T) {
-	c := creader.Start(t)
+	c := readers.Start(t)
 	seen := 0
 	for _, file := range []string{"../../pkg/kernel/key.go", "../../lib/c/btfa.c"} {
 		text, err := os.ReadFile(file)
@@ -141,7 +141,7 @@ func TestCCanonical(t *testing.T) {
 
 // btfa_find returns a path of the BTF that Find returns, valid until it is released.
 func TestCFind(t *testing.T) {
-	c := creader.Start(t)
+	c := readers.Start(t)
 	data, err := os.ReadFile("../../examples/go-tracer/tracer.btfa")
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestCFind(t *testing.T) {
 	}
 	for _, opened := range []bool{false, true} {
 		if opened {
-			if c.Open(t, data).Status != creader.OK {
+			if c.Open(t, data).Status != readers.OK {
 				t.Fatal("not opened")
 			}
 		}
@@ -174,7 +174,7 @@ func TestCFind(t *testing.T) {
 			opts.IgnoreKernel = true
 			want, err := archive.Find(opts)
 			got := c.Find(t, opts)
-			if (err == nil) != (got.Status == creader.OK) {
+			if (err == nil) != (got.Status == readers.OK) {
 				t.Errorf("%+v: Go says %v, C says %q (%d)", opts, err, got.Error, got.Status)
 				continue
 			}

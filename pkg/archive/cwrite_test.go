@@ -8,8 +8,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/testing/creader"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/readers"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -21,7 +21,7 @@ func TestCThousand(t *testing.T) {
 	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	data, _ := thousandKernels(t)
-	c := creader.Start(t)
+	c := readers.Start(t)
 	if !c.Compare(t, data) {
 		t.Fatal("not opened")
 	}
@@ -37,7 +37,7 @@ func TestCThousand(t *testing.T) {
 // copies, and all kinds.
 func TestCOdd(t *testing.T) {
 	raceflag.SkipSerial(t)
-	c := creader.Start(t)
+	c := readers.Start(t)
 	for i := range slow.Some(60) {
 		r := rand.New(rand.NewPCG(uint64(i), 1))
 		var kernels []archive.Kernel
@@ -67,7 +67,7 @@ func FuzzCWrite(f *testing.F) {
 		}
 		f.Add(b)
 	}
-	c := creader.Start(f)
+	c := readers.Start(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var kernels []archive.Kernel
 		for i := 0; len(data) > 0 && i < 8; i++ {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/btfgen/btfgen/internal/testing/creader"
+	"github.com/btfgen/btfgen/internal/testing/readers"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/pkg/archive"
@@ -26,7 +26,7 @@ const (
 
 // TestMessages checks that every message about an archive is one line of printable text, in Go and C, whatever the names in it are.
 func TestMessages(t *testing.T) {
-	c := creader.Start(t)
+	c := readers.Start(t)
 	exec, shapes := bpfObject(t, "execsnoop.bpfel.o"), bpfObject(t, "shapes.bpfel.o")
 	btfs := testminimized.Kernels(t)
 	var kernels []archive.Kernel
@@ -45,7 +45,7 @@ func TestMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := mustOpen(t, b.Bytes())
-	if got := c.Open(t, b.Bytes()); got.Status != creader.OK {
+	if got := c.Open(t, b.Bytes()); got.Status != readers.OK {
 		t.Fatal(got.Error)
 	}
 
@@ -110,7 +110,7 @@ func TestMessages(t *testing.T) {
 
 // TestPrintable compares the texts of both readers for every character.
 func TestPrintable(t *testing.T) {
-	c := creader.Start(t)
+	c := readers.Start(t)
 	a := openFor(t, c)
 	var wants []kernel.Key
 	var name []byte

@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/btfgen/btfgen/internal/testing/creader"
+	"github.com/btfgen/btfgen/internal/testing/readers"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
@@ -56,7 +56,7 @@ type vectorCovers struct {
 }
 
 // statuses are the words for the statuses of the reader in C.
-var statuses = map[creader.Status]string{creader.OK: "ok", creader.NotArchive: "not an archive", creader.UnknownVersion: "unknown version", creader.Damaged: "damaged"}
+var statuses = map[readers.Status]string{readers.OK: "ok", readers.NotArchive: "not an archive", readers.UnknownVersion: "unknown version", readers.Damaged: "damaged"}
 
 func readVectors(t *testing.T) (all []vector) {
 	t.Helper()
@@ -152,7 +152,7 @@ func TestVectors(t *testing.T) {
 	if len(statusesSeen) != len(statuses) {
 		t.Errorf("vectors have %d statuses of %d", len(statusesSeen), len(statuses))
 	}
-	c := creader.Start(t)
+	c := readers.Start(t)
 	for _, v := range all {
 		a := c.Open(t, v.data(t))
 		got := vector{File: v.File, Status: statuses[a.Status], Kernels: describeKernels(a.Kernels)}
@@ -166,7 +166,7 @@ func TestVectors(t *testing.T) {
 		}
 		for _, o := range v.Covers {
 			status, _ := c.Covers(t, bpfObject(t, o.Object), o.Arch)
-			o.Covered = status == creader.OK
+			o.Covered = status == readers.OK
 			got.Covers = append(got.Covers, o)
 		}
 		if d := cmp.Diff(v, got); d != "" {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package creader runs the archive reader in C, lib/c, so that tests can compare it with
+// Package readers runs the archive reader in C, lib/c, so that tests can compare it with
 // the reader in Go. It skips tests if the C reader cannot be built. It is for tests only.
-package creader
+package readers
 
 import (
 	"bufio"
@@ -72,7 +72,7 @@ var driver struct {
 
 // inherited names the driver in the environment of a fuzzer's worker processes, which
 // would otherwise each spend seconds on building it.
-const inherited = "BTFGEN_CREADER_DRIVER"
+const inherited = "BTFGEN_READERS_DRIVER"
 
 // build compiles the driver once for all tests of a package, in a directory that Main
 // removes.
