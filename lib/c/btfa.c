@@ -884,7 +884,7 @@ static void read_variant(struct btfa *a, uint32_t first, struct cursor *c, struc
 		read_numbers(a, numbers, v, base);
 	a->n_variants++;
 	if ((uint64_t)a->n_slots + a->n_variants + a->n_nodes + a->n_fields + a->n_refs > MAX_ITEMS)
-		bad(c, too_many_items);
+		bad(shapes, too_many_items);
 }
 
 /* Reads slots and their variants, which takes three streams. */
