@@ -44,7 +44,7 @@ func FuzzC(f *testing.F) {
 	for _, p := range payloads(f) {
 		f.Add(p)
 	}
-	c := readers.Start(f)
+	c := readers.Start(f, readers.C)
 	pack := packer(f)
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		c.Compare(t, pack(payload))
@@ -56,7 +56,7 @@ func FuzzCFile(f *testing.F) {
 	f.Add(mustWrite(f, testminimized.Kernels(f)))
 	f.Add(mustWrite(f, nil))
 	f.Add([]byte(btfa.Magic))
-	c := readers.Start(f)
+	c := readers.Start(f, readers.C)
 	pack := packer(f)
 	d, err := zstd.NewReader(nil, zstd.IgnoreChecksum(true), zstd.WithDecoderMaxMemory(btfa.MaxPayload))
 	if err != nil {

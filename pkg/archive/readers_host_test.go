@@ -15,18 +15,18 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// compareHost checks that both readers return the same key, or both an error.
+// compareHost checks that Go and a reader return the same key, or both an error.
 func compareHost(t *testing.T, c *readers.Reader, name string, opts kernel.HostOptions) {
 	t.Helper()
 	want, err := kernel.Host(opts)
 	got, status, why := c.Host(t, opts)
 	switch {
 	case (err == nil) != (status == readers.OK):
-		t.Errorf("%s: Go says %v, C says %q (%d)", name, err, why, status)
+		t.Errorf("%s: Go says %v, the reader says %q (%d)", name, err, why, status)
 	case err != nil && (status != readers.NoHost || !strings.HasPrefix(why, "host: ")):
-		t.Errorf("%s: C says %q (%d)", name, why, status)
+		t.Errorf("%s: the reader says %q (%d)", name, why, status)
 	case err == nil && got != want:
-		t.Errorf("%s: Go says %s, C says %s", name, want, got)
+		t.Errorf("%s: Go says %s, the reader says %s", name, want, got)
 	}
 }
 
@@ -48,150 +48,154 @@ func write(t *testing.T, path, text string) {
 }
 
 // The readers agree on the os-release files of distributions, and on odd ones.
-func TestCOSRelease(t *testing.T) {
+func TestReadersOSRelease(t *testing.T) {
 	slow.Nightly(t)
-	c := readers.Start(t)
-	files, err := filepath.Glob("../../pkg/kernel/testdata/os-release/*")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no files (%v)", err)
-	}
-	for _, f := range files {
-		compareHost(t, c, f, kernel.HostOptions{OSRelease: f, Release: "6.1.0", Arch: "amd64"})
-	}
-	dir := t.TempDir()
-	for _, text := range []string{
-		"", "\n", "ID", "ID=", `ID=""`, "ID=debian", "ID=debian\r\n", "ID=Debian\nVERSION_ID=12\n", "  ID=debian  ",
-		`ID="debian"`, `ID='debian'`, `ID=debian # a comment`, `ID="a b"`, `ID="a\"b\$c\\d\e"`, `ID='a\"b'`, `ID=a\ b`,
-		`ID="a"'b'c`, `ID="open`, `ID='open  `, `ID=\`, `ID="\`, "ID=first\nID=last", "ID=../..\nID=last", "ID=debian\n#ID=other",
-		"ID=debian\nID =other\n=x\nnonsense\n9ID=x\nIDX=y\nXID=z", "VERSION_ID=12", "VERSION_ID='12'\t#\nNAME=x",
-		"ID=..", "ID=a/b", "ID=a\\b", "ID='a\\b'", "ID=a\tb", "ID='a\tb'", "ID=a\x00b", "ID=a\x7f", "ID=\xff\xfe", "ID=Ärger",
-		"ID=KELVIN\u212a", "\u00a0ID=x\u00a0", "\vID=x\f", "ID=x\u0085", "VERSION_ID=\"\"\nID=x",
-		"ID=" + strings.Repeat("a", 255), "ID=" + strings.Repeat("a", 256), strings.Repeat("#", 1<<20), strings.Repeat("#", 1<<20+1),
-		strings.Repeat("ID=a\n", 20000) + "ID=b",
-	} {
-		path := filepath.Join(dir, "os-release")
-		write(t, path, text)
-		compareHost(t, c, strings.ToValidUTF8(text[:min(len(text), 60)], "?"), kernel.HostOptions{OSRelease: path, Release: "6.1.0", Arch: "amd64"})
-	}
+	readers.Each(t, readers.All, func(t *testing.T, c *readers.Reader) {
+		files, err := filepath.Glob("../../pkg/kernel/testdata/os-release/*")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files (%v)", err)
+		}
+		for _, f := range files {
+			compareHost(t, c, f, kernel.HostOptions{OSRelease: f, Release: "6.1.0", Arch: "amd64"})
+		}
+		dir := t.TempDir()
+		for _, text := range []string{
+			"", "\n", "ID", "ID=", `ID=""`, "ID=debian", "ID=debian\r\n", "ID=Debian\nVERSION_ID=12\n", "  ID=debian  ",
+			`ID="debian"`, `ID='debian'`, `ID=debian # a comment`, `ID="a b"`, `ID="a\"b\$c\\d\e"`, `ID='a\"b'`, `ID=a\ b`,
+			`ID="a"'b'c`, `ID="open`, `ID='open  `, `ID=\`, `ID="\`, "ID=first\nID=last", "ID=../..\nID=last", "ID=debian\n#ID=other",
+			"ID=debian\nID =other\n=x\nnonsense\n9ID=x\nIDX=y\nXID=z", "VERSION_ID=12", "VERSION_ID='12'\t#\nNAME=x",
+			"ID=..", "ID=a/b", "ID=a\\b", "ID='a\\b'", "ID=a\tb", "ID='a\tb'", "ID=a\x00b", "ID=a\x7f", "ID=\xff\xfe", "ID=Ärger",
+			"ID=KELVIN\u212a", "\u00a0ID=x\u00a0", "\vID=x\f", "ID=x\u0085", "VERSION_ID=\"\"\nID=x",
+			"ID=" + strings.Repeat("a", 255), "ID=" + strings.Repeat("a", 256), strings.Repeat("#", 1<<20), strings.Repeat("#", 1<<20+1),
+			strings.Repeat("ID=a\n", 20000) + "ID=b",
+		} {
+			path := filepath.Join(dir, "os-release")
+			write(t, path, text)
+			compareHost(t, c, strings.ToValidUTF8(text[:min(len(text), 60)], "?"), kernel.HostOptions{OSRelease: path, Release: "6.1.0", Arch: "amd64"})
+		}
+	})
 }
 
 // The readers follow the same links, and never leave a container's root.
-func TestCRoot(t *testing.T) {
-	c := readers.Start(t)
-	outside := filepath.Join(t.TempDir(), "os-release")
-	write(t, outside, "ID=container\n")
-	for name, files := range map[string]map[string]string{
-		"etc":            {"etc/os-release": "ID=a\nVERSION_ID=1\n", "usr/lib/os-release": "ID=b\n"},
-		"usr":            {"usr/lib/os-release": "ID=b\n"},
-		"link":           {"etc/os-release": "-> ../usr/lib/os-release", "usr/lib/os-release": "ID=b\n"},
-		"links":          {"etc": "-> ./a//b/", "a/b/os-release": "-> ../../usr/./lib/x", "usr/lib/x": "-> y", "usr/lib/y": "ID=c"},
-		"absolute":       {"etc/os-release": "-> /etc/static/os-release", "etc/static": "-> /store/1", "store/1/os-release": "ID=nixos\n"},
-		"outside":        {"etc/os-release": "-> " + outside, "usr/lib/os-release": "ID=b\n"},
-		"above":          {"etc/os-release": "-> ../../../../usr/lib/x", "usr/lib/x": "ID=x\n"},
-		"loop":           {"etc/os-release": "-> os-release", "usr/lib/os-release": "ID=b\n"},
-		"dangling":       {"etc/os-release": "-> none", "usr/lib/os-release": "-> none"},
-		"no directory":   {"etc/os-release": "-> file/x", "etc/file": "", "usr/lib/os-release": "ID=b\n"},
-		"directory":      {"etc/os-release/x": "", "usr/lib/os-release": "ID=b\n"},
-		"root":           {"etc/os-release": "-> /"},
-		"long":           {"etc/os-release": "-> " + strings.Repeat("./", 2000) + "x", "etc/x": "ID=x\n"},
-		"nothing":        {"etc/passwd": ""},
-		"file for a dir": {"etc": "ID=x\n"},
-	} {
-		root := t.TempDir()
-		for path, text := range files {
-			write(t, filepath.Join(root, path), text)
+func TestReadersRoot(t *testing.T) {
+	readers.Each(t, readers.All, func(t *testing.T, c *readers.Reader) {
+		outside := filepath.Join(t.TempDir(), "os-release")
+		write(t, outside, "ID=container\n")
+		for name, files := range map[string]map[string]string{
+			"etc":            {"etc/os-release": "ID=a\nVERSION_ID=1\n", "usr/lib/os-release": "ID=b\n"},
+			"usr":            {"usr/lib/os-release": "ID=b\n"},
+			"link":           {"etc/os-release": "-> ../usr/lib/os-release", "usr/lib/os-release": "ID=b\n"},
+			"links":          {"etc": "-> ./a//b/", "a/b/os-release": "-> ../../usr/./lib/x", "usr/lib/x": "-> y", "usr/lib/y": "ID=c"},
+			"absolute":       {"etc/os-release": "-> /etc/static/os-release", "etc/static": "-> /store/1", "store/1/os-release": "ID=nixos\n"},
+			"outside":        {"etc/os-release": "-> " + outside, "usr/lib/os-release": "ID=b\n"},
+			"above":          {"etc/os-release": "-> ../../../../usr/lib/x", "usr/lib/x": "ID=x\n"},
+			"loop":           {"etc/os-release": "-> os-release", "usr/lib/os-release": "ID=b\n"},
+			"dangling":       {"etc/os-release": "-> none", "usr/lib/os-release": "-> none"},
+			"no directory":   {"etc/os-release": "-> file/x", "etc/file": "", "usr/lib/os-release": "ID=b\n"},
+			"directory":      {"etc/os-release/x": "", "usr/lib/os-release": "ID=b\n"},
+			"root":           {"etc/os-release": "-> /"},
+			"long":           {"etc/os-release": "-> " + strings.Repeat("./", 2000) + "x", "etc/x": "ID=x\n"},
+			"nothing":        {"etc/passwd": ""},
+			"file for a dir": {"etc": "ID=x\n"},
+		} {
+			root := t.TempDir()
+			for path, text := range files {
+				write(t, filepath.Join(root, path), text)
+			}
+			compareHost(t, c, name, kernel.HostOptions{Root: root, Release: "6.1", Arch: "aarch64"})
 		}
-		compareHost(t, c, name, kernel.HostOptions{Root: root, Release: "6.1", Arch: "aarch64"})
-	}
-	compareHost(t, c, "none", kernel.HostOptions{Root: filepath.Join(t.TempDir(), "none"), Release: "6", Arch: "x86_64"})
-	compareHost(t, c, "no file", kernel.HostOptions{OSRelease: filepath.Join(t.TempDir(), "none"), Release: "6", Arch: "x86_64"})
-	compareHost(t, c, "this host", kernel.HostOptions{})
-	for _, release := range []string{"6/1", "..", ".", "6\n", "6 1", strings.Repeat("6", 255), strings.Repeat("6", 256)} {
-		compareHost(t, c, release, kernel.HostOptions{Root: t.TempDir(), Release: release, Arch: "x86_64"})
-		compareHost(t, c, release, kernel.HostOptions{Root: t.TempDir(), Release: "6", Arch: release})
-	}
+		compareHost(t, c, "none", kernel.HostOptions{Root: filepath.Join(t.TempDir(), "none"), Release: "6", Arch: "x86_64"})
+		compareHost(t, c, "no file", kernel.HostOptions{OSRelease: filepath.Join(t.TempDir(), "none"), Release: "6", Arch: "x86_64"})
+		compareHost(t, c, "this host", kernel.HostOptions{})
+		for _, release := range []string{"6/1", "..", ".", "6\n", "6 1", strings.Repeat("6", 255), strings.Repeat("6", 256)} {
+			compareHost(t, c, release, kernel.HostOptions{Root: t.TempDir(), Release: release, Arch: "x86_64"})
+			compareHost(t, c, release, kernel.HostOptions{Root: t.TempDir(), Release: "6", Arch: release})
+		}
+	})
 }
 
-// Both readers canonicalize all spellings in the same way.
-func TestCCanonical(t *testing.T) {
-	c := readers.Start(t)
-	seen := 0
-	for _, file := range []string{"../../pkg/kernel/key.go", "../../lib/c/btfa.c"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, s := range strings.Split(string(text), `"`) {
-			if i%2 == 0 || len(s) > 20 || strings.ContainsAny(s, "\n%") {
-				continue
+// All readers canonicalize all spellings in the same way.
+func TestReadersCanonical(t *testing.T) {
+	readers.Each(t, readers.All, func(t *testing.T, c *readers.Reader) {
+		seen := 0
+		for _, file := range []string{"../../pkg/kernel/key.go", "../../lib/c/btfa.c"} {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
 			}
-			for _, s := range []string{s, strings.ToUpper(s), s + "x"} {
-				k := kernel.Key{ID: s, VersionID: s, Arch: s, Release: s}
-				if got := c.Canonical(t, k); got != k.Canonical() {
-					t.Errorf("%q: Go says %s, C says %s", s, k.Canonical(), got)
+			for i, s := range strings.Split(string(text), `"`) {
+				if i%2 == 0 || len(s) > 20 || strings.ContainsAny(s, "\n%") {
+					continue
 				}
-				seen++
+				for _, s := range []string{s, strings.ToUpper(s), s + "x"} {
+					k := kernel.Key{ID: s, VersionID: s, Arch: s, Release: s}
+					if got := c.Canonical(t, k); got != k.Canonical() {
+						t.Errorf("%q: Go says %s, the reader says %s", s, k.Canonical(), got)
+					}
+					seen++
+				}
 			}
 		}
-	}
-	if seen < 100 {
-		t.Errorf("%d spellings", seen)
-	}
+		if seen < 100 {
+			t.Errorf("%d spellings", seen)
+		}
+	})
 }
 
 // btfa_find returns a path of the BTF that Find returns, valid until it is released.
-func TestCFind(t *testing.T) {
-	c := readers.Start(t)
-	data, err := os.ReadFile("../../examples/go-tracer/tracer.btfa")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := archive.Open(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "my.btf")
-	write(t, file, "BTF of a user")
-	options := []archive.FindOptions{
-		{File: file},
-		{File: filepath.Join(t.TempDir(), "none")},
-		{Host: kernel.HostOptions{Release: "6.1.0-no-such", Arch: "x86_64"}},
-		{Host: kernel.HostOptions{Release: "a/b", Arch: "x86_64"}},
-	}
-	for _, k := range a.Keys() {
-		options = append(options, archive.FindOptions{Host: kernel.HostOptions{Release: k.Release, Arch: k.Arch}})
-	}
-	for _, opened := range []bool{false, true} {
-		if opened {
-			if c.Open(t, data).Status != readers.OK {
-				t.Fatal("not opened")
-			}
+func TestReadersFind(t *testing.T) {
+	readers.Each(t, readers.Compiled, func(t *testing.T, c *readers.Reader) {
+		data, err := os.ReadFile("../../examples/go-tracer/tracer.btfa")
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, opts := range options {
+		a, err := archive.Open(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "my.btf")
+		write(t, file, "BTF of a user")
+		options := []archive.FindOptions{
+			{File: file},
+			{File: filepath.Join(t.TempDir(), "none")},
+			{Host: kernel.HostOptions{Release: "6.1.0-no-such", Arch: "x86_64"}},
+			{Host: kernel.HostOptions{Release: "a/b", Arch: "x86_64"}},
+		}
+		for _, k := range a.Keys() {
+			options = append(options, archive.FindOptions{Host: kernel.HostOptions{Release: k.Release, Arch: k.Arch}})
+		}
+		for _, opened := range []bool{false, true} {
 			if opened {
-				opts.Archive = a
-			}
-			opts.IgnoreKernel = true
-			want, err := archive.Find(opts)
-			got := c.Find(t, opts)
-			if (err == nil) != (got.Status == readers.OK) {
-				t.Errorf("%+v: Go says %v, C says %q (%d)", opts, err, got.Error, got.Status)
-				continue
-			}
-			if err != nil {
-				if _, ok := err.(*archive.NoMatchError); ok && got.Error != err.Error() {
-					t.Errorf("Go says %q, C says %q", err, got.Error)
+				if c.Open(t, data).Status != readers.OK {
+					t.Fatal("not opened")
 				}
-				continue
 			}
-			b := want.BTF
-			if want.Source == archive.FromFile {
-				b = []byte("BTF of a user")
-			}
-			if got.Source != want.Source || got.Rule != want.Match.Rule || !bytes.Equal(got.BTF, b) {
-				t.Errorf("%+v: Go finds it in the %s, by rule %s, C in the %s, by rule %s, and gives %d bytes, %d wanted",
-					opts, want.Source, want.Match.Rule, got.Source, got.Rule, len(got.BTF), len(b))
+			for _, opts := range options {
+				if opened {
+					opts.Archive = a
+				}
+				opts.IgnoreKernel = true
+				want, err := archive.Find(opts)
+				got := c.Find(t, opts)
+				if (err == nil) != (got.Status == readers.OK) {
+					t.Errorf("%+v: Go says %v, the reader says %q (%d)", opts, err, got.Error, got.Status)
+					continue
+				}
+				if err != nil {
+					if _, ok := err.(*archive.NoMatchError); ok && got.Error != err.Error() {
+						t.Errorf("Go says %q, the reader says %q", err, got.Error)
+					}
+					continue
+				}
+				b := want.BTF
+				if want.Source == archive.FromFile {
+					b = []byte("BTF of a user")
+				}
+				if got.Source != want.Source || got.Rule != want.Match.Rule || !bytes.Equal(got.BTF, b) {
+					t.Errorf("%+v: Go finds it in the %s, by rule %s, the reader in the %s, by rule %s, and gives %d bytes, %d wanted",
+						opts, want.Source, want.Match.Rule, got.Source, got.Rule, len(got.BTF), len(b))
+				}
 			}
 		}
-	}
+	})
 }

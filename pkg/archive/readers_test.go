@@ -3,6 +3,7 @@
 package archive_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -19,97 +20,100 @@ import (
 
 func TestMain(m *testing.M) { readers.Main(m) }
 
-// TestC compares the readers in C and Go on archives and payloads.
-func TestC(t *testing.T) {
+// TestReaders compares the readers on archives and payloads.
+func TestReaders(t *testing.T) {
 	slow.Skip(t)
-	c := readers.Start(t)
-	for _, kernels := range [][]archive.Kernel{nil, testminimized.Kernels(t)[:1], testminimized.Kernels(t)} {
-		if !c.Compare(t, mustWrite(t, kernels)) {
-			t.Errorf("%d kernels: not opened", len(kernels))
-		}
-	}
-	for _, tt := range hostile(t) {
-		t.Run(tt.name, func(t *testing.T) { c.Compare(t, raw(t, tt.payload)) })
-	}
-	files, err := os.ReadFile("../../examples/go-tracer/tracer.btfa")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Compare(t, files)
-}
-
-// TestCDamage compares the readers on damaged files.
-func TestCDamage(t *testing.T) {
-	slow.Skip(t)
-	c := readers.Start(t)
-	data := mustWrite(t, testminimized.Kernels(t)[:2])
-	opened := 0
-	try := func(bad []byte) {
-		if c.Compare(t, bad) {
-			opened++
-		}
-	}
-	for n := range data {
-		try(data[:n])
-	}
-	for at := range data {
-		for _, mask := range []byte{1, 0x80, 0xff} {
-			bad := slices.Clone(data)
-			bad[at] ^= mask
-			try(bad)
-		}
-	}
-	try(append(slices.Clone(data), 0))
-	try(make([]byte, btfa.MaxFile+1))
-	t.Logf("compared %d files of %d bytes, %d of which both open", 4*len(data)+2, len(data), opened)
-}
-
-// TestCLookup looks up kernels in series, and releases that several distributions have.
-func TestCLookup(t *testing.T) {
-	c := readers.Start(t)
-	btfs := testminimized.Kernels(t)
-	var kernels []archive.Kernel
-	for i := range 40 {
-		for _, k := range []kernel.Key{
-			{ID: "debian", VersionID: "12", Arch: "x86_64", Release: fmt.Sprintf("6.1.0-%d-amd64", i)},
-			{ID: "debian", VersionID: "12", Arch: "x86_64", Release: fmt.Sprintf("6.1.0-%d-rt-amd64", i/2*2)},
-			{ID: "ubuntu", VersionID: "22.04", Arch: "aarch64", Release: fmt.Sprintf("5.15.0-%d-generic", 3*i)},
-			{ID: "Ubuntu", VersionID: "20.04", Arch: "arm64", Release: fmt.Sprintf("5.15.0-%d-generic", 6*i)},
-			{ID: "mint", VersionID: "21", Arch: "arm64", Release: fmt.Sprintf("5.15.0-%d-generic", 9*i)},
-			{ID: "amazon", VersionID: "2", Arch: "amd64", Release: fmt.Sprintf("5.10.%d-%d.amzn2.x86_64", i/4, i)},
-			{ID: "fedora", VersionID: "39", Arch: "s390x", Release: fmt.Sprintf("6.%d.0-0.rc%d.fc39", i/8, i%8)},
-		} {
-			if !slices.ContainsFunc(kernels, func(o archive.Kernel) bool { return o.Key == k }) {
-				kernels = append(kernels, archive.Kernel{Key: k, BTF: btfs[i/7%len(btfs)].BTF})
+	readers.Each(t, readers.Compiled, func(t *testing.T, c *readers.Reader) {
+		for _, kernels := range [][]archive.Kernel{nil, testminimized.Kernels(t)[:1], testminimized.Kernels(t)} {
+			if !c.Compare(t, mustWrite(t, kernels)) {
+				t.Errorf("%d kernels: not opened", len(kernels))
 			}
 		}
-	}
-	data := mustWrite(t, kernels)
-	if !c.Compare(t, data) {
-		t.Fatal("not opened")
-	}
-	a := mustOpen(t, data)
-	var wants []kernel.Key
-	for _, k := range a.Keys() {
-		for i := range 3 {
-			k := k
-			k.Release = k.Release[:len(k.Release)-i]
-			wants = append(wants, k)
-			k.ID = "other"
-			wants = append(wants, k)
+		for _, tt := range hostile(t) {
+			t.Run(tt.name, func(t *testing.T) { c.Compare(t, raw(t, tt.payload)) })
 		}
-	}
-	c.CompareLookups(t, a, wants)
-	found := map[archive.Rule]int{}
-	for _, k := range wants {
-		found[a.Lookup(k, 1).Rule]++
-	}
-	t.Logf("compared lookups of %d kernels among %d; with 1 neighbour: %v", len(wants), a.Len(), found)
+		files, err := os.ReadFile("../../examples/go-tracer/tracer.btfa")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Compare(t, files)
+	})
 }
 
-// TestCMemory makes each allocation fail in turn: the C reader reports it and does not leak.
-func TestCMemory(t *testing.T) {
-	c := readers.Start(t)
+// TestReadersDamage compares the readers on damaged files.
+func TestReadersDamage(t *testing.T) {
+	slow.Skip(t)
+	readers.Each(t, readers.Compiled, func(t *testing.T, c *readers.Reader) {
+		data := mustWrite(t, testminimized.Kernels(t)[:2])
+		opened := 0
+		try := func(bad []byte) {
+			if c.Compare(t, bad) {
+				opened++
+			}
+		}
+		for n := range data {
+			try(data[:n])
+		}
+		for at := range data {
+			for _, mask := range []byte{1, 0x80, 0xff} {
+				bad := slices.Clone(data)
+				bad[at] ^= mask
+				try(bad)
+			}
+		}
+		try(append(slices.Clone(data), 0))
+		try(make([]byte, btfa.MaxFile+1))
+		t.Logf("compared %d files of %d bytes, %d of which both open", 4*len(data)+2, len(data), opened)
+	})
+}
+
+// TestReadersLookup looks up kernels in series, and releases that several distributions have.
+func TestReadersLookup(t *testing.T) {
+	readers.Each(t, readers.All, func(t *testing.T, c *readers.Reader) {
+		btfs := testminimized.Kernels(t)
+		var kernels []archive.Kernel
+		for i := range 40 {
+			for _, k := range []kernel.Key{
+				{ID: "debian", VersionID: "12", Arch: "x86_64", Release: fmt.Sprintf("6.1.0-%d-amd64", i)},
+				{ID: "debian", VersionID: "12", Arch: "x86_64", Release: fmt.Sprintf("6.1.0-%d-rt-amd64", i/2*2)},
+				{ID: "ubuntu", VersionID: "22.04", Arch: "aarch64", Release: fmt.Sprintf("5.15.0-%d-generic", 3*i)},
+				{ID: "Ubuntu", VersionID: "20.04", Arch: "arm64", Release: fmt.Sprintf("5.15.0-%d-generic", 6*i)},
+				{ID: "mint", VersionID: "21", Arch: "arm64", Release: fmt.Sprintf("5.15.0-%d-generic", 9*i)},
+				{ID: "amazon", VersionID: "2", Arch: "amd64", Release: fmt.Sprintf("5.10.%d-%d.amzn2.x86_64", i/4, i)},
+				{ID: "fedora", VersionID: "39", Arch: "s390x", Release: fmt.Sprintf("6.%d.0-0.rc%d.fc39", i/8, i%8)},
+			} {
+				if !slices.ContainsFunc(kernels, func(o archive.Kernel) bool { return o.Key == k }) {
+					kernels = append(kernels, archive.Kernel{Key: k, BTF: btfs[i/7%len(btfs)].BTF})
+				}
+			}
+		}
+		data := mustWrite(t, kernels)
+		if !c.Compare(t, data) {
+			t.Fatal("not opened")
+		}
+		a := mustOpen(t, data)
+		var wants []kernel.Key
+		for _, k := range a.Keys() {
+			for i := range 3 {
+				k := k
+				k.Release = k.Release[:len(k.Release)-i]
+				wants = append(wants, k)
+				k.ID = "other"
+				wants = append(wants, k)
+			}
+		}
+		c.CompareLookups(t, a, wants)
+		found := map[archive.Rule]int{}
+		for _, k := range wants {
+			found[a.Lookup(k, 1).Rule]++
+		}
+		t.Logf("compared lookups of %d kernels among %d; with 1 neighbour: %v", len(wants), a.Len(), found)
+	})
+}
+
+// TestAllocations makes each allocation fail in turn: the C reader reports it and does not leak.
+func TestAllocations(t *testing.T) {
+	c := readers.Start(t, readers.C)
 	n, wrong := c.Failures(t, mustWrite(t, testminimized.Kernels(t)))
 	if wrong != "" || n < 20 {
 		t.Errorf("allocation %d: %q", n, wrong)
@@ -143,21 +147,35 @@ func largeLayout() []byte {
 	return append(p, slices.Concat(streams[:]...)...)
 }
 
-// TestCBounds checks the C reader's memory for payloads that consist of one stream.
-func TestCBounds(t *testing.T) {
+// TestReadersBounds checks the memory of readers for payloads that consist of one stream.
+func TestReadersBounds(t *testing.T) {
 	slow.Skip(t)
-	c := readers.Start(t)
-	payloads := heavy()
-	delete(payloads, "kernels") // too slow, as every kernel is read
-	payloads["layout"] = largeLayout()
-	if !c.Compare(t, raw(t, largeLayout())) {
-		t.Error("layout: not opened")
+	readers.Each(t, readers.Compiled, func(t *testing.T, c *readers.Reader) {
+		payloads := heavy()
+		delete(payloads, "kernels") // too slow, as every kernel is read
+		payloads["layout"] = largeLayout()
+		if !c.Compare(t, raw(t, largeLayout())) {
+			t.Error("layout: not opened")
+		}
+		for name, p := range payloads {
+			a := c.Open(t, raw(t, p))
+			t.Logf("%s: %d MiB to open, %d MiB to take a BTF out, no more than 256 and 64 (%s)", name, a.Most>>20, a.Taking>>20, a.Error)
+			if a.Most > maxMemory || a.Taking > 64<<20 {
+				t.Errorf("%s: %d and %d bytes", name, a.Most, a.Taking)
+			}
+		}
+	})
+}
+
+// TestDictionaries compares the copies of the dictionary, which are beside the readers so that their folders can be copied.
+func TestDictionaries(t *testing.T) {
+	want, err := os.ReadFile("../../internal/btfa/dictionary")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name, p := range payloads {
-		a := c.Open(t, raw(t, p))
-		t.Logf("%s: %d MiB to open, %d MiB to take a BTF out, no more than 256 and 64 (%s)", name, a.Most>>20, a.Taking>>20, a.Error)
-		if a.Most > maxMemory || a.Taking > 64<<20 {
-			t.Errorf("%s: %d and %d bytes", name, a.Most, a.Taking)
+	for _, copied := range []string{"../../lib/rust/src/dictionary", "../../lib/python/btfa/dictionary"} {
+		if got, err := os.ReadFile(copied); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s differs (%v)", copied, err)
 		}
 	}
 }

@@ -15,46 +15,48 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// TestCThousand opens an archive of a thousand kernels with the C reader, with less than a
+// TestReadersThousand opens an archive of a thousand kernels with the readers, with less than a
 // megabyte, and compares it with the Go reader.
-func TestCThousand(t *testing.T) {
+func TestReadersThousand(t *testing.T) {
 	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	data, _ := thousandKernels(t)
-	c := readers.Start(t)
-	if !c.Compare(t, data) {
-		t.Fatal("not opened")
-	}
-	a := c.Open(t, data)
-	t.Logf("compared %d kernels in %d bytes: opening takes %d bytes, %d of which are kept; taking a BTF out takes %d",
-		len(a.Kernels), len(data), a.Most, a.Kept, a.Taking)
-	if a.Most > 1<<20 || a.Kept+a.Taking > 1<<20 {
-		t.Error("takes more than 1 MiB")
-	}
+	readers.Each(t, readers.Compiled, func(t *testing.T, c *readers.Reader) {
+		if !c.Compare(t, data) {
+			t.Fatal("not opened")
+		}
+		a := c.Open(t, data)
+		t.Logf("compared %d kernels in %d bytes: opening takes %d bytes, %d of which are kept; taking a BTF out takes %d",
+			len(a.Kernels), len(data), a.Most, a.Kept, a.Taking)
+		if a.Most > 1<<20 || a.Kept+a.Taking > 1<<20 {
+			t.Error("takes more than 1 MiB")
+		}
+	})
 }
 
-// TestCOdd compares the readers on shapes that no kernel has: cycles of anonymous types,
+// TestReadersOdd compares the readers on shapes that no kernel has: cycles of anonymous types,
 // copies, and all kinds.
-func TestCOdd(t *testing.T) {
+func TestReadersOdd(t *testing.T) {
 	raceflag.SkipSerial(t)
-	c := readers.Start(t)
-	for i := range slow.Some(60) {
-		r := rand.New(rand.NewPCG(uint64(i), 1))
-		var kernels []archive.Kernel
-		for j := range 1 + i%5 {
-			data := make([]byte, 400)
-			for k := range data {
-				data[k] = byte(r.Uint32())
+	readers.Each(t, readers.Compiled, func(t *testing.T, c *readers.Reader) {
+		for i := range slow.Some(60) {
+			r := rand.New(rand.NewPCG(uint64(i), 1))
+			var kernels []archive.Kernel
+			for j := range 1 + i%5 {
+				data := make([]byte, 400)
+				for k := range data {
+					data[k] = byte(r.Uint32())
+				}
+				types, _ := randomTypes(data)
+				order := [...]binary.ByteOrder{binary.LittleEndian, binary.BigEndian}[(i+j)%2]
+				key := kernel.Key{ID: "odd", Arch: "x86_64", Release: fmt.Sprint(j)}
+				kernels = append(kernels, archive.Kernel{Key: key, BTF: encoded(t, types, order)})
 			}
-			types, _ := randomTypes(data)
-			order := [...]binary.ByteOrder{binary.LittleEndian, binary.BigEndian}[(i+j)%2]
-			key := kernel.Key{ID: "odd", Arch: "x86_64", Release: fmt.Sprint(j)}
-			kernels = append(kernels, archive.Kernel{Key: key, BTF: encoded(t, types, order)})
+			if !c.Compare(t, mustWrite(t, kernels)) {
+				t.Errorf("%d: not opened", i)
+			}
 		}
-		if !c.Compare(t, mustWrite(t, kernels)) {
-			t.Errorf("%d: not opened", i)
-		}
-	}
+	})
 }
 
 // FuzzCWrite compares the readers on the archives of FuzzWrite.
@@ -67,7 +69,7 @@ func FuzzCWrite(f *testing.F) {
 		}
 		f.Add(b)
 	}
-	c := readers.Start(f)
+	c := readers.Start(f, readers.C)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var kernels []archive.Kernel
 		for i := 0; len(data) > 0 && i < 8; i++ {

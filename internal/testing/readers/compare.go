@@ -20,7 +20,7 @@ func (r *Reader) Compare(t testing.TB, data []byte) bool {
 	a, err := archive.Open(data)
 	c := r.Open(t, data)
 	if statusOf(err) != c.Status {
-		t.Errorf("Go says %v, C says %q (%d)", err, c.Error, c.Status)
+		t.Errorf("Go says %v, %s says %q (%d)", err, r.language.Name, c.Error, c.Status)
 		return false
 	}
 	if err != nil {
@@ -31,17 +31,17 @@ func (r *Reader) Compare(t testing.TB, data []byte) bool {
 		got = append(got, k.Key)
 		b, err := a.BTF(k.Key)
 		if err == nil != (k.BTF != nil) || !bytes.Equal(b, k.BTF) {
-			t.Errorf("%s: Go gives %d bytes (%v), C %d", k.Key, len(b), err, len(k.BTF))
+			t.Errorf("%s: Go gives %d bytes (%v), %s %d", k.Key, len(b), err, r.language.Name, len(k.BTF))
 		}
 	}
 	if diff := cmp.Diff(a.Keys(), append([]kernel.Key{}, got...)); diff != "" {
-		t.Errorf("keys (-Go +C):\n%s", diff)
+		t.Errorf("keys (-Go +%s):\n%s", r.language.Name, diff)
 	}
 	r.CompareLookups(t, a, lookups(a.Keys()))
 	return true
 }
 
-// statusOf returns the C reader's status for an error of archive.Open.
+// statusOf returns the other readers' status for an error of archive.Open.
 func statusOf(err error) Status {
 	switch {
 	case err == nil:
@@ -53,7 +53,7 @@ func statusOf(err error) Status {
 	case errors.Is(err, archive.ErrDamaged):
 		return Damaged
 	}
-	return 1 // not a status in C
+	return 1 // not a status
 }
 
 // CompareLookups looks up kernels in a, which must be the archive opened last.
@@ -63,7 +63,7 @@ func (r *Reader) CompareLookups(t testing.TB, a *archive.Archive, wants []kernel
 		got := r.Lookups(t, wants, neighbours)
 		for i, want := range wants {
 			if m := a.Lookup(want, neighbours); m != got[i] {
-				t.Errorf("%s, %d neighbours (-Go +C):\n%s", want, neighbours, cmp.Diff(m, got[i]))
+				t.Errorf("%s, %d neighbours (-Go +%s):\n%s", want, neighbours, r.language.Name, cmp.Diff(m, got[i]))
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package readers runs the archive reader in C, lib/c, so that tests can compare it with
-// the reader in Go. It skips tests if the C reader cannot be built. It is for tests only.
+// Package readers runs the archive readers in other languages, lib/c, lib/rust and lib/python, so that tests can
+// compare them with the reader in Go. It skips tests if a reader cannot be built. It is for tests only.
 package readers
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Status is an enum btfa_status of btfa.h.
+// Status is an enum btfa_status of btfa.h. Every driver answers in it.
 type Status int32
 
 // The statuses.
@@ -39,16 +39,18 @@ const (
 	NotCovered
 )
 
-// Reader is the C reader in its own process, built with sanitizers if the compiler has
-// them. One goroutine may use it at a time. The test fails if the process ends.
+// Reader is a reader in its own process. The one in C is built with sanitizers if the compiler has them, the one in Rust
+// with overflow checks. One goroutine may use it at a time. The test fails if the process ends.
 type Reader struct {
+	language *Language
+
 	in     io.WriteCloser
 	out    *bufio.Reader
 	stderr bytes.Buffer
 	cmd    *exec.Cmd
 }
 
-// Archive is the C reader's view of an archive.
+// Archive is a reader's view of an archive.
 type Archive struct {
 	Status Status
 	Error  string
@@ -58,46 +60,71 @@ type Archive struct {
 	Kernels            []archive.Kernel // with BTF nil if it cannot be read
 }
 
-// Source returns the folder lib/c.
-func Source() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..", "..", "lib", "c")
+// Language is a reader of archives in another language than Go.
+type Language struct {
+	Name string
+	// build makes the driver in a directory. It returns the command that runs it, or why tests cannot.
+	build func(dir string) (command []string, skip string, err error)
+
+	once    sync.Once
+	dir     string
+	command []string
+	skip    string
+	err     error
 }
 
-var driver struct {
-	sync.Once
-	dir, skip, fail string
-	program         string
+// The readers.
+var (
+	C      = &Language{Name: "C", build: buildC}
+	Rust   = &Language{Name: "Rust", build: buildRust}
+	Python = &Language{Name: "Python", build: findPython}
+)
+
+// All lists the readers. Compiled lists those which read thousands of archives in a test, and which answer every question.
+var (
+	All      = []*Language{C, Rust, Python}
+	Compiled = []*Language{C, Rust}
+)
+
+// Each runs a test with each reader.
+func Each(t *testing.T, languages []*Language, test func(t *testing.T, r *Reader)) {
+	for _, l := range languages {
+		t.Run(l.Name, func(t *testing.T) { test(t, Start(t, l)) })
+	}
 }
 
-// inherited names the driver in the environment of a fuzzer's worker processes, which
+// inherited names the driver in C in the environment of a fuzzer's worker processes, which
 // would otherwise each spend seconds on building it.
 const inherited = "BTFGEN_READERS_DRIVER"
 
-// build compiles the driver once for all tests of a package, in a directory that Main
-// removes.
-func build() {
-	if driver.program = os.Getenv(inherited); driver.program != "" {
-		return
+// source returns a folder of the project.
+func source(elem ...string) string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(append([]string{filepath.Dir(file), "..", "..", ".."}, elem...)...)
+}
+
+// Source returns the folder lib/c.
+func Source() string { return source("lib", "c") }
+
+// fuzzing reports whether go test runs a fuzzer.
+func fuzzing() bool {
+	f := flag.Lookup("test.fuzz")
+	return f != nil && f.Value.String() != ""
+}
+
+func buildC(work string) ([]string, string, error) {
+	if program := os.Getenv(inherited); program != "" {
+		return []string{program}, "", nil
 	}
-	work, err := os.MkdirTemp("", "libbtfa-")
-	if err != nil {
-		driver.fail = err.Error()
-		return
-	}
-	driver.dir = work
 	if err := os.WriteFile(filepath.Join(work, "empty.c"), []byte("#include <zstd.h>\nint main(void) { return ZSTD_isError(0); }\n"), 0o666); err != nil {
-		driver.fail = err.Error()
-		return
+		return nil, "", err
 	}
 	compile := func(cc, output string, args ...string) ([]byte, error) {
 		args = append(args, "-o", filepath.Join(work, output), "-lzstd")
 		return exec.Command(cc, args...).CombinedOutput()
 	}
-	fuzz := flag.Lookup("test.fuzz")
-	fuzzing := fuzz != nil && fuzz.Value.String() != ""
 	try := [][]string{nil}
-	if fuzzing || slow.Enabled() { // with sanitizers it takes seconds to build
+	if fuzzing() || slow.Enabled() { // with sanitizers it takes seconds to build
 		try = [][]string{{"-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"}, nil}
 	}
 	var cc string
@@ -114,42 +141,94 @@ func build() {
 		}
 	}
 	if cc == "" {
-		driver.skip = "needs a C compiler and libzstd-dev"
-		return
+		return nil, "needs a C compiler and libzstd-dev", nil
 	}
 	args := append([]string{"-std=c99", "-Wall", "-Wextra", "-Werror"}, flags...)
 	args = append(args, filepath.Join(Source(), "test", "driver.c"), filepath.Join(Source(), "btfa.c"))
 	if out, err := compile(cc, "driver", args...); err != nil {
-		driver.fail = fmt.Sprintf("%s: %v\n%s", cc, err, out)
-		return
+		return nil, "", fmt.Errorf("%s: %w\n%s", cc, err, out)
 	}
-	driver.program = filepath.Join(work, "driver")
-	if fuzzing {
-		os.Setenv(inherited, driver.program)
+	program := filepath.Join(work, "driver")
+	if fuzzing() {
+		os.Setenv(inherited, program)
 	}
+	return []string{program}, "", nil
 }
 
-// Main is the TestMain of packages whose tests call Start. It removes the driver.
+// debianCrates is where Debian's packages put the sources of crates.
+const debianCrates = "/usr/share/cargo/registry"
+
+// buildRust builds the driver in Rust with the crates of Debian's packages, without network. The crates are compiled once
+// for all tests, in the user's cache.
+func buildRust(work string) ([]string, string, error) {
+	const needs = "needs cargo, rustc and librust-zstd-dev of Debian"
+	if !slow.Enabled() {
+		return nil, "needs BTFGEN_SLOW=1, as in the gate: crates take long to compile", nil
+	}
+	crates, err := filepath.Glob(filepath.Join(debianCrates, "zstd-0.*"))
+	if err != nil || len(crates) == 0 {
+		return nil, needs, nil
+	}
+	cargo := "/usr/bin/cargo"
+	if _, err := os.Stat(cargo); err != nil {
+		return nil, needs, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, "", err
+	}
+	target := filepath.Join(cache, "btfgen-tests", "cargo")
+	// Without its Cargo.lock of other crates, and so that the sources stay clean.
+	src := filepath.Join(work, "rust")
+	if err := os.CopyFS(src, os.DirFS(source("lib", "rust"))); err != nil {
+		return nil, "", err
+	}
+	cmd := exec.Command(cargo, "build", "--quiet", "--offline", "--example", "driver",
+		"--config", `source.crates-io.replace-with="debian"`, "--config", fmt.Sprintf("source.debian.directory=%q", debianCrates))
+	cmd.Dir = src
+	cmd.Env = append(os.Environ(), "CARGO_TARGET_DIR="+target, "RUSTC=/usr/bin/rustc", "RUSTFLAGS=-D warnings")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, "", fmt.Errorf("cargo: %w\n%s", err, out)
+	}
+	return []string{filepath.Join(target, "debug", "examples", "driver")}, "", nil
+}
+
+func findPython(string) ([]string, string, error) {
+	for _, tool := range []string{"python3", "zstd"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return nil, "needs " + tool, nil
+		}
+	}
+	return []string{"python3", "-B", source("lib", "python", "test", "driver.py")}, "", nil
+}
+
+// Main is the TestMain of packages whose tests call Start. It removes the drivers.
 func Main(m *testing.M) {
 	code := m.Run()
-	if driver.dir != "" {
-		os.RemoveAll(driver.dir)
+	for _, l := range All {
+		if l.dir != "" {
+			os.RemoveAll(l.dir)
+		}
 	}
 	os.Exit(code)
 }
 
-// Start builds the C reader and starts it. It ends with the test.
-func Start(t testing.TB) *Reader {
+// Start builds a reader once for all tests of a package, and starts it. It ends with the test.
+func Start(t testing.TB, l *Language) *Reader {
 	t.Helper()
 	raceflag.SkipSerial(t)
-	driver.Do(build)
+	l.once.Do(func() {
+		if l.dir, l.err = os.MkdirTemp("", "btfa-"); l.err == nil {
+			l.command, l.skip, l.err = l.build(l.dir)
+		}
+	})
 	switch {
-	case driver.skip != "":
-		t.Skip(driver.skip)
-	case driver.fail != "":
-		t.Fatal(driver.fail)
+	case l.err != nil:
+		t.Fatal(l.err)
+	case l.skip != "":
+		t.Skip(l.skip)
 	}
-	r := &Reader{cmd: exec.Command(driver.program)}
+	r := &Reader{language: l, cmd: exec.Command(l.command[0], l.command[1:]...)}
 	r.cmd.Stderr = &r.stderr
 	var err error
 	if r.in, err = r.cmd.StdinPipe(); err != nil {
@@ -166,7 +245,7 @@ func Start(t testing.TB) *Reader {
 	t.Cleanup(func() {
 		r.in.Close()
 		if err := r.cmd.Wait(); err != nil { // sanitizers report leaks at the end
-			t.Errorf("the C reader: %v\n%s", err, &r.stderr)
+			t.Errorf("the reader in %s: %v\n%s", l.Name, err, &r.stderr)
 		}
 	})
 	return r
@@ -195,7 +274,7 @@ func (r *Reader) ended(t testing.TB, err error) {
 	t.Helper()
 	r.in.Close()
 	r.cmd.Wait()
-	t.Fatalf("the C reader: %v\n%s", err, &r.stderr)
+	t.Fatalf("the reader in %s: %v\n%s", r.language.Name, err, &r.stderr)
 }
 
 func (r *Reader) number(t testing.TB) uint32 {
