@@ -5,9 +5,11 @@ package archive_test
 import (
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,6 +74,30 @@ func FuzzCFile(f *testing.F) {
 			sum := binary.LittleEndian.Uint32(packed[len(packed)-4:])
 			c.Compare(t, binary.LittleEndian.AppendUint32(file[:len(file)-4:len(file)-4], sum))
 		}
+	})
+}
+
+// TestReadersPayloads compares the readers on payloads with a few changes, whose checksums are right.
+func TestReadersPayloads(t *testing.T) {
+	slow.Skip(t)
+	all := payloads(t)
+	readers.Each(t, readers.Compiled, func(t *testing.T, c *readers.Reader) {
+		random, opened := rand.New(rand.NewPCG(5, 6)), 0
+		const n = 1000
+		for range n {
+			p := slices.Clone(all[random.IntN(len(all))])
+			for range 1 + random.IntN(3) {
+				if at := random.IntN(len(p) + 1); at < len(p) && random.IntN(4) > 0 {
+					p[at] ^= 1 << random.IntN(8)
+				} else {
+					p = slices.Insert(p, at, byte(random.IntN(256)))
+				}
+			}
+			if c.Compare(t, raw(t, p)) {
+				opened++
+			}
+		}
+		t.Logf("compared %d payloads, of which %d open", n, opened)
 	})
 }
 
