@@ -251,6 +251,9 @@ func Start(t testing.TB, l *Language) *Reader {
 	return r
 }
 
+// Language returns what the reader is written in.
+func (r *Reader) Language() *Language { return r.language }
+
 // question is a request: numbers and strings.
 type question []byte
 
