@@ -12,7 +12,7 @@ all=(corpus40 corpus50 objects real sizes single xz packed many big large check 
 
 usage() {
 	cat <<EOF
-usage: $me [--quick] [--speed FILE] [--list] [FIGURE]...
+usage: $me [--quick] [--speed FILE] [--list] [--scale] [FIGURE]...
 
 Builds btfgen, measures each FIGURE (all of them by default), and prints both
 sides and their ratio. In turns with each run of btfgen, it measures the same of
@@ -45,6 +45,10 @@ an earlier version.
   --speed   writes a line to FILE for each comparison with the earlier version:
             FIGURE, what of it, and btfgen's CPU time divided by the earlier one's
   --list    print the names of the figures
+  --scale   measure only this, once and without the earlier version: import,
+            generate, check and verify with BTFGEN_SCALE kernels and objects
+            ('5000 500' by default), made of those of other figures; hours, and
+            10 GB below TMPDIR
 
 Objects are those in the files below BTFGEN_DEBIAN; without it, of Debian's
 packages libbpf-tools, xdp-tools and libxdp1 if apt-get downloads them; else of
@@ -72,6 +76,7 @@ while (($#)); do
 		shift
 		;;
 	--list) printf '%s\n' "${all[@]}"; exit 0 ;;
+	--scale) all=(scale) figures=(scale) BTFGEN_BEFORE= ;;
 	-h | --help) usage; exit 0 ;;
 	-*) say "unknown option $1"; usage >&2; exit 2 ;;
 	*)
@@ -327,6 +332,36 @@ generate() {
 }
 
 ## Figures
+
+# scaled NAME ARG...: measures a command once, and prints its cost for $kernels and, in proportion, for 100,000 kernels.
+scaled() {
+	local name=$1
+	shift
+	fresh "$name"
+	measure "$name" "$tmp/btfgen" "$@"
+	result "$name: wall time $(calc '%.1f s' "$(wall "$name")"), CPU time $(calc '%.1f s' "$(cpu "$name")")$(failures "$name")," \
+		"peak memory $(memory "$name"); CPU time per kernel $(ms "$(cpu "$name")/$kernels"), so $(calc '%.1f h' "$(cpu "$name")/$kernels*1e5/3600") for 100,000"
+}
+
+measure_scale() {
+	local kernels count i set=()
+	read -r kernels count <<<"${BTFGEN_SCALE:-5000 500}"
+	"$tmp/helper" variants "$kernels" "$tmp/scale" "$tmp/raw"
+	mapfile -t set < <(head -n "$count" "$tmp/obj.list")
+	for ((i = ${#set[@]}; i < count; i++)); do # each with other questions
+		"$tmp/helper" large $((100 + i)) $((20 + i % 80)) "$tmp/scale$i.o"
+		set+=("$tmp/scale$i.o")
+	done
+	result "$kernels kernels of $(find "$tmp/raw" -name '*.btf' | wc -l), $count objects"
+	scaled import corpus import -o "$tmp/scale.btfc" "$tmp/scale"
+	result "one file of $(stat -c %s "$tmp/scale.btfc") bytes"
+	rm -rf "$tmp/scale"
+	scaled generate generate --btf "$tmp/scale.btfc" -o "$out/scale.btfa" "${set[@]}"
+	result "an archive of $(stat -c %s "$out/scale.btfa") bytes"
+	scaled check check --json --btf "$tmp/scale.btfc" "${set[@]}"
+	scaled verify verify --btf "$tmp/scale.btfc" "$out/scale.btfa" "${set[@]}"
+	rm -rf "$tmp"/scale*.{btfc,o} "$out/scale.btfa"
+}
 
 # against OBJECTS KERNELS WANT: one generate, and bpftool once per kernel.
 against() {
