@@ -235,12 +235,12 @@ func (k *kernelRun) boot(ctx context.Context) error {
 	if k.Trial == nil { // a command may say nothing for long
 		silent = k.Timeout
 	}
-	for {
-		k.Emulated, err = Boot(ctx, m, k.Timeout-time.Since(k.started), silent, k.take)
-		if err == nil || ctx.Err() != nil || k.Trial == nil || boots == limits.GuestBoots || time.Since(k.started) >= k.Timeout || !k.without(m, err) {
+	for left := k.Timeout; ; boots++ {
+		k.Emulated, err = Boot(ctx, m, left, silent, k.take)
+		left = (k.Timeout - time.Since(k.started)).Truncate(time.Second)
+		if err == nil || ctx.Err() != nil || k.Trial == nil || boots == limits.GuestBoots || left <= 0 || !k.without(m, err) {
 			break
 		}
-		boots++
 	}
 	k.Done = time.Since(k.started)
 	if k.Trial != nil && k.Up > 0 {
