@@ -23,7 +23,7 @@ type Taker struct {
 // From returns a Taker of kernels of f.
 func (w *Writer) From(f *File) *Taker { return &Taker{w, f, make(map[int]int)} }
 
-// Take adds kernel i with its chunks, without encoding it again. It returns false, and adds nothing, if they are encoded against those of a kernel that the
+// Take adds kernel i with its chunks, whose SHA-256 it checks, without encoding it again. It returns false, and adds nothing, if they are encoded against those of a kernel that the
 // Taker has not added before. If the file has the key already, the error is ErrOther. Like Plan, it is for one goroutine at a time.
 func (t *Taker) Take(i int) (taken bool, err error) {
 	w, from := t.w, t.f.entries[i]
@@ -51,9 +51,14 @@ func (t *Taker) Take(i int) (taken bool, err error) {
 	w.mu.Unlock()
 	for p := range e.Chunks {
 		c := &e.Chunks[p]
-		n, err := io.Copy(io.NewOffsetWriter(w.spool, at), io.NewSectionReader(t.f.r, c.offset, c.Packed))
-		if err == nil && n < c.Packed {
+		sum := sha256.New()
+		n, err := io.Copy(io.MultiWriter(io.NewOffsetWriter(w.spool, at), sum), io.NewSectionReader(t.f.r, c.offset, c.Packed))
+		switch {
+		case err != nil:
+		case n < c.Packed:
 			err = btfa.ErrCut
+		case n > 0 && Sum(sum.Sum(nil)) != c.Check:
+			err = errFrame
 		}
 		if err != nil {
 			return false, err

@@ -365,7 +365,7 @@ func TestPullHostile(t *testing.T) {
 	}
 }
 
-// TestPullDamaged pulls a layer with a damaged chunk, whose digest is right: reading its kernel fails, and no other one.
+// TestPullDamaged pulls a layer with a damaged chunk, whose digest is right: nothing is written.
 func TestPullDamaged(t *testing.T) {
 	r := newRegistry(t)
 	r.push(packed(t, filepath.Join(t.TempDir(), "x.btfc"), kernelFiles(t)))
@@ -373,34 +373,11 @@ func TestPullDamaged(t *testing.T) {
 	data[20] ^= 1 // in the only chunk of debian/12/arm64
 	set(data)
 	path := filepath.Join(t.TempDir(), "y.btfc")
-	r.pulled(path)
-	in, f, _, err := openPacked(path)
-	if err != nil {
-		t.Fatal(err)
+	if _, err := r.pull(path); err == nil || !strings.Contains(err.Error(), "damaged: its SHA-256") {
+		t.Errorf("error %v", err)
 	}
-	defer in.Close()
-	for i, e := range f.Entries() {
-		if _, err := f.BTF(background, i, nil); (err != nil) != (e.Key.Arch == "arm64") {
-			t.Errorf("%s: %v", e.Key, err)
-		}
-	}
-	// Of a file whose other kernels have to be encoded anew, it is left out.
-	other := filepath.Join(t.TempDir(), "z.btfc")
-	packed(t, other, map[string][]byte{"debian/12/x86_64/6.1.0-0-amd64.btf": alike(t, 0), "ubuntu/22.04/x86_64/5.15.0-9-generic.btf": alike(t, 1)})
-	_, old, _, err := openPacked(other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	chunks := old.Entries()[0].Packed()
-	bad, err := os.ReadFile(other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bad[5+chunks+20] ^= 1
-	write(t, filepath.Dir(other), map[string][]byte{filepath.Base(other): bad})
-	res, err := r.pull(other, "debian/12/x86_64")
-	if err != nil || len(res.Skipped) != 1 || res.Kept != 0 || !strings.Contains(res.Skipped[0].Error(), "ubuntu/22.04/x86_64/5.15.0-9-generic") {
-		t.Errorf("%+v, %v", res, err)
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the file was written")
 	}
 }
 
