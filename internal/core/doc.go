@@ -15,8 +15,9 @@
 //	    signatures are equal (signature.go).
 //	  - An outcome (outcome.go) is the result of one question for one candidate, for
 //	    each loader: match or not, and the values. A [Table] has the outcomes of one
-//	    kernel. match.go and compare.go have libbpf's rules, cilium.go and aya.go those of
-//	    the other loaders. miss.go says why a candidate does not match.
+//	    kernel; fill.go makes them, explain.go repeats a match for a log. match.go and
+//	    compare.go have libbpf's rules, cilium.go, ciliumfield.go, ciliumtypes.go and
+//	    aya.go those of the other loaders. miss.go says why a candidate does not match.
 //	  - A decision (decision.go) is what libbpf does with a record, given the outcomes of
 //	    all candidates and the instruction (patch.go). group.go decides as cilium/ebpf
 //	    does, for all relocations of a program at once.
