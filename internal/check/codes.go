@@ -70,7 +70,7 @@ const (
 	MapPinning     Code = "map-def-pinning"      // Count: the value, 0 of an inner map
 	MapSizes       Code = "map-def-sizes"        // Size: bytes of the values
 	MapNoSizes     Code = "map-def-no-sizes"     // of a perf event array
-	MapRingSize    Code = "map-def-ringbuf-size" // Size
+	MapRingSize    Code = "map-def-ringbuf-size" // Size; Max: bytes of a page, where these decide
 	MapNoEntries   Code = "map-def-no-entries"
 
 	ObjectUnread   Code = "object-unread"

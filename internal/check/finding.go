@@ -197,8 +197,10 @@ func (f *Finding) mapName() string {
 func (f *Finding) OfFile() bool {
 	switch f.Code {
 	case relo.InvalidRelocation, HelperPoisoned, KsymUndeclared, KconfigEbpfGo, KconfigNoLookup, SectionUnknown,
-		MapSection, MapPinning, MapSizes, MapNoSizes, MapRingSize:
+		MapSection, MapPinning, MapSizes, MapNoSizes:
 		return true
+	case MapRingSize:
+		return f.Max == 0
 	}
 	return FamilyOf(f.Code) == FamilyObject
 }

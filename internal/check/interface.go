@@ -303,7 +303,7 @@ func (p *pairing) definitions() (l []part) {
 			continue
 		}
 		for _, loader := range p.loaders {
-			f := loaderRefuses(m, loader)
+			f := loaderRefuses(m, loader, p.k.page())
 			if name := InnerName(m); name != "" && loader == Libbpf {
 				f = p.k.judge("map dotted-names", MapInnerName)
 				f.Name = name
@@ -344,12 +344,30 @@ const pinByName = 1
 // arenaData is the section of the variables of an arena.
 const arenaData = ".addr_space.1"
 
+const leastPage = 4096
+
+// pageSettings are the settings for pages of more than 4 KiB, and their bytes (arch/arm64/Kconfig, arch/powerpc/Kconfig, arch/Kconfig).
+var pageSettings = map[string]uint32{
+	settingPrefix + "ARM64_16K_PAGES": 16384, settingPrefix + "ARM64_64K_PAGES": 65536, settingPrefix + "PPC_16K_PAGES": 16384, settingPrefix + "PPC_64K_PAGES": 65536,
+	settingPrefix + "PAGE_SIZE_16KB": 16384, settingPrefix + "PAGE_SIZE_64KB": 65536,
+}
+
+// page returns the bytes of a page, as far as the configuration shows; 4096 is the least.
+func (k *inventory) page() uint32 {
+	for setting, bytes := range pageSettings {
+		if k.known.config[setting] == "y" {
+			return bytes
+		}
+	}
+	return leastPage
+}
+
 // loaderRefuses judges what one loader passes to the kernel as it is, and another completes, whatever the kernel: mapSpecFromBTF in
 // cilium/ebpf's elf_reader.go and fixupMagicFields in its map.go; adjust_ringbuf_sz and map_set_def_max_entries in libbpf.c. Kernels want
 // no sizes for ring buffers (ringbuf_map_alloc in kernel/bpf/ringbuf.c), and those of numbers for perf event arrays
 // (fd_array_map_alloc_check in kernel/bpf/arraymap.c). aya is not judged.
-func loaderRefuses(m *bpfobj.Map, l Loader) Finding {
-	const page, number = 4096, 4
+func loaderRefuses(m *bpfobj.Map, l Loader, page uint32) Finding {
+	const number = 4
 	goDrops := l == EbpfGo && m.TypedValue
 	switch {
 	case l == Aya:
@@ -358,7 +376,11 @@ func loaderRefuses(m *bpfobj.Map, l Loader) Finding {
 	case isMap(m, ebpf.RingBuf) && m.ValueSize != 0 && !goDrops, isMap(m, ebpf.UserRingbuf) && m.ValueSize != 0, isMap(m, ebpf.RingBuf, ebpf.UserRingbuf) && m.KeySize != 0:
 		return Finding{Status: Fails, Code: MapSizes}
 	case isMap(m, ebpf.RingBuf, ebpf.UserRingbuf) && l == EbpfGo && m.MaxEntries != 0 && (m.MaxEntries%page != 0 || bits.OnesCount32(m.MaxEntries) != 1):
-		return Finding{Status: Fails, Code: MapRingSize, Args: Args{Size: int64(m.MaxEntries)}}
+		f := Finding{Status: Fails, Code: MapRingSize, Args: Args{Size: int64(m.MaxEntries)}}
+		if m.MaxEntries%leastPage == 0 && bits.OnesCount32(m.MaxEntries) == 1 { // only on kernels with large pages
+			f.Max, f.Decided = int64(page), ByConfig
+		}
+		return f
 	case isMap(m, ebpf.PerfEventArray) && l == Libbpf && (m.KeySize != number || m.ValueSize != number):
 		return Finding{Status: Fails, Code: MapNoSizes}
 	case isMap(m, ebpf.PerfEventArray) && l == EbpfGo && (m.KeySize != 0 && m.KeySize != number || m.ValueSize != 0 && m.ValueSize != number && !m.TypedValue):

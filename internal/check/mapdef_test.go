@@ -67,3 +67,41 @@ func TestInnerMapNames(t *testing.T) {
 		}
 	}
 }
+
+// TestRingPages checks ring buffers on kernels with large pages, which the configuration shows: libbpf rounds up, ebpf-go does not.
+func TestRingPages(t *testing.T) {
+	raceflag.SkipSerial(t)
+	for _, tt := range []struct {
+		setting string
+		entries uint32
+		refused bool
+	}{
+		{"", 4096, false},
+		{"CONFIG_ARM64_4K_PAGES", 4096, false},
+		{"CONFIG_ARM64_16K_PAGES", 4096, true},
+		{"CONFIG_ARM64_16K_PAGES", 16384, false},
+		{"CONFIG_ARM64_64K_PAGES", 32768, true},
+		{"CONFIG_PPC_64K_PAGES", 65536, false},
+		{"CONFIG_PAGE_SIZE_16KB", 8192, true},
+	} {
+		r := newRun(Config{})
+		k := oldest(t, r.want)
+		k.known.config = map[string]string{}
+		if tt.setting != "" {
+			k.known.config[tt.setting] = "y"
+		}
+		if tt.refused && !r.want.config[tt.setting] {
+			t.Errorf("%s is not read", tt.setting)
+		}
+		o := programOf("socket", []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}})
+		o.Maps = []bpfobj.Map{{Name: "events", Type: uint32(ebpf.RingBuf), MaxEntries: tt.entries}}
+		for _, l := range []Loader{Libbpf, EbpfGo} {
+			found := newRun(Config{Objects: []*Object{o}, Loaders: []Loader{l}}).pairing(0, k, decisions{}, new(target)).definitions()
+			found = slices.DeleteFunc(found, func(p part) bool { return p.f.Code != MapRingSize })
+			want := tt.refused && l == EbpfGo
+			if got := len(found) == 1 && !found[0].f.OfFile() && found[0].f.Decided == ByConfig; got != want || !want && len(found) > 0 {
+				t.Errorf("%d bytes with %s and %s: %+v", tt.entries, tt.setting, l, found)
+			}
+		}
+	}
+}
