@@ -282,8 +282,8 @@ func TestBuildTracee(t *testing.T) {
 func TestPythonBundle(t *testing.T) {
 	p := newProject(t, "python3")
 	code := blocks(t, "../docs/howto-tracers.md", "Use Python")[1]
-	if lines := strings.Count(strings.ReplaceAll(code, "\n\n", "\n"), "\n"); lines != 7 {
-		t.Errorf("%d lines, want 7", lines)
+	if lines := strings.Count(strings.ReplaceAll(code, "\n\n", "\n"), "\n"); lines > 7 {
+		t.Errorf("%d lines, want at most 7", lines)
 	}
 	p.write("unpack.py", code)
 	p.object("exec.bpf.o", "execsnoop.bpfel.o")
