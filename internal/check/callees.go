@@ -139,7 +139,7 @@ func ofPointer(b *btf.BTF, id btf.TypeID) string {
 	name := string(b.Name(to.NameOff))
 	_, err := b.SizeOf(t.Ref())
 	switch {
-	case !ok, to.Kind() == btf.KindStruct && contextStructs[name]:
+	case !ok, to.Kind() == btf.KindStruct && isContext(name):
 	case to.Kind() == btf.KindVoid:
 		return globalVoid
 	case to.Kind() == btf.KindStruct && name == "bpf_dynptr":
@@ -169,22 +169,45 @@ func (p *pairing) judgeGlobal(fact string) Finding {
 	return f
 }
 
-// contextOf are the contexts of types of programs that see a struct of the kernel's interface: include/linux/bpf_types.h.
-var contextOf = map[string]string{
-	"SOCKET_FILTER": "__sk_buff", "SCHED_CLS": "__sk_buff", "SCHED_ACT": "__sk_buff", "CGROUP_SKB": "__sk_buff", "SK_SKB": "__sk_buff",
-	"LWT_IN": "__sk_buff", "LWT_OUT": "__sk_buff", "LWT_XMIT": "__sk_buff", "LWT_SEG6LOCAL": "__sk_buff", "FLOW_DISSECTOR": "__sk_buff",
-	"XDP": "xdp_md", "CGROUP_SOCK": "bpf_sock", "CGROUP_SOCK_ADDR": "bpf_sock_addr", "SOCK_OPS": "bpf_sock_ops", "SK_MSG": "sk_msg_md",
-	"PERF_EVENT": "bpf_perf_event_data", "CGROUP_DEVICE": "bpf_cgroup_dev_ctx", "CGROUP_SYSCTL": "bpf_sysctl", "CGROUP_SOCKOPT": "bpf_sockopt",
-	"SK_REUSEPORT": "sk_reuseport_md", "SK_LOOKUP": "bpf_sk_lookup",
+// contexts are the structs of the kernel's interface that programs of some types get: include/linux/bpf_types.h.
+var contexts = []struct {
+	name string
+	of   []string // types of programs
+}{
+	{"__sk_buff", []string{"SOCKET_FILTER", "SCHED_CLS", "SCHED_ACT", "CGROUP_SKB", "SK_SKB", "LWT_IN", "LWT_OUT", "LWT_XMIT", "LWT_SEG6LOCAL", "FLOW_DISSECTOR"}},
+	{"xdp_md", []string{"XDP"}},
+	{"bpf_sock", []string{"CGROUP_SOCK"}},
+	{"bpf_sock_addr", []string{"CGROUP_SOCK_ADDR"}},
+	{"bpf_sock_ops", []string{"SOCK_OPS"}},
+	{"sk_msg_md", []string{"SK_MSG"}},
+	{"bpf_perf_event_data", []string{"PERF_EVENT"}},
+	{"bpf_cgroup_dev_ctx", []string{"CGROUP_DEVICE"}},
+	{"bpf_sysctl", []string{"CGROUP_SYSCTL"}},
+	{"bpf_sockopt", []string{"CGROUP_SOCKOPT"}},
+	{"sk_reuseport_md", []string{"SK_REUSEPORT"}},
+	{"bpf_sk_lookup", []string{"SK_LOOKUP"}},
 }
 
-// contextStructs are the contexts of programs: those of contextOf, and the registers, which have a name for each machine.
-var contextStructs = func() map[string]bool {
-	all := map[string]bool{
-		"bpf_flow_keys": true, "bpf_raw_tracepoint_args": true, "bpf_nf_ctx": true, "pt_regs": true, "user_pt_regs": true, "user_regs_struct": true,
+// contextOf returns the struct that programs of a type get, "" for none of contexts.
+func contextOf(progType string) string {
+	for _, c := range contexts {
+		if slices.Contains(c.of, progType) {
+			return c.name
+		}
 	}
-	for _, name := range contextOf {
-		all[name] = true
+	return ""
+}
+
+// isContext reports whether a struct is the context of programs: one of contexts, or the registers, which have a name for each machine.
+func isContext(name string) bool {
+	switch name {
+	case "bpf_flow_keys", "bpf_raw_tracepoint_args", "bpf_nf_ctx", "pt_regs", "user_pt_regs", "user_regs_struct":
+		return true
 	}
-	return all
-}()
+	for _, c := range contexts {
+		if c.name == name {
+			return true
+		}
+	}
+	return false
+}

@@ -129,7 +129,7 @@ func (p *pairing) result(a *bpfobj.Access, off int64, size int) (f Finding) {
 // field judges an access to a context that is a struct of the kernel's interface. Fields are added at its end, and verifiers know those
 // of their kernel's struct.
 func (e *evaluation) field(off int64, size int) (f Finding) {
-	of := contextOf[e.pr.Attach.ProgType]
+	of := contextOf(e.pr.Attach.ProgType)
 	if y, ok := e.k.find(of, btf.KindStruct); ok && y.module == "" {
 		f = e.member(y.typ(), new(bpfobj.Access), off, size)
 	} else if f = e.k.judgeAny(fmt.Sprintf("context %s+%d", of, off), ContextBeyond); f.Status != OK {
@@ -186,7 +186,7 @@ func writesRegisters(s *bpfobj.Section, a *bpfobj.Access) bool {
 
 // ofContext reports whether an access is to the context of a program that is a struct of the kernel's interface.
 func ofContext(s *bpfobj.Section, a *bpfobj.Access) bool {
-	return contextOf[s.ProgType] != "" && a.Struct == "" && a.Arg < 0
+	return contextOf(s.ProgType) != "" && a.Struct == "" && a.Arg < 0
 }
 
 // wholeContext is the subject of findings on any part of the context.

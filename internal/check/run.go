@@ -164,7 +164,7 @@ func newRun(cfg Config) *run {
 		}
 		for j, l := range o.accesses {
 			if s := o.Programs[j].Attach; s != nil && len(l) > 0 {
-				r.want.add(contextOf[s.ProgType])
+				r.want.add(contextOf(s.ProgType))
 			}
 			for i := range l {
 				r.want.add(l[i].Struct)
