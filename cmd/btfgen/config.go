@@ -127,8 +127,8 @@ func readConfig(path string, named bool, root *cli.Command, l *commandLine) (map
 	return r.common, errors.Join(r.errs...)
 }
 
-// parseYAML returns the root of the only document in a file, or nil if there is none.
-func parseYAML(path string) (*yaml.Node, error) {
+// readRegular reads a file of a checkout.
+func readRegular(path string, max int64) ([]byte, error) {
 	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() { // a pipe might never end
 		return nil, fmt.Errorf("%s: not a regular file", path)
 	}
@@ -137,12 +137,21 @@ func parseYAML(path string) (*yaml.Node, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limits.ConfigBytes+1))
+	data, err := io.ReadAll(io.LimitReader(f, max+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > limits.ConfigBytes {
-		return nil, fmt.Errorf("%s: larger than the limit of %d KiB", path, limits.ConfigBytes>>10)
+	if int64(len(data)) > max {
+		return nil, fmt.Errorf("%s: larger than the limit of %d KiB", path, max>>10)
+	}
+	return data, nil
+}
+
+// parseYAML returns the root of the only document in a file, or nil if there is none.
+func parseYAML(path string) (*yaml.Node, error) {
+	data, err := readRegular(path, limits.ConfigBytes)
+	if err != nil {
+		return nil, err
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, next yaml.Node

@@ -190,7 +190,7 @@ func detect(ctx context.Context) (*project, error) {
 	var order []string                    // of folders with bpf2go lines
 	packages := make(map[string]*project) // by folder
 	for _, name := range t.goFiles {
-		data, err := os.ReadFile(name)
+		data, err := readRegular(name, limits.SourceBytes)
 		if err != nil {
 			return nil, err
 		}

@@ -3,42 +3,43 @@
 package main
 
 import (
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"sync"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// loaderSigns show which loader a project uses. A weak one, which is only a name that is mentioned, counts where no other is found.
-var loaderSigns = []struct {
+// loaderSign shows which loader a project uses. A weak one, which is only a name that is mentioned, counts where no other is found.
+type loaderSign struct {
 	file   string         // a pattern of its name
 	text   *regexp.Regexp // what is in it; nil for anything
 	loader check.Loader
 	weak   bool
-}{
-	{"*.skel.h", nil, check.Libbpf, false},
-	{"go.mod", regexp.MustCompile(`(?m)^\s*(?:require\s+)?github\.com/cilium/ebpf\s+v[^/\s]*\s*$`), check.EbpfGo, false}, // not an indirect one
-	{"go.mod", regexp.MustCompile(`(?m)^\s*(?:require\s+)?github\.com/aquasecurity/libbpfgo\s+v[^/\s]*\s*$`), check.Libbpf, false},
-	{"Cargo.toml", regexp.MustCompile(`(?m)^\s*aya\s*=|^\s*\[(?:workspace\.)?dependencies\.aya\]`), check.Aya, false},
-	{"Cargo.toml", regexp.MustCompile(`(?m)^\s*libbpf-(?:rs|cargo|sys)\s*=`), check.Libbpf, false},
-	{"Makefile", genSkeleton, check.Libbpf, false},
-	{"meson.build", genSkeleton, check.Libbpf, false},
-	{"CMakeLists.txt", genSkeleton, check.Libbpf, false},
-	{"Makefile", namesLibbpf, check.Libbpf, true},
-	{"meson.build", namesLibbpf, check.Libbpf, true},
-	{"CMakeLists.txt", namesLibbpf, check.Libbpf, true},
 }
 
-var (
-	genSkeleton = regexp.MustCompile(`\bgen\s+skeleton\b`)
-	namesLibbpf = regexp.MustCompile(`\blibbpf\b|-lbpf\b`)
-)
+var loaderSigns = sync.OnceValue(func() []loaderSign {
+	genSkeleton, namesLibbpf := regexp.MustCompile(`\bgen\s+skeleton\b`), regexp.MustCompile(`\blibbpf\b|-lbpf\b`)
+	return []loaderSign{
+		{"*.skel.h", nil, check.Libbpf, false},
+		{"go.mod", regexp.MustCompile(`(?m)^\s*(?:require\s+)?github\.com/cilium/ebpf\s+v[^/\s]*\s*$`), check.EbpfGo, false}, // not an indirect one
+		{"go.mod", regexp.MustCompile(`(?m)^\s*(?:require\s+)?github\.com/aquasecurity/libbpfgo\s+v[^/\s]*\s*$`), check.Libbpf, false},
+		{"Cargo.toml", regexp.MustCompile(`(?m)^\s*aya\s*=|^\s*\[(?:workspace\.)?dependencies\.aya\]`), check.Aya, false},
+		{"Cargo.toml", regexp.MustCompile(`(?m)^\s*libbpf-(?:rs|cargo|sys)\s*=`), check.Libbpf, false},
+		{"Makefile", genSkeleton, check.Libbpf, false},
+		{"meson.build", genSkeleton, check.Libbpf, false},
+		{"CMakeLists.txt", genSkeleton, check.Libbpf, false},
+		{"Makefile", namesLibbpf, check.Libbpf, true},
+		{"meson.build", namesLibbpf, check.Libbpf, true},
+		{"CMakeLists.txt", namesLibbpf, check.Libbpf, true},
+	}
+})
 
 // isLoaderSign reports whether a file may show which loader a project uses.
 func isLoaderSign(name string) bool {
-	for _, s := range loaderSigns {
+	for _, s := range loaderSigns() {
 		if ok, _ := path.Match(s.file, name); ok {
 			return true
 		}
@@ -51,13 +52,13 @@ func (p *project) guessLoader(files []string) error {
 	found := map[bool]map[check.Loader]string{false: {}, true: {}} // by whether the sign is weak, the first file that shows each
 	for _, name := range files {
 		var data []byte
-		for _, s := range loaderSigns {
+		for _, s := range loaderSigns() {
 			if ok, _ := path.Match(s.file, filepath.Base(name)); !ok {
 				continue
 			}
 			if s.text != nil && data == nil {
 				var err error
-				if data, err = os.ReadFile(name); err != nil {
+				if data, err = readRegular(name, limits.SourceBytes); err != nil {
 					return err
 				}
 			}

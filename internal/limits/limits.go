@@ -75,6 +75,7 @@ const (
 	FileBytes    = 1 << 30  // bytes of a file searched for objects; 494 kB
 	ObjectFiles  = 1 << 16  // files searched for objects; 1,200 (kernel's own tests)
 	InitDepth    = 5        // nested folders that init searches for objects, deeper ones are skipped; 3
+	SourceBytes  = 64 << 20 // bytes of a source or build file that init reads; 2.4 MB
 	Sections     = 1 << 13  // sections; 508
 	Symbols      = 1 << 18  // symbols; 552
 	Functions    = 1 << 16  // functions; 550
