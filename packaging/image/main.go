@@ -10,6 +10,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	_ "crypto/sha256" // for go-digest
 	"encoding/json"
 	"fmt"
 	"os"
