@@ -90,9 +90,7 @@ func TestScreen(t *testing.T) {
 	}
 	required.Quiet = false
 	o := &r.Objects[0]
-	for _, l := range []check.LoaderRow{{Loader: check.Libbpf, Status: o.Status}, {Loader: check.EbpfGo, Status: make([]check.Status, 3)}} {
-		o.Loaders = append(o.Loaders, l)
-	}
+	o.Loaders = append(o.Loaders, check.LoaderRow{Loader: check.Libbpf, Status: o.Status}, check.LoaderRow{Loader: check.EbpfGo, Status: make([]check.Status, 3)})
 	if got := text(t, r, required); !strings.HasPrefix(got, "Must work (--require debian>=12): 95 of 100 objects with libbpf and 96 with ebpf-go on 2 kernels   FAIL\n") {
 		t.Errorf("with a loader that loads all:\n%s", got)
 	}
