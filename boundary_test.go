@@ -45,7 +45,7 @@ var rooms = []string{
 // pkg/archive and pkg/kernel are linked into tracers.
 var only = map[string][]string{
 	"pkg/relo":            {},
-	"packaging":           {},
+	"packaging/image":     {},
 	"cmd/btfgen-registry": {"internal/corpus/artifact", "internal/limits"},
 	"pkg/kernel":          {},
 	"pkg/archive":         {"internal/btfa", "internal/btf", "internal/btf/canonical", "pkg/kernel"},

@@ -68,7 +68,7 @@ type builder struct {
 	own      []uint32    // types of a unit
 	fresh    []uint32    // names that its kernel does not have
 	text     []byte
-	cut      uint32 // the ID that stands for types without one, or 0
+	cut      uint32 // the ID to write for types without one, or 0
 }
 
 // builders has idle builders.

@@ -134,7 +134,7 @@ func (p *parsed) parse(blob []byte) (rest []byte, ok bool) {
 	return s.without(blob), ok
 }
 
-// records adds the records of types as they are.
+// records adds the records of types without a change.
 func (p *parsed) records(b []byte, order binary.ByteOrder) bool {
 	all := make([]uint32, len(b)/4)
 	for i := range all {

@@ -212,7 +212,7 @@ func (f *File) build(ctx context.Context, p part, i int, out []byte, check func(
 
 var (
 	errSum   = errors.New("its SHA-256 is not the one in the index")
-	errFrame = errors.New("damaged: its SHA-256 is not the one that was noted when it was written")
+	errFrame = errors.New("damaged: its SHA-256 is not the one in the file")
 )
 
 // BTF appends the BTF of kernel i to out. It returns an error if the BTF does not have the SHA-256 in the index.

@@ -60,7 +60,7 @@ type Part struct {
 
 // Part reads the types that the query selects of kernel i and of the modules that choose accepts, the types that they refer to as far as
 // it says, and the types that show the size of pointers. They are in the kernel's order, as many times as in the kernel, and in its byte
-// order. The last type of the kernel, a pointer to void, stands for all others: references to types that were left out refer to it.
+// order. The last type of the kernel, a pointer to void, takes the place of all others: references to types that were left out refer to it.
 // Kernels with the same types in the same order give the same bytes. The kernel's BTF is appended to out. If choose is nil, modules are
 // not read. The error is ErrWhole if only the whole kernel would do.
 func (f *File) Part(ctx context.Context, i int, choose func(module string) bool, out []byte) (*Part, error) {
@@ -242,7 +242,7 @@ func (b *builder) parts(st *state, order binary.ByteOrder, p *Part, out []byte) 
 	}
 }
 
-// cutType is the record of the type that stands for those that were left out.
+// cutType is the record of the type in place of those that were left out.
 var cutType = []uint32{0, uint32(btf.KindPtr) << 24, 0}
 
 // part appends BTF with the types b.own, the record last, and the strings b.text.
