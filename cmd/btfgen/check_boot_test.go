@@ -339,7 +339,7 @@ func TestCheckBootResumes(t *testing.T) {
 			`(?m)^ +settings.bpfel.o +not_set +\w+ +not tried: the machine stopped: .*Kernel panic - not syncing: x$`, `damaged: .*: the machine stopped at settings.bpfel.o: not_set: .*Kernel panic`},
 		{"hangs", skips + second + ends + "else " + first + "exec sleep 60; fi",
 			`(?m)^ +settings.bpfel.o +not_set +\w+ +not tried: the machine stopped: silent for 2.5s`, `damaged: .*: the machine stopped at settings.bpfel.o: not_set: silent for 2.5s`},
-		{"crashes again", first + panics, `truth +guarded +not tried`, `damaged: .*: no result for \d programs: settings.bpfel.o: .*truth`},
+		{"crashes again", first + panics, `truth +guarded +not tried`, `damaged: .*: no result for \d programs: settings.bpfel.o:.*truth`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fakeQEMU(t, tt.script)
@@ -736,7 +736,7 @@ func TestCheckBoot(t *testing.T) {
 	if status != statusFindings {
 		t.Errorf("status %d", status)
 	}
-	matches(t, stderr.String(), `damaged: .*: no result for 6 programs\n`)
+	matches(t, stderr.String(), `damaged: .*: no result for 6 programs: netprogs.bpfel.o:connect4 netprogs.bpfel.o:cgroup_egress and 4 more\n`)
 }
 
 func matches(t *testing.T, text, pattern string) {

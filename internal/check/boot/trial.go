@@ -135,7 +135,7 @@ func (t *Trial) Missing() (lost []string, untried int) {
 		switch a := t.Rows[i].Actual(); {
 		case a.Outcome != NotTried:
 		case a.Reason == NoResult:
-			lost = append(lost, t.Rows[i].Program.Object+": "+t.Rows[i].Program.Name)
+			lost = append(lost, t.Rows[i].Program.Object+":"+t.Rows[i].Program.Name)
 		default:
 			untried++
 		}
