@@ -188,6 +188,7 @@ func TestBuildBCC(t *testing.T) {
 
 // TestBuildBootstrap builds a program of libbpf-bootstrap's kind with the lines of the page.
 func TestBuildBootstrap(t *testing.T) {
+	slow.Nightly(t)
 	p := newProject(t, "make", "cc", "bpftool")
 	for _, header := range []string{"bpf/libbpf.h", "zstd.h"} {
 		if _, err := os.Stat("/usr/include/" + header); err != nil {
@@ -247,6 +248,7 @@ $(OUTPUT)/minimal.skel.h: $(OUTPUT)/minimal.bpf.o
 
 // TestBuildInspektorGadget writes the tree that Inspektor Gadget embeds.
 func TestBuildInspektorGadget(t *testing.T) {
+	slow.Nightly(t)
 	p := newProject(t, "make")
 	p.write("Makefile.btfgen", `ARCH_CLEANED = $(subst amd64,x86,$(ARCH))
 OUTPUT ?= pkg/btfgen/btfs
@@ -266,6 +268,7 @@ BPF_ALL_O_FILES = $(shell find pkg/ -type f -name '*.o')
 
 // TestBuildTracee writes the tree that tracee embeds.
 func TestBuildTracee(t *testing.T) {
+	slow.Nightly(t)
 	p := newProject(t)
 	p.object("dist/tracee.bpf.o", "execsnoop.bpfel.o")
 	p.write("dist/btfhub/.place-holder", "") // of tracee's Makefile
