@@ -156,9 +156,9 @@ elif command -v qemu-arm >/dev/null; then
 fi
 if [ ${#bits32[@]} -gt 0 ]; then
 	echo "${bits32[*]}"
-	# The tests of the C library test programs of this machine.
+	# The tests of other readers test programs of this machine.
 	env -u BTFGEN_CASES -u BTFGEN_CORPUS -u BTFGEN_DEBIAN -u BTFGEN_OBJECTS -u BTFGEN_PACKAGES -u BTFGEN_SLOW "${bits32[@]}" \
-		go test "${options[@]}" -skip '^TestC([A-Z]|$)' ./internal/btf ./internal/btf/canonical ./pkg/...
+		go test "${options[@]}" -skip '^Test(C([A-Z]|$)|Readers|Python)' ./internal/btf ./internal/btf/canonical ./pkg/...
 else
 	echo 'skipped: this machine runs neither 386 programs nor qemu-arm'
 fi

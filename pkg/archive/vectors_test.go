@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/btfgen/btfgen/internal/testing/readers"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -165,6 +166,9 @@ func TestVectors(t *testing.T) {
 		t.Errorf("vectors have %d statuses of %d", len(statusesSeen), len(statuses))
 	}
 	readers.Each(t, readers.All, func(t *testing.T, c *readers.Reader) {
+		if strings.HasSuffix(t.Name(), "/Python") { // ten seconds
+			slow.Skip(t)
+		}
 		for _, v := range all {
 			a := c.Open(t, v.data(t))
 			got := vector{File: v.File, Status: statuses[a.Status], Part: describePart(a.Error), Kernels: describeKernels(a.Kernels)}
