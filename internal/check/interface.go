@@ -280,7 +280,7 @@ func (k *inventory) flags(flags uint32) Finding {
 // definitions judges the types and definitions of all maps of the object but those that the loader sets. Where libbpf cannot make a map it loads
 // no program of the object; cilium/ebpf may still load programs that do not need it.
 func (p *pairing) definitions() (l []part) {
-	types := p.k.enums[enumMap]
+	types, page := p.k.enums[enumMap], p.k.page()
 	for i := range p.o.Maps {
 		m := &p.o.Maps[i]
 		if p.setsMap(m.Name) {
@@ -303,7 +303,7 @@ func (p *pairing) definitions() (l []part) {
 			continue
 		}
 		for _, loader := range p.loaders {
-			f := loaderRefuses(m, loader, p.k.page())
+			f := loaderRefuses(m, loader, page)
 			if name := InnerName(m); name != "" && loader == Libbpf {
 				f = p.k.judge("map dotted-names", MapInnerName)
 				f.Name = name
@@ -347,16 +347,19 @@ const arenaData = ".addr_space.1"
 const leastPage = 4096
 
 // pageSettings are the settings for pages of more than 4 KiB, and their bytes (arch/arm64/Kconfig, arch/powerpc/Kconfig, arch/Kconfig).
-var pageSettings = map[string]uint32{
-	settingPrefix + "ARM64_16K_PAGES": 16384, settingPrefix + "ARM64_64K_PAGES": 65536, settingPrefix + "PPC_16K_PAGES": 16384, settingPrefix + "PPC_64K_PAGES": 65536,
-	settingPrefix + "PAGE_SIZE_16KB": 16384, settingPrefix + "PAGE_SIZE_64KB": 65536,
+var pageSettings = []struct {
+	name  string
+	bytes uint32
+}{
+	{settingPrefix + "ARM64_16K_PAGES", 16384}, {settingPrefix + "ARM64_64K_PAGES", 65536}, {settingPrefix + "PPC_16K_PAGES", 16384}, {settingPrefix + "PPC_64K_PAGES", 65536},
+	{settingPrefix + "PAGE_SIZE_16KB", 16384}, {settingPrefix + "PAGE_SIZE_64KB", 65536},
 }
 
 // page returns the bytes of a page, as far as the configuration shows; 4096 is the least.
 func (k *inventory) page() uint32 {
-	for setting, bytes := range pageSettings {
-		if k.known.config[setting] == "y" {
-			return bytes
+	for _, s := range pageSettings {
+		if k.known.config[s.name] == "y" {
+			return s.bytes
 		}
 	}
 	return leastPage

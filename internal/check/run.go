@@ -141,8 +141,8 @@ func newRun(cfg Config) *run {
 	for _, f := range facts().all {
 		r.want.config[f.setting] = true
 	}
-	for setting := range pageSettings {
-		r.want.config[setting] = true
+	for _, s := range pageSettings {
+		r.want.config[s.name] = true
 	}
 	for _, settings := range everyKernels {
 		for _, s := range settings {
