@@ -41,6 +41,9 @@ func prefixOf(i int, blob []byte) string {
 // SortSymbols returns lines of symbols in the order in which they take the fewest bytes in a file: variables, then functions; of each first
 // those whose name is a string of the kernel's BTF, in the order of its strings, then the others by name.
 func SortSymbols(btf, symbols []byte) []byte {
+	if len(symbols) == 0 {
+		return symbols
+	}
 	s, err := readSections(btf, int64(len(btf)))
 	if err != nil {
 		return symbols
