@@ -4,6 +4,7 @@ package check
 
 import (
 	"fmt"
+	"iter"
 	"math/bits"
 	"slices"
 	"strings"
@@ -125,20 +126,14 @@ func (e *evaluation) interfaces() {
 	e.addAll(all)
 }
 
-// sleepingMaps judges the maps that a program uses which may sleep, by their types and whether they are preallocated: verifiers look at all
-// instructions with maps, whether they reach them or not (check_map_prog_compatibility in kernel/bpf/verifier.c).
+// sleepingMaps judges the maps that a program uses which may sleep, by their types and whether they are preallocated.
 func (e *evaluation) sleepingMaps() (l []Finding) {
 	seen := make(map[uint32]bool)
 	for _, fn := range e.pr.Funcs {
 		if m := e.o.allocates(fn); m != nil {
 			l = append(l, e.k.judge("maps on demand", FeatureMissing).named(m.Name))
 		}
-		for i := range e.o.Funcs[fn].Insns {
-			ref := e.o.Funcs[fn].Insns[i].Ref
-			if ref.Kind() != bpfobj.RefMap || ref.N() < 0 {
-				continue
-			}
-			m := &e.o.Maps[ref.N()]
+		for m := range e.o.mapsOf(fn) {
 			name := strings.TrimPrefix(mapTypeName(m.Type), mapPrefix)
 			if seen[m.Type] || e.setsMap(m.Name) {
 				continue
@@ -152,16 +147,25 @@ func (e *evaluation) sleepingMaps() (l []Finding) {
 	return l
 }
 
-// allocates returns the first map that a function uses which is a hash map that is not preallocated, or has such maps in it, nil for none:
-// verifiers look at all instructions with maps, whether they reach them or not (check_map_prog_compatibility in kernel/bpf/verifier.c).
+// mapsOf yields the maps of all instructions of a function: verifiers look at these whether they reach them or not
+// (check_map_prog_compatibility in kernel/bpf/verifier.c).
+func (o *Object) mapsOf(fn int) iter.Seq[*bpfobj.Map] {
+	return func(yield func(*bpfobj.Map) bool) {
+		for i := range o.Funcs[fn].Insns {
+			if ref := o.Funcs[fn].Insns[i].Ref; ref.Kind() == bpfobj.RefMap && ref.N() >= 0 && !yield(&o.Maps[ref.N()]) {
+				return
+			}
+		}
+	}
+}
+
+// allocates returns the first map that a function uses which is a hash map that is not preallocated, or has such maps in it, nil for none.
 func (o *Object) allocates(fn int) *bpfobj.Map {
 	const noPrealloc = 1 // BPF_F_NO_PREALLOC
-	for i := range o.Funcs[fn].Insns {
-		if ref := o.Funcs[fn].Insns[i].Ref; ref.Kind() == bpfobj.RefMap && ref.N() >= 0 {
-			for m := &o.Maps[ref.N()]; m != nil; m = m.Inner {
-				if m.Flags&noPrealloc != 0 && isMap(m, ebpf.Hash, ebpf.PerCPUHash, ebpf.HashOfMaps) {
-					return &o.Maps[ref.N()]
-				}
+	for used := range o.mapsOf(fn) {
+		for m := used; m != nil; m = m.Inner {
+			if m.Flags&noPrealloc != 0 && isMap(m, ebpf.Hash, ebpf.PerCPUHash, ebpf.HashOfMaps) {
+				return used
 			}
 		}
 	}
