@@ -94,16 +94,19 @@ func workingKernels(row *check.ObjectRow) string {
 	if !loadersDiffer(row) {
 		return count(h.Works) + " of " + kernels
 	}
-	var parts []string
-	for i, l := range row.Loaders {
-		text := count(countWorks(l.Status))
-		if i == 0 {
-			text += " of " + kernels
-		}
-		parts = append(parts, text+" with "+string(l.Loader))
-		if i > 0 {
-			parts[i] = lower(parts[i])
-		}
+	var loaders []check.Loader
+	var counts []string
+	for _, l := range row.Loaders {
+		loaders, counts = append(loaders, l.Loader), append(counts, count(countWorks(l.Status)))
+	}
+	return perLoader(loaders, counts, " of "+kernels)
+}
+
+// perLoader gives each loader a count, the first with what is counted: "3 of 5 kernels with libbpf and none with ebpf-go".
+func perLoader(loaders []check.Loader, counts []string, of string) string {
+	parts := []string{counts[0] + of + " with " + string(loaders[0])}
+	for i, l := range loaders[1:] {
+		parts = append(parts, lower(counts[i+1]+" with "+string(l)))
 	}
 	return strings.Join(parts, " and ")
 }

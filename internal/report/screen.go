@@ -79,24 +79,27 @@ func (s *screen) verdict(color bool) string {
 	return string(escape.Sprintf("%s   ", text)) + word
 }
 
-// item is a line of the screen, and what to do about it, "" for nothing.
-type item struct{ text, advice string }
+// item is a line of the screen, and what to do about it, "" for nothing. Some only say how many others there are.
+type item struct {
+	text, advice string
+	others       bool
+}
 
 // items are what blocks most, then what is uncertain, with so many reasons of each.
 func (s *screen) items(reasons, doubts int) (out []item) {
 	add := func(l []reason, most int, more string, advice func(*reason) string) {
 		for i := range l[:min(len(l), most)] {
-			out = append(out, item{s.text(&l[i]), advice(&l[i])})
+			out = append(out, item{text: s.text(&l[i]), advice: advice(&l[i])})
 		}
 		if n := len(l) - most; n > 0 {
-			out = append(out, item{"and " + words.Plural(n, more), ""})
+			out = append(out, item{text: "and " + words.Plural(n, more), others: true})
 		}
 	}
 	add(s.blockers(), reasons, "other reason", func(r *reason) string { return cmp.Or(s.loaderMap(r), r.advice) })
 	loader, other := s.uncertain()
 	if len(loader) > 0 {
-		out = append(out, item{fmt.Sprintf("The loader decides: %s to what it sets (%s)", words.Plural(len(loader), "object")+attaches(len(loader)), short(s.names(loader))),
-			"btfgen check --suggest names the programs for --target"})
+		out = append(out, item{text: fmt.Sprintf("The loader decides: %s to what it sets (%s)", words.Plural(len(loader), "object")+attaches(len(loader)), short(s.names(loader))),
+			advice: "btfgen check --suggest names the programs for --target"})
 	}
 	add(other, doubts, "other doubt", func(*reason) string { return "" })
 	return out
@@ -117,8 +120,8 @@ func (s *screen) write(w io.Writer, o Options) error {
 	n := 0
 	said := map[string]bool{"": true}
 	for _, x := range s.items(reasons, doubts) {
-		if strings.HasPrefix(x.text, "and ") {
-			line("   " + x.text)
+		if x.others {
+			line("   " + escape.Text(x.text))
 			continue
 		}
 		n++
@@ -228,19 +231,18 @@ func (s *screen) working(works int, of string) string {
 			loaders = append(loaders, l.Loader)
 		}
 	}
-	text, differ := "", false
-	for _, l := range slices.Backward(sorted(loaders)) { // libbpf first, as in headlines
+	loaders = sorted(loaders)
+	slices.Reverse(loaders) // libbpf first, as in headlines
+	var counts []string
+	differ := false
+	for _, l := range loaders {
 		n, _, _ := s.tally(l)
-		if differ = differ || n != works; text == "" {
-			text = fmt.Sprintf("%d%s with %s", n, of, l)
-		} else {
-			text += fmt.Sprintf(" and %d with %s", n, l)
-		}
+		counts, differ = append(counts, fmt.Sprint(n)), differ || n != works
 	}
 	if !differ {
 		return fmt.Sprint(works) + of
 	}
-	return text
+	return perLoader(loaders, counts, of)
 }
 
 // worst returns the worst of an object's verdicts on kernels that count, and whether it is for any.
