@@ -146,9 +146,7 @@ func runCheck(c *cli.Context) error {
 	for _, g := range cfg.UnmatchedRodata() {
 		reportUnmatched(c, "rodata-var", g, "no object has such a variable")
 	}
-	for _, x := range o.policy.Unmatched(objs.list) {
-		reportUnmatched(c, x.Name, x.Value, noSuch(x, objs.list))
-	}
+	reportUnmatchedPolicy(c, &o.policy, objs.list)
 	reportSkipped(c, rep.Skipped)
 	if len(rep.Kernels) == 0 {
 		reportHidden(c)
@@ -171,6 +169,13 @@ func runCheck(c *cli.Context) error {
 		}
 	}
 	return writeTo(c, c.String("output"), func(w io.Writer) error { return report.Formats[o.format](w, rep, o.report) })
+}
+
+// reportUnmatchedPolicy reports options of a policy that match nothing.
+func reportUnmatchedPolicy(c *cli.Context, p *check.Policy, objects []*check.Object) {
+	for _, x := range p.Unmatched(objects) {
+		reportUnmatched(c, x.Name, x.Value, noSuch(x, objects))
+	}
 }
 
 // noSuch says why an option of the policy matches nothing.

@@ -63,9 +63,7 @@ func runBoot(c *cli.Context) error {
 		}
 		inputs = slices.Concat(objs.paths, c.StringSlice("types"))
 		cfg.Objects, cfg.Data = objs.list, objs.data
-		for _, x := range cfg.Policy.Unmatched(objs.list) {
-			reportUnmatched(c, x.Name, x.Value, noSuch(x, objs.list))
-		}
+		reportUnmatchedPolicy(c, &cfg.Policy, objs.list)
 	}
 	if cfg.Init, err = readGuest(c); err != nil {
 		return err

@@ -47,7 +47,6 @@ func runExplain(c *cli.Context) error {
 		}
 	}
 	w := bufio.NewWriter(c.App.Writer)
-	defer w.Flush()
 	switch {
 	case c.Bool("json"):
 		x := explained{[]explainedCode{}, []explainedClass{}}
