@@ -11,6 +11,7 @@ package corpus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -46,9 +47,10 @@ type Kernel struct {
 // the other fields stay. Of several files with one key it yields the first.
 //
 // A file that is damaged is yielded as an error with a nil kernel, and iteration goes
-// on, as it does for modules that do not fit their kernel. A context that is done, an option that cannot be parsed, a source that cannot be
-// read, and a corpus without any kernel are the last thing that is yielded. The iterator
-// may be used several times, each on one goroutine; it reads the sources again.
+// on, as it does for modules that do not fit their kernel. A context that is done, an
+// option that cannot be parsed, a source that cannot be read, and a corpus without any
+// kernel are the last thing that is yielded. The iterator may be used several times,
+// each on one goroutine; it reads the sources again.
 func Kernels(ctx context.Context, sources []string, opts Options) iter.Seq2[*Kernel, error] {
 	return func(yield func(*Kernel, error) bool) {
 		c, err := open(ctx, sources, &opts)
@@ -77,7 +79,7 @@ func Kernels(ctx context.Context, sources []string, opts Options) iter.Seq2[*Ker
 }
 
 // errStopped ends reading because the caller wants no more kernels.
-var errStopped = fmt.Errorf("stopped")
+var errStopped = errors.New("stopped")
 
 func open(ctx context.Context, sources []string, o *Options) (*corpus.Corpus, error) {
 	opts := corpus.Options{}
