@@ -17,11 +17,9 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testregistry"
 )
 
-// TestRegistry pushes and pulls with btfgen-registry and real registries. Archives from raw BTF, .btfc and pulled .btfc have the same bytes.
-func TestRegistry(t *testing.T) {
-	slow.Skip(t)
-	raceflag.SkipSerial(t)
-	testregistry.Program(t)
+// inNewFolder changes to an empty folder, with an empty cache of artifacts and a fixed date. It returns the folder testdata.
+func inNewFolder(t *testing.T) string {
+	t.Helper()
 	testregistry.Cache(t)
 	td, err := filepath.Abs("../../testdata")
 	if err != nil {
@@ -29,6 +27,15 @@ func TestRegistry(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
+	return td
+}
+
+// TestRegistry pushes and pulls with btfgen-registry and real registries. Archives from raw BTF, .btfc and pulled .btfc have the same bytes.
+func TestRegistry(t *testing.T) {
+	slow.Skip(t)
+	raceflag.SkipSerial(t)
+	testregistry.Program(t)
+	td := inNewFolder(t)
 	do := func(status int, args string) (stdout, stderr string) {
 		t.Helper()
 		var out, msgs bytes.Buffer

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,13 +19,7 @@ func TestTampered(t *testing.T) {
 	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	testregistry.Folder(t)
-	testregistry.Cache(t)
-	td, err := filepath.Abs("../../testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(t.TempDir())
-	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
+	td := inNewFolder(t)
 	expand := strings.NewReplacer("$K", td+"/vmlinux/debian/12/x86_64", "$O", td+"/bpf/execsnoop.bpfel.o")
 	// do runs a command and returns its exit status, and its standard output and the file out.
 	do := func(args string) (status int, result string) {
