@@ -11,7 +11,7 @@ import (
 
 // Memory limits the bytes that the tasks of a process hold together. A task that needs more than is left waits until others give theirs
 // back. The first of the open tasks never waits, so one of them always ends. Hence the tasks can exceed the limit by the bytes of one
-// of them.
+// of them, and of each that was opened before one that comes before it.
 type Memory struct {
 	max int64
 
@@ -37,7 +37,7 @@ type placeKey struct{}
 var places atomic.Int64
 
 // InOrder returns a function that returns the context for each of n tasks, from 0. Of these tasks, the first is always the one with the
-// lowest number, so tasks may wait for those with lower numbers.
+// lowest number, so tasks may wait for those with lower numbers. They should be opened by number, or nearly so, see [Memory].
 func InOrder(n int) func(ctx context.Context, i int) context.Context {
 	end := places.Add(int64(n))
 	return func(ctx context.Context, i int) context.Context {

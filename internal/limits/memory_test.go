@@ -22,8 +22,8 @@ func TestMemory(t *testing.T) {
 	var wg sync.WaitGroup
 	peak := int64(0)
 	for i := range tasks {
+		task := m.Open(place(t.Context(), i))
 		wg.Go(func() {
-			task := m.Open(place(t.Context(), i))
 			defer task.Close()
 			for range steps {
 				if err := task.Take(1); err != nil {
@@ -40,6 +40,22 @@ func TestMemory(t *testing.T) {
 	wg.Wait()
 	if peak > most+steps || m.held != 0 || len(m.tasks) != 0 {
 		t.Errorf("%d bytes held at most, want %d; %d bytes and %d tasks are left", peak, most+steps, m.held, len(m.tasks))
+	}
+}
+
+// TestMemoryEarlier checks that a task never waits for one that comes after it, though that one was opened before and has taken all.
+func TestMemoryEarlier(t *testing.T) {
+	m := NewMemory(10)
+	place := InOrder(2)
+	for _, i := range []int{1, 0} {
+		task := m.Open(place(t.Context(), i))
+		defer task.Close()
+		if err := task.Take(30); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m.held != 60 {
+		t.Errorf("%d held, want 60", m.held)
 	}
 }
 
