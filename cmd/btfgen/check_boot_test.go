@@ -631,8 +631,9 @@ func TestBootProgress(t *testing.T) {
 	}
 }
 
-// TestCheckBoot boots a real kernel.
-func TestCheckBoot(t *testing.T) {
+// realKernel returns a kernel's package and a static btfgen, and the arguments of check that boot one with the other.
+func realKernel(t *testing.T) (pkg, self string, args []string) {
+	t.Helper()
 	packages, err := filepath.Glob(filepath.Join(os.Getenv("BTFGEN_PACKAGES"), "*amd64.deb"))
 	if os.Getenv("BTFGEN_PACKAGES") == "" || err != nil || len(packages) == 0 {
 		t.Skip("needs BTFGEN_PACKAGES to name a directory with a kernel's .deb for amd64")
@@ -644,17 +645,26 @@ func TestCheckBoot(t *testing.T) {
 		t.Skip("skipped: it takes a minute, and has run without the race detector")
 	}
 	dir := t.TempDir()
-	self := filepath.Join(dir, "btfgen")
+	self = filepath.Join(dir, "btfgen")
 	cmd := exec.Command("go", "build", "-o", self, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	objects := "../../testdata/bpf/"
+	return packages[0], self, []string{"check", "--boot", packages[0], "--btfgen", self}
+}
+
+// bpfObjects is the folder of the objects of testdata.
+const bpfObjects = "../../testdata/bpf/"
+
+// TestCheckBootTypesOfUser boots a real kernel, and loads programs with types that the user has added. With --types nothing is predicted
+// for cilium/ebpf.
+func TestCheckBootTypesOfUser(t *testing.T) {
+	slow.Nightly(t)
+	_, _, args := realKernel(t)
 	var stdout, stderr bytes.Buffer
-	// With --types nothing is predicted for cilium/ebpf.
-	status := run(t.Context(), []string{"check", "--boot", packages[0], "--btfgen", self, "--verbose", "--types", objects + "supplied.bpfel.o",
-		objects + "supplied.bpfel.o", objects + "netprogs.bpfel.o", objects + "broken.bpfel.o"}, &stdout, &stderr)
+	status := run(t.Context(), append(args, "--verbose", "--types", bpfObjects+"supplied.bpfel.o",
+		bpfObjects+"supplied.bpfel.o", bpfObjects+"netprogs.bpfel.o", bpfObjects+"broken.bpfel.o"), &stdout, &stderr)
 	t.Logf("%s%s", &stdout, &stderr)
 	if status != statusFindings {
 		t.Errorf("status %d", status)
@@ -682,15 +692,20 @@ func TestCheckBoot(t *testing.T) {
 	if strings.Contains(stdout.String(), "WRONG") {
 		t.Error("a prediction was wrong")
 	}
+}
 
-	dir = t.TempDir()
+// TestCheckBoot boots a real kernel with an archive for it.
+func TestCheckBoot(t *testing.T) {
+	pkg, _, args := realKernel(t)
+	dir := t.TempDir()
+	var stdout, stderr bytes.Buffer
 	report, small := filepath.Join(dir, "report.json"), filepath.Join(dir, "tracer.btfa")
-	if status := run(t.Context(), []string{"generate", "--btf", packages[0], "--as", "debian/12/x86_64", "-o", small, objects + "module.bpfel.o", objects + "netprogs.bpfel.o",
-		objects + "broken.bpfel.o"}, io.Discard, &stderr); status != statusOK && status != statusFindings {
+	if status := run(t.Context(), []string{"generate", "--btf", pkg, "--as", "debian/12/x86_64", "-o", small,
+		bpfObjects + "module.bpfel.o", bpfObjects + "netprogs.bpfel.o", bpfObjects + "broken.bpfel.o"}, io.Discard, &stderr); status != statusOK && status != statusFindings {
 		t.Fatalf("status %d: %s", status, &stderr)
 	}
-	status = run(t.Context(), []string{"check", "--boot", packages[0], "--btfgen", self, "--archive", small, "--json", "-o", report,
-		objects + "module.bpfel.o", objects + "netprogs.bpfel.o", objects + "broken.bpfel.o"}, &stdout, &stderr)
+	status := run(t.Context(), append(slices.Clone(args), "--archive", small, "--json", "-o", report,
+		bpfObjects+"module.bpfel.o", bpfObjects+"netprogs.bpfel.o", bpfObjects+"broken.bpfel.o"), &stdout, &stderr)
 	t.Logf("%s", &stderr)
 	if status != statusFindings {
 		t.Errorf("status %d", status)
@@ -704,7 +719,7 @@ func TestCheckBoot(t *testing.T) {
 	if err := json.Unmarshal(text, &got); err != nil || len(got.Kernels) != 1 || len(got.Kernels[0].Modules) == 0 {
 		t.Fatalf("%v: %s", err, text)
 	}
-	ebpfGo := 0
+	ebpfGo, attached, fail := 0, 0, 0
 	for _, p := range got.Kernels[0].Programs {
 		if p.Actual.Archive != boot.Same {
 			t.Errorf("%s: with the archive's BTF: %q", p.Program, p.Actual.Archive)
@@ -715,28 +730,37 @@ func TestCheckBoot(t *testing.T) {
 		if p.Actual.Outcome == "loads" && p.Actual.EbpfGo == "" {
 			ebpfGo++
 		}
+		if p.Actual.Attach == boot.Attached {
+			attached++
+		}
+		if p.Load == check.Fails && p.Actual.Outcome != "loads" {
+			fail++
+		}
 	}
-	if ebpfGo == 0 {
-		t.Error("no program loads with cilium/ebpf")
+	if ebpfGo == 0 || attached < 6 || fail < 10 {
+		t.Errorf("%d programs load with cilium/ebpf, %d attach, %d fail as predicted", ebpfGo, attached, fail)
 	}
-
-	stdout.Reset()
-	stderr.Reset()
-	status = run(t.Context(), []string{"check", "--boot", packages[0], "--btfgen", self,
-		"--command", self + " check --btf /sys/kernel/btf execsnoop.bpfel.o", objects + "execsnoop.bpfel.o"}, &stdout, &stderr)
-	if status != statusOK {
-		t.Errorf("status %d\n%s", status, &stderr)
-	}
-	matches(t, stdout.String(), `(?s)\n  2 programs of 1 object on 1 kernel: .*\n  btfgen: exit status 0\n$`)
 
 	// Programs without a result from the machine are reported.
 	fakeQEMU(t, `echo '@btfgen {"kind":"hello"}'; echo '@btfgen {"kind":"end"}'`)
 	stderr.Reset()
-	status = run(t.Context(), []string{"check", "--boot", packages[0], "--btfgen", self, objects + "netprogs.bpfel.o"}, &stdout, &stderr)
+	status = run(t.Context(), append(args, bpfObjects+"netprogs.bpfel.o"), &stdout, &stderr)
 	if status != statusFindings {
 		t.Errorf("status %d", status)
 	}
 	matches(t, stderr.String(), `damaged: .*: no result for 6 programs: netprogs.bpfel.o:connect4 netprogs.bpfel.o:cgroup_egress and 4 more\n`)
+}
+
+// TestCheckBootTool runs a command in a real kernel.
+func TestCheckBootTool(t *testing.T) {
+	slow.Nightly(t)
+	_, self, args := realKernel(t)
+	var stdout, stderr bytes.Buffer
+	status := run(t.Context(), append(args, "--command", self+" check --btf /sys/kernel/btf execsnoop.bpfel.o", bpfObjects+"execsnoop.bpfel.o"), &stdout, &stderr)
+	if status != statusOK {
+		t.Errorf("status %d\n%s", status, &stderr)
+	}
+	matches(t, stdout.String(), `(?s)\n  2 programs of 1 object on 1 kernel: .*\n  btfgen: exit status 0\n$`)
 }
 
 func matches(t *testing.T, text, pattern string) {

@@ -313,6 +313,9 @@ func TestRandomModules(t *testing.T) {
 	raceflag.SkipSerial(t)
 	rounds := 400
 	if slow.Enabled() {
+		rounds = 5000
+	}
+	if slow.Night() {
 		rounds = 20000
 	}
 	seed := rand.Uint64()
