@@ -142,6 +142,7 @@ func TestGuesses(t *testing.T) {
 		{"kprobe/do_exit on_exit, tp_btf/sched_process_exit on_exit_btf, kprobe/f other_btf", "one_of on_exit | on_exit_btf"},
 		{"kprobe/a x, kprobe/b x_btf", ""},
 		{"uprobe/f a, uprobe.multi/f b, xdp c, no_such_section d", ""},
+		{"tc_ingress a, tc/ingress b, tcx/ingress c, sockops d, cgroup/sockops e", ""},
 		{"?kprobe/a x, kprobe/b y", "optional x"},
 		{"?kprobe/a x", "one_of x"},
 		{"?kprobe/a x, ?xdp y", "one_of x | y"},

@@ -50,6 +50,8 @@ func TestAttach(t *testing.T) {
 		{"xdp", ebpf.XDP, ebpf.AttachXDP, "", 2, Attached},
 		{"xdp/devmap", ebpf.XDP, ebpf.AttachXDPDevMap, "", 2, ""},
 		{"tc", ebpf.SchedCLS, 0, "", 0, Attached},
+		{"tc_ingress", ebpf.SchedCLS, 0, "", 0, Attached},
+		{"tcx/ingress", ebpf.SchedCLS, ebpf.AttachTCXIngress, "", 0, Attached},
 		{"tcx/egress", ebpf.SchedCLS, ebpf.AttachTCXEgress, "", 0, Attached},
 		{"netkit/peer", ebpf.SchedCLS, ebpf.AttachNetkitPeer, "", 0, ""},
 		{"socket", ebpf.SocketFilter, 0, "", 0, Attached},
@@ -60,6 +62,8 @@ func TestAttach(t *testing.T) {
 		{"sk_msg", ebpf.SkMsg, ebpf.AttachSkMsgVerdict, "", 1, Attached},
 		{"cgroup/skb", ebpf.CGroupSKB, 0, "", 1, cgroup},
 		{"cgroup/connect4", ebpf.CGroupSockAddr, ebpf.AttachCGroupInet4Connect, "", 1, cgroup},
+		{"sockops", ebpf.SockOps, ebpf.AttachCGroupSockOps, "", 1, cgroup},
+		{"cgroup/sysctl", ebpf.CGroupSysctl, ebpf.AttachCGroupSysctl, "", 1, cgroup},
 		{"cgroup/dev", ebpf.CGroupDevice, ebpf.AttachCGroupDevice, "", 1, cgroup},
 		{"syscall", ebpf.Syscall, 0, "", 0, ""},
 	} {
