@@ -37,11 +37,12 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestReleaseNamed checks that pages and examples install the newest release of CHANGELOG.md or, before the first, v0.1.0.
+// TestReleaseNamed checks that pages and examples install the newest release of CHANGELOG.md or, before the first, v0.1.0; that the
+// readers in other languages have its version; and that the Dockerfile of a release names its base images by digest.
 func TestReleaseNamed(t *testing.T) {
-	release := "v0.1.0"
+	release, released := "v0.1.0", false
 	if m := regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+\S*) - `).FindStringSubmatch(pagesIn(t, "CHANGELOG.md")["CHANGELOG.md"]); m != nil {
-		release = "v" + m[1]
+		release, released = "v"+m[1], true
 	}
 	var named []string
 	for name, text := range pagesIn(t, "README.md", "docs/*.md", "examples/*.md", "examples/pipelines/*.yml") {
@@ -54,5 +55,22 @@ func TestReleaseNamed(t *testing.T) {
 	}
 	if !slices.Contains(named, "docs/howto-pipelines.md") || !slices.Contains(named, "examples/pipelines/corpus-push.yml") {
 		t.Errorf("finds only those of %q", named)
+	}
+	for name, line := range map[string]string{
+		"lib/c/Makefile": `VERSION := (.+)`, "lib/rust/Cargo.toml": `version = "(.+)"`, "lib/python/pyproject.toml": `version = "(.+)"`,
+	} {
+		m := regexp.MustCompile(`(?m)^` + line + `$`).FindStringSubmatch(pagesIn(t, name)[name])
+		if m == nil || "v"+m[1] != release {
+			t.Errorf("%s: the version is not that of the newest release, %s: %q", name, release, m)
+		}
+	}
+	bases := regexp.MustCompile(`(?m)^FROM (?:--platform=\S+ )?([a-z]+:\S+)`).FindAllStringSubmatch(pagesIn(t, "Dockerfile")["Dockerfile"], -1)
+	for _, m := range bases {
+		if released && !regexp.MustCompile(`@sha256:[0-9a-f]{64}$`).MatchString(m[1]) {
+			t.Errorf("Dockerfile: %s has no digest; docs/howto-packaging.md says how to add it", m[1])
+		}
+	}
+	if len(bases) != 2 {
+		t.Errorf("Dockerfile: %d base images", len(bases))
 	}
 }

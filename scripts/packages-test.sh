@@ -27,6 +27,7 @@ caches=("GOMODCACHE=$(go env GOMODCACHE)" "GOCACHE=$(go env GOCACHE)")
 	"$work/elsewhere and far away/scripts/release.sh" --only "linux/$arch" -o "$work/again")
 diff -r "$work/release" "$work/again" || die 'two builds are not the same'
 say 'two builds from two directories are the same'
+root=$PWD
 cd "$work/release"
 sha256sum --quiet -c SHA256SUMS
 [ "$(sort -k 2 SHA256SUMS | awk '{ print $2 }' | paste -sd' ')" = "$(find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | paste -sd' ')" ] ||
@@ -75,7 +76,7 @@ check() {
 
 # The tar file, unpacked as to /usr/local.
 mkdir -p "$work/tar/usr"
-tar -xzf ./*.tar.gz -C "$work/tar/usr" --strip-components=1
+tar -xzf ./btfgen-*.tar.gz -C "$work/tar/usr" --strip-components=1
 check "$work/tar"
 
 # The .deb.
@@ -104,7 +105,7 @@ if compgen -G './libbtfa0*.deb' >/dev/null && have pkg-config && have bpftool &&
 	[ "$(dpkg-deb -f ./libbtfa-dev*.deb Depends | cut -d, -f 1)" = "libbtfa0 (= $(dpkg-deb -f ./libbtfa0*.deb Version))" ] || die 'libbtfa-dev does not need its libbtfa0'
 	export PKG_CONFIG_SYSROOT_DIR=$lib PKG_CONFIG_LIBDIR
 	PKG_CONFIG_LIBDIR=$(echo "$lib"/usr/lib/*/pkgconfig):$(pkg-config --variable pc_path pkg-config)
-	src=$OLDPWD/examples
+	src=$root/examples
 	"$deb/usr/bin/btfgen" generate -q --btf "$src/../testdata/vmlinux/debian/12" -o "$work/stale.btfa" "$src/../testdata/bpf/tcplife.bpfel.o"
 	bpftool gen skeleton "$src/go-tracer/bpf/exec.bpf.o" name exec_bpf >"$work/exec.skel.h"
 	for static in '' --static; do
@@ -149,6 +150,26 @@ if [ "$(id -u)" = 0 ] && command -v chroot >/dev/null; then
 fi
 say 'the image has the programs, which need nothing else'
 
+# The readers in Rust and Python, whose packages have the version of the next release.
+reader() {
+	[ "$(tar -tzf "$1" | grep -cE "^$2/(LICENSE|NOTICE|README.md)$")" = 3 ] || die "$1 lacks a document or licence"
+}
+for crate in ./*.crate; do
+	[ ! -e "$crate" ] || reader "$crate" "$(basename "$crate" .crate)"
+done
+for wheel in ./*.whl; do
+	[ -e "$wheel" ] || continue
+	reader ./btfa-*.tar.gz "$(basename ./btfa-*.tar.gz .tar.gz)"
+	if python3 -m pip --version >/dev/null 2>&1; then
+		python3 -m pip install --quiet --no-index --no-deps --no-warn-script-location --root-user-action=ignore --target "$work/python" "$wheel"
+		got=$(cd "$work" && PYTHONPATH=$work/python python3 -m btfa "$root/examples/go-tracer/tracer.btfa")
+		[[ $got = *'kernel debian/12/x86_64/'* ]] || die "the reader in Python says $got"
+		say 'the reader in Python is installed and reads an archive'
+	else
+		say 'skipped: needs pip'
+	fi
+done
+
 # The formula names the files of the release with their sums.
 if [ -e btfgen.rb ]; then
 	while read -r name; do
@@ -163,7 +184,7 @@ mkdir "$work/apk"
 tar -xzf ./*.apk -C "$work/apk" 2>"$work/log" || die "$(cat "$work/log")"
 grep -q '^pkgname = btfgen$' "$work/apk/.PKGINFO" || die 'the .apk has another name'
 check "$work/apk"
-cd "$OLDPWD"
+cd "$root"
 
 # go install, from a proxy with only the files of go mod download.
 tag=v0.9.8

@@ -23,6 +23,9 @@ empty:
   btfgen*.deb, .rpm, .apk         the same as packages, for Linux
   libbtfa0*.deb, libbtfa-dev*.deb the reader of archives in C, on Debian for
                                   its own TARGET
+  btfa-VERSION.crate              the reader in Rust, as cargo packages it
+  btfa-VERSION-py3-none-any.whl, btfa-VERSION.tar.gz
+                                  the reader in Python: a wheel and its source
   btfgen-VERSION-image.tar        an OCI image of the programs for all Linux TARGETs
   btfgen.rb                       a Homebrew formula, if TARGETs for it are built
   btfgen-VERSION-OS-ARCH.cdx.json, btfgen-registry-VERSION-OS-ARCH.cdx.json
@@ -32,7 +35,9 @@ empty:
   --only TARGET   of ${targets[*]}
 
 Needs Go, GNU tar and coreutils, gzip, zip and, once, the module proxy; for libbtfa
-dpkg-dev, a C compiler and libzstd-dev. Environment:
+dpkg-dev, a C compiler and libzstd-dev; for Rust a cargo with 'package
+--exclude-lockfile'; for Python its packages setuptools and wheel. What lacks its tools
+is left out with a message. Environment:
 
   VERSION            such as v1.2.3 (default: the commit's tag, or its time and hash)
   SOURCE_DATE_EPOCH  the time of all files (default: the commit's)
@@ -288,6 +293,46 @@ if [[ " ${only[*]} " == *" ${host/%\/arm//armv7} "* ]]; then
 	else
 		echo 'skipped: libbtfa needs dpkg-dev, a C compiler and libzstd-dev'
 	fi
+fi
+
+# crate: packages the reader in Rust, from a copy, because cargo writes into its folder.
+crate() {
+	local src=$work/crate
+	mkdir "$src"
+	cp -R lib/rust/{Cargo.toml,README.md,src,test} LICENSE NOTICE "$src"
+	(cd "$src" && cargo package --quiet --offline --no-verify --allow-dirty --exclude-lockfile 2>"$work/log") || die "cargo: $(cat "$work/log")"
+	mv "$src"/target/package/*.crate "$out"
+}
+if cargo package -h 2>/dev/null | grep -q -e --exclude-lockfile; then
+	crate
+else
+	echo 'skipped: the reader in Rust needs cargo'
+fi
+
+# wheel: packages the reader in Python, from a copy, because setuptools writes into its folder.
+wheel() {
+	local src=$work/python sdist
+	mkdir "$src" "$src/dist"
+	cp -R lib/python/{pyproject.toml,README.md,btfa} LICENSE NOTICE "$src"
+	rm -rf "$src/btfa/__pycache__"
+	chmod -R u+rw,go=rX "$src"
+	for hook in build_wheel build_sdist; do
+		(cd "$src" && "$python" -c "from setuptools import build_meta; build_meta.$hook('dist')") >"$work/log" 2>&1 || die "$hook: $(cat "$work/log")"
+	done
+	mv "$src"/dist/*.whl "$out"
+	# setuptools puts the time and the user into the other one.
+	sdist=$(basename "$src"/dist/*.tar.gz .tar.gz)
+	tar -xzf "$src/dist/$sdist.tar.gz" -C "$src/dist"
+	archive "$sdist" "$src/dist/$sdist"
+}
+python=''
+for p in python3 /usr/bin/python3; do
+	[ "$python" ] || ! "$p" -c 'import setuptools, wheel' 2>/dev/null || python=$p
+done
+if [ "$python" ]; then
+	wheel
+else
+	echo "skipped: the reader in Python needs python3's setuptools and wheel"
 fi
 
 # image: writes the OCI image, an archive of an image layout. Its layers have the programs and the licences.

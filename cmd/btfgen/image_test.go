@@ -73,7 +73,7 @@ func TestDockerfile(t *testing.T) {
 		}
 	}
 	for _, base := range bases[:stage-1] { // by its whole version; Dependabot raises it
-		if !regexp.MustCompile(`^[a-z]+:[0-9]+\.[0-9]+(\.[0-9]+|-slim)$`).MatchString(base) {
+		if !regexp.MustCompile(`^[a-z]+:[0-9]+\.[0-9]+(\.[0-9]+|-slim)(@sha256:[0-9a-f]{64})?$`).MatchString(base) {
 			t.Errorf("%s does not name a version", base)
 		}
 	}
