@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/btfgen/btfgen/internal/job/store"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
@@ -36,6 +38,13 @@ func TestRegistry(t *testing.T) {
 	raceflag.SkipSerial(t)
 	testregistry.Program(t)
 	td := inNewFolder(t)
+	readme, err := os.ReadFile(filepath.Join(td, "../README.md"))
+	if err == nil {
+		err = os.Symlink(td, "testdata")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	do := func(status int, args string) (stdout, stderr string) {
 		t.Helper()
 		var out, msgs bytes.Buffer
@@ -103,6 +112,7 @@ func TestRegistry(t *testing.T) {
 			if got, err := os.ReadFile("copy.btfa"); err != nil || !bytes.Equal(got, want) {
 				t.Errorf("copy.btfa has other bytes, %v", err)
 			}
+			newcomer(t, string(readme), r, func(args string) { do(0, args) })
 			if r.Storage != "" {
 				lying(t, r, pushed.Layers[0].Digest, pushed.Digest, func(args string) string {
 					_, err := do(1, args)
@@ -131,6 +141,31 @@ func TestRegistry(t *testing.T) {
 		t.Error(err)
 	}
 	oras(t, do)
+}
+
+// newcomer runs the README's commands that pull from a registry, with one that runs already. From pull to the end they take at most half a minute.
+func newcomer(t *testing.T, readme string, r *testregistry.Registry, do func(args string)) {
+	t.Helper()
+	block := regexp.MustCompile("(?s)```sh\ngo install " + regexp.QuoteMeta(testregistry.GoRegistry) + "\nregistry -port 5000 &\n(.*?)```").FindStringSubmatch(readme)
+	if block == nil {
+		t.Fatal("README: no commands that start a registry")
+	}
+	var start time.Time
+	commands := 0
+	for line := range strings.Lines(block[1]) {
+		args, ok := strings.CutPrefix(strings.TrimSpace(line), "btfgen ")
+		if !ok {
+			t.Fatalf("README: not a command of btfgen: %s", line)
+		}
+		if strings.HasPrefix(args, "corpus pull localhost:5000/") {
+			start = time.Now()
+		}
+		do(strings.ReplaceAll(args, "localhost:5000", r.Address))
+		commands++
+	}
+	if took := time.Since(start); commands != 4 || took > 30*time.Second {
+		t.Errorf("README: %d commands; to pull and generate takes %v", commands, took)
+	}
 }
 
 // secret is the bcrypt hash of "secret".

@@ -87,8 +87,8 @@ func Program(t *testing.T) {
 // Kinds are the registries that Start can start.
 var Kinds = []string{"docker-registry", "go-containerregistry"}
 
-// goRegistry is the registry of Google's library.
-const goRegistry = "github.com/google/go-containerregistry/cmd/registry@v0.22.1"
+// GoRegistry is the registry of Google's library.
+const GoRegistry = "github.com/google/go-containerregistry/cmd/registry@v0.22.1"
 
 // Registry is a registry that runs on this machine.
 type Registry struct {
@@ -125,10 +125,10 @@ func Start(t *testing.T, kind, login string) *Registry {
 		cmd = exec.Command(path, "serve", filepath.Join(dir, "config.yml"))
 	default:
 		bin := t.TempDir()
-		install := exec.Command("go", "install", goRegistry)
+		install := exec.Command("go", "install", GoRegistry)
 		install.Env = append(os.Environ(), "GOBIN="+bin)
 		if out, err := install.CombinedOutput(); err != nil {
-			t.Skipf("needs %s: %s", goRegistry, out)
+			t.Skipf("needs %s: %s", GoRegistry, out)
 		}
 		cmd = exec.Command(filepath.Join(bin, "registry"), "-port", port)
 		r.Address = "localhost:" + port
