@@ -166,6 +166,41 @@ func TestRequiredCauses(t *testing.T) {
 	}
 }
 
+// TestRequiredHeadlines wants headlines to count the kernels that are required, except in verbose text.
+func TestRequiredHeadlines(t *testing.T) {
+	r := many(1) // which fails on 5.10 and 6.1
+	works := &r.Objects[0]
+	works.Headline = check.Headline{Since: "6.12", Gap: "6.1", Works: 1, Total: 3}
+	works.Suggestion = &check.Suggestion{Options: []check.Option{{Name: "loader-map", Value: "m"}}, Row: check.ObjectRow{
+		Object: works.Object, Status: make([]check.Status, 3), Headline: check.Headline{Since: "5.10", Works: 3, Total: 3}}}
+	for _, tt := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{}, "Linux 6.12 and later; 1 of 3 kernels, none between 6.1 and 6.12."},
+		{Options{}, "Linux 5.10 and later; 3 of 3 kernels."},
+		{Options{Required: func(k int) bool { return k > 0 }}, "Linux 6.12 and later; 1 of 2 required kernels."},
+		{Options{Required: func(k int) bool { return k > 0 }}, "Linux 5.10 and later; 2 of 2 required kernels."},
+		{Options{Required: func(k int) bool { return k == 0 }}, "None of 1 required kernel."},
+		{Options{Required: func(k int) bool { return false }}, "No required kernel here is one that it is for."},
+		{Options{Required: func(k int) bool { return k == 0 }, Verbose: true}, "Linux 6.12 and later; 1 of 3 kernels"},
+	} {
+		forms := map[string]string{"text": text(t, r, tt.o)}
+		if !tt.o.Verbose {
+			var b strings.Builder
+			if err := Markdown(&b, r, tt.o); err != nil {
+				t.Fatal(err)
+			}
+			forms["html"], forms["markdown"] = htmlOf(t, r, tt.o), b.String()
+		}
+		for name, got := range forms {
+			if !strings.Contains(got, tt.want) {
+				t.Errorf("%s: no %q:\n%s", name, tt.want, got)
+			}
+		}
+	}
+}
+
 // TestPageVerdict wants the verdict of the page in a word and a colour, and the kernels that readers look for first before others.
 func TestPageVerdict(t *testing.T) {
 	r := many(6)
