@@ -27,6 +27,22 @@ type Headline struct {
 // NeverLoaded reports whether the object is for some kernels, and is loaded on none of these.
 func (h *Headline) NeverLoaded() bool { return h.Total == 0 && h.Unloaded > 0 }
 
+// Count adds the verdict on one kernel.
+func (h *Headline) Count(s Status) {
+	switch {
+	case s == Unloaded:
+		h.Unloaded++
+		return
+	case s == Other:
+		return
+	case s <= Guarded:
+		h.Works++
+	case s < Fails:
+		h.MayFail++
+	}
+	h.Total++
+}
+
 // Lack is something for which an object fails.
 type Lack struct {
 	Family  Family `json:"family"`
@@ -93,18 +109,7 @@ func (r *Report) axis() *axis {
 // headline sums a row up.
 func (r *axis) headline(row *ObjectRow) (h Headline) {
 	for _, s := range row.Status {
-		switch {
-		case s == Unloaded:
-			h.Unloaded++
-			continue
-		case s == Other:
-			continue
-		case s <= Guarded:
-			h.Works++
-		case s < Fails:
-			h.MayFail++
-		}
-		h.Total++
+		h.Count(s)
 	}
 	good := r.goodReleases(row, h.Works > 0)
 	if last := r.lastLoaded(row); good != never && good.last == 0 && last >= good.first {

@@ -117,7 +117,7 @@ func (d *document) write(w io.Writer, source string, color bool) error {
 		"sign":     func(c cell) string { return paint(c, string(cellTexts[c].sign)) },
 		"summary":  summaryLine,
 		"plural":   words.Plural,
-		"headline": func(o *check.ObjectRow) string { return Headline(d.Report, o) },
+		"headline": d.headline,
 		"remarks":  d.remarks,
 		"label":    func(kernels []int) string { return label(d.Report, kernels) },
 		"where":    func(g group) string { return d.where(g.Kernels, d.Most) },

@@ -22,7 +22,7 @@ type Options struct {
 	Color   bool // of the text form, for terminals
 
 	Require  string                // the selectors of kernels on which objects must work, "" for none
-	Required func(kernel int) bool // whether such a selector chooses a kernel; nil for all. Verdicts and causes are about these, except in JSON and verbose text
+	Required func(kernel int) bool // whether such a selector chooses a kernel; nil for all. Verdicts, causes and headlines are about these, except in JSON and verbose text
 
 	Baseline   *check.Baseline // of Markdown: say what got worse and better since
 	Lost       []check.Lost    // of Markdown: what the baseline has and the report does not
@@ -77,7 +77,7 @@ func (v *view) remarks(o *check.ObjectRow, rules bool) (out []string) {
 			out = append(out, ruleText(v.Report, &o.Rules[i]))
 		}
 	}
-	return append(out, suggestionText(v.Report, o)...)
+	return append(out, v.suggestionText(o)...)
 }
 
 // ruleText says what a rule says.

@@ -16,21 +16,54 @@ import (
 
 // Headline says on which releases of Linux an object works, and why not on others: "Linux 5.8 and later; 22 of 25 kernels. Older ones
 // lack BPF_MAP_TYPE_RINGBUF (5.8)."
-func Headline(r *check.Report, row *check.ObjectRow) string {
+func Headline(r *check.Report, row *check.ObjectRow) string { return headline(r, row, "kernel") }
+
+// headline is the Headline of an object. Where a view counts only the kernels that are required, these are what is counted.
+func (v *view) headline(row *check.ObjectRow) string {
+	if v.required == nil {
+		return Headline(v.Report, row)
+	}
+	counted := *row
+	counted.Status = v.onlyRequired(row.Status)
+	counted.Loaders = slices.Clone(row.Loaders)
+	for i := range counted.Loaders {
+		counted.Loaders[i].Status = v.onlyRequired(counted.Loaders[i].Status)
+	}
+	h := &counted.Headline
+	h.Gap, h.Works, h.MayFail, h.Total, h.Unloaded = "", 0, 0, 0, 0
+	for _, s := range counted.Status {
+		h.Count(s)
+	}
+	return headline(v.Report, &counted, "required kernel")
+}
+
+// onlyRequired returns verdicts by kernel, as if the object were for no kernel that is not required.
+func (v *view) onlyRequired(all []check.Status) []check.Status {
+	some := slices.Clone(all)
+	for k := range some {
+		if !v.counts(k) {
+			some[k] = check.Other
+		}
+	}
+	return some
+}
+
+// headline is Headline with a name for the kernels that the row counts.
+func headline(r *check.Report, row *check.ObjectRow, kernel string) string {
 	var b strings.Builder
 	h := &row.Headline
 	decides := false
-	kernels := workingKernels(row)
+	kernels := workingKernels(row, kernel)
 	if h.Gap != "" && h.Works > 0 {
 		kernels += fmt.Sprintf(", none between %s and %s", h.Gap, h.Since)
 	}
 	switch {
 	case h.NeverLoaded():
-		return fmt.Sprintf("Not loaded on any of %s.", words.Plural(h.Unloaded, "kernel"))
+		return fmt.Sprintf("Not loaded on any of %s.", words.Plural(h.Unloaded, kernel))
 	case h.Total == 0:
-		return "No kernel here is one that it is for."
+		return fmt.Sprintf("No %s here is one that it is for.", kernel)
 	case h.Works == 0 && h.MayFail > 0 && loaderDecides(r, row):
-		b.WriteString(fmt.Sprintf("The loader decides on %d of %s", h.MayFail, words.Plural(h.Total, "kernel")))
+		b.WriteString(fmt.Sprintf("The loader decides on %d of %s", h.MayFail, words.Plural(h.Total, kernel)))
 		if h.Since != "" && h.MayFail < h.Total {
 			b.WriteString(fmt.Sprintf(" (Linux %s)", workingReleases(h)))
 		}
@@ -82,9 +115,9 @@ func Headline(r *check.Report, row *check.ObjectRow) string {
 }
 
 // workingKernels says on how many kernels an object works, for each loader where that differs: "3 of 5 kernels with libbpf and 4 with ebpf-go".
-func workingKernels(row *check.ObjectRow) string {
+func workingKernels(row *check.ObjectRow, kernel string) string {
 	h := &row.Headline
-	kernels := words.Plural(h.Total, "kernel")
+	kernels := words.Plural(h.Total, kernel)
 	count := func(n int) string {
 		if n == 0 {
 			return "None"
@@ -141,7 +174,7 @@ func uncertain(r *check.Report, row *check.ObjectRow) string {
 				continue
 			}
 			for _, k := range f.Kernels {
-				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || row.Status[k] == check.Fails || defects[f.Code] {
+				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || row.Status[k] == check.Fails || !row.Status[k].Judged() || defects[f.Code] {
 					continue
 				}
 				if kernels[f.Code] == nil {

@@ -120,11 +120,11 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 	}
 	for i := range r.Executables {
 		x := &r.Executables[i]
-		d.Executables = append(d.Executables, pageObject{Name: escape.Text(x.Object), Headline: escape.Text(Headline(r, x)), Cells: row(cells(x.Status, x.Load))})
+		d.Executables = append(d.Executables, pageObject{Name: escape.Text(x.Object), Headline: escape.Text(v.headline(x)), Cells: row(cells(x.Status, x.Load))})
 	}
 	for i := range r.Variants {
 		x := &r.Variants[i]
-		d.Executables = append(d.Executables, pageObject{Name: escape.Text(x.Object), Headline: escape.Text(Headline(r, x)), Cells: row(cells(x.Status, x.Load))})
+		d.Executables = append(d.Executables, pageObject{Name: escape.Text(x.Object), Headline: escape.Text(v.headline(x)), Cells: row(cells(x.Status, x.Load))})
 	}
 	object := make([]int, len(r.Programs))
 	for i := range r.Objects {
@@ -132,7 +132,7 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 		for _, p := range x.Programs {
 			object[p] = i
 		}
-		out := pageObject{Name: escape.Text(x.Object), Headline: escape.Text(Headline(r, x)), Cells: row(cells(x.Status, x.Load))}
+		out := pageObject{Name: escape.Text(x.Object), Headline: escape.Text(v.headline(x)), Cells: row(cells(x.Status, x.Load))}
 		for _, remark := range v.remarks(x, true) {
 			out.Remarks = append(out.Remarks, escape.Text(remark))
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // suggestionText says with which options an object works on more kernels.
-func suggestionText(r *check.Report, o *check.ObjectRow) (out []string) {
+func (v *view) suggestionText(o *check.ObjectRow) (out []string) {
 	s := o.Suggestion
 	if s == nil {
 		return nil
@@ -26,7 +26,7 @@ func suggestionText(r *check.Report, o *check.ObjectRow) (out []string) {
 		for _, x := range s.Options {
 			options = append(options, x.String())
 		}
-		out = append(out, fmt.Sprintf("if its loader is like this (%s): %s", strings.Join(options, " "), Headline(r, &s.Row)))
+		out = append(out, fmt.Sprintf("if its loader is like this (%s): %s", strings.Join(options, " "), v.headline(&s.Row)))
 	}
 	if len(s.Targets) > 0 {
 		out = append(out, fmt.Sprintf("the loader seems to set what these attach to; --target names it: %s", some(s.Targets)))

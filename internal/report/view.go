@@ -17,13 +17,13 @@ import (
 // view is a report for people: its kernels are in an order in which neighbours are similar.
 type view struct {
 	*check.Report
-	ordered []int                 // indices of Kernels, by distribution, machine and release, whatever release of the distribution they are from
-	counts  func(kernel int) bool // which kernels count in causes
+	ordered  []int                 // indices of Kernels, by distribution, machine and release, whatever release of the distribution they are from
+	required func(kernel int) bool // which kernels count in causes and headlines; nil for all
 }
 
 // newView returns the view of a report on which all kernels count.
 func newView(r *check.Report) *view {
-	v := &view{r, make([]int, len(r.Kernels)), func(int) bool { return true }}
+	v := &view{r, make([]int, len(r.Kernels)), nil}
 	keys := make([]kernel.Key, len(r.Kernels))
 	for i := range r.Kernels {
 		keys[i], v.ordered[i] = r.Kernels[i].Key().Canonical(), i
@@ -38,11 +38,12 @@ func newView(r *check.Report) *view {
 
 // of returns the view in which only those kernels count that the options require.
 func (v *view) of(o Options) *view {
-	if o.Required != nil {
-		v.counts = o.Required
-	}
+	v.required = o.Required
 	return v
 }
+
+// counts reports whether causes and headlines count a kernel.
+func (v *view) counts(kernel int) bool { return v.required == nil || v.required(kernel) }
 
 // spans cuts ordered kernels into runs, wherever same says that neighbours differ or their families do.
 func (v *view) spans(ordered []int, same func(a, b int) bool) (out [][]int) {
