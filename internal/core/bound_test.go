@@ -73,7 +73,7 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	var tb Table
-	if err := tb.Fill(t.Context(), o.Set(), &k, nil); err != nil {
+	if err := tb.Fill(t.Context(), NewSet(o), &k, nil); err != nil {
 		t.Fatal(err)
 	}
 	var results []relo.Result

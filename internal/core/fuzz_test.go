@@ -40,7 +40,7 @@ func FuzzObject(f *testing.F) {
 		self := &Target{name: "self", views: []*view{{BTF: *o.btf}}}
 		var a, b Table
 		for _, tb := range []*Table{&a, &b} {
-			if err := tb.Fill(t.Context(), o.Set(), self, nil); err != nil {
+			if err := tb.Fill(t.Context(), NewSet(o), self, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -29,7 +29,6 @@ type Object struct {
 	specs   []*spec // distinct ones, in the order of their first record
 
 	machines []string // in canonical spelling, sorted; none means any
-	alone    func() *Set
 	units    func() ([]Unit, error)
 }
 
@@ -81,7 +80,6 @@ func NewObject(name string, f *bpfobj.File, parse func() (*bpfobj.Code, error)) 
 func (o *Object) withMachines(machines []string) *Object {
 	c := *o
 	c.machines = machines
-	c.alone = sync.OnceValue(func() *Set { return NewSet(&c) })
 	return &c
 }
 
@@ -97,9 +95,6 @@ func (o *Object) Len() int { return len(o.records) }
 // Records returns the relocation records in the object's order. The slice
 // belongs to the object.
 func (o *Object) Records() []Record { return o.records }
-
-// Set returns the set of this object alone, made at the first call.
-func (o *Object) Set() *Set { return o.alone() }
 
 // BTF returns the object's own types, nil if it has none.
 func (o *Object) BTF() *btf.BTF { return o.btf }

@@ -112,7 +112,7 @@ func (c *proofCase) set(t *testing.T) *Set {
 			t.Fatal(err)
 		}
 		if operands != nil {
-			return o.Set()
+			return NewSet(o)
 		}
 		for _, r := range o.records {
 			operands = append(operands, o.specs[r.spec].local().val)

@@ -52,7 +52,7 @@ func TestRules(t *testing.T) {
 	for _, r := range readRules(t) {
 		t.Run(r.name, func(t *testing.T) {
 			var tb Table
-			if err := tb.Fill(t.Context(), r.object.Set(), r.kernel, nil); err != nil {
+			if err := tb.Fill(t.Context(), NewSet(r.object), r.kernel, nil); err != nil {
 				t.Fatal(err)
 			}
 			got := r.decided(&tb)

@@ -45,7 +45,7 @@ type ruleTool struct {
 
 func (b *ruleTool) compare(t *testing.T, r *rule) {
 	var tb Table
-	if err := tb.Fill(t.Context(), r.object.Set(), r.kernel, nil); err != nil {
+	if err := tb.Fill(t.Context(), NewSet(r.object), r.kernel, nil); err != nil {
 		t.Fatal(err)
 	}
 	var decisions []*Decision

@@ -45,7 +45,7 @@ func TestRulesCilium(t *testing.T) {
 				targets = append(targets, split)
 			}
 			var tb Table
-			if err := tb.Fill(t.Context(), r.object.Set(), r.kernel, nil); err != nil {
+			if err := tb.Fill(t.Context(), NewSet(r.object), r.kernel, nil); err != nil {
 				t.Fatal(err)
 			}
 			m := &tb.set.objects[0]

@@ -16,6 +16,12 @@ var ErrByteOrder = errors.New("byte order of the object differs from the kernel'
 // entry of a bad relocation has its error; the others are resolved as if it were
 // absent. The error is [ErrByteOrder], a [limits.Exceeded] or the context's.
 func Run(ctx context.Context, o *Object, k *Target) (*relo.Log, error) {
+	return NewSet(o).Run(ctx, k)
+}
+
+// Run resolves every relocation of the first object of the set, as the function Run does.
+func (s *Set) Run(ctx context.Context, k *Target) (*relo.Log, error) {
+	o := s.objects[0].Object
 	if o.btf == nil {
 		return &relo.Log{Object: o.Name(), Kernel: k.Name(), Entries: []relo.Entry{}}, nil
 	}
@@ -23,7 +29,7 @@ func Run(ctx context.Context, o *Object, k *Target) (*relo.Log, error) {
 		return nil, ErrByteOrder
 	}
 	var tb Table
-	if err := tb.Fill(ctx, o.Set(), k, nil); err != nil {
+	if err := tb.Fill(ctx, s, k, nil); err != nil {
 		return nil, err
 	}
 	return tb.Log(ctx, 0)

@@ -3,6 +3,8 @@
 package relolog
 
 import (
+	"sync"
+
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -16,7 +18,14 @@ var ErrTooLarge = limits.ErrTooLarge
 
 // Object is the local side: a BPF object with its types and relocation
 // records. It is immutable and safe for use by many goroutines.
-type Object struct{ o *core.Object }
+type Object struct {
+	o   *core.Object
+	set func() *core.Set // of o alone
+}
+
+func newObject(o *core.Object) *Object {
+	return &Object{o, sync.OnceValue(func() *core.Set { return core.NewSet(o) })}
+}
 
 // ParseObject reads a BPF ELF object. The name is used in messages and logs. An
 // object without relocations is not an error: [Object.Empty] gives the reason. data
@@ -29,7 +38,7 @@ func ParseObject(name string, data []byte) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Object{o}, nil
+	return newObject(o), nil
 }
 
 // Name returns the name that was given to ParseObject.
@@ -42,7 +51,7 @@ func (o *Object) Machines() []string { return o.o.Machines() }
 // ForMachines returns the same object for these machines, in any spelling that
 // kernel.CanonicalArch knows. None means any.
 func (o *Object) ForMachines(machines ...string) *Object {
-	return &Object{o.o.ForMachines(machines...)}
+	return newObject(o.o.ForMachines(machines...))
 }
 
 // IsFor reports whether the object is for a kernel: of its byte order, and for

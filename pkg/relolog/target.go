@@ -75,5 +75,5 @@ var ErrByteOrder = core.ErrByteOrder
 // as if it were absent. Any number of goroutines may use the same object and target.
 // The error is [ErrByteOrder], [ErrTooLarge] or the context's.
 func Run(ctx context.Context, o *Object, t *Target) (*relo.Log, error) {
-	return core.Run(ctx, o.o, t.kernel())
+	return o.set().Run(ctx, t.kernel())
 }

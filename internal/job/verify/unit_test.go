@@ -88,7 +88,7 @@ func TestUnits(t *testing.T) {
 				continue
 			}
 			obj := u.o.Object
-			if err := tb.Fill(t.Context(), obj.Set(), target, nil); err != nil {
+			if err := tb.Fill(t.Context(), core.NewSet(obj), target, nil); err != nil {
 				t.Fatal(err)
 			}
 			for _, p := range u.programs {
