@@ -5,11 +5,9 @@ package core
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/btf"
-	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -248,44 +246,4 @@ func (m *ciliumMatcher) needPath(n int, idx uint32) {
 	}
 	m.needs.add(m.level[0].id, NeedMember, idx)
 	slices.Reverse(m.needs[from:])
-}
-
-// ciliumMember returns a member. Where the struct has no bitfields of its own,
-// a type of fewer bits than it has bytes for makes one.
-func ciliumMember(t *btf.Type, i uint32) btf.Member {
-	m := t.Member(i)
-	if in := t.BTF().Type(m.Type); !t.KindFlag() && BitfieldInt(in) {
-		m.BitOffset += in.IntOffset()
-		m.BitSize = in.IntData() & 0xff
-	}
-	return m
-}
-
-// ciliumSize is the size of a type in bytes, where pointers have 8 (Sizeof in
-// btf/types.go).
-func ciliumSize(b *btf.BTF, id btf.TypeID) (uint64, error) {
-	if t, ok := b.SkipMods(id); ok && t.Kind() == btf.KindVoid {
-		return 0, nil
-	}
-	size, err := b.SizeWith(8, id)
-	if err == nil && size > math.MaxInt32 {
-		err = btf.ErrTooBig
-	}
-	return uint64(size), err
-}
-
-// ciliumAlign is the alignment of a bitfield's type (alignof in btf/types.go).
-func ciliumAlign(b *btf.BTF, id btf.TypeID) (uint32, error) {
-	for range limits.Modifiers {
-		t, ok := b.SkipMods(id)
-		switch k := t.Kind(); {
-		case ok && k == btf.KindArray:
-			id = t.Array().Elem
-			continue
-		case ok && (k.IsAnyEnum() || k == btf.KindInt) && t.Size() > 0 && t.Size()&(t.Size()-1) == 0:
-			return t.Size(), nil
-		}
-		break
-	}
-	return 0, fault{Cause: relo.CauseAlignment}
 }

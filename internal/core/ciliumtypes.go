@@ -175,3 +175,11 @@ func (m *ciliumMatcher) enums(l, t btf.Type) error {
 	m.needs.atLeast(l.Vlen(), t, NeedEnumerator, chosen)
 	return nil
 }
+
+// sameEssential compares names; an empty one goes with any.
+func sameEssential(a, b []byte) bool {
+	return len(a) == 0 || len(b) == 0 || string(ciliumEssential(a)) == string(ciliumEssential(b))
+}
+
+// ciliumEssential returns a name without its flavor.
+func ciliumEssential[S string | []byte](name S) S { return btf.EssentialFor(btf.Cilium, name) }

@@ -35,9 +35,6 @@ const (
 	relMatches
 )
 
-// maxLevel bounds recursion and chains, as libbpf does.
-const maxLevel = 32
-
 // compareRoots compares the roots of a relocation about a whole type. libbpf compares
 // their kinds without looking through their typedefs (bpf_core_types_are_compat).
 func (m *matcher) compareRoots(local, targ btf.TypeID, rel relation) (bool, error) {

@@ -39,3 +39,11 @@ func ReasonOf(code relo.Code, err error) relo.Reason {
 	r.Code = code
 	return r
 }
+
+// reasonOf returns a pointer to a reason, nil for none.
+func reasonOf(r relo.Reason) *relo.Reason {
+	if r.Code == "" {
+		return nil
+	}
+	return &r
+}

@@ -5,12 +5,9 @@ package core
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -23,63 +20,6 @@ import (
 // disagree, it fails without a look at the rest, so its choice can depend on the
 // order of candidates. Of candidates that agree in all values the first counts. A
 // relocation that fails agrees with one that resolves to 0.
-
-// group is the relocations of one local type in one unit, as distinct specs with counts.
-type group struct {
-	root   int32
-	specs  []int32 // ascending
-	counts []int
-	total  int
-}
-
-// groups are the units of an object, and their distinct groups.
-type groups struct {
-	units          []Unit
-	ofUnit, ofRoot [][]*group
-}
-
-func (m *setObject) makeGroups() (*groups, error) {
-	units, err := m.Units()
-	if err != nil {
-		return nil, err
-	}
-	g := &groups{units, make([][]*group, len(units)), make([][]*group, len(m.roots))}
-	known := make(map[string]*group)
-	for i, u := range units {
-		for _, one := range m.groupsOf(u.Records) {
-			key := fmt.Sprint(one)
-			if known[key] == nil {
-				known[key] = &one
-				g.ofRoot[one.root] = append(g.ofRoot[one.root], &one)
-			}
-			g.ofUnit[i] = append(g.ofUnit[i], known[key])
-		}
-	}
-	return g, nil
-}
-
-// groupsOf groups the records of a unit by local type.
-func (m *setObject) groupsOf(unit []int) (out []group) {
-	specs := make(map[int32]int)
-	for _, rec := range unit {
-		if n := m.records[rec].spec; m.question[n] >= 0 {
-			specs[n]++
-		}
-	}
-	at := make(map[int32]int) // by root
-	for _, n := range slices.Sorted(maps.Keys(specs)) {
-		root := m.rootOf[n]
-		i, ok := at[root]
-		if !ok {
-			i = len(out)
-			at[root] = i
-			out = append(out, group{root: root})
-		}
-		g := &out[i]
-		g.specs, g.counts, g.total = append(g.specs, n), append(g.counts, specs[n]), g.total+specs[n]
-	}
-	return out
-}
 
 // choice is cilium/ebpf's decision on a group: a candidate, or the error that ends the load of the program.
 type choice struct {
@@ -181,46 +121,6 @@ func (d *ciliumDecider) describe(m *setObject, g *group, c choice) string {
 	return strings.Join(text, ", ")
 }
 
-// groups compares cilium/ebpf's decisions on the records of a root. That it finds IDs of modules' types only in minimized BTF is not
-// a difference.
-func (c *comparison) groups(m *setObject, r int) (*Difference, error) {
-	all, err := m.groups()
-	if err != nil {
-		return nil, err
-	}
-	q := m.roots[r].question
-	rows := len(c.full.rows[q]) + len(c.small.rows[q])
-	for _, g := range all.ofRoot[r] {
-		if !c.meter.Step(len(g.specs) * rows) {
-			return nil, nil
-		}
-		a, b := c.full.cilium.calculateFixups(m, g), c.small.cilium.calculateFixups(m, g)
-		full, small := c.full.cilium.describe(m, g, a), c.small.cilium.describe(m, g, b)
-		if err := cmp.Or(c.full.cilium.err(), c.small.cilium.err()); err != nil {
-			return nil, err
-		}
-		if full != small && !(a.fails() && b.fails()) && !c.onlyIDs(m, g, a, b) {
-			return &Difference{Object: m.name, Relocation: m.specs[g.specs[0]].String(), Order: true, Full: "cilium/ebpf: " + full, Minimized: small,
-				Name: m.specs[g.specs[0]].name()}, nil
-		}
-	}
-	return nil, nil
-}
-
-// onlyIDs reports whether two choices differ only in IDs of types, which types of modules do not have.
-func (c *comparison) onlyIDs(m *setObject, g *group, a, b choice) bool {
-	if a.err != nil || b.err != nil || len(c.full.kernel.views) == 1 {
-		return false
-	}
-	for _, sp := range g.specs {
-		full, small := c.full.cilium.fixup(m, sp, a.place), c.small.cilium.fixup(m, sp, b.place)
-		if full.String() != small.String() && !(full.poison && small.id) {
-			return false
-		}
-	}
-	return true
-}
-
 // fails reports whether cilium/ebpf fails on a candidate.
 func (c choice) fails() bool { return c.err != nil && !errors.Is(c.err, errAmbiguous) }
 
@@ -290,30 +190,4 @@ func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 		d.choices[g.root] = c
 	}
 	return d, nil
-}
-
-// Unit is a function with all functions that it refers to, directly or not.
-// cilium/ebpf relocates these together (flattenInstructions in linker.go, v0.22).
-type Unit struct {
-	Section, Name string
-	Records       []int // of the object
-}
-
-// Units returns the units of the object, none if its code cannot be read. The error
-// is a [limits.Exceeded].
-func (o *Object) Units() ([]Unit, error) { return o.units() }
-
-func link(o *bpfobj.Code, err error) ([]Unit, error) {
-	if x := (*limits.Exceeded)(nil); errors.As(err, &x) {
-		return nil, err
-	}
-	if err != nil {
-		return nil, nil
-	}
-	units := make([]Unit, len(o.Programs))
-	for i, p := range o.Programs {
-		fn := &o.Funcs[p.Fn]
-		units[i] = Unit{fn.Section, fn.Name, p.Records}
-	}
-	return units, nil
 }

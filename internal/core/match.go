@@ -3,8 +3,6 @@
 package core
 
 import (
-	"slices"
-
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -24,51 +22,6 @@ type matcher struct {
 	miss   miss
 	float  bool            // the match reached a floating-point number
 	aya    *btf.Enumerator // the enumerator that aya finds
-}
-
-// Need is a part of the target that a match depends on, in addition to kind and
-// size of the types on its path.
-type Need struct {
-	Type btf.TypeID // type that is needed, never a modifier
-	What What
-	Idx  uint32 // member or enumerator, by What
-}
-
-// What says which part of a type a [Need] is about.
-type What uint8
-
-const (
-	NeedMember     What = iota // struct or union: the type and member Idx, whose own type is needed by kind and size
-	NeedEnumerator             // enum: the type and enumerator Idx
-	NeedPointee                // pointer: its target
-	NeedIndex                  // array: its index type
-)
-
-// needs are the parts of the target that a match depends on.
-type needs []Need
-
-func (l *needs) add(id btf.TypeID, what What, idx uint32) { *l = append(*l, Need{id, what, idx}) }
-
-// atLeast keeps n members or enumerators of t: a type with fewer than the local
-// one matches nothing, and several local names may have been found in one.
-// chosen are those that were found, one for each local name.
-func (l *needs) atLeast(n uint32, t btf.Type, what What, chosen []uint32) {
-	slices.Sort(chosen)
-	if len(slices.Compact(chosen)) == int(n) {
-		return
-	}
-	seen := make(map[uint32]bool)
-	for _, nd := range *l {
-		if nd.Type == t.ID && nd.What == what {
-			seen[nd.Idx] = true
-		}
-	}
-	for i := uint32(0); i < t.Vlen() && uint32(len(seen)) < n; i++ {
-		if !seen[i] {
-			seen[i] = true
-			l.add(t.ID, what, i)
-		}
-	}
 }
 
 // spend takes n steps of the budget, and reports whether the match goes on.
@@ -225,23 +178,6 @@ func (m *matcher) matchMember(name string, local btf.TypeID, t btf.Type) (next b
 		}
 	}
 	return 0, false, nil
-}
-
-// BitfieldInt reports whether t is an integer that old BTF uses for bitfields.
-func BitfieldInt(t btf.Type) bool {
-	return t.Kind() == btf.KindInt && (t.IntOffset() > 0 || t.IntData()&0xff/8 != t.Size())
-}
-
-// element returns a type without modifiers, of an array the innermost elements'.
-func element(b *btf.BTF, id btf.TypeID) btf.Type {
-	for range maxLevel {
-		t, ok := b.SkipMods(id)
-		if !ok || t.Kind() != btf.KindArray {
-			return t
-		}
-		id = t.Array().Elem
-	}
-	return btf.Type{}
 }
 
 func (m *matcher) push(id btf.TypeID, i uint32, mem btf.Member) {

@@ -36,28 +36,3 @@ func (m *miss) reason() relo.Reason {
 	}
 	return r
 }
-
-// typeName returns how C names a type: "struct task_struct", "u64".
-func typeName(t btf.Type) string {
-	name := string(t.Name())
-	if name == "" {
-		name = "<anon>"
-	}
-	switch k := t.Kind(); k {
-	case btf.KindStruct, btf.KindUnion, btf.KindFunc, btf.KindVar:
-		return k.String() + " " + name
-	case btf.KindEnum, btf.KindEnum64:
-		return "enum " + name
-	case btf.KindFwd:
-		if t.KindFlag() {
-			return "union " + name
-		}
-		return "struct " + name
-	case btf.KindInt, btf.KindFloat, btf.KindTypedef:
-		return name
-	case btf.KindVoid:
-		return "void"
-	default:
-		return k.String()
-	}
-}

@@ -6,11 +6,13 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -73,7 +75,7 @@ func NewObject(name string, f *bpfobj.File, parse func() (*bpfobj.Code, error)) 
 	case len(o.records) == 0:
 		o.why = ErrNoRelocations
 	}
-	return o.withMachines(machinesOf(o)), nil
+	return o.withMachines(machinesOf(o.btf, o.specs)), nil
 }
 
 // withMachines returns a copy of o for these machines.
@@ -173,3 +175,33 @@ func (o *Object) addRecords(f *bpfobj.File) error {
 
 // Spec returns the number of the record's spec, which equal records share.
 func (r *Record) Spec() int { return int(r.spec) }
+
+// Machines returns the machines that the object is for, as kernel.CanonicalArch
+// spells them, sorted. None means any.
+func (o *Object) Machines() []string { return slices.Clone(o.machines) }
+
+// Named returns the same object with another name.
+func (o *Object) Named(name string) *Object {
+	out := *o
+	out.name = name
+	return &out
+}
+
+// ForMachines returns the same object for these machines, in any spelling that
+// kernel.CanonicalArch knows. None means any.
+func (o *Object) ForMachines(machines ...string) *Object {
+	var canonical []string
+	for _, m := range machines {
+		canonical = append(canonical, kernel.CanonicalArch(m))
+	}
+	slices.Sort(canonical)
+	return o.withMachines(slices.Compact(canonical))
+}
+
+func (o *Object) fits(machine string) bool {
+	return len(o.machines) == 0 || machine == "" || slices.Contains(o.machines, machine)
+}
+
+// Units returns the units of the object, none if its code cannot be read. The error
+// is a [limits.Exceeded].
+func (o *Object) Units() ([]Unit, error) { return o.units() }

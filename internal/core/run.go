@@ -71,14 +71,6 @@ func (d *Decision) entry(ctx context.Context) *relo.Entry {
 	return e
 }
 
-// reasonOf returns a pointer to a reason, nil for none.
-func reasonOf(r relo.Reason) *relo.Reason {
-	if r.Code == "" {
-		return nil
-	}
-	return &r
-}
-
 // candidates returns the candidates that libbpf looked at, unless the context ends.
 func (d *Decision) candidates(ctx context.Context) []relo.Candidate {
 	m := d.m

@@ -257,3 +257,17 @@ func (o *Object) Reach(names map[string]btf.Reach) bool {
 	}
 	return true
 }
+
+// sortOf returns a byte for each way of searching a target: kinds that share it
+// search in the same way.
+func sortOf(k relo.Kind) byte {
+	switch {
+	case k == relo.TypeMatches:
+		return 'm'
+	case k.IsType():
+		return 't'
+	case k.IsEnumval():
+		return 'e'
+	}
+	return 'f'
+}

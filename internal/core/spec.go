@@ -241,15 +241,3 @@ func (s *spec) rootKind() btf.Kind {
 func (s *spec) dependsOnKernel() bool {
 	return s.err == nil && s.kind != relo.LocalTypeID && s.name() != ""
 }
-
-// local returns the local value of s, or the error for which loaders refuse it.
-func (s *spec) local() (v localValue) {
-	if v.err = s.err; v.err == nil {
-		v.value, v.err = s.calc(s.kind)
-		v.exact = s.exact()
-	}
-	if v.err == nil && s.kind != relo.LocalTypeID && s.name() == "" {
-		v.err = errAnon
-	}
-	return v
-}

@@ -188,3 +188,21 @@ func bitfieldLoad(bitOff, bits, size uint32) (uint32, uint32, error) {
 	}
 	return size, off, nil
 }
+
+// localValue is the local value of a spec.
+type localValue struct {
+	value
+	err error
+}
+
+// local returns the local value of s, or the error for which loaders refuse it.
+func (s *spec) local() (v localValue) {
+	if v.err = s.err; v.err == nil {
+		v.value, v.err = s.calc(s.kind)
+		v.exact = s.exact()
+	}
+	if v.err == nil && s.kind != relo.LocalTypeID && s.name() == "" {
+		v.err = errAnon
+	}
+	return v
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"errors"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// Unit is a function with all functions that it refers to, directly or not.
+// cilium/ebpf relocates these together (flattenInstructions in linker.go, v0.22).
+type Unit struct {
+	Section, Name string
+	Records       []int // of the object
+}
+
+func link(o *bpfobj.Code, err error) ([]Unit, error) {
+	if x := (*limits.Exceeded)(nil); errors.As(err, &x) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, nil
+	}
+	units := make([]Unit, len(o.Programs))
+	for i, p := range o.Programs {
+		fn := &o.Funcs[p.Fn]
+		units[i] = Unit{fn.Section, fn.Name, p.Records}
+	}
+	return units, nil
+}
