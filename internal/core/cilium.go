@@ -16,13 +16,8 @@ import (
 // ciliumMatcher matches specs with types of a kernel as cilium/ebpf does. It is
 // scratch memory: not for concurrent use.
 type ciliumMatcher struct {
-	local, targ *btf.BTF
-	seen        map[typePair]bool
-	level       []sublevel
-	needs       needs // of the last match
-	budget      int
-	meter       *limits.Meter // of all matches of a table
-	deep        bool          // a match took more than limits.Pairs
+	ciliumFinder
+	meter *limits.Meter // of all matches of a table
 }
 
 // fixup returns the result of kind k of the spec l on candidate number place of

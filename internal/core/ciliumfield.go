@@ -53,8 +53,14 @@ func (f *ciliumField) sizeBits() (uint64, error) {
 	return size * 8, err
 }
 
+// ciliumFinder finds fields. It is scratch memory.
+type ciliumFinder struct {
+	ciliumComparer
+	level []sublevel
+}
+
 // findField follows the indices of l through both sides (coreFindField).
-func (m *ciliumMatcher) findField(l *spec, kind relo.Kind, id btf.TypeID) (fixup, error) {
+func (m *ciliumFinder) findField(l *spec, kind relo.Kind, id btf.TypeID) (fixup, error) {
 	local, target := ciliumField{btf: m.local, id: l.root}, ciliumField{btf: m.targ, id: id}
 	if err := m.membersCompatible(local.id, target.id); err != nil {
 		return fixup{}, err
@@ -128,7 +134,7 @@ func (m *ciliumMatcher) findField(l *spec, kind relo.Kind, id btf.TypeID) (fixup
 	return f, err
 }
 
-func (m *ciliumMatcher) fieldValue(k relo.Kind, local, target *ciliumField) (fixup, error) {
+func (m *ciliumFinder) fieldValue(k relo.Kind, local, target *ciliumField) (fixup, error) {
 	switch k {
 	case relo.FieldExists:
 		return fixup{local: 1, target: 1}, nil
@@ -164,7 +170,7 @@ func (m *ciliumMatcher) fieldValue(k relo.Kind, local, target *ciliumField) (fix
 }
 
 // membersCompatible compares the types of two fields (coreAreMembersCompatible).
-func (m *ciliumMatcher) membersCompatible(local, targ btf.TypeID) error {
+func (m *ciliumFinder) membersCompatible(local, targ btf.TypeID) error {
 	l, ok1 := m.local.SkipMods(local)
 	t, ok2 := m.targ.SkipMods(targ)
 	switch lk, tk := l.Kind(), t.Kind(); {
@@ -195,7 +201,7 @@ type sublevel struct {
 
 // findMember looks for a member level by level, with the offset from the start of
 // typ, and reports whether it is the last of its struct (coreFindMember).
-func (m *ciliumMatcher) findMember(typ btf.Type, name string) (btf.Member, bool, error) {
+func (m *ciliumFinder) findMember(typ btf.Type, name string) (btf.Member, bool, error) {
 	type place struct {
 		id     btf.TypeID
 		offset uint32
@@ -238,7 +244,7 @@ func (m *ciliumMatcher) findMember(typ btf.Type, name string) (btf.Member, bool,
 }
 
 // needPath adds member idx of level n, and the members that lead there.
-func (m *ciliumMatcher) needPath(n int, idx uint32) {
+func (m *ciliumFinder) needPath(n int, idx uint32) {
 	from := len(m.needs)
 	for ; n > 0; n = m.level[n].parent {
 		m.needs.add(m.level[n].id, NeedMember, idx)

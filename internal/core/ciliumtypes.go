@@ -10,11 +10,21 @@ import (
 // How cilium/ebpf compares types as wholes (coreAreTypesCompatible and
 // coreTypesMatch in btf/core.go).
 
+// ciliumComparer compares types of an object with a kernel's as cilium/ebpf does. It is
+// scratch memory: not for concurrent use.
+type ciliumComparer struct {
+	local, targ *btf.BTF
+	seen        map[typePair]bool
+	needs       needs // of the last match
+	budget      int
+	deep        bool // a match took more than limits.Pairs
+}
+
 type typePair struct{ local, targ btf.TypeID }
 
 // pair reads both sides without modifiers and typedefs. It reports whether the
 // pair is already compared, or is being compared.
-func (m *ciliumMatcher) pair(local, targ btf.TypeID) (l, t btf.Type, known bool, err error) {
+func (m *ciliumComparer) pair(local, targ btf.TypeID) (l, t btf.Type, known bool, err error) {
 	l, ok1 := m.local.SkipMods(local)
 	t, ok2 := m.targ.SkipMods(targ)
 	if m.budget--; !ok1 || !ok2 || m.budget < 0 {
@@ -37,7 +47,7 @@ func (m *ciliumMatcher) pair(local, targ btf.TypeID) (l, t btf.Type, known bool,
 }
 
 // typesCompatible compares two types as wholes (coreAreTypesCompatible), or with relMatches also by names and members (coreTypesMatch).
-func (m *ciliumMatcher) typesCompatible(local, targ btf.TypeID, rel relation) error {
+func (m *ciliumComparer) typesCompatible(local, targ btf.TypeID, rel relation) error {
 	l, t, known, err := m.pair(local, targ)
 	matches := rel == relMatches
 	switch {
@@ -100,7 +110,7 @@ func (m *ciliumMatcher) typesCompatible(local, targ btf.TypeID, rel relation) er
 }
 
 // params compares the parameters of two prototypes.
-func (m *ciliumMatcher) params(l, t btf.Type, rel relation) error {
+func (m *ciliumComparer) params(l, t btf.Type, rel relation) error {
 	if l.Vlen() != t.Vlen() {
 		return errImpossible
 	}
@@ -113,7 +123,7 @@ func (m *ciliumMatcher) params(l, t btf.Type, rel relation) error {
 }
 
 // namesMatch compares the names of two types or enumerators.
-func (m *ciliumMatcher) namesMatch(local, targ uint32) bool {
+func (m *ciliumComparer) namesMatch(local, targ uint32) bool {
 	l, t := m.local.Name(local), m.targ.Name(targ)
 	m.budget -= (len(l) + len(t)) / 64
 	return sameEssential(l, t)
@@ -121,7 +131,7 @@ func (m *ciliumMatcher) namesMatch(local, targ uint32) bool {
 
 // members compares the members of one name (coreTypesMatch). Of several in the target
 // the last counts.
-func (m *ciliumMatcher) members(l, t btf.Type) error {
+func (m *ciliumComparer) members(l, t btf.Type) error {
 	if l.Vlen() > t.Vlen() {
 		return errImpossible
 	}
@@ -151,7 +161,7 @@ func (m *ciliumMatcher) members(l, t btf.Type) error {
 	return nil
 }
 
-func (m *ciliumMatcher) enums(l, t btf.Type) error {
+func (m *ciliumComparer) enums(l, t btf.Type) error {
 	if l.Size() != t.Size() || l.Vlen() > t.Vlen() {
 		return errImpossible
 	}

@@ -35,9 +35,28 @@ const (
 	relMatches
 )
 
+// comparer compares types of an object with a kernel's. It is scratch memory: not for
+// concurrent use.
+type comparer struct {
+	local, targ *btf.BTF
+	floats      bool // whole types may be floating-point numbers, as aya accepts them
+
+	needs  needs
+	budget int           // remaining steps
+	meter  *limits.Meter // of all matches of a table; nil is none
+	miss   miss
+	float  bool // the match reached a floating-point number
+}
+
+// spend takes n steps of the budget, and reports whether the match goes on.
+func (m *comparer) spend(n int) bool {
+	m.budget -= n
+	return m.budget >= 0 && (m.meter == nil || m.meter.Step(n))
+}
+
 // compareRoots compares the roots of a relocation about a whole type. libbpf compares
 // their kinds without looking through their typedefs (bpf_core_types_are_compat).
-func (m *matcher) compareRoots(local, targ btf.TypeID, rel relation) (bool, error) {
+func (m *comparer) compareRoots(local, targ btf.TypeID, rel relation) (bool, error) {
 	if l, t := m.local.Type(local), m.targ.Type(targ); rel == relExists && !l.Kind().Compat(t.Kind()) {
 		return m.differ(relo.CandidateKind, l, t, 0, 0)
 	}
@@ -46,7 +65,7 @@ func (m *matcher) compareRoots(local, targ btf.TypeID, rel relation) (bool, erro
 
 // fieldsCompatible compares the types of a field (bpf_core_fields_are_compat). The
 // name is for the reason.
-func (m *matcher) fieldsCompatible(local, targ btf.TypeID, name string) (bool, error) {
+func (m *comparer) fieldsCompatible(local, targ btf.TypeID, name string) (bool, error) {
 	ok, err := m.compare(local, targ, relField, false, maxLevel)
 	if !ok {
 		m.miss.name = name
@@ -55,7 +74,7 @@ func (m *matcher) fieldsCompatible(local, targ btf.TypeID, name string) (bool, e
 }
 
 // pair reads both sides without modifiers and typedefs.
-func (m *matcher) pair(local, targ btf.TypeID) (l, t btf.Type, err error) {
+func (m *comparer) pair(local, targ btf.TypeID) (l, t btf.Type, err error) {
 	l, ok1 := m.local.SkipMods(local)
 	t, ok2 := m.targ.SkipMods(targ)
 	if !ok1 || !ok2 || !m.spend(1) {
@@ -65,13 +84,13 @@ func (m *matcher) pair(local, targ btf.TypeID) (l, t btf.Type, err error) {
 }
 
 // differ says why two types differ, with a number of each.
-func (m *matcher) differ(code relo.Code, l, t btf.Type, ln, tn uint32) (bool, error) {
+func (m *comparer) differ(code relo.Code, l, t btf.Type, ln, tn uint32) (bool, error) {
 	m.miss = miss{code: code, local: l, target: t, l: ln, t: tn}
 	return false, nil
 }
 
 // unless returns ok, with the reason that kinds differ if it is false.
-func (m *matcher) unless(ok bool, l, t btf.Type) (bool, error) {
+func (m *comparer) unless(ok bool, l, t btf.Type) (bool, error) {
 	if !ok {
 		return m.differ(relo.CandidateKind, l, t, 0, 0)
 	}
@@ -80,7 +99,7 @@ func (m *matcher) unless(ok bool, l, t btf.Type) (bool, error) {
 
 // compare compares two types by a relation, which names libbpf's function for it.
 // behind says that a pointer led here; level bounds the recursion.
-func (m *matcher) compare(local, targ btf.TypeID, rel relation, behind bool, level int) (bool, error) {
+func (m *comparer) compare(local, targ btf.TypeID, rel relation, behind bool, level int) (bool, error) {
 	if rel == relMatches && level <= 0 {
 		return false, errNesting
 	}
@@ -142,7 +161,7 @@ func (m *matcher) compare(local, targ btf.TypeID, rel relation, behind bool, lev
 
 // head compares names and kinds of two types and reports whether that decides
 // about them.
-func (m *matcher) head(l, t btf.Type, rel relation, behind bool) (done, ok bool) {
+func (m *comparer) head(l, t btf.Type, rel relation, behind bool) (done, ok bool) {
 	lk, tk := l.Kind(), t.Kind()
 	compat := lk.Compat(tk)
 	switch {
@@ -190,13 +209,13 @@ func forwards(f, t btf.Type) bool {
 
 // namesMatch compares essential names. An empty one matches only another empty
 // one (bpf_core_names_match).
-func (m *matcher) namesMatch(local, targ uint32) bool {
+func (m *comparer) namesMatch(local, targ uint32) bool {
 	l, t := m.local.Name(local), m.targ.Name(targ)
 	m.spend((len(l) + len(t)) / 64)
 	return len(t) <= limits.NameBytes && string(btf.Essential(l)) == string(btf.Essential(t))
 }
 
-func (m *matcher) ints(l, t btf.Type, rel relation) (bool, error) {
+func (m *comparer) ints(l, t btf.Type, rel relation) (bool, error) {
 	signed := func(u btf.Type) bool { return u.IntEncoding()&btf.IntSigned != 0 }
 	switch {
 	case rel != relMatches && (l.IntOffset() != 0 || t.IntOffset() != 0):
@@ -208,7 +227,7 @@ func (m *matcher) ints(l, t btf.Type, rel relation) (bool, error) {
 }
 
 // params compares the parameters of two prototypes.
-func (m *matcher) params(l, t btf.Type, rel relation, behind bool, level int) (bool, error) {
+func (m *comparer) params(l, t btf.Type, rel relation, behind bool, level int) (bool, error) {
 	if l.Vlen() != t.Vlen() {
 		return m.differ(relo.CandidateParameters, l, t, l.Vlen(), t.Vlen())
 	}
@@ -226,7 +245,7 @@ func (m *matcher) params(l, t btf.Type, rel relation, behind bool, level int) (b
 // compositesMatch looks for every local member in the target
 // (bpf_core_composites_match). Several target members can have the name (anonymous
 // ones have none), the first whose type matches counts.
-func (m *matcher) compositesMatch(l, t btf.Type, behind bool, level int) (bool, error) {
+func (m *comparer) compositesMatch(l, t btf.Type, behind bool, level int) (bool, error) {
 	if l.Vlen() > t.Vlen() {
 		return m.differ(relo.CandidateMembers, l, t, l.Vlen(), t.Vlen())
 	}
@@ -266,7 +285,7 @@ func (m *matcher) compositesMatch(l, t btf.Type, behind bool, level int) (bool, 
 
 // enumsMatch looks for every local enumerator in the target by its name
 // (bpf_core_enums_match).
-func (m *matcher) enumsMatch(l, t btf.Type) (bool, error) {
+func (m *comparer) enumsMatch(l, t btf.Type) (bool, error) {
 	if l.Size() != t.Size() || l.Vlen() > t.Vlen() {
 		return m.differ(relo.CandidateEnumSize, l, t, 0, 0)
 	}
@@ -298,7 +317,7 @@ func (m *matcher) enumsMatch(l, t btf.Type) (bool, error) {
 // and typedefs the kinds agree through pointers, elements and prototypes. Names do
 // not count. It is false for types that nest too deeply.
 func Compatible(local *btf.BTF, lid btf.TypeID, kernel *btf.BTF, kid btf.TypeID) bool {
-	m := matcher{local: local, targ: kernel, budget: limits.ExternSteps}
+	m := comparer{local: local, targ: kernel, budget: limits.ExternSteps}
 	ok, err := m.compare(lid, kid, relExists, false, maxLevel)
 	return ok && err == nil
 }

@@ -12,22 +12,10 @@ import (
 // It is scratch memory: not for concurrent use, and its results are valid until
 // the next call.
 type matcher struct {
-	local, targ *btf.BTF
-	floats      bool // whole types may be floating-point numbers, as aya accepts them
+	comparer
 
-	out    spec // of the match
-	needs  needs
-	budget int           // remaining steps
-	meter  *limits.Meter // of all matches of a table; nil is none
-	miss   miss
-	float  bool            // the match reached a floating-point number
-	aya    *btf.Enumerator // the enumerator that aya finds
-}
-
-// spend takes n steps of the budget, and reports whether the match goes on.
-func (m *matcher) spend(n int) bool {
-	m.budget -= n
-	return m.budget >= 0 && (m.meter == nil || m.meter.Step(n))
+	out spec            // of the match
+	aya *btf.Enumerator // the enumerator that aya finds
 }
 
 // specMatch matches l with the type id of m.targ and fills m.out and m.needs

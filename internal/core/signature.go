@@ -121,7 +121,7 @@ func (s *spec) signature(w *signer, b []byte) []byte {
 }
 
 // signer walks one local type and writes down what the walks over pairs of types
-// (matcher.compare, ciliumMatcher) depend on, relation by relation.
+// (comparer, ciliumComparer) depend on, relation by relation.
 type signer struct {
 	btf   *btf.BTF
 	end   int // length at which to give up
