@@ -79,7 +79,10 @@ func newDryRun(objects []*Object, aya bool) dryRun {
 // kernel.
 type target struct {
 	core.Target
-	table core.Table
+	fill   core.Filler
+	table  core.Table
+	cilium *core.CiliumDecider // of the table
+
 	bare  *target   // the same kernel without modules, nil before it is needed
 	apart []*target // the same kernel with one of the modules that define a type differently
 
@@ -92,7 +95,7 @@ func (t *target) unit(o *core.Object) func(section, name string) (*core.UnitDeci
 	if !ok {
 		return nil
 	}
-	return func(section, name string) (*core.UnitDecision, error) { return t.table.Unit(i, section, name) }
+	return func(section, name string) (*core.UnitDecision, error) { return t.cilium.Unit(i, section, name) }
 }
 
 // types calls f for the types of vmlinux, whose module is "", and then for those
@@ -111,16 +114,18 @@ func (d dryRun) on(ctx context.Context, t *target) ([]decisions, error) {
 	if s == nil {
 		return out, nil
 	}
-	if err := t.table.Fill(ctx, s, &t.Target, nil); err != nil {
+	if err := t.fill.Fill(ctx, &t.table, s, &t.Target, nil); err != nil {
 		return nil, err
 	}
+	t.cilium = t.table.Cilium(ctx)
+	libbpf, aya := t.table.Libbpf(), t.table.Aya()
 	t.number = make(map[*core.Object]int)
 	for i, o := range s.Objects() {
 		t.number[o] = i
 		list := make(decisions, 0, len(o.Records()))
-		all := t.table.Decisions(i)
+		all := libbpf.Decisions(i)
 		if d.aya {
-			all = t.table.AyaDecisions(i)
+			all = aya.Decisions(i)
 		}
 		for _, dec := range all {
 			list = append(list, dec)

@@ -55,25 +55,35 @@ func (d *AyaDecision) String() string {
 	return d.Result.String()
 }
 
-// Aya returns aya's decision on a record of object number i.
-func (tb *Table) Aya(i int, record int) AyaDecision {
-	m := &tb.set.objects[i]
-	return tb.aya(m, m.siteOf[record])
+// AyaDecider decides as aya does, given the outcomes of a table. It remembers what it
+// explains, and is not safe for concurrent use.
+type AyaDecider struct {
+	tb      *Table
+	explain explainer
 }
 
-// AyaDecisions returns aya's decision on every record of object number i of the
+// Aya returns a decider for the current outcomes.
+func (tb *Table) Aya() *AyaDecider { return &AyaDecider{tb: tb, explain: explainer{tb: tb}} }
+
+// Decision returns aya's decision on a record of object number i.
+func (y *AyaDecider) Decision(i int, record int) AyaDecision {
+	m := &y.tb.set.objects[i]
+	return y.decide(m, m.siteOf[record])
+}
+
+// Decisions returns aya's decision on every record of object number i of the
 // set, in the object's order. Equal records share one.
-func (tb *Table) AyaDecisions(i int) iter.Seq2[*Record, *Decision] {
+func (y *AyaDecider) Decisions(i int) iter.Seq2[*Record, *Decision] {
 	return func(yield func(*Record, *Decision) bool) {
-		m := &tb.set.objects[i]
+		m := &y.tb.set.objects[i]
 		steps := make([]*Decision, len(m.sites))
 		for rec := range m.records {
 			n := m.siteOf[rec]
 			if steps[n] == nil {
-				a, spec := tb.aya(m, n), m.sites[n].spec
+				a, spec := y.decide(m, n), m.sites[n].spec
 				steps[n] = &Decision{
-					Result: a.Result, New: a.New, reason: tb.ayaReason(m, n, &a),
-					m: &resolution{tb: tb, spec: m.specs[spec], question: -1, old: m.local[spec].value, target: -1, other: -1},
+					Result: a.Result, New: a.New, reason: y.reason(m, n, &a),
+					m: &resolution{tb: y.tb, spec: m.specs[spec], question: -1, old: m.local[spec].value, target: -1, other: -1},
 				}
 			}
 			if !yield(&m.records[rec], steps[n]) {
@@ -83,8 +93,8 @@ func (tb *Table) AyaDecisions(i int) iter.Seq2[*Record, *Decision] {
 	}
 }
 
-// ayaReason says why aya does not resolve a site as d has it; it is zero if it does.
-func (tb *Table) ayaReason(m *setObject, n int32, d *AyaDecision) relo.Reason {
+// reason says why aya does not resolve a site as d has it; it is zero if it does.
+func (y *AyaDecider) reason(m *setObject, n int32, d *AyaDecision) relo.Reason {
 	st := &m.sites[n]
 	s, q, local := m.specs[st.spec], m.question[st.spec], &m.local[st.spec]
 	invalid := relo.Reason{Code: relo.InvalidRelocation}
@@ -106,8 +116,9 @@ func (tb *Table) ayaReason(m *setObject, n int32, d *AyaDecision) relo.Reason {
 		invalid.Cause = relo.CauseFlexible
 		return invalid
 	}
+	tb := y.tb
 	explained := func(i int) relo.Reason {
-		c := tb.explainer.candidate(&resolution{spec: s, question: q}, int32(i))
+		c := y.explain.candidate(s, q, int32(i))
 		r := ReasonOf(invalid.Code, c.err)
 		r.TargetNumber = uint64(c.TypeID)
 		return r
@@ -140,7 +151,9 @@ func (tb *Table) ayaReason(m *setObject, n int32, d *AyaDecision) relo.Reason {
 	return relo.Reason{Code: missing(s.kind)}
 }
 
-func (tb *Table) aya(m *setObject, n int32) AyaDecision {
+// decide decides a record of a site.
+func (y *AyaDecider) decide(m *setObject, n int32) AyaDecision {
+	tb := y.tb
 	st := &m.sites[n]
 	s, q, local := m.specs[st.spec], m.question[st.spec], &m.local[st.spec]
 	fails := AyaDecision{Result: relo.Error}

@@ -73,11 +73,11 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	var tb Table
-	if err := tb.Fill(t.Context(), NewSet(o), &k, nil); err != nil {
+	if err := new(Filler).Fill(t.Context(), &tb, NewSet(o), &k, nil); err != nil {
 		t.Fatal(err)
 	}
 	var results []relo.Result
-	for _, d := range tb.Decisions(0) {
+	for _, d := range tb.Libbpf().Decisions(0) {
 		results = append(results, d.Result)
 	}
 	if len(results) != 2 || results[0] != relo.Absent || results[1] != relo.Resolved {

@@ -3,6 +3,8 @@
 package core
 
 import (
+	"context"
+
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -46,6 +48,11 @@ type comparer struct {
 	meter  *limits.Meter // of all matches of a table; nil is none
 	miss   miss
 	float  bool // the match reached a floating-point number
+}
+
+// comparisons returns the meter for all matches of a table.
+func comparisons(ctx context.Context) *limits.Meter {
+	return limits.NewMeter(ctx, limits.Comparisons, "comparisons of types")
 }
 
 // spend takes n steps of the budget, and reports whether the match goes on.

@@ -9,7 +9,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// Decision is libbpf's decision on a record, unless it is from [Table.AyaDecisions]. Earlier records of the same root may
+// Decision is libbpf's decision on a record, unless it is an [AyaDecider]'s. Earlier records of the same root may
 // have ruled candidates out; all matches among the others must agree, and their
 // value must fit the instruction (bpf_core_calc_relo_insn and
 // bpf_core_patch_insn). It is read-only and valid until the next Fill of its table.
@@ -25,6 +25,7 @@ type Decision struct {
 // resolution is the part of a decision that does not depend on the instruction.
 type resolution struct {
 	tb       *Table
+	explain  *explainer // nil for aya's
 	spec     *spec
 	question int // -1 if it does not depend on the kernel
 	result   relo.Result
@@ -36,13 +37,25 @@ type resolution struct {
 	entries  []relo.Candidate // of left, made when a log needs them
 }
 
+// LibbpfDecider decides as libbpf does, given the outcomes of a table. It remembers what
+// it explains, and is not safe for concurrent use.
+type LibbpfDecider struct {
+	tb      *Table
+	explain explainer
+}
+
+// Libbpf returns a decider for the current outcomes.
+func (tb *Table) Libbpf() *LibbpfDecider {
+	return &LibbpfDecider{tb: tb, explain: explainer{tb: tb}}
+}
+
 // Decisions returns the decision on every record of object number i of the
 // set, in the object's order. Equal records with the same remaining candidates
 // share one.
-func (tb *Table) Decisions(i int) iter.Seq2[*Record, *Decision] {
+func (l *LibbpfDecider) Decisions(i int) iter.Seq2[*Record, *Decision] {
 	return func(yield func(*Record, *Decision) bool) {
-		m := &tb.set.objects[i]
-		w := newDecider(tb, m)
+		m := &l.tb.set.objects[i]
+		w := newRecordDecider(l, m)
 		for rec := range m.records {
 			if !yield(&m.records[rec], w.decide(m.siteOf[rec])) {
 				return
@@ -51,9 +64,9 @@ func (tb *Table) Decisions(i int) iter.Seq2[*Record, *Decision] {
 	}
 }
 
-// decider makes the decisions on the records of one object, in order.
-type decider struct {
-	tb   *Table
+// recordDecider makes the decisions on the records of one object, in order.
+type recordDecider struct {
+	*LibbpfDecider
 	m    *setObject
 	left [][]int32 // by root: the remaining candidates, nil before its first record
 
@@ -62,14 +75,14 @@ type decider struct {
 	decisions   []*Decision   // by site
 }
 
-func newDecider(tb *Table, m *setObject) *decider {
-	return &decider{
-		tb: tb, m: m, left: make([][]int32, len(m.roots)), resolutions: make([]*resolution, len(m.specs)), decisions: make([]*Decision, len(m.sites)),
+func newRecordDecider(l *LibbpfDecider, m *setObject) *recordDecider {
+	return &recordDecider{
+		LibbpfDecider: l, m: m, left: make([][]int32, len(m.roots)), resolutions: make([]*resolution, len(m.specs)), decisions: make([]*Decision, len(m.sites)),
 	}
 }
 
 // candidates returns the remaining candidates of a root.
-func (w *decider) candidates(root int32) []int32 {
+func (w *recordDecider) candidates(root int32) []int32 {
 	n := w.m.roots[root].question
 	if w.left[root] == nil && n >= 0 {
 		q := &w.tb.set.questions[n]
@@ -86,7 +99,7 @@ func (w *decider) candidates(root int32) []int32 {
 
 // narrow keeps the matches among the candidates of a root. It drops the decisions on
 // the root, which other candidates led to.
-func (w *decider) narrow(root int32, row []outcome, matched int) {
+func (w *recordDecider) narrow(root int32, row []outcome, matched int) {
 	left := make([]int32, 0, matched) // earlier decisions refer to w.left
 	for _, i := range w.left[root] {
 		if row[i].libbpf {
@@ -102,7 +115,7 @@ func (w *decider) narrow(root int32, row []outcome, matched int) {
 }
 
 // decide decides a record of a site.
-func (w *decider) decide(n int32) *Decision {
+func (w *recordDecider) decide(n int32) *Decision {
 	if d := w.decisions[n]; d != nil {
 		return d
 	}
@@ -132,10 +145,10 @@ func (w *decider) decide(n int32) *Decision {
 
 // resolve rules out the remaining candidates that do not match, unless the load
 // fails or none matches (bpf_core_calc_relo_insn). It reports whether there are some.
-func (w *decider) resolve(n int32) (mt *resolution, narrowed bool) {
+func (w *recordDecider) resolve(n int32) (mt *resolution, narrowed bool) {
 	s, q := w.m.specs[n], w.m.question[n]
 	local := &w.m.local[n]
-	mt = &resolution{tb: w.tb, spec: s, question: q, old: local.value, err: local.err, target: -1, other: -1}
+	mt = &resolution{tb: w.tb, explain: &w.explain, spec: s, question: q, old: local.value, err: local.err, target: -1, other: -1}
 	switch {
 	case mt.err != nil:
 		mt.result = relo.Error
@@ -218,7 +231,7 @@ func (d *Decision) Reason() relo.Reason {
 		}
 		return relo.Reason{Code: relo.AmbiguousValue, LocalNumber: m.tb.value(q, b, m.spec.kind).val, TargetNumber: m.new.val}
 	case m.result == relo.Error:
-		c := m.tb.explainer.candidate(m, m.other)
+		c := m.explain.candidate(m.spec, m.question, m.other)
 		r := ReasonOf(relo.InvalidRelocation, c.err)
 		r.TargetNumber = uint64(c.TypeID)
 		return r
@@ -227,7 +240,7 @@ func (d *Decision) Reason() relo.Reason {
 	}
 	r := relo.Reason{Code: missing(m.spec.kind)}
 	if r.Code == relo.FieldMissing {
-		m.tb.differs(m, &r)
+		m.differs(&r)
 	}
 	return r
 }
@@ -239,9 +252,9 @@ var fieldCauses = map[relo.Code]relo.Cause{
 }
 
 // differs completes the reason for a missing field if a candidate has it, and it is another one.
-func (tb *Table) differs(m *resolution, r *relo.Reason) {
+func (m *resolution) differs(r *relo.Reason) {
 	for _, place := range m.left {
-		c := tb.explainer.candidate(m, place).Reason
+		c := m.explain.candidate(m.spec, m.question, place).Reason
 		if c == nil || fieldCauses[c.Code] == "" {
 			continue
 		}
@@ -316,7 +329,7 @@ func (m *resolution) modules() (names []string) {
 }
 
 // HiddenIn returns the modules with a type that cilium/ebpf matches, where libbpf makes the instruction invalid because it looks at vmlinux's
-// types of the name alone. cilium/ebpf may still take another candidate, see [Table.Unit].
+// types of the name alone. cilium/ebpf may still take another candidate, see [CiliumDecider.Unit].
 func (d *Decision) HiddenIn() (names []string) {
 	m := d.m
 	if m.result != relo.Poisoned || m.question < 0 {

@@ -30,34 +30,27 @@ type explainKey struct {
 	place    int32
 }
 
-// explainer matches candidates again for the details that a table does not keep.
+// explainer matches candidates again for the details that a table does not keep. It is
+// scratch memory.
 type explainer struct {
 	tb    *Table
 	m     matcher
-	known map[explainKey]*candidateEntry
+	known map[explainKey]*candidateEntry // nil before the first
 }
 
-func (x *explainer) reset(tb *Table) {
-	x.tb = tb
-	if x.known == nil {
-		x.known = make(map[explainKey]*candidateEntry)
-	}
-	clear(x.known)
-}
-
-// candidate explains the candidate of a resolution at a place.
-func (x *explainer) candidate(mt *resolution, place int32) *candidateEntry {
-	kind := mt.spec.kind
-	key := explainKey{mt.question, kind, place}
+// candidate explains the candidate of a question at a place, for a spec that asks the question.
+func (x *explainer) candidate(s *spec, question int, place int32) *candidateEntry {
+	kind := s.kind
+	key := explainKey{question, kind, place}
 	if c, ok := x.known[key]; ok {
 		return c
 	}
 	tb := x.tb
-	q := &tb.set.questions[mt.question]
+	q := &tb.set.questions[question]
 	cand := tb.cands[q.name][place]
 	m := &x.m
 	m.targ, m.floats = &cand.view.BTF, false
-	ok, err := m.specMatch(mt.spec, cand.id)
+	ok, err := m.specMatch(s, cand.id)
 	c := &candidateEntry{Candidate: relo.Candidate{Match: ok && err == nil}}
 	if c.Match {
 		var v value
@@ -70,6 +63,9 @@ func (x *explainer) candidate(mt *resolution, place int32) *candidateEntry {
 	module := cand.view.module // a view is used again for another kernel
 	c.Module = &module
 	c.err = err
+	if x.known == nil {
+		x.known = make(map[explainKey]*candidateEntry)
+	}
 	x.known[key] = c
 	return c
 }

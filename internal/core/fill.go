@@ -12,21 +12,28 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
+// Filler fills tables. It has the memory that matching takes. The zero value is ready
+// for use. It is not safe for concurrent use.
+type Filler struct {
+	tb     *Table
+	ids    [][]btf.TypeID
+	m      matcher
+	cilium ciliumMatcher
+	found  Found
+}
+
 // Fill matches every question of the set with every candidate in the kernel,
 // and calls found, if not nil, for each match. The table refers to both set and
-// kernel until the next Fill. After an error, a [limits.Exceeded] or the context's,
-// it must be filled again before use.
-func (tb *Table) Fill(ctx context.Context, s *Set, k *Target, found func(*Found)) error {
-	meter := limits.NewMeter(ctx, limits.Comparisons, "comparisons of types")
+// kernel until the next Fill, which reuses its memory. After an error, a
+// [limits.Exceeded] or the context's, it must be filled again before use.
+func (f *Filler) Fill(ctx context.Context, tb *Table, s *Set, k *Target, found func(*Found)) error {
+	meter := comparisons(ctx)
 	tb.set, tb.kernel = s, k
 	var err error
-	f := &tb.filler
 	if tb.cands, f.ids, err = k.find(ctx, s, tb.cands, f.ids); err != nil {
 		return err
 	}
 	tb.values = tb.values[:0]
-	tb.explainer.reset(tb)
-	tb.cilium.reset(tb, meter)
 	if err := tb.check(); err != nil {
 		return err
 	}
@@ -78,17 +85,8 @@ func (tb *Table) check() error {
 	return nil
 }
 
-// filler is the scratch memory of [Table.Fill].
-type filler struct {
-	tb     *Table
-	ids    [][]btf.TypeID
-	m      matcher
-	cilium ciliumMatcher
-	found  Found
-}
-
 // outcome matches the candidate at a place of a row as each loader does. libbpf and aya say whether it is visible to them.
-func (f *filler) outcome(q *question, c candidate, place int, libbpf, aya bool, found func(*Found)) (out outcome) {
+func (f *Filler) outcome(q *question, c candidate, place int, libbpf, aya bool, found func(*Found)) (out outcome) {
 	m, tb := &f.m, f.tb
 	m.targ, m.needs, m.floats = &c.view.BTF, m.needs[:0], false
 	n := bits.OnesCount16(q.kinds)
@@ -130,7 +128,7 @@ func (f *filler) outcome(q *question, c candidate, place int, libbpf, aya bool, 
 }
 
 // fixups notes the fixup of each kind of the question, whose target values go to values.
-func (f *filler) fixups(q *question, c candidate, place int, out *outcome, values []uint64) {
+func (f *Filler) fixups(q *question, c candidate, place int, out *outcome, values []uint64) {
 	for i, k := range q.each() {
 		fx := f.cilium.fixup(q.spec, k, c, place)
 		switch {
@@ -147,7 +145,7 @@ func (f *filler) fixups(q *question, c candidate, place int, out *outcome, value
 }
 
 // take stores the values of the match in f.m.
-func (f *filler) take(q *question, c *outcome) {
+func (f *Filler) take(q *question, c *outcome) {
 	s := &f.m.out
 	c.bitOff = s.bitOff
 	for i, k := range q.each() {

@@ -40,7 +40,7 @@ func FuzzObject(f *testing.F) {
 		self := &Target{name: "self", views: []*view{{BTF: *o.btf}}}
 		var a, b Table
 		for _, tb := range []*Table{&a, &b} {
-			if err := tb.Fill(t.Context(), NewSet(o), self, nil); err != nil {
+			if err := new(Filler).Fill(t.Context(), tb, NewSet(o), self, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -48,7 +48,7 @@ func FuzzObject(f *testing.F) {
 			t.Errorf("the kernel is not the same as itself: %v, %v", d, err)
 		}
 		n := 0
-		for _, d := range a.Decisions(0) {
+		for _, d := range a.Libbpf().Decisions(0) {
 			n++
 			if d.Result.OK() != (d.Reason() == relo.Reason{} || d.Result == relo.Absent) {
 				t.Errorf("result %s, reason %v", d.Result, d.Reason())

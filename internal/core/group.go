@@ -4,12 +4,12 @@ package core
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/btf"
-	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -27,9 +27,9 @@ type choice struct {
 	err   error
 }
 
-// ciliumDecider decides as cilium/ebpf does, with the candidates of a table. It is
-// scratch memory.
-type ciliumDecider struct {
+// CiliumDecider decides as cilium/ebpf does, with the candidates of a table. It remembers
+// what it computes, and is not safe for concurrent use.
+type CiliumDecider struct {
 	tb      *Table
 	m       ciliumMatcher
 	fixups  map[fixupKey]fixup
@@ -37,21 +37,18 @@ type ciliumDecider struct {
 	unit    map[int32]choice // of the last unit, by root
 }
 
-// reset begins with another table. The meter counts the comparisons of all decisions.
-func (d *ciliumDecider) reset(tb *Table, meter *limits.Meter) {
-	d.tb, d.m.meter, d.m.deep = tb, meter, false
-	if d.fixups == nil {
-		d.fixups, d.choices, d.unit = make(map[fixupKey]fixup), make(map[*group]choice), make(map[int32]choice)
-	}
-	clear(d.fixups)
-	clear(d.choices)
+// Cilium returns a decider for the current outcomes. Its comparisons are limited as those of Fill are.
+func (tb *Table) Cilium(ctx context.Context) *CiliumDecider {
+	d := &CiliumDecider{tb: tb, fixups: make(map[fixupKey]fixup), choices: make(map[*group]choice), unit: make(map[int32]choice)}
+	d.m.meter = comparisons(ctx)
+	return d
 }
 
 // err returns the error after which decisions mean nothing, or nil.
-func (d *ciliumDecider) err() error { return d.m.meter.Err() }
+func (d *CiliumDecider) err() error { return d.m.meter.Err() }
 
 // calculateFixups chooses the candidate of a group (coreCalculateFixups).
-func (d *ciliumDecider) calculateFixups(m *setObject, g *group) choice {
+func (d *CiliumDecider) calculateFixups(m *setObject, g *group) choice {
 	tb := d.tb
 	best, bestScore := int32(-1), g.total
 	q := m.roots[g.root].question
@@ -90,7 +87,7 @@ type fixupKey struct {
 }
 
 // fixup returns the fixup of a spec on a candidate, where -1 is none.
-func (d *ciliumDecider) fixup(m *setObject, sp, place int32) fixup {
+func (d *CiliumDecider) fixup(m *setObject, sp, place int32) fixup {
 	s := m.specs[sp]
 	switch {
 	case place >= 0:
@@ -109,7 +106,7 @@ func (d *ciliumDecider) fixup(m *setObject, sp, place int32) fixup {
 }
 
 // describe returns cilium/ebpf's decision on a group in words.
-func (d *ciliumDecider) describe(m *setObject, g *group, c choice) string {
+func (d *CiliumDecider) describe(m *setObject, g *group, c choice) string {
 	if c.err != nil {
 		return c.err.Error()
 	}
@@ -137,7 +134,7 @@ type UnitDecision struct {
 	Err    error // that ends the load
 	Record int   // a record of the local type on which it fails
 
-	decider *ciliumDecider
+	decider *CiliumDecider
 	m       *setObject
 	choices map[int32]choice // by root
 }
@@ -156,8 +153,8 @@ func (d *UnitDecision) Fixup(record int) (Fixup, bool) {
 
 // Unit returns the decision on a unit of object number i, which is valid until the next call, nil if the object has no
 // such unit. A relocation that is broken on the local side ends the load.
-func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
-	m := &tb.set.objects[i]
+func (d *CiliumDecider) Unit(i int, section, name string) (*UnitDecision, error) {
+	m := &d.tb.set.objects[i]
 	all, err := m.groups()
 	if err != nil {
 		return nil, err
@@ -166,28 +163,27 @@ func (tb *Table) Unit(i int, section, name string) (*UnitDecision, error) {
 	if n < 0 {
 		return nil, nil
 	}
-	by := &tb.cilium
-	clear(by.unit)
-	d := &UnitDecision{decider: by, m: m, choices: by.unit}
+	clear(d.unit)
+	out := &UnitDecision{decider: d, m: m, choices: d.unit}
 	for _, rec := range all.units[n].Records {
 		if sp := m.records[rec].spec; m.local[sp].err != nil && m.specs[sp].kind != relo.LocalTypeID {
-			d.Err, d.Record = m.local[sp].err, rec
-			return d, nil
+			out.Err, out.Record = m.local[sp].err, rec
+			return out, nil
 		}
 	}
 	for _, g := range all.ofUnit[n] {
-		c, ok := by.choices[g]
+		c, ok := d.choices[g]
 		if !ok {
-			c = by.calculateFixups(m, g)
-			if err := by.err(); err != nil {
+			c = d.calculateFixups(m, g)
+			if err := d.err(); err != nil {
 				return nil, err
 			}
-			by.choices[g] = c
+			d.choices[g] = c
 		}
-		if c.err != nil && d.Err == nil {
-			d.Err, d.Record = c.err, int(m.roots[g.root].records[0])
+		if c.err != nil && out.Err == nil {
+			out.Err, out.Record = c.err, int(m.roots[g.root].records[0])
 		}
-		d.choices[g.root] = c
+		out.choices[g.root] = c
 	}
-	return d, nil
+	return out, nil
 }

@@ -7,10 +7,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// Table is every outcome of a [Set] on one kernel. The zero value is ready for
-// [Table.Fill], which reuses its memory. Between two calls of Fill the outcomes do
-// not change: filler, cilium and explainer have the scratch memory to make them, to
-// decide with them and to explain them. It is not safe for concurrent use.
+// Table is every outcome of a [Set] on one kernel. [Filler.Fill] makes it. Between two
+// calls of Fill it is immutable and safe for many goroutines.
 type Table struct {
 	set    *Set
 	kernel *Target
@@ -18,10 +16,6 @@ type Table struct {
 	rows   [][]outcome   // by question, by candidate
 	libbpf []int         // by question: how many of the candidates libbpf considers
 	values []uint64      // of outcomes
-
-	filler    filler
-	cilium    ciliumDecider
-	explainer explainer
 }
 
 // outcome is the result of one question for one candidate.

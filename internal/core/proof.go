@@ -61,7 +61,7 @@ func Compare(ctx context.Context, full, small *Table) (*Difference, error) {
 	if a, b := full.kernel.Order(), small.kernel.Order(); a != b {
 		return &Difference{Relocation: "all", Full: a.String(), Minimized: b.String()}, nil
 	}
-	c := comparison{full: full, small: small, meter: limits.NewMeter(ctx, math.MaxInt64, "comparisons of candidates")}
+	c := comparison{full: full, small: small, fullCilium: full.Cilium(ctx), smallCilium: small.Cilium(ctx), meter: limits.NewMeter(ctx, math.MaxInt64, "comparisons of candidates")}
 	for name := range full.set.names {
 		if d, err := c.name(name); d != nil || err != nil || c.meter.Err() != nil {
 			return d, cmp.Or(err, c.meter.Err())
@@ -72,9 +72,10 @@ func Compare(ctx context.Context, full, small *Table) (*Difference, error) {
 
 // comparison is one Compare. Once its meter has an error, results mean nothing.
 type comparison struct {
-	full, small *Table
-	meter       *limits.Meter
-	buf         []byte
+	full, small             *Table
+	fullCilium, smallCilium *CiliumDecider
+	meter                   *limits.Meter
+	buf                     []byte
 }
 
 func (c *comparison) name(name int) (*Difference, error) {
@@ -221,6 +222,7 @@ func (c *comparison) widths(name int, full, small []column) *Difference {
 // decisions compares the decisions of aya and cilium/ebpf on all records about a name.
 func (c *comparison) decisions(name int) (*Difference, error) {
 	full, small := c.full, c.small
+	fullAya, smallAya := full.Aya(), small.Aya()
 	for i := range full.set.objects {
 		m := &full.set.objects[i]
 		for r := range m.roots {
@@ -233,7 +235,7 @@ func (c *comparison) decisions(name int) (*Difference, error) {
 					return nil, nil
 				}
 				st := m.siteOf[rec]
-				if a, b := full.aya(m, st), small.aya(m, st); !a.Same(&b) {
+				if a, b := fullAya.decide(m, st), smallAya.decide(m, st); !a.Same(&b) {
 					return &Difference{Object: m.name, Relocation: m.specs[m.sites[st].spec].String(), Full: "aya: " + a.String(), Minimized: b.String(), Order: true}, nil
 				}
 			}
@@ -258,9 +260,9 @@ func (c *comparison) groups(m *setObject, r int) (*Difference, error) {
 		if !c.meter.Step(len(g.specs) * rows) {
 			return nil, nil
 		}
-		a, b := c.full.cilium.calculateFixups(m, g), c.small.cilium.calculateFixups(m, g)
-		full, small := c.full.cilium.describe(m, g, a), c.small.cilium.describe(m, g, b)
-		if err := cmp.Or(c.full.cilium.err(), c.small.cilium.err()); err != nil {
+		a, b := c.fullCilium.calculateFixups(m, g), c.smallCilium.calculateFixups(m, g)
+		full, small := c.fullCilium.describe(m, g, a), c.smallCilium.describe(m, g, b)
+		if err := cmp.Or(c.fullCilium.err(), c.smallCilium.err()); err != nil {
 			return nil, err
 		}
 		if full != small && !(a.fails() && b.fails()) && !c.onlyIDs(m, g, a, b) {
@@ -277,7 +279,7 @@ func (c *comparison) onlyIDs(m *setObject, g *group, a, b choice) bool {
 		return false
 	}
 	for _, sp := range g.specs {
-		full, small := c.full.cilium.fixup(m, sp, a.place), c.small.cilium.fixup(m, sp, b.place)
+		full, small := c.fullCilium.fixup(m, sp, a.place), c.smallCilium.fixup(m, sp, b.place)
 		if full.String() != small.String() && !(full.poison && small.id) {
 			return false
 		}

@@ -128,7 +128,7 @@ func outcomes(t *testing.T, s *Set, types string) *Table {
 		t.Fatal(err)
 	}
 	tb := new(Table)
-	if err := tb.Fill(t.Context(), s, &k, nil); err != nil {
+	if err := new(Filler).Fill(t.Context(), tb, s, &k, nil); err != nil {
 		t.Fatal(err)
 	}
 	return tb
@@ -186,7 +186,7 @@ func TestProofOrder(t *testing.T) {
 	if err := k.Load(t.Context(), "k", testbtf.Types(t, binary.BigEndian, c.local)); err != nil {
 		t.Fatal(err)
 	}
-	if err := small.Fill(t.Context(), s, &k, nil); err != nil {
+	if err := new(Filler).Fill(t.Context(), small, s, &k, nil); err != nil {
 		t.Fatal(err)
 	}
 	if d := difference(t, full, small); d == nil || d.Full != "LittleEndian" || d.Minimized != "BigEndian" {

@@ -52,7 +52,7 @@ func TestRules(t *testing.T) {
 	for _, r := range readRules(t) {
 		t.Run(r.name, func(t *testing.T) {
 			var tb Table
-			if err := tb.Fill(t.Context(), NewSet(r.object), r.kernel, nil); err != nil {
+			if err := new(Filler).Fill(t.Context(), &tb, NewSet(r.object), r.kernel, nil); err != nil {
 				t.Fatal(err)
 			}
 			got := r.decided(&tb)
@@ -329,7 +329,7 @@ func (a *ruleAsk) write(insn []byte, local *btf.BTF) error {
 func (r *rule) decided(tb *Table) string {
 	var b strings.Builder
 	n := 0
-	for _, d := range tb.Decisions(0) {
+	for _, d := range tb.Libbpf().Decisions(0) {
 		a, local := r.asks[n], d.m.spec.entry()
 		kind := a.kind.String()
 		if a.kind >= relo.TypeMatches+1 {
@@ -400,9 +400,9 @@ func (r *rule) others(tb *Table, n int) iter.Seq2[string, string] {
 		if answer := r.cilium(tb, n); !yield("ebpf-go", answer) {
 			return
 		}
-		a := tb.Aya(0, n)
+		a := tb.Aya().Decision(0, n)
 		m := &tb.set.objects[0]
-		for rec, d := range tb.AyaDecisions(0) {
+		for rec, d := range tb.Aya().Decisions(0) {
 			if rec != &m.records[n] {
 				continue
 			}
@@ -449,14 +449,15 @@ func (r *rule) cilium(tb *Table, n int) string {
 		if g.root != m.rootOf[sp] {
 			continue
 		}
-		c := tb.cilium.calculateFixups(m, &g)
+		cilium := tb.Cilium(context.Background())
+		c := cilium.calculateFixups(m, &g)
 		if c.err != nil {
 			return "error"
 		}
 		if !slices.Contains(g.specs, sp) {
 			continue
 		}
-		f := tb.cilium.fixup(m, sp, c.place)
+		f := cilium.fixup(m, sp, c.place)
 		switch {
 		case rec.insn.cilium(&f) != nil:
 			return "error"

@@ -45,11 +45,11 @@ type ruleTool struct {
 
 func (b *ruleTool) compare(t *testing.T, r *rule) {
 	var tb Table
-	if err := tb.Fill(t.Context(), NewSet(r.object), r.kernel, nil); err != nil {
+	if err := new(Filler).Fill(t.Context(), &tb, NewSet(r.object), r.kernel, nil); err != nil {
 		t.Fatal(err)
 	}
 	var decisions []*Decision
-	for _, d := range tb.Decisions(0) {
+	for _, d := range tb.Libbpf().Decisions(0) {
 		decisions = append(decisions, d)
 	}
 	asks, seen := slices.Clone(r.asks), 0

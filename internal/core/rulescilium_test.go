@@ -45,7 +45,7 @@ func TestRulesCilium(t *testing.T) {
 				targets = append(targets, split)
 			}
 			var tb Table
-			if err := tb.Fill(t.Context(), NewSet(r.object), r.kernel, nil); err != nil {
+			if err := new(Filler).Fill(t.Context(), &tb, NewSet(r.object), r.kernel, nil); err != nil {
 				t.Fatal(err)
 			}
 			m := &tb.set.objects[0]
@@ -58,6 +58,7 @@ func TestRulesCilium(t *testing.T) {
 			if err != nil || len(units) != 1 {
 				t.Fatalf("%d units: %v", len(units), err)
 			}
+			cilium := tb.Cilium(t.Context())
 			for _, g := range m.groupsOf(units[0].Records) {
 				about := m.specs[g.specs[0]].rootName()
 				var relos []*btf.CORERelocation
@@ -68,7 +69,7 @@ func TestRulesCilium(t *testing.T) {
 					}
 				}
 				want, err := btf.CORERelocate(relos, targets, m.order, func(btf.Type) (btf.TypeID, error) { return 1, nil })
-				c := tb.cilium.calculateFixups(m, &g)
+				c := cilium.calculateFixups(m, &g)
 				compared += len(relos)
 				if err != nil || c.err != nil {
 					if (err == nil) != (c.err == nil) && !errors.Is(c.err, errNesting) {
@@ -78,7 +79,7 @@ func TestRulesCilium(t *testing.T) {
 				}
 				for i, sp := range specs {
 					if slices.Contains(g.specs, sp) {
-						f := tb.cilium.fixup(m, sp, c.place)
+						f := cilium.fixup(m, sp, c.place)
 						if f.id {
 							f.target = uint64(tb.cands[tb.set.questions[m.question[sp]].name][f.target-1].id)
 						}

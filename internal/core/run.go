@@ -29,30 +29,30 @@ func (s *Set) Run(ctx context.Context, k *Target) (*relo.Log, error) {
 		return nil, ErrByteOrder
 	}
 	var tb Table
-	if err := tb.Fill(ctx, s, k, nil); err != nil {
+	if err := new(Filler).Fill(ctx, &tb, s, k, nil); err != nil {
 		return nil, err
 	}
-	return tb.Log(ctx, 0)
+	return tb.Libbpf().Log(ctx, 0)
 }
 
 // Log returns the log of object number i of the set, as [Run] does. The error is the context's.
-func (tb *Table) Log(ctx context.Context, i int) (*relo.Log, error) {
-	o := tb.set.objects[i].Object
-	l := &relo.Log{Object: o.Name(), Kernel: tb.kernel.Name(), Entries: make([]relo.Entry, 0, o.Len())}
+func (l *LibbpfDecider) Log(ctx context.Context, i int) (*relo.Log, error) {
+	o := l.tb.set.objects[i].Object
+	log := &relo.Log{Object: o.Name(), Kernel: l.tb.kernel.Name(), Entries: make([]relo.Entry, 0, o.Len())}
 	made := make(map[*Decision]*relo.Entry) // shared by the records of a decision
-	for rec, d := range tb.Decisions(i) {
+	for rec, d := range l.Decisions(i) {
 		if made[d] == nil {
 			made[d] = d.entry(ctx)
 		}
 		e := *made[d]
-		e.Object, e.Kernel = l.Object, l.Kernel
+		e.Object, e.Kernel = log.Object, log.Kernel
 		e.Program, e.Section, e.Index, e.Insn, e.Source = rec.Program, rec.Section, rec.Index, rec.Insn, o.Source(rec)
-		l.Entries = append(l.Entries, e)
+		log.Entries = append(log.Entries, e)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 	}
-	return l, nil
+	return log, nil
 }
 
 // entry returns the decision as a log has it, without the place of a record.
@@ -66,7 +66,7 @@ func (d *Decision) entry(ctx context.Context) *relo.Entry {
 		e.New = &v
 	}
 	if m.target >= 0 && m.result == relo.Resolved {
-		e.Target = &m.tb.explainer.candidate(m, m.target).Spec
+		e.Target = &m.explain.candidate(m.spec, m.question, m.target).Spec
 	}
 	return e
 }
@@ -80,7 +80,7 @@ func (d *Decision) candidates(ctx context.Context) []relo.Candidate {
 			if ctx.Err() != nil {
 				break
 			}
-			m.entries = append(m.entries, m.tb.explainer.candidate(m, i).Candidate)
+			m.entries = append(m.entries, m.explain.candidate(m.spec, m.question, i).Candidate)
 		}
 	}
 	return m.entries

@@ -129,9 +129,10 @@ func (qs *Questions) Compare(k *Target) (differences []string, matches int) {
 		qs.index = btf.NewNames(qs.names)
 	}
 	tb := &Table{kernel: k}
-	tb.filler.tb, tb.filler.cilium.meter = tb, limits.NewMeter(context.Background(), math.MaxInt64, "")
+	f := Filler{tb: tb}
+	f.cilium.meter = limits.NewMeter(context.Background(), math.MaxInt64, "")
 	var err error
-	if tb.cands, tb.filler.ids, err = k.find(context.Background(), &Set{names: qs.names, index: qs.index}, nil, nil); err != nil {
+	if tb.cands, f.ids, err = k.find(context.Background(), &Set{names: qs.names, index: qs.index}, nil, nil); err != nil {
 		return []string{err.Error()}, 0
 	}
 	first := make([][]byte, len(qs.questions))
@@ -142,7 +143,7 @@ func (qs *Questions) Compare(k *Target) (differences []string, matches int) {
 		tb.values = tb.values[:0]
 		all := tb.cands[q.name]
 		for j, c := range all {
-			out := tb.filler.outcome(q, c, j, true, true, func(m *Found) {
+			out := f.outcome(q, c, j, true, true, func(m *Found) {
 				matches++
 				for _, n := range m.Needs {
 					got = binary.LittleEndian.AppendUint64(append(got, byte(n.What)), uint64(n.Type)<<32|uint64(n.Idx))

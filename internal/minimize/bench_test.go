@@ -67,9 +67,10 @@ func BenchmarkFull(b *testing.B) {
 		return err
 	})
 	kernel := target
+	var fill core.Filler
 	var full core.Table
 	bench("relocate", func() error { // find included
-		return full.Fill(b.Context(), set, kernel, nil)
+		return fill.Fill(b.Context(), &full, set, kernel, nil)
 	})
 	m := minimize.New(objects, minimize.Options{})
 	bench("minimize", func() error { // relocate and prove included
@@ -82,7 +83,7 @@ func BenchmarkFull(b *testing.B) {
 		if err := proof.Load(b.Context(), k.Name, small); err != nil {
 			return err
 		}
-		if err := again.Fill(b.Context(), set, &proof, nil); err != nil {
+		if err := fill.Fill(b.Context(), &again, set, &proof, nil); err != nil {
 			return err
 		}
 		d, err := core.Compare(b.Context(), &full, &again)

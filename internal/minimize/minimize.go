@@ -24,6 +24,7 @@ type Options struct {
 type Minimizer struct {
 	sets  *core.Sets
 	opts  Options
+	fill  core.Filler
 	full  core.Table
 	small core.Table
 	proof core.Target
@@ -111,7 +112,7 @@ func (m *Minimizer) emit(ctx context.Context, k *core.Target, set *core.Set, mor
 	m.orderDiffers, m.differs = false, ""
 	marks := newMarks(ctx, set.HasKind(relo.TypeMatches), more)
 	marks.dropped = m.dropped
-	if err := m.full.Fill(ctx, set, k, marks.add); err != nil {
+	if err := m.fill.Fill(ctx, &m.full, set, k, marks.add); err != nil {
 		return nil, err
 	}
 	unmatched, err := m.opts.Keep.Find(ctx, k, marks.addKept)
@@ -152,7 +153,7 @@ func (m *Minimizer) prove(ctx context.Context, k *core.Target, set *core.Set, ou
 	if err := m.proof.Load(ctx, k.Name(), out); err != nil {
 		return fmt.Errorf("minimized BTF is unreadable: %w", err)
 	}
-	if err := m.small.Fill(ctx, set, &m.proof, nil); err != nil {
+	if err := m.fill.Fill(ctx, &m.small, set, &m.proof, nil); err != nil {
 		return err
 	}
 	d, err := core.Compare(ctx, &m.full, &m.small)
@@ -190,10 +191,11 @@ func (d *Decision) Relocation() string { return d.object.Relocation(d.record) }
 
 // decisions returns each relocation of each object once for each of its results.
 func decisions(set *core.Set, full *core.Table) (all []Decision) {
+	libbpf := full.Libbpf()
 	var seen []uint8 // results as bits, by relocation
 	for i, o := range set.Objects() {
 		clear(seen)
-		for rec, d := range full.Decisions(i) {
+		for rec, d := range libbpf.Decisions(i) {
 			n, bit := rec.Spec(), uint8(1)<<d.Result
 			if n >= len(seen) {
 				seen = append(seen, make([]uint8, n+1-len(seen))...)

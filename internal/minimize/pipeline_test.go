@@ -66,7 +66,7 @@ func newPipeline(t *testing.T, name string, btf []byte, objects []verify.Object,
 	if p.set = p.m.sets.For(target); p.m.keepOnly {
 		p.set = core.NewSet()
 	}
-	err = p.m.full.Fill(t.Context(), p.set, p.kernel, func(m *core.Found) {
+	err = p.m.fill.Fill(t.Context(), &p.m.full, p.set, p.kernel, func(m *core.Found) {
 		c := *m
 		c.Needs = slices.Clone(m.Needs)
 		p.matches = append(p.matches, c)

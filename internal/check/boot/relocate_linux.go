@@ -38,11 +38,11 @@ func newRelocator(ctx context.Context, o *check.Object, kernel *core.Target, add
 	r.decisions = make([]*core.Decision, len(r.records))
 	for _, t := range append([]types{{core: kernel}}, added...) {
 		table := new(core.Table) // its decisions refer to it
-		if err := table.Fill(ctx, set, t.core, nil); err != nil {
+		if err := new(core.Filler).Fill(ctx, table, set, t.core, nil); err != nil {
 			return nil, err
 		}
 		i := 0
-		for _, d := range table.Decisions(0) {
+		for _, d := range table.Libbpf().Decisions(0) {
 			if t.core != kernel {
 				d = r.decisions[i].OrAdded(d)
 			}

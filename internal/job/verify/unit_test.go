@@ -88,11 +88,12 @@ func TestUnits(t *testing.T) {
 				continue
 			}
 			obj := u.o.Object
-			if err := tb.Fill(t.Context(), core.NewSet(obj), target, nil); err != nil {
+			if err := new(core.Filler).Fill(t.Context(), &tb, core.NewSet(obj), target, nil); err != nil {
 				t.Fatal(err)
 			}
+			cilium := tb.Cilium(t.Context())
 			for _, p := range u.programs {
-				d, err := tb.Unit(0, p.section, p.name)
+				d, err := cilium.Unit(0, p.section, p.name)
 				if err != nil || d == nil {
 					t.Fatalf("%s: %s: no unit: %v", u.o.Name(), p.name, err)
 				}

@@ -94,7 +94,8 @@ type Judge struct {
 	source      *corpus.Kernel
 	full, small core.Target
 	cilium      ciliumTarget // full, nil until needed
-	tables      [2]core.Table
+	fill        core.Filler
+	tables      [2]core.Table // of full, small
 }
 
 // NewJudge returns a Judge for the objects and the loader of a configuration.
@@ -190,21 +191,22 @@ func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Kernel, err e
 	k = &Kernel{Name: j.full.Name()}
 	// Fill limits how deep cilium/ebpf recurses, so it comes before any call of that.
 	for i, t := range []*core.Target{&j.full, &j.small} {
-		if err := j.tables[i].Fill(ctx, set, t, nil); err != nil {
+		if err := j.fill.Fill(ctx, &j.tables[i], set, t, nil); err != nil {
 			return nil, err
 		}
 	}
+	full, reduced := j.tables[0].Libbpf(), j.tables[1].Libbpf()
 	n := 0 // in the set
 	for i, o := range j.Objects {
 		if !o.IsFor(&j.full) {
 			continue
 		}
-		log, err := j.tables[0].Log(ctx, n)
+		log, err := full.Log(ctx, n)
 		if err != nil {
 			return nil, err
 		}
 		if j.Loader == "" || j.Loader == Libbpf {
-			smallLog, err := j.tables[1].Log(ctx, n)
+			smallLog, err := reduced.Log(ctx, n)
 			if err != nil {
 				return nil, err
 			}
@@ -223,6 +225,7 @@ func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Kernel, err e
 
 // compareAya compares aya's decisions in both tables.
 func (j *Judge) compareAya(ctx context.Context, k *Kernel, set *core.Set) error {
+	full, small := j.tables[0].Aya(), j.tables[1].Aya()
 	for i, o := range set.Objects() {
 		records := o.Records()
 		for n := range records {
@@ -230,7 +233,7 @@ func (j *Judge) compareAya(ctx context.Context, k *Kernel, set *core.Set) error 
 				return ctx.Err()
 			}
 			k.Aya++
-			a, b := j.tables[0].Aya(i, n), j.tables[1].Aya(i, n)
+			a, b := full.Decision(i, n), small.Decision(i, n)
 			if r := &records[n]; !a.Same(&b) {
 				k.differ(Difference{
 					Kernel: k.Name, Loader: Aya, Object: o.Name(), Program: r.Program, Section: r.Section, Index: r.Index,
