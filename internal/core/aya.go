@@ -124,16 +124,16 @@ func (y *AyaDecider) reason(m *setObject, n int32, d *AyaDecision) relo.Reason {
 		return r
 	}
 	first, candidates := -1, 0
-	row := tb.rows[q]
-	for i := range row {
-		if cand := tb.cands[tb.set.questions[q].name][i]; !cand.aya(tb.set.questions[q].rootKind) || cand.view.module != "" {
+	row := tb.rows[q].aya
+	for i, cand := range tb.candidates(q) {
+		if !cand.aya(tb.set.questions[q].rootKind) || cand.view.module != "" {
 			continue
 		}
 		candidates++
 		switch {
-		case row[i].err && d.Result != relo.Ambiguous:
+		case row[i].fails && d.Result != relo.Ambiguous:
 			return explained(i)
-		case !row[i].aya:
+		case !row[i].matches:
 		case first < 0:
 			first = i
 		case row[i].bitOff != row[first].bitOff:
@@ -163,31 +163,30 @@ func (y *AyaDecider) decide(m *setObject, n int32) AyaDecision {
 	case q < 0: // local_type_id
 		return st.insn.aya(s, AyaDecision{New: local.val})
 	}
-	var first *outcome
+	var first *ayaOutcome
 	d := AyaDecision{id: s.kind == relo.TargetTypeID}
-	value := func(c *outcome) uint64 {
+	value := func(c *ayaOutcome) uint64 {
 		switch s.kind {
 		case relo.EnumvalValue:
-			return c.ayaValue
+			return c.enumerator
 		case relo.EnumvalExists:
 			return 1
 		}
-		return tb.value(&tb.set.questions[q], c, s.kind).val
+		return tb.values[int(c.at)+tb.set.questions[q].number(s.kind)]
 	}
-	for i := range tb.rows[q] {
-		c := &tb.rows[q][i]
-		cand := tb.cands[tb.set.questions[q].name][i]
+	for i, cand := range tb.candidates(q) {
+		c := &tb.rows[q].aya[i]
 		if !cand.aya(tb.set.questions[q].rootKind) {
 			continue
 		}
 		if cand.view.module != "" {
-			d.modules = d.modules || c.aya || c.err
+			d.modules = d.modules || c.matches || c.fails
 			continue
 		}
-		if c.err {
+		if c.fails {
 			return fails
 		}
-		if !c.aya {
+		if !c.matches {
 			continue
 		}
 		if first == nil {

@@ -5,7 +5,6 @@ package core
 import (
 	"encoding/binary"
 	"fmt"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -25,18 +24,10 @@ func (tb *Table) inModules(name int) bool {
 	return len(all) > 0 && all[len(all)-1].view.module != ""
 }
 
-// outcome returns the outcome of a question for the candidate at a place.
-func (tb *Table) outcome(q, place int) *outcome {
-	if place < 0 || place >= len(tb.rows[q]) {
-		return new(outcome)
-	}
-	return &tb.rows[q][place]
-}
-
 // appendOutcome appends an encoding that is equal only for equal outcomes.
 func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 	flags := byte(0)
-	for i, f := range []bool{c.libbpf, c.err, c.aya, c.field != c.load} {
+	for i, f := range []bool{c.libbpf.matches, c.libbpf.fails, c.aya.matches, c.aya.fails} {
 		if f {
 			flags |= 1 << i
 		}
@@ -45,19 +36,24 @@ func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 		return b
 	}
 	le := binary.LittleEndian
-	b = le.AppendUint16(le.AppendUint16(le.AppendUint16(b, c.bad), c.cilium), c.fatal)
-	b = c.load.append(le.AppendUint32(b, c.bitOff))
-	if c.field != c.load {
-		b = c.field.append(b)
+	if b = c.libbpf.load.append(b); c.aya.matches {
+		b = le.AppendUint64(c.aya.field.append(b), c.aya.enumerator)
 	}
-	b = le.AppendUint64(b, c.ayaValue)
-	n := bits.OnesCount16(q.kinds)
+	m := c.libbpf.match
+	if !c.libbpf.matches {
+		m = c.aya.match // if both match, theirs are equal
+	}
+	b = le.AppendUint32(le.AppendUint16(b, m.bad), m.bitOff)
+	b = le.AppendUint16(le.AppendUint16(b, c.cilium.matches), c.cilium.fails)
 	for i, k := range q.each() {
-		if k != relo.TargetTypeID {
-			b = le.AppendUint64(b, tb.values[int(c.at)+i])
-			if c.cilium&(1<<k) != 0 {
-				b = le.AppendUint64(b, tb.values[int(c.at)+n+i])
-			}
+		if k == relo.TargetTypeID {
+			continue
+		}
+		if c.libbpf.matches || c.aya.matches {
+			b = le.AppendUint64(b, tb.values[int(m.at)+i])
+		}
+		if c.cilium.matches&(1<<k) != 0 {
+			b = le.AppendUint64(b, tb.values[int(c.cilium.at)+i])
 		}
 	}
 	return b
@@ -113,12 +109,12 @@ type width struct {
 func (tb *Table) widths(q int, columns []column) map[fieldPlace][]width {
 	out, seen := make(map[fieldPlace][]width), make(map[string]bool)
 	for _, col := range columns {
-		o := tb.outcome(q, col.place)
-		if seen[col.key] || !o.libbpf || o.err || o.bad&(1<<relo.ByteOffset) != 0 {
+		o := tb.outcome(q, col.place).libbpf
+		if seen[col.key] || !o.matches || o.fails || o.bad&(1<<relo.ByteOffset) != 0 {
 			continue
 		}
 		seen[col.key] = true
-		p := fieldPlace{o.bitOff, tb.value(&tb.set.questions[q], o, relo.ByteOffset).val}
+		p := fieldPlace{o.bitOff, tb.value(q, int32(col.place), relo.ByteOffset).val}
 		l := out[p]
 		if len(l) == 0 || l[len(l)-1].load != o.load {
 			l = append(l, width{load: o.load})
@@ -143,41 +139,44 @@ func (tb *Table) text(q, place int) string {
 	case !c.matters():
 		return "no match"
 	}
-	var values [2][]string // of libbpf, cilium/ebpf
+	var libbpf, cilium []string
 	if quest.spec.kind.IsField() {
-		values[0] = append(values[0], fmt.Sprintf("bit %d", c.bitOff))
+		libbpf = append(libbpf, fmt.Sprintf("bit %d", c.libbpf.bitOff))
 	}
 	for i, k := range quest.each() {
-		for loader, kinds := range []struct{ good, bad uint16 }{{^c.bad, c.bad}, {c.cilium, c.fatal}} {
-			text := ""
-			switch {
-			case kinds.bad&(1<<k) != 0:
-				text = "no " + k.String()
-			case kinds.good&(1<<k) == 0:
-				continue
-			case k == relo.TargetTypeID:
-				text = k.String()
-			default:
-				text = fmt.Sprintf("%s %d", k, tb.values[int(c.at)+loader*bits.OnesCount16(quest.kinds)+i])
-			}
-			values[loader] = append(values[loader], text)
+		if c.libbpf.matches {
+			libbpf = append(libbpf, tb.kindText(k, c.libbpf.bad, int(c.libbpf.at)+i))
+		}
+		if (c.cilium.matches|c.cilium.fails)&(1<<k) != 0 {
+			cilium = append(cilium, tb.kindText(k, c.cilium.fails, int(c.cilium.at)+i))
 		}
 	}
-	if c.load.ok {
-		values[0] = append(values[0], c.load.String())
+	if c.libbpf.load.ok {
+		libbpf = append(libbpf, c.libbpf.load.String())
 	}
 	var loaders []string
 	switch {
-	case c.err:
+	case c.libbpf.fails:
 		loaders = append(loaders, "libbpf gives up")
-	case c.libbpf:
-		loaders = append(loaders, "libbpf: "+strings.Join(values[0], ", "))
+	case c.libbpf.matches:
+		loaders = append(loaders, "libbpf: "+strings.Join(libbpf, ", "))
 	}
-	if len(values[1]) > 0 {
-		loaders = append(loaders, "cilium/ebpf: "+strings.Join(values[1], ", "))
+	if len(cilium) > 0 {
+		loaders = append(loaders, "cilium/ebpf: "+strings.Join(cilium, ", "))
 	}
-	if c.aya {
+	if c.aya.matches {
 		loaders = append(loaders, "aya matches")
 	}
 	return strings.Join(loaders, "; ")
+}
+
+// kindText describes the value of a kind at a place of the table's values. IDs of types are not compared.
+func (tb *Table) kindText(k relo.Kind, bad uint16, at int) string {
+	switch {
+	case bad&(1<<k) != 0:
+		return "no " + k.String()
+	case k == relo.TargetTypeID:
+		return k.String()
+	}
+	return fmt.Sprintf("%s %d", k, tb.values[at])
 }

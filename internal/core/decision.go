@@ -85,10 +85,10 @@ func newRecordDecider(l *LibbpfDecider, m *setObject) *recordDecider {
 func (w *recordDecider) candidates(root int32) []int32 {
 	n := w.m.roots[root].question
 	if w.left[root] == nil && n >= 0 {
-		q := &w.tb.set.questions[n]
-		left := make([]int32, 0, w.tb.libbpf[n])
-		for i := range w.tb.libbpf[n] {
-			if w.tb.cands[q.name][i].libbpf(q.rootKind) {
+		kind, seen := w.tb.set.questions[n].rootKind, w.tb.rows[n].visible
+		left := make([]int32, 0, seen)
+		for i, c := range w.tb.candidates(n)[:seen] {
+			if c.libbpf(kind) {
 				left = append(left, int32(i))
 			}
 		}
@@ -99,10 +99,10 @@ func (w *recordDecider) candidates(root int32) []int32 {
 
 // narrow keeps the matches among the candidates of a root. It drops the decisions on
 // the root, which other candidates led to.
-func (w *recordDecider) narrow(root int32, row []outcome, matched int) {
+func (w *recordDecider) narrow(root int32, row []libbpfOutcome, matched int) {
 	left := make([]int32, 0, matched) // earlier decisions refer to w.left
 	for _, i := range w.left[root] {
-		if row[i].libbpf {
+		if row[i].matches {
 			left = append(left, i)
 		}
 	}
@@ -157,22 +157,22 @@ func (w *recordDecider) resolve(n int32) (mt *resolution, narrowed bool) {
 		mt.new = mt.old
 		return mt, false
 	}
-	quest, row := &w.tb.set.questions[q], w.tb.rows[q]
+	row := w.tb.rows[q].libbpf
 	mt.left = w.candidates(w.m.rootOf[n])
 	matched := 0
 	for k, i := range mt.left {
 		c := &row[i]
-		if c.err || c.libbpf && c.bad&(1<<s.kind) != 0 {
+		if c.fails || c.matches && c.bad&(1<<s.kind) != 0 {
 			mt.left = mt.left[:k]
 			if mt.result != relo.Ambiguous {
 				mt.result, mt.other = relo.Error, i
 			}
 			return mt, false
 		}
-		if !c.libbpf {
+		if !c.matches {
 			continue
 		}
-		v := w.tb.value(quest, c, s.kind)
+		v := w.tb.value(q, i, s.kind)
 		switch {
 		case mt.target < 0:
 			mt.target, mt.new = i, v
@@ -224,12 +224,12 @@ func (d *Decision) Reason() relo.Reason {
 	case m.result == relo.Resolved:
 		return relo.Reason{}
 	case m.result == relo.Ambiguous:
-		q := &m.tb.set.questions[m.question]
-		a, b := &m.tb.rows[m.question][m.target], &m.tb.rows[m.question][m.other]
+		row := m.tb.rows[m.question].libbpf
+		a, b := &row[m.target], &row[m.other]
 		if a.bitOff != b.bitOff {
 			return relo.Reason{Code: relo.AmbiguousOffset, LocalNumber: uint64(b.bitOff), TargetNumber: uint64(a.bitOff)}
 		}
-		return relo.Reason{Code: relo.AmbiguousValue, LocalNumber: m.tb.value(q, b, m.spec.kind).val, TargetNumber: m.new.val}
+		return relo.Reason{Code: relo.AmbiguousValue, LocalNumber: m.tb.value(m.question, m.other, m.spec.kind).val, TargetNumber: m.new.val}
 	case m.result == relo.Error:
 		c := m.explain.candidate(m.spec, m.question, m.other)
 		r := ReasonOf(relo.InvalidRelocation, c.err)
@@ -316,12 +316,12 @@ func (d *Decision) Disagreeing() []string {
 
 // modules returns the modules with the candidates that match, none if vmlinux has the type.
 func (m *resolution) modules() (names []string) {
-	all, row := m.tb.cands[m.tb.set.questions[m.question].name], m.tb.rows[m.question]
+	all, row := m.tb.candidates(m.question), m.tb.rows[m.question].libbpf
 	if all[m.target].view.module == "" { // loaders do not search modules then
 		return nil
 	}
 	for _, i := range m.left {
-		if name := all[i].view.module; row[i].libbpf && !slices.Contains(names, name) {
+		if name := all[i].view.module; row[i].matches && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -335,9 +335,9 @@ func (d *Decision) HiddenIn() (names []string) {
 	if m.result != relo.Poisoned || m.question < 0 {
 		return nil
 	}
-	all, row := m.tb.cands[m.tb.set.questions[m.question].name], m.tb.rows[m.question]
-	for i := m.tb.libbpf[m.question]; i < len(row); i++ {
-		if name := all[i].view.module; row[i].cilium&(1<<m.spec.kind) != 0 && !slices.Contains(names, name) {
+	all, row := m.tb.candidates(m.question), &m.tb.rows[m.question]
+	for i := row.visible; i < len(all); i++ {
+		if name := all[i].view.module; row.cilium[i].matches&(1<<m.spec.kind) != 0 && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -15,15 +15,22 @@
 //	    signatures are equal (signature.go).
 //	  - An outcome (outcome.go) is the result of one question for one candidate, for
 //	    each loader: match or not, and the values. A [Table] has the outcomes of one
-//	    kernel; fill.go makes them, explain.go repeats a match for a log. match.go and
-//	    compare.go have libbpf's rules, cilium.go, ciliumfield.go, ciliumtypes.go and
-//	    aya.go those of the other loaders. miss.go says why a candidate does not match.
-//	  - A decision (decision.go) is what libbpf does with a record, given the outcomes of
-//	    all candidates and the instruction (patch.go). group.go decides as cilium/ebpf
-//	    does, for all relocations of a program at once.
+//	    kernel; a [Filler] makes it, and explain.go repeats a match for a log.
+//	  - A decision is what a loader does with a record, given the outcomes of all
+//	    candidates and the instruction.
 //	  - The proof (proof.go) compares the decisions on two kernels.
 //
-// object.go and spec.go read the local side, target.go the target side.
+// What each loader does, and in which files:
+//
+//	             libbpf                  cilium/ebpf         aya
+//	types        compare.go              ciliumtypes.go      as libbpf
+//	fields       match.go                ciliumfield.go      ayamatch.go
+//	a candidate  match.go                cilium.go           ayamatch.go
+//	decisions    decision.go             group.go            aya.go
+//	instruction  patch.go                fixup.go            aya.go
+//
+// object.go and spec.go read the local side, target.go the target side. A file needs
+// only files below it: spec, set, match, outcome, fill, the decisions, the proof.
 //
 // # An example
 //

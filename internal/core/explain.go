@@ -46,8 +46,7 @@ func (x *explainer) candidate(s *spec, question int, place int32) *candidateEntr
 		return c
 	}
 	tb := x.tb
-	q := &tb.set.questions[question]
-	cand := tb.cands[q.name][place]
+	cand := tb.candidates(question)[place]
 	m := &x.m
 	m.targ, m.floats = &cand.view.BTF, false
 	ok, err := m.specMatch(s, cand.id)

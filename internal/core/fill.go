@@ -37,20 +37,18 @@ func (f *Filler) Fill(ctx context.Context, tb *Table, s *Set, k *Target, found f
 	if err := tb.check(); err != nil {
 		return err
 	}
-	if cap(tb.rows) < len(s.questions) {
-		tb.rows = make([][]outcome, len(s.questions))
-	}
-	tb.rows, tb.libbpf = tb.rows[:len(s.questions)], tb.libbpf[:0]
+	tb.rows = slices.Grow(tb.rows[:0], len(s.questions))[:len(s.questions)]
 	f.tb, f.m.meter, f.cilium.meter, f.cilium.deep = tb, meter, meter, false
 	for i := range s.questions {
 		q := &s.questions[i]
 		all := tb.cands[q.name]
-		row := slices.Grow(tb.rows[i][:0], len(all))[:len(all)]
-		libbpf := visible(all, func(c candidate) bool { return c.libbpf(q.rootKind) })
+		r := &tb.rows[i]
+		r.libbpf, r.cilium, r.aya = resized(r.libbpf, len(all)), resized(r.cilium, len(all)), resized(r.aya, len(all))
+		r.visible = visible(all, func(c candidate) bool { return c.libbpf(q.rootKind) })
 		aya := visible(all, func(c candidate) bool { return c.aya(q.rootKind) })
-		tb.libbpf = append(tb.libbpf, libbpf)
-		for j := range row {
-			row[j] = f.outcome(q, all[j], j, j < libbpf, j < aya, found)
+		for j := range all {
+			c := f.outcome(q, all[j], j, j < r.visible, j < aya, found)
+			r.libbpf[j], r.cilium[j], r.aya[j] = c.libbpf, c.cilium, c.aya
 			if f.cilium.deep {
 				return &limits.Exceeded{Max: limits.Pairs, What: "pairs of types in one match"}
 			}
@@ -58,21 +56,23 @@ func (f *Filler) Fill(ctx context.Context, tb *Table, s *Set, k *Target, found f
 				return meter.Err()
 			}
 		}
-		tb.rows[i] = row
 	}
 	return nil
 }
+
+// resized returns a slice of n elements in the memory of l, if that is enough.
+func resized[T any](l []T, n int) []T { return slices.Grow(l[:0], n)[:n] }
 
 // check returns an error if there are too many candidates.
 func (tb *Table) check() error {
 	outcomes, decisions := 0, 0
 	for i := range tb.set.questions {
-		outcomes += len(tb.cands[tb.set.questions[i].name])
+		outcomes += len(tb.candidates(i))
 	}
 	for i := range tb.set.objects {
 		for _, r := range tb.set.objects[i].roots {
 			if r.question >= 0 {
-				decisions += len(r.records) * len(tb.cands[tb.set.questions[r.question].name])
+				decisions += len(r.records) * len(tb.candidates(r.question))
 			}
 		}
 	}
@@ -89,34 +89,35 @@ func (tb *Table) check() error {
 func (f *Filler) outcome(q *question, c candidate, place int, libbpf, aya bool, found func(*Found)) (out outcome) {
 	m, tb := &f.m, f.tb
 	m.targ, m.needs, m.floats = &c.view.BTF, m.needs[:0], false
-	n := bits.OnesCount16(q.kinds)
-	out.at = uint32(len(tb.values))
+	n, at := bits.OnesCount16(q.kinds), len(tb.values)
 	tb.values = append(tb.values, make([]uint64, 2*n)...)
 	hidden := !libbpf && c.libbpf(q.rootKind)
 	libbpf, aya = libbpf && c.libbpf(q.rootKind), aya && c.aya(q.rootKind) && q.spec.kind != relo.TypeMatches
 	if libbpf || aya {
 		ok, err := m.specMatch(q.spec, c.id)
-		out.libbpf, out.err = ok && libbpf, err != nil && libbpf
+		out.libbpf.matches, out.libbpf.fails = ok && libbpf, err != nil && libbpf
+		out.aya.fails = out.libbpf.fails
 		switch {
 		case aya && q.spec.kind.IsEnumval():
-			out.aya = m.aya != nil
+			out.aya.matches = m.aya != nil
 		case aya && !ok && m.float:
 			m.floats = true
-			out.aya, _ = m.specMatch(q.spec, c.id)
+			out.aya.matches, _ = m.specMatch(q.spec, c.id)
 		case aya:
-			out.aya = ok && m.ayaTakes(q.spec)
+			out.aya.matches = ok && m.ayaTakes(q.spec)
 		}
-		if ok || out.aya {
-			f.take(q, &out)
-		} else if err == nil {
+		if out.libbpf.matches || out.aya.matches {
+			f.take(q, &out, at)
+		}
+		if !ok && !out.aya.matches && err == nil {
 			m.needs = m.needs[:0]
 		}
 	}
 	if c.by&btf.Cilium != 0 {
-		f.fixups(q, c, place, &out, tb.values[int(out.at)+n:])
+		out.cilium = f.fixups(q, c, place, at+n)
 	}
 	if !out.matters() {
-		tb.values = tb.values[:out.at]
+		tb.values = tb.values[:at]
 		return out
 	}
 	// A loader that fails on a candidate must fail on its minimized form, too.
@@ -127,44 +128,53 @@ func (f *Filler) outcome(q *question, c candidate, place int, libbpf, aya bool, 
 	return out
 }
 
-// fixups notes the fixup of each kind of the question, whose target values go to values.
-func (f *Filler) fixups(q *question, c candidate, place int, out *outcome, values []uint64) {
+// fixups returns cilium/ebpf's outcome, whose target values go to a place of the table's values.
+func (f *Filler) fixups(q *question, c candidate, place, at int) ciliumOutcome {
+	out := ciliumOutcome{at: uint32(at)}
 	for i, k := range q.each() {
 		fx := f.cilium.fixup(q.spec, k, c, place)
 		switch {
 		case fx.err != nil:
-			out.fatal |= 1 << k
+			out.fails |= 1 << k
 		case !fx.failed(k):
-			out.cilium |= 1 << k
+			out.matches |= 1 << k
 		}
-		values[i] = fx.target
+		f.tb.values[at+i] = fx.target
 	}
-	if out.cilium|out.fatal != 0 && !slices.Equal(f.m.needs, f.cilium.needs) {
+	if out.matches|out.fails != 0 && !slices.Equal(f.m.needs, f.cilium.needs) {
 		f.m.needs = append(f.m.needs, f.cilium.needs...)
 	}
+	return out
 }
 
-// take stores the values of the match in f.m.
-func (f *Filler) take(q *question, c *outcome) {
+// take stores the match in f.m, whose values go to a place of the table's values.
+func (f *Filler) take(q *question, out *outcome, at int) {
 	s := &f.m.out
-	c.bitOff = s.bitOff
+	m, l := match{bitOff: s.bitOff, at: uint32(at)}, load{}
 	for i, k := range q.each() {
 		if k.IsEnumval() && len(s.acc) == 0 { // only aya has found one
 			continue
 		}
 		v, err := s.calc(k)
 		if err != nil {
-			c.bad |= 1 << k
+			m.bad |= 1 << k
 		}
 		if v.load.ok {
-			c.load = v.load
+			l = v.load
 		}
-		f.tb.values[int(c.at)+i] = v.val
+		f.tb.values[at+i] = v.val
 	}
+	if out.libbpf.matches {
+		out.libbpf.match, out.libbpf.load = m, l
+	}
+	if !out.aya.matches {
+		return
+	}
+	out.aya.match = m
 	if q.hasKind(relo.ByteOffset) {
-		c.field = s.field(c.load)
+		out.aya.field = s.field(l)
 	}
-	if c.aya && q.hasKind(relo.EnumvalValue) {
-		c.ayaValue = f.m.aya.Value
+	if q.hasKind(relo.EnumvalValue) {
+		out.aya.enumerator = f.m.aya.Value
 	}
 }

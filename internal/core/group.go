@@ -52,8 +52,9 @@ func (d *CiliumDecider) calculateFixups(m *setObject, g *group) choice {
 	tb := d.tb
 	best, bestScore := int32(-1), g.total
 	q := m.roots[g.root].question
-	for i := range int32(len(tb.rows[q])) {
-		if tb.cands[tb.set.questions[q].name][i].by&btf.Cilium == 0 {
+	for place, cand := range tb.candidates(q) {
+		i := int32(place)
+		if cand.by&btf.Cilium == 0 {
 			continue
 		}
 		score, agrees := 0, best >= 0
@@ -99,7 +100,7 @@ func (d *CiliumDecider) fixup(m *setObject, sp, place int32) fixup {
 	key := fixupKey{s, place}
 	f, ok := d.fixups[key]
 	if !ok {
-		f = d.m.fixup(s, s.kind, d.tb.cands[d.tb.set.questions[m.question[sp]].name][place], int(place))
+		f = d.m.fixup(s, s.kind, d.tb.candidates(m.question[sp])[place], int(place))
 		d.fixups[key] = f
 	}
 	return f

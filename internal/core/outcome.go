@@ -13,30 +13,60 @@ type Table struct {
 	set    *Set
 	kernel *Target
 	cands  [][]candidate // by name
-	rows   [][]outcome   // by question, by candidate
-	libbpf []int         // by question: how many of the candidates libbpf considers
+	rows   []row         // by question
 	values []uint64      // of outcomes
+}
+
+// row is the outcomes of one question for each loader, by candidate.
+type row struct {
+	libbpf  []libbpfOutcome
+	cilium  []ciliumOutcome
+	aya     []ayaOutcome
+	visible int // how many of the candidates libbpf considers
+}
+
+// libbpfOutcome is libbpf's result of one question for one candidate.
+type libbpfOutcome struct {
+	matches bool
+	fails   bool // the candidate ends the load
+	match
+	load load
+}
+
+// match is where libbpf's rules, by which aya matches too, find the candidate's part.
+type match struct {
+	bad    uint16 // kinds that cannot be computed, bit set
+	bitOff uint32 // of a field, from the start of the root
+	at     uint32 // in Table.values, one for each kind of the question in ascending order
+}
+
+// ciliumOutcome is cilium/ebpf's result of one question for one candidate.
+type ciliumOutcome struct {
+	matches uint16 // kinds, bit set
+	fails   uint16 // kinds that end the load, bit set
+	at      uint32 // in Table.values, one for each kind of the question in ascending order
+}
+
+// ayaOutcome is aya's result of one question for one candidate.
+type ayaOutcome struct {
+	matches bool
+	fails   bool // the candidate ends the load
+	match
+	field      load   // of the whole field, which aya loads
+	enumerator uint64 // value of the enumerator that aya finds
 }
 
 // outcome is the result of one question for one candidate.
 type outcome struct {
-	libbpf bool   // libbpf takes the candidate and matches it
-	err    bool   // libbpf fails on it
-	aya    bool   // aya takes the candidate and matches it, see aya.go
-	cilium uint16 // kinds that cilium/ebpf matches, bit set
-	fatal  uint16 // kinds for which cilium/ebpf fails, bit set
-	at     uint32 // in Table.values: libbpf's and then cilium/ebpf's, one for each kind of the question in ascending order
-
-	// Of a match of libbpf or aya:
-	bad      uint16 // kinds that cannot be computed, bit set
-	bitOff   uint32 // of a field, from the start of the root
-	load     load
-	field    load   // of the whole field, which aya loads
-	ayaValue uint64 // of the enumerator that aya finds
+	libbpf libbpfOutcome
+	cilium ciliumOutcome
+	aya    ayaOutcome
 }
 
 // matters reports whether a loader matches the candidate or fails on it.
-func (c *outcome) matters() bool { return c.libbpf || c.err || c.aya || c.cilium|c.fatal != 0 }
+func (c *outcome) matters() bool {
+	return c.libbpf.matches || c.libbpf.fails || c.aya.matches || c.cilium.matches|c.cilium.fails != 0
+}
 
 // Found is a candidate that some loader matches or fails on.
 type Found struct {
@@ -50,9 +80,21 @@ type Found struct {
 // HasKind reports whether a relocation of kind k takes its value from the match.
 func (m *Found) HasKind(k relo.Kind) bool { return m.kinds&(1<<k) != 0 }
 
-// value returns the value of a kind, which is not among the bad ones.
-func (tb *Table) value(q *question, c *outcome, kind relo.Kind) (v value) {
-	v.val = tb.values[int(c.at)+q.number(kind)]
+// candidates returns the candidates of a question.
+func (tb *Table) candidates(q int) []candidate { return tb.cands[tb.set.questions[q].name] }
+
+// outcome returns the outcome of a question for the candidate at a place.
+func (tb *Table) outcome(q, place int) (c outcome) {
+	if r := &tb.rows[q]; place >= 0 && place < len(r.libbpf) {
+		c = outcome{r.libbpf[place], r.cilium[place], r.aya[place]}
+	}
+	return c
+}
+
+// value returns libbpf's value of a kind for the candidate at a place. The kind is not among the bad ones.
+func (tb *Table) value(q int, place int32, kind relo.Kind) (v value) {
+	c := &tb.rows[q].libbpf[place]
+	v.val = tb.values[int(c.at)+tb.set.questions[q].number(kind)]
 	if kind == relo.ByteOffset {
 		v.load = c.load
 	}

@@ -110,12 +110,14 @@ func (c *comparison) sharedID(name int) *Difference {
 	}
 	for _, q := range c.full.set.byName[name] {
 		seen := make(map[uint64]bool)
-		for i := range c.full.rows[q] {
-			o, quest := &c.full.rows[q][i], &c.full.set.questions[q]
-			if !quest.hasKind(relo.TargetTypeID) || !o.libbpf {
+		if !c.full.set.questions[q].hasKind(relo.TargetTypeID) {
+			continue
+		}
+		for i := range c.full.rows[q].libbpf {
+			if !c.full.rows[q].libbpf[i].matches {
 				continue
 			}
-			id := c.full.value(quest, o, relo.TargetTypeID).val
+			id := c.full.value(q, int32(i), relo.TargetTypeID).val
 			if seen[id] {
 				d := c.full.set.difference(q)
 				d.Full, d.Minimized = fmt.Sprintf("two modules have a type with ID %d", id), "the IDs differ"
@@ -139,11 +141,9 @@ func (c *comparison) columns(tb *Table, name int, cilium bool) (l []column) {
 		for _, q := range tb.set.byName[name] {
 			o := tb.outcome(q, i)
 			if !cilium {
-				alone := *o
-				alone.cilium, alone.fatal = 0, 0
-				o = &alone
+				o.cilium = ciliumOutcome{}
 			}
-			c.buf = tb.appendOutcome(c.buf, &tb.set.questions[q], o)
+			c.buf = tb.appendOutcome(c.buf, &tb.set.questions[q], &o)
 			matters = matters || o.matters()
 			col.ids = col.ids || o.matters() && tb.set.questions[q].hasKind(relo.TargetTypeID)
 		}
@@ -167,8 +167,8 @@ func (c *comparison) difference(name int, only, others []column) *Difference {
 	set := c.full.set
 	of := set.byName[name]
 	q := of[slices.IndexFunc(of, func(q int) bool {
-		full := c.full.appendOutcome(nil, &set.questions[q], c.full.outcome(q, i))
-		return !bytes.Equal(full, c.small.appendOutcome(nil, &set.questions[q], c.small.outcome(q, j)))
+		full, small := c.full.outcome(q, i), c.small.outcome(q, j)
+		return !bytes.Equal(c.full.appendOutcome(nil, &set.questions[q], &full), c.small.appendOutcome(nil, &set.questions[q], &small))
 	})]
 	d := set.difference(q)
 	d.Full, d.Minimized = c.full.text(q, i), c.small.text(q, j)
@@ -231,7 +231,7 @@ func (c *comparison) decisions(name int) (*Difference, error) {
 				continue
 			}
 			for _, rec := range root.records {
-				if !c.meter.Step(1 + len(full.rows[root.question]) + len(small.rows[root.question])) {
+				if !c.meter.Step(1 + len(full.candidates(root.question)) + len(small.candidates(root.question))) {
 					return nil, nil
 				}
 				st := m.siteOf[rec]
@@ -255,7 +255,7 @@ func (c *comparison) groups(m *setObject, r int) (*Difference, error) {
 		return nil, err
 	}
 	q := m.roots[r].question
-	rows := len(c.full.rows[q]) + len(c.small.rows[q])
+	rows := len(c.full.candidates(q)) + len(c.small.candidates(q))
 	for _, g := range all.ofRoot[r] {
 		if !c.meter.Step(len(g.specs) * rows) {
 			return nil, nil

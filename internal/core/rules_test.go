@@ -362,9 +362,8 @@ func (r *rule) decided(tb *Table) string {
 			}
 		}
 		if q := d.m.question; q >= 0 {
-			for i, c := range tb.rows[q] {
-				if !c.libbpf && (c.aya || c.cilium != 0) {
-					cand := tb.cands[tb.set.questions[q].name][i]
+			for i, cand := range tb.candidates(q) {
+				if c := tb.outcome(q, i); !c.libbpf.matches && (c.aya.matches || c.cilium.matches != 0) {
 					where := typeName(cand.view.Type(cand.id))
 					if cand.view.module != "" {
 						where = cand.view.module + ": " + where
