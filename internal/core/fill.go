@@ -27,7 +27,19 @@ type Filler struct {
 // kernel until the next Fill, which reuses its memory. After an error, a
 // [limits.Exceeded] or the context's, it must be filled again before use.
 func (f *Filler) Fill(ctx context.Context, tb *Table, s *Set, k *Target, found func(*Found)) error {
-	meter := comparisons(ctx)
+	if err := f.begin(ctx, tb, s, k); err != nil {
+		return err
+	}
+	for q := range s.questions {
+		if err := f.row(q, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin finds the candidates, and makes room for their outcomes.
+func (f *Filler) begin(ctx context.Context, tb *Table, s *Set, k *Target) error {
 	tb.set, tb.kernel = s, k
 	var err error
 	if tb.cands, f.ids, err = k.find(ctx, s, tb.cands, f.ids); err != nil {
@@ -37,24 +49,26 @@ func (f *Filler) Fill(ctx context.Context, tb *Table, s *Set, k *Target, found f
 	if err := tb.check(); err != nil {
 		return err
 	}
-	tb.rows = slices.Grow(tb.rows[:0], len(s.questions))[:len(s.questions)]
+	tb.rows = resized(tb.rows, len(s.questions))
+	meter := comparisons(ctx)
 	f.tb, f.m.meter, f.cilium.meter, f.cilium.deep = tb, meter, meter, false
-	for i := range s.questions {
-		q := &s.questions[i]
-		all := tb.cands[q.name]
-		r := &tb.rows[i]
-		r.libbpf, r.cilium, r.aya = resized(r.libbpf, len(all)), resized(r.cilium, len(all)), resized(r.aya, len(all))
-		r.visible = visible(all, func(c candidate) bool { return c.libbpf(q.rootKind) })
-		aya := visible(all, func(c candidate) bool { return c.aya(q.rootKind) })
-		for j := range all {
-			c := f.outcome(q, all[j], j, j < r.visible, j < aya, found)
-			r.libbpf[j], r.cilium[j], r.aya[j] = c.libbpf, c.cilium, c.aya
-			if f.cilium.deep {
-				return &limits.Exceeded{Max: limits.Pairs, What: "pairs of types in one match"}
-			}
-			if !meter.Step(1) {
-				return meter.Err()
-			}
+	return nil
+}
+
+// row matches a question with every candidate.
+func (f *Filler) row(question int, found func(*Found)) error {
+	q, all, r := &f.tb.set.questions[question], f.tb.candidates(question), &f.tb.rows[question]
+	r.libbpf, r.cilium, r.aya = resized(r.libbpf, len(all)), resized(r.cilium, len(all)), resized(r.aya, len(all))
+	r.visible = visible(all, func(c candidate) bool { return c.libbpf(q.rootKind) })
+	aya := visible(all, func(c candidate) bool { return c.aya(q.rootKind) })
+	for i := range all {
+		c := f.outcome(q, all[i], i, i < r.visible, i < aya, found)
+		r.libbpf[i], r.cilium[i], r.aya[i] = c.libbpf, c.cilium, c.aya
+		if f.cilium.deep {
+			return &limits.Exceeded{Max: limits.Pairs, What: "pairs of types in one match"}
+		}
+		if !f.m.meter.Step(1) {
+			return f.m.meter.Err()
 		}
 	}
 	return nil

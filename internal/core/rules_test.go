@@ -467,7 +467,7 @@ func (r *rule) cilium(tb *Table, n int) string {
 		}
 		val := f.target
 		if f.id {
-			cand := tb.cands[tb.set.questions[m.question[sp]].name][val-1]
+			cand := tb.candidates(m.question[sp])[val-1]
 			val = uint64(cand.id)
 		}
 		return ruleAnswer(relo.Resolved, m.local[sp].val, val)

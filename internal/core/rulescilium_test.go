@@ -81,7 +81,7 @@ func TestRulesCilium(t *testing.T) {
 					if slices.Contains(g.specs, sp) {
 						f := cilium.fixup(m, sp, c.place)
 						if f.id {
-							f.target = uint64(tb.cands[tb.set.questions[m.question[sp]].name][f.target-1].id)
+							f.target = uint64(tb.candidates(m.question[sp])[f.target-1].id)
 						}
 						got := m.specs[sp].kind.String() + "=" + f.String()
 						if text := want[i].String(); f.poison && text != m.specs[sp].kind.String()+"=poison" || !f.poison && text != fixupText(m.specs[sp].kind, &f) {

@@ -128,27 +128,29 @@ func (qs *Questions) Compare(k *Target) (differences []string, matches int) {
 	if qs.index == nil {
 		qs.index = btf.NewNames(qs.names)
 	}
-	tb := &Table{kernel: k}
-	f := Filler{tb: tb}
-	f.cilium.meter = limits.NewMeter(context.Background(), math.MaxInt64, "")
-	var err error
-	if tb.cands, f.ids, err = k.find(context.Background(), &Set{names: qs.names, index: qs.index}, nil, nil); err != nil {
+	var tb Table
+	var f Filler
+	if err := f.begin(context.Background(), &tb, &Set{questions: qs.questions, names: qs.names, index: qs.index}, k); err != nil {
 		return []string{err.Error()}, 0
 	}
+	f.m.meter = limits.NewMeter(context.Background(), math.MaxInt64, "")
+	f.cilium.meter = f.m.meter
 	first := make([][]byte, len(qs.questions))
 	var got []byte
 	for i := range qs.questions {
 		q := &qs.questions[i]
 		got = got[:0]
-		tb.values = tb.values[:0]
-		all := tb.cands[q.name]
-		for j, c := range all {
-			out := f.outcome(q, c, j, true, true, func(m *Found) {
-				matches++
-				for _, n := range m.Needs {
-					got = binary.LittleEndian.AppendUint64(append(got, byte(n.What)), uint64(n.Type)<<32|uint64(n.Idx))
-				}
-			})
+		err := f.row(i, func(m *Found) {
+			matches++
+			for _, n := range m.Needs {
+				got = binary.LittleEndian.AppendUint64(append(got, byte(n.What)), uint64(n.Type)<<32|uint64(n.Idx))
+			}
+		})
+		if err != nil {
+			return []string{err.Error()}, matches
+		}
+		for j := range tb.candidates(i) {
+			out := tb.outcome(i, j)
 			got = tb.appendOutcome(append(got, 0xff), q, &out)
 		}
 		if n := qs.same[i]; n == i {

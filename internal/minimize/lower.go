@@ -43,7 +43,9 @@ func (g *graph) lowerAll() error {
 			return g.m.fail()
 		}
 		if k := n.t.Kind(); k != btf.KindVoid {
-			g.types[i] = g.lower(n)
+			if g.types[i] = g.lower(n); n.copies {
+				g.types[i].Copies = 1
+			}
 			hasPtr = hasPtr || k == btf.KindPtr
 		}
 	}

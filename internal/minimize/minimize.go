@@ -126,11 +126,6 @@ func (m *Minimizer) emit(ctx context.Context, k *core.Target, set *core.Set, mor
 	if err := g.lowerAll(); err != nil {
 		return nil, err
 	}
-	for i, n := range marks.nodes {
-		if n.copies && g.types[i] != nil {
-			g.types[i].Copies = 1
-		}
-	}
 	if m.ordered {
 		g.preserveOrder(k)
 	}

@@ -150,11 +150,6 @@ func (p *pipeline) lower(mu *mutation) (*graph, map[nodeKey]int) {
 	if err := g.lowerAll(); err != nil {
 		p.Fatal(err)
 	}
-	for i, n := range m.nodes {
-		if n.copies && g.types[i] != nil {
-			g.types[i].Copies = 1
-		}
-	}
 	return g, m.index
 }
 
