@@ -71,7 +71,7 @@ func TestFetchKilled(t *testing.T) {
 				<-said.ended
 				cmd.Process.Signal(sig)
 				err := cmd.Wait()
-				if strings.Contains(stderr.String(), damaged) {
+				if strings.Contains(stderr.String(), string(damaged)) {
 					t.Errorf("%v: %s", sig, &stderr)
 				}
 				if want := -1; exitCode(err) != want {

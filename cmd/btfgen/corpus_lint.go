@@ -22,7 +22,7 @@ func runCorpusLint(c *cli.Context) error {
 		return err
 	}
 	for _, f := range rep.Findings {
-		x := finding{Class: f.Code.Severity, Code: f.Code.Name, Message: f.Code.Text, Kernel: f.Kernel, File: f.Path}
+		x := finding{Class: class(f.Code.Severity), Code: f.Code.Name, Message: f.Code.Text, Kernel: f.Kernel, File: f.Path}
 		if f.Detail != "" {
 			x.Message += " (" + f.Detail + ")"
 		}

@@ -57,7 +57,7 @@ func runExplain(c *cli.Context) error {
 			if e := codes.Of(relo.Code(name)); e != nil {
 				x.Codes = append(x.Codes, explainedCode{e.Code, e.Family.Title, e.Title, e.Means, e.Fix, e.Example})
 			} else {
-				x.Classes = append(x.Classes, explainedClass{name, plainMeaning(name)})
+				x.Classes = append(x.Classes, explainedClass{class(name), plainMeaning(class(name))})
 			}
 		}
 		return document(c, x)
@@ -79,7 +79,7 @@ func runExplain(c *cli.Context) error {
 			escape.Fprintf(w, "\n")
 		}
 		if e := codes.Of(relo.Code(name)); e == nil {
-			escape.Fprintf(w, "%s: %s\n", name, plainMeaning(name))
+			escape.Fprintf(w, "%s: %s\n", name, plainMeaning(class(name)))
 		} else if err := e.Write(w); err != nil {
 			return err
 		}
@@ -94,5 +94,8 @@ func codesAndClasses() (all []string) {
 			all = append(all, string(e.Code))
 		}
 	}
-	return append(all, slices.Sorted(maps.Keys(meanings))...)
+	for _, cl := range slices.Sorted(maps.Keys(meanings)) {
+		all = append(all, string(cl))
+	}
+	return all
 }

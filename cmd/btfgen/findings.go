@@ -25,7 +25,7 @@ import (
 )
 
 // class is the kind of a finding, as --fail-on selects it.
-type class = string
+type class string
 
 const (
 	ambiguous   class = "ambiguous"
@@ -102,32 +102,56 @@ func (t findingClasses) flags() []cli.Flag {
 	if len(t.all()) == 0 {
 		return []cli.Flag{newFlag("quiet", "print only errors", "q")}
 	}
-	usage := "count findings of the classes in `LIST`: " + strings.Join(t.all(), ", ") + " or " + noClass
+	usage := "count findings of the classes in `LIST`: " + joinClasses(t.all()) + " or " + noClass
 	if slices.Contains(t.all(), failing) {
 		usage += "; or of codes, such as helper-missing"
 	}
 	return []cli.Flag{
 		newFlag("quiet", "print only errors and findings that count", "q"),
 		newFlag("brief", "print only summaries, errors and findings that count"),
-		&cli.StringFlag{Name: "fail-on", Value: strings.Join(t.Counts, ","), Usage: usage},
+		&cli.StringFlag{Name: "fail-on", Value: strings.ReplaceAll(joinClasses(t.Counts), " ", ""), Usage: usage},
 	}
 }
 
+// joinClasses returns "ambiguous, damaged".
+func joinClasses(l []class) string {
+	names := make([]string, len(l))
+	for i, c := range l {
+		names[i] = string(c)
+	}
+	return strings.Join(names, ", ")
+}
+
+// failOn is the value of --fail-on: the classes and the codes of findings that count.
+type failOn struct {
+	classes map[class]bool
+	codes   map[string]bool
+}
+
+// defects selects only defects, which always count.
+func defects() failOn {
+	return failOn{map[class]bool{defective: true}, make(map[string]bool)}
+}
+
 // failOn parses the value of --fail-on.
-func (t findingClasses) failOn(text string) (map[class]bool, error) {
-	on := map[class]bool{defective: true}
+func (t findingClasses) failOn(text string) (failOn, error) {
+	on := defects()
 	if text == noClass {
 		return on, nil
 	}
+	all := t.all()
 	for _, name := range strings.Split(text, ",") {
-		c := strings.TrimSpace(name)
-		if c == "" {
-			return nil, valuef("fail-on", text, "a class is missing; there are %s", strings.Join(append(t.all(), noClass), ", "))
+		name = strings.TrimSpace(name)
+		switch {
+		case name == "":
+			return on, valuef("fail-on", text, "a class is missing; there are %s", joinClasses(append(all, noClass)))
+		case slices.Contains(all, class(name)):
+			on.classes[class(name)] = true
+		case slices.Contains(all, failing) && codes.Of(relo.Code(name)) != nil:
+			on.codes[name] = true
+		default:
+			return on, valuef("fail-on", text, "%q is none of %s", name, joinClasses(append(all, noClass)))
 		}
-		if !slices.Contains(t.all(), c) && !(slices.Contains(t.all(), failing) && codes.Of(relo.Code(c)) != nil) {
-			return nil, valuef("fail-on", text, "%q is none of %s", c, strings.Join(append(t.all(), noClass), ", "))
-		}
-		on[c] = true
 	}
 	return on, nil
 }
@@ -148,7 +172,7 @@ func (f *finding) String() string {
 	if f.Class == defective {
 		return f.text() // names the class already
 	}
-	return f.Class + ": " + f.text()
+	return string(f.Class) + ": " + f.text()
 }
 
 // text returns the finding without its class.
@@ -164,11 +188,11 @@ func (f *finding) text() string {
 
 // findings collects the findings of a run. It must not be used concurrently.
 type findings struct {
-	on             map[class]bool // the classes and codes of --fail-on
-	quiet, verbose bool           // print only errors, summaries and findings that count; print all
-	canVerbose     bool           // the command has --verbose
-	silent         bool           // print no summaries
-	command        string         // with the names of its groups
+	on             failOn // of --fail-on
+	quiet, verbose bool   // print only errors, summaries and findings that count; print all
+	canVerbose     bool   // the command has --verbose
+	silent         bool   // print no summaries
+	command        string // with the names of its groups
 	all            []*finding
 	deferred       []func() // report what is known only after all input was read
 }
@@ -177,7 +201,7 @@ type findingsKey struct{}
 
 // withFindings returns a context for a run that may have findings.
 func withFindings(ctx context.Context) (context.Context, *findings) {
-	f := &findings{on: map[class]bool{defective: true}}
+	f := &findings{on: defects()}
 	return context.WithValue(ctx, findingsKey{}, f), f
 }
 
@@ -244,7 +268,7 @@ func (f *findings) status() int {
 }
 
 // counts reports whether --fail-on selects a finding by its class or, for check, by its code.
-func (f *findings) counts(x *finding) bool { return f.on[x.Class] || x.Code != "" && f.on[x.Code] }
+func (f *findings) counts(x *finding) bool { return f.on.classes[x.Class] || f.on.codes[x.Code] }
 
 func (f *findings) print(c *cli.Context, x *finding) {
 	if !x.printed {

@@ -97,7 +97,7 @@ func reportGenerated(c *cli.Context, objs *objects[*core.Object], rep *generate.
 	reportExternals(c, objs)
 	s := generate.Summarize(out, written, rep, time.Since(start))
 	if !f.silent && !f.quiet {
-		if !f.on[poisoned] {
+		if !f.on.classes[poisoned] {
 			s.PrintPoisoned(stderr, verbose)
 		}
 		rep.PrintUnmatched(stderr, verbose)

@@ -35,7 +35,7 @@ type section struct{ title, text string }
 // helpFilled is helpText with its lists.
 var helpFilled = sync.OnceValue(func() string {
 	t := template.Must(template.New("help.txt").Funcs(template.FuncMap{
-		"join": func(classes []class) string { return strings.Join(classes, ", ") },
+		"join": joinClasses,
 	}).Parse(helpText))
 	var b strings.Builder
 	if err := t.Execute(&b, map[string]any{"Codes": lint.Codes, "Classes": meanings, "Commands": commandClasses}); err != nil {
