@@ -11,44 +11,77 @@ import (
 
 // allCommands returns the table of all commands.
 func allCommands() []*cli.Command {
+	s := newSharedFlags()
+	return slices.Concat(s.minimizing(), []*cli.Command{
+		s.check(),
+		{
+			Name:        "archive",
+			Usage:       "inspect, compare, extract, convert and merge archives",
+			Subcommands: s.archive(),
+		},
+		{
+			Name:        "corpus",
+			Usage:       "inspect, check, fetch, import, push, pull and extract kernel BTFs",
+			Subcommands: slices.Concat(s.inspecting(), s.storing(), s.sharing(), s.extracting()),
+		},
+	}, aboutBtfgen())
+}
+
+// sharedFlags are the options that several commands have.
+type sharedFlags struct {
+	jobs, keep, catalogue, mirror, plainHTTP cli.Flag
+
+	selecting []cli.Flag // read by selection
+	reading   []cli.Flag // read by openSources
+	kernels   []cli.Flag // read by openCorpus
+	writing   []cli.Flag // read by parseOutput
+}
+
+func newSharedFlags() *sharedFlags {
 	jobs := countFlag("jobs", "run `N` workers", runtime.GOMAXPROCS(0))
 	jobs.Aliases, jobs.DefaultText = []string{"j"}, "number of CPUs"
-	keep := listFlag("keep", "keep types for user space, also without an OBJECT: `PATTERN` is enum:NAME, struct:NAME[.MEMBER], union:, typedef:, func: or var:")
-	catalogue := newFlag("catalogue", "read more repositories from `FILE`; its entries take precedence")
-	mirror := listFlag("mirror", "replace the beginning of addresses in the catalogue: `URL=URL`")
-	plainHTTP := newFlag("plain-http", "use HTTP also for a registry that is not on this machine")
-	format := choiceFlag("format", "print `FORMAT`: text, markdown, json, junit, sarif, github, html, min-kernel, suggest, table or badge",
-		"text", "markdown", "json", "junit", "sarif", "github", "html", "min-kernel", "suggest", "table", "badge")
-	format.Aliases = []string{"f"}
-	selecting := []cli.Flag{ // read by selection
-		listFlag("select", "use only kernels that match `SELECTOR`, such as 'debian>=11,x86_64'"),
-		listFlag("exclude", "skip kernels that match `SELECTOR`"),
+	s := &sharedFlags{
+		jobs:      jobs,
+		keep:      listFlag("keep", "keep types for user space, also without an OBJECT: `PATTERN` is enum:NAME, struct:NAME[.MEMBER], union:, typedef:, func: or var:"),
+		catalogue: newFlag("catalogue", "read more repositories from `FILE`; its entries take precedence"),
+		mirror:    listFlag("mirror", "replace the beginning of addresses in the catalogue: `URL=URL`"),
+		plainHTTP: newFlag("plain-http", "use HTTP also for a registry that is not on this machine"),
+		selecting: []cli.Flag{
+			listFlag("select", "use only kernels that match `SELECTOR`, such as 'debian>=11,x86_64'"),
+			listFlag("exclude", "skip kernels that match `SELECTOR`"),
+		},
+		writing: []cli.Flag{
+			newFlag("output", "write to `OUT` (required)", "o"),
+			choiceFlag("layout", "names of files in a directory or tar: `KIND` is btfhub or bcc", "btfhub", "bcc"),
+		},
 	}
-	reading := slices.Concat(selecting, []cli.Flag{ // by openSources
+	s.reading = slices.Concat(s.selecting, []cli.Flag{
 		listFlag("as", "set the key of kernels: `[PATTERN=]KEY`, as in '*.btf=debian/12/{arch}/{release}'"),
 	})
-	kernels := slices.Concat([]cli.Flag{ // by openCorpus
+	s.kernels = slices.Concat([]cli.Flag{
 		listFlag("btf", "read kernels from `SOURCE`, a file or tree (default: the running kernel)"),
-	}, reading)
-	modules := func(def string) cli.Flag { // read by chosenModules
-		return &cli.StringFlag{Name: "modules", Usage: "use `MODULES`: names such as nf_conntrack,btrfs, or all or none", Value: def}
-	}
-	kernels = append(kernels, modules("all"))
-	writing := []cli.Flag{ // by parseOutput
-		newFlag("output", "write to `OUT` (required)", "o"),
-		choiceFlag("layout", "names of files in a directory or tar: `KIND` is btfhub or bcc", "btfhub", "bcc"),
-	}
+	}, s.reading, []cli.Flag{modulesFlag("all")})
+	return s
+}
+
+// modulesFlag is the option that chosenModules reads.
+func modulesFlag(def string) cli.Flag {
+	return &cli.StringFlag{Name: "modules", Usage: "use `MODULES`: names such as nf_conntrack,btrfs, or all or none", Value: def}
+}
+
+// minimizing returns the commands that minimize BTF, or show and prove the result.
+func (s *sharedFlags) minimizing() []*cli.Command {
 	return []*cli.Command{
 		{
 			Name:      "generate",
 			Usage:     "minimize the BTF of all kernels in a corpus",
 			ArgsUsage: "OBJECT...",
-			Flags: slices.Concat(kernels, writing, []cli.Flag{
+			Flags: slices.Concat(s.kernels, s.writing, []cli.Flag{
 				newFlag("manifest", "write hashes, sizes and counts of all kernels to `FILE`"),
 				newFlag("reuse", "take unchanged kernels from the archive `OLD.btfa`, whose manifest is OLD.json"),
 				newFlag("shard", "process part `I/N` of the corpus; auto or auto/N takes I from a batch system"),
-				jobs,
-				keep,
+				s.jobs,
+				s.keep,
 				jsonFlag("the summary and findings"),
 				verboseFlag("list kernels of poisoned relocations, and what is skipped"),
 			}),
@@ -60,8 +93,8 @@ func allCommands() []*cli.Command {
 			ArgsUsage: "INPUT OUTPUT OBJECT...",
 			Flags: []cli.Flag{
 				newFlag("base-btf", "read INPUT as split BTF with the base `FILE`", "B"),
-				modules("all"),
-				keep,
+				modulesFlag("all"),
+				s.keep,
 				jsonFlag("sizes, hash and findings"),
 			},
 			Action: minCoreBTF,
@@ -70,13 +103,13 @@ func allCommands() []*cli.Command {
 			Name:      "relolog",
 			Usage:     "show how relocations are resolved, and why",
 			ArgsUsage: "OBJECT...",
-			Flags: slices.Concat(kernels, []cli.Flag{
+			Flags: slices.Concat(s.kernels, []cli.Flag{
 				jsonFlag("relocations and other findings, one per line,"),
 				verboseFlag("show source lines, candidates and reasons"),
 				listFlag("program", "show only functions or sections that match `PATTERN`"),
 				listFlag("result", "show only `RESULT`: resolved, absent, poisoned, ambiguous or error"),
 				listFlag("type", "show only local types that match `PATTERN`"),
-				jobs,
+				s.jobs,
 			}),
 			Action: runRelolog,
 		},
@@ -84,210 +117,238 @@ func allCommands() []*cli.Command {
 			Name:      "verify",
 			Usage:     "prove that loaders decide the same on minimized BTF",
 			ArgsUsage: "ARCHIVE OBJECT...",
-			Flags: slices.Concat(kernels, []cli.Flag{
+			Flags: slices.Concat(s.kernels, []cli.Flag{
 				jsonFlag("findings, one per line, and a summary"),
 				choiceFlag("loader", "compare only the decisions of `LOADER`: libbpf, ebpf-go or aya", "all", "libbpf", "ebpf-go", "aya"),
 				verboseFlag("list all differences"),
 				newFlag("covers", "only check that ARCHIVE was made for the relocations of OBJECT; needs no kernels"),
-				jobs,
+				s.jobs,
 			}),
 			Action: runVerify,
 		},
+	}
+}
+
+// check returns the command check.
+func (s *sharedFlags) check() *cli.Command {
+	return &cli.Command{
+		Name:      "check",
+		Usage:     "report which kernels objects work on, and why not on others",
+		ArgsUsage: "OBJECT...",
+		Flags: slices.Concat(s.kernels, []cli.Flag{
+			listFlag("boot", "boot `PACKAGE` under qemu, load the objects, and compare: a .deb, .rpm or vmlinuz, or ID/VERSION_ID[/ARCH[/RELEASE]] to download"),
+			newFlag("archive", "in booted kernels, load the objects with the BTF in `ARCHIVE` (.btfa), too, and compare"),
+			newFlag("command", "run `COMMAND` in booted kernels instead of loading; arguments are files for it"),
+			countFlag("timeout", "stop a booted kernel after `SECONDS`", 600),
+			newFlag("btfgen", "boot with `FILE`, a static btfgen for the machine (default: this one)"),
+			s.catalogue,
+			s.mirror,
+			reportFormatFlag(),
+			newFlag("json", "print the report as JSON"),
+			newFlag("min-kernel", "print from which Linux release each object works"),
+			newFlag("suggest", "print options with which objects work on more kernels, as YAML"),
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`", Value: "-"},
+			newFlag("summary", "also write a summary of ten lines, as Markdown, to `FILE`"),
+			newFlag("source-root", "for sarif and github, make names of sources relative to `DIR` (default: the working directory)"),
+			listFlag("require", "count failures only on kernels that match `SELECTOR`"),
+			newFlag("baseline", "count only what is worse than in `FILE`, an earlier --json report"),
+			listFlag("target", "set the target of programs that match: `PROGRAM=NAME`"),
+			listFlag("types", "add the types in `FILE`, BTF or ELF, to each kernel's, as the loader does"),
+			listFlag("rodata-var", "the loader may set read-only variables that match `PATTERN`"),
+			newFlag("verbose", "show guards, notes and all kernel ranges", "v"),
+			s.jobs,
+		}, policyFlags()),
+		Action: runCheck,
+	}
+}
+
+// archive returns the commands below archive.
+func (s *sharedFlags) archive() []*cli.Command {
+	return []*cli.Command{
 		{
-			Name:      "check",
-			Usage:     "report which kernels objects work on, and why not on others",
-			ArgsUsage: "OBJECT...",
-			Flags: slices.Concat(kernels, []cli.Flag{
-				listFlag("boot", "boot `PACKAGE` under qemu, load the objects, and compare: a .deb, .rpm or vmlinuz, or ID/VERSION_ID[/ARCH[/RELEASE]] to download"),
-				newFlag("archive", "in booted kernels, load the objects with the BTF in `ARCHIVE` (.btfa), too, and compare"),
-				newFlag("command", "run `COMMAND` in booted kernels instead of loading; arguments are files for it"),
-				countFlag("timeout", "stop a booted kernel after `SECONDS`", 600),
-				newFlag("btfgen", "boot with `FILE`, a static btfgen for the machine (default: this one)"),
-				catalogue,
-				mirror,
-				format,
-				newFlag("json", "print the report as JSON"),
-				newFlag("min-kernel", "print from which Linux release each object works"),
-				newFlag("suggest", "print options with which objects work on more kernels, as YAML"),
-				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`", Value: "-"},
-				newFlag("summary", "also write a summary of ten lines, as Markdown, to `FILE`"),
-				newFlag("source-root", "for sarif and github, make names of sources relative to `DIR` (default: the working directory)"),
-				listFlag("require", "count failures only on kernels that match `SELECTOR`"),
-				newFlag("baseline", "count only what is worse than in `FILE`, an earlier --json report"),
-				listFlag("target", "set the target of programs that match: `PROGRAM=NAME`"),
-				listFlag("types", "add the types in `FILE`, BTF or ELF, to each kernel's, as the loader does"),
-				listFlag("rodata-var", "the loader may set read-only variables that match `PATTERN`"),
-				newFlag("verbose", "show guards, notes and all kernel ranges", "v"),
-				jobs,
-			}, policyFlags()),
-			Action: runCheck,
-		},
-		{
-			Name:  "archive",
-			Usage: "inspect, compare, extract, convert and merge archives",
-			Subcommands: []*cli.Command{
-				{
-					Name:      "list",
-					Usage:     "list the kernels of an archive",
-					ArgsUsage: "ARCHIVE",
-					Flags: []cli.Flag{
-						newFlag("sizes", "show bytes of each kernel's BTF, alone and shared with other kernels"),
-						jsonFlag("the list"),
-					},
-					Action: runArchiveList,
-				},
-				{
-					Name:      "lookup",
-					Usage:     "find the BTF for a host, as a tracer would",
-					ArgsUsage: "ARCHIVE",
-					Flags: []cli.Flag{
-						newFlag("os-release", "read distribution and version from `FILE`"),
-						newFlag("release", "kernel `RELEASE`, as printed by uname -r"),
-						newFlag("arch", "machine `ARCH`, as printed by uname -m"),
-						newFlag("root", "use `DIR` as the root directory of the host"),
-						newFlag("neighbour", "fall back to the common BTF of neighbouring builds"),
-						countFlag("builds", "require `N` builds before the kernel for --neighbour", 3),
-						newFlag("output", "write the BTF to `FILE`", "o"),
-						jsonFlag("the result"),
-					},
-					Action: runArchiveLookup,
-				},
-				{
-					Name:      "extract",
-					Usage:     "write the BTF files of an archive, or one of them",
-					ArgsUsage: "ARCHIVE [KEY...]",
-					Flags: slices.Concat([]cli.Flag{
-						newFlag("output", "write to `OUT`, a directory, or a file for one KEY (required)", "o"),
-						jsonFlag("the summary and findings"),
-					}, selecting),
-					Action: runArchiveExtract,
-				},
-				{
-					Name:      "convert",
-					Usage:     "write an archive in another format",
-					ArgsUsage: "ARCHIVE",
-					Flags:     slices.Concat(writing, []cli.Flag{jsonFlag("the summary")}),
-					Action:    runArchiveConvert,
-				},
-				{
-					Name:      "diff",
-					Usage:     "compare two archives: kernels, objects and sizes",
-					ArgsUsage: "OLD NEW",
-					Flags: []cli.Flag{
-						choiceFlag("format", "print `FORMAT`: text or markdown", "text", "markdown"),
-						jsonFlag("the comparison"),
-						verboseFlag("list all kernels"),
-					},
-					Action: runArchiveDiff,
-				},
-				{
-					Name:      "merge",
-					Usage:     "merge archives",
-					ArgsUsage: "ARCHIVE...",
-					Flags: slices.Concat(writing, selecting, []cli.Flag{
-						jsonFlag("the summary and findings"),
-						newFlag("mixed", "allow different relocations for one machine"),
-					}),
-					Action: runArchiveMerge,
-				},
+			Name:      "list",
+			Usage:     "list the kernels of an archive",
+			ArgsUsage: "ARCHIVE",
+			Flags: []cli.Flag{
+				newFlag("sizes", "show bytes of each kernel's BTF, alone and shared with other kernels"),
+				jsonFlag("the list"),
 			},
+			Action: runArchiveList,
 		},
 		{
-			Name:  "corpus",
-			Usage: "inspect, check, fetch, import, push, pull and extract kernel BTFs",
-			Subcommands: []*cli.Command{
-				{
-					Name:      "list",
-					Usage:     "list the kernels of a corpus",
-					ArgsUsage: "[SOURCE...]",
-					Flags: slices.Concat([]cli.Flag{
-						newFlag("long", "read the kernels and show sizes, types, byte order, modules etc.", "l"),
-						jsonFlag("kernels, then findings, one per line,"),
-						jobs,
-					}, reading),
-					Action: runCorpusList,
-				},
-				{
-					Name:      "lint",
-					Usage:     "find problems in a corpus",
-					ArgsUsage: "[SOURCE...]",
-					Flags: slices.Concat([]cli.Flag{
-						jsonFlag("the findings"),
-						jobs,
-					}, reading),
-					Action: runCorpusLint,
-				},
-				{
-					Name:      "fetch",
-					Usage:     "download the kernels of distributions that a file lacks",
-					ArgsUsage: "[SERIES...]",
-					Flags: slices.Concat(selecting, []cli.Flag{
-						newFlag("output", "add kernels to `OUT`, a .btfc file", "o"),
-						newFlag("packages", "keep the packages in `DIR` instead, and read no kernels"),
-						newFlag("dry-run", "print what would be downloaded"),
-						catalogue,
-						mirror,
-						&cli.GenericFlag{Name: "newest", Usage: "fetch only the newest `N` kernels of each ID/VERSION_ID/ARCH, by release", Value: &word{"", nil}},
-						newFlag("modules", "use `MODULES`: names such as nf_conntrack,btrfs, or all or none (default: all with BTF)"),
-						newFlag("limit", "download nothing if it would be more than `SIZE`, such as 500M or 2G"),
-						newFlag("retry", "retry packages that had no usable kernel"),
-						listFlag("prune", "remove kernels that match `SELECTOR` and that repositories no longer have"),
-						jsonFlag("the summary and findings"),
-						jobs,
-					}),
-					Action: runCorpusFetch,
-				},
-				{
-					Name:      "import",
-					Usage:     "import kernels into a file that is small and fast to read",
-					ArgsUsage: "[SOURCE...]",
-					Flags: slices.Concat([]cli.Flag{
-						newFlag("output", "add kernels to `OUT`, a .btfc file (required)", "o"),
-						modules("all"),
-						jsonFlag("the summary and findings"),
-						jobs,
-					}, reading),
-					Action: runCorpusImport,
-				},
-				{
-					Name:      "push",
-					Usage:     "push a corpus or an archive to a registry, from which others pull it",
-					ArgsUsage: "FILE REFERENCE",
-					Flags: []cli.Flag{
-						newFlag("dry-run", "print what would be pushed"),
-						plainHTTP,
-						jsonFlag("the summary"),
-						jobs,
-					},
-					Action: runCorpusPush,
-				},
-				{
-					Name:      "pull",
-					Usage:     "pull a corpus or an archive from a registry",
-					ArgsUsage: "REFERENCE [SERIES...]",
-					Flags: []cli.Flag{
-						newFlag("output", "add kernels to `OUT`, a .btfc file, or write an archive to it, a .btfa file", "o"),
-						newFlag("dry-run", "print what would be downloaded"),
-						plainHTTP,
-						jsonFlag("the summary and findings"),
-						jobs,
-					},
-					Action: runCorpusPull,
-				},
-				{
-					Name:      "extract",
-					Usage:     "write kernel BTFs as raw files",
-					ArgsUsage: "[SOURCE...]",
-					Flags: slices.Concat([]cli.Flag{
-						newFlag("output", "write to `OUT` (required)", "o"),
-						modules("none"),
-						jsonFlag("the summary and findings"),
-						jobs,
-					}, reading),
-					Action: runCorpusExtract,
-				},
+			Name:      "lookup",
+			Usage:     "find the BTF for a host, as a tracer would",
+			ArgsUsage: "ARCHIVE",
+			Flags: []cli.Flag{
+				newFlag("os-release", "read distribution and version from `FILE`"),
+				newFlag("release", "kernel `RELEASE`, as printed by uname -r"),
+				newFlag("arch", "machine `ARCH`, as printed by uname -m"),
+				newFlag("root", "use `DIR` as the root directory of the host"),
+				newFlag("neighbour", "fall back to the common BTF of neighbouring builds"),
+				countFlag("builds", "require `N` builds before the kernel for --neighbour", 3),
+				newFlag("output", "write the BTF to `FILE`", "o"),
+				jsonFlag("the result"),
 			},
+			Action: runArchiveLookup,
 		},
+		{
+			Name:      "extract",
+			Usage:     "write the BTF files of an archive, or one of them",
+			ArgsUsage: "ARCHIVE [KEY...]",
+			Flags: slices.Concat([]cli.Flag{
+				newFlag("output", "write to `OUT`, a directory, or a file for one KEY (required)", "o"),
+				jsonFlag("the summary and findings"),
+			}, s.selecting),
+			Action: runArchiveExtract,
+		},
+		{
+			Name:      "convert",
+			Usage:     "write an archive in another format",
+			ArgsUsage: "ARCHIVE",
+			Flags:     slices.Concat(s.writing, []cli.Flag{jsonFlag("the summary")}),
+			Action:    runArchiveConvert,
+		},
+		{
+			Name:      "diff",
+			Usage:     "compare two archives: kernels, objects and sizes",
+			ArgsUsage: "OLD NEW",
+			Flags: []cli.Flag{
+				choiceFlag("format", "print `FORMAT`: text or markdown", "text", "markdown"),
+				jsonFlag("the comparison"),
+				verboseFlag("list all kernels"),
+			},
+			Action: runArchiveDiff,
+		},
+		{
+			Name:      "merge",
+			Usage:     "merge archives",
+			ArgsUsage: "ARCHIVE...",
+			Flags: slices.Concat(s.writing, s.selecting, []cli.Flag{
+				jsonFlag("the summary and findings"),
+				newFlag("mixed", "allow different relocations for one machine"),
+			}),
+			Action: runArchiveMerge,
+		},
+	}
+}
+
+// inspecting returns the commands below corpus that report on kernels.
+func (s *sharedFlags) inspecting() []*cli.Command {
+	return []*cli.Command{
+		{
+			Name:      "list",
+			Usage:     "list the kernels of a corpus",
+			ArgsUsage: "[SOURCE...]",
+			Flags: slices.Concat([]cli.Flag{
+				newFlag("long", "read the kernels and show sizes, types, byte order, modules etc.", "l"),
+				jsonFlag("kernels, then findings, one per line,"),
+				s.jobs,
+			}, s.reading),
+			Action: runCorpusList,
+		},
+		{
+			Name:      "lint",
+			Usage:     "find problems in a corpus",
+			ArgsUsage: "[SOURCE...]",
+			Flags: slices.Concat([]cli.Flag{
+				jsonFlag("the findings"),
+				s.jobs,
+			}, s.reading),
+			Action: runCorpusLint,
+		},
+	}
+}
+
+// storing returns the commands below corpus that add kernels to a file.
+func (s *sharedFlags) storing() []*cli.Command {
+	return []*cli.Command{
+		{
+			Name:      "fetch",
+			Usage:     "download the kernels of distributions that a file lacks",
+			ArgsUsage: "[SERIES...]",
+			Flags: slices.Concat(s.selecting, []cli.Flag{
+				newFlag("output", "add kernels to `OUT`, a .btfc file", "o"),
+				newFlag("packages", "keep the packages in `DIR` instead, and read no kernels"),
+				newFlag("dry-run", "print what would be downloaded"),
+				s.catalogue,
+				s.mirror,
+				&cli.GenericFlag{Name: "newest", Usage: "fetch only the newest `N` kernels of each ID/VERSION_ID/ARCH, by release", Value: &word{"", nil}},
+				newFlag("modules", "use `MODULES`: names such as nf_conntrack,btrfs, or all or none (default: all with BTF)"),
+				newFlag("limit", "download nothing if it would be more than `SIZE`, such as 500M or 2G"),
+				newFlag("retry", "retry packages that had no usable kernel"),
+				listFlag("prune", "remove kernels that match `SELECTOR` and that repositories no longer have"),
+				jsonFlag("the summary and findings"),
+				s.jobs,
+			}),
+			Action: runCorpusFetch,
+		},
+		{
+			Name:      "import",
+			Usage:     "import kernels into a file that is small and fast to read",
+			ArgsUsage: "[SOURCE...]",
+			Flags: slices.Concat([]cli.Flag{
+				newFlag("output", "add kernels to `OUT`, a .btfc file (required)", "o"),
+				modulesFlag("all"),
+				jsonFlag("the summary and findings"),
+				s.jobs,
+			}, s.reading),
+			Action: runCorpusImport,
+		},
+	}
+}
+
+// sharing returns the commands below corpus that use a registry.
+func (s *sharedFlags) sharing() []*cli.Command {
+	return []*cli.Command{
+		{
+			Name:      "push",
+			Usage:     "push a corpus or an archive to a registry, from which others pull it",
+			ArgsUsage: "FILE REFERENCE",
+			Flags: []cli.Flag{
+				newFlag("dry-run", "print what would be pushed"),
+				s.plainHTTP,
+				jsonFlag("the summary"),
+				s.jobs,
+			},
+			Action: runCorpusPush,
+		},
+		{
+			Name:      "pull",
+			Usage:     "pull a corpus or an archive from a registry",
+			ArgsUsage: "REFERENCE [SERIES...]",
+			Flags: []cli.Flag{
+				newFlag("output", "add kernels to `OUT`, a .btfc file, or write an archive to it, a .btfa file", "o"),
+				newFlag("dry-run", "print what would be downloaded"),
+				s.plainHTTP,
+				jsonFlag("the summary and findings"),
+				s.jobs,
+			},
+			Action: runCorpusPull,
+		},
+	}
+}
+
+// extracting returns the commands below corpus that write kernels as files.
+func (s *sharedFlags) extracting() []*cli.Command {
+	return []*cli.Command{
+		{
+			Name:      "extract",
+			Usage:     "write kernel BTFs as raw files",
+			ArgsUsage: "[SOURCE...]",
+			Flags: slices.Concat([]cli.Flag{
+				newFlag("output", "write to `OUT` (required)", "o"),
+				modulesFlag("none"),
+				jsonFlag("the summary and findings"),
+				s.jobs,
+			}, s.reading),
+			Action: runCorpusExtract,
+		},
+	}
+}
+
+// aboutBtfgen returns the commands about btfgen itself.
+func aboutBtfgen() []*cli.Command {
+	return []*cli.Command{
 		{
 			Name:   "init",
 			Usage:  "set up btfgen in a project",
@@ -329,4 +390,12 @@ func verboseFlag(usage string) cli.Flag {
 
 func jsonFlag(what string) cli.Flag {
 	return newFlag("json", "print "+what+" as JSON")
+}
+
+// reportFormatFlag is the option --format of check.
+func reportFormatFlag() cli.Flag {
+	f := choiceFlag("format", "print `FORMAT`: text, markdown, json, junit, sarif, github, html, min-kernel, suggest, table or badge",
+		"text", "markdown", "json", "junit", "sarif", "github", "html", "min-kernel", "suggest", "table", "badge")
+	f.Aliases = []string{"f"}
+	return f
 }
