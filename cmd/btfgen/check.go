@@ -267,27 +267,36 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 		if !slices.ContainsFunc(keys, s.Match) {
 			reportUnmatched(c, "require", s.String(), corpus.Nearest(s, slices.Values(keys)))
 		}
-		if o.report.Baseline != nil {
-			continue
-		}
-		required := func(k int) bool { return s.Match(keys[k]) }
-		for _, gap := range rep.Gaps(required) {
-			what := "nothing"
-			if gap.Row != nil {
-				what = "none of " + gap.Row.Object
-			}
-			reportf(c, failing, "--require %s: not met: %s is loaded on %s", s, what, words.Kernels(kernelNames(rep, gap.Kernels), len(rep.Kernels), found(c).verbose))
-		}
-		switch worst := rep.Worst(required); {
-		case worst == check.Fails:
-			reportf(c, failing, "--require %s: not met", s)
-		case worst >= check.Unknown:
-			reportIfVerbose(c, finding{Class: uncertain, Message: fmt.Sprintf("--require %s: may not be met", s)})
+		if o.report.Baseline == nil {
+			reportUnmet(c, rep, s, keys)
 		}
 	}
 	if o.report.Baseline == nil {
 		return nil
 	}
+	return reportWorse(c, rep, o, keys)
+}
+
+// reportUnmet reports that a requirement is not met, or may not be.
+func reportUnmet(c *cli.Context, rep *check.Report, s corpus.Selector, keys []kernel.Key) {
+	required := func(k int) bool { return s.Match(keys[k]) }
+	for _, gap := range rep.Gaps(required) {
+		what := "nothing"
+		if gap.Row != nil {
+			what = "none of " + gap.Row.Object
+		}
+		reportf(c, failing, "--require %s: not met: %s is loaded on %s", s, what, words.Kernels(kernelNames(rep, gap.Kernels), len(rep.Kernels), found(c).verbose))
+	}
+	switch worst := rep.Worst(required); {
+	case worst == check.Fails:
+		reportf(c, failing, "--require %s: not met", s)
+	case worst >= check.Unknown:
+		reportIfVerbose(c, finding{Class: uncertain, Message: fmt.Sprintf("--require %s: may not be met", s)})
+	}
+}
+
+// reportWorse reports what is worse than in the baseline, on kernels that are required.
+func reportWorse(c *cli.Context, rep *check.Report, o *checkOptions, keys []kernel.Key) error {
 	if err := reportLost(c, rep, o); err != nil {
 		return err
 	}

@@ -39,31 +39,9 @@ func runBoot(c *cli.Context) error {
 		}
 	}
 	cfg := boot.Config{Jobs: c.Int("jobs"), Timeout: time.Duration(c.Int("timeout")) * time.Second, Rodata: c.StringSlice("rodata-var")}
-	var inputs []string
-	if c.IsSet("command") {
-		if err := readCommand(c, &cfg, args); err != nil {
-			return err
-		}
-		inputs = append([]string{cfg.Tool.Path}, args...)
-	} else if len(args) == 0 {
-		return usagef("no BPF object given")
-	}
-	err := checkKernels(c, packages)
+	objs, inputs, err := readBooted(c, &cfg, packages, args)
 	if err != nil {
 		return err
-	}
-	objs := new(programs)
-	if _, cfg.Policy, err = readPolicy(c); err != nil {
-		return err
-	}
-	if cfg.Tool == nil {
-		cfg.Targets = make(map[string]string)
-		if objs, cfg.Types, err = readChecked(c, args, cfg.Targets); err != nil {
-			return err
-		}
-		inputs = slices.Concat(objs.paths, c.StringSlice("types"))
-		cfg.Objects, cfg.Data = objs.list, objs.data
-		reportUnmatchedPolicy(c, &cfg.Policy, objs.list)
 	}
 	if cfg.Init, err = readGuest(c); err != nil {
 		return err
@@ -71,6 +49,40 @@ func runBoot(c *cli.Context) error {
 	if err := boot.Installed(); err != nil {
 		return err
 	}
+	if err := openBootSources(c, &cfg, packages, inputsOf(append(inputs, cfg.Init.Path)...)); err != nil {
+		return err
+	}
+	objs.announce(c)
+	return bootAndReport(c, &cfg)
+}
+
+// readBooted reads what kernels are booted for, the objects or the command, and returns the files.
+func readBooted(c *cli.Context, cfg *boot.Config, packages, args []string) (objs *programs, inputs []string, err error) {
+	if c.IsSet("command") {
+		if err := readCommand(c, cfg, args); err != nil {
+			return nil, nil, err
+		}
+		inputs = append([]string{cfg.Tool.Path}, args...)
+	} else if len(args) == 0 {
+		return nil, nil, usagef("no BPF object given")
+	}
+	if err := checkKernels(c, packages); err != nil {
+		return nil, nil, err
+	}
+	if _, cfg.Policy, err = readPolicy(c); err != nil || cfg.Tool != nil {
+		return new(programs), inputs, err
+	}
+	cfg.Targets = make(map[string]string)
+	if objs, cfg.Types, err = readChecked(c, args, cfg.Targets); err != nil {
+		return nil, nil, err
+	}
+	cfg.Objects, cfg.Data = objs.list, objs.data
+	reportUnmatchedPolicy(c, &cfg.Policy, objs.list)
+	return objs, slices.Concat(objs.paths, c.StringSlice("types")), nil
+}
+
+// openBootSources opens the kernels and the archive, and refuses an output that is one of the inputs.
+func openBootSources(c *cli.Context, cfg *boot.Config, packages []string, in inputs) error {
 	// A package with only modules or a configuration belongs to the kernel of another package.
 	opts := corpus.Options{Extras: true}
 	sources, err := bootSources(c, packages, &opts, cfg.Init.Arch)
@@ -83,7 +95,6 @@ func runBoot(c *cli.Context) error {
 	}
 	reportSkipped(c, corp.Skipped)
 	cfg.Corpus = corp
-	in := inputsOf(append(inputs, cfg.Init.Path)...)
 	in.addCorpus(corp, c.String("output"))
 	if btf := c.StringSlice("btf"); len(btf) > 0 {
 		if cfg.BTF, err = openSources(c, btf, corpus.Options{Extras: true}); err != nil {
@@ -93,16 +104,17 @@ func runBoot(c *cli.Context) error {
 		in.addCorpus(cfg.BTF, c.String("output"))
 	}
 	if name := c.String("archive"); name != "" {
-		if cfg.Archive, err = openBooted(c, name, &cfg); err != nil {
+		if cfg.Archive, err = openBooted(c, name, cfg); err != nil {
 			return err
 		}
 		in[output.Real(name)] = true
 	}
-	if err := in.refuse(c.String("output")); err != nil {
-		return err
-	}
-	objs.announce(c)
-	w := &bootWatcher{c: c, cfg: &cfg, used: make(map[int]bool), printed: make(map[*boot.Kernel]time.Time)}
+	return in.refuse(c.String("output"))
+}
+
+// bootAndReport boots the kernels, and writes the report.
+func bootAndReport(c *cli.Context, cfg *boot.Config) error {
+	w := &bootWatcher{c: c, cfg: cfg, used: make(map[int]bool), printed: make(map[*boot.Kernel]time.Time)}
 	asJSON := c.Bool("json") || c.String("format") == "json"
 	var text bytes.Buffer // that goes into a file
 	out := c.App.Writer
@@ -112,7 +124,7 @@ func runBoot(c *cli.Context) error {
 		out = &text
 	}
 	w.report = report.NewBoot(out, c.Bool("verbose"))
-	if err := boot.Run(c.Context, cfg, w); err != nil {
+	if err := boot.Run(c.Context, *cfg, w); err != nil {
 		return err
 	}
 	if w.booted == 0 {
