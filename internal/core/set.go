@@ -69,6 +69,9 @@ func NewSet(objects ...*Object) *Set {
 	return s
 }
 
+// Alone returns a function that returns the set of an object alone, made at the first call.
+func Alone(o *Object) func() *Set { return sync.OnceValue(func() *Set { return NewSet(o) }) }
+
 // setBuilder is one NewSet.
 type setBuilder struct {
 	*Set

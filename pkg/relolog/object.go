@@ -3,8 +3,6 @@
 package relolog
 
 import (
-	"sync"
-
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -24,7 +22,7 @@ type Object struct {
 }
 
 func newObject(o *core.Object) *Object {
-	return &Object{o, sync.OnceValue(func() *core.Set { return core.NewSet(o) })}
+	return &Object{o, core.Alone(o)}
 }
 
 // ParseObject reads a BPF ELF object. The name is used in messages and logs. An

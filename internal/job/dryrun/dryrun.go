@@ -25,6 +25,9 @@ type Config struct {
 // are called in the caller's goroutine. Run returns an error of log, or ctx's, or one that no kernel could be read.
 func Run(ctx context.Context, cfg Config, log func(*relo.Log) error, skip func(*corpus.Error)) error {
 	r := &run{Config: cfg, log: log, skip: skip, used: make([]bool, len(cfg.Objects))}
+	for _, o := range cfg.Objects {
+		r.sets = append(r.sets, core.Alone(o))
+	}
 	for _, e := range cfg.Corpus.Skipped {
 		skip(e)
 	}
@@ -52,11 +55,12 @@ func Run(ctx context.Context, cfg Config, log func(*relo.Log) error, skip func(*
 	return nil
 }
 
-// runObject is core.Run, which a test replaces.
-var runObject = core.Run
+// runObject resolves the relocations of the first object of a set; a test replaces it.
+var runObject = (*core.Set).Run
 
 type run struct {
 	Config
+	sets []func() *core.Set // of each object alone
 	log  func(*relo.Log) error
 	skip func(*corpus.Error)
 	used []bool // whether each object is for some kernel
@@ -71,7 +75,7 @@ func (r *run) kernel(ctx context.Context, k *corpus.Kernel) error {
 	if err == nil {
 		err = workers.Each(ctx, r.Jobs, len(r.Objects), func(i int) (err error) {
 			if r.Objects[i].IsFor(target) {
-				defects[i] = workers.Catch(ctx, func() { logs[i], err = runObject(ctx, r.Objects[i], target) })
+				defects[i] = workers.Catch(ctx, func() { logs[i], err = runObject(r.sets[i](), ctx, target) })
 			}
 			return err
 		})

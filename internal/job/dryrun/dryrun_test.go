@@ -75,11 +75,13 @@ func TestRunPanics(t *testing.T) {
 	objs := []*core.Object{testinput.Named(t, "execsnoop.bpfel.o").Object, testinput.Named(t, "biolat.bpfel.o").Object}
 	real := *dryrun.RunObject
 	defer func() { *dryrun.RunObject = real }()
-	*dryrun.RunObject = func(ctx context.Context, o *core.Object, k *core.Target) (*relo.Log, error) {
-		if o == objs[0] {
-			panic("trouble")
+	*dryrun.RunObject = func(s *core.Set, ctx context.Context, k *core.Target) (*relo.Log, error) {
+		for _, o := range s.Objects() {
+			if o == objs[0] {
+				panic("trouble")
+			}
 		}
-		return real(ctx, o, k)
+		return real(s, ctx, k)
 	}
 	var logs, skipped []string
 	err = dryrun.Run(t.Context(), dryrun.Config{Objects: objs, Corpus: c, Jobs: 1}, func(l *relo.Log) error {
