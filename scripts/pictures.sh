@@ -31,21 +31,21 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 go build -o "$work/btfgen" ./cmd/btfgen
 cp -r testdata/vmlinux "$work/kernels"
-for name in biolat execsnoop filelife kfuncs runqlat; do
+for name in execsnoop runqlat tool; do
 	cp "testdata/bpf/$name.bpfel.o" "$work/$name.bpf.o"
 done
 status=0
-check=(check --btf kernels --exclude s390x biolat.bpf.o execsnoop.bpf.o filelife.bpf.o kfuncs.bpf.o runqlat.bpf.o)
+check=(check --btf kernels --exclude s390x --loader libbpf execsnoop.bpf.o runqlat.bpf.o tool.bpf.o)
 cd "$work"
 ./btfgen "${check[@]}" --format html -o check.html || status=$?
 ((status == 0 || status == 3)) || exit "$status"
 ./btfgen "${check[@]}" -o check.out 2>log || ((status == 3))
 cd - >/dev/null
 # Open the first failure, as a reader would.
-echo '<script>toggle(document.querySelector("tr.p"), 1)</script>' >>"$work/check.html"
+echo '<script>toggle(document.querySelector("tr.p"), 5)</script>' >>"$work/check.html"
 browse() {
 	"$chromium" --headless --no-sandbox --disable-gpu --hide-scrollbars --force-color-profile=srgb --force-device-scale-factor=1 \
-		--window-size=1100,780 "$@" "file://$work/check.html" 2>"$work/log" || { cat "$work/log" >&2; exit 1; }
+		--window-size=1100,900 "$@" "file://$work/check.html" 2>"$work/log" || { cat "$work/log" >&2; exit 1; }
 }
 browse --dump-dom >"$work/page"
 grep -q 'class="detail"' "$work/page" || { printf '%s: the page does not show why a program fails\n' "$me" >&2; exit 1; }
