@@ -331,7 +331,7 @@ type ruling struct {
 func (k *inventory) settle() {
 	all := facts().all
 	_, k.statics = k.find(staticFunction, btf.KindFunc)
-	k.facts, k.shown, k.features = make([]ruling, len(all)), 0, 0
+	k.facts, k.shown = make([]ruling, len(all)), 0
 	for i, f := range all {
 		r := &k.facts[i]
 		r.decided = ByWitness
@@ -350,6 +350,12 @@ func (k *inventory) settle() {
 			r.presence, r.decided = k.unwitnessed(f)
 		}
 	}
+	k.setFeatures()
+}
+
+// setFeatures finds the abilities of the kernel's verifier among its facts.
+func (k *inventory) setFeatures() {
+	k.features = 0
 	for f, name := range features {
 		if k.has(name) {
 			k.features |= f

@@ -239,4 +239,5 @@ func (k *inventory) age(to release) {
 			r.presence, r.witness = lacking, f.witness[0].text
 		}
 	}
+	k.setFeatures()
 }
