@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/interp"
 )
 
 // factText says what kernels differ in, and how a kernel shows whether it has it.
@@ -360,6 +361,9 @@ func (k *inventory) setFeatures() {
 		if k.has(name) {
 			k.features |= f
 		}
+	}
+	if k.facts[facts().named[features[interp.Rodata]].at].presence == untold {
+		k.features |= interp.MaybeRodata
 	}
 }
 

@@ -126,7 +126,7 @@ type Reach string
 // The ways to an instruction.
 const (
 	Reached        Reach = ""
-	BySettings     Reach = "by-settings"     // with some settings of the kernel's build or of the loader
+	BySettings     Reach = "by-settings"     // with some updates or settings of the kernel, or some of the loader
 	TooManyPaths   Reach = "too-many-paths"  // the analysis lost track of values
 	TooLarge       Reach = "too-large"       // the analysis gave up
 	LeavesFunction Reach = "leaves-function" // not followed: execution beyond the end of a function

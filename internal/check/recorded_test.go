@@ -236,7 +236,9 @@ func (k *inventory) age(to release) {
 	k.settle()
 	for i, f := range facts().all {
 		if r := &k.facts[i]; f.since > to && r.decided == ByWitness {
-			r.presence, r.witness = lacking, f.witness[0].text
+			if r.presence, r.witness = lacking, f.witness[0].text; f.witness[0].unsure {
+				r.presence = untold
+			}
 		}
 	}
 	k.setFeatures()

@@ -18,7 +18,7 @@ var doubts = map[check.Doubt]string{
 }
 
 var reaches = map[check.Reach]string{
-	check.BySettings:     "; reached only with some settings of the kernel's build or of the loader",
+	check.BySettings:     "; reached only with some updates or settings of the kernel, or some of the loader",
 	check.TooManyPaths:   "; whether it is reached is not known, as too many paths lead there",
 	check.TooLarge:       "; whether it is reached is not known, as the program is too large",
 	check.LeavesFunction: "; execution leaves the function",

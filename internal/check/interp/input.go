@@ -20,6 +20,9 @@ const (
 	StImm                // so do stores of an immediate (6.3)
 	LazyGlobals          // global functions are verified only if they are called (6.8)
 	Narrow               // fills of a part of a spill keep their value (6.9)
+	MaybeRodata          // it is not known whether the verifier has Rodata
+	Halves               // the lower half of a number has bounds of its own (5.7)
+	Unequal              // a number that is not the least or greatest has closer bounds (6.8)
 )
 
 // Has reports whether all of o are in f.

@@ -73,7 +73,7 @@ func (x *explorer) loadData(p value, off int64, n int) value {
 	variable := d.Variable(off)
 	switch {
 	case !x.knows(Rodata):
-		return unknown.trim(n)
+		return x.perhapsConstant(n)
 	case x.in.Settable(variable):
 		return value{m: ^uint64(0), taint: true}.trim(n)
 	case off < 0 || off > int64(len(d.Bytes)-n):
@@ -95,7 +95,7 @@ func (x *explorer) loadData(p value, off int64, n int) value {
 
 func (x *explorer) loadKconfig(e *bpfobj.Extern, off int64, n int) value {
 	if !x.knows(Rodata) {
-		return unknown.trim(n)
+		return x.perhapsConstant(n)
 	}
 	v := x.in.Kconfig(e).value()
 	if off != 0 || n > min(e.Size, 8) { // an unknown number, but constant on every load
@@ -104,6 +104,11 @@ func (x *explorer) loadKconfig(e *bpfobj.Extern, off int64, n int) value {
 	v = v.trim(n)
 	v.src = x.source(e.Name, v.v)
 	return v
+}
+
+// perhapsConstant is what verifiers without Rodata read. Where that is not known, it may be a constant.
+func (x *explorer) perhapsConstant(n int) value {
+	return value{m: math.MaxUint64, taint: x.knows(MaybeRodata)}.trim(n)
 }
 
 func (x *explorer) bigEndian() bool { return x.o.Order == binary.BigEndian }
