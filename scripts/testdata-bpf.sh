@@ -72,7 +72,7 @@ build() {
 	[[ ${3-} ]] && arch=$3 object=$out/$1_$3_$2.o
 	case $name in
 	nobtf) debug=-g0 ;;
-	ranges | runqlat | subprogs) cpu=v3 ;;
+	ranges | runqlat | sizes | subprogs) cpu=v3 ;;
 	esac
 	"$clang" $debug -O2 -Wall -Werror -target "$target" -mcpu=$cpu -D__TARGET_ARCH_$arch \
 		-fdebug-compilation-dir=. -ffile-prefix-map="$PWD"=. -ffile-prefix-map="$include"=include \

@@ -26,8 +26,13 @@ func TestOldBounds(t *testing.T) {
 	lower := []insn{{Op: 0xbc, Dst: 2}}           // w2 = w0
 	whole := []insn{{Op: 0xbf, Dst: 2}}           // r2 = r0
 	masked := []insn{{Op: 0x57, Dst: 2, Imm: 63}} // r2 &= 63
-	read := []insn{{Op: 0xbf, Dst: 1, Src: 10}, {Op: 0x07, Dst: 1, Imm: -72}, {Op: 0xb7, Dst: 3}, call(asm.FnProbeRead), {Op: 0xb7}, {Op: bpfobj.OpExit}}
+	read := []insn{{Op: 0xbf, Dst: 1, Src: 10}, {Op: 0x07, Dst: 1, Imm: -72}, {Op: 0xb7, Dst: 3}, call(asm.FnCsumDiff), {Op: 0xb7}, {Op: bpfobj.OpExit}}
 	keep := []insn{{Op: 0xbf, Dst: 6, Src: 1}}
+	not0 := []insn{{Op: 0x15, Dst: 2, Off: 4}}    // if r2 == 0
+	not0Before := []insn{{Op: 0x15, Off: 6}}      // if r0 == 0
+	greater := []insn{{Op: 0xb5, Dst: 2, Off: 5}} // if r2 <= 0
+	greaterCopy := []insn{{Op: 0xb5, Off: 5}}     // if r0 <= 0
+	load4 := []insn{{Op: 0xbf, Dst: 4, Src: 2}, {Op: 0xbf, Dst: 1, Src: 6}, {Op: 0xbf, Dst: 3, Src: 10}, call(asm.FnSkbLoadBytes), {Op: 0xb7}, {Op: bpfobj.OpExit}}
 	k := oldest(t, newRun(Config{}).want)
 	for _, to := range []release{linux(5, 10), linux(5, 7), linux(5, 6), linux(5, 4), linux(5, 3), linux(5, 1)} {
 		k.age(to)
@@ -43,9 +48,18 @@ func TestOldBounds(t *testing.T) {
 			{"known half", [][]insn{loadHalf, atMost32, lower, read}, 0},
 			{"whole", [][]insn{number, atMost, lower, read}, 0},
 			{"half and whole", [][]insn{number, atMost32, lower, atMostLater, read}, 0},
+			{"half and not 0", [][]insn{number, atMost32, lower, not0, read}, 0},
+			{"not 0", [][]insn{number, not0Before, atMost, lower, load4}, linux(6, 7)},
+			{"not 0 after", [][]insn{number, atMost, lower, not0, load4}, linux(6, 7)},
+			{"not 0, masked", [][]insn{number, whole, masked, not0, load4}, linux(6, 7)},
+			{"not 0, 1 at most", [][]insn{number, whole, {{Op: 0x25, Dst: 2, Off: 5, Imm: 1}}, not0, load4}, linux(6, 7)},
+			{"not 0, 0 at most", [][]insn{number, whole, {{Op: 0x25, Dst: 2, Off: 5}}, not0, load4}, 0},
+			{"greater than 0", [][]insn{number, atMost, lower, greater, not0, load4}, 0},
+			{"greater than 0, of a copy", [][]insn{number, atMost, whole, greaterCopy, not0, load4}, 0},
+			{"0 allowed", [][]insn{number, atMost, lower, not0, read}, 0},
 			{"half and mask", [][]insn{number, atMost32, lower, masked, read}, 0},
 		} {
-			o, want := programOf("kprobe", slices.Concat(append([][]insn{keep}, tt.code...)...)), OK
+			o, want := programOf("tc", slices.Concat(append([][]insn{keep}, tt.code...)...)), OK
 			if tt.refused >= to {
 				want = Fails
 			}
@@ -54,4 +68,12 @@ func TestOldBounds(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSizes checks the verdicts on sizes whose bounds kernels before 6.8 do not see.
+func TestSizes(t *testing.T) {
+	notZero := expected{before: "6.8", status: Fails}
+	expectVerdicts(t, "sizes", []Family{FamilyFeature}, map[string]expected{
+		"half": {}, "half_of_field": {}, "whole": {}, "half_masked": {}, "greater": {}, "not_zero": notZero, "not_zero_masked": notZero,
+	})
 }

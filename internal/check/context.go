@@ -8,6 +8,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -232,7 +233,11 @@ func (e *evaluation) accesses(n int) (l []absence) {
 		if a.Moved || a.Computed {
 			if f := e.k.moved(e.pr.Attach); f.Status != OK {
 				f.Subject, f.Source = wholeContext, e.o.Source(a.At)
-				l = append(l, absence{at: a.At, f: f, moved: a.Computed})
+				x := absence{at: a.At, f: f}
+				if a.Computed {
+					x.flaw = interp.Moved
+				}
+				l = append(l, x)
 				continue
 			}
 		}

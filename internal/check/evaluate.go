@@ -38,8 +38,8 @@ type evaluation struct {
 type absence struct {
 	at     bpfobj.Site
 	f      Finding
-	moved  bool // only if it reaches it with a context that is not where it was
-	anyhow bool // whether it reaches it or not
+	flaw   interp.Flaw // only if it reaches it with this
+	anyhow bool        // whether it reaches it or not
 }
 
 func (e *evaluation) add(f Finding) { e.out = append(e.out, f) }
@@ -238,11 +238,7 @@ func (e *evaluation) judge(r *interp.Result, a absence) {
 		e.note(a.f)
 		return
 	}
-	reached := r.Reached(a.at)
-	if a.moved {
-		reached = r.Moved(a.at)
-	}
-	switch l := reached; {
+	switch l := r.With(a.at, a.flaw); {
 	case l == interp.Certain:
 	case a.f.Status == OK: // a warning is for what is certain
 		return
@@ -255,7 +251,7 @@ func (e *evaluation) judge(r *interp.Result, a absence) {
 		a.f.Status, a.f.Reach = Unknown, TooLarge
 	case r.Odd != interp.NothingOdd:
 		a.f.Status, a.f.Reach = Unknown, oddReach[r.Odd]
-	case a.moved: // nothing was added, or it is not known what
+	case a.flaw != interp.NoFlaw: // it has none, or that is not known
 		return
 	case a.f.Loader == EbpfGo: // libbpf writes a number, which needs no guard
 		return

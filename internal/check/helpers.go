@@ -14,6 +14,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/interp"
 )
 
 // helperText says which helpers the programs of a type may call, and how that was
@@ -316,7 +317,7 @@ func (e *evaluation) calls(n int) (l []absence) {
 	if e.o.called[n].has(int64(asm.FnTailCall)) && len(e.pr.Funcs) > 1 {
 		tail = e.k.judgeAny("tail calls of programs with functions/"+e.k.arch, FeatureMissing)
 	}
-	l = e.withMaps(n)
+	l = append(e.withMaps(n), e.sizes()...)
 	if tail.Status == OK && e.o.isGPL() && !e.o.called[n].meets(forbids) && !e.o.called[n].has(int64(asm.FnKptrXchg)) {
 		return l
 	}
@@ -341,6 +342,30 @@ func (e *evaluation) calls(n int) (l []absence) {
 			l = append(l, absence{at: u.at, f: f})
 		}
 	})
+	return l
+}
+
+// The facts that verifiers see bounds of sizes.
+const (
+	halfSizes = "verifier bounds of lower halves"
+	zeroSizes = "verifier bounds of inequality"
+)
+
+// sizes judges the sizes that a program gives to helpers.
+func (e *evaluation) sizes() (l []absence) {
+	for _, fn := range e.pr.Funcs {
+		for _, x := range e.o.flawed[fn] {
+			fact := halfSizes
+			if x.Flaw == interp.ZeroSize {
+				fact = zeroSizes
+			}
+			if f := e.k.judge(fact, FeatureMissing); f.Status != OK {
+				at := bpfobj.Site{Fn: fn, Insn: int(x.Insn)}
+				f.Source = e.o.Source(at)
+				l = append(l, absence{at: at, f: f, flaw: x.Flaw})
+			}
+		}
+	}
 	return l
 }
 

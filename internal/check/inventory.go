@@ -188,6 +188,8 @@ var features = map[interp.Features]string{
 	interp.StImm:       "verifier stored immediates",
 	interp.LazyGlobals: "verifier global functions if called",
 	interp.Narrow:      "verifier partial fills",
+	interp.Halves:      halfSizes,
+	interp.Unequal:     zeroSizes,
 }
 
 // readHelpers finds the helpers, and how system calls are called.

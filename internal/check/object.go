@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -25,6 +26,7 @@ type Object struct {
 	uses      [][]use           // by function
 	recordsOf [][]int32         // by function
 	callees   []callees         // by function
+	flawed    [][]interp.Flawed // by function: what may have flaws of sizes
 	accesses  [][]bpfobj.Access // by program: see contextAccesses
 	mapCalls  [][]bpfobj.MapCall
 	contexts  []btf.Type        // by program: the struct of its own that it takes its context for, void for none
@@ -148,6 +150,7 @@ func newObject(name string, prog *bpfobj.Code, r records) *Object {
 	needs := globalNeeds(prog)
 	for fn := range prog.Funcs {
 		code, data := prog.Funcs[fn].Insns, false
+		o.flawed = append(o.flawed, interp.MayBeFlawed(code))
 		back := prog.Funcs[fn].BackEdge()
 		for i := range code {
 			u := use{at: bpfobj.Site{Fn: fn, Insn: i}, in: &code[i]}

@@ -190,7 +190,7 @@ func (e *evaluation) codeKey() programKey {
 // appendKey appends what identifies an absence.
 func (p *pairing) appendKey(b []byte, a absence) []byte {
 	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(a.at.Fn)), uint64(a.at.Insn))
-	b = strconv.AppendBool(strconv.AppendBool(b, a.moved), a.anyhow)
+	b = strconv.AppendBool(append(b, byte(a.flaw)), a.anyhow)
 	return binary.NativeEndian.AppendUint32(b, uint32(p.found.number(a.f)))
 }
 

@@ -29,7 +29,8 @@
 // of a form that only the verifier understands.
 //
 // Each bit of a number is known or unknown. Verifiers also derive bounds from comparisons by order. The package does not, but marks
-// the number (value.lost): what only a branch on it reaches is [Imprecise].
+// the number (value.lost): what only a branch on it reaches is [Imprecise]. Of sizes that helpers get, it knows some bounds that
+// older verifiers do not see (gaps).
 //
 // The package has no knowledge of kernels or of the consequences of reaching an instruction.
 package interp

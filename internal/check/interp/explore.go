@@ -37,6 +37,7 @@ type code struct {
 	live    []live      // by slot; nil if unknown
 	taken   uint64      // see taken
 	loops   map[int]int // see findLoops
+	gaps    gaps        // that matter
 }
 
 // explorer executes a function abstractly.
@@ -206,7 +207,7 @@ func (p *program) codeOf(fn int) *code {
 				f.leaders[i] = true
 			}
 		}
-		f.loops = findLoops(f.Insns, f.leaders)
+		f.loops, f.gaps = findLoops(f.Insns, f.leaders), gapsIn(f.Insns)
 		p.code[fn] = f
 	}
 	return f
@@ -289,9 +290,12 @@ func (x *explorer) alu(s *state, in *bpfobj.Insn) {
 		}
 		v := mov(in, b, is32)
 		if is32 && isRegister(in) && b.kind == scalar && !b.isBlank() && !x.knows(Constants) {
-			v = value{m: math.MaxUint32, lost: true}
+			v = value{m: math.MaxUint32, lost: true, gaps: b.gaps}
 		}
 		s.write(in.Dst, v)
+		if isRegister(in) && b.gaps != 0 {
+			s.copied(in)
+		}
 	case op == asm.Neg || op == asm.Swap:
 		s.write(in.Dst, value{m: ^uint64(0), taint: a.taint, lost: a.lost})
 	case a.kind == scalar && b.kind == scalar:
@@ -300,6 +304,9 @@ func (x *explorer) alu(s *state, in *bpfobj.Insn) {
 		}
 		x.countALU(op, a, b, is32)
 		v := alu(op, a, b, is32)
+		if (op == asm.And || op == asm.RSh) && b.isConst() && !v.isConst() && !a.lost {
+			v.gaps = a.gaps & noLower
+		}
 		if op == asm.Xor && !v.isBlank() && !x.knows(Partly) {
 			v = unknown
 		}

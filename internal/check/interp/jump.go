@@ -120,7 +120,7 @@ func (x *explorer) branch(s *state, in *bpfobj.Insn) bool {
 	if (a.taint || b.taint) && s.level < Depends {
 		s.level = Depends
 	}
-	if a.lost || b.lost {
+	if (a.lost || b.lost) && !a.mayBeZero(op, b) {
 		s.doubt()
 	}
 	yes := x.fork(s)
@@ -162,12 +162,14 @@ func (x *explorer) refine(s *state, op asm.JumpOp, in *bpfobj.Insn, a, b value, 
 			s.write(in.Dst, unknown) // impossible, but 6.8 to 6.18 do not notice: see where
 		}
 	case b.isConst():
-		s.write(in.Dst, a.where(op, b.v, is32))
+		s.learn(in.Dst, a.where(op, b.v, is32))
 	case a.isConst():
-		s.write(in.Src, b.where(flipped(op), a.v, is32))
+		s.learn(in.Src, b.where(flipped(op), a.v, is32))
 	case op == asm.JEq && !a.meets(b, is32):
 		s.write(in.Dst, unknown)
 		s.write(in.Src, unknown)
+	default:
+		s.closeGaps(a.gaps | b.gaps)
 	}
 }
 
@@ -184,8 +186,10 @@ func (x *explorer) call(s *state, in *bpfobj.Insn) bool {
 		}
 		x.callback(s, fn)
 	}
+	x.giveSizes(s, in)
 	x.helperWrites(s, in)
 	s.clobberCall()
+	s.regs[asm.R0] = x.number()
 	s.at.Insn++
 	return true
 }
@@ -212,6 +216,7 @@ func (x *explorer) callFunc(s *state, fn int) bool {
 	if x.frames+len(s.frames) >= maxFrames {
 		return x.tooDeep()
 	}
+	s.closeGaps(allGaps) // the function may compare copies of the caller's numbers
 	if from, ok := x.arguments(s, fn); ok {
 		return x.callUnit(s, from)
 	}

@@ -28,7 +28,7 @@ func (x *explorer) loadFrom(s *state, in *bpfobj.Insn, p value) value {
 		return unknown
 	}
 	if in.Record != 0 { // a field of the kernel's
-		return unknown.trim(n)
+		return x.number().trim(n)
 	}
 	switch p.kind {
 	case stackPtr:
@@ -48,19 +48,17 @@ func (x *explorer) loadFrom(s *state, in *bpfobj.Insn, p value) value {
 		}
 	case dataPtr:
 		return x.loadData(p, off, n)
+	default:
+		return x.number().trim(n)
 	}
 	return unknown.trim(n)
 }
 
 // access notes an access through p if p is a moved pointer to the context.
 func (x *explorer) access(s *state, p value) {
-	if p.kind != ctxPtr || p.v == 0 {
-		return
+	if p.kind == ctxPtr && p.v != 0 {
+		x.note(s, Moved)
 	}
-	if x.here.moved == nil {
-		x.here.moved = make(map[int32]Level)
-	}
-	x.here.moved[int32(s.at.Insn)] = surer(x.here.moved[int32(s.at.Insn)], s.level)
 }
 
 // loadData reads a read-only data section or a kconfig variable. The base of p is an index into Data, followed by Externs.
@@ -125,6 +123,10 @@ func (x *explorer) store(s *state, in *bpfobj.Insn) {
 	v = v.trim(n)
 	if in.Op.Class() == asm.StXClass {
 		v = s.reg(in.Src)
+		if v.gaps != 0 { // verifiers may learn of the copy
+			v.gaps = 0
+			s.learn(in.Src, v)
+		}
 		if n < 8 || (int64(p.v)+off)%8 != 0 {
 			x.counts(v)
 		}

@@ -125,11 +125,13 @@ func (r *Result) reached(fn int) []Level {
 	return l
 }
 
-// Moved returns how sure it is that an instruction accesses the context after a constant other than 0 was added to its
-// address. Unreached means unknown, too.
-func (r *Result) Moved(at bpfobj.Site) (l Level) {
+// With returns how sure it is that an instruction is executed with a flaw. Unreached means unknown, too.
+func (r *Result) With(at bpfobj.Site, f Flaw) (l Level) {
+	if f == NoFlaw {
+		return r.Reached(at)
+	}
 	for _, p := range r.of[at.Fn] {
-		l = surer(l, below(p.moved[int32(at.Insn)], r.parts[p.n].level))
+		l = surer(l, below(p.flaws[Flawed{int32(at.Insn), f}], r.parts[p.n].level))
 	}
 	return l
 }

@@ -45,9 +45,9 @@ func anyEntry(fn int) Entry {
 // covered is the part of a unit in one function.
 type covered struct {
 	fn      int
-	levels  []Level         // by slot
-	decided map[int32]int32 // by branch: the source of the constants that decide it, as value.src
-	moved   map[int32]Level // by instruction: how sure it is that it accesses the context through a pointer that was moved
+	levels  []Level          // by slot
+	decided map[int32]int32  // by branch: the source of the constants that decide it, as value.src
+	flaws   map[Flawed]Level // by instruction and flaw: how sure it is
 }
 
 // exit is a way in which a function returns.

@@ -119,7 +119,7 @@ func outcome(r *Result) string {
 		for i := range r.o.Funcs[fn].Insns {
 			at := bpfobj.Site{Fn: fn, Insn: i}
 			g, ok := r.Guard(at)
-			s += fmt.Sprint(" ", r.Reached(at), r.Moved(at), ok, g.Branch)
+			s += fmt.Sprint(" ", r.Reached(at), r.With(at, Moved), r.With(at, HalfSize), r.With(at, ZeroSize), ok, g.Branch)
 			if g.Fact != nil {
 				s += fmt.Sprint(*g.Fact)
 			}

@@ -17,6 +17,8 @@ type value struct {
 	v, m uint64
 	base int32 // of a stack pointer: its frame; of a data pointer: see explorer.loadData
 	src  int32 // source: 1 + a CO-RE record, or -1 - an index into the unit's facts; 0 for others
+
+	gaps gaps // of a number
 }
 
 type valueKind uint8
@@ -52,11 +54,11 @@ func (a value) covers(b value) bool {
 	switch {
 	case a.isBlank():
 		// Stack pointers must not be forgotten: a store through them matters.
-		return (a.taint || !b.taint) && !b.isStack()
+		return (a.taint || !b.taint) && !b.isStack() && a.gaps.has(b.gaps)
 	case a.kind != b.kind || a.taint != b.taint:
 		return a.kind == stackAny && b.kind == stackPtr
 	case a.kind == scalar:
-		return b.m&^a.m == 0 && (a.v^b.v)&^a.m == 0
+		return b.m&^a.m == 0 && (a.v^b.v)&^a.m == 0 && a.gaps.has(b.gaps)
 	case a.keepsOffset():
 		return a.v == b.v && a.base == b.base
 	}
@@ -92,6 +94,9 @@ func (a value) trim(n int) value {
 		return value{m: mask, taint: a.taint, lost: a.lost}
 	}
 	a.v, a.m = a.v&mask, a.m&mask
+	if n < 4 {
+		a.gaps &^= noUpper
+	}
 	return a
 }
 
@@ -253,6 +258,7 @@ func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
 // where is a scalar for which a comparison with n holds. If it cannot hold the result is unknown: a verifier that does not notice
 // goes on with a contradictory state.
 func (a value) where(op asm.JumpOp, n uint64, is32 bool) value {
+	a.gaps = a.gapsAfter(op, n, is32)
 	switch op {
 	case asm.JNE:
 		return a
