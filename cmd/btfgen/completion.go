@@ -41,8 +41,8 @@ func runCompletion(c *cli.Context) error {
 	return err
 }
 
-// candidate is what a word can become, with its meaning.
-type candidate struct{ text, meaning string }
+// completion is what a word can become, with its meaning.
+type completion struct{ text, meaning string }
 
 // complete answers a script: a line for each candidate, with its meaning after a tab. Without a line, the shell completes files.
 func complete(app *cli.App, words []string) {
@@ -52,14 +52,14 @@ func complete(app *cli.App, words []string) {
 }
 
 // completions returns what the last word can become: a command, an option, or a value of an option that has few.
-func completions(app *cli.App, words []string) (all []candidate) {
+func completions(app *cli.App, words []string) (all []completion) {
 	if len(words) == 0 {
 		return nil
 	}
 	before, word := words[:len(words)-1], words[len(words)-1]
 	add := func(text, meaning string) {
 		if strings.HasPrefix(text, word) {
-			all = append(all, candidate{text, meaning})
+			all = append(all, completion{text, meaning})
 		}
 	}
 	l := &commandLine{command: root(app)}
@@ -97,10 +97,10 @@ func completions(app *cli.App, words []string) (all []candidate) {
 }
 
 // values returns what the beginning of a value of an option can become, or of an argument if the option is nil, where there are few.
-func values(l *commandLine, f cli.Flag, begun string) (all []candidate) {
+func values(l *commandLine, f cli.Flag, begun string) (all []completion) {
 	add := func(words ...string) {
 		for _, w := range words {
-			all = append(all, candidate{w, ""})
+			all = append(all, completion{w, ""})
 		}
 	}
 	if g, ok := f.(*cli.GenericFlag); ok {
@@ -120,7 +120,7 @@ func values(l *commandLine, f cli.Flag, begun string) (all []candidate) {
 		add("auto", "auto/")
 	case name == "fail-on":
 		for _, cl := range commandClasses[l.path].all() {
-			all = append(all, candidate{string(cl), plainMeaning(cl)})
+			all = append(all, completion{string(cl), plainMeaning(cl)})
 		}
 		add(noClass)
 		if l.path == "check" && begun != "" {
@@ -135,7 +135,7 @@ func values(l *commandLine, f cli.Flag, begun string) (all []candidate) {
 	case l.path == "explain":
 		all = codeCandidates()
 		for _, cl := range slices.Sorted(maps.Keys(meanings)) {
-			all = append(all, candidate{string(cl), plainMeaning(cl)})
+			all = append(all, completion{string(cl), plainMeaning(cl)})
 		}
 	case l.path == "corpus fetch", l.path == "corpus pull" && len(l.args) > 0:
 		add(seriesOf(begun, false)...)
@@ -144,10 +144,10 @@ func values(l *commandLine, f cli.Flag, begun string) (all []candidate) {
 }
 
 // codeCandidates returns the codes of findings with their titles.
-func codeCandidates() (all []candidate) {
+func codeCandidates() (all []completion) {
 	for _, f := range codes.Families() {
 		for _, e := range f.Codes {
-			all = append(all, candidate{string(e.Code), e.Title})
+			all = append(all, completion{string(e.Code), e.Title})
 		}
 	}
 	return all

@@ -28,9 +28,9 @@ type topic struct {
 //go:embed help.txt
 var helpText string
 
-// section is a part of what is said of a command, in Markdown: paragraphs, indented code, and lists with lines of the form
+// helpPart is a part of what is said of a command, in Markdown: paragraphs, indented code, and lists with lines of the form
 // "- `term`: meaning".
-type section struct{ title, text string }
+type helpPart struct{ title, text string }
 
 // helpFilled is helpText with its lists.
 var helpFilled = sync.OnceValue(func() string {
@@ -45,12 +45,12 @@ var helpFilled = sync.OnceValue(func() string {
 })
 
 // written returns the sections of help.txt about a command, or below another heading. The first has no title.
-func written(heading string) (all []section) {
+func written(heading string) (all []helpPart) {
 	_, text, _ := strings.Cut("\n"+helpFilled(), "\n# "+heading+"\n")
 	text, _, _ = strings.Cut(text, "\n# ")
 	for _, part := range strings.Split("\n"+text, "\n## ") {
 		title, text, _ := strings.Cut(part, "\n")
-		all = append(all, section{title, strings.Trim(text, "\n") + "\n"})
+		all = append(all, helpPart{title, strings.Trim(text, "\n") + "\n"})
 	}
 	return all
 }
@@ -78,7 +78,7 @@ func topics(app *cli.App) (all []topic) {
 }
 
 // sections returns the sections of a topic.
-func (p *topic) sections() []section {
+func (p *topic) sections() []helpPart {
 	options := describeAll(p.Command)
 	arguments := p.ArgsUsage
 	switch {
@@ -88,7 +88,7 @@ func (p *topic) sections() []section {
 		arguments = "[options] " + arguments
 	}
 	text := written(p.name)
-	text[0] = section{"Description", strings.ToUpper(p.Usage[:1]) + p.Usage[1:] + ".\n\n" + text[0].text}
+	text[0] = helpPart{"Description", strings.ToUpper(p.Usage[:1]) + p.Usage[1:] + ".\n\n" + text[0].text}
 	var commands, opts strings.Builder
 	for _, c := range p.Subcommands {
 		commands.WriteString(fmt.Sprintf("- `%s`: %s\n", c.Name, c.Usage))
@@ -96,12 +96,12 @@ func (p *topic) sections() []section {
 	for _, o := range options {
 		opts.WriteString(fmt.Sprintf("- `%s`: %s\n", o.typed, o.usage))
 	}
-	all := []section{{"Synopsis", "    " + p.name + " " + arguments}, text[0]}
+	all := []helpPart{{"Synopsis", "    " + p.name + " " + arguments}, text[0]}
 	if commands.Len() > 0 {
-		all = append(all, section{"Commands", commands.String()})
+		all = append(all, helpPart{"Commands", commands.String()})
 	}
 	if opts.Len() > 0 {
-		all = append(all, section{"Options", opts.String()})
+		all = append(all, helpPart{"Options", opts.String()})
 	}
 	return append(all, text[1:]...)
 }

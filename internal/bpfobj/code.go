@@ -29,8 +29,8 @@ type Code struct {
 
 	Unfolded uint64 // bytes of compressed sections and of those without bytes in the file
 
-	lines map[string]lines // by section
-	calls [][]int          // functions that each calls or takes the address of
+	lines map[string]sectionLines // by section
+	calls [][]int                 // functions that each calls or takes the address of
 }
 
 // Function is a function of the object.

@@ -24,7 +24,7 @@ type ExtSection struct {
 	Name    string
 	Records []Record   // CO-RE relocations, in the object's order
 	funcs   []funcInfo // by offset
-	lines   lines
+	lines   sectionLines
 }
 
 // Record is a CO-RE relocation record with its function and line. Records of one function share its name.
@@ -40,8 +40,8 @@ type funcInfo struct {
 	typeID btf.TypeID
 }
 
-// lines are the lines of a section, by offset.
-type lines []lineInfo
+// sectionLines are the lines of a section, by offset.
+type sectionLines []lineInfo
 
 // lineInfo is the source of the code from an offset of a section on.
 type lineInfo struct {
@@ -64,7 +64,7 @@ func (l Line) Source(types *btf.BTF) string {
 }
 
 // at returns the line of an instruction of a function that begins at start.
-func (l lines) at(off, start uint32) Line {
+func (l sectionLines) at(off, start uint32) Line {
 	i := sort.Search(len(l), func(i int) bool { return l[i].off > off })
 	if i == 0 || l[i-1].off < start {
 		return Line{}

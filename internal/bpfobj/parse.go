@@ -22,7 +22,7 @@ import (
 // An object without programs is an error, and so is one that exceeds a limit ([limits.Exceeded]).
 func (f *File) Parse(ctx context.Context) (*Code, error) {
 	p := parser{
-		Code: &Code{Order: f.Order, BTF: f.BTF, lines: make(map[string]lines)},
+		Code: &Code{Order: f.Order, BTF: f.BTF, lines: make(map[string]sectionLines)},
 		f:    f.elf, bytes: f.bytes, code: make(map[int]span), frozen: make(map[int]int), externs: make(map[string]int),
 		spent: newSpent(ctx), size: len(f.data),
 	}

@@ -68,7 +68,7 @@ func hashRelocations(object []byte) (hashes []uint64, big bool, err error) {
 	if len(types) == 0 || len(ext) == 0 || s.err != nil {
 		return nil, big, s.err
 	}
-	h := hasher{h: fnv.New64a()}
+	h := relocationHasher{h: fnv.New64a()}
 	if h.types, err = btf.New(types, nil); err != nil {
 		return nil, big, err
 	}
@@ -94,8 +94,8 @@ func hashRelocations(object []byte) (hashes []uint64, big bool, err error) {
 	return hashes, big, err
 }
 
-// sections finds the sections of a 64-bit ELF file. debug/elf would make each tracer 240 kB larger.
-type sections struct {
+// elfSections finds the sections of a 64-bit ELF file. debug/elf would make each tracer 240 kB larger.
+type elfSections struct {
 	data  []byte
 	order binary.ByteOrder
 	table []byte // section headers
@@ -105,11 +105,11 @@ type sections struct {
 
 const elfHeader, sectionHeader = 64, 64 // bytes
 
-func newSections(data []byte) (*sections, error) {
+func newSections(data []byte) (*elfSections, error) {
 	if len(data) < elfHeader || string(data[:5]) != "\x7fELF\x02" {
 		return nil, errors.New("no 64-bit ELF file")
 	}
-	s := &sections{data: data, order: binary.LittleEndian}
+	s := &elfSections{data: data, order: binary.LittleEndian}
 	if data[5] == 2 {
 		s.order = binary.BigEndian
 	}
@@ -126,7 +126,7 @@ func newSections(data []byte) (*sections, error) {
 }
 
 // part returns size bytes at off, nil if the file ends before.
-func (s *sections) part(off, size uint64) []byte {
+func (s *elfSections) part(off, size uint64) []byte {
 	if n := uint64(len(s.data)); off > n || size > n-off {
 		return nil
 	}
@@ -134,12 +134,12 @@ func (s *sections) part(off, size uint64) []byte {
 }
 
 // content returns the content of a section by its header.
-func (s *sections) content(header []byte) []byte {
+func (s *elfSections) content(header []byte) []byte {
 	return s.part(s.order.Uint64(header[24:]), s.order.Uint64(header[32:]))
 }
 
 // find returns the content of the first section with a name, nil without one. It sets s.err if it cannot be read.
-func (s *sections) find(name string) []byte {
+func (s *elfSections) find(name string) []byte {
 	for t := s.table; len(t) > 0; t = t[sectionHeader:] {
 		at := int64(s.order.Uint32(t))
 		if at < int64(len(s.names)) && bytes.HasPrefix(s.names[at:], []byte(name+"\x00")) {
@@ -154,31 +154,31 @@ func (s *sections) find(name string) []byte {
 	return nil
 }
 
-// hasher hashes relocations of one object.
-type hasher struct {
+// relocationHasher hashes relocations of one object.
+type relocationHasher struct {
 	types  *btf.BTF
 	h      hash.Hash64
 	hashed int // bytes
 }
 
-func (h *hasher) put(b ...byte) {
+func (h *relocationHasher) put(b ...byte) {
 	h.hashed += len(b)
 	h.h.Write(b)
 }
 
-func (h *hasher) putWord(v uint32) {
+func (h *relocationHasher) putWord(v uint32) {
 	h.put(byte(v), byte(v>>8), byte(v>>16), byte(v>>24))
 }
 
 // putName hashes a name and a NUL byte.
-func (h *hasher) putName(off uint32) {
+func (h *relocationHasher) putName(off uint32) {
 	h.put(h.types.Name(off)...)
 	h.put(0)
 }
 
 // record returns the hash of a record: its kind, kind and name of the local type, and what the kind of the relocation
 // depends on.
-func (h *hasher) record(r btf.CoreRecord) uint64 {
+func (h *relocationHasher) record(r btf.CoreRecord) uint64 {
 	h.h.Reset()
 	if h.hashed > maxHashed {
 		return 0
@@ -198,7 +198,7 @@ func (h *hasher) record(r btf.CoreRecord) uint64 {
 }
 
 // path hashes the names and elements on an access string, each with what loaders compare of its type.
-func (h *hasher) path(root btf.TypeID, access string) bool {
+func (h *relocationHasher) path(root btf.TypeID, access string) bool {
 	t, ok := h.types.SkipMods(root)
 	for i, text := range strings.Split(access, ":") {
 		n, err := strconv.ParseUint(text, 10, 31)
@@ -234,7 +234,7 @@ func (h *hasher) path(root btf.TypeID, access string) bool {
 
 // value hashes what loaders compare of the type of a field: the kind, and the name of an enum. Of an array they compare
 // the elements.
-func (h *hasher) value(id btf.TypeID) {
+func (h *relocationHasher) value(id btf.TypeID) {
 	t, ok := h.types.SkipMods(id)
 	for n := 0; ok && t.Kind() == btf.KindArray && n < maxArrays; n++ {
 		h.put(byte(btf.KindArray))
@@ -266,7 +266,7 @@ const maxArrays = 32
 
 // structure hashes a type and, in the order in which they are first referred to, all types that it leads to: through
 // pointers, arrays and parameters, and with members also through members.
-func (h *hasher) structure(root btf.TypeID, members bool) {
+func (h *relocationHasher) structure(root btf.TypeID, members bool) {
 	number := make(map[btf.TypeID]uint32)
 	var list []btf.Type
 	ref := func(id btf.TypeID) {

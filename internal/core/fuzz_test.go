@@ -37,7 +37,7 @@ func FuzzObject(f *testing.F) {
 		if o.btf == nil {
 			return
 		}
-		self := &Target{name: "self", views: []*view{{BTF: *o.btf}}}
+		self := &Target{name: "self", views: []*moduleTypes{{BTF: *o.btf}}}
 		var a, b Table
 		for _, tb := range []*Table{&a, &b} {
 			if err := new(Filler).Fill(t.Context(), tb, NewSet(o), self, nil); err != nil {

@@ -13,12 +13,12 @@ type Table struct {
 	set    *Set
 	kernel *Target
 	cands  [][]candidate // by name
-	rows   []row         // by question
+	rows   []outcomes    // by question
 	values []uint64      // of outcomes
 }
 
-// row is the outcomes of one question for each loader, by candidate.
-type row struct {
+// outcomes is the outcomes of one question for each loader, by candidate.
+type outcomes struct {
 	libbpf  []libbpfOutcome
 	cilium  []ciliumOutcome
 	aya     []ayaOutcome

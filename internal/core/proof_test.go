@@ -120,8 +120,8 @@ func (c *proofCase) set(t *testing.T) *Set {
 	}
 }
 
-// outcomes returns those of a set on a kernel.
-func outcomes(t *testing.T, s *Set, types string) *Table {
+// filled returns the outcomes of a set on a kernel.
+func filled(t *testing.T, s *Set, types string) *Table {
 	t.Helper()
 	var k Target
 	if err := k.Load(t.Context(), "k", testbtf.Types(t, binary.LittleEndian, types)); err != nil {
@@ -147,8 +147,8 @@ func TestProofRefuses(t *testing.T) {
 	for _, c := range proofRefuses {
 		t.Run(c.name, func(t *testing.T) {
 			s := c.set(t)
-			full := outcomes(t, s, c.full)
-			if d := difference(t, full, outcomes(t, s, c.full)); d != nil {
+			full := filled(t, s, c.full)
+			if d := difference(t, full, filled(t, s, c.full)); d != nil {
 				t.Fatalf("the kernel is not the same as itself: %v", d)
 			}
 			c.want.Object = "o"
@@ -156,7 +156,7 @@ func TestProofRefuses(t *testing.T) {
 				root, _, _ := strings.Cut(strings.Fields(c.want.Relocation)[2], ".")
 				c.want.Name = root
 			}
-			switch d := difference(t, full, outcomes(t, s, c.small)); {
+			switch d := difference(t, full, filled(t, s, c.small)); {
 			case d == nil:
 				t.Error("no difference")
 			case *d != c.want:
@@ -170,7 +170,7 @@ func TestProofAccepts(t *testing.T) {
 	for _, c := range proofAccepts {
 		t.Run(c.name, func(t *testing.T) {
 			s := c.set(t)
-			if d := difference(t, outcomes(t, s, c.full), outcomes(t, s, c.small)); d != nil {
+			if d := difference(t, filled(t, s, c.full), filled(t, s, c.small)); d != nil {
 				t.Errorf("difference: %#v", d)
 			}
 		})
@@ -181,7 +181,7 @@ func TestProofAccepts(t *testing.T) {
 func TestProofOrder(t *testing.T) {
 	c := proofCase{local: "struct foo 8: a int 0", asks: "byte_off struct foo.a"}
 	s := c.set(t)
-	full, small := outcomes(t, s, c.local), new(Table)
+	full, small := filled(t, s, c.local), new(Table)
 	var k Target
 	if err := k.Load(t.Context(), "k", testbtf.Types(t, binary.BigEndian, c.local)); err != nil {
 		t.Fatal(err)

@@ -21,8 +21,8 @@ import (
 // for use by many goroutines.
 type Target struct {
 	name  string
-	views []*view // vmlinux first, then the modules in the order given
-	spare []*view
+	views []*moduleTypes // vmlinux first, then the modules in the order given
+	spare []*moduleTypes
 
 	part    bool
 	machine func() string
@@ -31,8 +31,8 @@ type Target struct {
 // Module is the split BTF of a kernel module.
 type Module = relo.Module
 
-// view is the BTF of vmlinux (module "") or of one module.
-type view struct {
+// moduleTypes is the BTF of vmlinux (module "") or of one module.
+type moduleTypes struct {
 	btf.BTF
 	module string
 }
@@ -105,7 +105,7 @@ func (e *LoadError) Error() string { return e.Kernel + ": " + e.Err.Error() }
 func (e *LoadError) Unwrap() error { return e.Err }
 
 func (k *Target) load(ctx context.Context, module string, data []byte, base *btf.BTF) error {
-	v := new(view)
+	v := new(moduleTypes)
 	if n := len(k.spare); n > 0 {
 		v, k.spare = k.spare[n-1], k.spare[:n-1]
 	}
@@ -152,7 +152,7 @@ func (k *Target) CheckRecursion(ctx context.Context) error {
 
 // candidate is a type of any kind with the essential name of the local type.
 type candidate struct {
-	view *view
+	view *moduleTypes
 	id   btf.TypeID
 	by   btf.Loaders // for which the names are equal without their flavors
 }

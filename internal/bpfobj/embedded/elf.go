@@ -28,8 +28,8 @@ type image struct {
 	sections []byte // section header table
 }
 
-// section is one entry of the section header table.
-type section struct {
+// sectionHeader is one entry of the section header table.
+type sectionHeader struct {
 	typ          elf.SectionType
 	flags        elf.SectionFlag
 	addr         uint64
@@ -94,10 +94,10 @@ func (im *image) sectionSize() int { return 16 + 6*im.word }
 func (im *image) numSections() int { return len(im.sections) / im.sectionSize() }
 
 // section decodes an entry of the section header table.
-func (im *image) section(i int) section {
+func (im *image) section(i int) sectionHeader {
 	d := im.sections[i*im.sectionSize():]
 	field := func(n int) uint64 { return im.uint(d[8+n*im.word:]) }
-	return section{
+	return sectionHeader{
 		typ: elf.SectionType(im.order.Uint32(d[4:])), flags: elf.SectionFlag(field(0)),
 		addr: field(1), offset: field(2), size: field(3), link: im.order.Uint32(d[8+4*im.word:]),
 	}
@@ -112,16 +112,16 @@ func (im *image) uint(d []byte) uint64 {
 }
 
 // bytes returns the content of a section, nil if it has none or reaches beyond the image.
-func (im *image) bytes(s section) []byte {
+func (im *image) bytes(s sectionHeader) []byte {
 	if s.isEmpty() || !im.holds(s) {
 		return nil
 	}
 	return im.data[s.offset:][:s.size]
 }
 
-func (s section) isEmpty() bool { return s.typ == elf.SHT_NULL || s.typ == elf.SHT_NOBITS }
+func (s sectionHeader) isEmpty() bool { return s.typ == elf.SHT_NULL || s.typ == elf.SHT_NOBITS }
 
-func (im *image) holds(s section) bool {
+func (im *image) holds(s sectionHeader) bool {
 	n := uint64(len(im.data))
 	return s.offset <= n && s.size <= n-s.offset
 }

@@ -60,19 +60,19 @@ func source(object []byte) (base string) {
 
 // nameBySymbols sets the names of the objects for which the host has a symbol.
 func (im *image) nameBySymbols(objs []Object) {
-	var mem, tables []section // those with bytes in memory, by offset; the first symbol table of each type
+	var mem, tables []sectionHeader // those with bytes in memory, by offset; the first symbol table of each type
 	for i := range im.numSections() {
 		s := im.section(i)
 		switch {
 		case s.typ == elf.SHT_SYMTAB, s.typ == elf.SHT_DYNSYM:
-			if !slices.ContainsFunc(tables, func(t section) bool { return t.typ == s.typ }) {
+			if !slices.ContainsFunc(tables, func(t sectionHeader) bool { return t.typ == s.typ }) {
 				tables = append(tables, s)
 			}
 		case s.flags&elf.SHF_ALLOC != 0 && len(im.bytes(s)) > 0:
 			mem = append(mem, s)
 		}
 	}
-	slices.SortStableFunc(mem, func(a, b section) int { return cmp.Compare(a.offset, b.offset) })
+	slices.SortStableFunc(mem, func(a, b sectionHeader) int { return cmp.Compare(a.offset, b.offset) })
 	objects := make(map[uint64]*Object) // by address
 	for i := range objs {
 		off := uint64(objs[i].Offset)
@@ -83,7 +83,7 @@ func (im *image) nameBySymbols(objs []Object) {
 	}
 	covering, pointing := make(map[*Object]string), make(map[*Object]string) // names
 	for _, t := range tables {
-		im.eachSymbol(t, func(s symbol) {
+		im.eachSymbol(t, func(s hostSymbol) {
 			const padding = 16
 			names, o, size := covering, objects[s.value], s.size
 			if to, length, ok := im.slice(s); ok && objects[to] != nil {
@@ -99,15 +99,15 @@ func (im *image) nameBySymbols(objs []Object) {
 	}
 }
 
-// symbol is a defined symbol of the host.
-type symbol struct {
+// hostSymbol is a defined symbol of the host.
+type hostSymbol struct {
 	name        []byte // from its first byte to the end of the string table
 	section     int
 	value, size uint64
 }
 
 // eachSymbol calls f for every symbol of a table that has a size.
-func (im *image) eachSymbol(t section, f func(symbol)) {
+func (im *image) eachSymbol(t sectionHeader, f func(hostSymbol)) {
 	if int64(t.link) >= int64(im.numSections()) {
 		return
 	}
@@ -118,7 +118,7 @@ func (im *image) eachSymbol(t section, f func(symbol)) {
 	}
 	size := 8 + 2*im.word
 	for ; len(table) >= size; table = table[size:] {
-		s := symbol{section: int(im.order.Uint16(table[sectionAt:])), value: im.uint(table[im.word:]), size: im.uint(table[2*im.word:])}
+		s := hostSymbol{section: int(im.order.Uint16(table[sectionAt:])), value: im.uint(table[im.word:]), size: im.uint(table[2*im.word:])}
 		at := uint64(im.order.Uint32(table))
 		if s.size > 0 && s.section != int(elf.SHN_UNDEF) && at < uint64(len(names)) {
 			s.name = names[at:]
@@ -128,7 +128,7 @@ func (im *image) eachSymbol(t section, f func(symbol)) {
 }
 
 // slice reads a variable that may be a string (pointer, length) or a slice (pointer, length, capacity).
-func (im *image) slice(s symbol) (to, length uint64, ok bool) {
+func (im *image) slice(s hostSymbol) (to, length uint64, ok bool) {
 	w := uint64(im.word)
 	if s.size != 2*w && s.size != 3*w || s.section >= im.numSections() {
 		return 0, 0, false
@@ -143,7 +143,7 @@ func (im *image) slice(s symbol) (to, length uint64, ok bool) {
 }
 
 // text returns the symbol's name, "" if it should not be shown.
-func (s symbol) text() string {
+func (s hostSymbol) text() string {
 	n, _, ended := bytes.Cut(s.name[:min(len(s.name), maxName+1)], []byte{0})
 	if !ended {
 		return ""

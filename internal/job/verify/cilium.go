@@ -136,7 +136,7 @@ func readCiliumTarget(ctx context.Context, loaded *core.Target, vmlinux []byte, 
 }
 
 // compareFixups compares cilium/ebpf's decisions on both BTFs. log is libbpf's, which names the records.
-func compareFixups(k *Kernel, c *ciliumObject, log *relo.Log, full, small ciliumTarget) {
+func compareFixups(k *Comparison, c *ciliumObject, log *relo.Log, full, small ciliumTarget) {
 	for gi := range c.groups {
 		g := &c.groups[gi]
 		f, s := g.relocate(full, c.order), g.relocate(small, c.order)

@@ -11,7 +11,7 @@ import (
 )
 
 // compareLogs compares libbpf's logs of one object on both BTFs.
-func compareLogs(k *Kernel, full, small *relo.Log) {
+func compareLogs(k *Comparison, full, small *relo.Log) {
 	k.Records += len(full.Entries)
 	for i := range full.Entries {
 		f, s := &full.Entries[i], &small.Entries[i]

@@ -31,7 +31,7 @@ func withModules(tb testing.TB, vmlinux string, modules ...string) *corpus.Kerne
 }
 
 // judge minimizes a kernel, compares the decisions of loaders on it with those on the output, and returns both.
-func judge(tb testing.TB, k *corpus.Kernel, o Object) (out []byte, compared *Kernel, err error) {
+func judge(tb testing.TB, k *corpus.Kernel, o Object) (out []byte, compared *Comparison, err error) {
 	tb.Helper()
 	var target core.Target
 	if err := k.Load(tb.Context(), &target, k.Name); err != nil {
@@ -44,7 +44,7 @@ func judge(tb testing.TB, k *corpus.Kernel, o Object) (out []byte, compared *Ker
 	return res.BTF, compare(tb, k, res.BTF, Config{Objects: []Object{o}}), nil
 }
 
-func compare(tb testing.TB, k *corpus.Kernel, out []byte, cfg Config) *Kernel {
+func compare(tb testing.TB, k *corpus.Kernel, out []byte, cfg Config) *Comparison {
 	tb.Helper()
 	j := NewJudge(tb.Context(), cfg)
 	if err := j.Load(tb.Context(), k); err != nil {

@@ -43,8 +43,8 @@ type Difference struct {
 	Minimized  string `json:"minimized"`
 }
 
-// Kernel is the result for one kernel.
-type Kernel struct {
+// Comparison is the result for one kernel.
+type Comparison struct {
 	Name        string
 	Minimized   string // name of the minimized BTF
 	Records     int    // compared for libbpf
@@ -53,14 +53,14 @@ type Kernel struct {
 	Differences []Difference
 }
 
-func (k *Kernel) differ(d Difference) {
+func (k *Comparison) differ(d Difference) {
 	d.Class, d.Message = "different", fmt.Sprintf("%s: %s of %s", d.Loader, d.What, d.Relocation)
 	k.Differences = append(k.Differences, d)
 }
 
 // Report is the result of a run.
 type Report struct {
-	Kernels []Kernel // sorted by name
+	Kernels []Comparison // sorted by name
 
 	NotMinimized []string        // kernels without minimized BTF
 	NoObject     []string        // kernels that no object is for
@@ -81,7 +81,7 @@ type Note struct {
 
 // sort makes the order of the report independent of timing.
 func (r *Report) sort() {
-	slices.SortFunc(r.Kernels, func(a, b Kernel) int {
+	slices.SortFunc(r.Kernels, func(a, b Comparison) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Minimized, b.Minimized))
 	})
 	slices.Sort(r.NotMinimized)

@@ -139,7 +139,7 @@ func (j *Judge) kernel(ctx context.Context, it *corpus.Kernel) {
 	if err == nil && len(used) == 0 {
 		err = corpus.ErrNoObject
 	}
-	var k *Kernel
+	var k *Comparison
 	if small != nil && err == nil {
 		if k, err = j.Compare(ctx, small.BTF); err == nil {
 			k.Minimized = small.Name
@@ -168,7 +168,7 @@ var errOrder = errors.New("byte order of the minimized BTF differs from the kern
 
 // Compare compares the decisions of each loader on the loaded kernel with those on minimized BTF. It fails if a loader cannot read
 // either, or if no object is for the kernel.
-func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Kernel, err error) {
+func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Comparison, err error) {
 	if j.cilium == nil {
 		if j.cilium, err = readCiliumTarget(ctx, &j.full, j.source.BTF, j.source.Modules); err != nil {
 			return nil, err
@@ -188,7 +188,7 @@ func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Kernel, err e
 	if set == nil {
 		return nil, corpus.ErrNoObject
 	}
-	k = &Kernel{Name: j.full.Name()}
+	k = &Comparison{Name: j.full.Name()}
 	// Fill limits how deep cilium/ebpf recurses, so it comes before any call of that.
 	for i, t := range []*core.Target{&j.full, &j.small} {
 		if err := j.fill.Fill(ctx, &j.tables[i], set, t, nil); err != nil {
@@ -224,7 +224,7 @@ func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Kernel, err e
 }
 
 // compareAya compares aya's decisions in both tables.
-func (j *Judge) compareAya(ctx context.Context, k *Kernel, set *core.Set) error {
+func (j *Judge) compareAya(ctx context.Context, k *Comparison, set *core.Set) error {
 	full, small := j.tables[0].Aya(), j.tables[1].Aya()
 	for i, o := range set.Objects() {
 		records := o.Records()
@@ -246,7 +246,7 @@ func (j *Judge) compareAya(ctx context.Context, k *Kernel, set *core.Set) error 
 }
 
 // compareTables compares all outcomes, unless decisions differ already.
-func (j *Judge) compareTables(ctx context.Context, k *Kernel) error {
+func (j *Judge) compareTables(ctx context.Context, k *Comparison) error {
 	if len(k.Differences) > 0 {
 		return nil
 	}
