@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // ayaTypes are the kernel's types of the tests with aya.
@@ -28,7 +28,7 @@ func runAya(t *testing.T, o *Object, loaders ...Loader) *Report {
 	module := testbtf.Module(t, binary.LittleEndian, ayaTypes, "struct only 8: a u32 4\nstruct task 8: moved u32 4\nfunc modular p")
 	r := newRun(Config{Objects: []*Object{o}, Loaders: loaders})
 	r.item(t.Context(), new(target), &corpus.Kernel{
-		Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: []core.Module{{Name: "md_mod", BTF: module}},
+		Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: []relo.Module{{Name: "md_mod", BTF: module}},
 	})
 	rep, err := r.report(t.Context())
 	if err != nil || len(rep.Kernels) != 1 {

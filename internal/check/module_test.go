@@ -10,11 +10,11 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
-	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // TestModule attaches programs to a function that only a module has, and to one
@@ -23,7 +23,7 @@ func TestModule(t *testing.T) {
 	vmlinux := testbtf.Types(t, binary.LittleEndian, "proto #p int: a int\nfunc built_in #p\nfunc register_kprobe #p")
 	module := funcBTF(vmlinux, "in_module", 5) // after int, u8, u32 and u64
 	tg := new(target)
-	if err := tg.Load(t.Context(), "k", vmlinux, core.Module{Name: "md_mod", BTF: module}); err != nil {
+	if err := tg.Load(t.Context(), "k", vmlinux, relo.Module{Name: "md_mod", BTF: module}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -97,9 +97,9 @@ func __x64_sys_sync_file_range2 #p`)
 		"no event of one":            {"tp/syscalls/other", false, nil},
 	} {
 		tg := new(target)
-		var modules []core.Module
+		var modules []relo.Module
 		if tt.modules {
-			modules = append(modules, core.Module{Name: "md_mod", BTF: module})
+			modules = append(modules, relo.Module{Name: "md_mod", BTF: module})
 		}
 		if err := tg.Load(t.Context(), "k", vmlinux, modules...); err != nil {
 			t.Fatal(err)
@@ -136,21 +136,21 @@ func TestModuleTypes(t *testing.T) {
 	const none, fails = "", "fails: field-missing"
 	type reasons map[string]string // worst of CO-RE, by program
 	for name, tt := range map[string]struct {
-		modules []core.Module
+		modules []relo.Module
 		want    reasons
 	}{
 		"no module": {nil, reasons{"added": "fails: no-candidate", "asked_for": none, "flavored": "fails: no-candidate"}},
-		"one": {[]core.Module{{Name: "md_mod", BTF: module}}, reasons{
+		"one": {[]relo.Module{{Name: "md_mod", BTF: module}}, reasons{
 			"added": "may fail: module-needed md_mod", "asked_for": none, "flavored": fails,
 		}},
-		"another": {[]core.Module{{Name: "md_mod", BTF: other}}, reasons{
+		"another": {[]relo.Module{{Name: "md_mod", BTF: other}}, reasons{
 			"added": fails, "asked_for": "may fail: field-missing md_mod loaded",
 			"flavored": "may fail: module-needed md_mod",
 		}},
-		"one of two": {[]core.Module{{Name: "a_mod", BTF: module}, {Name: "md_mod", BTF: module}}, reasons{
+		"one of two": {[]relo.Module{{Name: "a_mod", BTF: module}, {Name: "md_mod", BTF: module}}, reasons{
 			"added": "may fail: module-needed a_mod,md_mod", "asked_for": none, "flavored": fails,
 		}},
-		"both": {[]core.Module{{Name: "a_mod", BTF: other}, {Name: "md_mod", BTF: module}}, reasons{
+		"both": {[]relo.Module{{Name: "a_mod", BTF: other}, {Name: "md_mod", BTF: module}}, reasons{
 			"added": "may fail: module-needed md_mod", "asked_for": none, "flavored": "may fail: module-needed a_mod",
 		}},
 	} {
@@ -190,7 +190,7 @@ func TestHiddenTypes(t *testing.T) {
 	} {
 		r := newRun(Config{Objects: []*Object{o}, Loaders: []Loader{loader}})
 		r.item(t.Context(), new(target), &corpus.Kernel{
-			Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: []core.Module{{Name: "md_mod", BTF: module}},
+			Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: []relo.Module{{Name: "md_mod", BTF: module}},
 		})
 		rep, err := r.report(t.Context())
 		if err != nil {
@@ -220,14 +220,14 @@ func TestAbsentSizes(t *testing.T) {
 	type verdicts map[string]Status // of CO-RE, by program
 	for _, tt := range []struct {
 		loaders []Loader
-		modules []core.Module
+		modules []relo.Module
 		want    verdicts
 	}{
 		{[]Loader{Libbpf}, nil, verdicts{}},
 		{[]Loader{EbpfGo}, nil, verdicts{"no_size": Fails, "no_type_id": Fails}},
 		{Loaders(), nil, verdicts{"no_size": Fails, "no_type_id": Fails}},
-		{[]Loader{Libbpf}, []core.Module{{Name: "md_mod", BTF: module}}, verdicts{}},
-		{[]Loader{EbpfGo}, []core.Module{{Name: "md_mod", BTF: module}}, verdicts{"no_size": MayFail, "no_type_id": Fails}},
+		{[]Loader{Libbpf}, []relo.Module{{Name: "md_mod", BTF: module}}, verdicts{}},
+		{[]Loader{EbpfGo}, []relo.Module{{Name: "md_mod", BTF: module}}, verdicts{"no_size": MayFail, "no_type_id": Fails}},
 	} {
 		r := newRun(Config{Objects: []*Object{o}, Loaders: tt.loaders})
 		r.item(t.Context(), new(target), &corpus.Kernel{Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: tt.modules})

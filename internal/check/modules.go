@@ -9,6 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Modules returns the sorted names of the modules that programs need. If one of several modules is enough, it is the first.
@@ -60,7 +61,7 @@ func (d dryRun) apart(ctx context.Context, t *target, it *corpus.Kernel, togethe
 			t.apart = append(t.apart, new(target))
 		}
 		one := *it
-		one.Modules = slices.DeleteFunc(slices.Clone(it.Modules), func(m core.Module) bool { return m.Name != keep && slices.Contains(names, m.Name) })
+		one.Modules = slices.DeleteFunc(slices.Clone(it.Modules), func(m relo.Module) bool { return m.Name != keep && slices.Contains(names, m.Name) })
 		if err := one.Load(ctx, &t.apart[n].Target, it.Path); err != nil {
 			return nil, nil, err
 		}

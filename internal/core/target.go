@@ -28,9 +28,6 @@ type Target struct {
 	machine func() string
 }
 
-// Module is the split BTF of a kernel module.
-type Module = relo.Module
-
 // moduleTypes is the BTF of vmlinux (module "") or of one module.
 type moduleTypes struct {
 	btf.BTF
@@ -41,7 +38,7 @@ type moduleTypes struct {
 // reusing the memory of an earlier Load. The data must not change while k is in
 // use. The name is used in messages and logs. Errors name the kernel and the
 // module; after one, k must be loaded again before it is used.
-func (k *Target) Load(ctx context.Context, name string, vmlinux []byte, modules ...Module) error {
+func (k *Target) Load(ctx context.Context, name string, vmlinux []byte, modules ...relo.Module) error {
 	k.name, k.part = name, false
 	k.SetMachine("")
 	k.spare = append(k.spare, k.views...)
@@ -59,7 +56,7 @@ func (k *Target) Load(ctx context.Context, name string, vmlinux []byte, modules 
 
 // Add adds a module to those of the last Load. The error is about its BTF; k then
 // stays as it was.
-func (k *Target) Add(ctx context.Context, m Module) error {
+func (k *Target) Add(ctx context.Context, m relo.Module) error {
 	return k.load(ctx, m.Name, m.BTF, &k.views[0].BTF)
 }
 

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // encodes reports whether BTF is made of modules' DWARF. Modules of a kernel that came with BTF have theirs in another package.
@@ -107,7 +107,7 @@ func (r *reader) encodeModules(of *blob, k *Kernel) (taken int64) {
 			continue
 		}
 		taken += int64(len(buf.B))
-		k.Modules, k.ModulePaths = append(k.Modules, core.Module{Name: b.module, BTF: buf.B}), append(k.ModulePaths, b.path)
+		k.Modules, k.ModulePaths = append(k.Modules, relo.Module{Name: b.module, BTF: buf.B}), append(k.ModulePaths, b.path)
 	}
 	return taken
 }

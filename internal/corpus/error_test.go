@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 func TestError(t *testing.T) {
@@ -51,7 +52,7 @@ func TestLoad(t *testing.T) {
 		{blobLE, splitLE, ""},
 		{blobLE[:40], splitLE, "header: string section at 40+5 exceeds 40 bytes of data"},
 	} {
-		k := &Kernel{BTF: tt.vmlinux, Modules: []core.Module{{Name: "nf", BTF: tt.module}}, ModulePaths: []string{"nf.btf"}}
+		k := &Kernel{BTF: tt.vmlinux, Modules: []relo.Module{{Name: "nf", BTF: tt.module}}, ModulePaths: []string{"nf.btf"}}
 		err := k.Load(t.Context(), new(core.Target), "name")
 		if got := strings.TrimPrefix(fmt.Sprint(err), "<nil>"); got != tt.want {
 			t.Errorf("%s, want %s", got, tt.want)

@@ -19,6 +19,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // File is a unit of work: a file with one kernel or, if it is a container, many, and the files with modules for it. It does not change, and
@@ -48,7 +49,7 @@ type Kernel struct {
 
 	BTF         []byte        // vmlinux BTF, with a valid header
 	PartOf      int64         // bytes of the kernel and its modules if BTF and Modules are a part of them, else 0; see File.ReadPart
-	Modules     []core.Module // in order of their names, which are distinct
+	Modules     []relo.Module // in order of their names, which are distinct
 	ModulePaths []string      // of each of Modules, as Path
 	Extras
 

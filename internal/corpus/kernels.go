@@ -14,11 +14,11 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/btf"
-	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // blob is BTF in the buffer s.btf, or mapped from its file.
@@ -240,7 +240,7 @@ func (r *reader) key(b *blob, single bool) kernel.Key {
 }
 
 // takeModules returns the pending modules that belong to a kernel, and their paths.
-func (r *reader) takeModules(of *blob, key kernel.Key) (modules []core.Module, paths []string) {
+func (r *reader) takeModules(of *blob, key kernel.Key) (modules []relo.Module, paths []string) {
 	var taken []*blob
 	for i := range r.s.pending {
 		if b := &r.s.pending[i]; b.split && b.dwarf == nil && !b.used && r.belongs(b, of, key) {
@@ -272,7 +272,7 @@ func (r *reader) takeModules(of *blob, key kernel.Key) (modules []core.Module, p
 				continue
 			}
 		}
-		modules, paths = append(modules, core.Module{Name: b.module, BTF: data}), append(paths, b.path)
+		modules, paths = append(modules, relo.Module{Name: b.module, BTF: data}), append(paths, b.path)
 	}
 	return modules, paths
 }

@@ -10,10 +10,10 @@ import (
 	"os"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // packed is where a kernel is in a corpus in one file.
@@ -114,7 +114,7 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 // setModules sets the modules of a kernel of a corpus in one file.
 func (k *Kernel) setModules(modules []btfc.Module) {
 	for _, m := range modules {
-		k.Modules = append(k.Modules, core.Module{Name: m.Name, BTF: m.BTF})
+		k.Modules = append(k.Modules, relo.Module{Name: m.Name, BTF: m.BTF})
 		k.ModulePaths = append(k.ModulePaths, k.Path+"!"+m.Name)
 	}
 }

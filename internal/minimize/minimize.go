@@ -54,18 +54,15 @@ var ErrNoObject = errors.New("no object with relocations is for its machine")
 
 // ErrProof is returned if loaders decide differently on the minimized BTF than on the kernel's. It is a defect of this package, with two
 // exceptions: no BTF can give all loaders the decisions that they make on the kernel's modules, or a decision depends on the order of types
-// whose names differ in what only some loaders take for a flavor. [ProofError] has the details.
+// whose names differ in what only some loaders take for a flavor. [relo.ProofError] has the details.
 var ErrProof = relo.ErrProof
 
 // ErrPart is returned for a part of a kernel if the minimizer or the proof looked at a type that is not in it.
 var ErrPart = errors.New("depends on types outside the part")
 
-// ProofError describes the different decision. It is an [ErrProof].
-type ProofError = relo.ProofError
-
 // Minimize returns the minimized BTF of a kernel for the objects that are for it
 // ([core.Object.IsFor]). It is proven before it is returned. If nothing matches, the
-// BTF has no types. The error is [ErrNoObject], a [*ProofError], a [limits.Exceeded],
+// BTF has no types. The error is [ErrNoObject], a [*relo.ProofError], a [limits.Exceeded],
 // the context's, or one that names a needed type: a tag or section, or one whose size
 // loaders cannot compute.
 func (m *Minimizer) Minimize(ctx context.Context, k *core.Target) (*Result, error) {
@@ -157,7 +154,7 @@ func (m *Minimizer) prove(ctx context.Context, k *core.Target, set *core.Set, ou
 	}
 	if d != nil {
 		m.orderDiffers, m.differs = d.Order, d.Name
-		return &ProofError{Kernel: k.Name(), Object: d.Object, Relocation: d.Relocation, Candidate: d.Candidate, Full: d.Full, Minimized: d.Minimized}
+		return &relo.ProofError{Kernel: k.Name(), Object: d.Object, Relocation: d.Relocation, Candidate: d.Candidate, Full: d.Full, Minimized: d.Minimized}
 	}
 	return err
 }

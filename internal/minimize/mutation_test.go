@@ -20,6 +20,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // judged is the judges' result for a mutant.
@@ -275,11 +276,11 @@ func TestProofError(t *testing.T) {
 		}
 	}})
 	err := p.prove(out)
-	var e *ProofError
+	var e *relo.ProofError
 	if !errors.Is(err, ErrProof) || !errors.As(err, &e) {
 		t.Fatalf("error %v", err)
 	}
-	want := ProofError{
+	want := relo.ProofError{
 		Kernel: "k", Object: "o", Relocation: "byte_off struct foo.b", Candidate: "struct foo",
 		Full: "libbpf: bit 32, byte_off 4, int of 4 bytes; cilium/ebpf: byte_off 4; aya matches", Minimized: "no match",
 	}

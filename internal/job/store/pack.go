@@ -25,6 +25,7 @@ import (
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Packed describes what Pack did.
@@ -231,7 +232,7 @@ func (p *packer) replaces(ctx context.Context, it *btfc.Kernel) bool {
 	modules, err := p.old.Modules(ctx, i)
 	return err != nil || bytes.Equal(data, it.BTF) && !slices.ContainsFunc(modules, func(m btfc.Module) bool {
 		same := func(o btfc.Module) bool { return o.Name == m.Name && bytes.Equal(o.BTF, m.BTF) }
-		return !slices.ContainsFunc(it.Modules, same) && t.Add(ctx, core.Module{Name: m.Name, BTF: m.BTF}) == nil
+		return !slices.ContainsFunc(it.Modules, same) && t.Add(ctx, relo.Module{Name: m.Name, BTF: m.BTF}) == nil
 	})
 }
 

@@ -116,7 +116,7 @@ func localID(r *cbtf.CORERelocation) string {
 type ciliumTarget []*cbtf.Spec
 
 // readCiliumTarget reads the BTF of a loaded kernel.
-func readCiliumTarget(ctx context.Context, loaded *core.Target, vmlinux []byte, modules []core.Module) (ciliumTarget, error) {
+func readCiliumTarget(ctx context.Context, loaded *core.Target, vmlinux []byte, modules []relo.Module) (ciliumTarget, error) {
 	if err := loaded.CheckRecursion(ctx); err != nil {
 		return nil, err
 	}

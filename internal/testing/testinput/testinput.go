@@ -33,6 +33,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Object is a BPF object and its file.
@@ -301,7 +302,7 @@ func Packed(tb testing.TB, c *corpus.Corpus) *corpus.Corpus {
 }
 
 // NewKernel parses the BTF of a kernel.
-func NewKernel(name string, vmlinux []byte, modules ...core.Module) (*core.Target, error) {
+func NewKernel(name string, vmlinux []byte, modules ...relo.Module) (*core.Target, error) {
 	k := new(core.Target)
 	if err := k.Load(context.Background(), name, vmlinux, modules...); err != nil {
 		return nil, err
