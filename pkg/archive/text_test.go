@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/btfgen/btfgen/internal/testing/readers"
+	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/pkg/archive"
@@ -116,6 +117,9 @@ func TestPrintable(t *testing.T) {
 		var wants []kernel.Key
 		var name []byte
 		for r := rune(1); r <= utf8.MaxRune; r++ {
+			if !slow.Enabled() && r == 0x40000 {
+				r = 0xe0000 // no plane between has characters
+			}
 			if name = utf8.AppendRune(name, r); len(name) > 250 || r == utf8.MaxRune {
 				wants = append(wants, kernel.Key{ID: "x", Arch: "x86_64", Release: string(name)})
 				name = nil
