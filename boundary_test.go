@@ -3,7 +3,12 @@
 package btfgen_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -109,4 +114,52 @@ func room(t *testing.T, path string) string {
 		t.Fatalf("%s is in no room", path)
 	}
 	return best
+}
+
+// TestFiles checks that no two files of package core need each other, directly or not, by the names that they use of
+// each other: types, functions, variables and constants, not methods.
+func TestFiles(t *testing.T) {
+	paths, err := filepath.Glob("internal/core/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared, unresolved := make(map[string]string), make(map[string][]*ast.Ident) // files by name, names by file
+	for _, p := range paths {
+		if strings.HasSuffix(p, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), p, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range f.Scope.Objects {
+			declared[name] = p
+		}
+		unresolved[p] = f.Unresolved
+	}
+	needs := make(map[string]map[string]string) // the name, by the file that uses it and the one that declares it
+	for p, names := range unresolved {
+		needs[p] = make(map[string]string)
+		for _, id := range names {
+			if to := declared[id.Name]; to != "" {
+				needs[p][to] = id.Name
+			}
+		}
+	}
+	layers := 0
+	for len(needs) > 0 { // files that need no other that is left go first
+		before := len(needs)
+		for p, to := range needs {
+			maps.DeleteFunc(to, func(q, _ string) bool { return needs[q] == nil })
+			if len(to) == 0 {
+				delete(needs, p)
+			}
+		}
+		if layers++; len(needs) == before {
+			t.Fatalf("these files need each other: %q", needs)
+		}
+	}
+	if layers < 5 {
+		t.Errorf("the files are in %d layers, so that names were not found", layers)
+	}
 }
