@@ -32,6 +32,7 @@ struct bpf_dynptr {
 };
 
 int last;
+char bytes[8];
 
 __noinline void of_nothing(int x)
 {
@@ -144,8 +145,9 @@ int calls_with_maybe_task(__u64 *ctx)
 SEC("tc")
 int calls_with_dynptr(struct __sk_buff *skb)
 {
-	struct bpf_dynptr p = {};
+	struct bpf_dynptr p;
 
+	bpf_dynptr_from_mem(bytes, sizeof(bytes), 0, &p);
 	return of_dynptr(&p);
 }
 
