@@ -49,4 +49,33 @@ TAKE(array, owner)
 TAKE(old_array, old_owner)
 TAKE(percpu, old_owner)
 
+/* Reads through such a pointer, which is a number for older kernels. */
+struct user {
+	__u64 count;
+	struct task_struct tag("kptr_untrusted") *task;
+};
+
+MAP(untrusted, BPF_MAP_TYPE_ARRAY, user);
+
+int last;
+
+#define READ(name, struct_type)								\
+	SEC("fentry/vfs_open") int read_##name(__u64 *ctx)				\
+	{										\
+		__u32 key = 0;								\
+		struct struct_type *v = bpf_map_lookup_elem(&name, &key);		\
+		struct task_struct *p;							\
+											\
+		if (!v)									\
+			return 0;							\
+		p = *(struct task_struct *volatile *)&v->task;				\
+		if (p)									\
+			last = p->pid;							\
+		return 0;								\
+	}
+
+READ(array, owner)
+READ(old_array, old_owner)
+READ(untrusted, user)
+
 char LICENSE[] SEC("license") = "GPL";
