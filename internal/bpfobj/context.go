@@ -40,11 +40,13 @@ const (
 	Passed                   // it gives a helper the address of the context at Off, above 0
 )
 
-// MapCall is a call of a helper that gets a map, or memory of a ring buffer where it wants a key or value of a map.
+// MapCall is a call of a helper that gets a map, or memory of a ring buffer where it wants a key or value of a map, or an access through
+// a pointer that a value of a map holds.
 type MapCall struct {
-	At   Site
-	Map  int  // index in Maps, -1 for none that is known
-	Ring bool // the key or value is memory that bpf_ringbuf_reserve returned
+	At      Site
+	Map     int  // index in Maps, -1 for none that is known
+	Ring    bool // the key or value is memory that bpf_ringbuf_reserve returned
+	Through bool // an access
 }
 
 // Accesses returns the accesses of a program in all its functions and its calls with maps, each in order of the code. Each holds whenever the
@@ -85,7 +87,7 @@ func (s Site) compare(o Site) int {
 // address is what is known of a register or stack slot.
 type address struct {
 	kind     addressKind
-	arg      int   // ofArg: see Access; ofMap: index of the map; ofResult: the helper; isRecord: its index
+	arg      int   // ofArg: see Access; ofMap, inValue, ofHeld: index of the map; ofResult: the helper; isRecord: its index
 	off      int64 // bytes from the beginning of the context or argument, or from the top of the stack; a number
 	computed bool  // see Access
 	given    bool  // see Access
@@ -101,6 +103,8 @@ const (
 	ofStack
 	ofMap
 	ofRing   // memory of a ring buffer
+	inValue  // in a value of the map arg
+	ofHeld   // what a pointer in a value of the map arg leads to
 	isNumber // off
 	isRecord // arg: the value of a CO-RE record
 )
@@ -336,6 +340,9 @@ func (f *flow) typed(at Site, arg, record address) {
 // touch reports the access of an instruction through an address.
 func (f *flow) touch(a address, at Site, in *Insn) {
 	size := in.Op.Size().Sizeof()
+	if f.found != nil && a.kind == ofHeld {
+		f.calls[at] = MapCall{At: at, Map: a.arg, Through: true}
+	}
 	if f.found == nil || a.kind != ofContext && !a.typed() {
 		return
 	}
@@ -367,6 +374,8 @@ func (f *flow) load(s *addresses, at Site, in *Insn) {
 		out = s.slot(off)
 	case a.kind == ofContext && !a.computed && in.Record == 0 && off >= 0 && off%8 == 0:
 		out = address{kind: ofArg, arg: int(off / 8)}
+	case a.kind == inValue:
+		out = address{kind: ofHeld, arg: a.arg}
 	}
 	s.set(in.Dst, out)
 }
@@ -485,8 +494,11 @@ func (f *flow) call(s *addresses, at Site, in *Insn) {
 		}
 		f.arrive(Site{Fn: to}, args)
 	}
+	of := s.regs[asm.R1]
 	clear(s.regs[asm.R0 : asm.R5+1])
 	switch {
+	case in.IsHelper() && call == asm.FnMapLookupElem && of.kind == ofMap && of.arg >= 0:
+		s.regs[asm.R0] = address{kind: inValue, arg: of.arg}
 	case in.IsHelper() && resultStruct[call] != "":
 		s.regs[asm.R0] = address{kind: ofResult, arg: int(call)}
 	case in.IsHelper() && call == asm.FnRingbufReserve:

@@ -345,6 +345,8 @@ func (e *evaluation) calls(n int) (l []absence) {
 	return l
 }
 
+const pointersInMaps = "pointers in maps"
+
 // The facts that verifiers see bounds of sizes.
 const (
 	halfSizes = "verifier bounds of lower halves"
@@ -375,7 +377,9 @@ func (e *evaluation) withMaps(n int) (l []absence) {
 	for _, c := range e.o.mapCalls[n] {
 		id := e.o.Funcs[c.At.Fn].Insns[c.At.Insn].Imm
 		f := Finding{}
-		if c.Map >= 0 && !e.setsMap(e.o.Maps[c.Map].Name) && !e.k.lacksHelper(id) {
+		if c.Through {
+			f = e.through(&e.o.Maps[c.Map])
+		} else if c.Map >= 0 && !e.setsMap(e.o.Maps[c.Map].Name) && !e.k.lacksHelper(id) {
 			f = e.withMap(strings.TrimPrefix(helperName(id), "bpf_"), strings.TrimPrefix(mapTypeName(e.o.Maps[c.Map].Type), mapPrefix))
 			f.Subject, f.Other = helperName(id), e.o.Maps[c.Map].Name
 		}
@@ -395,23 +399,55 @@ func (e *evaluation) withMaps(n int) (l []absence) {
 func (e *evaluation) exchanges(refers map[string]bool) (f Finding) {
 	for i := range e.o.Maps {
 		m := &e.o.Maps[i]
-		if !refers[m.Name] || !slices.ContainsFunc(m.Tags, func(tag string) bool { return strings.HasPrefix(tag, "kptr") }) {
+		if !refers[m.Name] || !slices.ContainsFunc(m.Tags, isKptr) {
 			continue
 		}
-		worst := e.withMap("kptr_xchg", strings.TrimPrefix(mapTypeName(m.Type), mapPrefix))
-		for _, tag := range m.Tags {
-			if g := e.withMap("kptr_xchg", tag); g.Status > worst.Status {
-				worst = g
-			}
+		g := e.pointersIn(m)
+		if g.Status == OK {
+			return g
 		}
-		if worst.Status == OK {
-			return Finding{}
-		}
-		if f.Status == OK || worst.Status < f.Status {
-			f = worst
+		if f.Status == OK || g.Status < f.Status {
+			f = g
 		}
 	}
 	return f
+}
+
+// isKptr reports whether a tag says that a pointer is one to an object of the kernel.
+func isKptr(tag string) bool { return strings.HasPrefix(tag, "kptr") }
+
+// pointersIn judges pointers to objects of the kernel in values of a map, by its type and their tags.
+func (e *evaluation) pointersIn(m *bpfobj.Map) Finding {
+	worst := e.withMap("kptr_xchg", strings.TrimPrefix(mapTypeName(m.Type), mapPrefix))
+	for _, tag := range m.Tags {
+		if g := e.withMap("kptr_xchg", tag); g.Status > worst.Status {
+			worst = g
+		}
+	}
+	return worst
+}
+
+// through judges an access through a pointer in a value of a map. No kernel takes it for one without a tag, which is not judged. Of several
+// tags the best counts, as any may be meant.
+func (e *evaluation) through(m *bpfobj.Map) Finding {
+	if !slices.ContainsFunc(m.Tags, isKptr) {
+		return Finding{}
+	}
+	f, best := e.k.judge(pointersInMaps, FeatureMissing), Finding{Status: Fails}
+	for _, tag := range m.Tags {
+		g := Finding{}
+		if tag != "kptr" { // which did not always mean the same, but always can be read
+			g = e.withMap("kptr_xchg", tag)
+		}
+		if g.Status <= best.Status {
+			best = g
+		}
+	}
+	if best.Status > f.Status {
+		f = best
+		f.Code, f.Subject = FeatureMissing, facts().named[pointersInMaps].usedBy
+	}
+	return f.named(m.Name)
 }
 
 // withMap judges a call of a helper with a map of a type, or with a pointer that has a tag.
