@@ -70,6 +70,23 @@ __noinline int of_dynptr(struct bpf_dynptr *p)
 	return bpf_dynptr_data(p, 0, 8) == NULL;
 }
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8);
+	__type(key, __u64);
+	__type(value, __u64);
+} counts SEC(".maps");
+
+__noinline int of_key(__u64 *key)
+{
+	return key && bpf_map_lookup_elem(&counts, key);
+}
+
+static __noinline int of_own_key(__u64 *key)
+{
+	return bpf_map_lookup_elem(&counts, key) != NULL;
+}
+
 static __noinline int of_own_pair(struct pair *p)
 {
 	return p->first + p->second;
@@ -149,6 +166,22 @@ int calls_with_dynptr(struct __sk_buff *skb)
 
 	bpf_dynptr_from_mem(bytes, sizeof(bytes), 0, &p);
 	return of_dynptr(&p);
+}
+
+SEC("tc")
+int uses_key(struct __sk_buff *skb)
+{
+	__u64 key = bpf_get_prandom_u32();
+
+	return of_key(&key);
+}
+
+SEC("tc")
+int uses_own_key(struct __sk_buff *skb)
+{
+	__u64 key = bpf_get_prandom_u32();
+
+	return of_own_key(&key);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
