@@ -46,13 +46,15 @@ type MapCall struct {
 	At      Site
 	Map     int  // index in Maps, -1 for none that is known
 	Ring    bool // the key or value is memory that bpf_ringbuf_reserve returned
+	Given   bool // the key or value is memory that a global function was given
 	Through bool // an access
 }
 
 // Accesses returns the accesses of a program in all its functions and its calls with maps, each in order of the code. Each holds whenever the
-// instruction is executed: addresses that differ between paths are left out. If it runs out of steps it returns none.
-func (o *Code) Accesses(p *Program, steps *limits.Meter) ([]Access, []MapCall) {
-	f := flow{o: o, steps: steps, exposed: make(map[int]int64), chosen: make(map[int]bool), leaders: make(map[int][]bool)}
+// instruction is executed: addresses that differ between paths are left out. If it runs out of steps it returns none. memory has the
+// arguments of global functions that are pointers to memory.
+func (o *Code) Accesses(p *Program, memory map[int]Registers, steps *limits.Meter) ([]Access, []MapCall) {
+	f := flow{o: o, memory: memory, steps: steps, exposed: make(map[int]int64), chosen: make(map[int]bool), leaders: make(map[int][]bool)}
 	// The first round finds the stack slots that others can write to; the second does not trust these.
 	for range 2 {
 		f.at = make(map[Site]*addresses)
@@ -103,6 +105,7 @@ const (
 	ofStack
 	ofMap
 	ofRing   // memory of a ring buffer
+	ofMemory // memory that a global function was given
 	inValue  // in a value of the map arg
 	ofHeld   // what a pointer in a value of the map arg leads to
 	isNumber // off
@@ -158,6 +161,7 @@ func (s *addresses) slot(off int64) address {
 // flow follows addresses through a program. It keeps what is the same on all paths to an instruction.
 type flow struct {
 	o       *Code
+	memory  map[int]Registers   // by function: see Accesses
 	steps   *limits.Meter       // instructions, and stack slots where paths meet
 	at      map[Site]*addresses // where paths meet
 	work    []Site
@@ -492,6 +496,11 @@ func (f *flow) call(s *addresses, at Site, in *Insn) {
 				args.regs[r] = a
 			}
 		}
+		for r := asm.R1; r <= asm.R5; r++ {
+			if f.memory[to].Has(r) {
+				args.regs[r].kind = ofMemory
+			}
+		}
 		f.arrive(Site{Fn: to}, args)
 	}
 	of := s.regs[asm.R1]
@@ -516,9 +525,12 @@ func (f *flow) withMap(s *addresses, at Site, call asm.BuiltinFunc) {
 	}
 	switch call {
 	case asm.FnMapLookupElem, asm.FnMapUpdateElem, asm.FnMapDeleteElem, asm.FnMapPushElem, asm.FnMapPopElem, asm.FnMapPeekElem:
-		x.Ring = s.regs[asm.R2].kind == ofRing || call == asm.FnMapUpdateElem && s.regs[asm.R3].kind == ofRing
+		gets := func(kind addressKind) bool {
+			return s.regs[asm.R2].kind == kind || call == asm.FnMapUpdateElem && s.regs[asm.R3].kind == kind
+		}
+		x.Ring, x.Given = gets(ofRing), gets(ofMemory)
 	}
-	if x.Map >= 0 || x.Ring {
+	if x.Map >= 0 || x.Ring || x.Given {
 		f.calls[at] = x
 	}
 }

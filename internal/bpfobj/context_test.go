@@ -78,14 +78,14 @@ func TestAccesses(t *testing.T) {
 			p.Funcs = append(p.Funcs, i)
 		}
 		var got []access
-		all, _ := o.Accesses(p, limits.NewMeter(t.Context(), 1000, ""))
+		all, _ := o.Accesses(p, nil, limits.NewMeter(t.Context(), 1000, ""))
 		for _, a := range all {
 			got = append(got, access{a.At.Fn, a.At.Insn, a.Arg, a.Off})
 		}
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
-		if got, calls := o.Accesses(p, limits.NewMeter(t.Context(), 1, "")); got != nil || calls != nil {
+		if got, calls := o.Accesses(p, nil, limits.NewMeter(t.Context(), 1, "")); got != nil || calls != nil {
 			t.Errorf("%s: %v after one step", name, got)
 		}
 	}
@@ -110,7 +110,7 @@ func TestAccessesOfChain(t *testing.T) {
 	}
 	p.Funcs = append(p.Funcs, o.calls[0]...)
 	steps := limits.NewMeter(t.Context(), 20*n, "")
-	if got, _ := o.Accesses(p, steps); len(got) > 0 || steps.Err() != nil {
+	if got, _ := o.Accesses(p, nil, steps); len(got) > 0 || steps.Err() != nil {
 		t.Errorf("%v, %v", got, steps.Err())
 	}
 }
@@ -163,7 +163,7 @@ func TestAccessesOf(t *testing.T) {
 	} {
 		o := &Code{Funcs: []Function{{Insns: tt.code}}, Maps: []Map{{KeySize: 8, ValueSize: 8}}}
 		o.calls = append(o.calls, o.Funcs[0].Calls())
-		got, _ := o.Accesses(&Program{Funcs: []int{0}}, limits.NewMeter(t.Context(), 1000, ""))
+		got, _ := o.Accesses(&Program{Funcs: []int{0}}, nil, limits.NewMeter(t.Context(), 1000, ""))
 		got = got[max(0, len(got)-1):]
 		if tt.want == nil { // the argument is not followed
 			tt.want = []Access{{Arg: -1, Off: 16}}
@@ -205,7 +205,7 @@ func TestMapCalls(t *testing.T) {
 			o.calls = append(o.calls, o.Funcs[i].Calls())
 			p.Funcs = append(p.Funcs, i)
 		}
-		if _, got := o.Accesses(p, limits.NewMeter(t.Context(), 1000, "")); !slices.Equal(got, tt.want) {
+		if _, got := o.Accesses(p, nil, limits.NewMeter(t.Context(), 1000, "")); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cilium/ebpf/asm"
+
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 )
@@ -56,17 +58,18 @@ const (
 	argumentNonnull = argumentFact + "nonnull"
 )
 
-// globalNeeds returns the facts that global functions need because of their prototypes (btf_prepare_func_args in kernel/bpf/btf.c), by function.
-func globalNeeds(o *bpfobj.Code) map[int][]string {
+// globalNeeds returns the facts that global functions need because of their prototypes (btf_prepare_func_args in kernel/bpf/btf.c), and which
+// arguments are pointers to memory, by function.
+func globalNeeds(o *bpfobj.Code) (map[int][]string, map[int]bpfobj.Registers) {
 	named := make(map[string]int)
 	for i := range o.Funcs {
 		if o.Funcs[i].Global {
 			named[o.Funcs[i].Name] = i
 		}
 	}
-	out := make(map[int][]string)
+	out, memory := make(map[int][]string), make(map[int]bpfobj.Registers)
 	if o.BTF == nil || len(named) == 0 {
-		return out
+		return out, memory
 	}
 	tags := argumentTags(o.BTF)
 	eachPrototype(o.BTF, func(id btf.TypeID, name string, proto btf.Type) {
@@ -82,13 +85,16 @@ func globalNeeds(o *bpfobj.Code) map[int][]string {
 			}
 			if fact := ofPointer(o.BTF, proto.Param(i).Type); fact != "" {
 				out[fn] = append(out[fn], fact)
+				if r := asm.R1 + asm.Register(i); fact == globalMemory && r <= asm.R5 {
+					memory[fn] |= 1 << r
+				}
 			}
 		}
 		if t, ok := o.BTF.SkipMods(proto.Ref()); ok && t.Kind() == btf.KindVoid {
 			out[fn] = append(out[fn], "global result void")
 		}
 	})
-	return out
+	return out, memory
 }
 
 // argument is one of a FUNC.

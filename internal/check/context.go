@@ -168,10 +168,10 @@ func givesContext(kind bpfobj.AttachKind) bool {
 }
 
 // contextAccesses returns what is judged of the accesses of a program to its context, and to what helpers return, and its calls with maps.
-func contextAccesses(o *bpfobj.Code, pr *bpfobj.Program, steps *limits.Meter) ([]bpfobj.Access, []bpfobj.MapCall) {
+func contextAccesses(o *Object, pr *bpfobj.Program, steps *limits.Meter) ([]bpfobj.Access, []bpfobj.MapCall) {
 	s := pr.Attach
 	known := s != nil && s.Kind != bpfobj.AttachOps && s.Kind != bpfobj.AttachExt
-	l, calls := o.Accesses(pr, steps)
+	l, calls := o.Accesses(pr, o.memory, steps)
 	if known && givesContext(s.Kind) {
 		return l, calls
 	}

@@ -60,5 +60,5 @@ func execute(o *Object, i int) {
 	})
 	e := evaluation{pairing: &pairing{o: o}, pr: &o.Programs[i]}
 	e.external()
-	o.Accesses(&o.Programs[i], limits.NewMeter(context.Background(), limits.AccessSteps, "instructions"))
+	o.Accesses(&o.Programs[i], nil, limits.NewMeter(context.Background(), limits.AccessSteps, "instructions"))
 }

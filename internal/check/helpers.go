@@ -386,6 +386,10 @@ func (e *evaluation) withMaps(n int) (l []absence) {
 		if f.Status == OK && c.Ring {
 			f = e.k.judge("memory of ring buffers", FeatureMissing)
 		}
+		if f.Status == OK && c.Given {
+			f = e.k.judge("memory of arguments", FeatureMissing)
+			f.Status = min(f.Status, e.k.strict()) // or it is the caller's memory
+		}
 		if f.Status != OK {
 			f.Source = e.o.Source(c.At)
 			l = append(l, absence{at: c.At, f: f})

@@ -23,11 +23,12 @@ type Object struct {
 	name    string
 	records records
 
-	uses      [][]use           // by function
-	recordsOf [][]int32         // by function
-	callees   []callees         // by function
-	flawed    [][]interp.Flawed // by function: what may have flaws of sizes
-	accesses  [][]bpfobj.Access // by program: see contextAccesses
+	uses      [][]use                  // by function
+	recordsOf [][]int32                // by function
+	callees   []callees                // by function
+	flawed    [][]interp.Flawed        // by function: what may have flaws of sizes
+	memory    map[int]bpfobj.Registers // by global function: arguments that are pointers to memory
+	accesses  [][]bpfobj.Access        // by program: see contextAccesses
 	mapCalls  [][]bpfobj.MapCall
 	contexts  []btf.Type        // by program: the struct of its own that it takes its context for, void for none
 	called    []helperSet       // by program
@@ -147,7 +148,8 @@ func newObject(name string, prog *bpfobj.Code, r records) *Object {
 	for _, l := range o.recordsOf {
 		slices.SortStableFunc(l, func(a, b int32) int { return cmp.Compare(prog.Sites[a].Insn, prog.Sites[b].Insn) })
 	}
-	needs := globalNeeds(prog)
+	needs, memory := globalNeeds(prog)
+	o.memory = memory
 	for fn := range prog.Funcs {
 		code, data := prog.Funcs[fn].Insns, false
 		o.flawed = append(o.flawed, interp.MayBeFlawed(code))
@@ -182,7 +184,7 @@ func newObject(name string, prog *bpfobj.Code, r records) *Object {
 func (o *Object) follow(ctx context.Context) error {
 	steps := limits.NewMeter(ctx, limits.AccessSteps, "instructions")
 	for i := range o.Programs {
-		o.accesses[i], o.mapCalls[i] = contextAccesses(o.Code, &o.Programs[i], steps)
+		o.accesses[i], o.mapCalls[i] = contextAccesses(o, &o.Programs[i], steps)
 	}
 	o.contexts = o.findContexts()
 	return ctx.Err()

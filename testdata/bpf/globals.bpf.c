@@ -150,13 +150,15 @@ int calls_with_some(struct __sk_buff *skb)
 SEC("fentry/vfs_open")
 int calls_with_task(__u64 *ctx)
 {
-	return of_task((void *)bpf_get_current_task_btf());
+	last = of_task((void *)bpf_get_current_task_btf());
+	return 0;
 }
 
 SEC("fentry/vfs_open")
 int calls_with_maybe_task(__u64 *ctx)
 {
-	return of_maybe_task((void *)bpf_get_current_task_btf());
+	last = of_maybe_task((void *)bpf_get_current_task_btf());
+	return 0;
 }
 
 SEC("tc")
