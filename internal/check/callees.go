@@ -156,6 +156,18 @@ func ofPointer(b *btf.BTF, id btf.TypeID) string {
 	return ""
 }
 
+// TagsContext reports whether a program calls a global function with an argument that a tag says is the context.
+func (o *Object) TagsContext(program int) bool {
+	for _, fn := range o.Programs[program].Funcs {
+		for i := range o.uses[fn] {
+			if u := &o.uses[fn][i]; u.in.Op == bpfobj.OpCall && slices.Contains(u.facts, argumentContext) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // judgeGlobal judges what a call of a global function needs. Verifiers that do not check these on their own check them where they are called,
 // with what they are given there.
 func (p *pairing) judgeGlobal(fact string) Finding {

@@ -163,6 +163,7 @@ type object struct {
 	unread    error                // why it does not
 	missing   error                // why libbpf loads nothing of it
 	untyped   map[string]error     // by program, why libbpf does not know its type
+	unlike    map[string]error     // by program, what libbpf does that cilium/ebpf does not
 
 	registered map[string]string // Event.Attach of struct_ops programs, by the struct's name; nil until it is needed
 }
@@ -199,7 +200,7 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 		return nil, err
 	}
 	o.missing = cmp.Or(l.unopened(parsed), err, perfArrays(parsed), innerNames(parsed))
-	o.untyped = untyped(parsed)
+	o.untyped, o.unlike = untyped(parsed), unlike(parsed)
 	externs.complete(o.spec)
 	l.prepare(o.spec)
 	if o.alone = o.spec; l.noData {
@@ -273,6 +274,35 @@ func untyped(o *check.Object) map[string]error {
 	for i := range o.Programs {
 		if pr := &o.Programs[i]; pr.Attach != nil && !pr.Attach.Libbpf(pr.Section) {
 			out[o.Funcs[pr.Fn].Name] = fmt.Errorf("libbpf knows no type of programs for section %s: %w", pr.Section, syscall.EINVAL)
+		}
+	}
+	return out
+}
+
+// differences are what libbpf does with programs that cilium/ebpf does not do.
+var differences = []struct {
+	what string
+	of   func(o *check.Object, program int) bool
+}{
+	{"libbpf changes the types of arguments with the tag ctx", (*check.Object).TagsContext},
+	{"libbpf maps the arena", func(o *check.Object, _ int) bool {
+		return slices.ContainsFunc(o.Maps, func(m bpfobj.Map) bool { return m.Type == uint32(ebpf.Arena) })
+	}},
+	{"libbpf loads programs of lsm_cgroup in its own way", func(o *check.Object, n int) bool {
+		s := o.Programs[n].Attach
+		return s != nil && s.Type == "BPF_LSM_CGROUP"
+	}},
+}
+
+// unlike returns an error for each program with which libbpf does something that is not done here.
+func unlike(o *check.Object) map[string]error {
+	out := make(map[string]error)
+	for i := range o.Programs {
+		for _, d := range differences {
+			if d.of(o, i) {
+				out[o.Funcs[o.Programs[i].Fn].Name] = fmt.Errorf("not tried with libbpf: %s", d.what)
+				break
+			}
 		}
 	}
 	return out
@@ -484,8 +514,17 @@ func (l *loader) alone(name string, o *object, t *types) (r result) {
 	return r
 }
 
-// libbpf loads a program as libbpf does, and attaches it.
-func (l *loader) libbpf(name string, o *object, t *types, by *relocator) (r result) {
+// libbpf loads a program as libbpf does, and attaches it. What fails is not reported as the kernel's answer if libbpf does something that is
+// not done here.
+func (l *loader) libbpf(name string, o *object, t *types, by *relocator) result {
+	r := l.likeLibbpf(name, o, t, by)
+	if r.err != nil && o.unlike[name] != nil {
+		r.err = o.unlike[name]
+	}
+	return r
+}
+
+func (l *loader) likeLibbpf(name string, o *object, t *types, by *relocator) (r result) {
 	if r.err = cmp.Or(o.missing, o.untyped[name]); r.err != nil {
 		return r
 	}

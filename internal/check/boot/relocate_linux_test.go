@@ -21,6 +21,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // TestRelocator compares instructions with those of cilium/ebpf, which decides most relocations as libbpf does.
@@ -206,5 +207,16 @@ func TestNesting(t *testing.T) {
 	}
 	if _, err := readTypes(t.Context(), path); err == nil || !strings.Contains(err.Error(), path+": ") || !strings.Contains(err.Error(), want) {
 		t.Errorf("types: error %v", err)
+	}
+}
+
+// TestUnlike checks which programs of an object libbpf loads in a way that is not followed here.
+func TestUnlike(t *testing.T) {
+	o, err := check.Parse(t.Context(), "globals", testinput.Named(t, "globals.bpfel.o").Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := unlike(o); len(got) != 1 || got["calls_with_tagged_context"] == nil {
+		t.Error(got)
 	}
 }
