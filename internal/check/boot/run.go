@@ -166,42 +166,60 @@ func (k *kernelRun) boot(ctx context.Context) error {
 	var modules []string
 	var key kernel.Key
 	if len(k.Command) == 0 {
-		if err := k.findTypes(ctx, m); err != nil {
-			return err
-		}
-		rep, err := k.check(ctx, check.Libbpf)
+		rep, err := k.predictions(ctx, m)
 		if rep == nil || err != nil {
 			return err
 		}
-		var other *check.Report
-		if len(k.Types) == 0 { // cilium/ebpf also takes an added type of a name that the kernel has
-			if other, err = k.check(ctx, check.EbpfGo); err != nil {
-				return err
-			}
-		}
-		if name := rep.Kernels[0].Name; name != k.types.Path { // a path, if the key is not known
-			k.Name = name
-		}
-		modules = rep.Modules()
+		modules, key = rep.Modules(), rep.Kernels[0].Key()
 		if k.Archive != nil { // an archive has the types of modules that are not loaded, too
 			modules = append(modules, rep.Kernels[0].Modules...)
 		}
-		k.Trial = NewTrial(rep, other, k.Objects)
-		for _, i := range k.Trial.Objects {
-			m.Objects = append(m.Objects, k.Data[i])
-		}
-		m.Job.Skip = k.Trial.skip()
-		switch {
-		case len(m.Objects) == 0 && k.Trial.Unloaded > 0:
-			return errors.New("no program is loaded on it")
-		case len(m.Objects) == 0:
-			return errors.New("no object is for its machine")
-		}
-		for _, t := range k.Types {
-			m.Types = append(m.Types, t.BTF)
-		}
-		key = rep.Kernels[0].Key()
 	}
+	if err := k.equip(ctx, m, key, modules); err != nil {
+		return err
+	}
+	k.progress()
+	return k.runMachine(ctx, m)
+}
+
+// predictions checks the objects against the kernel, and passes those that are tried to the machine. It returns libbpf's report, nil
+// without an error if the kernel was skipped.
+func (k *kernelRun) predictions(ctx context.Context, m *Machine) (*check.Report, error) {
+	if err := k.findTypes(ctx, m); err != nil {
+		return nil, err
+	}
+	rep, err := k.check(ctx, check.Libbpf)
+	if rep == nil || err != nil {
+		return nil, err
+	}
+	var other *check.Report
+	if len(k.Types) == 0 { // cilium/ebpf also takes an added type of a name that the kernel has
+		if other, err = k.check(ctx, check.EbpfGo); err != nil {
+			return nil, err
+		}
+	}
+	if name := rep.Kernels[0].Name; name != k.types.Path { // a path, if the key is not known
+		k.Name = name
+	}
+	k.Trial = NewTrial(rep, other, k.Objects)
+	for _, i := range k.Trial.Objects {
+		m.Objects = append(m.Objects, k.Data[i])
+	}
+	m.Job.Skip = k.Trial.skip()
+	switch {
+	case len(m.Objects) == 0 && k.Trial.Unloaded > 0:
+		return nil, errors.New("no program is loaded on it")
+	case len(m.Objects) == 0:
+		return nil, errors.New("no object is for its machine")
+	}
+	for _, t := range k.Types {
+		m.Types = append(m.Types, t.BTF)
+	}
+	return rep, nil
+}
+
+// equip gives the machine the kernel, with its modules, and the archive's types for it.
+func (k *kernelRun) equip(ctx context.Context, m *Machine, key kernel.Key, modules []string) error {
 	b, err := k.Corpus.Files[k.index].Bootable(ctx, modules)
 	if err != nil {
 		return err
@@ -229,7 +247,11 @@ func (k *kernelRun) boot(ctx context.Context) error {
 		}
 		k.w.Begin(k.Kernel)
 	})
-	k.progress()
+	return nil
+}
+
+// runMachine boots the machine, and again without a program that stops it.
+func (k *kernelRun) runMachine(ctx context.Context, m *Machine) (err error) {
 	k.started = time.Now()
 	boots, silent := 1, k.Timeout/4
 	if k.Trial == nil { // a command may say nothing for long
