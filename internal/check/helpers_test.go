@@ -259,7 +259,7 @@ func address(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(&b[0]))) }
 // TestHelpers holds verdicts on the helpers that programs call.
 func TestHelpers(t *testing.T) {
 	raceflag.SkipSerial(t)
-	expectVerdicts(t, "helpers", []Family{FamilyHelper}, map[string]expected{
+	expectVerdicts(t, "helpers", map[string]expected{
 		"cookie":               {},
 		"cookie_of_tracepoint": {status: Fails},
 		"cookie_guarded":       {status: Guarded},

@@ -15,10 +15,9 @@ import (
 // TestMapDefinitions holds verdicts on the maps of two objects: those of one are
 // right, and the one of the other has keys that are too long for old kernels.
 func TestMapDefinitions(t *testing.T) {
-	families := []Family{FamilyMapType, FamilyMapDef}
-	expectVerdicts(t, "maps", families, map[string]expected{"uses_maps": {}})
+	expectVerdicts(t, "maps", map[string]expected{"uses_maps": {}})
 	long := expected{before: "5.11", status: MayFail}
-	expectVerdicts(t, "longkeys", families, map[string]expected{"uses_map": long, "uses_none": long})
+	expectVerdicts(t, "longkeys", map[string]expected{"uses_map": long, "uses_none": long})
 }
 
 // TestLoadersMaps checks the verdicts on definitions of maps that one loader completes, and the other passes to the kernel.

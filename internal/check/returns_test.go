@@ -13,7 +13,7 @@ import (
 // TestReturns checks the verdicts on what programs return, where that differs between kernels.
 func TestReturns(t *testing.T) {
 	ok, fails := expected{}, expected{status: Fails}
-	expectVerdicts(t, "returns", []Family{FamilyReturn}, map[string]expected{
+	expectVerdicts(t, "returns", map[string]expected{
 		"entry_0": ok, "entry_1": fails, "exit_1": fails, "exit_some": {status: MayFail},
 		"entry_at_times": fails, "entry_never": ok,
 		"raw_1": ok, "tp_1": ok, "kprobe_2": ok, "xdp_9": ok,

@@ -8,9 +8,11 @@ import "testing"
 func TestSince(t *testing.T) {
 	late := expected{before: "6.18", status: Fails}
 	early := expected{before: "5.13", status: Fails}
-	expectVerdicts(t, "since", []Family{FamilyContext, FamilyInsn}, map[string]expected{
-		"overrides": {}, "overrides_guarded": {}, "many_arguments": {}, "wide_argument": {}, "six_arguments": {},
-		"user_read": {}, "user_written": late,
+	expectVerdicts(t, "since", map[string]expected{
+		"overrides": {status: MayFail}, "overrides_guarded": {status: Guarded}, "six_arguments": {},
+		"many_arguments": {on: map[string]Status{"x86_64/5.10": Fails, "x86_64/6.1": Fails}, attach: true},
+		"wide_argument":  {on: map[string]Status{"x86_64/5.10": Fails, "x86_64/6.1": Fails}, attachFrom: "6.1"},
+		"user_read":      {}, "user_written": late,
 		"user_written_guarded": {before: "6.18", status: Guarded},
 		"kernel_written":       {status: Fails, attachFrom: "6.18"},
 		"calls_back":           early, "calls_back_guarded": early,

@@ -261,7 +261,7 @@ func (g *generator) step() {
 
 // TestCallbackVerdicts holds verdicts on what callbacks do where a guard on the stack of their caller lets them.
 func TestCallbackVerdicts(t *testing.T) {
-	expectVerdicts(t, "loops", []Family{FamilyHelper, FamilyCORE}, map[string]expected{
+	expectVerdicts(t, "loops", map[string]expected{
 		"loop_guarded":     {before: "5.17", status: Fails, others: Guarded},
 		"loop_reached":     {status: Fails},
 		"loop_second_turn": {before: "5.17", status: Fails, others: MayFail},
