@@ -11,8 +11,8 @@
 //
 // [File.Parse] makes two functions and one program. Its Section is tp_btf/sched_switch, for [SectionOf] a program of type
 // TRACING attached as BPF_TRACE_RAW_TP. It is not loaded by default. Its Funcs are on_switch and parent, and its Records are
-// both CO-RE records in parent. The call in on_switch refers to parent by its index. [Object.Accesses] returns that the
-// program reads its second argument, and [Object.Source] the line of an instruction.
+// both CO-RE records in parent. The call in on_switch refers to parent by its index. [Object.Source] returns the line of an
+// instruction.
 //
 // The passes are those of an ELF linker: data sections, functions, maps and externs, relocations, and last the programs with
 // the functions that they can call, as in libbpf (bpf_object__collect_relos, bpf_object__reloc_code).

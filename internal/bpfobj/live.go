@@ -54,19 +54,3 @@ func (in *Insn) Touches() (reads, writes Registers) {
 	}
 	return dst | src, 0
 }
-
-// dead reports whether code overwrites a register before it reads it. It looks at the first instructions, up to a jump.
-func dead(code []Insn, r asm.Register) bool {
-	const most = 16
-	for i := 0; i < min(most, len(code)); i += code[i].Slots() {
-		in := &code[i]
-		reads, writes := in.Touches()
-		if _, jumps := in.Jump(); jumps || reads.Has(r) {
-			return false
-		}
-		if in.Op == OpExit || writes.Has(r) {
-			return true
-		}
-	}
-	return false
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/flow"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -149,8 +150,8 @@ func (o *Object) findContexts() []btf.Type {
 }
 
 // typed returns the CO-RE record by which an access uses an argument as a struct.
-func (o *Object) typed(a *bpfobj.Access) (record int, ok bool) {
-	if a.Kind == bpfobj.Typed {
+func (o *Object) typed(a *flow.Access) (record int, ok bool) {
+	if a.Kind == flow.Typed {
 		return a.Record, true
 	}
 	n := o.Funcs[a.At.Fn].Insns[a.At.Insn].Record
@@ -230,11 +231,11 @@ func (e *evaluation) reads(n int) (l []absence) {
 	for i := range all {
 		a := &all[i]
 		switch {
-		case a.Arg >= 0 || a.Struct != "" || a.Moved || a.Computed || a.Chosen || a.Write || a.Kind == bpfobj.Typed:
+		case a.Arg >= 0 || a.Struct != "" || a.Moved || a.Computed || a.Chosen || a.Write || a.Kind == flow.Typed:
 		case e.o.Funcs[a.At.Fn].Insns[a.At.Insn].Record != 0:
 		case record:
 			add(a.At, Finding{Code: ChangedField, Subject: "record of " + e.pr.Attach.Target(e.pr.Section), Args: Args{Offset: a.Off, Size: int64(a.Size)}})
-		case a.Kind == bpfobj.Direct && a.Off >= 0 && !typed[int(a.Off/8)]:
+		case a.Kind == flow.Direct && a.Off >= 0 && !typed[int(a.Off/8)]:
 			add(a.At, Finding{Code: ChangedArgument, Subject: e.argument(int(a.Off / 8)), Args: Args{Count: a.Off / 8}})
 		}
 	}

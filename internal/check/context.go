@@ -8,6 +8,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/flow"
 	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -86,7 +87,7 @@ func (h *hook) read(off int64) (f Finding) {
 }
 
 // through judges a read through an argument.
-func (h *hook) through(p *pairing, a *bpfobj.Access, off int64, size int) (f Finding) {
+func (h *hook) through(p *pairing, a *flow.Access, off int64, size int) (f Finding) {
 	n := a.Arg
 	t, refused := h.slot(n)
 	if refused.Status != OK || h.sec.Kind == bpfobj.AttachIter || h.wide(n) {
@@ -119,7 +120,7 @@ func (h *hook) tagOf(pointer btf.Type) string {
 }
 
 // result judges a read through a pointer to a struct that a helper returned.
-func (p *pairing) result(a *bpfobj.Access, off int64, size int) (f Finding) {
+func (p *pairing) result(a *flow.Access, off int64, size int) (f Finding) {
 	if y, ok := p.k.find(a.Struct, btf.KindStruct); ok && y.module == "" {
 		f = p.member(y.typ(), a, off, size)
 		f.Subject = "struct " + a.Struct
@@ -132,7 +133,7 @@ func (p *pairing) result(a *bpfobj.Access, off int64, size int) (f Finding) {
 func (e *evaluation) field(off int64, size int) (f Finding) {
 	of := contextOf(e.pr.Attach.ProgType)
 	if y, ok := e.k.find(of, btf.KindStruct); ok && y.module == "" {
-		f = e.member(y.typ(), new(bpfobj.Access), off, size)
+		f = e.member(y.typ(), new(flow.Access), off, size)
 	} else if f = e.k.judgeAny(fmt.Sprintf("context %s+%d", of, off), ContextBeyond); f.Status != OK {
 		f.Args.Offset, f.Args.Name = off, "struct "+of
 	}
@@ -141,7 +142,7 @@ func (e *evaluation) field(off int64, size int) (f Finding) {
 }
 
 // member judges a read of a struct of the kernel (btf_struct_walk in kernel/bpf/btf.c). A size of 0 is not known.
-func (p *pairing) member(t btf.Type, a *bpfobj.Access, off int64, size int) Finding {
+func (p *pairing) member(t btf.Type, a *flow.Access, off int64, size int) Finding {
 	if off < 0 || off+int64(max(size, 1)) > int64(t.Size()) && !openEnded(&t) {
 		return Finding{Status: Fails, Code: ContextBeyond, Args: Args{Offset: off, Name: prototype(t.BTF(), t.ID)}}
 	}
@@ -168,25 +169,25 @@ func givesContext(kind bpfobj.AttachKind) bool {
 }
 
 // contextAccesses returns what is judged of the accesses of a program to its context, and to what helpers return, and its calls with maps.
-func contextAccesses(o *Object, pr *bpfobj.Program, steps *limits.Meter) ([]bpfobj.Access, []bpfobj.MapCall) {
+func contextAccesses(o *Object, pr *bpfobj.Program, steps *limits.Meter) ([]flow.Access, []flow.MapCall) {
 	s := pr.Attach
 	known := s != nil && s.Kind != bpfobj.AttachOps && s.Kind != bpfobj.AttachExt
-	l, calls := o.Accesses(pr, o.memory, steps)
+	l, calls := flow.Accesses(o.Code, pr, o.memory, steps)
 	if known && givesContext(s.Kind) {
 		return l, calls
 	}
-	return slices.DeleteFunc(l, func(a bpfobj.Access) bool {
-		return a.Kind != bpfobj.Direct || a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a) && !ofContext(s, &a))
+	return slices.DeleteFunc(l, func(a flow.Access) bool {
+		return a.Kind != flow.Direct || a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a) && !ofContext(s, &a))
 	}), calls
 }
 
 // writesRegisters reports whether an access is a write to the registers that programs of kprobes and uprobes are given.
-func writesRegisters(s *bpfobj.Section, a *bpfobj.Access) bool {
+func writesRegisters(s *bpfobj.Section, a *flow.Access) bool {
 	return s.ProgType == "KPROBE" && a.Struct == "" && a.Arg < 0 && a.Write
 }
 
 // ofContext reports whether an access is to the context of a program that is a struct of the kernel's interface.
-func ofContext(s *bpfobj.Section, a *bpfobj.Access) bool {
+func ofContext(s *bpfobj.Section, a *flow.Access) bool {
 	return contextOf(s.ProgType) != "" && a.Struct == "" && a.Arg < 0
 }
 
@@ -227,7 +228,7 @@ func (k *inventory) given() Finding {
 func (e *evaluation) accesses(n int) (l []absence) {
 	for i := range e.o.accesses[n] {
 		a := &e.o.accesses[n][i]
-		if a.Kind != bpfobj.Direct {
+		if a.Kind != flow.Direct {
 			continue
 		}
 		if a.Moved || a.Computed {
@@ -260,7 +261,7 @@ func (e *evaluation) accesses(n int) (l []absence) {
 }
 
 // relocated judges an access whose offset a record changes.
-func (e *evaluation) relocated(a *bpfobj.Access, record int, writes bool) (f Finding) {
+func (e *evaluation) relocated(a *flow.Access, record int, writes bool) (f Finding) {
 	if v, ok := e.loader.value(record); ok {
 		return e.access(a, a.Off+int64(v), 0, writes) // the loader may change the width
 	}
@@ -272,7 +273,7 @@ func (e *evaluation) relocated(a *bpfobj.Access, record int, writes bool) (f Fin
 }
 
 // access judges an access at an offset. A size of 0 is not known.
-func (e *evaluation) access(a *bpfobj.Access, off int64, size int, writes bool) Finding {
+func (e *evaluation) access(a *flow.Access, off int64, size int, writes bool) Finding {
 	switch {
 	case writes:
 		return e.written()
@@ -290,7 +291,7 @@ func (e *evaluation) access(a *bpfobj.Access, off int64, size int, writes bool) 
 
 // plain judges an access to the context of a program that is not attached by BTF: the kernel compares it with
 // what the tracepoint gives when the program is attached.
-func (e *evaluation) plain(a *bpfobj.Access, off int64, size int) Finding {
+func (e *evaluation) plain(a *flow.Access, off int64, size int) Finding {
 	if a.Arg >= 0 || e.given == 0 || off+int64(max(size, 1)) <= e.given {
 		return Finding{}
 	}

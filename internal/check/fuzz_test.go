@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/flow"
 	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -60,5 +61,5 @@ func execute(o *Object, i int) {
 	})
 	e := evaluation{pairing: &pairing{o: o}, pr: &o.Programs[i]}
 	e.external()
-	o.Accesses(&o.Programs[i], nil, limits.NewMeter(context.Background(), limits.AccessSteps, "instructions"))
+	flow.Accesses(o.Code, &o.Programs[i], nil, limits.NewMeter(context.Background(), limits.AccessSteps, "instructions"))
 }

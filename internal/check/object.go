@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/flow"
 	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -28,8 +29,8 @@ type Object struct {
 	callees   []callees                // by function
 	flawed    [][]interp.Flawed        // by function: what may have flaws of sizes
 	memory    map[int]bpfobj.Registers // by global function: arguments that are pointers to memory
-	accesses  [][]bpfobj.Access        // by program: see contextAccesses
-	mapCalls  [][]bpfobj.MapCall
+	accesses  [][]flow.Access          // by program: see contextAccesses
+	mapCalls  [][]flow.MapCall
 	contexts  []btf.Type        // by program: the struct of its own that it takes its context for, void for none
 	called    []helperSet       // by program
 	refers    []map[string]bool // by program: to which maps and externs
@@ -172,7 +173,7 @@ func newObject(name string, prog *bpfobj.Code, r records) *Object {
 			}
 		}
 	}
-	o.accesses, o.mapCalls = make([][]bpfobj.Access, len(prog.Programs)), make([][]bpfobj.MapCall, len(prog.Programs))
+	o.accesses, o.mapCalls = make([][]flow.Access, len(prog.Programs)), make([][]flow.MapCall, len(prog.Programs))
 	for i := range prog.Programs {
 		o.called = append(o.called, o.helpersOf(&prog.Programs[i]))
 		o.refers = append(o.refers, o.references(&prog.Programs[i]))

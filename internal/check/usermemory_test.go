@@ -8,6 +8,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/flow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
@@ -31,7 +32,7 @@ func hooked #args`), nil)
 	}
 	p := &pairing{k: oldest(t, newRun(Config{}).want)}
 	for arg, want := range []string{"", "user", "percpu", "", ""} {
-		f := h.through(p, &bpfobj.Access{Arg: arg, Size: 4}, 4, 4)
+		f := h.through(p, &flow.Access{Arg: arg, Size: 4}, 4, 4)
 		if fails := f.Status == Fails && f.Code == ContextTagged; fails != (want != "") || f.Name != want {
 			t.Errorf("argument %d: %+v, want %q", arg, f, want)
 		}

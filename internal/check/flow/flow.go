@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package bpfobj
+// Package flow follows addresses through a program: of its context, of what an argument points to, of structs that helpers return, of
+// maps and their values. It says which instructions access them, and which helpers get maps.
+//
+// For example, in
+//
+//	0  r6 = *(u64 *)(r1 + 8)    // the second argument
+//	1  r2 = *(u32 *)(r6 + 40)
+//
+// the instruction 0 reads the context at 8, and 1 reads argument 1 at 40. An address that differs between two paths is not followed where
+// they meet, so that what [Accesses] returns holds whenever the instruction is executed.
+package flow
 
 import (
 	"cmp"
@@ -9,13 +19,14 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // Access is an instruction that reads or writes a program's context, reads what an argument in it points to or a struct of the
 // kernel that a helper returned, or makes an address from one of these.
 type Access struct {
-	At     Site
+	At     bpfobj.Site
 	Kind   AccessKind
 	Arg    int    // the eight bytes of the context, from 0, that the address was loaded from; -1 for none
 	Struct string // the kernel's struct whose address a helper returned; "" for none
@@ -43,7 +54,7 @@ const (
 // MapCall is a call of a helper that gets a map, or memory of a ring buffer where it wants a key or value of a map, or an access through
 // a pointer that a value of a map holds.
 type MapCall struct {
-	At      Site
+	At      bpfobj.Site
 	Map     int  // index in Maps, -1 for none that is known
 	Ring    bool // the key or value is memory that bpf_ringbuf_reserve returned
 	Given   bool // the key or value is memory that a global function was given
@@ -53,21 +64,21 @@ type MapCall struct {
 // Accesses returns the accesses of a program in all its functions and its calls with maps, each in order of the code. Each holds whenever the
 // instruction is executed: addresses that differ between paths are left out. If it runs out of steps it returns none. memory has the
 // arguments of global functions that are pointers to memory.
-func (o *Code) Accesses(p *Program, memory map[int]Registers, steps *limits.Meter) ([]Access, []MapCall) {
+func Accesses(o *bpfobj.Code, p *bpfobj.Program, memory map[int]bpfobj.Registers, steps *limits.Meter) ([]Access, []MapCall) {
 	f := flow{o: o, memory: memory, steps: steps, exposed: make(map[int]int64), chosen: make(map[int]bool), leaders: make(map[int][]bool)}
 	// The first round finds the stack slots that others can write to; the second does not trust these.
 	for range 2 {
-		f.at = make(map[Site]*addresses)
+		f.at = make(map[bpfobj.Site]*addresses)
 		s := &addresses{}
 		s.regs[asm.R1].kind = ofContext
-		f.arrive(Site{Fn: p.Fn}, s)
+		f.arrive(bpfobj.Site{Fn: p.Fn}, s)
 		for len(f.work) > 0 {
 			at := f.work[len(f.work)-1]
 			f.work = f.work[:len(f.work)-1]
 			f.block(at)
 		}
 	}
-	f.found, f.calls = make(map[Site]Access), make(map[Site]MapCall)
+	f.found, f.calls = make(map[bpfobj.Site]Access), make(map[bpfobj.Site]MapCall)
 	for at := range f.at {
 		f.block(at)
 	}
@@ -78,12 +89,12 @@ func (o *Code) Accesses(p *Program, memory map[int]Registers, steps *limits.Mete
 		a.Chosen = a.Kind == Direct && a.Arg < 0 && a.Struct == "" && f.chosen[int(a.Off/8)]
 		f.found[at] = a
 	}
-	return slices.SortedFunc(maps.Values(f.found), func(a, b Access) int { return a.At.compare(b.At) }),
-		slices.SortedFunc(maps.Values(f.calls), func(a, b MapCall) int { return a.At.compare(b.At) })
+	return slices.SortedFunc(maps.Values(f.found), func(a, b Access) int { return compare(a.At, b.At) }),
+		slices.SortedFunc(maps.Values(f.calls), func(a, b MapCall) int { return compare(a.At, b.At) })
 }
 
-func (s Site) compare(o Site) int {
-	return cmp.Or(cmp.Compare(s.Fn, o.Fn), cmp.Compare(s.Insn, o.Insn))
+func compare(a, b bpfobj.Site) int {
+	return cmp.Or(cmp.Compare(a.Fn, b.Fn), cmp.Compare(a.Insn, b.Insn))
 }
 
 // address is what is known of a register or stack slot.
@@ -160,20 +171,20 @@ func (s *addresses) slot(off int64) address {
 
 // flow follows addresses through a program. It keeps what is the same on all paths to an instruction.
 type flow struct {
-	o       *Code
-	memory  map[int]Registers   // by function: see Accesses
-	steps   *limits.Meter       // instructions, and stack slots where paths meet
-	at      map[Site]*addresses // where paths meet
-	work    []Site
-	leaders map[int][]bool  // by function: where paths can meet
-	exposed map[int]int64   // by function: others can write to the stack from this offset on
-	chosen  map[int]bool    // arguments: see Access
-	found   map[Site]Access // nil in the rounds that only follow
-	calls   map[Site]MapCall
+	o       *bpfobj.Code
+	memory  map[int]bpfobj.Registers   // by function: see Accesses
+	steps   *limits.Meter              // instructions, and stack slots where paths meet
+	at      map[bpfobj.Site]*addresses // where paths meet
+	work    []bpfobj.Site
+	leaders map[int][]bool         // by function: where paths can meet
+	exposed map[int]int64          // by function: others can write to the stack from this offset on
+	chosen  map[int]bool           // arguments: see Access
+	found   map[bpfobj.Site]Access // nil in the rounds that only follow
+	calls   map[bpfobj.Site]MapCall
 }
 
 // arrive merges s into what is known at a place and queues the place if that changed.
-func (f *flow) arrive(at Site, s *addresses) {
+func (f *flow) arrive(at bpfobj.Site, s *addresses) {
 	code := f.o.Funcs[at.Fn].Insns
 	if at.Insn < 0 || at.Insn >= len(code) {
 		return
@@ -225,11 +236,11 @@ func (f *flow) loseAll(fn int, a address) {
 }
 
 // block follows the code from a place to the next where paths meet.
-func (f *flow) block(at Site) {
+func (f *flow) block(at bpfobj.Site) {
 	code := f.o.Funcs[at.Fn].Insns
 	leaders, ok := f.leaders[at.Fn]
 	if !ok {
-		leaders = JumpTargets(code)
+		leaders = bpfobj.JumpTargets(code)
 		f.leaders[at.Fn] = leaders
 	}
 	s := &addresses{f.at[at].regs, slices.Clone(f.at[at].stack)}
@@ -246,7 +257,7 @@ func (f *flow) block(at Site) {
 		in := &code[at.Insn]
 		f.step(s, at, in)
 		if slots, ok := in.Jump(); ok && f.found == nil {
-			f.arrive(Site{at.Fn, at.Insn + 1 + slots}, s)
+			f.arrive(bpfobj.Site{Fn: at.Fn, Insn: at.Insn + 1 + slots}, s)
 		}
 		if !in.FallsThrough() {
 			return
@@ -272,17 +283,17 @@ func (s *addresses) set(r asm.Register, a address) {
 }
 
 // step follows one instruction.
-func (f *flow) step(s *addresses, at Site, in *Insn) {
+func (f *flow) step(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	switch c := in.Op.Class(); {
 	case c.IsALU():
 		s.set(in.Dst, f.alu(s, at, in))
-	case in.Op == OpLdImm64:
+	case in.Op == bpfobj.OpLdImm64:
 		s.set(in.Dst, address{})
-		if in.Ref.Kind() == RefMap {
+		if in.Ref.Kind() == bpfobj.RefMap {
 			s.set(in.Dst, address{kind: ofMap, arg: in.Ref.N()})
 		}
-		if in.Ref.Kind() == RefFunc && in.Ref.N() >= 0 && f.found == nil { // a callback, with other arguments
-			f.arrive(Site{Fn: in.Ref.N()}, &addresses{})
+		if in.Ref.Kind() == bpfobj.RefFunc && in.Ref.N() >= 0 && f.found == nil { // a callback, with other arguments
+			f.arrive(bpfobj.Site{Fn: in.Ref.N()}, &addresses{})
 		}
 	case c == asm.LdClass:
 		clear(s.regs[asm.R0 : asm.R5+1])
@@ -290,13 +301,13 @@ func (f *flow) step(s *addresses, at Site, in *Insn) {
 		f.load(s, at, in)
 	case c == asm.StClass, c == asm.StXClass:
 		f.store(s, at, in)
-	case in.Op == OpCall:
+	case in.Op == bpfobj.OpCall:
 		f.call(s, at, in)
 	}
 }
 
 // alu returns the result of an arithmetic instruction.
-func (f *flow) alu(s *addresses, at Site, in *Insn) address {
+func (f *flow) alu(s *addresses, at bpfobj.Site, in *bpfobj.Insn) address {
 	fn, op, wide := at.Fn, in.Op.ALUOp(), in.Op.Class() == asm.ALU64Class
 	a, b := s.reg(in.Dst), address{kind: isNumber, off: in.Imm}
 	fromReg := in.Op.Source() == asm.RegSource
@@ -335,14 +346,14 @@ func (f *flow) alu(s *addresses, at Site, in *Insn) address {
 }
 
 // typed reports that the value of a record is added to an argument.
-func (f *flow) typed(at Site, arg, record address) {
+func (f *flow) typed(at bpfobj.Site, arg, record address) {
 	if f.found != nil && arg.kind == ofArg && record.kind == isRecord {
 		f.found[at] = Access{At: at, Kind: Typed, Arg: arg.arg, Record: record.arg}
 	}
 }
 
 // touch reports the access of an instruction through an address.
-func (f *flow) touch(a address, at Site, in *Insn) {
+func (f *flow) touch(a address, at bpfobj.Site, in *bpfobj.Insn) {
 	size := in.Op.Size().Sizeof()
 	if f.found != nil && a.kind == ofHeld {
 		f.calls[at] = MapCall{At: at, Map: a.arg, Through: true}
@@ -366,7 +377,7 @@ func (f *flow) touch(a address, at Site, in *Insn) {
 	f.found[at] = x
 }
 
-func (f *flow) load(s *addresses, at Site, in *Insn) {
+func (f *flow) load(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	a, size := s.reg(in.Src), in.Op.Size().Sizeof()
 	f.touch(a, at, in)
 	whole := in.Op.Mode() == asm.MemMode && size == 8
@@ -384,7 +395,7 @@ func (f *flow) load(s *addresses, at Site, in *Insn) {
 	s.set(in.Dst, out)
 }
 
-func (f *flow) store(s *addresses, at Site, in *Insn) {
+func (f *flow) store(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	to, size := s.reg(in.Dst), int64(in.Op.Size().Sizeof())
 	f.touch(to, at, in)
 	var v address
@@ -474,7 +485,7 @@ func (s *addresses) give(off, size int64, writes bool) {
 }
 
 // call follows a call. Global functions are verified on their own, whatever their arguments: they are entered with none.
-func (f *flow) call(s *addresses, at Site, in *Insn) {
+func (f *flow) call(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	call := asm.BuiltinFunc(in.Imm)
 	for r := asm.R2; r <= asm.R5 && in.IsHelper() && f.found != nil; r++ { // the first is the context itself, if a helper gets it
 		if a := s.regs[r]; a.kind == ofContext && a.off > 0 && !a.computed {
@@ -501,7 +512,7 @@ func (f *flow) call(s *addresses, at Site, in *Insn) {
 				args.regs[r].kind = ofMemory
 			}
 		}
-		f.arrive(Site{Fn: to}, args)
+		f.arrive(bpfobj.Site{Fn: to}, args)
 	}
 	of := s.regs[asm.R1]
 	clear(s.regs[asm.R0 : asm.R5+1])
@@ -516,7 +527,7 @@ func (f *flow) call(s *addresses, at Site, in *Insn) {
 }
 
 // withMap reports a call of a helper with a map.
-func (f *flow) withMap(s *addresses, at Site, call asm.BuiltinFunc) {
+func (f *flow) withMap(s *addresses, at bpfobj.Site, call asm.BuiltinFunc) {
 	x := MapCall{At: at, Map: -1}
 	for r := asm.R5; r >= asm.R1; r-- { // the first map counts
 		if a := s.regs[r]; a.kind == ofMap && a.arg >= 0 {
@@ -533,4 +544,20 @@ func (f *flow) withMap(s *addresses, at Site, call asm.BuiltinFunc) {
 	if x.Map >= 0 || x.Ring || x.Given {
 		f.calls[at] = x
 	}
+}
+
+// dead reports whether code overwrites a register before it reads it. It looks at the first instructions, up to a jump.
+func dead(code []bpfobj.Insn, r asm.Register) bool {
+	const most = 16
+	for i := 0; i < min(most, len(code)); i += code[i].Slots() {
+		in := &code[i]
+		reads, writes := in.Touches()
+		if _, jumps := in.Jump(); jumps || reads.Has(r) {
+			return false
+		}
+		if in.Op == bpfobj.OpExit || writes.Has(r) {
+			return true
+		}
+	}
+	return false
 }
