@@ -84,14 +84,30 @@ func longNames(n, size int) []byte {
 	return data
 }
 
-// compressed is a compressed section of n bytes.
-func compressed(n int) []byte {
+// compressed is a compressed section of n bytes, zeros but for those of text at the beginning.
+func compressed(n int, text string) []byte {
 	var b bytes.Buffer
 	_ = binary.Write(&b, binary.LittleEndian, elf.Chdr64{Type: uint32(elf.COMPRESS_ZLIB), Size: uint64(n), Addralign: 1})
 	w := zlib.NewWriter(&b)
-	_, _ = w.Write(make([]byte, n))
+	_, _ = w.Write(append([]byte(text), make([]byte, n-len(text))...))
 	_ = w.Close()
 	return b.Bytes()
+}
+
+// sectionNames is an object of 20 sections with this table of their names.
+func sectionNames(flags elf.SectionFlag, table []byte) []byte {
+	const size = 64 // of a section header
+	data := small(over(20, testelf.Section{Name: "x", Data: []byte{1}}), nil)
+	le := binary.LittleEndian
+	headers := data[le.Uint64(data[40:]):]
+	for i := range le.Uint16(data[60:]) {
+		le.PutUint32(headers[size*int(i):], 0) // all at the beginning
+	}
+	h := headers[size*int(le.Uint16(data[62:])):]
+	le.PutUint64(h[8:], uint64(flags))
+	le.PutUint64(h[24:], uint64(len(data)))
+	le.PutUint64(h[32:], uint64(len(table)))
+	return append(data, table...)
 }
 
 // hostile are objects that need far more memory than their size suggests, or exceed a limit, with the error.
@@ -113,7 +129,7 @@ var hostile = map[string]struct {
 		return small(over(200, testelf.Section{Name: "kprobe/g", Flags: elf.SHF_EXECINSTR, Data: make([]byte, 1<<20)}), syms)
 	}, "kprobe/g: too large: more than 1048576 instructions"},
 	"20 compressed": {func() []byte {
-		return small(over(20, testelf.Section{Name: ".rodata", Flags: elf.SHF_COMPRESSED, Data: compressed(40 << 20)}), nil)
+		return small(over(20, testelf.Section{Name: ".rodata", Flags: elf.SHF_COMPRESSED, Data: compressed(40<<20, "")}), nil)
 	}, ".rodata: compressed section"},
 	"200 relocated": {func() []byte {
 		return small(over(200, testelf.Section{Name: ".rel", Type: elf.SHT_REL, Info: 1, Data: make([]byte, 4<<20)}), nil)
@@ -121,6 +137,12 @@ var hostile = map[string]struct {
 	"30,000 sections": {func() []byte {
 		return small(over(30_000, testelf.Section{Name: "x", Data: []byte{1}}), nil)
 	}, "sections: too large: more than 8192 sections"},
+	"long names of sections": {func() []byte {
+		return sectionNames(0, append(bytes.Repeat([]byte("x"), 16<<20), 0))
+	}, "elf: too large: more than 67108864 bytes of names of sections"},
+	"compressed names of sections": {func() []byte {
+		return sectionNames(elf.SHF_COMPRESSED, compressed(16<<20, strings.Repeat("x", 15<<20)))
+	}, "elf: compressed names of sections"},
 	"20,000 long names":        {func() []byte { return longNames(20_000, 4000) }, ".symtab: too large: more than 33554432 bytes of names"},
 	"a name":                   {func() []byte { return longNames(1, 1<<20) }, ".symtab: too large: more than 4096 bytes in a name"},
 	"20,000 programs in a row": {func() []byte { return chained(20_000) }, "kprobe/f: too large: more than 8192 programs"},
