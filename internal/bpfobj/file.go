@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/btfgen/btfgen/internal/bpfobj/elffile"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -36,10 +37,10 @@ type File struct {
 // is in use. The error for a file of another machine is [ErrNotBPF]; a file that exceeds a limit is a
 // [limits.Exceeded].
 func Open(data []byte) (*File, error) {
-	if err := checkHeader(data); err != nil {
+	if err := checkMachine(data); err != nil {
 		return nil, err
 	}
-	e, err := elf.NewFile(bytes.NewReader(data))
+	e, err := elffile.New(bytes.NewReader(data), limits.Sections)
 	if err != nil {
 		return nil, fmt.Errorf("elf: %w", trimELF(err))
 	}
@@ -112,10 +113,8 @@ func (f *File) bytes(s *elf.Section) ([]byte, error) {
 	return f.data[s.Offset:][:s.FileSize], nil
 }
 
-// checkHeader rejects files that are not BPF objects and bounds the sections and the memory for their names: debug/elf makes
-// a string of each, and in a hostile table each name runs to the end.
-func checkHeader(data []byte) error {
-	const header, section = 64, 64 // bytes
+// checkMachine rejects files that are not BPF objects.
+func checkMachine(data []byte) error {
 	if !bytes.HasPrefix(data, []byte(elf.ELFMAG)) || len(data) < 20 {
 		return nil // an error of debug/elf
 	}
@@ -126,29 +125,6 @@ func checkHeader(data []byte) error {
 	class, machine := elf.Class(data[elf.EI_CLASS]), elf.Machine(bo.Uint16(data[18:]))
 	if machine != elf.EM_BPF && machine != elf.EM_NONE || class != elf.ELFCLASS64 {
 		return fmt.Errorf("elf: %w, but %s for %s", ErrNotBPF, class, machine)
-	}
-	if len(data) < header {
-		return nil
-	}
-	at := func(i uint64) []byte {
-		off := bo.Uint64(data[40:])
-		if n := uint64(len(data)); off > n || i >= (n-off)/section {
-			return make([]byte, section)
-		}
-		return data[off+i*section:][:section]
-	}
-	n, names := uint64(bo.Uint16(data[60:])), uint64(bo.Uint16(data[62:]))
-	if n == 0 { // too large for the header
-		n = bo.Uint64(at(0)[32:])
-	}
-	if names == uint64(elf.SHN_XINDEX) {
-		names = uint64(bo.Uint32(at(0)[40:]))
-	}
-	if n > limits.Sections {
-		return fmt.Errorf("sections: %w", &limits.Exceeded{Max: limits.Sections, What: "sections"})
-	}
-	if size := bo.Uint64(at(names)[32:]); n > 0 && size > limits.SectionNames/n {
-		return fmt.Errorf("elf: %w", &limits.Exceeded{Max: limits.SectionNames, What: "bytes of names of sections"})
 	}
 	return nil
 }

@@ -136,7 +136,7 @@ var hostile = map[string]struct {
 	}, ".rel: too large: more than 1048576 relocations"},
 	"30,000 sections": {func() []byte {
 		return small(over(30_000, testelf.Section{Name: "x", Data: []byte{1}}), nil)
-	}, "sections: too large: more than 8192 sections"},
+	}, "elf: sections: too large: more than 8192 sections"},
 	"long names of sections": {func() []byte {
 		return sectionNames(0, append(bytes.Repeat([]byte("x"), 16<<20), 0))
 	}, "elf: too large: more than 67108864 bytes of names of sections"},

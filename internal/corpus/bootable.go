@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/bpfobj/elffile"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -167,7 +167,7 @@ func (b *booting) module(r *reader, in *input) error {
 	if m.ELF, err = r.whole(in, limits.BootModuleBytes); err != nil {
 		return err
 	}
-	f, err := elf.NewFile(bytes.NewReader(m.ELF))
+	f, err := elffile.New(bytes.NewReader(m.ELF), limits.ELFSections)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/btfgen/btfgen/internal/bpfobj/elffile"
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -34,7 +35,7 @@ func (r *reader) elf(in *input) error {
 }
 
 func (r *reader) elfFile(in *input, file io.ReaderAt) error {
-	f, err := elf.NewFile(file)
+	f, err := elffile.New(file, limits.ELFSections)
 	if err != nil {
 		return wrap(in.path, "elf", err)
 	}

@@ -45,7 +45,7 @@ func TestELFNames(t *testing.T) {
 	}{
 		"long":       {renamed(0, long), "elf: too large: more than 67108864 bytes of names of sections"},
 		"compressed": {renamed(elf.SHF_COMPRESSED, compressedSection("", long).data), "elf: compressed names of sections"},
-		"many":       {many, "elf: too large: more than 65536 sections"},
+		"many":       {many, "elf: sections: too large: more than 65536 sections"},
 	} {
 		path := filepath.Join(tree(t, map[string]string{"vmlinux": string(tt.data)}), "vmlinux")
 		var before, after runtime.MemStats

@@ -15,6 +15,7 @@ const (
 	UnpackedSmall  = 32 << 20  // bytes of a small file, unpacked; 2 MB
 	UnpackedInAll  = 512 << 20 // bytes in memory at once, more wait until others are done; 110 MB of a worker
 	Nesting        = 10        // nested containers and compressions; 7
+	ELFSections    = 1 << 16   // sections of a kernel or module; 93
 	DistilledBase  = 16 << 20  // bytes of a module's .BTF.base; 1 kB
 	DistilledNames = 256       // types of a .BTF.base with the same name; 1
 	KconfigBytes   = 4 << 20   // bytes of a kernel's configuration; 120 kB
@@ -87,7 +88,7 @@ const (
 
 // Work of reading objects: names, members, functions and steps; an object beyond is refused.
 const (
-	SectionNames  = 64 << 20 // bytes of section names, each counted as long as all; 423 kB
+	SectionNames  = 64 << 20 // bytes of names of sections, also of a kernel; 8 kB
 	ObjectNames   = 32 << 20 // bytes of names of symbols, variables, functions, lines; 1.4 MB
 	Externals     = 256      // kfuncs, variables and type IDs reported by generate; 6
 	PathBytes     = 4 << 10  // bytes of a source path, longer ones are not reported; 68

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/bpfobj/elffile"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -32,7 +33,7 @@ const kconfigMap = ".kconfig"
 
 // readable returns an object that cilium/ebpf reads: the same bytes if it reads the original.
 func readable(data []byte, o *check.Object) ([]byte, error) {
-	f, err := elf.NewFile(bytes.NewReader(data))
+	f, err := elffile.New(bytes.NewReader(data), limits.Sections)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/btfgen/btfgen/internal/bpfobj/elffile"
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
@@ -57,7 +58,7 @@ type Executable struct {
 
 // ParseExecutable checks that a program can run in a machine without libraries.
 func ParseExecutable(path string, data []byte) (*Executable, error) {
-	f, err := elf.NewFile(bytes.NewReader(data))
+	f, err := elffile.New(bytes.NewReader(data), limits.ELFSections)
 	if err != nil {
 		return nil, fmt.Errorf("%s is no program for Linux: %w", path, err)
 	}
