@@ -13,12 +13,11 @@ type value struct {
 	kind  valueKind
 	taint bool // depends on the loader or the user; it is one number on each load
 	lost  bool // the verifier may know more: it depends on a constant that widen has dropped, or its size was compared
+	gaps  gaps // what it does not know
 	// A bit of a scalar is unknown if m has a 1, and then 0 in v. For pointers v is an offset in bytes, two's complement.
 	v, m uint64
 	base int32 // of a stack pointer: its frame; of a data pointer: see explorer.loadData
 	src  int32 // source: 1 + a CO-RE record, or -1 - an index into the unit's facts; 0 for others
-
-	gaps gaps // of a number
 }
 
 type valueKind uint8
