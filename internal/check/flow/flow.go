@@ -13,8 +13,7 @@
 package flow
 
 import (
-	"cmp"
-	"maps"
+	"math"
 	"slices"
 
 	"github.com/cilium/ebpf/asm"
@@ -89,12 +88,20 @@ func Accesses(o *bpfobj.Code, p *bpfobj.Program, memory map[int]bpfobj.Registers
 		a.Chosen = a.Kind == Direct && a.Arg < 0 && a.Struct == "" && f.chosen[int(a.Off/8)]
 		f.found[at] = a
 	}
-	return slices.SortedFunc(maps.Values(f.found), func(a, b Access) int { return compare(a.At, b.At) }),
-		slices.SortedFunc(maps.Values(f.calls), func(a, b MapCall) int { return compare(a.At, b.At) })
+	return inOrder(f.found), inOrder(f.calls)
 }
 
-func compare(a, b bpfobj.Site) int {
-	return cmp.Or(cmp.Compare(a.Fn, b.Fn), cmp.Compare(a.Insn, b.Insn))
+// inOrder returns what is at sites in order of the code.
+func inOrder[T any](of map[bpfobj.Site]T) (l []T) {
+	sites := make([]uint64, 0, len(of))
+	for at := range of {
+		sites = append(sites, uint64(at.Fn)<<32|uint64(at.Insn))
+	}
+	slices.Sort(sites)
+	for _, at := range sites {
+		l = append(l, of[bpfobj.Site{Fn: int(at >> 32), Insn: int(at & math.MaxUint32)}])
+	}
+	return l
 }
 
 // address is what is known of a register or stack slot.
