@@ -22,7 +22,7 @@ case $arch in arm) arch=armv7 ;; esac
 scripts/release.sh --only "linux/$arch" -o "$work/release" # first: both at once would build the same tools twice
 mkdir "$work/elsewhere and far away"
 git archive HEAD | tar -x -C "$work/elsewhere and far away"
-caches=("GOMODCACHE=$(go env GOMODCACHE)" "GOCACHE=$(go env GOCACHE)")
+caches=("GOMODCACHE=$(go env GOMODCACHE)" "GOCACHE=$(go env GOCACHE)" "RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup}" "CARGO_HOME=${CARGO_HOME:-$HOME/.cargo}")
 (umask 077 && cd / && env "${caches[@]}" HOME="$work" TZ=Asia/Tokyo LANG=C.UTF-8 GOAMD64=v3 GOFLAGS=-buildvcs=true \
 	"$work/elsewhere and far away/scripts/release.sh" --only "linux/$arch" -o "$work/again")
 diff -r "$work/release" "$work/again" || die 'two builds are not the same'
