@@ -217,7 +217,10 @@ func otherTools(t *testing.T, page string, do func(int, string) (string, string)
 	if err := json.Unmarshal([]byte(out), &pushed); err != nil {
 		t.Fatal(err)
 	}
-	offline := map[string]string{"sign": " --yes --tlog-upload=false --use-signing-config=false", "verify": " --insecure-ignore-tlog"}
+	lint, _ := do(0, "corpus lint kernels.btfc --json")
+	write(t, "lint.json", lint)
+	offline := map[string]string{"verify": " --insecure-ignore-tlog", "sign": " --yes --tlog-upload=false --use-signing-config=false"}
+	offline["attest"], offline["verify-attestation"] = offline["sign"], offline["verify"]
 	ran := 0
 	for _, m := range regexp.MustCompile(`(?m)^    ((oras|cosign) (\S+).*)$`).FindAllStringSubmatch(page, -1) {
 		line := strings.NewReplacer("ghcr.io/you/kernels", ref, "sha256:…", pushed.Digest).Replace(m[1])
