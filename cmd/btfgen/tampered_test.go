@@ -59,7 +59,7 @@ func TestTampered(t *testing.T) {
 		}
 		refused := 0
 		for i := range places {
-			at := 8 + i*(len(good)-9)/(places-1) // without the magic it is no .btfc
+			at := i * (len(good) - 1) / (places - 1)
 			bad := bytes.Clone(good)
 			bad[at] ^= 1
 			write(t, "bad.btfc", string(bad))

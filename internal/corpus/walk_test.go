@@ -183,6 +183,7 @@ func TestOpenErrors(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"empty/x.btf": "", "text/README": "hello", "zero/a.btf": "", "zero/b.btf": "", "none/.keep": "",
 		"mod/a.btf": string(splitLE), "ok/debian/12/x86_64/6.1.btf": string(blobLE),
+		"one/a.btfc": "ctfc" + strings.Repeat("x", 100) + "btfc.end", "one/b": "ctfc" + strings.Repeat("x", 100) + "btfc.end", "one/c.btfc": "ctfc",
 	})
 	for _, tt := range []struct {
 		sources []string
@@ -197,6 +198,11 @@ func TestOpenErrors(t *testing.T) {
 		{[]string{"empty/x.btf"}, "no kernel found: D/empty/x.btf: empty file"},
 		{[]string{"zero", "text"}, "D/zero, D/text: no kernel found: 2 files skipped, first D/zero/a.btf: empty file"},
 		{[]string{"mod"}, "no kernel found: D/mod/a.btf: module BTF without its kernel's vmlinux"},
+		{[]string{"one/a.btfc"}, "D/one/a.btfc: does not begin as a corpus does: it may be damaged"},
+		{[]string{"one/b"}, "D/one/b: does not begin as a corpus does: it may be damaged"},
+		{[]string{"one/c.btfc"}, "D/one/c.btfc: does not end as a corpus does: it may have been cut short"},
+		{[]string{"ok", "one/a.btfc"}, "D/one/a.btfc: does not begin as a corpus does: it may be damaged"},
+		{[]string{"one"}, "D/one: no kernel found: 3 files skipped, first D/one/a.btfc: does not begin as a corpus does: it may be damaged"},
 	} {
 		var sources []string
 		for _, s := range tt.sources {
