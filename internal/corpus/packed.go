@@ -38,7 +38,7 @@ func (w *walk) packed(keep func(kernel.Key) bool) (units []*File, err error) {
 		case f.source:
 			err = failed
 		default:
-			w.skip(f.path, failed)
+			w.skipped = append(w.skipped, Errors(failed)...)
 		}
 		return true
 	})

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -255,6 +256,9 @@ func (f *part) look() error {
 	f.bpf, f.what = embedded.MayBeObject(head), unknown(head)
 	if (f.kind == kindUnknown || f.kind == kindZero) && isS390(r) {
 		f.kind = kindImage
+	}
+	if f.kind == kindUnknown && (strings.HasSuffix(f.path, ".btfc") || btfc.Ends(r, f.size)) {
+		f.kind = kindBTFC // a damaged one
 	}
 	if h, err := readHeader(head, f.size); f.kind == kindBTF && err == nil {
 		if f.split = h.Strings.Len == 0; !f.split {

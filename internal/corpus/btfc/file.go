@@ -56,6 +56,12 @@ func (e *Entry) parent(id chunkID) chunkID {
 
 var errEnd = errors.New("does not end as a corpus does: it may have been cut short")
 
+// Ends reports whether a file of size bytes ends as a corpus does, even if its beginning is damaged.
+func Ends(r io.ReaderAt, size int64) bool {
+	var mark [len(endMark)]byte
+	return size >= int64(len(mark)) && readFull(r, mark[:], size-int64(len(mark))) == nil && string(mark[:]) == endMark
+}
+
 // Open reads the index of a file of size bytes. The file reads kernels from r.
 func Open(r io.ReaderAt, size int64) (*File, error) {
 	if size < int64(headerLen+footerLen) {
@@ -71,7 +77,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	case string(foot[16+sha256.Size:]) != endMark:
 		return nil, errEnd
 	case string(head[:len(Magic)]) != Magic:
-		return nil, errors.New("not a corpus")
+		return nil, errors.New("does not begin as a corpus does: it may be damaged")
 	case head[len(Magic)] != version:
 		return nil, fmt.Errorf("version %d of the format, want %d", head[len(Magic)], version)
 	case length > uint64(size)-uint64(headerLen+footerLen):
