@@ -200,7 +200,7 @@ func TestFrame(t *testing.T) {
 		t.Fatalf("%d bytes, want %d; error %v", n, size, err)
 	}
 	unpacked := func(frame []byte, size int64) ([]byte, error) {
-		return unpack(bytes.NewReader(frame), 0, int64(len(frame)), size, sha256.Sum256(frame))
+		return new(buffers).unpack(bytes.NewReader(frame), 0, int64(len(frame)), size, sha256.Sum256(frame))
 	}
 	if got, err := unpacked(frame, size); err != nil || !bytes.Equal(got, payload) {
 		t.Errorf("other bytes; error %v", err)

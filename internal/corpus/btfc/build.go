@@ -66,6 +66,7 @@ type builder struct {
 	todo     []uint32    // such positions
 	selected []bool      // by content
 	own      []uint32    // types of a unit
+	entities []uint32    // of own
 	fresh    []uint32    // names that its kernel does not have
 	text     []byte
 	cut      uint32 // the ID to write for types without one, or 0
@@ -90,16 +91,16 @@ func (b *builder) build(st *state, skip int, out []byte) ([]byte, error) {
 		return nil, fmt.Errorf("strings: %w", err)
 	}
 	b.ids, b.names = clean(b.ids, int(st.numEnts)+1), clean(b.names, st.names.n)
-	types, inKernel, lenKernel := st.types, 0, 0
+	at, inKernel, lenKernel := 0, 0, 0
 	for i, u := range st.units {
-		own, strings := types[:u.types], list[:u.strings]
-		types, list = types[u.types:], list[u.strings:]
-		if err := b.place(st, own, inKernel); err != nil {
+		own, entities, strings := st.types[at:][:u.types], st.entities[at:][:u.types], list[:u.strings]
+		at, list = at+u.types, list[u.strings:]
+		if err := b.place(entities, inKernel); err != nil {
 			return nil, err
 		}
-		if at := len(out); i >= skip {
-			out = slices.Grow(out, int(u.size))[:at+int(u.size)]
-			if err := b.unit(st, &u, own, strings, lenKernel, out[at:]); err != nil {
+		if end := len(out); i >= skip {
+			out = slices.Grow(out, int(u.size))[:end+int(u.size)]
+			if err := b.unit(st, &u, own, strings, lenKernel, out[end:]); err != nil {
 				return nil, err
 			}
 		}
@@ -110,7 +111,7 @@ func (b *builder) build(st *state, skip int, out []byte) ([]byte, error) {
 			}
 			continue
 		}
-		b.displace(st, own)
+		b.displace(entities)
 		for _, n := range strings {
 			b.names[n] = b.kernel[n]
 		}
@@ -175,15 +176,9 @@ func lines(st *state, prefix string, names []uint32, out []byte) error {
 	return nil
 }
 
-// place sets the IDs of types behind others.
-func (b *builder) place(st *state, types []uint32, others int) error {
-	var page *page[uint32]
-	last := ^uint32(0) // number of the page, often that of the next content, too
-	for i, c := range types {
-		if n := c >> pageBits; n != last {
-			page, last = st.contents.all[n], n
-		}
-		e := page.notes[c%pageLen]
+// place sets the IDs of types behind others, given their entities.
+func (b *builder) place(entities []uint32, others int) error {
+	for i, e := range entities {
 		if b.ids[e] != 0 {
 			return errWrong
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -18,45 +19,84 @@ import (
 //
 // The order of strings is decoded when it is needed, because most kernels are only parents of others.
 func decode(parent *state, payload []byte, size int64, q *Query) (*state, error) {
-	c := codecs.Get().(*codec)
-	defer func() {
-		*c = codec{fresh: c.fresh[:0], listed: c.listed[:0]}
-		codecs.Put(c)
-	}()
-	c.parent = parent
-	if err := c.split(payload); err != nil {
+	d := decoders.Get().(*decoder)
+	defer d.release()
+	d.parent, d.query = parent, q
+	if err := d.split(payload); err != nil {
 		return nil, err
 	}
-	words, err := c.words(len(payload))
+	words, err := d.words(len(payload))
 	if err != nil {
 		return nil, err
 	}
 	var strings [orderStreams]btfa.Cursor
 	for i := range strings {
-		strings[i] = btfa.NewCursor(bytes.Clone(c.in[streamStrings+i].Rest()))
+		strings[i] = btfa.NewCursor(bytes.Clone(d.in[streamStrings+i].Rest()))
 	}
-	err = c.begin(c.in[streamKinds].Len(), words, size)
+	err = d.begin(d.in[streamKinds].Len(), words, size)
 	if err == nil {
-		err = c.contents(nil)
+		err = d.contents()
 	}
-	if err = cmp.Or(err, end(c.in[:], 0)); err == nil && q != nil {
-		err = c.ask(q)
-	}
-	if err != nil {
+	if err = cmp.Or(err, end(d.in[:], 0)); err != nil {
 		return nil, err
 	}
-	st := c.st
+	st := d.st
 	st.strings = sync.OnceValues(func() ([]uint32, error) { return readStrings(parent, st, strings) })
 	return st, nil
 }
 
-// codecs keeps idle decoders, which are large.
-var codecs = sync.Pool{New: func() any { return new(codec) }}
+// decoders keeps idle decoders, which are large.
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+// release makes d idle.
+func (d *decoder) release() {
+	clear(d.names[:])
+	clear(d.refs[:])
+	d.parent, d.st, d.query, d.in, d.err = nil, nil, nil, [numStreams]btfa.Cursor{}, nil
+	d.fresh, d.listed = d.fresh[:0], d.listed[:0]
+	d.id, d.lastType, d.lastName, d.nextNew = 0, 0, 0, 0
+	decoders.Put(d)
+}
+
+// split sets the streams of a decoder.
+func (d *decoder) split(payload []byte) error {
+	p := btfa.NewCursor(payload)
+	var lens [numStreams]uint64
+	for i := range lens {
+		lens[i] = p.Uvarint()
+	}
+	for i, n := range lens {
+		if n > uint64(p.Len()) {
+			return cmp.Or(p.Err, errStreams)
+		}
+		d.in[i] = btfa.NewCursor(p.Bytes(int(n)))
+	}
+	if p.Len() > 0 {
+		return errStreams
+	}
+	return p.Err
+}
+
+// words returns how many words the new contents have. A word takes half a byte or more.
+func (d *decoder) words(payload int) (n int, err error) {
+	kinds, counts := d.in[streamKinds], d.in[streamCounts]
+	for _, kind := range kinds.Rest() {
+		count := uint64(0)
+		if k := kind & 0x7f; int(k) < btf.NumKinds && layouts[k].counted {
+			count = counts.Uvarint()
+		}
+		size := recordLen(uint32(kind)<<24 | uint32(count))
+		if n += int(size); size == 0 || count > 1<<24-1 || n > 2*payload {
+			return 0, cmp.Or(counts.Err, errWrong)
+		}
+	}
+	return n, nil
+}
 
 // begin makes the state with all but the new contents, for which it makes room.
-func (c *codec) begin(contents, words int, size int64) error {
-	p := c.parent
-	text, shared := c.in[streamText].Rest(), c.in[streamShared].Rest()
+func (d *decoder) begin(contents, words int, size int64) error {
+	p := d.parent
+	text, shared := d.in[streamText].Rest(), d.in[streamShared].Rest()
 	textBytes := len(text)
 	for _, n := range shared {
 		textBytes += int(n)
@@ -64,29 +104,33 @@ func (c *codec) begin(contents, words int, size int64) error {
 	if p.memory()+textBytes+4*(words+len(shared)+contents) > limits.CorpusChain {
 		return &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is encoded against"}
 	}
-	c.st = &state{
+	d.st = &state{
 		names: p.names.extend(len(shared), textBytes), contents: p.contents.extend(contents, words), numEnts: p.numEnts,
 	}
-	c.nextNew = uint32(p.names.n)
-	err := c.readNames(text, shared)
-	if err == nil {
-		err = c.readUnits(contents, size)
+	d.nextNew = uint32(p.names.n)
+	err := d.readNames(text, shared)
+	if err == nil && d.query != nil {
+		d.st.found = slices.Clip(p.found)
+		err = d.query.note(p, d.st)
 	}
 	if err == nil {
-		err = c.readTypes(contents)
+		err = d.readUnits(contents, size)
+	}
+	if err == nil {
+		err = d.readTypes(contents)
 	}
 	return err
 }
 
 // readNames reads the new names.
-func (c *codec) readNames(text, shared []byte) error {
+func (d *decoder) readNames(text, shared []byte) error {
 	var last []byte
 	for _, n := range shared {
 		own := bytes.IndexByte(text, 0) + 1
 		if own == 0 || int(n) > max(len(last)-1, 0) {
 			return errWrong
 		}
-		name := c.st.names.push(int(n) + own)
+		name := d.st.names.push(int(n) + own)
 		copy(name, last[:n])
 		copy(name[n:], text)
 		last, text = name, text[own:]
@@ -98,9 +142,9 @@ func (c *codec) readNames(text, shared []byte) error {
 }
 
 // readUnits reads the units of size bytes. Memory is allocated for their types and strings, of which each takes some of these bytes.
-func (c *codec) readUnits(contents int, size int64) error {
-	in := &c.in[streamUnits]
-	types := c.parent.contents.n + contents
+func (d *decoder) readUnits(contents int, size int64) error {
+	in := &d.in[streamUnits]
+	types := d.parent.contents.n + contents
 	for in.Len() > 0 {
 		u := unit{name: string(in.Text())}
 		u.size = int64(in.Count(int(size), "bytes"))
@@ -108,7 +152,7 @@ func (c *codec) readUnits(contents int, size int64) error {
 		u.strings = in.Count(int(u.size), "strings")
 		u.rest = bytes.Clone(in.Bytes(in.Count(in.Len(), "bytes")))
 		size, types = size-u.size, types-u.types
-		c.st.units = append(c.st.units, u)
+		d.st.units = append(d.st.units, u)
 	}
 	if in.Err == nil && size != 0 {
 		in.Fail(fmt.Errorf("%d bytes are missing", size))
@@ -117,32 +161,32 @@ func (c *codec) readUnits(contents int, size int64) error {
 }
 
 // readTypes reads the order of types.
-func (c *codec) readTypes(contents int) error {
-	p, st, n := c.parent, c.st, 0
+func (d *decoder) readTypes(contents int) error {
+	p, st, n := d.parent, d.st, 0
 	for _, u := range st.units {
 		n += u.types
 	}
-	o := newOrderReader(c.in[streamTypes:streamStrings], len(p.types), 0)
-	st.types = make([]uint32, 0, n)
+	o := newOrderReader(d.in[streamTypes:streamStrings], len(p.types), 0)
+	st.types, st.entities = make([]uint32, 0, n), make([]uint32, 0, n)
 	next, limit := uint32(p.contents.n), uint32(p.contents.n+contents)
-	c.fresh = slices.Grow(c.fresh, contents)
+	d.fresh = slices.Grow(d.fresh, contents)
 	add := func(entity, old uint32) {
 		if next == limit {
-			o.s[orderRuns].Fail(errWrong)
+			o.fail(orderRuns, errWrong)
 			return
 		}
-		st.contents.all[next>>pageBits].notes[next%pageLen] = entity
-		st.types = append(st.types, next)
-		c.fresh = append(c.fresh, fresh{uint32(len(st.types)), old})
+		st.types, st.entities = append(st.types, next), append(st.entities, entity)
+		d.fresh = append(d.fresh, fresh{uint32(len(st.types)), old})
 		next++
 	}
-	for len(st.types) < n && o.err() == nil {
+	for len(st.types) < n && !o.failed {
 		switch kind, first, end := o.run(n - len(st.types)); kind {
 		case runCopy:
 			st.types = append(st.types, p.types[first:end]...)
+			st.entities = append(st.entities, p.entities[first:end]...)
 		case runChanged:
-			for _, old := range p.types[first:end] {
-				add(p.entity(old), old)
+			for i, old := range p.types[first:end] {
+				add(p.entities[first+i], old)
 			}
 		case runNext:
 			for range min(end, contents) {
@@ -169,7 +213,7 @@ func readStrings(parent, st *state, s [orderStreams]btfa.Cursor) ([]uint32, erro
 	for _, u := range st.units {
 		out = slices.Grow(out, min(u.strings, st.names.n))
 		uses.unit(u)
-		for n := len(out) + u.strings; len(out) < n && o.err() == nil; {
+		for n := len(out) + u.strings; len(out) < n && !o.failed; {
 			had := len(out)
 			switch kind, first, end := o.run(n - len(out)); kind {
 			case runCopy:

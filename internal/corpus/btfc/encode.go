@@ -159,24 +159,24 @@ func (p *parsed) records(b []byte, order binary.ByteOrder) bool {
 
 // encode returns the parts of a payload. m is what of it the parent has.
 func (p *parsed) encode(parent *state, m *matching) ([][]byte, error) {
-	c := &codec{
-		parent: parent, out: new([numStreams][]byte), used: make([]bool, len(p.fresh)),
-		ids: make([]uint32, m.numEnts+1), ranks: make([]uint32, m.numEnts+1),
-	}
+	d := decoders.Get().(*decoder)
+	defer d.release()
+	d.parent = parent
+	e := &encoder{decoder: d, used: make([]bool, len(p.fresh)), ids: make([]uint32, m.numEnts+1), ranks: make([]uint32, m.numEnts+1)}
 	for _, u := range p.units {
-		b := append(append(c.out[streamUnits], u.name...), 0)
+		b := append(append(e.out[streamUnits], u.name...), 0)
 		for _, n := range []int{int(u.size), u.types, u.strings, len(u.rest)} {
 			b = binary.AppendUvarint(b, uint64(n))
 		}
-		c.out[streamUnits] = append(b, u.rest...)
+		e.out[streamUnits] = append(b, u.rest...)
 	}
-	p.encodeNames(c)
+	p.encodeNames(e)
 	var types orderWriter
 	types.add(m.items)
-	copy(c.out[streamTypes:], types.s[:])
+	copy(e.out[streamTypes:], types.s[:])
 	contents, words := 0, 0
 	for i, t := range p.types[1:] {
-		c.ids[m.entity[i+1]] = uint32(i) + 1
+		e.ids[m.entity[i+1]] = uint32(i) + 1
 		if m.items[i].kind != runCopy {
 			contents++
 			words += len(t)
@@ -187,32 +187,30 @@ func (p *parsed) encode(parent *state, m *matching) ([][]byte, error) {
 		size += u.size
 	}
 	for i := range streamStrings {
-		c.in[i] = btfa.NewCursor(c.out[i])
+		e.in[i] = btfa.NewCursor(e.out[i])
 	}
-	if err := c.begin(contents, words, size); err != nil {
+	if err := e.begin(contents, words, size); err != nil {
 		return nil, err
 	}
-	if err := c.contents(p.types); err != nil {
-		return nil, err
-	}
+	e.contents(p.types)
 	from, err := parent.strings()
 	if err != nil {
 		return nil, err
 	}
-	copy(c.out[streamStrings:], p.order(c.st, parent.names.n, from))
-	return join(c.out), nil
+	copy(e.out[streamStrings:], p.order(e.st, parent.names.n, from))
+	return join(&e.out), nil
 }
 
 // encodeNames encodes the new names.
-func (p *parsed) encodeNames(c *codec) {
+func (p *parsed) encodeNames(e *encoder) {
 	var last []byte
 	for _, t := range p.fresh {
 		n := 0
 		for n < min(len(t), len(last), 255) && t[n] == last[n] {
 			n++
 		}
-		c.byte(streamShared, byte(n))
-		c.out[streamText] = append(append(c.out[streamText], t[n:]...), 0)
+		e.out[streamShared] = append(e.out[streamShared], byte(n))
+		e.out[streamText] = append(append(e.out[streamText], t[n:]...), 0)
 		last = t
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -86,7 +87,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 		return nil, fmt.Errorf("index: %d bytes, more than %d", max(length, unpacked), limits.CorpusIndex)
 	}
 	end := size - int64(footerLen) - int64(length)
-	index, err := unpack(r, end, int64(length), int64(unpacked), Sum(foot[16:]))
+	index, err := new(buffers).unpack(r, end, int64(length), int64(unpacked), Sum(foot[16:]))
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
@@ -121,36 +122,42 @@ func readFull(r io.ReaderAt, b []byte, off int64) error {
 	return nil
 }
 
-var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+var unpacker = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(1<<31), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(limits.Dictionary))
 })
 
-// unpack returns the contents of the zstd frames at an offset, whose SHA-256 is sum: size bytes.
-func unpack(r io.ReaderAt, offset, packed, size int64, sum Sum) ([]byte, error) {
-	frame := make([]byte, packed)
-	if err := readFull(r, frame, offset); err != nil {
+// buffers has memory for unpacking.
+type buffers struct{ frame, data []byte }
+
+// idleBuffers has buffers that are not in use.
+var idleBuffers = sync.Pool{New: func() any { return new(buffers) }}
+
+// unpack returns the contents of the zstd frames at an offset, whose SHA-256 is sum: size bytes. They are valid until the next call.
+func (b *buffers) unpack(r io.ReaderAt, offset, packed, size int64, sum Sum) ([]byte, error) {
+	b.frame = slices.Grow(b.frame[:0], int(packed))[:packed]
+	if err := readFull(r, b.frame, offset); err != nil {
 		return nil, err
 	}
-	if sha256.Sum256(frame) != sum {
+	if sha256.Sum256(b.frame) != sum {
 		return nil, errFrame
 	}
-	d, err := decoder()
+	d, err := unpacker()
 	if err != nil {
 		return nil, err
 	}
-	b, err := d.DecodeAll(frame, make([]byte, 0, size))
-	if err == nil && int64(len(b)) != size {
-		err = fmt.Errorf("%d bytes unpacked, want %d", len(b), size)
+	b.data, err = d.DecodeAll(b.frame, slices.Grow(b.data[:0], int(size)))
+	if err == nil && int64(len(b.data)) != size {
+		err = fmt.Errorf("%d bytes unpacked, want %d", len(b.data), size)
 	}
-	return b, err
+	return b.data, err
 }
 
-// read returns the unpacked contents of a chunk.
-func (f *File) read(ctx context.Context, c chunk) ([]byte, error) {
+// read returns the unpacked contents of a chunk, which are valid until b is used again.
+func (f *File) read(ctx context.Context, c chunk, b *buffers) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return unpack(f.r, c.offset, c.Packed, c.Size, c.Check)
+	return b.unpack(f.r, c.offset, c.Packed, c.Size, c.Check)
 }
 
 // decodeState decodes a chunk.
@@ -178,7 +185,9 @@ func (f *File) decodeState(ctx context.Context, id chunkID) (*state, error) {
 		q = f.query
 	}
 	var st *state
-	payload, err := f.read(ctx, e.Chunks[id.part])
+	b := idleBuffers.Get().(*buffers)
+	defer idleBuffers.Put(b)
+	payload, err := f.read(ctx, e.Chunks[id.part], b)
 	if err == nil {
 		st, err = decode(parent, payload, e.unitsSize(id.part), q)
 	}

@@ -28,17 +28,13 @@ func newKnown(st *state) *known {
 			k.names[string(t)] = i
 		}
 	}
-	contents := make([]uint32, st.numEnts+1) // of each entity: the parent's, or else the last one
-	for c := range uint32(st.contents.n) {
-		contents[st.entity(c)] = c
-	}
-	order := make([]uint32, len(st.types))
+	contents := make([]uint32, st.numEnts+1) // by entity
 	for i, c := range st.types {
-		e := st.entity(c)
-		contents[e], k.in[e], order[i] = c, uint32(i)+1, e
+		e := st.entities[i]
+		contents[e], k.in[e] = c, uint32(i)+1
 	}
-	k.entities = make(map[ordinal]uint32, len(order))
-	ordinals(order, st.numEnts, func(e uint32) []uint32 { return st.content(contents[e]) }, func(o ordinal, e uint32) { k.entities[o] = e })
+	k.entities = make(map[ordinal]uint32, len(st.types))
+	ordinals(st.entities, st.numEnts, func(e uint32) []uint32 { return st.content(contents[e]) }, func(o ordinal, e uint32) { k.entities[o] = e })
 	return k
 }
 
@@ -115,9 +111,7 @@ func match(parent *state, p *parsed, kernel bool) *matching {
 	n := len(p.types) - 1
 	m := &matching{entity: make([]uint32, n+1), items: make([]item, n), numEnts: parent.numEnts}
 	if kernel && n >= len(parent.types) {
-		for i, c := range parent.types {
-			m.entity[i+1] = parent.entity(c)
-		}
+		copy(m.entity[1:], parent.entities)
 	} else {
 		order := make([]uint32, n)
 		for i := range order {

@@ -219,7 +219,7 @@ func TestDamagedModules(t *testing.T) {
 	k := withModules(t, binary.LittleEndian)
 	f := open(t, written(t, nil, k))
 	e := f.entries[0]
-	good, err := f.read(ctx, e.Chunks[partModules])
+	good, err := f.read(ctx, e.Chunks[partModules], new(buffers))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func FuzzModules(f *testing.F) {
 		}
 		e := file.entries[i]
 		sizes[i] = e.unitsSize(partModules)
-		payload, err := file.read(ctx, e.Chunks[partModules])
+		payload, err := file.read(ctx, e.Chunks[partModules], new(buffers))
 		if err != nil {
 			f.Fatal(err)
 		}

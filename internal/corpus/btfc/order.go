@@ -26,9 +26,10 @@ const (
 
 // orderReader reads the order of a list.
 type orderReader struct {
-	s     []btfa.Cursor // orderStreams of them
-	limit [4]int        // for the end of a run, by kind without its lowest bit
-	last  [4]int        // the end of the last run
+	s      []btfa.Cursor // orderStreams of them
+	limit  [4]int        // for the end of a run, by kind without its lowest bit
+	last   [4]int        // the end of the last run
+	failed bool          // a run is wrong. Streams that end too early are seen later
 }
 
 // newOrderReader returns a reader for a parent's list of n items, and this many names.
@@ -48,12 +49,18 @@ func (o *orderReader) err() error {
 	return nil
 }
 
+// fail notes an error of a stream.
+func (o *orderReader) fail(stream int, err error) {
+	o.s[stream].Fail(err)
+	o.failed = true
+}
+
 // run returns the kind of the next run, which has at most room items, and where it begins and ends; for runNext, 0 and the number of
-// items. After an error there are none.
+// items. If it is wrong, there are none.
 func (o *orderReader) run(room int) (kind, first, end int) {
 	v := o.s[orderRuns].Uvarint()
 	if v>>2 >= uint64(room) {
-		o.s[orderRuns].Fail(errRun)
+		o.fail(orderRuns, errRun)
 		return runNext, 0, 0
 	}
 	kind, n := int(v&3), int(v>>2)+1
@@ -62,9 +69,7 @@ func (o *orderReader) run(room int) (kind, first, end int) {
 	}
 	at := int64(o.last[kind&2]) + btfa.Unzigzag(o.s[orderStarts].Uvarint())
 	if at < 0 || at > int64(o.limit[kind&2]-n) {
-		o.s[orderStarts].Fail(errRun)
-	}
-	if o.err() != nil {
+		o.fail(orderStarts, errRun)
 		return runNext, 0, 0
 	}
 	o.last[kind&2] = int(at) + n

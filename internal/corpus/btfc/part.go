@@ -98,24 +98,19 @@ func (f *File) Part(ctx context.Context, i int, choose func(module string) bool,
 	return p, nil
 }
 
-// ask notes which of a state's new names and contents a query selects.
-func (c *codec) ask(q *Query) error {
-	p, st := c.parent, c.st
+// note notes which names of a state, behind those of its parent p, the query selects.
+func (q *Query) note(p, st *state) error {
 	for i := uint32(p.names.n); int(i) < st.names.n; i++ {
 		found, err := q.names.Numbers(st.names.at(i))
 		if err != nil {
 			return err
 		}
 		for _, n := range found {
-			note := &st.names.all[i>>pageBits].notes[i%pageLen]
-			*note = max(*note, uint32(q.reach[n]))
-		}
-	}
-	st.found = slices.Clip(p.found)
-	for i := uint32(p.contents.n); int(i) < st.contents.n; i++ {
-		w := st.content(i)
-		if st.asked(w[0]) > 0 && kindOf(w).Shape().Named {
-			st.found = append(st.found, i)
+			page := st.names.all[i>>pageBits]
+			if page.notes == nil {
+				page.notes = make([]btf.Reach, pageLen)
+			}
+			page.notes[i%pageLen] = max(page.notes[i%pageLen], q.reach[n])
 		}
 	}
 	return nil
@@ -164,13 +159,13 @@ func (b *builder) reach(st *state) error {
 		}
 	}
 	for i, u := range b.units {
-		own := st.types[u.first:][:u.types]
-		if err := b.place(st, own, u.first); err != nil {
+		own, entities := st.types[u.first:][:u.types], st.entities[u.first:][:u.types]
+		if err := b.place(entities, u.first); err != nil {
 			return err
 		}
-		for _, c := range own {
+		for i, c := range own {
 			if b.selected[c] {
-				add(st.entity(c), st.asked(st.content(c)[0]))
+				add(entities[i], st.asked(st.content(c)[0]))
 			}
 		}
 		for len(b.todo) > 0 {
@@ -182,7 +177,7 @@ func (b *builder) reach(st *state) error {
 			}
 		}
 		if i > 0 {
-			b.displace(st, own)
+			b.displace(entities)
 		}
 	}
 	if missing > 0 {
@@ -192,19 +187,19 @@ func (b *builder) reach(st *state) error {
 }
 
 // displace undoes place.
-func (b *builder) displace(st *state, types []uint32) {
-	for _, c := range types {
-		b.ids[st.entity(c)] = 0
+func (b *builder) displace(entities []uint32) {
+	for _, e := range entities {
+		b.ids[e] = 0
 	}
 }
 
 // parts sets the BTF and the modules of p to the types that reach has found.
 func (b *builder) parts(st *state, order binary.ByteOrder, p *Part, out []byte) {
-	b.displace(st, st.types[:b.units[0].types])
+	b.displace(st.entities[:b.units[0].types])
 	types, text := 0, 0 // types and bytes of strings of the kernel
 	defer func() { b.cut = 0 }()
 	for i, u := range b.units {
-		own, names := b.own[:0], b.fresh[:0]
+		own, entities, names := b.own[:0], b.entities[:0], b.fresh[:0]
 		b.text = b.text[:0]
 		if i == 0 {
 			b.text = append(b.text, 0)
@@ -214,8 +209,8 @@ func (b *builder) parts(st *state, order binary.ByteOrder, p *Part, out []byte) 
 				continue
 			}
 			c := st.types[u.first+at]
-			own = append(own, c)
-			b.ids[st.entity(c)] = uint32(types + len(own))
+			own, entities = append(own, c), append(entities, st.entities[u.first+at])
+			b.ids[entities[len(entities)-1]] = uint32(types + len(own))
 			w := st.content(c)
 			eachName(w, func(i int) {
 				if n := w[i]; n != 0 && b.names[n] == 0 {
@@ -225,7 +220,7 @@ func (b *builder) parts(st *state, order binary.ByteOrder, p *Part, out []byte) 
 				}
 			})
 		}
-		b.own, b.fresh = own, names
+		b.own, b.entities, b.fresh = own, entities, names
 		if i == 0 {
 			types, text = len(own)+1, len(b.text)
 			b.cut = uint32(types)
@@ -235,7 +230,7 @@ func (b *builder) parts(st *state, order binary.ByteOrder, p *Part, out []byte) 
 		if len(own) > 0 {
 			p.Modules = append(p.Modules, Module{u.name, b.part(st, order, nil, nil)})
 		}
-		b.displace(st, own)
+		b.displace(entities)
 		for _, n := range names {
 			b.names[n] = 0
 		}

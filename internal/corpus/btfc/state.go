@@ -2,18 +2,23 @@
 
 package btfc
 
-import "github.com/btfgen/btfgen/internal/btf"
+import (
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/btf"
+)
 
 // state is a decoded chunk: its types and strings, and those of its ancestors, with which it shares memory. A state does not change
 // once it is decoded, and is safe for concurrent use.
 type state struct {
 	names    pages[byte]   // each with a NUL byte; number 0 is empty. Their notes say how far a query looks from types of the name
-	contents pages[uint32] // records with numbers of names for offsets, and entities for type IDs. Their notes are the entities
+	contents pages[uint32] // records with numbers of names for offsets, and entities for type IDs.
 	numEnts  uint32
 
-	units   []unit
-	types   []uint32                 // contents in the order of type IDs, of all units
-	strings func() ([]uint32, error) // names in the order of the string sections, of all units
+	units    []unit
+	types    []uint32                 // contents in the order of type IDs, of all units
+	entities []uint32                 // of types
+	strings  func() ([]uint32, error) // names in the order of the string sections, of all units
 
 	found []uint32 // of a state for a query: the contents that it selects, ascending
 }
@@ -47,12 +52,12 @@ func (s *state) memory() int {
 
 func (s *state) content(i uint32) []uint32 { return s.contents.at(i) }
 
-// entity returns the entity of a content.
-func (s *state) entity(i uint32) uint32 { return s.contents.all[i>>pageBits].notes[i%pageLen] }
-
 // asked says how far a query looks from types of a name.
 func (s *state) asked(i uint32) btf.Reach {
-	return btf.Reach(s.names.all[i>>pageBits].notes[i%pageLen])
+	if notes := s.names.all[i>>pageBits].notes; notes != nil {
+		return notes[i%pageLen]
+	}
+	return 0
 }
 
 // bytes returns how many bytes types take.
@@ -63,7 +68,7 @@ func (s *state) bytes(types []uint32) (n int) {
 	return n
 }
 
-// pages is a list of items, each of them a slice with a note. A list that extends another one shares its full pages.
+// pages is a list of items, each of them a slice. A list that extends another one shares its full pages.
 type pages[T any] struct {
 	all  []*page[T]
 	n    int // items
@@ -79,7 +84,7 @@ const (
 type page[T any] struct {
 	data  []T
 	ends  [pageLen + 1]uint32 // item i is data[ends[i]:ends[i+1]]
-	notes [pageLen]uint32
+	notes []btf.Reach         // of items, or nil if all are 0
 }
 
 // extend returns a list with room for n more items of size altogether. It copies the last page if that is not full.
@@ -91,6 +96,7 @@ func (p pages[T]) extend(n, size int) pages[T] {
 	if p.n%pageLen > 0 {
 		last := *p.all[len(p.all)-1]
 		last.data = append(make([]T, 0, len(last.data)+size), last.data...)
+		last.notes = slices.Clone(last.notes)
 		p.room = last.data[len(last.data):]
 		p.all[len(p.all)-1] = &last
 	} else {
