@@ -103,7 +103,7 @@ type Report struct {
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r := &run{
 		Config: cfg, minimizer: minimize.New(cfg.Objects, cfg.Options), files: inShard(cfg.Shard, cfg.Corpus.Files), parts: readParts(&cfg),
-		used: make(map[*core.Object]bool), distinct: make(map[[sha256.Size]byte][]byte), outcomes: make(map[[sha256.Size]byte]*outcome),
+		used: make(map[*core.Object]bool), distinct: make(map[[sha256.Size]byte][]byte),
 	}
 	r.report.Stages = map[string]time.Duration{"hash": 0, "read": 0, "scan": 0, "minimize": 0}
 	if len(r.files) < len(cfg.Corpus.Files) {
@@ -116,7 +116,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.outcomes = nil // frees memory for the caller
+	r.same.of, r.equal.of = nil, nil // frees memory for the caller
 	if r.finish(ctx); ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -156,9 +156,10 @@ type run struct {
 	minimizer *minimize.Minimizer // cloned for each worker
 	files     []*corpus.File
 	parts     bool // kernels of .btfc files are read in part
+	same      memo // by the sums of a kernel and its modules
+	equal     memo // by the bytes of parts
 
 	mu       sync.Mutex
-	outcomes map[[sha256.Size]byte]*outcome
 	report   Report
 	used     map[*core.Object]bool        // on some kernel
 	distinct map[[sha256.Size]byte][]byte // minimized BTFs by their hash
@@ -222,9 +223,7 @@ func (w *worker) read(ctx context.Context, read reader) (kernels []Kernel, errs 
 	start, busy := time.Now(), time.Duration(0)
 	err := read(ctx, func(it *corpus.Kernel) error {
 		began := time.Now()
-		k, err := w.kernel(ctx, it)
-		if err == nil || errors.Is(err, minimize.ErrNoObject) {
-			k.none = err
+		if k, err := w.kernel(ctx, it); err == nil {
 			kernels = append(kernels, *k)
 		} else {
 			errs = append(errs, &corpus.Error{Path: it.Path, Err: err})
@@ -264,7 +263,7 @@ func (r *run) share(k *Kernel) {
 	}
 }
 
-// kernel minimizes one kernel. With ErrNoObject it also returns the kernel.
+// kernel minimizes one kernel. One that no object is for has no BTF.
 func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) (*Kernel, error) {
 	if w.Keyed && !findable(it.Key) {
 		return nil, corpus.ErrNoKey
@@ -287,6 +286,9 @@ func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) (*Kernel, error)
 		err = w.minimize(ctx, k, it)
 	}
 	finished = true
+	if errors.Is(err, minimize.ErrNoObject) {
+		k.none, err = err, nil
+	}
 	return k, err
 }
 

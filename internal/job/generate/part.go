@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"sync"
+	"time"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
@@ -35,34 +36,52 @@ func readParts(cfg *Config) bool {
 	return true
 }
 
-// outcome is the result that equal kernels share.
-type outcome struct {
-	mu     sync.Mutex // held while the first of them is processed
-	kernel *Kernel    // nil before that
-	whole  bool       // the part does not do, so every kernel is read as a whole
+// memo computes each result once. It is safe for concurrent use.
+type memo struct {
+	mu sync.Mutex
+	of map[[sha256.Size]byte]*result
 }
 
-// outcome returns the shared result for kernels with the same machine as f, and the same data.
-func (r *run) outcome(f *corpus.File, data ...[]byte) *outcome {
+// result is the result for equal kernels, nil if each has to be read as a whole.
+type result struct {
+	kernel *Kernel
+	done   chan struct{} // closed when kernel is set
+}
+
+// Do returns the result for a key. Of several callers with the same key the first computes it, and the others wait and share it.
+func (m *memo) Do(key [sha256.Size]byte, compute func() *Kernel) (k *Kernel, shared bool) {
+	m.mu.Lock()
+	r, shared := m.of[key]
+	if !shared {
+		if m.of == nil {
+			m.of = make(map[[sha256.Size]byte]*result)
+		}
+		r = &result{done: make(chan struct{})}
+		m.of[key] = r
+	}
+	m.mu.Unlock()
+	if shared {
+		<-r.done
+		return r.kernel, r.kernel != nil
+	}
+	defer close(r.done) // also after a panic
+	r.kernel = compute()
+	return r.kernel, false
+}
+
+// keyOf returns the key for kernels with the same machine as f, and the same data.
+func keyOf(f *corpus.File, data ...[]byte) [sha256.Size]byte {
 	h := sha256.New()
 	h.Write(append([]byte(f.Key.Canonical().Arch), 0))
 	for _, d := range data {
 		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(d))))
 		h.Write(d)
 	}
-	id := [sha256.Size]byte(h.Sum(nil))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	o := r.outcomes[id]
-	if o == nil {
-		o = new(outcome)
-		r.outcomes[id] = o
-	}
-	return o
+	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// packed processes a kernel of a .btfc file. It returns false for other files, and after any error: reading the file as
-// usual then reports it.
+// packed processes a kernel of a .btfc file. It returns false for other files, and for kernels that have to be read as usual, which reports
+// any error.
 func (w *worker) packed(ctx context.Context, f *corpus.File, sums []Sum) (done bool, err error) {
 	e := f.Entry()
 	if e == nil {
@@ -72,70 +91,56 @@ func (w *worker) packed(ctx context.Context, f *corpus.File, sums []Sum) (done b
 	for _, s := range e.Sums() {
 		identity = append(identity, s[:])
 	}
-	same := w.outcome(f, identity...)
-	same.mu.Lock()
-	defer same.mu.Unlock()
-	shared := same.kernel != nil
-	switch {
-	case shared:
-	case !w.parts:
-		same.kernel = w.only(ctx, f.Read)
-	default:
-		same.kernel, shared = w.part(ctx, f)
-	}
-	if same.kernel == nil {
+	made, shared := w.same.Do(keyOf(f, identity...), func() *Kernel {
+		if w.parts {
+			return w.part(ctx, f)
+		}
+		kernels, errs := w.read(ctx, f.Read)
+		if len(errs) > 0 || len(kernels) != 1 {
+			return nil
+		}
+		return &kernels[0]
+	})
+	if made == nil {
 		return false, nil
 	}
-	k := *same.kernel
+	k := *made
 	k.Key, k.Name, k.Path, k.SourceSize = f.Key, f.Key.String(), f.Path, f.Size
-	k.from, k.Sources, k.byFile, k.Shared = f, sums, !f.Key.Known(), shared
+	k.from, k.Sources, k.byFile, k.Shared = f, sums, !f.Key.Known(), shared || k.Shared
 	return true, w.add(k)
 }
 
 // part reads and minimizes the part of a kernel, unless one with the same part was processed before. It returns nil if the kernel has to be
 // read as a whole.
-func (w *worker) part(ctx context.Context, f *corpus.File) (k *Kernel, shared bool) {
-	var same *outcome
-	var size int64
-	k = w.only(ctx, func(ctx context.Context, yield func(*corpus.Kernel) error) error {
-		return f.ReadPart(ctx, func(it *corpus.Kernel) error {
-			data := [][]byte{it.BTF}
-			for _, m := range it.Modules {
-				data = append(data, []byte(m.Name), m.BTF)
-			}
-			size, same = it.PartOf, w.outcome(f, data...)
-			same.mu.Lock()
-			if same.kernel != nil || same.whole {
+func (w *worker) part(ctx context.Context, f *corpus.File) (k *Kernel) {
+	start, busy := time.Now(), time.Duration(0)
+	err := f.ReadPart(ctx, func(it *corpus.Kernel) error {
+		began := time.Now()
+		data := [][]byte{it.BTF}
+		for _, m := range it.Modules {
+			data = append(data, []byte(m.Name), m.BTF)
+		}
+		made, shared := w.equal.Do(keyOf(f, data...), func() *Kernel {
+			k, err := w.kernel(ctx, it)
+			if err != nil {
 				return nil
 			}
-			return yield(it)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.share(k)
+			return k
 		})
+		if made != nil {
+			own := *made
+			own.RawSize, own.Shared = it.PartOf, shared
+			k = &own
+		}
+		busy += time.Since(began)
+		return nil
 	})
-	if same == nil {
-		return nil, false
-	}
-	defer same.mu.Unlock()
-	switch {
-	case same.kernel != nil:
-		other := *same.kernel
-		other.RawSize = size
-		return &other, true
-	case k == nil:
-		same.whole = true
-	default:
-		w.mu.Lock()
-		w.share(k)
-		w.mu.Unlock()
-		same.kernel = k
-	}
-	return k, false
-}
-
-// only returns the result for the only kernel that a reader yields, or nil after any error.
-func (w *worker) only(ctx context.Context, read reader) *Kernel {
-	kernels, errs := w.read(ctx, read)
-	if len(errs) > 0 || len(kernels) != 1 {
+	w.spent("read", start.Add(busy))
+	if err != nil {
 		return nil
 	}
-	return &kernels[0]
+	return k
 }
