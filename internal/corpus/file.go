@@ -120,10 +120,11 @@ func (f *File) Paths() []string {
 	return paths
 }
 
-// Sums returns the SHA-256 of each file of f on disk: the one with the kernel, then those with its modules. It decompresses nothing.
+// Sums returns the SHA-256 of each file of f on disk: the one with the kernel, then those with its modules. Of a corpus in one file they
+// are btfc.File.Sources. It decompresses nothing.
 func (f *File) Sums(ctx context.Context) ([][sha256.Size]byte, error) {
 	if f.packed != nil {
-		return f.packedSums(), nil
+		return f.packed.file.Sources(f.packed.entry), nil
 	}
 	sums := make([][sha256.Size]byte, len(f.parts))
 	for i, p := range f.parts {

@@ -5,7 +5,6 @@ package corpus
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"os"
 	"slices"
@@ -180,11 +179,6 @@ func (f *File) ReadPart(ctx context.Context, yield func(*Kernel) error) error {
 		k.setModules(part.Modules)
 		return yield(&k)
 	})
-}
-
-// packedSums is Sums for a kernel of a corpus in one file, from its index.
-func (f *File) packedSums() [][sha256.Size]byte {
-	return f.packed.entryOf().Sums()
 }
 
 // Packages returns the packages noted in the corpora in one file.

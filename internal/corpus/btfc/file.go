@@ -122,6 +122,22 @@ func readFull(r io.ReaderAt, b []byte, off int64) error {
 	return nil
 }
 
+// Sources returns sums that determine what kernel i is read from: of its BTF and, if it has modules, of these. Each is the SHA-256 of the
+// SHA-256 of the chunk and its ancestors.
+func (f *File) Sources(i int) (sums [][sha256.Size]byte) {
+	for _, p := range []part{partBTF, partModules} {
+		if !f.entry(i).has(p) {
+			continue
+		}
+		h := sha256.New()
+		for id := (chunkID{p, i}); id.kernel >= 0; id = f.parent(id) {
+			h.Write(f.entry(id.kernel).Chunks[id.part].Check[:])
+		}
+		sums = append(sums, [sha256.Size]byte(h.Sum(nil)))
+	}
+	return sums
+}
+
 var unpacker = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(1<<31), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(limits.Dictionary))
 })

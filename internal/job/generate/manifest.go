@@ -41,7 +41,7 @@ type ManifestKernel struct {
 	Kernel     string   `json:"kernel"`
 	Machine    string   `json:"machine,omitempty"`   // from the BTF, if the key has none
 	File       string   `json:"file,omitempty"`      // name of its file, if the path does not contain the key
-	Sources    []Sum    `json:"source_sha256"`       // of the kernel's file, then of its modules' files
+	Sources    []Sum    `json:"source_sha256"`       // of the kernel's file, then of its modules' files; see corpus.File.Sums
 	SourceSize int64    `json:"source_size"`         // bytes on disk
 	RawSize    int64    `json:"raw_size"`            // bytes of BTF, including modules
 	SHA256     Sum      `json:"sha256"`              // of the minimized BTF

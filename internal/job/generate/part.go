@@ -18,12 +18,11 @@ import (
 // chunk that is read is checked. The minimized BTF is made from the part and proven against it. If the minimizer or the proof looks at a
 // type that was left out, or anything else fails, the kernel is read as a whole. Kernels with equal parts share the result.
 //
-// A manifest vouches for the SHA-256 of every kernel. A run that writes one reads every kernel as a whole, and only kernels
-// with the same SHA-256 share a result.
+// A manifest has sums of the chunks that a result was made from, not of the kernel that the file claims they hold.
 
 // readParts lets the corpus read the types that relocations can reach. It returns false if kernels have to be read as a whole.
 func readParts(cfg *Config) bool {
-	if cfg.Hash || len(cfg.Options.Keep.Patterns()) > 0 {
+	if len(cfg.Options.Keep.Patterns()) > 0 {
 		return false
 	}
 	reach := make(map[string]btf.Reach)
@@ -88,8 +87,14 @@ func (w *worker) packed(ctx context.Context, f *corpus.File, sums []Sum) (done b
 		return false, nil
 	}
 	var identity [][]byte
-	for _, s := range e.Sums() {
-		identity = append(identity, s[:])
+	if sums != nil { // a manifest vouches for these
+		for _, s := range sums {
+			identity = append(identity, s[:])
+		}
+	} else { // kernels with the same content may have other chunks
+		for _, s := range e.Sums() {
+			identity = append(identity, s[:])
+		}
 	}
 	made, shared := w.same.Do(keyOf(f, identity...), func() *Kernel {
 		if w.parts {

@@ -138,8 +138,13 @@ func TestPackedModules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// With hashes, kernels are read as a whole.
-			rep, err := generate.Run(t.Context(), generate.Config{Objects: objects, Corpus: c, Jobs: 1, Hash: !parts})
+			cfg := generate.Config{Objects: objects, Corpus: c, Jobs: 1}
+			if !parts { // as with patterns, even if no type matches
+				if cfg.Options.Keep, err = core.ParseKeep("struct:no_such_type"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rep, err := generate.Run(t.Context(), cfg)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,8 +21,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// TestSums generates from a .btfc file in which some SHA-256 sums are wrong: those of chunks, or those of kernels, which only a run with
-// hashes uses. The relocation uses struct wanted, of which the four kernels have two versions. The BTF of the first and the last kernel is
+// TestSums generates from a .btfc file in which some SHA-256 sums are wrong: those of chunks, or those of kernels, which only a run that reads
+// kernels as a whole compares. A run with hashes has sums of chunks in its manifest. The relocation uses struct wanted, of which the four kernels have two versions. The BTF of the first and the last kernel is
 // equal, and every kernel is encoded against the one before.
 func TestSums(t *testing.T) {
 	raceflag.SkipSerial(t)
@@ -31,7 +31,11 @@ func TestSums(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sums, chunks []generate.Sum
+	keep, err := core.ParseKeep("struct:no_such_type") // kernels are then read as a whole
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sums, chunks, sources []generate.Sum
 	pack := func() string {
 		path := filepath.Join(t.TempDir(), "x.btfc")
 		w, err := btfc.NewWriter(nil, t.TempDir())
@@ -64,9 +68,10 @@ func TestSums(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sums, chunks = nil, nil
-		for _, e := range c.Entries() {
+		sums, chunks, sources = nil, nil, nil
+		for i, e := range c.Entries() {
 			sums, chunks = append(sums, generate.Sum(e.Sum)), append(chunks, generate.Sum(e.Chunks[0].Check))
+			sources = append(sources, c.Sources(i)[0])
 		}
 		return path
 	}
@@ -75,17 +80,21 @@ func TestSums(t *testing.T) {
 		wrong  []int // kernels
 		chunk  bool  // the sum of the chunk is wrong
 		hash   bool
+		whole  bool // kernels are read as a whole
 		want   string
 		shared int // kernels that use the result of another
 	}{
-		{"good", nil, false, false, "6.0 6.1 6.2 6.3", 2},
-		{"good, with hashes", nil, false, true, "6.0 6.1 6.2 6.3", 1},
-		{"the only one of its kind, with hashes", []int{2}, false, true, "6.0 6.1 6.3", 1},
-		{"one of three, with hashes", []int{1}, false, true, "6.0 6.2 6.3", 1},
-		{"all, with hashes", []int{0, 1, 2}, false, true, "6.3", 0},
-		{"a chunk", []int{2}, true, false, "6.0 6.1 6.3", 2},
-		{"a chunk, with hashes", []int{2}, true, true, "6.0 6.1 6.3", 1},
-		{"a parent", []int{0}, true, false, "", 0},
+		{"good", nil, false, false, false, "6.0 6.1 6.2 6.3", 2},
+		{"good, with hashes", nil, false, true, false, "6.0 6.1 6.2 6.3", 2},
+		{"good, as a whole", nil, false, false, true, "6.0 6.1 6.2 6.3", 1},
+		{"the only one of its kind", []int{2}, false, true, false, "6.0 6.1 6.2 6.3", 2},
+		{"the only one of its kind, as a whole", []int{2}, false, false, true, "6.0 6.1 6.3", 1},
+		{"one of three, as a whole", []int{1}, false, false, true, "6.0 6.2 6.3", 1},
+		{"all, as a whole", []int{0, 1, 2}, false, true, true, "6.3", 0},
+		{"a chunk", []int{2}, true, false, false, "6.0 6.1 6.3", 2},
+		{"a chunk, with hashes", []int{2}, true, true, false, "6.0 6.1 6.3", 2},
+		{"a chunk, as a whole", []int{2}, true, false, true, "6.0 6.1 6.3", 1},
+		{"a parent", []int{0}, true, false, false, "", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := pack()
@@ -100,18 +109,23 @@ func TestSums(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rep, err := generate.Run(t.Context(), generate.Config{Objects: []*core.Object{o}, Corpus: c, Jobs: 1, Hash: tc.hash})
+			cfg := generate.Config{Objects: []*core.Object{o}, Corpus: c, Jobs: 1, Hash: tc.hash}
+			if tc.whole {
+				cfg.Options.Keep = keep
+			}
+			rep, err := generate.Run(t.Context(), cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
 			shared := 0
-			for i, k := range rep.Kernels {
+			for _, k := range rep.Kernels {
 				got = append(got, k.Key.Release)
 				if k.Shared {
 					shared++
 				}
-				if k.RawSize == 0 || tc.hash && !slices.Equal(k.Sources, []generate.Sum{sums[rep.Kernels[i].Key.Release[2]-'0']}) {
+				n := k.Key.Release[2] - '0'
+				if k.RawSize == 0 || tc.hash && !tc.chunk && !slices.Equal(k.Sources, []generate.Sum{sources[n]}) {
 					t.Errorf("%s: %d bytes, sums %x", k.Name, k.RawSize, k.Sources)
 				}
 			}
