@@ -61,7 +61,7 @@ func runCorpusFetch(c *cli.Context) error {
 			return err
 		}
 	}
-	limitMemory(packMemory * min(cfg.Jobs, runtime.GOMAXPROCS(0)))
+	limitGrowth(packMemory*min(cfg.Jobs, runtime.GOMAXPROCS(0)), packGrowth)
 	res, err := runFetch(c, cfg)
 	var over *store.LimitError
 	if errors.As(err, &over) {

@@ -17,9 +17,8 @@ import (
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
-// packMemory is the memory of a worker that encodes a .btfc file, as a multiple of perWorker. It needs 160 MB, most of
-// them for an index of known types.
-const packMemory = 4
+// packMemory is the memory of a worker that encodes a .btfc file, as a multiple of perWorker.
+const packMemory = 2
 
 func runCorpusImport(c *cli.Context) error {
 	out := c.String("output")
@@ -48,7 +47,7 @@ func runCorpusImport(c *cli.Context) error {
 		return err
 	}
 	cfg, stop := walkConfig(c, corp)
-	limitMemory(packMemory * min(cfg.Jobs, runtime.GOMAXPROCS(0)))
+	limitGrowth(packMemory*min(cfg.Jobs, runtime.GOMAXPROCS(0)), packGrowth)
 	res, err := store.Pack(c.Context, cfg, out, nil)
 	stop()
 	if err != nil {

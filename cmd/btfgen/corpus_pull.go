@@ -40,7 +40,7 @@ func runCorpusPull(c *cli.Context) error {
 			infof(c, "%s: %s to download (%s), %d there already", cfg.Reference, words.Plural(n, "layer"), words.Bytes(bytes), len(res.Layers)-n)
 		}
 	}
-	limitMemory(packMemory * min(cfg.Jobs, runtime.GOMAXPROCS(0)))
+	limitGrowth(packMemory*min(cfg.Jobs, runtime.GOMAXPROCS(0)), packGrowth)
 	p := newProgress(c)
 	cfg.Client = p.client(c)
 	res, err := store.Pull(c.Context, cfg)

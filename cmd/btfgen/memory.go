@@ -18,10 +18,19 @@ const firstGrowth = 1500
 
 // limitMemory keeps the peak in proportion to the workers, or to the results if they need more. Without a limit the heap may grow to
 // twice its live size in any case. The user's GOMEMLIMIT and GOGC take precedence.
-func limitMemory(workers int) {
+func limitMemory(workers int) { limitGrowth(workers, usualGrowth) }
+
+// usualGrowth is the usual value of GOGC.
+const usualGrowth = 100
+
+// packGrowth is the value of GOGC for commands that encode .btfc files. Little of their heap has pointers, so collections are cheap.
+const packGrowth = 25
+
+// limitGrowth is limitMemory with a value of GOGC after the first collection.
+func limitGrowth(workers, growth int) {
 	if os.Getenv("GOGC") == "" {
-		usual := debug.SetGCPercent(firstGrowth)
-		runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
+		debug.SetGCPercent(firstGrowth)
+		runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, growth)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		least := int64(max(workers, 2)) * perWorker

@@ -84,11 +84,12 @@ func (d *decoder) ahead(some []fresh, olds *[aheadTypes][]uint32) {
 	d.touched = kinds
 }
 
-// contents encodes the new contents, given their records by type ID.
-func (e *encoder) contents(records [][]uint32) {
+// contents encodes the new contents. record returns the record of a type.
+func (e *encoder) contents(record func(id uint32) []uint32) {
 	for _, f := range e.fresh {
-		w := e.st.contents.push(len(records[f.id]))
-		copy(w, records[f.id])
+		r := record(f.id)
+		w := e.st.contents.push(len(r))
+		copy(w, r)
 		e.out[streamKinds] = append(e.out[streamKinds], byte(w[1]>>24))
 		if layouts[kindOf(w)].counted {
 			e.number(streamCounts, uint64(w[1]&0xffffff))

@@ -5,6 +5,8 @@ package btfc
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
+	"sync"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/btfa"
@@ -16,34 +18,71 @@ type Module struct {
 	BTF  []byte
 }
 
-// parsed is a chunk to be encoded.
+// parsed is a chunk to be encoded. Its memory is used for several, one after the other.
 type parsed struct {
 	known   *known
 	units   []unit
-	types   [][]uint32 // records by type ID. Names have numbers
-	strings []uint32   // names
-	fresh   [][]byte   // the text of names that the parent does not have
-	own     map[string]uint32
-	kernel  []uint32 // names by offset in the kernel's strings, from 1
+	words   []uint32  // records by type ID, one behind the other. Names have numbers
+	starts  []uint32  // where each begins, and the last one ends
+	strings []uint32  // names
+	fresh   [][]byte  // the text of names that the parent does not have
+	own     nameTable // of fresh
+	kernel  []uint32  // names by offset in the kernel's strings, from 1
+
+	names [2][]uint32 // memory for those of a kernel and of a module
+	seen  []int       // by name: the last call of parse that has it
+	calls int         // of parse
 }
 
+// idleParsed has memory for chunks to be encoded.
+var idleParsed = sync.Pool{New: func() any { return new(parsed) }}
+
+// newParsed returns a chunk without units. Its memory can be given back with release.
 func newParsed(k *known) *parsed {
-	return &parsed{known: k, types: [][]uint32{nil}, own: make(map[string]uint32)}
+	p := idleParsed.Get().(*parsed)
+	p.known, p.starts = k, append(p.starts[:0], 0, 0)
+	if len(p.own.slots) == 0 {
+		p.own = newNameTable(0)
+	}
+	return p
+}
+
+// release gives the memory back.
+func (p *parsed) release() {
+	clear(p.units)
+	clear(p.fresh)
+	clear(p.own.slots)
+	p.known, p.units, p.words, p.strings, p.fresh, p.kernel, p.own.n = nil, p.units[:0], p.words[:0], p.strings[:0], p.fresh[:0], nil, 0
+	idleParsed.Put(p)
+}
+
+// numTypes returns the number of types, void included.
+func (p *parsed) numTypes() int { return len(p.starts) - 1 }
+
+// record returns the record of a type.
+func (p *parsed) record(id uint32) []uint32 {
+	from, to := p.starts[id], p.starts[id+1]
+	return p.words[from:to:to]
 }
 
 // number returns the number of a name, which may be new.
 func (p *parsed) number(text []byte) uint32 {
-	if n, ok := p.known.names[string(text)]; ok {
-		return n
+	if s, _ := p.known.names.find(text, p.known.name); s.number > 0 {
+		return s.number - 1
 	}
-	n, ok := p.own[string(text)]
-	if !ok {
-		n = uint32(p.known.numNames + len(p.fresh))
-		p.own[string(text)] = n
+	first := uint32(p.known.st.names.n)
+	p.own.grow(first, p.name)
+	s, hash := p.own.find(text, p.name)
+	if s.number == 0 {
 		p.fresh = append(p.fresh, text)
+		*s = nameSlot{hash, first + uint32(len(p.fresh))}
+		p.own.n++
 	}
-	return n
+	return s.number - 1
 }
+
+// name returns a name of fresh.
+func (p *parsed) name(n uint32) []byte { return p.fresh[int(n)-p.known.st.names.n] }
 
 // text adds lines, which all begin with a prefix.
 func (p *parsed) text(prefix string, lines []byte) {
@@ -61,15 +100,16 @@ func (p *parsed) bytes(m Module) {
 
 // btf adds the BTF of a kernel, or of a module behind its kernel's, as bytes if it does not have the usual form.
 func (p *parsed) btf(m Module) {
-	types, strings, fresh := len(p.types), len(p.strings), len(p.fresh)
+	types, strings, fresh := p.numTypes(), len(p.strings), len(p.fresh)
 	if rest, ok := p.parse(m.BTF); ok {
-		p.units = append(p.units, unit{m.Name, len(p.types) - types, len(p.strings) - strings, int64(len(m.BTF)), rest})
+		p.units = append(p.units, unit{m.Name, p.numTypes() - types, len(p.strings) - strings, int64(len(m.BTF)), rest})
 		return
 	}
-	for _, name := range p.fresh[fresh:] {
-		delete(p.own, string(name))
+	for _, name := range slices.Backward(p.fresh[fresh:]) {
+		p.own.remove(name, p.name)
 	}
-	p.types, p.strings, p.fresh = p.types[:types], p.strings[:strings], p.fresh[:fresh]
+	p.starts, p.strings, p.fresh = p.starts[:types+1], p.strings[:strings], p.fresh[:fresh]
+	p.words = p.words[:p.starts[types]]
 	p.bytes(m)
 }
 
@@ -83,21 +123,26 @@ func (p *parsed) parse(blob []byte) (rest []byte, ok bool) {
 	if len(strs) > 0 && strs[len(strs)-1] != 0 {
 		return nil, false
 	}
-	names := make([]uint32, len(strs)) // by offset, from 1
-	seen := make(map[uint32]bool)
+	room := &p.names[min(len(p.units), 1)]
+	names := clean(*room, len(strs)) // by offset, from 1
+	*room = names
+	p.calls++
 	for off := 0; off < len(strs); {
 		t := strs[off:]
 		t = t[:bytes.IndexByte(t, 0)]
 		n := p.number(t)
-		if seen[n] {
+		if p.seen = slices.Grow(p.seen, max(int(n)+1-len(p.seen), 0)); int(n) >= len(p.seen) {
+			p.seen = p.seen[:n+1]
+		}
+		if p.seen[n] == p.calls {
 			return nil, false
 		}
-		seen[n] = true
+		p.seen[n] = p.calls
 		names[off] = n + 1
 		p.strings = append(p.strings, n)
 		off += len(t) + 1
 	}
-	first := len(p.types)
+	first := p.numTypes()
 	if !p.records(section(blob, s.Types), s.Order) {
 		return nil, false
 	}
@@ -108,11 +153,12 @@ func (p *parsed) parse(blob []byte) (rest []byte, ok bool) {
 		return nil, false
 	}
 	ok = true
-	for _, t := range p.types[first:] {
+	for id := first; id < p.numTypes(); id++ {
+		t := p.record(uint32(id))
 		eachName(t, func(i int) {
 			n := uint32(0)
 			if at := int(t[i]); at < len(p.kernel) {
-				if n = p.kernel[at]; n > 1 && seen[n-1] {
+				if n = p.kernel[at]; n > 1 && int(n-1) < len(p.seen) && p.seen[n-1] == p.calls {
 					n = 0 // the module has this name, too, so a reader would take that one
 				}
 			} else if at -= len(p.kernel); at < len(names) {
@@ -125,7 +171,7 @@ func (p *parsed) parse(blob []byte) (rest []byte, ok bool) {
 			if t[i] > uint32(inKernel) {
 				t[i] += uint32(first - 1 - inKernel)
 			}
-			ok = ok && int(t[i]) < len(p.types)
+			ok = ok && int(t[i]) < p.numTypes()
 		})
 	}
 	if len(p.units) == 0 {
@@ -136,7 +182,9 @@ func (p *parsed) parse(blob []byte) (rest []byte, ok bool) {
 
 // records adds the records of types without a change.
 func (p *parsed) records(b []byte, order binary.ByteOrder) bool {
-	all := make([]uint32, len(b)/4)
+	at := len(p.words)
+	p.words = slices.Grow(p.words, len(b)/4)[:at+len(b)/4]
+	all := p.words[at:]
 	for i := range all {
 		all[i] = order.Uint32(b[4*i:])
 	}
@@ -151,7 +199,8 @@ func (p *parsed) records(b []byte, order binary.ByteOrder) bool {
 		if l := &layouts[kindOf(all)]; !l.named && all[0] != 0 || l.third == btf.Data && all[2] != 0 {
 			return false
 		}
-		p.types = append(p.types, all[:n:n])
+		at += int(n)
+		p.starts = append(p.starts, uint32(at))
 		all = all[n:]
 	}
 	return true
@@ -175,11 +224,11 @@ func (p *parsed) encode(parent *state, m *matching) ([][]byte, error) {
 	types.add(m.items)
 	copy(e.out[streamTypes:], types.s[:])
 	contents, words := 0, 0
-	for i, t := range p.types[1:] {
+	for i, it := range m.items {
 		e.ids[m.entity[i+1]] = uint32(i) + 1
-		if m.items[i].kind != runCopy {
+		if it.kind != runCopy {
 			contents++
-			words += len(t)
+			words += len(p.record(uint32(i) + 1))
 		}
 	}
 	size := int64(0)
@@ -192,7 +241,7 @@ func (p *parsed) encode(parent *state, m *matching) ([][]byte, error) {
 	if err := e.begin(contents, words, size); err != nil {
 		return nil, err
 	}
-	e.contents(p.types)
+	e.contents(p.record)
 	from, err := parent.strings()
 	if err != nil {
 		return nil, err

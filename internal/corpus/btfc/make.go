@@ -24,7 +24,7 @@ type Maker struct {
 
 // NewMaker returns a Maker.
 func NewMaker() (*Maker, error) {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true),
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(true),
 		zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(8<<20))
 	return &Maker{enc: enc}, err
 }
@@ -77,8 +77,10 @@ func (w *Writer) encode(ctx context.Context, m *Maker, k *Kernel, p part) (frame
 				k.btf, k.entry.Plain = st, len(st.types) == 0 && len(parsed.strings) == 0
 			}
 			w.file.states.put(id, st)
+			parsed.release()
 			return m.pack(parts...)
 		}
+		parsed.release()
 	}
 	return nil, 0, err
 }

@@ -2,40 +2,159 @@
 
 package btfc
 
-import "slices"
+import (
+	"bytes"
+	"hash/maphash"
+	"math/bits"
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/btf"
+)
 
 // known indexes a parent's state for an encoder.
 type known struct {
-	names    map[string]uint32 // the first number of each
-	numNames int
-	entities map[ordinal]uint32 // of the parent's types
-	in       []uint32           // their positions in its list, by entity, from 1
-}
-
-// ordinal numbers the types of one hash.
-type ordinal struct {
-	hash uint64
-	n    uint32
+	st    *state
+	names nameTable
+	in    []uint32 // positions of entities in the parent's list of types, from 1
+	types typeTable
 }
 
 // newKnown returns the index of a state.
 func newKnown(st *state) *known {
-	k := &known{names: make(map[string]uint32, st.names.n), numNames: st.names.n, in: make([]uint32, st.numEnts+1)}
+	k := &known{st: st, names: newNameTable(st.names.n), in: make([]uint32, st.numEnts+1)}
 	for i := range uint32(st.names.n) {
-		t := st.names.at(i)
-		t = t[:len(t)-1]
-		if _, ok := k.names[string(t)]; !ok {
-			k.names[string(t)] = i
-		}
+		k.names.add(nameOf(st.names.at(i)), i, k.name)
 	}
 	contents := make([]uint32, st.numEnts+1) // by entity
 	for i, c := range st.types {
 		e := st.entities[i]
 		contents[e], k.in[e] = c, uint32(i)+1
 	}
-	k.entities = make(map[ordinal]uint32, len(st.types))
-	ordinals(st.entities, st.numEnts, func(e uint32) []uint32 { return st.content(contents[e]) }, func(o ordinal, e uint32) { k.entities[o] = e })
+	h := newHasher(st.entities, st.numEnts, st.names.n, func(e uint32) []uint32 { return st.content(contents[e]) })
+	k.types = newTypeTable(h, st.entities)
 	return k
+}
+
+// nameOf cuts the NUL byte off.
+func nameOf(text []byte) []byte { return text[:len(text)-1] }
+
+func (k *known) name(i uint32) []byte { return nameOf(k.st.names.at(i)) }
+
+// nameTable finds names by their text. Of equal names it has the first.
+type nameTable struct {
+	slots []nameSlot // a power of two, more than half of them free
+	n     int
+}
+
+type nameSlot struct {
+	hash   uint32 // some bits
+	number uint32 // from 1; 0 if the slot is free
+}
+
+var nameSeed = maphash.MakeSeed()
+
+func newNameTable(n int) nameTable { return nameTable{slots: make([]nameSlot, roomFor(n))} }
+
+// roomFor returns how many slots a table for n items has.
+func roomFor(n int) int { return 1 << bits.Len(uint(2*n+1)) }
+
+// find returns the slot of a name, or a free one. text returns the text of a name in the table.
+func (t *nameTable) find(name []byte, text func(uint32) []byte) (s *nameSlot, hash uint32) {
+	h := maphash.Bytes(nameSeed, name)
+	hash = uint32(h >> 32)
+	for i := int(h) & (len(t.slots) - 1); ; i = (i + 1) & (len(t.slots) - 1) {
+		s = &t.slots[i]
+		if s.number == 0 || s.hash == hash && bytes.Equal(text(s.number-1), name) {
+			return s, hash
+		}
+	}
+}
+
+// add adds a name, unless the table has it. There must be room.
+func (t *nameTable) add(name []byte, number uint32, text func(uint32) []byte) {
+	if s, hash := t.find(name, text); s.number == 0 {
+		*s = nameSlot{hash, number + 1}
+		t.n++
+	}
+}
+
+// grow makes room for one more name. The names have consecutive numbers from first, in the order in which they were added.
+func (t *nameTable) grow(first uint32, text func(uint32) []byte) {
+	if 2*(t.n+1) < len(t.slots) {
+		return
+	}
+	n := t.n
+	*t = newNameTable(2 * (n + 1))
+	for i := range uint32(n) {
+		t.add(text(first+i), first+i, text)
+	}
+}
+
+// remove removes the name that was added last.
+func (t *nameTable) remove(name []byte, text func(uint32) []byte) {
+	if s, _ := t.find(name, text); s.number > 0 {
+		*s = nameSlot{}
+		t.n--
+	}
+}
+
+// hashTable maps hashes to numbers.
+type hashTable []hashSlot
+
+type hashSlot struct {
+	hash  uint64 // 0 if the slot is free
+	value uint32
+}
+
+func newHashTable(n int) hashTable { return make(hashTable, roomFor(n)) }
+
+// at returns the value of a hash, which is 0 at first. There must be room.
+func (t hashTable) at(hash uint64) *uint32 {
+	hash = max(hash, 1)
+	for i := int(hash) & (len(t) - 1); ; i = (i + 1) & (len(t) - 1) {
+		s := &t[i]
+		if s.hash == 0 {
+			s.hash = hash
+		}
+		if s.hash == hash {
+			return &s.value
+		}
+	}
+}
+
+// typeTable finds entities by the hashes of types. Of types with the same hash, it has the ordinal as well.
+type typeTable struct {
+	unique []uint32  // of the types that are the only one of their label, by this
+	others hashTable // of the other types, by hash and ordinal; 0 if there is none
+}
+
+// newTypeTable returns the table of types that are numbered by entity, in order.
+func newTypeTable(h *hasher, order []uint32) typeTable {
+	t := typeTable{unique: make([]uint32, len(h.labels)), others: newHashTable(len(order) - h.unique + 1)}
+	h.each(order, func(label int, hash uint64, e uint32) {
+		if label > 0 {
+			t.unique[label] = e
+		} else {
+			*t.others.at(hash) = e
+		}
+	})
+	return t
+}
+
+// find returns the entity of a type, or 0.
+func (t *typeTable) find(label int, hash uint64) uint32 {
+	switch {
+	case label >= len(t.unique):
+		return 0
+	case label > 0:
+		return t.unique[label]
+	}
+	hash = max(hash, 1)
+	for i := int(hash) & (len(t.others) - 1); ; i = (i + 1) & (len(t.others) - 1) {
+		if s := &t.others[i]; s.hash == hash || s.hash == 0 {
+			return s.value
+		}
+	}
 }
 
 // mix adds a number to a hash.
@@ -48,26 +167,48 @@ func mix(h, v uint64) uint64 {
 type hasher struct {
 	content func(uint32) []uint32
 	hash    []uint64 // 0 before it is computed, 1 meanwhile
-	named   map[uint64]int
+	labels  []uint8  // how many types have a label, at most 2
+	unique  int      // labels that one type has
 }
 
 const hashDepth = 200 // of anonymous types in each other
 
-func nameHash(w []uint32) uint64 { return mix(uint64(kindOf(w)), uint64(w[0])) }
+// labelOf combines kind and name. Few types of a kernel have the same label.
+func labelOf(w []uint32) int { return int(uint32(kindOf(w)) ^ w[0]) }
 
-// ordinals yields the types in order, which are up to last, each with its ordinal.
-func ordinals(order []uint32, last uint32, content func(uint32) []uint32, yield func(ordinal, uint32)) {
-	h := &hasher{content: content, hash: make([]uint64, last+1), named: make(map[uint64]int, len(order))}
+// newHasher returns a hasher for the types in order, which are up to last and have this many names.
+func newHasher(order []uint32, last uint32, names int, content func(uint32) []uint32) *hasher {
+	h := &hasher{content: content, hash: make([]uint64, last+1), labels: make([]uint8, names+btf.NumKinds+32)}
 	for _, t := range order {
 		if w := content(t); w[0] != 0 {
-			h.named[nameHash(w)]++
+			switch n := &h.labels[labelOf(w)]; *n {
+			case 0:
+				h.unique++
+				*n = 1
+			case 1:
+				h.unique--
+				*n = 2
+			}
 		}
 	}
-	count := make(map[uint64]uint32, len(order))
+	return h
+}
+
+// each yields the types in order. A type whose label is unique has that; the others have the label 0 and a hash of their hash
+// and of their ordinal among the types with the same hash.
+func (h *hasher) each(order []uint32, yield func(label int, hash uint64, t uint32)) {
+	count := newHashTable(len(order) - h.unique + 1)
 	for _, t := range order {
+		if w := h.content(t); w[0] != 0 {
+			if label := labelOf(w); label > 0 && h.labels[label] == 1 {
+				yield(label, 0, t)
+				continue
+			}
+		}
 		x := h.of(t, 0)
-		yield(ordinal{x, count[x]}, t)
-		count[x]++
+		n := count.at(x)
+		yield(0, mix(x, uint64(*n)), t)
+		*n++
 	}
 }
 
@@ -81,16 +222,17 @@ func (h *hasher) of(t uint32, depth int) uint64 {
 		return 1
 	}
 	w := h.content(t)
-	x := nameHash(w)
+	x := mix(uint64(kindOf(w)), uint64(w[0]))
 	switch {
 	case w[0] == 0:
 		h.hash[t] = 1
-		sum := slices.Clone(w)
+		var room [8]uint32
+		sum := append(room[:0], w...)
 		eachRef(w, func(i int) { sum[i] = uint32(h.of(w[i], depth+1)) })
 		for _, v := range sum {
 			x = mix(x, uint64(v))
 		}
-	case h.named[x] > 1: // several types of the name
+	case h.labels[labelOf(w)] > 1: // several types of the name
 		x = mix(x, uint64(w[1]))
 		eachName(w, func(i int) { x = mix(x, uint64(w[i])) })
 	}
@@ -108,7 +250,7 @@ type matching struct {
 // match finds the types of p that the parent has, and replaces the type IDs in p with entities. If the parent is the kernel of these
 // modules, its types come first.
 func match(parent *state, p *parsed, kernel bool) *matching {
-	n := len(p.types) - 1
+	n := p.numTypes() - 1
 	m := &matching{entity: make([]uint32, n+1), items: make([]item, n), numEnts: parent.numEnts}
 	if kernel && n >= len(parent.types) {
 		copy(m.entity[1:], parent.entities)
@@ -117,7 +259,8 @@ func match(parent *state, p *parsed, kernel bool) *matching {
 		for i := range order {
 			order[i] = uint32(i) + 1
 		}
-		ordinals(order, uint32(n), func(id uint32) []uint32 { return p.types[id] }, func(o ordinal, id uint32) { m.entity[id] = p.known.entities[o] })
+		h := newHasher(order, uint32(n), p.known.st.names.n+len(p.fresh), p.record)
+		h.each(order, func(label int, hash uint64, id uint32) { m.entity[id] = p.known.types.find(label, hash) })
 	}
 	for id := 1; id <= n; id++ { // as a reader numbers them
 		if m.entity[id] == 0 {
@@ -126,7 +269,8 @@ func match(parent *state, p *parsed, kernel bool) *matching {
 			m.items[id-1].kind = runNext
 		}
 	}
-	for i, t := range p.types[1:] {
+	for i := range m.items {
+		t := p.record(uint32(i) + 1)
 		eachRef(t, func(i int) { t[i] = m.entity[t[i]] })
 		if it := &m.items[i]; it.kind != runNext {
 			it.at = p.known.in[m.entity[i+1]] - 1
