@@ -58,7 +58,7 @@ PROGRAM(half_masked)
 
 PROGRAM(not_zero)
 {
-	char text[64];
+	char text[64] = {};
 	u32 n = skb->len;
 
 	if (n == 0)
@@ -71,7 +71,7 @@ PROGRAM(not_zero)
 
 PROGRAM(not_zero_masked)
 {
-	char text[64];
+	char text[64] = {};
 	u32 n = skb->len & 63;
 
 	hide(n);
@@ -82,7 +82,7 @@ PROGRAM(not_zero_masked)
 
 PROGRAM(greater)
 {
-	char text[64];
+	char text[64] = {};
 	s64 n = skb->len;
 
 	hide(n);
