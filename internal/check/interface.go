@@ -213,20 +213,6 @@ func (p *pairing) instruction(n *bpfobj.Newer) (f Finding, anyhow bool) {
 // ofInsn reports whether a finding is about code of a form that not every verifier knows.
 func (f *Finding) ofInsn() bool { return f.Code == InsnUnsupported || f.Code == FeatureMissing }
 
-// addInsn adds a finding about an instruction. Of a kind that a program has
-// many of, the first that is worst is enough.
-func (e *evaluation) addInsn(f Finding) {
-	for i := range e.out {
-		if o := &e.out[i]; o.ofInsn() && o.Subject == f.Subject {
-			if f.Status > o.Status {
-				*o = f
-			}
-			return
-		}
-	}
-	e.add(f)
-}
-
 func isMap(m *bpfobj.Map, types ...ebpf.MapType) bool {
 	return slices.Contains(types, ebpf.MapType(m.Type))
 }

@@ -125,7 +125,10 @@ type unitKey struct {
 }
 
 // sharedUnits are the units of a program on one kernel.
-type sharedUnits struct{ *evaluation }
+type sharedUnits struct {
+	*evaluation
+	precise bool
+}
 
 func (s sharedUnits) key(from interp.Entry) (k unitKey, ok bool) {
 	n := s.codeOf(from.Fn).calls

@@ -120,9 +120,9 @@ func (o *Object) returnsZero(fn int) bool {
 }
 
 // judgeReturns judges what a program returns. Of several values the surest is enough.
-func (e *evaluation) judgeReturns(r *interp.Result, may *returned) {
+func (j *judgement) judgeReturns(may *returned) {
 	worst := Finding{}
-	for _, x := range r.Returns() {
+	for _, x := range j.r.Returns() {
 		f := may.f
 		switch {
 		case !may.only && (x.Max <= uint64(yesOrNo.hi) || x.Max > uint64(may.may.hi)), may.only && may.may.includes(x.Min, x.Max):
@@ -135,24 +135,24 @@ func (e *evaluation) judgeReturns(r *interp.Result, may *returned) {
 		default:
 			f.Subject = "value " + numbers(x.Min, x.Max).String()
 		}
-		f.Source = e.o.Source(x.At)
+		f.Source = j.o.Source(x.At)
 		switch x.Level {
 		case interp.Depends:
 			f.Status, f.Reach = MayFail, BySettings
 		case interp.Imprecise:
-			e.doubted = true
+			j.doubted = true
 			f.Status, f.Reach = MayFail, TooManyPaths
 		}
 		if f.Status > worst.Status || f.Status == worst.Status && f.Reach == Reached && worst.Reach != Reached {
 			worst = f
 		}
 	}
-	if worst.Status == OK && r.GaveUp {
+	if worst.Status == OK && j.r.GaveUp {
 		worst = may.f
 		worst.Status, worst.Subject, worst.Reach = Unknown, "returned value", TooLarge
 	}
 	if worst.Status != OK {
-		e.note(worst)
+		j.note(worst)
 	}
 }
 

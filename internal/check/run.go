@@ -361,7 +361,7 @@ func (r *run) explore(ctx context.Context, all []*evaluation) {
 			if r.Doing != nil {
 				r.Doing(path.Base(e.o.name) + ":" + e.o.Funcs[e.pr.Fn].Name)
 			}
-			e.exploration = e.explore(ctx)
+			e.exploration = e.explore(ctx, false)
 			e.ahead.Add(int64(e.exploration.Work))
 		}
 	}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/interp"
+)
+
+// judgement is what an exploration makes of the code of a program.
+type judgement struct {
+	*evaluation
+	r       *interp.Result
+	insns   []Finding      // on instructions and features
+	noted   []int32        // the other findings: numbers in the ledger, as there may be many
+	seen    map[int32]bool // noted as a set
+	doubted bool           // the exploration was not precise enough for a finding
+}
+
+// judgeCode judges everything whose effect depends on whether an instruction can be reached. The findings depend on codeKey, and on the
+// values of the records that the exploration names, unless it gave up before it began.
+func (e *evaluation) judgeCode(r *interp.Result) *judgement {
+	j := &judgement{evaluation: e, r: r, seen: make(map[int32]bool)}
+	for _, a := range e.kind {
+		j.judge(a)
+	}
+	for _, fn := range e.pr.Funcs {
+		e.absences(fn, j.judge)
+	}
+	if e.may != nil {
+		j.judgeReturns(e.may)
+	}
+	return j
+}
+
+// list returns the findings.
+func (j *judgement) list() list {
+	for _, f := range j.insns {
+		j.noteNumber(j.found.number(f))
+	}
+	return j.found.keep(j.noted)
+}
+
+// note adds a finding on code, once. Of those on a kind of instruction, of which a program may have many, the first that is worst is enough.
+func (j *judgement) note(f Finding) {
+	if !f.ofInsn() {
+		j.noteNumber(j.found.number(f))
+		return
+	}
+	for i := range j.insns {
+		if o := &j.insns[i]; o.Subject == f.Subject {
+			if f.Status > o.Status {
+				*o = f
+			}
+			return
+		}
+	}
+	j.insns = append(j.insns, f)
+}
+
+func (j *judgement) noteNumber(n int32) {
+	if !j.seen[n] {
+		j.seen[n] = true
+		j.noted = append(j.noted, n)
+	}
+}
+
+// oddReach has the Reach for what the analysis cannot follow.
+var oddReach = map[interp.Odd]Reach{
+	interp.LeavesFunction: LeavesFunction,
+	interp.UnnamedAddress: UnnamedAddress,
+	interp.UnnamedCall:    UnnamedCall,
+	interp.CallsNest:      CallsNest,
+}
+
+// judge turns an absence into a finding by an exploration.
+func (j *judgement) judge(a absence) {
+	if a.anyhow {
+		j.note(a.f)
+		return
+	}
+	switch l := j.r.With(a.at, a.flaw); {
+	case l == interp.Certain:
+	case a.f.Status == OK: // a warning is for what is certain
+		return
+	case l == interp.Depends:
+		a.f.Status, a.f.Reach = min(a.f.Status, MayFail), BySettings
+	case l == interp.Imprecise:
+		j.doubted = true
+		a.f.Status, a.f.Reach = min(a.f.Status, MayFail), TooManyPaths
+	case j.r.GaveUp:
+		a.f.Status, a.f.Reach = Unknown, TooLarge
+	case j.r.Odd != interp.NothingOdd:
+		a.f.Status, a.f.Reach = Unknown, oddReach[j.r.Odd]
+	case a.flaw != interp.NoFlaw: // it has none, or that is not known
+		return
+	case a.f.Loader == EbpfGo: // libbpf writes a number, which needs no guard
+		return
+	default:
+		a.f.Status, a.f.Guard = Guarded, j.guard(a.at)
+	}
+	j.note(a.f)
+}
+
+// guard returns what keeps the verifier from an instruction.
+func (j *judgement) guard(at bpfobj.Site) Guard {
+	g, ok := j.r.Guard(at)
+	if !ok {
+		return Guard{By: Unreachable}
+	}
+	where := j.o.Source(g.Branch)
+	switch f := g.Fact; {
+	case f == nil:
+		return Guard{By: Constant, Source: where}
+	case f.Record < 0:
+		return Guard{By: Fact, Name: f.Name, Value: f.V, Source: where}
+	default:
+		return Guard{By: Fact, Name: j.o.records.text(f.Record), Value: f.V, Source: cmp.Or(j.o.records.source(f.Record), where)}
+	}
+}
