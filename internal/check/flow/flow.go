@@ -104,13 +104,18 @@ func inOrder[T any](of map[bpfobj.Site]T) (l []T) {
 	return l
 }
 
-// address is what is known of a register or stack slot.
+// address is what is known of a register or stack slot. Which of the fields counts depends on the kind.
 type address struct {
-	kind     addressKind
-	arg      int   // ofArg: see Access; ofMap, inValue, ofHeld: index of the map; ofResult: the helper; isRecord: its index
-	off      int64 // bytes from the beginning of the context or argument, or from the top of the stack; a number
-	computed bool  // see Access
-	given    bool  // see Access
+	kind   addressKind
+	arg    int32 // ofArg: the argument
+	helper int32 // ofResult: the helper that returned it
+	inMap  int32 // ofMap, inValue, ofHeld: the map
+	record int32 // isRecord: the record of CO-RE
+	value  int64 // isNumber
+	off    int64 // ofContext, ofArg, ofResult: bytes from the beginning; ofStack: from the top
+
+	computed bool // see Access
+	given    bool // see Access
 }
 
 type addressKind uint8
@@ -124,11 +129,21 @@ const (
 	ofMap
 	ofRing   // memory of a ring buffer
 	ofMemory // memory that a global function was given
-	inValue  // in a value of the map arg
-	ofHeld   // what a pointer in a value of the map arg leads to
-	isNumber // off
-	isRecord // arg: the value of a CO-RE record
+	inValue  // in a value of a map
+	ofHeld   // what a pointer in a value of a map leads to
+	isNumber
+	isRecord // the value of a CO-RE record
 )
+
+// plus returns a after a constant was added to it.
+func (a address) plus(n int64) address {
+	if a.kind == isNumber {
+		a.value += n
+	} else {
+		a.off += n
+	}
+	return a
+}
 
 // typed reports whether the verifier knows the type of what is at an address of the kernel.
 func (a address) typed() bool { return a.kind == ofArg || a.kind == ofResult }
@@ -215,7 +230,7 @@ func (f *flow) arrive(at bpfobj.Site, s *addresses) {
 			f.lose(at.Fn, a)
 			f.lose(at.Fn, b)
 			if a.kind == ofArg && b.kind == ofArg {
-				f.chosen[a.arg], f.chosen[b.arg] = true, true
+				f.chosen[int(a.arg)], f.chosen[int(b.arg)] = true, true
 			}
 		}
 		if a.kind != ofNothing {
@@ -297,7 +312,7 @@ func (f *flow) step(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	case in.Op == bpfobj.OpLdImm64:
 		s.set(in.Dst, address{})
 		if in.Ref.Kind() == bpfobj.RefMap {
-			s.set(in.Dst, address{kind: ofMap, arg: in.Ref.N()})
+			s.set(in.Dst, address{kind: ofMap, inMap: int32(in.Ref.N())})
 		}
 		if in.Ref.Kind() == bpfobj.RefFunc && in.Ref.N() >= 0 && f.found == nil { // a callback, with other arguments
 			f.arrive(bpfobj.Site{Fn: in.Ref.N()}, &addresses{})
@@ -316,12 +331,12 @@ func (f *flow) step(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 // alu returns the result of an arithmetic instruction.
 func (f *flow) alu(s *addresses, at bpfobj.Site, in *bpfobj.Insn) address {
 	fn, op, wide := at.Fn, in.Op.ALUOp(), in.Op.Class() == asm.ALU64Class
-	a, b := s.reg(in.Dst), address{kind: isNumber, off: in.Imm}
+	a, b := s.reg(in.Dst), address{kind: isNumber, value: in.Imm}
 	fromReg := in.Op.Source() == asm.RegSource
 	if fromReg {
 		b = s.reg(in.Src)
 	} else if in.Record != 0 {
-		b = address{kind: isRecord, arg: int(in.Record - 1)}
+		b = address{kind: isRecord, record: in.Record - 1}
 	}
 	if op == asm.Add && wide {
 		f.typed(at, a, b)
@@ -332,11 +347,9 @@ func (f *flow) alu(s *addresses, at bpfobj.Site, in *bpfobj.Insn) address {
 	case op == asm.Mov && fromReg && wide && in.Off == 0, op == asm.Mov && constant && in.Imm >= 0, op == asm.Mov && b.kind == isRecord:
 		return b
 	case op == asm.Add && wide && constant && a.kind != ofNothing && a.kind != isRecord:
-		a.off += in.Imm
-		return a
+		return a.plus(in.Imm)
 	case op == asm.Sub && wide && constant && a.kind != ofNothing && a.kind != isRecord:
-		a.off -= in.Imm
-		return a
+		return a.plus(-in.Imm)
 	case (op == asm.Add || op == asm.Sub) && wide && a.kind == ofContext:
 		f.loseAll(fn, b)
 		a.computed = true
@@ -355,7 +368,7 @@ func (f *flow) alu(s *addresses, at bpfobj.Site, in *bpfobj.Insn) address {
 // typed reports that the value of a record is added to an argument.
 func (f *flow) typed(at bpfobj.Site, arg, record address) {
 	if f.found != nil && arg.kind == ofArg && record.kind == isRecord {
-		f.found[at] = Access{At: at, Kind: Typed, Arg: arg.arg, Record: record.arg}
+		f.found[at] = Access{At: at, Kind: Typed, Arg: int(arg.arg), Record: int(record.record)}
 	}
 }
 
@@ -363,7 +376,7 @@ func (f *flow) typed(at bpfobj.Site, arg, record address) {
 func (f *flow) touch(a address, at bpfobj.Site, in *bpfobj.Insn) {
 	size := in.Op.Size().Sizeof()
 	if f.found != nil && a.kind == ofHeld {
-		f.calls[at] = MapCall{At: at, Map: a.arg, Through: true}
+		f.calls[at] = MapCall{At: at, Map: int(a.inMap), Through: true}
 	}
 	if f.found == nil || a.kind != ofContext && !a.typed() {
 		return
@@ -374,9 +387,9 @@ func (f *flow) touch(a address, at bpfobj.Site, in *bpfobj.Insn) {
 	}
 	switch a.kind {
 	case ofArg:
-		x.Arg = a.arg
+		x.Arg = int(a.arg)
 	case ofResult:
-		x.Struct = resultStruct[asm.BuiltinFunc(a.arg)]
+		x.Struct = resultStruct[asm.BuiltinFunc(a.helper)]
 	}
 	if in.Record == 0 {
 		x.Off += int64(in.Off)
@@ -394,10 +407,10 @@ func (f *flow) load(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	case !whole:
 	case a.kind == ofStack:
 		out = s.slot(off)
-	case a.kind == ofContext && !a.computed && in.Record == 0 && off >= 0 && off%8 == 0:
-		out = address{kind: ofArg, arg: int(off / 8)}
+	case a.kind == ofContext && !a.computed && in.Record == 0 && off >= 0 && off < math.MaxInt32 && off%8 == 0:
+		out = address{kind: ofArg, arg: int32(off / 8)}
 	case a.kind == inValue:
-		out = address{kind: ofHeld, arg: a.arg}
+		out = address{kind: ofHeld, inMap: a.inMap}
 	}
 	s.set(in.Dst, out)
 }
@@ -457,16 +470,16 @@ var helperMemory = map[asm.BuiltinFunc][]memory{
 func (f *flow) bytes(m memory, s *addresses) (n int64, exact bool) {
 	if m.size != 0 {
 		size := s.regs[m.size]
-		return size.off, size.kind == isNumber
+		return size.value, size.kind == isNumber
 	}
 	a := s.regs[asm.R1]
 	switch {
-	case a.kind != ofMap || a.arg < 0 || a.arg >= len(f.o.Maps):
+	case a.kind != ofMap || a.inMap < 0 || int(a.inMap) >= len(f.o.Maps):
 		return 0, false
 	case m.value:
-		return int64(f.o.Maps[a.arg].ValueSize), true
+		return int64(f.o.Maps[a.inMap].ValueSize), true
 	}
-	return int64(f.o.Maps[a.arg].KeySize), true
+	return int64(f.o.Maps[a.inMap].KeySize), true
 }
 
 // helper follows what a helper does with memory. It reports false if it does not know.
@@ -524,10 +537,10 @@ func (f *flow) call(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	of := s.regs[asm.R1]
 	clear(s.regs[asm.R0 : asm.R5+1])
 	switch {
-	case in.IsHelper() && call == asm.FnMapLookupElem && of.kind == ofMap && of.arg >= 0:
-		s.regs[asm.R0] = address{kind: inValue, arg: of.arg}
+	case in.IsHelper() && call == asm.FnMapLookupElem && of.kind == ofMap && of.inMap >= 0:
+		s.regs[asm.R0] = address{kind: inValue, inMap: of.inMap}
 	case in.IsHelper() && resultStruct[call] != "":
-		s.regs[asm.R0] = address{kind: ofResult, arg: int(call)}
+		s.regs[asm.R0] = address{kind: ofResult, helper: int32(call)}
 	case in.IsHelper() && call == asm.FnRingbufReserve:
 		s.regs[asm.R0] = address{kind: ofRing}
 	}
@@ -537,8 +550,8 @@ func (f *flow) call(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 func (f *flow) withMap(s *addresses, at bpfobj.Site, call asm.BuiltinFunc) {
 	x := MapCall{At: at, Map: -1}
 	for r := asm.R5; r >= asm.R1; r-- { // the first map counts
-		if a := s.regs[r]; a.kind == ofMap && a.arg >= 0 {
-			x.Map = a.arg
+		if a := s.regs[r]; a.kind == ofMap && a.inMap >= 0 {
+			x.Map = int(a.inMap)
 		}
 	}
 	switch call {
