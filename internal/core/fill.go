@@ -49,7 +49,10 @@ func (f *Filler) begin(ctx context.Context, tb *Table, s *Set, k *Target) error 
 	if err := tb.check(); err != nil {
 		return err
 	}
-	tb.rows = resized(tb.rows, len(s.questions))
+	if len(s.questions) > cap(tb.rows) {
+		tb.rows = make([]outcomes, len(s.questions))
+	}
+	tb.rows = tb.rows[:len(s.questions)]
 	meter := comparisons(ctx)
 	f.tb, f.m.meter, f.cilium.meter, f.cilium.deep = tb, meter, meter, false
 	return nil
@@ -58,7 +61,7 @@ func (f *Filler) begin(ctx context.Context, tb *Table, s *Set, k *Target) error 
 // row matches a question with every candidate.
 func (f *Filler) row(question int, found func(*Found)) error {
 	q, all, r := &f.tb.set.questions[question], f.tb.candidates(question), &f.tb.rows[question]
-	r.libbpf, r.cilium, r.aya = resized(r.libbpf, len(all)), resized(r.cilium, len(all)), resized(r.aya, len(all))
+	r.resize(len(all))
 	r.visible = visible(all, func(c candidate) bool { return c.libbpf(q.rootKind) })
 	aya := visible(all, func(c candidate) bool { return c.aya(q.rootKind) })
 	for i := range all {
@@ -73,9 +76,6 @@ func (f *Filler) row(question int, found func(*Found)) error {
 	}
 	return nil
 }
-
-// resized returns a slice of n elements in the memory of l, if that is enough.
-func resized[T any](l []T, n int) []T { return slices.Grow(l[:0], n)[:n] }
 
 // check returns an error if there are too many candidates.
 func (tb *Table) check() error {

@@ -25,6 +25,14 @@ type outcomes struct {
 	visible int // how many of the candidates libbpf considers
 }
 
+// resize makes room for n candidates, in the same memory if that is enough.
+func (o *outcomes) resize(n int) {
+	if n > cap(o.libbpf) {
+		o.libbpf, o.cilium, o.aya = make([]libbpfOutcome, n), make([]ciliumOutcome, n), make([]ayaOutcome, n)
+	}
+	o.libbpf, o.cilium, o.aya = o.libbpf[:n], o.cilium[:n], o.aya[:n]
+}
+
 // libbpfOutcome is libbpf's result of one question for one candidate.
 type libbpfOutcome struct {
 	matches bool
