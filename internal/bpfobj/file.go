@@ -60,7 +60,7 @@ func (f *File) readTypes() error {
 		return err
 	}
 	if len(raw) < len(f.data)/4 {
-		raw = bytes.Clone(raw) // what is made of the file needs little else of it
+		raw = bytes.Clone(raw) // so that the rest of the file can be freed
 	}
 	if f.BTF, err = btf.New(raw, nil); err != nil {
 		return fmt.Errorf(".BTF: %w", err)

@@ -54,7 +54,7 @@ func over(n int, s testelf.Section) []testelf.Section {
 	return out
 }
 
-// chained is a section of programs, each of which calls the next.
+// chained is a section of programs that each call the next.
 func chained(n int) []byte {
 	var code []byte
 	var syms []testelf.Symbol
@@ -84,7 +84,7 @@ func longNames(n, size int) []byte {
 	return data
 }
 
-// compressed is a compressed section of n bytes, zeros but for those of text at the beginning.
+// compressed is a compressed section of n bytes: text, and then zeros.
 func compressed(n int, text string) []byte {
 	var b bytes.Buffer
 	_ = binary.Write(&b, binary.LittleEndian, elf.Chdr64{Type: uint32(elf.COMPRESS_ZLIB), Size: uint64(n), Addralign: 1})

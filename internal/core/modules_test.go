@@ -192,7 +192,7 @@ func TestModulesDisagree(t *testing.T) {
 					}
 				}
 				if !found {
-					t.Error("no relocation asks for nft_ctx.portid")
+					t.Error("no relocation reads nft_ctx.portid")
 				}
 			}
 		})

@@ -222,14 +222,14 @@ var proofRefuses = []proofCase{
 		want:  Difference{Relocation: "byte_off struct foo.a", Candidate: "struct foo", Full: "libbpf gives up", Minimized: "no such candidate"},
 	},
 	{
-		name:  "one of two equal candidates dropped, type IDs asked for",
+		name:  "one of two equal candidates dropped, where a relocation uses type IDs",
 		local: "struct foo 8: a int 0", asks: "target_type_id struct foo",
 		full:  "struct foo 8: a int 0\n struct foo#2 8: a int 0",
 		small: "struct foo 8: a int 0",
 		want:  Difference{Relocation: "target_type_id struct foo", Candidate: "struct foo", Full: "libbpf: target_type_id; cilium/ebpf: target_type_id; aya matches", Minimized: "no such candidate"},
 	},
 	{
-		name:  "one candidate becomes two, type IDs asked for",
+		name:  "one candidate becomes two, where a relocation uses type IDs",
 		local: "struct foo 8: a int 0", asks: "target_type_id struct foo",
 		full:  "struct foo 8: a int 0",
 		small: "struct foo 8: a int 0\n struct foo#2 8: a int 0",
@@ -408,7 +408,7 @@ var proofRefuses = []proofCase{
 		want:  Difference{Relocation: "type_matches struct foo", Candidate: "struct foo", Full: "libbpf: type_matches 1", Minimized: "libbpf: type_matches 1; cilium/ebpf: type_matches 1"},
 	},
 	{
-		name:  "sign of an enum whose value is asked for, by which cilium/ebpf extends it",
+		name:  "sign of an enum, by which cilium/ebpf extends a value",
 		local: "enum foo 4: X 1", asks: "enumval_value enum foo::X",
 		full:  "enum foo 4 signed: X 0xffffffff",
 		small: "enum foo 4: X 0xffffffff",
@@ -464,7 +464,7 @@ var proofRefuses = []proofCase{
 		want:  Difference{Relocation: "byte_off union foo.a", Full: "cilium/ebpf: 0, poisoned", Minimized: "poisoned, 0", Order: true},
 	},
 	{
-		name:  "equal candidates with type IDs asked for, after a better one",
+		name:  "equal candidates after a better one, where a relocation uses type IDs",
 		local: "struct foo 8: a int 0, b int 4", asks: "target_type_id struct foo\n byte_off struct foo.b",
 		full:  "struct foo 8: a int 0\n struct foo#2 8: a int 0, b int 4\n struct foo#3 8: a int 0",
 		small: "struct foo 8: a int 0\n struct foo#2 8: a int 0\n struct foo#3 8: a int 0, b int 4",

@@ -29,13 +29,13 @@ var proofAccepts = []proofCase{
 		small: "struct foo 8: a int 0",
 	},
 	{
-		name:  "members that nobody asks for are missing",
+		name:  "members that no relocation needs are missing",
 		local: "struct foo 8: a int 0", asks: "byte_off struct foo.a\n type_size struct foo",
 		full:  "struct foo 8: a int 0, b int 4, # #in 0\n struct #in 4: c int 0",
 		small: "struct foo 8: a int 0",
 	},
 	{
-		name:  "candidate of which nobody makes anything is missing",
+		name:  "candidate that no loader matches is missing",
 		local: "struct foo 8: a int 0", asks: "byte_off struct foo.a",
 		full:  "struct foo 8: b int 0\n struct foo#2 8: a int 4\n typedef foo#3 int",
 		small: "struct foo 8: a int 4",
@@ -53,7 +53,7 @@ var proofAccepts = []proofCase{
 		small: "struct foo 8: a int 0\n struct foo#2 8: a int 4",
 	},
 	{
-		name:  "equal candidates stay two where type IDs are asked for",
+		name:  "equal candidates stay two where a relocation uses their type IDs",
 		local: "struct foo 8: a int 0", asks: "target_type_id struct foo",
 		full:  "struct foo 8: a int 0\n struct foo#2 8: b int 0",
 		small: "struct foo 8:\n struct foo#2 8:",
@@ -77,13 +77,13 @@ var proofAccepts = []proofCase{
 		small: "struct foo 12: b int 4\n struct foo#2 12: a int 4, b int 8",
 	},
 	{
-		name:  "other order, neither asked for what differs",
+		name:  "other order, and no program reads both members",
 		local: "struct foo 8: a int 0, b int 4", asks: "program one\n field_exists struct foo.a\n program two\n field_exists struct foo.b",
 		full:  "struct foo 8: a int 0, b int 4\n struct foo#2 8: b int 0, a int 4",
 		small: "struct foo 8: b int 0, a int 4\n struct foo#2 8: a int 0, b int 4",
 	},
 	{
-		name:  "names of integers, sizes and what pointers lead to, where only offsets are asked for",
+		name:  "other names of integers, sizes and targets of pointers, where relocations use only offsets",
 		local: "struct foo 16: a u64 0, b *bar 8\n fwd bar struct", asks: "byte_off struct foo.a\n byte_off struct foo.b",
 		full:  "struct foo 24: a size_t 0, b *bar 16\n int size_t 8\n struct bar 4: x int 0",
 		small: "struct foo 20: a u64 0, b *void 16",
@@ -95,7 +95,7 @@ var proofAccepts = []proofCase{
 		small: "struct foo 8: a u64 0",
 	},
 	{
-		name:  "value of an enumerator that is asked whether it exists",
+		name:  "other value of an enumerator whose existence is tested",
 		local: "enum foo 4: X 1", asks: "enumval_exists enum foo::X",
 		full:  "enum foo 4: X 1, Y 2",
 		small: "enum foo 4: X 5",

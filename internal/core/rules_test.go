@@ -426,7 +426,7 @@ func (r *rule) others(tb *Table, n int) iter.Seq2[string, string] {
 }
 
 // cilium returns cilium/ebpf's decision on relocation n: the group of its local
-// type, or that of the kind that asks nothing of the kernel.
+// type, or that of the kind that does not depend on the kernel.
 func (r *rule) cilium(tb *Table, n int) string {
 	m := &tb.set.objects[0]
 	rec := &m.records[n]

@@ -389,7 +389,7 @@ func TestKeepBehindPointers(t *testing.T) {
 		{"another pattern", "", "", []string{"struct:foo", "struct:bar.x", "enum:colour"}, []string{"struct bar 1", "enum colour 1", "struct foo 2", "int int 0"}},
 		{"a member, and one of the struct that it points to", "", "", []string{"struct:foo.p", "struct:bar.x"}, []string{"struct bar 1", "struct foo 1", "int int 0"}},
 		{
-			"a relocation that asks for a forward declaration, which the kernel does not have", "fwd bar struct", "type_exists bar",
+			"a relocation about a forward declaration that the kernel does not have", "fwd bar struct", "type_exists bar",
 			[]string{"struct:foo"},
 			[]string{"struct bar 0", "enum colour 0", "struct foo 2"},
 		},

@@ -184,7 +184,7 @@ func TestNeighbourFigures(t *testing.T) {
 					between.measure(t, c, n, false)
 					next.measure(t, c, n, true)
 				}
-				if wrong := between.wrong + next.wrong; n >= 3 && wrong > 0 { // what the command line asks for by default
+				if wrong := between.wrong + next.wrong; n >= 3 && wrong > 0 { // the default of --builds
 					t.Errorf("%s, %d builds: %d wrong", archives.name, n, wrong)
 				}
 				if between.given == 0 || next.given == 0 {
