@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -49,16 +50,20 @@ func (e *KeepError) Unwrap() error { return e.Err }
 // ParseKeep reads patterns: "KIND:NAME", or "KIND:NAME.MEMBER,MEMBER…" for structs,
 // unions and enums. Each member becomes a pattern of its own.
 func ParseKeep(patterns ...string) (*KeepPatterns, error) {
-	kp := new(KeepPatterns)
+	byText := make(map[string]keepPattern)
 	for _, p := range patterns {
 		l, err := parseKeep(p)
 		if err != nil {
 			return nil, &KeepError{p, err}
 		}
-		kp.patterns = append(kp.patterns, l...)
+		for _, kp := range l {
+			byText[kp.text] = kp
+		}
 	}
-	slices.SortFunc(kp.patterns, func(a, b keepPattern) int { return strings.Compare(a.text, b.text) })
-	kp.patterns = slices.CompactFunc(kp.patterns, func(a, b keepPattern) bool { return a.text == b.text })
+	kp := new(KeepPatterns)
+	for _, text := range slices.Sorted(maps.Keys(byText)) {
+		kp.patterns = append(kp.patterns, byText[text])
+	}
 	return kp, nil
 }
 

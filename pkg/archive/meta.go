@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/btfa"
@@ -66,7 +67,8 @@ func (a *Archive) readFingerprints(c *btfa.Cursor) {
 			a.info.Objects[i].Fingerprint = slices.Clone(c.Bytes(size))
 		}
 	}
-	slices.SortStableFunc(a.info.Objects, func(a, b Object) int { return cmp.Compare(a.Name, b.Name) })
+	objects := a.info.Objects
+	sort.SliceStable(objects, func(i, j int) bool { return objects[i].Name < objects[j].Name })
 }
 
 // readObjects reads a group of objects for the same machines, without their hashes.
@@ -229,10 +231,11 @@ func distinctObjects(objects []Object) ([]Object, error) {
 			}
 		}
 	}
-	compare := func(a, b Object) int {
+	compare := func(a, b *Object) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), bytes.Compare(a.Sum, b.Sum))
 	}
-	slices.SortFunc(byName, compare)
+	// Package sort takes a tenth of the code of slices.SortFunc, which is compiled for each struct.
+	sort.SliceStable(byName, func(i, j int) bool { return compare(&byName[i], &byName[j]) < 0 })
 	if !known {
 		for i := range byName {
 			byName[i].Fingerprint = nil
@@ -240,7 +243,7 @@ func distinctObjects(objects []Object) ([]Object, error) {
 	}
 	out := []Object{}
 	for _, o := range byName {
-		if n := len(out); n > 0 && compare(out[n-1], o) == 0 {
+		if n := len(out); n > 0 && compare(&out[n-1], &o) == 0 {
 			if len(o.Arches) == 0 || len(out[n-1].Arches) == 0 {
 				out[n-1].Arches = []string{}
 			} else {
@@ -258,8 +261,9 @@ func distinctObjects(objects []Object) ([]Object, error) {
 			return nil, tooLarge("object %s: for %d machines, more than %d", btfa.Printable(o.Name), len(o.Arches), btfa.MaxMachines)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Object) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(machines(&a), machines(&b)))
+	sort.SliceStable(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(machines(a), machines(b))) < 0
 	})
 	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sort"
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -209,6 +210,6 @@ func (a *Archive) Kernels() ([]Kernel, error) {
 		}
 		kernels[i] = Kernel{k, layouts[l]}
 	}
-	slices.SortFunc(kernels, func(a, b Kernel) int { return a.Key.Compare(b.Key) })
+	sort.Slice(kernels, func(i, j int) bool { return kernels[i].Key.Compare(kernels[j].Key) < 0 })
 	return kernels, nil
 }

@@ -4,12 +4,12 @@ package archive
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -113,7 +113,7 @@ func sortKernels(kernels []Kernel) ([]Kernel, error) {
 		}
 	}
 	kernels = slices.Clone(kernels)
-	slices.SortStableFunc(kernels, func(a, b Kernel) int { return cmp.Compare(btfa.KeyText(a.Key), btfa.KeyText(b.Key)) })
+	sort.SliceStable(kernels, func(i, j int) bool { return btfa.KeyText(kernels[i].Key) < btfa.KeyText(kernels[j].Key) })
 	first := make(map[kernel.Key]Kernel, len(kernels))
 	var out []Kernel
 	for _, k := range kernels {
