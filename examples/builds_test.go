@@ -6,6 +6,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/testing/readers"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
@@ -279,6 +281,56 @@ func TestBuildTracee(t *testing.T) {
 	t.Setenv("TRACEE_BPF_CORE", p.path("dist/tracee.bpf.o"))
 	output(t, "sh", p.path("btfhub.sh"))
 	p.checkTree("dist/btfhub", p.path("dist/tracee.bpf.o"))
+}
+
+// ayaStandIn has what the page uses of aya 0.13.
+const ayaStandIn = `use std::{convert::Infallible, path::Path};
+#[derive(Clone, Copy, Default)]
+pub enum Endianness { #[default] Little, Big }
+pub struct Btf;
+impl Btf {
+    pub fn parse_file<P: AsRef<Path>>(_: P, _: Endianness) -> Result<Btf, Infallible> { Ok(Btf) }
+    pub fn from_sys_fs() -> Result<Btf, Infallible> { Ok(Btf) }
+    pub fn parse(_: &[u8], _: Endianness) -> Result<Btf, Infallible> { Ok(Btf) }
+}
+pub struct Ebpf;
+pub struct EbpfLoader<'a>(Option<&'a Btf>);
+impl<'a> EbpfLoader<'a> {
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Self { Self(None) }
+    pub fn btf(&mut self, btf: Option<&'a Btf>) -> &mut Self { self.0 = btf; self }
+    pub fn load(&mut self, _: &[u8]) -> Result<Ebpf, Infallible> { Ok(Ebpf) }
+}
+`
+
+// TestAya compiles the page's program for aya, with a stand-in for aya.
+func TestAya(t *testing.T) {
+	slow.Nightly(t)
+	p := &project{dir: t.TempDir(), t: t}
+	uses, body, ok := strings.Cut(blocks(t, "../docs/howto-tracers.md", "Use aya")[1], "\n\n")
+	if !ok || !strings.Contains(body, "btfa::find(") {
+		t.Fatalf("the page has another program: %s", body)
+	}
+	const manifest = "[package]\nname = %q\nversion = \"0.13.0\"\nedition = \"2021\"\n"
+	p.write("aya/Cargo.toml", fmt.Sprintf(manifest, "aya"))
+	p.write("aya/src/lib.rs", ayaStandIn)
+	btfa, err := filepath.Abs("../lib/rust")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := os.ReadFile(filepath.Join(btfa, "Cargo.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, profile, _ := strings.Cut(string(settings), "\n[profile.dev]") // with which other tests have compiled zstd
+	p.write("app/Cargo.toml", fmt.Sprintf(manifest+"[dependencies]\naya = { path = \"../aya\" }\nbtfa = { path = %q }\n[profile.dev]%s", "app", btfa, profile))
+	p.write("app/src/tracer.btfa", "")
+	p.write("app/src/main.rs", uses+"\nconst OBJECT: &[u8] = b\"\";\nfn main() -> Result<(), Box<dyn std::error::Error>> {\n"+body+"let _ = &mut ebpf;\nOk(())\n}\n")
+	if _, why, err := readers.Cargo(p.path("app"), "check", "--quiet"); err != nil {
+		t.Error(err)
+	} else if why != "" {
+		t.Skip(why)
+	}
 }
 
 // TestPythonBundle unpacks a bundle with the lines of the page.

@@ -158,39 +158,44 @@ func buildC(work string) ([]string, string, error) {
 // debianCrates is where Debian's packages put the sources of crates.
 const debianCrates = "/usr/share/cargo/registry"
 
-// buildRust builds the driver in Rust with the crates of Debian's packages, without network. The crates are compiled once
-// for all tests, in the user's cache.
+// buildRust builds the driver in Rust.
 func buildRust(work string) ([]string, string, error) {
-	const needs = "needs cargo, rustc and librust-zstd-dev of Debian"
-	if !slow.Enabled() {
-		return nil, "needs BTFGEN_SLOW=1, as in the gate: crates take long to compile", nil
-	}
-	crates, err := filepath.Glob(filepath.Join(debianCrates, "zstd-0.*"))
-	if err != nil || len(crates) == 0 {
-		return nil, needs, nil
-	}
-	cargo := "/usr/bin/cargo"
-	if _, err := os.Stat(cargo); err != nil {
-		return nil, needs, nil
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return nil, "", err
-	}
-	target := filepath.Join(cache, "btfgen-tests", "cargo")
 	// Without its Cargo.lock of other crates, and so that the sources stay clean.
 	src := filepath.Join(work, "rust")
 	if err := os.CopyFS(src, os.DirFS(source("lib", "rust"))); err != nil {
 		return nil, "", err
 	}
-	cmd := exec.Command(cargo, "build", "--quiet", "--offline", "--example", "driver",
-		"--config", `source.crates-io.replace-with="debian"`, "--config", fmt.Sprintf("source.debian.directory=%q", debianCrates))
-	cmd.Dir = src
+	target, why, err := Cargo(src, "build", "--quiet", "--example", "driver")
+	return []string{filepath.Join(target, "debug", "examples", "driver")}, why, err
+}
+
+// Cargo runs a command of cargo in the folder of a crate, with the crates of Debian's packages and without network. These are compiled
+// once for all tests, in the user's cache. It returns the folder of what is built, or why it did nothing.
+func Cargo(dir string, args ...string) (target, why string, err error) {
+	const cargo, needs = "/usr/bin/cargo", "needs cargo, rustc and librust-zstd-dev of Debian"
+	if !slow.Enabled() {
+		return "", "needs BTFGEN_SLOW=1, as in the gate: crates take long to compile", nil
+	}
+	crates, err := filepath.Glob(filepath.Join(debianCrates, "zstd-0.*"))
+	if err != nil || len(crates) == 0 {
+		return "", needs, nil
+	}
+	if _, err := os.Stat(cargo); err != nil {
+		return "", needs, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", "", err
+	}
+	target = filepath.Join(cache, "btfgen-tests", "cargo")
+	cmd := exec.Command(cargo, append(args, "--offline", "--config", `source.crates-io.replace-with="debian"`,
+		"--config", fmt.Sprintf("source.debian.directory=%q", debianCrates))...)
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CARGO_TARGET_DIR="+target, "RUSTC=/usr/bin/rustc", "RUSTFLAGS=-D warnings")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, "", fmt.Errorf("cargo: %w\n%s", err, out)
+		return "", "", fmt.Errorf("cargo: %w\n%s", err, out)
 	}
-	return []string{filepath.Join(target, "debug", "examples", "driver")}, "", nil
+	return target, "", nil
 }
 
 func findPython(string) ([]string, string, error) {
