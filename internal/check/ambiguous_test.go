@@ -59,3 +59,19 @@ func TestAmbiguous(t *testing.T) {
 		}
 	}
 }
+
+// TestAmbiguousExistence checks the verdicts where types of a name have a field at different places. For libbpf even whether it exists is
+// ambiguous; cilium/ebpf resolves that if no other relocation of the program is about the place.
+func TestAmbiguousExistence(t *testing.T) {
+	for loader, want := range map[Loader]map[string]Status{
+		Libbpf: {"exists": Fails, "offset": Fails, "size": Fails, "type_id": OK},
+		EbpfGo: {"exists": OK, "offset": Fails, "size": Fails, "type_id": OK},
+	} {
+		rep := runWith(t, Config{Loaders: []Loader{loader}}, "ambiguous.bpfel")
+		for program, status := range want {
+			if p, k := find(t, rep, program, "debian/11/x86_64/5.10.0-30-amd64"); p.Load[k] != status {
+				t.Errorf("%s with %s: %s, want %s: %v", program, loader, p.Load[k], status, p.Findings)
+			}
+		}
+	}
+}
