@@ -108,13 +108,15 @@ func (p *pairing) absences(fn int, f func(absence)) {
 		r := int(n)
 		poisoned, refused, reason := p.loader.outcome(r)
 		alone := poisoned && (p.loader[r].Unresizable() || len(p.loader[r].HiddenIn()) > 0) // not for cilium/ebpf
+		alone = alone || refused && p.alone(r)
 		if !poisoned && !refused || alone && !p.counts(Libbpf) || refused && p.counts(Aya) {
 			continue
 		}
 		a := absence{at: p.o.Sites[r], f: p.unlessLoaded(r, p.o.records.finding(r, Fails, reason)), anyhow: refused}
 		if refused {
 			a.f.Stops = ObjectStops
-		} else if alone {
+		}
+		if alone {
 			a.f.Loader = Libbpf
 		}
 		gone[p.o.Sites[r]] = poisoned

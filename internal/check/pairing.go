@@ -70,14 +70,14 @@ func (p *pairing) unlessLoaded(record int, f Finding) Finding {
 func (p *pairing) counts(l Loader) bool { return slices.Contains(p.loaders, l) }
 
 // ebpfGoUnit judges the records of the program as cilium/ebpf does, together with those of the functions that it links, unless
-// libbpf refuses one. A refusal is a finding; instructions that only cilium/ebpf makes invalid are added to e.kind.
+// libbpf refuses one, for another reason than that it is ambiguous. A refusal is a finding; instructions that only cilium/ebpf makes invalid are added to e.kind.
 // For a type without a match libbpf writes 0 as size and ID, and it accepts IDs of types in modules.
 func (e *evaluation) ebpfGoUnit() {
 	if !e.counts(EbpfGo) || e.unit == nil {
 		return
 	}
 	for _, r := range e.pr.Records {
-		if _, refused, _ := e.loader.outcome(r); refused {
+		if _, refused, _ := e.loader.outcome(r); refused && !e.alone(r) {
 			return // by both
 		}
 	}
@@ -100,6 +100,11 @@ func (e *evaluation) ebpfGoUnit() {
 		e.add(f)
 		return
 	case d == nil: // a static function
+		for _, r := range e.pr.Records {
+			if _, refused, reason := e.loader.outcome(r); refused {
+				e.add(finding(r, reason))
+			}
+		}
 		return
 	case d.Err != nil:
 		refuse(d.Record, d.Err)
@@ -109,7 +114,7 @@ func (e *evaluation) ebpfGoUnit() {
 		f, ok := d.Fixup(r)
 		result := e.loader[r].Result
 		switch {
-		case !ok || !result.OK() && len(e.loader[r].HiddenIn()) == 0:
+		case !ok || !result.OK() && len(e.loader[r].HiddenIn()) == 0 && !e.alone(r):
 		case f.Err != nil:
 			refuse(r, f.Err)
 			return
@@ -122,6 +127,11 @@ func (e *evaluation) ebpfGoUnit() {
 			poison(r, EbpfGoNoMatch)
 		}
 	}
+}
+
+// alone reports whether libbpf finds a record ambiguous, and cilium/ebpf decides it by itself, with the other records of a program.
+func (p *pairing) alone(record int) bool {
+	return p.unit != nil && p.counts(EbpfGo) && p.loader[record].Result == relo.Ambiguous
 }
 
 // input returns the parts of the kernel that results for the object's code may depend on.
