@@ -190,15 +190,32 @@ func (f *File) Read(ctx context.Context, yield func(*Kernel) error) error {
 	return f.caught(ctx, func(s *scratch) error { return read(ctx, s, yield) })
 }
 
-// ReadExisting is Read, but makes no BTF of DWARF.
-func (f *File) ReadExisting(ctx context.Context, yield func(*Kernel) error) error {
+// First calls yield with the BTF of the first kernel in the file, whatever its key is, and reads no further: neither modules nor the end of a
+// container. It makes no BTF of DWARF. Errors are those of Read.
+func (f *File) First(ctx context.Context, yield func(btf []byte)) error {
+	if f.packed != nil {
+		return f.Read(ctx, func(k *Kernel) error {
+			yield(k.BTF)
+			return nil
+		})
+	}
 	file, opts := *f, *f.opts
 	if opts.DWARF != nil {
 		opts.DWARF = &Encoder{dir: opts.DWARF.dir}
 	}
-	file.opts = &opts
-	return file.Read(ctx, yield)
+	opts.Modules, opts.Extras = NoModules(), false
+	file.opts, file.parts = &opts, f.parts[:1]
+	err := file.caught(ctx, func(s *scratch) error {
+		return file.readWith(ctx, &reader{s: s, first: yield})
+	})
+	if err == errFirst {
+		return nil
+	}
+	return err
 }
+
+// errFirst ends reading after the first kernel.
+var errFirst = errors.New("the first kernel is enough")
 
 // WithConfig returns f with the configuration of its kernel, the text of a file.
 func (f *File) WithConfig(text []byte) (*File, error) {
@@ -226,8 +243,14 @@ func (f *File) caught(ctx context.Context, read func(s *scratch) error) (err err
 	return err
 }
 
-func (f *File) read(ctx context.Context, s *scratch, yield func(*Kernel) error) (err error) {
-	r := &reader{ctx: ctx, f: f, s: s, yield: yield, budget: decompress.NewBudget(f.Size)}
+func (f *File) read(ctx context.Context, s *scratch, yield func(*Kernel) error) error {
+	return f.readWith(ctx, &reader{s: s, yield: yield})
+}
+
+// readWith reads the file with a reader that has memory and what to do with kernels.
+func (f *File) readWith(ctx context.Context, r *reader) (err error) {
+	s := r.s
+	r.ctx, r.f, r.budget = ctx, f, decompress.NewBudget(f.Size)
 	if f.opts.Map {
 		defer s.guardMaps(&err)()
 	}

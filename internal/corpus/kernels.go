@@ -62,6 +62,12 @@ func (r *reader) add(in *input, b blob, arch, rel string) error {
 		b.drop(r.s)
 		return wrap(in.path, "btf", err)
 	}
+	if !b.split && r.first != nil {
+		r.first(data)
+		r.abort = errFirst
+		b.drop(r.s)
+		return nil
+	}
 	if b.split && !r.room(in, len(data)+len(b.base)) {
 		b.drop(r.s)
 		return nil

@@ -345,14 +345,14 @@ func TestEncodeMemory(t *testing.T) {
 	}
 }
 
-// TestReadExisting checks that no BTF is made of DWARF.
-func TestReadExisting(t *testing.T) {
+// TestFirstDWARF checks that File.First makes no BTF of DWARF.
+func TestFirstDWARF(t *testing.T) {
 	fakePahole(t, "v1.27", "exit 1")
 	c, err := Open(t.Context(), []string{dwarfKernel(t)}, Options{DWARF: newTestEncoder(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = c.Files[0].ReadExisting(t.Context(), func(k *Kernel) error { return errors.New("a kernel") })
+	err = c.Files[0].First(t.Context(), func([]byte) { t.Error("a kernel") })
 	if !errors.Is(err, errDWARF) {
 		t.Errorf("error %v, want %v", err, errDWARF)
 	}

@@ -24,7 +24,8 @@ type reader struct {
 	f     *File
 	s     *scratch
 	yield func(*Kernel) error
-	boot  *booting // takes images rather than BTF, if it is set
+	first func(btf []byte) // takes the first kernel's BTF and ends reading, if it is set
+	boot  *booting         // takes images rather than BTF, if it is set
 
 	budget  *decompress.Budget
 	current *part
@@ -208,7 +209,7 @@ func (r *reader) compressed(in *input, f decompress.Format) error {
 	defer done()
 	mark := r.mark()
 	err = r.content(inner)
-	if err == nil {
+	if err == nil && r.abort != errFirst {
 		err = r.drain(inner)
 	}
 	if err != nil {

@@ -245,6 +245,25 @@ func TestReadTruncatedStream(t *testing.T) {
 	}
 }
 
+// TestFirst checks that File.First yields the first kernel of any file and reads no further: the streams end too early.
+func TestFirst(t *testing.T) {
+	for _, k := range []string{"", "xz", "gz", "zst"} {
+		data := tarOf(member{"x.btf", blobLE}, member{"y.btf", blobBE}, member{"m.btf", splitLE}, member{"big", noise(1 << 20)})
+		if k != "" {
+			data = compress(k, data)
+		}
+		c, err := Open(t.Context(), []string{filepath.Join(tree(t, map[string]string{"f": string(data[:len(data)-6])}), "f")}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		err = c.Files[0].First(t.Context(), func(btf []byte) { got = append(got, string(btf)) })
+		if err != nil || len(got) != 1 || got[0] != string(blobLE) {
+			t.Errorf("%q: %d kernels, error %v", k, len(got), err)
+		}
+	}
+}
+
 // One bad member costs neither the others nor their modules.
 func TestReadBadMember(t *testing.T) {
 	bad := bytes.Clone(blobLE)

@@ -255,9 +255,8 @@ func (p *packer) order(ctx context.Context) ([]int, error) {
 	sketches := make([]*btfc.Sketch, len(heads))
 	if len(heads) > 1 {
 		err := workers.Each(ctx, p.cfg.Jobs, len(heads), func(i int) error {
-			p.files[heads[i]].ReadExisting(ctx, func(k *corpus.Kernel) error { // errors are reported when the file is read again
-				sketches[i] = cmp.Or(sketches[i], btfc.NewSketch(ctx, k.BTF))
-				return nil
+			p.files[heads[i]].First(ctx, func(btf []byte) { // errors are reported when the file is read again
+				sketches[i] = cmp.Or(sketches[i], btfc.NewSketch(ctx, btf))
 			})
 			return ctx.Err()
 		})
