@@ -212,12 +212,8 @@ func (p *parsed) encode(parent *state, m *matching) ([][]byte, error) {
 	defer d.release()
 	d.parent = parent
 	e := &encoder{decoder: d, used: make([]bool, len(p.fresh)), ids: make([]uint32, m.numEnts+1), ranks: make([]uint32, m.numEnts+1)}
-	for _, u := range p.units {
-		b := append(append(e.out[streamUnits], u.name...), 0)
-		for _, n := range []int{int(u.size), u.types, u.strings, len(u.rest)} {
-			b = binary.AppendUvarint(b, uint64(n))
-		}
-		e.out[streamUnits] = append(b, u.rest...)
+	for i := range p.units {
+		e.out[streamUnits] = p.units[i].append(e.out[streamUnits])
 	}
 	p.encodeNames(e)
 	var types orderWriter
@@ -248,6 +244,15 @@ func (p *parsed) encode(parent *state, m *matching) ([][]byte, error) {
 	}
 	copy(e.out[streamStrings:], p.order(e.st, parent.names.n, from))
 	return join(&e.out), nil
+}
+
+// append appends the unit as streamUnits has it.
+func (u *unit) append(b []byte) []byte {
+	b = append(append(b, u.name...), 0)
+	for _, n := range []int{int(u.size), u.types, u.strings, len(u.rest)} {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	return append(b, u.rest...)
 }
 
 // encodeNames encodes the new names.

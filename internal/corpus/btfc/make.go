@@ -62,6 +62,17 @@ func (w *Writer) encode(ctx context.Context, m *Maker, k *Kernel, p part) (frame
 	if err != nil {
 		return nil, 0, err
 	}
+	if w.equal(k.entry, from) {
+		var st *state
+		parts := copyOf(parent)
+		if st, err = m.check(parent, parts, k.blobs(p)); err == nil {
+			if p == partBTF {
+				k.btf, k.entry.Plain = st, w.file.entry(from.kernel).Plain
+			}
+			w.file.states.put(id, st)
+			return m.pack(parts...)
+		}
+	}
 	known := w.knownOf(from, parent)
 	if p == partExtras {
 		if parent, err = parent.namesOnly(); err != nil {
@@ -127,27 +138,60 @@ var errModel = errors.New("encoded and decoded, the bytes are others")
 // encode returns the payload of a chunk that is made of blobs, and its state. It checks that decoding it gives the same bytes.
 func (m *Maker) encode(parent *state, p *parsed, kernel bool, blobs [][]byte) (st *state, parts [][]byte, err error) {
 	parts, err = p.encode(parent, match(parent, p, kernel))
-	if err != nil {
-		return nil, nil, err
+	if err == nil {
+		st, err = m.check(parent, parts, blobs)
 	}
+	return st, parts, err
+}
+
+// check returns the state of a payload. The error is errModel unless it gives the blobs.
+func (m *Maker) check(parent *state, parts [][]byte, blobs [][]byte) (*state, error) {
 	size := int64(0)
 	for _, b := range blobs {
 		size += int64(len(b))
 	}
-	if st, err = decode(parent, slices.Concat(parts...), size, nil); err != nil {
-		return nil, nil, err
+	st, err := decode(parent, slices.Concat(parts...), size, nil)
+	if err != nil {
+		return nil, err
 	}
 	if m.buf, err = m.builder.build(st, 0, m.buf[:0]); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	at := 0
 	for _, b := range blobs {
 		if !bytes.Equal(m.buf[at:at+len(b)], b) {
-			return nil, nil, errModel
+			return nil, errModel
 		}
 		at += len(b)
 	}
-	return st, parts, nil
+	return st, nil
+}
+
+// equal reports whether a kernel has the content that a chunk holds: BTF, or BTF and modules.
+func (w *Writer) equal(e *Entry, from chunkID) bool {
+	if from.kernel < 0 || from.part == partExtras || e.Chunks[from.part].Parent != from.kernel {
+		return false
+	}
+	o := w.file.entry(from.kernel)
+	return o.Sum == e.Sum && o.Size == e.Size &&
+		(from.part == partBTF || o.Modules == e.Modules && o.ModulesSum == e.ModulesSum && o.ModulesSize == e.ModulesSize)
+}
+
+// copyOf returns the parts of a payload for the units of its parent.
+func copyOf(parent *state) [][]byte {
+	var out [numStreams][]byte
+	var types, strings orderWriter
+	types.run(runCopy, 0, len(parent.types))
+	at := 0
+	for i := range parent.units {
+		u := &parent.units[i]
+		out[streamUnits] = u.append(out[streamUnits])
+		strings.run(runCopy, at, u.strings)
+		at += u.strings
+	}
+	copy(out[streamTypes:], types.s[:])
+	copy(out[streamStrings:], strings.s[:])
+	return join(&out)
 }
 
 // knownOf is newKnown for the state of a chunk. It keeps the last one for the next chunk with this parent.

@@ -95,11 +95,19 @@ func (o *orderWriter) add(items []item) {
 		for int(n) < len(items) && items[n].kind == kind && (kind == runNext || items[n].at == at+n) {
 			n++
 		}
-		o.s[orderRuns] = binary.AppendUvarint(o.s[orderRuns], uint64(n-1)<<2|uint64(kind))
-		if kind != runNext {
-			o.s[orderStarts] = binary.AppendUvarint(o.s[orderStarts], btfa.Zigzag(int64(at)-int64(o.last[kind&2])))
-			o.last[kind&2] = at + n
-		}
+		o.run(kind, int(at), int(n))
 		items = items[n:]
+	}
+}
+
+// run appends a run of n items to the list, if there are any.
+func (o *orderWriter) run(kind uint8, at, n int) {
+	if n == 0 {
+		return
+	}
+	o.s[orderRuns] = binary.AppendUvarint(o.s[orderRuns], uint64(n-1)<<2|uint64(kind))
+	if kind != runNext {
+		o.s[orderStarts] = binary.AppendUvarint(o.s[orderStarts], btfa.Zigzag(int64(at)-int64(o.last[kind&2])))
+		o.last[kind&2] = uint32(at + n)
 	}
 }
