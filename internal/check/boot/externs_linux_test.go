@@ -17,11 +17,18 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
 )
 
-// TestReadable checks that cilium/ebpf reads the copy of every object of testdata.
+// TestReadable checks that cilium/ebpf reads the copy of every object of testdata and of BTFGEN_OBJECTS.
 func TestReadable(t *testing.T) {
 	files, err := filepath.Glob("../../../testdata/bpf/*el.o")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no objects", err)
+	}
+	if dir := os.Getenv("BTFGEN_OBJECTS"); dir != "" {
+		large, err := filepath.Glob(dir + "/*/*.o")
+		if err != nil || len(large) == 0 {
+			t.Fatal("no objects in BTFGEN_OBJECTS", err)
+		}
+		files = append(files, large...)
 	}
 	changed := 0
 	for _, file := range files {
