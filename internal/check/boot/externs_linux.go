@@ -25,8 +25,8 @@ import (
 )
 
 // This file resolves externs as libbpf does (bpf_object__resolve_externs in its src/libbpf.c). cilium/ebpf does not read
-// objects with typed ksyms, weak kconfig variables or weak maps, and requires every kconfig variable to be set. So it reads a
-// copy of the object that hides these, and the instructions that refer to them are completed here.
+// objects with typed ksyms, weak kconfig variables, weak maps or inner maps of a typedef, and requires every kconfig variable to be
+// set. So it reads a copy of the object that hides these, and the instructions that refer to externs are completed here.
 
 // kconfigMap is libbpf's name of the map with the kconfig variables.
 const kconfigMap = ".kconfig"
@@ -41,6 +41,7 @@ func readable(data []byte, o *check.Object) ([]byte, error) {
 	strengthen(inFile(out, f.SectionByType(elf.SHT_SYMTAB)), f)
 	if blob := inFile(out, f.Section(".BTF")); blob != nil && o.BTF != nil {
 		hideExterns(blob, o)
+		nameInnerMaps(blob, o)
 	}
 	return out, nil
 }
@@ -92,6 +93,33 @@ func hideExterns(blob []byte, o *check.Object) {
 				}
 				clear(record[8:12]) // the type
 			}
+		}
+	}
+}
+
+// nameInnerMaps lets values of maps point to structs instead of typedefs of these: __array(values, inner_t).
+func nameInnerMaps(blob []byte, o *check.Object) {
+	h, err := btf.ReadHeader(blob, int64(len(blob)))
+	if err != nil {
+		return
+	}
+	types := blob[h.Types.Off:]
+	for id := btf.TypeID(1); int(id) < o.BTF.NumTypes(); id++ {
+		t := o.BTF.Type(id)
+		if t.Kind() != btf.KindStruct || t.Vlen() == 0 {
+			continue
+		}
+		last := t.Member(t.Vlen() - 1)
+		values := o.BTF.Type(last.Type)
+		if values.Kind() != btf.KindArray || !o.BTF.NameIs(last.NameOff, "values") {
+			continue
+		}
+		pointer := o.BTF.Type(values.Array().Elem)
+		if pointer.Kind() != btf.KindPtr {
+			continue
+		}
+		if inner, ok := o.BTF.SkipMods(pointer.Ref()); ok && inner.Kind() == btf.KindStruct {
+			o.BTF.Order().PutUint32(types[pointer.Offset()+8:], uint32(inner.ID))
 		}
 	}
 }
