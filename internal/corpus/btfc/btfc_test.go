@@ -7,11 +7,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -447,4 +449,41 @@ func TestRatio(t *testing.T) {
 	few := in("6.3", b.Bytes())
 	zeros := in("6.2", append([]byte("not BTF"), make([]byte, 4<<20)...))
 	same(t, open(t, written(t, nil, chain, zeros, few)), chain, zeros, few)
+}
+
+// TestDoc compares the payload in doc.go with what is written.
+func TestDoc(t *testing.T) {
+	m, err := NewMaker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := newState()
+	var parts [][]byte
+	for _, text := range []string{"struct point 8: x u32 0, y u32 4", "struct point 12: x u32 0, y u32 4, z u32 8"} {
+		if parent, parts, err = encode(m, parent, testbtf.Types(t, binary.LittleEndian, text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want [numStreams][]byte
+	for line := range strings.Lines(string(doc)) {
+		columns := strings.Split(strings.TrimPrefix(line, "//\t"), "|")
+		stream, err := strconv.Atoi(strings.TrimSpace(columns[0]))
+		if len(columns) < 3 || err != nil {
+			continue
+		}
+		data, err := hex.DecodeString(strings.ReplaceAll(columns[1], " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[stream] = append(want[stream], data...)
+	}
+	for i, got := range parts[1:] {
+		if !bytes.Equal(got, want[i]) {
+			t.Errorf("stream %d is % x, in doc.go % x", i, got, want[i])
+		}
+	}
 }
