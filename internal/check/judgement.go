@@ -9,7 +9,7 @@ import (
 	"github.com/btfgen/btfgen/internal/check/interp"
 )
 
-// judgement is what an exploration makes of the code of a program.
+// judgement is the findings on a program's code that follow from an exploration.
 type judgement struct {
 	*evaluation
 	r       *interp.Result
@@ -43,7 +43,7 @@ func (j *judgement) list() list {
 	return j.found.keep(j.noted)
 }
 
-// note adds a finding on code, once. Of those on a kind of instruction, of which a program may have many, the first that is worst is enough.
+// note adds a finding on code, once. A program may have many instructions of one kind: the first that is worst is enough.
 func (j *judgement) note(f Finding) {
 	if !f.ofInsn() {
 		j.noteNumber(j.found.number(f))

@@ -40,7 +40,7 @@ func (a value) upperUnknown() bool { return a.m>>32 == 1<<32-1 }
 // gapsAfter returns a.gaps after a comparison with n holds.
 func (a value) gapsAfter(op asm.JumpOp, n uint64, is32 bool) gaps {
 	g, wide := a.gaps, !is32 && op != asm.JNE || !a.upperUnknown()
-	if wide { // they derive the upper bound from the bits, of which some of them know more than is known here
+	if wide { // updates of 5.4 know more bits after a comparison of the lower half, and derive a bound from them
 		g &^= noUpper | half
 	}
 	switch op {
@@ -68,7 +68,7 @@ func (a value) mayBeZero(op asm.JumpOp, b value) bool {
 	return (op == asm.JEq || op == asm.JNE) && a.gaps.has(noLower) && a.v == 0 && b == constant(0)
 }
 
-// number is a number of which verifiers know nothing.
+// number returns a number that verifiers know nothing about.
 func (x *explorer) number() value {
 	v := unknown
 	if x.code.gaps.has(noUpper) && !x.knows(Halves) {
