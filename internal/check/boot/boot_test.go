@@ -116,8 +116,14 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space") }
 // fakeQEMU replaces qemu by a script. KVM fails in it.
 func fakeQEMU(t *testing.T, script string) (temporary string) {
 	t.Helper()
+	return fakeQEMUs(t, "echo 'KVM internal error. Suberror: 1' >&2; exec sleep 60", script)
+}
+
+// fakeQEMUs replaces qemu by a script with KVM and another without.
+func fakeQEMUs(t *testing.T, kvm, script string) (temporary string) {
+	t.Helper()
 	bin, tmp := t.TempDir(), t.TempDir()
-	text := "#!/bin/sh\ncase \"$*\" in *'-accel kvm'*) echo 'KVM internal error. Suberror: 1' >&2; exec sleep 60;; esac\n" + script
+	text := "#!/bin/sh\ncase \"$*\" in *'-accel kvm'*) " + kvm + ";; esac\n" + script
 	if err := os.WriteFile(filepath.Join(bin, "qemu-system-x86_64"), []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -220,4 +226,16 @@ func FuzzConsole(f *testing.F) {
 			t.Errorf("%d events of %d lines", events, n)
 		}
 	})
+}
+
+// TestSilentKVM emulates a machine that KVM starts and then does not run.
+func TestSilentKVM(t *testing.T) {
+	if why := noKVM("x86_64"); why != "" {
+		t.Skip("needs KVM: " + why)
+	}
+	fakeQEMUs(t, "exec sleep 60", `echo '@btfgen {"kind":"end"}'`)
+	emulated, err := Boot(t.Context(), &Machine{Arch: "x86_64", Kernel: []byte("kernel"), Init: []byte("init")}, 2*time.Second, time.Minute, func(Event) {})
+	if err != nil || emulated == "" {
+		t.Errorf("emulated because of %q: %v", emulated, err)
+	}
 }
