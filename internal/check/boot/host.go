@@ -70,6 +70,9 @@ func Installed() error {
 	return x86
 }
 
+// kvmPatience is how long KVM gets to the first event, for which it needs two seconds.
+const kvmPatience = 20 * time.Second
+
 // errKVM is the reason to emulate a machine after KVM failed.
 var errKVM = errors.New("/dev/kvm does not work")
 
@@ -166,6 +169,11 @@ func (b *running) run(ctx context.Context, kvm bool) error {
 	silence.Stop() // until the first event
 	defer silence.Stop()
 	b.heard = func() { silence.Reset(b.silent) }
+	if kvm { // some open it, start the machine, and then it does nothing
+		patience := time.AfterFunc(min(kvmPatience, b.timeout/4), func() { cancel(errKVM) })
+		defer patience.Stop()
+		b.heard = func() { patience.Stop(); silence.Reset(b.silent) }
+	}
 
 	r, w, err := os.Pipe()
 	if err != nil {
