@@ -81,7 +81,7 @@ type target struct {
 	core.Target
 	fill   core.Filler
 	table  core.Table
-	cilium *core.CiliumDecider // of the table
+	cilium core.CiliumDecider // of the table
 
 	bare  *target   // the same kernel without modules, nil before it is needed
 	apart []*target // the same kernel with one of the modules that define a type differently
@@ -117,7 +117,7 @@ func (d dryRun) on(ctx context.Context, t *target) ([]decisions, error) {
 	if err := t.fill.Fill(ctx, &t.table, s, &t.Target, nil); err != nil {
 		return nil, err
 	}
-	t.cilium = t.table.Cilium(ctx)
+	t.cilium.Reset(ctx, &t.table)
 	libbpf, aya := t.table.Libbpf(), t.table.Aya()
 	t.number = make(map[*core.Object]int)
 	for i, o := range s.Objects() {

@@ -28,7 +28,7 @@ type choice struct {
 }
 
 // CiliumDecider decides as cilium/ebpf does, with the candidates of a table. It remembers
-// what it computes, and is not safe for concurrent use.
+// what it computes, and is not safe for concurrent use. The zero value needs [CiliumDecider.Reset].
 type CiliumDecider struct {
 	tb      *Table
 	m       ciliumMatcher
@@ -39,9 +39,19 @@ type CiliumDecider struct {
 
 // Cilium returns a decider for the current outcomes. Its comparisons are limited as those of Fill are.
 func (tb *Table) Cilium(ctx context.Context) *CiliumDecider {
-	d := &CiliumDecider{tb: tb, fixups: make(map[fixupKey]fixup), choices: make(map[*group]choice), unit: make(map[int32]choice)}
-	d.m.meter = comparisons(ctx)
+	d := new(CiliumDecider)
+	d.Reset(ctx, tb)
 	return d
+}
+
+// Reset lets d decide on the current outcomes of a table, with the memory that d has.
+func (d *CiliumDecider) Reset(ctx context.Context, tb *Table) {
+	if d.fixups == nil {
+		d.fixups, d.choices, d.unit = make(map[fixupKey]fixup), make(map[*group]choice), make(map[int32]choice)
+	}
+	clear(d.fixups)
+	clear(d.choices)
+	d.tb, d.m.meter, d.m.deep = tb, comparisons(ctx), false
 }
 
 // err returns the error after which decisions mean nothing, or nil.
