@@ -94,6 +94,8 @@ out=$tmp/out
 trap 'rm -rf "$tmp" "$out"' EXIT
 if [[ -w /dev/shm ]]; then out=$(mktemp -d -p /dev/shm); fi # a disk is not what is to be measured
 mkdir -p "$out/before"
+: >"$tmp/plan"
+: >"$tmp/measured"
 jobs=$(nproc)
 repeat=5
 $quick && repeat=3
@@ -108,99 +110,45 @@ need() {
 	done
 }
 
-# result TEXT: prints a line of the current figure.
-result() { printf '%-9s %s\n' "$figure" "$*"; }
+# result TEXT: prints a line of the current figure. benchhelper replaces expressions in braces with what the last turns measured:
+# {wall SIDE}, {cpu SIDE}, {memory SIDE}, {failed SIDE}, or with a format {%.2f: cpu SIDE / cpu SIDE}.
+result() { "$tmp/helper" line "$figure" "$*" <"$tmp/measured"; }
 
-# calc FORMAT EXPRESSION
-calc() { awk "BEGIN { printf \"$1\", $2 }"; }
+## Steps. These functions add a step to a plan, and turns runs the plan. With rounds=K, a step runs only in the first K rounds.
 
-ms() { calc '%.1f ms' "$1*1e3"; }
+step() { printf '%s\0' "${rounds:-0}" "$@" '' >>"$tmp/plan"; }
 
-# benchhelper prints usage as a line of JSON. $tmp/use.SIDE collects that of one side of a comparison.
+# ours SIDE ARG...: measures btfgen with output in $out, and the earlier version with output in $out/before.
+ours() { step ours "$@"; }
 
-# fresh SIDE...: forgets earlier measurements.
-fresh() {
-	local side
-	compared
-	for side; do
-		: >"$tmp/use.$side"
-	done
-}
+# theirs SIDE COMMAND ARG...: measures another program.
+theirs() { step run "$@"; }
 
-# measure SIDE [OPTION]... COMMAND ARG...
-measure() {
-	local side=$1
-	shift
-	"$tmp/helper" measure "$@" >>"$tmp/use.$side"
-}
-
-# ours SIDE ARG...: measures btfgen in $out, and the earlier version in $out/before. They take turns to be first, as what ran before
-# has its files in the processor's caches.
-ours() {
-	local side=$1 first=0
-	shift
-	[[ ! -e $tmp/use.$side ]] || first=$(wc -l <"$tmp/use.$side")
-	((first % 2)) || measure "$side" "$tmp/btfgen" "$@"
-	[[ -z $before ]] || measure "$side.before" "$before" "${@/#"$out/"/"$out/before/"}"
-	((first % 2 == 0)) || measure "$side" "$tmp/btfgen" "$@"
-}
-
-# drop_in DIRECTORY...: removes all outputs of a version.
-drop_in() {
-	local dir
-	for dir; do
-		rm -rf "${out:?}/$dir"
-		mkdir "$out/$dir"
-	done
-}
+# each SIDE LIST JOBS COMMAND ARG...: measures a command that runs for each line of LIST, JOBS at once. The line replaces {}.
+each() { step each "$@"; }
 
 # drop NAME...: removes outputs.
-drop() {
-	local name
-	for name; do rm -rf "${out:?}/$name" "$out/before/$name"; done
+drop() { step drop "$@"; }
+
+# generate SIDE ARG...: measures a run that writes to $out/out.
+generate() {
+	local side=$1
+	shift
+	drop out
+	ours "$side" generate -o "$out/out" "$@"
+}
+
+# turns N: runs all steps of the plan in turns, N times, and empties the plan. It replaces the earlier measurements.
+turns() {
+	compared
+	"$tmp/helper" turns -program "$tmp/btfgen" -before "$before" -out "$out" "$1" <"$tmp/plan" >"$tmp/measured"
+	: >"$tmp/plan"
 }
 
 # compared: prints how the last measurements compare with the earlier version.
 compared() {
-	local file side ratio
-	for file in "$tmp"/use.*.before; do
-		[[ -s $file ]] || continue
-		side=${file#"$tmp/use."}
-		side=${side%.before}
-		if [[ -n $(failures "$side")$(failures "$side.before") ]]; then
-			result "$side: not compared, now$(failures "$side"), before$(failures "$side.before")"
-		else
-			ratio=$(calc '%.3f' "$(least "$side")/$(least "$side.before")")
-			result "$side: CPU time at least $(ms "$(least "$side")"), before $(ms "$(least "$side.before")"): $ratio times as much;" \
-				"peak memory $(memory "$side"), before $(memory "$side.before")"
-			printf '%s %s %s\n' "$figure" "$side" "$ratio" >>"$speed"
-		fi
-		rm "$file"
-	done
-}
-
-# field NAME: prints a field of each line of usage on standard input.
-field() { sed -E "s/.*\"$1\":([^],}]*).*/\1/"; }
-
-# failed: prints the numbers of the failed runs in usage on standard input.
-failed() { sed -E 's/.*"failed":\[([^]]*)\].*/\1/; s/,/ /g'; }
-
-# median SIDE NAME
-median() {
-	field "$2" <"$tmp/use.$1" | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
-}
-
-cpu() { median "$1" cpu; }
-wall() { median "$1" wall; }
-# least SIDE: the CPU time of the quickest run; other programs and idle workers of Go's garbage collector only add to it.
-least() { field cpu <"$tmp/use.$1" | sort -g | head -n 1; }
-memory() { calc '%.0f MB' "$(field maxrss <"$tmp/use.$1" | sort -g | tail -n 1)/1e6"; }
-
-# failures SIDE: prints a note on failed runs of the last measurement, if any.
-failures() {
-	local n
-	n=$(tail -n 1 "$tmp/use.$1" | failed | wc -w)
-	((n == 0)) || printf ' (failed in %d of %d runs)' "$n" "$(tail -n 1 "$tmp/use.$1" | field runs)"
+	"$tmp/helper" compare "$figure" "$speed" <"$tmp/measured"
+	: >"$tmp/measured"
 }
 
 ## Inputs, each made at most once
@@ -252,15 +200,14 @@ debian_files() {
 
 # prepare_objects: $tmp/obj.list lists the objects, except those that bpftool refuses, because bpftool stops at them.
 prepare_objects() {
-	local from n refused=
+	local from kernel o
 	from=$(debian_files)
 	mkdir "$tmp/obj"
 	"$tmp/helper" objects "$tmp/obj" "${from:-$root/testdata/bpf}"
-	ls "$tmp"/obj/*.o >"$tmp/obj.list"
 	if have bpftool; then
-		refused=$("$tmp/helper" measure -each "$tmp/obj.list" bpftool gen min_core_btf "$(head -n 1 "$tmp/raw.list")" "$out/out.btf" {} | failed)
+		kernel=$(head -n 1 "$tmp/raw.list")
+		for o in "$tmp"/obj/*.o; do bpftool gen min_core_btf "$kernel" "$out/out.btf" "$o" &>/dev/null || rm "$o"; done
 	fi
-	for n in $refused; do rm "$(sed -n "${n}p" "$tmp/obj.list")"; done
 	ls "$tmp"/obj/*.o >"$tmp/obj.list"
 	warm "$tmp/obj"
 }
@@ -323,24 +270,16 @@ objects() { mapfile -t objs < <(head -n "$1" "$tmp/obj.list"); }
 
 counts() { printf '%d objects, %d kernels' "${#objs[@]}" "$(wc -l <"$list")"; }
 
-# generate SIDE ARG...: measures a run that writes to $out/out.
-generate() {
-	local side=$1
-	shift
-	drop out
-	ours "$side" generate -o "$out/out" "$@"
-}
-
 ## Figures
 
 # scaled NAME ARG...: measures a command once, and prints its cost for $kernels and, in proportion, for 100,000 kernels.
 scaled() {
 	local name=$1
 	shift
-	fresh "$name"
-	measure "$name" "$tmp/btfgen" "$@"
-	result "$name: wall time $(calc '%.1f s' "$(wall "$name")"), CPU time $(calc '%.1f s' "$(cpu "$name")")$(failures "$name")," \
-		"peak memory $(memory "$name"); CPU time per kernel $(ms "$(cpu "$name")/$kernels"), so $(calc '%.1f h' "$(cpu "$name")/$kernels*1e5/3600") for 100,000"
+	ours "$name" "$@"
+	turns 1
+	result "$name: wall time {%.1f s: wall $name}, CPU time {%.1f s: cpu $name}{failed $name}, peak memory {memory $name};" \
+		"CPU time per kernel {cpu $name / $kernels}, so {%.1f h: cpu $name / $kernels * 1e5 / 3600} for 100,000"
 }
 
 measure_scale() {
@@ -363,28 +302,28 @@ measure_scale() {
 	rm -rf "$tmp"/scale*.{btfc,o} "$out/scale.btfa"
 }
 
-# against OBJECTS KERNELS WANT: one generate, and bpftool once per kernel.
-against() {
-	need bpftool || return 0
+# both OBJECTS KERNELS: adds steps that write to $out/out with btfgen, and to $out/theirs with bpftool, once per kernel.
+both() {
 	objects "$1"
 	kernels "$2"
-	fresh btfgen bpftool
-	drop ours theirs
-	local i k n names=()
-	while IFS= read -r k; do
-		k=$out/theirs/${k#"$tmp/raw/"}
-		names+=("${k%/*}")
-	done <"$list"
-	mkdir -p "${names[@]}"
-	sed "s,^$tmp/raw/,," "$list" >"$tmp/names.list"
-	for ((i = 0; i < repeat; i++)); do
-		for n in 1 2 3; do generate btfgen --btf "$tree" "${objs[@]}"; done # it takes far less than bpftool
-		measure bpftool -each "$tmp/names.list" bpftool gen min_core_btf "$tmp/raw/{}" "$out/theirs/{}" "${objs[@]}"
-	done
-	mv "$out/out" "$out/ours"
-	result "$(counts): CPU time btfgen $(ms "$(cpu btfgen)"), bpftool $(ms "$(cpu bpftool)")$(failures bpftool):" \
-		"$(calc '%.1f' "$(cpu bpftool)/$(cpu btfgen)") times less; want $3"
-	result "wall time btfgen $(ms "$(wall btfgen)"), bpftool $(ms "$(wall bpftool)"); peak memory btfgen $(memory btfgen), bpftool $(memory bpftool)"
+	local n
+	while IFS= read -r n; do
+		n=${n#"$tmp/raw/"}
+		mkdir -p "$out/theirs/${n%/*}"
+		printf '%s\n' "$n"
+	done <"$list" >"$tmp/names.list"
+	for n in 1 2 3; do generate btfgen --btf "$tree" "${objs[@]}"; done # it takes far less than bpftool
+	each bpftool "$tmp/names.list" 1 bpftool gen min_core_btf "$tmp/raw/{}" "$out/theirs/{}" "${objs[@]}"
+}
+
+# against OBJECTS KERNELS WANT
+against() {
+	need bpftool || return 0
+	both "$1" "$2"
+	turns "$repeat"
+	result "$(counts): CPU time btfgen {cpu btfgen}, bpftool {cpu bpftool}{failed bpftool}:" \
+		"{%.1f: cpu bpftool / cpu btfgen} times less; want $3"
+	result "wall time btfgen {wall btfgen}, bpftool {wall bpftool}; peak memory btfgen {memory btfgen}, bpftool {memory bpftool}"
 }
 
 measure_corpus40() { against 40 10 'at least 10'; }
@@ -392,24 +331,20 @@ measure_corpus50() { against 50 20 'at least 25, aim 40'; }
 
 measure_objects() {
 	kernels 20
-	fresh few many archive
-	local i
-	for ((i = 0; i < 3 * repeat; i++)); do
-		objects 5
-		generate few --btf "$tree" "${objs[@]}"
-		objects 50
-		generate many --btf "$tree" "${objs[@]}"
-		drop out.btfa
-		ours archive generate -o "$out/out.btfa" --btf "$tree" "${objs[@]}"
-	done
-	result "$(counts): CPU time $(ms "$(cpu many)"), with 5 objects $(ms "$(cpu few)"):" \
-		"$(calc '%.2f' "$(cpu many)/$(cpu few)") times as much; want less than 2"
-	result "into an archive: CPU time $(ms "$(cpu archive)"), peak memory $(memory archive)"
+	objects 5
+	generate few --btf "$tree" "${objs[@]}"
+	objects 50
+	generate many --btf "$tree" "${objs[@]}"
+	drop out.btfa
+	ours archive generate -o "$out/out.btfa" --btf "$tree" "${objs[@]}"
+	turns $((3 * repeat))
+	result "$(counts): CPU time {cpu many}, with 5 objects {cpu few}: {%.2f: cpu many / cpu few} times as much; want less than 2"
+	result "into an archive: CPU time {cpu archive}, peak memory {memory archive}"
 }
 
 measure_real() {
 	[[ -n ${BTFGEN_OBJECTS:-} ]] || { result 'skipped: BTFGEN_OBJECTS names no objects'; return; }
-	local i kernel large small
+	local kernel large small
 	if [[ ! -d $tmp/real ]]; then
 		mkdir "$tmp/real"
 		"$tmp/helper" objects "$tmp/real" "$BTFGEN_OBJECTS"
@@ -421,20 +356,17 @@ measure_real() {
 	kernels 20
 	kernel=$(grep x86_64 "$list" | tail -n 1 || true)
 	kernel=${kernel:-$(head -n 1 "$list")}
-	fresh tree archive one log text check
-	for ((i = 0; i < 3 * repeat; i++)); do
-		generate tree --btf "$tree" "${objs[@]}"
-		drop out.btfa
-		ours archive generate -o "$out/out.btfa" --btf "$tree" "${objs[@]}"
-		ours one min_core_btf "$kernel" "$out/out.btf" "$large"
-		ours log relolog --json --btf "$kernel" "$large"
-		ours text relolog --btf "$kernel" "$large"
-		ours check check --btf "$kernel" "${small[@]}"
-	done
-	result "$(counts): CPU time to a tree $(ms "$(cpu tree)"), to an archive $(ms "$(cpu archive)"); peak memory $(memory tree) and $(memory archive)"
-	result "the largest, ${kernel##*/}: CPU time min_core_btf $(ms "$(cpu one)"), relolog --json $(ms "$(cpu log)")," \
-		"as text $(ms "$(cpu text)")"
-	result "check of ${#small[@]} small ones: CPU time $(ms "$(cpu check)")$(failures check)"
+	generate tree --btf "$tree" "${objs[@]}"
+	drop out.btfa
+	ours archive generate -o "$out/out.btfa" --btf "$tree" "${objs[@]}"
+	ours one min_core_btf "$kernel" "$out/out.btf" "$large"
+	ours log relolog --json --btf "$kernel" "$large"
+	ours text relolog --btf "$kernel" "$large"
+	ours check check --btf "$kernel" "${small[@]}"
+	turns $((3 * repeat))
+	result "$(counts): CPU time to a tree {cpu tree}, to an archive {cpu archive}; peak memory {memory tree} and {memory archive}"
+	result "the largest, ${kernel##*/}: CPU time min_core_btf {cpu one}, relolog --json {cpu log}, as text {cpu text}"
+	result "check of ${#small[@]} small ones: CPU time {cpu check}{failed check}"
 }
 
 # bytes DIRECTORY: prints the size of its BTFs.
@@ -445,32 +377,31 @@ solid() { tar --sort=name --owner=0 --group=0 --mtime=@0 -cC "$1" . | xz -9e | w
 
 measure_sizes() {
 	need bpftool xz || return 0
-	local repeat=1
-	against 50 20 '' >/dev/null
-	result "$(counts): btfgen $(bytes "$out/ours") bytes, bpftool $(bytes "$out/theirs"):" \
-		"$(calc '%.2f' "$(bytes "$out/ours")/$(bytes "$out/theirs")"); want at most 1"
-	result "as a solid tar.xz: btfgen $(solid "$out/ours") bytes, bpftool $(solid "$out/theirs")"
-	fresh btfa
+	local we they
+	both 50 20
 	drop out.btfa
 	ours btfa generate -o "$out/out.btfa" --btf "$tree" "${objs[@]}"
+	turns 1
+	we=$(bytes "$out/out")
+	they=$(bytes "$out/theirs")
+	result "$(counts): btfgen $we bytes, bpftool $they: {%.2f: $we / $they}; want at most 1"
+	result "as a solid tar.xz: btfgen $(solid "$out/out") bytes, bpftool $(solid "$out/theirs")"
 	if [[ -f $out/out.btfa ]]; then result "as a .btfa: $(wc -c <"$out/out.btfa") bytes"; fi
 }
 
 measure_single() {
 	need bpftool || return 0
 	objects 1
-	local kernel i n=61
+	local kernel n=61
 	$quick && n=31
 	kernel=$(grep x86_64 "$tmp/raw.list" | tail -n 1 || true)
 	kernel=${kernel:-$(head -n 1 "$tmp/raw.list")}
-	fresh btfgen bpftool
-	for ((i = 0; i < n; i++)); do
-		ours btfgen min_core_btf "$kernel" "$out/out.btf" "${objs[0]}"
-		measure bpftool bpftool gen min_core_btf "$kernel" "$out/out.btf" "${objs[0]}"
-	done
-	result "wall time btfgen $(ms "$(wall btfgen)"), bpftool $(ms "$(wall bpftool)")$(failures bpftool):" \
-		"$(calc '%.2f' "$(wall btfgen)/$(wall bpftool)"); want at most 1 (medians of $n)"
-	result "CPU time btfgen $(ms "$(cpu btfgen)"), bpftool $(ms "$(cpu bpftool)"): $(calc '%.2f' "$(cpu btfgen)/$(cpu bpftool)")"
+	ours btfgen min_core_btf "$kernel" "$out/out.btf" "${objs[0]}"
+	theirs bpftool bpftool gen min_core_btf "$kernel" "$out/out.btf" "${objs[0]}"
+	turns "$n"
+	result "wall time btfgen {wall btfgen}, bpftool {wall bpftool}{failed bpftool}:" \
+		"{%.2f: wall btfgen / wall bpftool}; want at most 1 (medians of $n)"
+	result "CPU time btfgen {cpu btfgen}, bpftool {cpu bpftool}: {%.2f: cpu btfgen / cpu bpftool}"
 }
 
 measure_xz() {
@@ -479,15 +410,11 @@ measure_xz() {
 	list=$tmp/xz.list
 	prepare_xz
 	find "$tmp/xz" -name '*.tar.xz' | sort >"$list"
-	fresh btfgen plain
-	local i
-	for ((i = 0; i < repeat; i++)); do
-		generate btfgen -j "$jobs" --btf "$tmp/xz" "${objs[@]}"
-		measure plain -each "$list" -jobs "$jobs" xz -dc {}
-	done
-	result "$(counts), $jobs at once: wall time btfgen $(ms "$(wall btfgen)"), xz -dc $(ms "$(wall plain)"):" \
-		"$(calc '%.2f' "$(wall btfgen)/$(wall plain)"); want at most 1.25"
-	result "CPU time btfgen and its xz $(ms "$(cpu btfgen)"), xz -dc $(ms "$(cpu plain)")"
+	generate btfgen -j "$jobs" --btf "$tmp/xz" "${objs[@]}"
+	each plain "$list" "$jobs" xz -dc {}
+	turns "$repeat"
+	result "$(counts), $jobs at once: wall time btfgen {wall btfgen}, xz -dc {wall plain}: {%.2f: wall btfgen / wall plain}; want at most 1.25"
+	result "CPU time btfgen and its xz {cpu btfgen}, xz -dc {cpu plain}"
 }
 
 # packed_size NAME DIR: packs the .btf.tar.xz files in a directory into NAME.btfc, unpacks them to NAME.raw, and prints the sizes
@@ -500,24 +427,22 @@ packed_size() {
 	xz=$(find "$dir" -name '*.btf.tar.xz' -printf '%s\n' | awk '{ s += $1 } END { print s }')
 	packed=$(stat -c %s "$tmp/$name.btfc")
 	solid=$(tar -C "$tmp/$name.raw" --sort=name -cf - . | zstd -q -19 --long=31 -T0 | wc -c)
-	result "$name, $files kernels: $packed bytes, as .btf.tar.xz $xz: 1/$(calc '%.1f' "$xz/$packed"); as tar | zstd -19 --long=31 $solid: $(calc '%.2f' "$packed/$solid")"
+	result "$name, $files kernels: $packed bytes, as .btf.tar.xz $xz: 1/{%.1f: $xz / $packed}; as tar | zstd -19 --long=31 $solid: {%.2f: $packed / $solid}"
 }
 
 # packed_speed NAME DIR: prints the time to read kernels from NAME.btfc, raw BTF and .btf.tar.xz.
 packed_speed() {
-	local name=$1 dir=$2 side i
+	local name=$1 dir=$2 time
 	warm "$tmp/$name.raw" "$tmp/$name.btfc"
-	fresh btfc raw xz
-	for ((i = 0; i < repeat; i++)); do
-		generate btfc -j "$jobs" --btf "$tmp/$name.btfc" "${objs[@]}"
-		generate raw -j "$jobs" --btf "$tmp/$name.raw" "${objs[@]}"
-		generate xz -j "$jobs" --btf "$dir" "${objs[@]}"
+	generate btfc -j "$jobs" --btf "$tmp/$name.btfc" "${objs[@]}"
+	generate raw -j "$jobs" --btf "$tmp/$name.raw" "${objs[@]}"
+	generate xz -j "$jobs" --btf "$dir" "${objs[@]}"
+	turns "$repeat"
+	for time in wall cpu; do
+		result "$name, ${#objs[@]} objects, $jobs at once, $time time: one file {$time btfc}, raw files {$time raw}," \
+			".btf.tar.xz {$time xz}: {%.1f: $time raw / $time btfc} and {%.1f: $time xz / $time btfc} times faster"
 	done
-	for side in wall cpu; do
-		result "$name, ${#objs[@]} objects, $jobs at once, $side time: one file $(ms "$($side btfc)"), raw files $(ms "$($side raw)")," \
-			".btf.tar.xz $(ms "$($side xz)"): $(calc '%.1f' "$($side raw)/$($side btfc)") and $(calc '%.1f' "$($side xz)/$($side btfc)") times faster"
-	done
-	result "$name: peak memory from one file $(memory btfc), from raw files $(memory raw)"
+	result "$name: peak memory from one file {memory btfc}, from raw files {memory raw}"
 	rm -rf "$tmp/$name.raw"
 }
 
@@ -541,54 +466,50 @@ measure_packed() {
 
 # packed_series NAME DIR: packs thirty times the kernels in DIR, made like those of 'many'.
 packed_series() {
-	local name=$1 dir=$2 n i
+	local name=$1 dir=$2 n
 	n=$((30 * $(find "$dir" -name '*.btf.tar.xz' | wc -l)))
 	"$tmp/btfgen" corpus extract -o "$tmp/series.raw/" "$dir" 2>/dev/null
 	"$tmp/helper" variants "$n" "$tmp/series" "$tmp/series.raw"
 	"$tmp/btfgen" corpus import -o "$tmp/series.btfc" "$tmp/series" 2>/dev/null
 	warm "$tmp/series" "$tmp/series.btfc"
-	fresh btfc raw
-	for ((i = 0; i < repeat; i++)); do
-		generate btfc -j "$jobs" --btf "$tmp/series.btfc" "${objs[@]}"
-		generate raw -j "$jobs" --btf "$tmp/series" "${objs[@]}"
-	done
-	result "$name as $n kernels, ${#objs[@]} objects, $jobs at once: wall time one file $(ms "$(wall btfc)"), raw files $(ms "$(wall raw)"):" \
-		"$(calc '%.1f' "$(wall raw)/$(wall btfc)") times faster; CPU time $(calc '%.1f' "$(cpu raw)/$(cpu btfc)") times less"
+	generate btfc -j "$jobs" --btf "$tmp/series.btfc" "${objs[@]}"
+	generate raw -j "$jobs" --btf "$tmp/series" "${objs[@]}"
+	turns "$repeat"
+	result "$name as $n kernels, ${#objs[@]} objects, $jobs at once: wall time one file {wall btfc}, raw files {wall raw}:" \
+		"{%.1f: wall raw / wall btfc} times faster; CPU time {%.1f: cpu raw / cpu btfc} times less"
 	rm -rf "$tmp"/series{.raw,,.btfc}
 }
 
 # many_packed COUNT: packs the kernels of $tmp/many.
 many_packed() {
-	local i one alone
-	fresh pack btfc extract append alone
+	local one alone
 	ours pack corpus import -j 2 -o "$out/many.btfc" "$tmp/many"
-	drop before/many.btfc
+	turns 1
 	mv "$out/many.btfc" "$tmp/many.btfc"
-	result "$1 kernels into one file of $(stat -c %s "$tmp/many.btfc") bytes, -j 2: wall time $(ms "$(wall pack)"), CPU time $(ms "$(cpu pack)"), peak memory $(memory pack);" \
+	rm -f "$out/before/many.btfc"
+	result "$1 kernels into one file of $(stat -c %s "$tmp/many.btfc") bytes, -j 2: wall time {wall pack}, CPU time {cpu pack}, peak memory {memory pack};" \
 		"want minutes for ten times as many, and less than 1 GB"
 	one=$("$tmp/btfgen" corpus list "$tmp/many.btfc" | awk 'NR == '$(($1 / 2))' { print $1 }')
 	alone=$(head -n 1 "$tmp/raw.list")
 	mkdir -p "$tmp/alone/new/1/x86_64"
 	"$tmp/helper" another "$alone" "$tmp/alone/new/1/x86_64/1.btf"
-	for ((i = 0; i < repeat; i++)); do
-		generate btfc -j 2 --btf "$tmp/many.btfc" "${objs[@]}"
-		drop one.btf
-		ours extract corpus extract --select "$one" -o "$out/one.btf" "$tmp/many.btfc"
-		cp "$tmp/many.btfc" "$out/appended.btfc"
-		cp "$tmp/many.btfc" "$out/before/appended.btfc"
-		ours append corpus import -o "$out/appended.btfc" "$tmp/alone"
-		drop {alone,appended}.btfc
-		ours alone corpus import -o "$out/alone.btfc" "$tmp/alone"
-	done
-	result "${#objs[@]} objects on $1 kernels in one file, -j 2: wall time $(ms "$(wall btfc)"), CPU time $(ms "$(cpu btfc)"), peak memory $(memory btfc);" \
+	generate btfc -j 2 --btf "$tmp/many.btfc" "${objs[@]}"
+	drop one.btf
+	ours extract corpus extract --select "$one" -o "$out/one.btf" "$tmp/many.btfc"
+	step copy "$tmp/many.btfc" appended.btfc
+	ours append corpus import -o "$out/appended.btfc" "$tmp/alone"
+	drop {alone,appended}.btfc
+	ours alone corpus import -o "$out/alone.btfc" "$tmp/alone"
+	turns "$repeat"
+	result "${#objs[@]} objects on $1 kernels in one file, -j 2: wall time {wall btfc}, CPU time {cpu btfc}, peak memory {memory btfc};" \
 		"want less than 15 s for ten times as many, and less than 200 MB"
-	result "one kernel of these extracted: wall time $(ms "$(wall extract)"), CPU time $(ms "$(cpu extract)"); want less than 50 ms"
-	result "one added to these: CPU time $(ms "$(cpu append)"), packed alone $(ms "$(cpu alone)"): $(calc '%.2f' "$(cpu append)/$(cpu alone)"); want at most 3"
+	result "one kernel of these extracted: wall time {wall extract}, CPU time {cpu extract}; want less than 50 ms"
+	result "one added to these: CPU time {cpu append}, packed alone {cpu alone}: {%.2f: cpu append / cpu alone}; want at most 3"
 	rm -rf "$tmp/many.btfc" "$tmp/alone"
 }
 
 measure_many() {
-	local n count around=1000 i
+	local n count around=1000
 	$quick && around=100
 	n=$(cat "$tmp/raw.list" "$tmp/big.list" | wc -l)
 	count=$(((around + n - 1) / n * n))
@@ -597,15 +518,13 @@ measure_many() {
 	"$tmp/helper" variants "$n" "$tmp/few" "$tmp/raw"
 	"$tmp/helper" variants $((2 * n)) "$tmp/twice" "$tmp/raw" # enough for both workers to do the largest at once
 	warm "$tmp/many" "$tmp/few" "$tmp/twice"
-	fresh few twice many
-	for ((i = 0; i < repeat; i++)); do
-		generate few -j 2 --btf "$tmp/few" "${objs[@]}"
-		generate twice -j 2 --btf "$tmp/twice" "${objs[@]}"
-		((i > 1)) || generate many -j 2 --btf "$tmp/many" "${objs[@]}"
-	done
-	result "${#objs[@]} objects, -j 2: CPU time for $count kernels $(ms "$(cpu many)"), for $n $(ms "$(cpu few)"):" \
-		"$(calc '%.2f' "$(cpu many)/$count/($(cpu few)/$n)") times as much per kernel; want at most 1.2"
-	result "peak memory $(memory many), with $((2 * n)) kernels $(memory twice), with $n $(memory few); want the same, less than 200 MB"
+	generate few -j 2 --btf "$tmp/few" "${objs[@]}"
+	generate twice -j 2 --btf "$tmp/twice" "${objs[@]}"
+	rounds=2 generate many -j 2 --btf "$tmp/many" "${objs[@]}"
+	turns "$repeat"
+	result "${#objs[@]} objects, -j 2: CPU time for $count kernels {cpu many}, for $n {cpu few}:" \
+		"{%.2f: cpu many / $count * $n / cpu few} times as much per kernel; want at most 1.2"
+	result "peak memory {memory many}, with $((2 * n)) kernels {memory twice}, with $n {memory few}; want the same, less than 200 MB"
 	many_packed "$count"
 	rm -rf "$tmp/many" "$tmp/few" "$tmp/twice"
 }
@@ -614,40 +533,35 @@ measure_big() {
 	need bpftool || return 0
 	[[ -s $tmp/big.list ]] || { result 'skipped: no kernel here has 20 MB of BTF'; return; }
 	objects 50
-	local kernel i n
+	local kernel n
 	kernel=$(head -n 1 "$tmp/big.list")
-	fresh btfgen bpftool
-	for ((i = 0; i < repeat; i++)); do
-		for n in 1 2 3; do ours btfgen min_core_btf "$kernel" "$out/out.btf" "${objs[@]}"; done
-		measure bpftool bpftool gen min_core_btf "$kernel" "$out/out.btf" "${objs[@]}"
-	done
-	result "${kernel##*/}, $(($(stat -c %s "$kernel") / 1000000)) MB, ${#objs[@]} objects: wall time btfgen $(ms "$(wall btfgen)")," \
-		"bpftool $(ms "$(wall bpftool)")$(failures bpftool): $(calc '%.1f' "$(wall bpftool)/$(wall btfgen)") times less; want less than 300 ms"
-	result "CPU time btfgen $(ms "$(cpu btfgen)"), bpftool $(ms "$(cpu bpftool)"); peak memory btfgen $(memory btfgen), bpftool $(memory bpftool)"
+	for n in 1 2 3; do ours btfgen min_core_btf "$kernel" "$out/out.btf" "${objs[@]}"; done
+	theirs bpftool bpftool gen min_core_btf "$kernel" "$out/out.btf" "${objs[@]}"
+	turns "$repeat"
+	result "${kernel##*/}, $(($(stat -c %s "$kernel") / 1000000)) MB, ${#objs[@]} objects: wall time btfgen {wall btfgen}," \
+		"bpftool {wall bpftool}{failed bpftool}: {%.1f: wall bpftool / wall btfgen} times less; want less than 300 ms"
+	result "CPU time btfgen {cpu btfgen}, bpftool {cpu bpftool}; peak memory btfgen {memory btfgen}, bpftool {memory bpftool}"
 }
 
 measure_large() {
-	local i n kernel
+	local n kernel
 	for n in 17500 35000; do "$tmp/helper" large "$n" 400 "$tmp/large$n.o"; done
 	n=$(cat "$tmp/raw.list" "$tmp/big.list" | wc -l)
 	kernel=$(head -n 1 "$tmp/raw.list")
-	fresh half full one check
-	for ((i = 0; i < repeat; i++)); do
-		ours half relolog --json --btf "$tmp/raw" "$tmp/large17500.o"
-		ours full relolog --json --btf "$tmp/raw" "$tmp/large35000.o"
-		ours one check --btf "$kernel" "$tmp/large35000.o"
-		((i > 0)) || ours check check --btf "$tmp/raw" "$tmp/large35000.o"
-	done
-	result "relolog --json of 35,000 records, $n kernels: CPU time $(ms "$(cpu full)")$(failures full); want less than 6 s"
-	result "with 17,500 records $(ms "$(cpu half)")$(failures half): $(calc '%.2f' "$(cpu full)/$(cpu half)") times as much for twice as many;" \
-		"want at most 2"
-	result "check, ${kernel##*/}: CPU time $(ms "$(cpu one)")$(failures one), peak memory $(memory one)"
-	result "check, $n kernels: CPU time $(ms "$(cpu check)")$(failures check), peak memory $(memory check)"
+	ours half relolog --json --btf "$tmp/raw" "$tmp/large17500.o"
+	ours full relolog --json --btf "$tmp/raw" "$tmp/large35000.o"
+	ours one check --btf "$kernel" "$tmp/large35000.o"
+	rounds=1 ours check check --btf "$tmp/raw" "$tmp/large35000.o"
+	turns "$repeat"
+	result "relolog --json of 35,000 records, $n kernels: CPU time {cpu full}{failed full}; want less than 6 s"
+	result "with 17,500 records {cpu half}{failed half}: {%.2f: cpu full / cpu half} times as much for twice as many; want at most 2"
+	result "check, ${kernel##*/}: CPU time {cpu one}{failed one}, peak memory {memory one}"
+	result "check, $n kernels: CPU time {cpu check}{failed check}, peak memory {memory check}"
 }
 
 # checked NAME WHAT WANT: prints the cost of NAME on both sides.
 checked() {
-	result "check of $2: wall time $(ms "$(wall "$1")"), CPU time $(ms "$(cpu "$1")")$(failures "$1"), peak memory $(memory "$1"); want $3"
+	result "check of $2: wall time {wall $1}, CPU time {cpu $1}{failed $1}, peak memory {memory $1}; want $3"
 }
 
 measure_check() {
@@ -664,9 +578,9 @@ measure_check() {
 	"$tmp/helper" variants 83 "$tmp/check" "$tmp/raw"
 	"$tmp/helper" variants "$count" "$tmp/manycheck" "$tmp/raw"
 	warm "$tmp/check" "$tmp/manycheck"
-	fresh large many
 	ours large check --json --btf "$tmp/check" "${set[@]}"
 	ours many check --json --btf "$tmp/manycheck" "${objs[@]}"
+	turns 1
 	checked large "${#set[@]} objects on 83 kernels" 'less than 10 s on 2 CPUs, and 300 MB'
 	checked many "${#objs[@]} objects on $count kernels" 'less than 30 s for 1,000'
 	rm -rf "$tmp/check" "$tmp/manycheck"
@@ -674,22 +588,20 @@ measure_check() {
 
 # reuse_in TREE: measures a run without one kernel of TREE (first), one with all (second), and one without changes (same).
 reuse_in() {
-	local i less=$1.less
+	local less=$1.less
 	cp -rl "$1" "$less"
 	rm "$(find "$less" -name '*.tar.xz' | sort | tail -n 1)"
-	fresh first second same
-	for ((i = 0; i < repeat; i++)); do
-		drop {old,new,same}.{btfa,json}
-		ours first generate -o "$out/old.btfa" --manifest "$out/old.json" --btf "$less" "${objs[@]}"
-		ours second generate --reuse "$out/old.btfa" -o "$out/new.btfa" --manifest "$out/new.json" --btf "$1" "${objs[@]}"
-		ours same generate --reuse "$out/new.btfa" -o "$out/same.btfa" --manifest "$out/same.json" --btf "$1" "${objs[@]}"
-	done
+	drop {old,new,same}.{btfa,json}
+	ours first generate -o "$out/old.btfa" --manifest "$out/old.json" --btf "$less" "${objs[@]}"
+	ours second generate --reuse "$out/old.btfa" -o "$out/new.btfa" --manifest "$out/new.json" --btf "$1" "${objs[@]}"
+	ours same generate --reuse "$out/new.btfa" -o "$out/same.btfa" --manifest "$out/same.json" --btf "$1" "${objs[@]}"
+	turns "$repeat"
 	list=$tmp/reuse.list
 	find "$1" -name '*.tar.xz' >"$list"
-	result "$(counts) from .btf.tar.xz: CPU time with one kernel more $(ms "$(cpu second)"), first $(ms "$(cpu first)"):" \
-		"$(calc '%.3f' "$(cpu second)/$(cpu first)"); want at most 0.1"
-	result "wall time with one kernel more $(ms "$(wall second)"), first $(ms "$(wall first)"): $(calc '%.3f' "$(wall second)/$(wall first)")"
-	result "with nothing changed: CPU time $(ms "$(cpu same)"), wall time $(ms "$(wall same)")"
+	result "$(counts) from .btf.tar.xz: CPU time with one kernel more {cpu second}, first {cpu first}:" \
+		"{%.3f: cpu second / cpu first}; want at most 0.1"
+	result "wall time with one kernel more {wall second}, first {wall first}: {%.3f: wall second / wall first}"
+	result "with nothing changed: CPU time {cpu same}, wall time {wall same}"
 	rm -rf "$less"
 }
 
@@ -716,9 +628,10 @@ measure_go() {
 }
 
 figure=machine
-result "$(nproc) CPUs, load $(cut -d ' ' -f 1 /proc/loadavg) at the start, Linux $(uname -r), $(go env GOVERSION)"
-if have bpftool; then result "$(bpftool version | sed -n '1,2p' | paste -sd' ')"; fi
+load=$(cut -d ' ' -f 1 /proc/loadavg)
 build
+result "$(nproc) CPUs, load $load at the start, Linux $(uname -r), $(go env GOVERSION)"
+if have bpftool; then result "$(bpftool version | sed -n '1,2p' | paste -sd' ')"; fi
 prepare_before
 prepare_kernels
 prepare_objects

@@ -2,9 +2,11 @@
 
 //go:build unix
 
-// Command benchhelper does the parts of scripts/bench.sh that are hard in a shell:
+// Command benchhelper measures programs for scripts/bench.sh, and makes some of its inputs:
 //
-//	benchhelper measure [-each FILE] [-jobs N] COMMAND ARG...
+//	benchhelper turns -program BTFGEN -before BTFGEN -out DIRECTORY ROUNDS <PLAN >MEASURED
+//	benchhelper line FIGURE TEXT <MEASURED
+//	benchhelper compare FIGURE SPEED <MEASURED
 //	benchhelper objects OUT SOURCE...
 //	benchhelper variants COUNT OUT KERNELS
 //	benchhelper another IN OUT
@@ -18,14 +20,16 @@ import (
 
 func main() {
 	commands := map[string]func(args []string) error{
-		"measure":  measure,
+		"turns":    runTurns,
+		"line":     printLine,
+		"compare":  compareVersions,
 		"objects":  objects,
 		"variants": variants,
 		"another":  another,
 		"large":    large,
 	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "benchhelper: want measure, objects, variants, another or large; scripts/bench.sh calls this")
+		fmt.Fprintln(os.Stderr, "benchhelper: want turns, line, compare, objects, variants, another or large; scripts/bench.sh calls this")
 		os.Exit(2)
 	}
 	if err := commands[os.Args[1]](os.Args[2:]); err != nil {

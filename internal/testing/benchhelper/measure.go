@@ -5,13 +5,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
-	"flag"
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -19,83 +16,85 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// usage is the cost of all runs.
+// usage is the cost of one measurement: of one process, or of several together.
 type usage struct {
-	User   float64 `json:"user"`   // seconds
-	Sys    float64 `json:"sys"`    // seconds
-	CPU    float64 `json:"cpu"`    // seconds, of both
+	CPU    float64 `json:"cpu"`    // seconds
 	Wall   float64 `json:"wall"`   // seconds, from the first start to the last end
 	MaxRSS int64   `json:"maxrss"` // bytes, of the largest process
 	Runs   int     `json:"runs"`
-	Failed []int   `json:"failed"` // which runs, from 1, ended with neither 0 nor 3
+	Failed int     `json:"failed"` // how many ended with neither 0 nor 3
 }
 
-// measure runs a command without output and prints its usage as JSON. With -each it runs it for each line of a file, with {} in
-// the arguments replaced by the line, -jobs at a time.
-func measure(args []string) error {
-	fs := flag.NewFlagSet("measure", flag.ContinueOnError)
-	each := fs.String("each", "", "")
-	jobs := fs.Int("jobs", 1, "")
-	if err := fs.Parse(args); err != nil {
-		return err
+// sides are the measurements of one thing: of today's program or of another one, and of the earlier version.
+type sides struct {
+	Now    []usage `json:"now"`
+	Before []usage `json:"before,omitempty"`
+}
+
+// measured has what a plan measured, by name.
+type measured map[string]*sides
+
+func (m measured) side(name string) *sides {
+	if m[name] == nil {
+		m[name] = new(sides)
 	}
-	lines := []string{""}
-	if *each != "" {
-		data, err := os.ReadFile(*each)
-		if err != nil {
-			return err
-		}
-		lines = strings.Split(strings.TrimSpace(string(data)), "\n")
-	}
-	u := usage{Runs: len(lines), Failed: []int{}}
+	return m[name]
+}
+
+// measure runs commands without output, several at once, and appends their cost to a list.
+func measure(list *[]usage, commands [][]string, jobs int) error {
+	u := usage{Runs: len(commands)}
 	start := time.Now()
 	var mu sync.Mutex
 	var g errgroup.Group
-	g.SetLimit(max(1, *jobs))
-	for i, line := range lines {
+	g.SetLimit(max(1, jobs))
+	for _, command := range commands {
 		g.Go(func() error {
-			state, err := run(fs.Args(), line)
+			cmd := exec.Command(command[0], command[1:]...)
+			err := cmd.Run()
+			if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+				return err
+			}
 			mu.Lock()
 			defer mu.Unlock()
-			if err == nil {
-				u.add(i+1, state)
-			}
-			return err
+			u.add(cmd.ProcessState)
+			return nil
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
 	u.Wall = time.Since(start).Seconds()
-	slices.Sort(u.Failed)
-	return json.NewEncoder(os.Stdout).Encode(u)
+	*list = append(*list, u)
+	return nil
 }
 
-func run(args []string, line string) (*os.ProcessState, error) {
-	if len(args) == 0 {
-		return nil, errors.New("no command")
-	}
-	args = slices.Clone(args)
-	for i := range args {
-		args[i] = strings.ReplaceAll(args[i], "{}", line)
-	}
-	cmd := exec.Command(args[0], args[1:]...)
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return nil, err
-	}
-	return cmd.ProcessState, nil
-}
-
-func (u *usage) add(run int, s *os.ProcessState) {
-	u.User += s.UserTime().Seconds()
-	u.Sys += s.SystemTime().Seconds()
-	u.CPU = u.User + u.Sys
+func (u *usage) add(s *os.ProcessState) {
+	u.CPU += (s.UserTime() + s.SystemTime()).Seconds()
 	if r, ok := s.SysUsage().(*syscall.Rusage); ok {
 		u.MaxRSS = max(u.MaxRSS, int64(r.Maxrss)<<10) // Linux counts in KiB
 	}
 	if c := s.ExitCode(); c != 0 && c != 3 {
-		u.Failed = append(u.Failed, run)
+		u.Failed++
 	}
+}
+
+func cpu(u usage) float64    { return u.CPU }
+func wall(u usage) float64   { return u.Wall }
+func memory(u usage) float64 { return float64(u.MaxRSS) }
+
+// sorted returns one quantity of all measurements in ascending order.
+func sorted(list []usage, of func(usage) float64) []float64 {
+	var v []float64
+	for _, u := range list {
+		v = append(v, of(u))
+	}
+	slices.Sort(v)
+	return v
+}
+
+// median returns the lower median.
+func median(list []usage, of func(usage) float64) float64 {
+	v := sorted(list, of)
+	return v[(len(v)-1)/2]
 }
