@@ -35,7 +35,7 @@ func TestExpand(t *testing.T) {
 	for text, want := range map[string]string{
 		"none; {":                                         "none; {",
 		"CPU {cpu a}, {cpu b}; wall {wall a}":             "CPU 2000.0 ms, 4000.0 ms; wall 250.0 ms",
-		"{memory a}{failed a}{failed b}":                  "7 MB (failed in 1 of 20 runs)",
+		"{memory a}{failed a}{failed b}":                  "7 MB (failed in 3 of 40 runs)",
 		"{%.2f: cpu b / cpu a} times, {%.1f s: cpu a}":    "2.00 times, 2.0 s",
 		"{cpu a / 4}, {%.1f h: cpu a / 4 * 1e5 / 3600}":   "500.0 ms, 13.9 h",
 		"{%.2f: cpu b / 100 * 10 / cpu a}, {%.1f: 7 / 2}": "0.20, 3.5",
