@@ -131,13 +131,17 @@ func megabytes(list []usage) string {
 	return fmt.Sprintf("%.0f MB", slices.Max(sorted(list, memory))/1e6)
 }
 
-// failures returns a note on the failed runs of the last measurement, or "".
+// failures returns a note on failed runs, or "".
 func failures(list []usage) string {
-	last := list[len(list)-1]
-	if last.Failed == 0 {
+	runs, failed := 0, 0
+	for _, u := range list {
+		runs += u.Runs
+		failed += u.Failed
+	}
+	if failed == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (failed in %d of %d runs)", last.Failed, last.Runs)
+	return fmt.Sprintf(" (failed in %d of %d runs)", failed, runs)
 }
 
 // compareVersions prints how the measurements on standard input compare with those of the earlier version.
