@@ -621,7 +621,7 @@ measure_reuse() {
 
 measure_go() {
 	local printed line
-	printed=$(cd "$root" && env -u BTFGEN_CORPUS BTFGEN_DEBIAN="$tmp/obj" go test ./pkg/minimize -run '^$' -bench '^BenchmarkFull$' -benchmem)
+	printed=$(cd "$root" && env -u BTFGEN_CORPUS BTFGEN_DEBIAN="$tmp/obj" go test ./internal/minimize -run '^$' -bench '^BenchmarkFull$' -benchmem)
 	grep '^Benchmark' <<<"$printed" | while IFS= read -r line; do result "$line"; done
 	result "load+find: $(awk '$1 ~ "/read(-|$)" { r = $3 } $1 ~ "/load[+]find(-|$)" { s = $3 } END { printf "%.1f", s / r }' <<<"$printed")" \
 		'times reading the bytes once; want at most 3'
