@@ -64,6 +64,7 @@ func (f *File) Bootable(ctx context.Context, modules []string) (*Bootable, error
 
 // booting collects a Bootable.
 type booting struct {
+	*run    // that is under way
 	image   []byte
 	machine string
 	release string
@@ -74,14 +75,17 @@ type booting struct {
 
 // read reads the file once.
 func (b *booting) read(ctx context.Context, f *File, s *scratch) error {
-	r := &reader{ctx: ctx, f: f, s: s, boot: b, budget: decompress.NewBudget(f.Size)}
+	b.run = newRun(ctx, f, s)
+	r := &reader{b.run, b}
 	for i := range f.parts {
-		r.part(&f.parts[i])
+		if p := &f.parts[i]; p.extra == noExtra || p.extra == extraConfig {
+			r.part(p, noExtra)
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return errors.Join(r.errs...)
+	return errors.Join(b.errs...)
 }
 
 func (b *booting) bootable(from string) (*Bootable, error) {
@@ -117,14 +121,16 @@ func (b *booting) bootable(from string) (*Bootable, error) {
 	return out, nil
 }
 
-// wants reports whether a member of a container is needed.
-func (b *booting) wants(name string) bool {
+func (b *booting) wants(name string) (extraKind, bool) {
 	if isModuleFile(name) {
-		return b.want[moduleName(name)]
+		return noExtra, b.want[moduleName(name)]
 	}
 	base := path.Base(name)
-	return isConfig(name) || !unrelated(base) && !strings.HasPrefix(base, "modules.")
+	return noExtra, isConfig(name) || !unrelated(base) && !strings.HasPrefix(base, "modules.")
 }
+
+// attempt is that of a taker. What a damaged stream had is not used, since its error ends Bootable.
+func (b *booting) attempt(read func() error) error { return read() }
 
 // isConfig reports whether a file is named like the configuration of a kernel in a package.
 func isConfig(name string) bool {
@@ -132,39 +138,38 @@ func isConfig(name string) bool {
 	return kind == extraConfig && release != ""
 }
 
-// take takes content that is neither compressed nor a container.
-func (b *booting) take(r *reader, in *input, k kind) error {
+func (b *booting) take(in *input, k kind) error {
 	switch {
-	case in.extra == extraConfig, in.inside && isConfig(in.member):
+	case !in.inside && b.current.extra == extraConfig, in.inside && isConfig(in.member):
 		if b.config != nil {
 			return nil
 		}
-		data, err := r.whole(in, limits.BootConfig)
+		data, err := whole(in, limits.BootConfig)
 		b.config = data
 		return wrap(in.path, "config", err)
 	case in.inside && isModuleFile(in.member):
-		return wrap(in.path, "module", b.module(r, in))
+		return wrap(in.path, "module", b.module(in))
 	case k == kindImage, k == kindUnknown && !in.inside:
-		return wrap(in.path, "image", b.kernel(r, in))
+		return wrap(in.path, "image", b.kernel(in))
 	}
 	return nil
 }
 
 // whole reads all of a stream, of at most limit bytes.
-func (r *reader) whole(in *input, limit int64) ([]byte, error) {
+func whole(in *input, limit int64) ([]byte, error) {
 	var buf decompress.Buffer
 	_, err := buf.Append(in.r, in.size, limit)
 	return buf.B, err
 }
 
 // module takes a module, and notes what it depends on.
-func (b *booting) module(r *reader, in *input) error {
+func (b *booting) module(in *input) error {
 	m := BootModule{Name: moduleName(in.member)}
 	if slices.ContainsFunc(b.modules, func(x BootModule) bool { return x.Name == m.Name }) {
 		return nil
 	}
 	var err error
-	if m.ELF, err = r.whole(in, limits.BootModuleBytes); err != nil {
+	if m.ELF, err = whole(in, limits.BootModuleBytes); err != nil {
 		return err
 	}
 	f, err := elffile.New(bytes.NewReader(m.ELF), limits.ELFSections)
@@ -193,8 +198,8 @@ func (b *booting) module(r *reader, in *input) error {
 }
 
 // kernel takes the image of a machine that can be booted, as a boot loader would.
-func (b *booting) kernel(r *reader, in *input) error {
-	img, err := r.whole(in, r.f.opts.MaxSize)
+func (b *booting) kernel(in *input) error {
+	img, err := whole(in, b.f.opts.MaxSize)
 	if err != nil {
 		return err
 	}
@@ -212,7 +217,7 @@ func (b *booting) kernel(r *reader, in *input) error {
 			return err
 		}
 		var buf decompress.Buffer
-		if err := r.decompress(payload, decompress.Sniff(payload), &buf); err != nil {
+		if err := b.decompress(payload, decompress.Sniff(payload), &buf); err != nil {
 			return err
 		}
 		img, machine, release = buf.B, arch, bannerRelease(buf.B)

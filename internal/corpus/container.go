@@ -14,23 +14,17 @@ import (
 // container reads the members of an archive or a package. A member that fails is noted and the
 // next one read; if the stream itself breaks off, its last kernel is dropped.
 func (r *reader) container(in *input, k kind) error {
-	mark := r.mark()
-	var err error
-	switch k {
-	case kindTar:
-		err = r.tar(in)
-	case kindAr:
-		err = r.deb(in)
-	case kindRPM:
-		err = r.rpm(in)
-	case kindCpio:
-		err = r.cpio(in)
-	}
-	if err != nil {
-		r.forget(mark)
-		return wrap(in.path, k.String(), err)
-	}
-	return nil
+	return wrap(in.path, k.String(), r.to.attempt(func() error {
+		switch k {
+		case kindTar:
+			return r.tar(in)
+		case kindAr:
+			return r.deb(in)
+		case kindRPM:
+			return r.rpm(in)
+		}
+		return r.cpio(in)
+	}))
 }
 
 // nested is an archive's reader: it goes to the next member and then reads that.
@@ -67,16 +61,8 @@ func (r *reader) members(in *input, a nested) error {
 // member reads one member.
 func (r *reader) member(in *input, a io.Reader, name string, size int64) error {
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
-	extra, _ := extraOf(name)
-	switch {
-	case r.boot != nil:
-		if extra = noExtra; !r.boot.wants(name) {
-			return nil
-		}
-	case extra != noExtra && !r.f.opts.Extras, extra == noExtra && unrelated(path.Base(name)):
-		return nil
-	case isModuleFile(name) && (r.full || !r.f.opts.Modules.has(moduleName(name))):
-		r.seen++
+	extra, ok := r.to.wants(name)
+	if !ok {
 		return nil
 	}
 	inner, done := r.open(r.counted(a), input{

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -44,13 +45,13 @@ func isKernelELF(f *elf.File, name string) bool {
 }
 
 // elfOnDisk reads an ELF file from a stream by way of a temporary file, because debug information does not fit in memory.
-func (r *reader) elfOnDisk(in *input, e *Encoder) error {
+func (x *extractor) elfOnDisk(in *input, e *Encoder) error {
 	file, err := e.temporary()
 	if err != nil {
 		return wrap(in.path, "elf", err)
 	}
 	defer file.Close()
-	limit := max(limits.VmlinuxSize, r.f.opts.MaxSize)
+	limit := max(limits.VmlinuxSize, x.f.opts.MaxSize)
 	if in.size > limit {
 		return wrap(in.path, "elf", decompress.TooLarge(limit))
 	}
@@ -63,26 +64,27 @@ func (r *reader) elfOnDisk(in *input, e *Encoder) error {
 	}
 	onDisk := *in
 	onDisk.file = file
-	return r.elfFile(&onDisk, file)
+	return x.elfFile(&onDisk, file)
 }
 
 // dwarf adds the BTF that pahole encodes from a kernel's DWARF.
-func (r *reader) dwarf(in *input, f *elf.File) error {
-	e := r.f.opts.DWARF
+func (x *extractor) dwarf(in *input, f *elf.File) error {
+	e := x.f.opts.DWARF
 	if e == nil {
 		return wrap(in.path, "elf", errDWARF)
 	}
 	arch, rel := machine.OfELF(f.Machine, f.Class, f.Data), banner(f)
-	b := blob{off: len(r.s.btf.B), member: in.member, part: r.current, arch: arch}
-	b.rel = in.release(rel)
-	if key := r.key(&b, true); key.Known() && !r.f.opts.selectsMet(key) {
-		r.seen++
-		r.found++
+	if x.to.skip(in, arch, rel) {
 		return nil // without running pahole
 	}
-	var err error
-	if b.n, b.made, err = e.encode(r.ctx, in.file, &r.s.btf, r.f.opts.MaxSize); err != nil {
+	var made btfc.Made
+	b, err := x.to.read(func(buf *decompress.Buffer) (err error) {
+		_, made, err = e.encode(x.ctx, in.file, buf, x.f.opts.MaxSize)
+		return err
+	})
+	if err != nil {
 		return wrap(in.path, "elf", err)
 	}
-	return r.add(in, b, arch, rel)
+	b.made, b.arch, b.rel = made, arch, rel
+	return x.to.add(in, b)
 }

@@ -4,9 +4,11 @@ package corpus
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -17,51 +19,70 @@ import (
 )
 
 // encodes reports whether BTF is made of modules' DWARF. Modules of a kernel that came with BTF have theirs in another package.
-func (r *reader) encodes() bool {
-	e := r.f.opts.DWARF
-	return e != nil && e.slots != nil && !e.NoModules && !slices.ContainsFunc(r.s.pending, func(b blob) bool { return !b.split && b.made.By == "" })
+func (a *assembler) encodes() bool {
+	e := a.f.opts.DWARF
+	return e != nil && e.slots != nil && !e.NoModules && !slices.ContainsFunc(a.s.pending, func(b blob) bool { return !b.split && b.made.By == "" })
 }
 
-// spill writes a module with DWARF to disk, since its BTF needs that of its kernel, which may come later.
-func (r *reader) spill(in *input, file io.ReaderAt) error {
-	r.seen++
-	if !r.room(in, 0) {
+// addDWARF adds a module with DWARF. It is written to disk, since its BTF needs that of its kernel, which may come later.
+func (a *assembler) addDWARF(in *input, file io.ReaderAt) error {
+	a.seen++
+	if !a.room(in, 0) {
 		return nil
 	}
-	if r.spilled == nil {
-		f, err := r.f.opts.DWARF.temporary()
-		if err != nil {
-			return wrap(in.path, "elf", err)
-		}
-		r.spilled = f
-	}
-	out := io.NewOffsetWriter(r.spilled, r.end)
-	n, err := io.Copy(out, ctxReader{r.ctx, io.NewSectionReader(file, 0, limits.SpilledModules-r.end+1)})
-	if err == nil && r.end+n > limits.SpilledModules {
-		r.full = true
-		err = fmt.Errorf("this and later modules left out: more than %d GiB with DWARF", limits.SpilledModules>>30)
-	}
+	dwarf, err := a.dwarf.add(a.ctx, a.f.opts.DWARF, file)
 	if err != nil {
+		a.full = err == errSpoolFull
 		return wrap(in.path, "elf", err)
 	}
-	r.s.pending = append(r.s.pending, blob{
-		path: in.path, member: in.member, part: r.current, rel: in.release(""), split: true, dwarf: io.NewSectionReader(r.spilled, r.end, n),
+	a.s.pending = append(a.s.pending, blob{
+		path: in.path, member: in.member, part: a.current, rel: in.release(""), split: true, dwarf: dwarf,
 	})
-	r.end += n
 	return nil
 }
 
-func (r *reader) closeSpilled() {
-	if r.spilled != nil {
-		r.spilled.Close()
+// spool is a temporary file with modules, one behind the other.
+type spool struct {
+	file *os.File // nil if there are none
+	end  int64
+}
+
+// errSpoolFull is the cause for modules that are left out.
+var errSpoolFull = fmt.Errorf("this and later modules left out: more than %d GiB with DWARF", limits.SpilledModules>>30)
+
+// add copies a module into a file of e's, and returns the copy.
+func (s *spool) add(ctx context.Context, e *Encoder, module io.ReaderAt) (*io.SectionReader, error) {
+	if s.file == nil {
+		f, err := e.temporary()
+		if err != nil {
+			return nil, err
+		}
+		s.file = f
+	}
+	from := ctxReader{ctx, io.NewSectionReader(module, 0, limits.SpilledModules-s.end+1)}
+	n, err := io.Copy(io.NewOffsetWriter(s.file, s.end), from)
+	if err == nil && s.end+n > limits.SpilledModules {
+		err = errSpoolFull
+	}
+	if err != nil {
+		return nil, err
+	}
+	at := s.end
+	s.end += n
+	return io.NewSectionReader(s.file, at, n), nil
+}
+
+func (s *spool) close() {
+	if s.file != nil {
+		s.file.Close()
 	}
 }
 
 // encodeModules adds BTF of modules with DWARF to a kernel whose BTF was made of DWARF, too. It returns the bytes that it took of the task.
-func (r *reader) encodeModules(of *blob, k *Kernel) (taken int64) {
+func (a *assembler) encodeModules(of *blob, k *Kernel) (taken int64) {
 	var mods []*blob
-	for i := range r.s.pending {
-		if b := &r.s.pending[i]; b.dwarf != nil && !b.used && r.belongs(b, of, k.Key) {
+	for i := range a.s.pending {
+		if b := &a.s.pending[i]; b.dwarf != nil && !b.used && a.belongs(b, of, k.Key) {
 			b.used, b.module = true, moduleName(b.member)
 			mods = append(mods, b)
 		}
@@ -69,30 +90,30 @@ func (r *reader) encodeModules(of *blob, k *Kernel) (taken int64) {
 	if of.made.By == "" || len(mods) == 0 {
 		return 0
 	}
-	slices.SortStableFunc(mods, func(a, b *blob) int {
-		return cmp.Or(strings.Compare(a.module, b.module), strings.Compare(a.path, b.path))
+	slices.SortStableFunc(mods, func(x, y *blob) int {
+		return cmp.Or(strings.Compare(x.module, y.module), strings.Compare(x.path, y.path))
 	})
-	base, err := r.f.opts.DWARF.temporary()
+	base, err := a.f.opts.DWARF.temporary()
 	if err == nil {
 		defer base.Close()
 		_, err = base.Write(k.BTF)
 	}
 	if err != nil {
-		r.fail(wrap(k.Path, "", err))
+		a.fail(wrap(k.Path, "", err))
 		return 0
 	}
 	for _, b := range mods {
-		if r.stopped() {
+		if a.stopped() {
 			break
 		}
 		if n := len(k.Modules); n > 0 && k.Modules[n-1].Name == b.module {
-			r.fail(wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
+			a.fail(wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
 			continue
 		}
 		var buf decompress.Buffer
 		err := kernel.CheckName(b.module)
 		if err == nil {
-			err = r.f.opts.DWARF.encodeModule(r.ctx, b.dwarf, base, &buf, r.f.opts.MaxSize-taken)
+			err = a.f.opts.DWARF.encodeModule(a.ctx, b.dwarf, base, &buf, a.f.opts.MaxSize-taken)
 		}
 		if err == nil {
 			if split, wrong := isSplit(buf.B); wrong != nil || !split {
@@ -100,10 +121,10 @@ func (r *reader) encodeModules(of *blob, k *Kernel) (taken int64) {
 			}
 		}
 		if err == nil {
-			err = r.s.task.Take(int64(len(buf.B)))
+			err = a.s.task.Take(int64(len(buf.B)))
 		}
 		if err != nil {
-			r.fail(wrap(b.path, "module", err))
+			a.fail(wrap(b.path, "module", err))
 			continue
 		}
 		taken += int64(len(buf.B))

@@ -16,25 +16,25 @@ import (
 
 // elf reads the BTF of a vmlinux, a module or another ELF file. It reads a file on disk in place, and a stream as a whole. If DWARF is
 // wanted, a stream that may have it is written to disk first.
-func (r *reader) elf(in *input) error {
+func (x *extractor) elf(in *input) error {
 	if in.file != nil {
-		return r.elfFile(in, in.file)
+		return x.elfFile(in, in.file)
 	}
-	if e := r.f.opts.DWARF; e != nil && (!in.inside || isKernelName(in.member)) {
-		return r.elfOnDisk(in, e)
+	if e := x.f.opts.DWARF; e != nil && (!in.inside || isKernelName(in.member)) {
+		return x.elfOnDisk(in, e)
 	}
-	buf, done, err := r.s.image()
+	buf, done, err := x.s.image()
 	if err != nil {
 		return err
 	}
 	defer done()
-	if _, err := buf.Append(in.r, in.size, r.f.opts.MaxSize); err != nil {
+	if _, err := buf.Append(in.r, in.size, x.f.opts.MaxSize); err != nil {
 		return wrap(in.path, "elf", err)
 	}
-	return r.elfFile(in, bytes.NewReader(buf.B))
+	return x.elfFile(in, bytes.NewReader(buf.B))
 }
 
-func (r *reader) elfFile(in *input, file io.ReaderAt) error {
+func (x *extractor) elfFile(in *input, file io.ReaderAt) error {
 	f, err := elffile.New(file, limits.ELFSections)
 	if err != nil {
 		return wrap(in.path, "elf", err)
@@ -44,12 +44,12 @@ func (r *reader) elfFile(in *input, file io.ReaderAt) error {
 		sec = nil
 	}
 	switch {
-	case f.Machine == elf.EM_BPF && !in.inside && !r.current.source:
+	case f.Machine == elf.EM_BPF && !in.inside && !x.current.source:
 		return wrap(in.path, "elf", errors.New("a BPF object, not a kernel"))
-	case sec == nil && (in.file != nil || r.f.opts.DWARF == nil) && hasDWARF(f) && isKernelELF(f, in.member):
-		return r.dwarf(in, f)
-	case sec == nil && r.encodes() && f.Type == elf.ET_REL && f.Machine != elf.EM_BPF && isModuleFile(in.member) && hasDWARF(f):
-		return r.spill(in, file)
+	case sec == nil && (in.file != nil || x.f.opts.DWARF == nil) && hasDWARF(f) && isKernelELF(f, in.member):
+		return x.dwarf(in, f)
+	case sec == nil && x.to.encodes() && f.Type == elf.ET_REL && f.Machine != elf.EM_BPF && isModuleFile(in.member) && hasDWARF(f):
+		return x.to.addDWARF(in, file)
 	case in.inside && (f.Machine == elf.EM_BPF || sec == nil):
 		return nil
 	case sec == nil && (in.image || isKernelELF(f, in.member)):
@@ -57,27 +57,30 @@ func (r *reader) elfFile(in *input, file io.ReaderAt) error {
 	case sec == nil:
 		return wrap(in.path, "elf", errors.New("no .BTF section"))
 	}
-	base, err := r.distilled(f)
+	base, err := x.distilled(f)
 	if err != nil {
 		return wrap(in.path, "elf: .BTF.base", err)
 	}
-	off := len(r.s.btf.B)
-	n, err := r.s.btf.Append(r.counted(sec.Open()), int64(sec.Size), r.f.opts.MaxSize)
+	b, err := x.to.read(func(buf *decompress.Buffer) error {
+		_, err := buf.Append(x.counted(sec.Open()), int64(sec.Size), x.f.opts.MaxSize)
+		return err
+	})
 	if err != nil {
 		return wrap(in.path, "elf: .BTF", err)
 	}
-	return r.add(in, blob{off: off, n: n, base: base}, machine.OfELF(f.Machine, f.Class, f.Data), banner(f))
+	b.base, b.arch, b.rel = base, machine.OfELF(f.Machine, f.Class, f.Data), banner(f)
+	return x.to.add(in, b)
 }
 
 // distilled returns the distilled base that a module brings with it, nil if it has none. Modules that are built outside the kernel's tree
 // have one since Linux 6.11, as their types are not encoded on top of those of one kernel.
-func (r *reader) distilled(f *elf.File) ([]byte, error) {
+func (x *extractor) distilled(f *elf.File) ([]byte, error) {
 	sec := f.Section(".BTF.base")
 	if sec == nil || sec.Type == elf.SHT_NOBITS {
 		return nil, nil
 	}
 	var buf decompress.Buffer
-	_, err := buf.Append(r.counted(sec.Open()), int64(sec.Size), limits.DistilledBase)
+	_, err := buf.Append(x.counted(sec.Open()), int64(sec.Size), limits.DistilledBase)
 	return buf.B, err
 }
 

@@ -116,8 +116,8 @@ type extra struct {
 	data   []byte
 }
 
-// extra reads a stream with an extra.
-func (r *reader) extra(in *input) error {
+// addExtra reads a stream with an extra.
+func (a *assembler) addExtra(in *input) error {
 	var data []byte
 	var err error
 	what := extraNames[in.extra]
@@ -132,14 +132,14 @@ func (r *reader) extra(in *input) error {
 	if data == nil {
 		return nil
 	}
-	if n := len(r.s.extras); n >= limits.Extras {
+	if n := len(a.extras); n >= limits.Extras {
 		return wrap(in.path, what, fmt.Errorf("left out: more than %d wait for their kernels", limits.Extras))
 	}
-	if err := r.s.task.Take(int64(len(data))); err != nil {
+	if err := a.s.task.Take(int64(len(data))); err != nil {
 		return err
 	}
 	_, rel := extraOf(in.member)
-	r.s.extras = append(r.s.extras, extra{in.extra, r.current, in.member, cmp.Or(rel, in.rel), data})
+	a.extras = append(a.extras, extra{in.extra, a.current, in.member, cmp.Or(rel, in.rel), data})
 	return nil
 }
 
@@ -240,8 +240,8 @@ func readSymbols(r *bufio.Reader) (out []byte, err error) {
 }
 
 // takeExtras returns the pending extras that belong to a kernel.
-func (r *reader) takeExtras(b *blob, key kernel.Key) (x Extras) {
-	r.s.extras = slices.DeleteFunc(r.s.extras, func(e extra) bool {
+func (a *assembler) takeExtras(b *blob, key kernel.Key) (x Extras) {
+	a.extras = slices.DeleteFunc(a.extras, func(e extra) bool {
 		if !e.belongs(b, key) {
 			return false
 		}

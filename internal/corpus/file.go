@@ -15,7 +15,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
-	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -206,7 +205,7 @@ func (f *File) First(ctx context.Context, yield func(btf []byte)) error {
 	opts.Modules, opts.Extras = NoModules(), false
 	file.opts, file.parts = &opts, f.parts[:1]
 	err := file.caught(ctx, func(s *scratch) error {
-		return file.readWith(ctx, &reader{s: s, first: yield})
+		return file.assemble(ctx, s, &assembler{first: yield})
 	})
 	if err == errFirst {
 		return nil
@@ -244,33 +243,34 @@ func (f *File) caught(ctx context.Context, read func(s *scratch) error) (err err
 }
 
 func (f *File) read(ctx context.Context, s *scratch, yield func(*Kernel) error) error {
-	return f.readWith(ctx, &reader{s: s, yield: yield})
+	return f.assemble(ctx, s, &assembler{yield: yield})
 }
 
-// readWith reads the file with a reader that has memory and what to do with kernels.
-func (f *File) readWith(ctx context.Context, r *reader) (err error) {
-	s := r.s
-	r.ctx, r.f, r.budget = ctx, f, decompress.NewBudget(f.Size)
+// assemble reads the file with an assembler that has what to do with kernels.
+func (f *File) assemble(ctx context.Context, s *scratch, a *assembler) (err error) {
+	a.run = newRun(ctx, f, s)
+	x := &extractor{a.run, a}
+	r := &reader{a.run, x}
 	if f.opts.Map {
 		defer s.guardMaps(&err)()
 	}
-	defer r.closeSpilled()
+	defer a.dwarf.close()
 	for i := range f.parts {
-		if r.stopped() {
+		if a.stopped() {
 			break
 		}
-		r.part(&f.parts[i])
-		if i == 0 && r.found == 0 && len(s.pending) == 0 && len(r.errs) > 0 {
+		x.part(r, &f.parts[i])
+		if i == 0 && a.found == 0 && len(s.pending) == 0 && len(a.errs) > 0 {
 			break // modules need their kernel
 		}
 	}
-	r.finish()
-	if r.abort != nil {
-		return r.abort
+	a.finish()
+	if a.abort != nil {
+		return a.abort
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	f.opts.met.read(f)
-	return errors.Join(r.errs...)
+	return errors.Join(a.errs...)
 }

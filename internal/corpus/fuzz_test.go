@@ -28,7 +28,7 @@ func FuzzRead(f *testing.F) {
 		file := &File{Path: "f", Size: int64(len(data)), parts: []part{{path: "f", size: int64(len(data))}}, opts: &Options{MaxSize: limit, Extras: true}}
 		kernels, s := 0, scratches.Get().(*scratch)
 		defer scratches.Put(s)
-		r := &reader{ctx: context.Background(), f: file, s: s, yield: func(it *Kernel) error {
+		a := &assembler{run: newRun(context.Background(), file, s), yield: func(it *Kernel) error {
 			kernels++
 			if split, err := isSplit(it.BTF); err != nil || split {
 				t.Errorf("yielded: split %v, %v", split, err)
@@ -40,13 +40,13 @@ func FuzzRead(f *testing.F) {
 			}
 			return nil
 		}}
-		r.budget = decompress.NewBudget(0)
+		a.budget, a.current = decompress.NewBudget(0), &file.parts[0]
+		r := &reader{a.run, &extractor{a.run, a}}
 		defer s.trim()
 		in, done := r.open(bytes.NewReader(data), input{path: "f", member: "f", size: int64(len(data))})
 		defer done()
-		r.current = &file.parts[0]
 		r.fail(r.content(in))
-		r.finish()
+		a.finish()
 		if kernels == 0 && len(r.errs) == 0 && sniff(data[:min(len(data), sniffLen)]) == kindBTF {
 			t.Error("neither kernel nor error")
 		}

@@ -62,33 +62,33 @@ var errNoBTF = errors.New("no BTF in it; " + debugPackages)
 // image reads a kernel image. Where a header says where the compressed kernel lies it is followed;
 // else the image is searched, first for BTF and then for compressed data. What is unknown is treated
 // so as well.
-func (r *reader) image(in *input) error {
-	buf, done, err := r.s.image()
+func (x *extractor) image(in *input) error {
+	buf, done, err := x.s.image()
 	if err != nil {
 		return err
 	}
 	defer done()
-	if _, err := buf.Append(in.r, in.size, r.f.opts.MaxSize); err != nil {
+	if _, err := buf.Append(in.r, in.size, x.f.opts.MaxSize); err != nil {
 		return wrap(in.path, "image", err)
 	}
 	img := buf.B
 	switch typ := sniffImage(img); typ {
 	case imageBzImage:
-		err = r.bzImage(in, img)
+		err = x.bzImage(in, img)
 	case imageZboot:
-		err = r.zboot(in, img)
+		err = x.zboot(in, img)
 	case imageArm64:
-		err = r.memory(in, img, "arm64", "")
+		err = x.memory(in, img, "arm64", "")
 	case imageRISCV:
-		err = r.memory(in, img, "riscv64", "")
+		err = x.memory(in, img, "riscv64", "")
 	case imageZImage:
-		err = r.search(in, img, "arm")
+		err = x.search(in, img, "arm")
 	default:
 		arch, what := "", unknown(img)
 		if isS390(bytes.NewReader(img)) {
 			arch, what = "s390x", errNoBTF
 		}
-		if err = r.search(in, img, arch); errors.Is(err, errNoBTF) {
+		if err = x.search(in, img, arch); errors.Is(err, errNoBTF) {
 			return wrap(in.path, "", what)
 		}
 	}
@@ -97,7 +97,7 @@ func (r *reader) image(in *input) error {
 
 // bzImage follows the x86 boot protocol's header: payload_offset counts from the end of the setup
 // code, and the version text lies at kernel_version.
-func (r *reader) bzImage(in *input, img []byte) error {
+func (x *extractor) bzImage(in *input, img []byte) error {
 	if len(img) < 0x250 {
 		return io.ErrUnexpectedEOF
 	}
@@ -114,7 +114,7 @@ func (r *reader) bzImage(in *input, img []byte) error {
 	if off+n > int64(len(img)) {
 		return io.ErrUnexpectedEOF
 	}
-	return r.payload(in, img[off:off+n], "", imageRelease(img))
+	return x.payload(in, img[off:off+n], "", imageRelease(img))
 }
 
 // imageRelease returns the release in the header of a bzImage.
@@ -136,12 +136,12 @@ func versionText(img []byte, off int) string {
 }
 
 // zboot reads the kernel in an EFI zboot image.
-func (r *reader) zboot(in *input, img []byte) error {
+func (x *extractor) zboot(in *input, img []byte) error {
 	data, arch, err := zbootPayload(img)
 	if err != nil {
 		return err
 	}
-	return r.payload(in, data, arch, "")
+	return x.payload(in, data, arch, "")
 }
 
 // zbootPayload returns the compressed kernel in an EFI zboot image, and the machine in its PE header.
@@ -161,7 +161,7 @@ func zbootPayload(img []byte) (data []byte, arch string, err error) {
 }
 
 // memory finds the BTF in what will be the kernel's memory.
-func (r *reader) memory(in *input, img []byte, arch, release string) error {
+func (x *extractor) memory(in *input, img []byte, arch, release string) error {
 	btf := scanBTF(img)
 	if btf == nil {
 		return errNoBTF
@@ -169,45 +169,46 @@ func (r *reader) memory(in *input, img []byte, arch, release string) error {
 	if release == "" {
 		release = bannerRelease(img)
 	}
-	off := len(r.s.btf.B)
-	if err := r.s.btf.Add(btf); err != nil {
+	b, err := x.to.read(func(buf *decompress.Buffer) error { return buf.Add(btf) })
+	if err != nil {
 		return err
 	}
-	return r.add(in, blob{off: off, n: len(btf)}, arch, release)
+	b.arch, b.rel = arch, release
+	return x.to.add(in, b)
 }
 
 // payload decompresses a kernel and takes its BTF. Behind the compressed data there may be four bytes
 // with the size of the kernel.
-func (r *reader) payload(in *input, data []byte, arch, release string) error {
+func (x *extractor) payload(in *input, data []byte, arch, release string) error {
 	k := sniff(data[:min(len(data), sniffLen)])
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89LZO\x00")):
 		return errors.New("compressed with lzo, which is not supported")
 	case k == kindELF || k == kindUnknown:
-		return r.kernelImage(in, data, arch, release)
+		return x.kernelImage(in, data, arch, release)
 	case k != kindCompressed || len(data) < 4:
 		return errors.New("no compressed kernel where the header says")
 	}
-	buf, done, err := r.s.image()
+	buf, done, err := x.s.image()
 	if err != nil {
 		return err
 	}
 	defer done()
 	size := int64(binary.LittleEndian.Uint32(data[len(data)-4:])) // gzip ends with it by itself
-	if size <= 16*int64(len(data)) && size <= r.f.opts.MaxSize {
+	if size <= 16*int64(len(data)) && size <= x.f.opts.MaxSize {
 		if err := buf.Grow(int(size) + 1); err != nil {
 			return err
 		}
 	}
 	f := decompress.Sniff(data)
-	if err := r.decompress(data, f, buf); err != nil {
+	if err := x.decompress(data, f, buf); err != nil {
 		return wrap(in.path, "image: "+f.String(), err)
 	}
-	return r.kernelImage(in, buf.B, arch, release)
+	return x.kernelImage(in, buf.B, arch, release)
 }
 
 // kernelImage takes the BTF of an uncompressed kernel, in ELF or as memory.
-func (r *reader) kernelImage(in *input, img []byte, arch, release string) error {
+func (x *extractor) kernelImage(in *input, img []byte, arch, release string) error {
 	if sniff(img[:min(len(img), sniffLen)]) != kindELF {
 		switch sniffImage(img) {
 		case imageArm64:
@@ -215,33 +216,33 @@ func (r *reader) kernelImage(in *input, img []byte, arch, release string) error 
 		case imageRISCV:
 			arch = "riscv64"
 		}
-		return r.memory(in, img, arch, release)
+		return x.memory(in, img, arch, release)
 	}
 	outer := *in
 	outer.inside, outer.image, outer.file, outer.rel = false, true, nil, release // without BTF it is an error
-	return r.elfFile(&outer, bytes.NewReader(img))
+	return x.elfFile(&outer, bytes.NewReader(img))
 }
 
 // search looks for BTF anywhere in an image, then in compressed data found in it: first that with a magic, then LZMA.
-func (r *reader) search(in *input, img []byte, arch string) error {
-	if err := r.memory(in, img, arch, ""); !errors.Is(err, errNoBTF) {
+func (x *extractor) search(in *input, img []byte, arch string) error {
+	if err := x.memory(in, img, arch, ""); !errors.Is(err, errNoBTF) {
 		return err
 	}
-	buf, done, err := r.s.image()
+	buf, done, err := x.s.image()
 	if err != nil {
 		return err
 	}
 	defer done()
 	for _, next := range []func([]byte) (int, decompress.Format){decompress.Next, decompress.NextLZMA} {
-		for at, tries := 0, 0; tries < limits.ImageTries && !r.stopped(); tries++ {
+		for at, tries := 0, 0; tries < limits.ImageTries && !x.stopped(); tries++ {
 			i, f := next(img[at:])
 			if i < 0 {
 				break
 			}
 			at += i
 			buf.B = buf.B[:0]
-			if r.decompress(img[at:], f, buf) == nil && len(buf.B) > 0 {
-				if err := r.kernelImage(in, buf.B, arch, ""); !errors.Is(err, errNoBTF) {
+			if x.decompress(img[at:], f, buf) == nil && len(buf.B) > 0 {
+				if err := x.kernelImage(in, buf.B, arch, ""); !errors.Is(err, errNoBTF) {
 					return err
 				}
 			}
@@ -249,9 +250,4 @@ func (r *reader) search(in *input, img []byte, arch string) error {
 		}
 	}
 	return errNoBTF
-}
-
-// decompress appends what data decompresses to; anything may follow the compressed data.
-func (r *reader) decompress(data []byte, f decompress.Format, to *decompress.Buffer) error {
-	return decompress.First(r.ctx, data, f, r.f.opts.MaxSize, r.budget, to)
 }

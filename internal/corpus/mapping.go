@@ -22,19 +22,19 @@ const (
 )
 
 // mapped returns the bytes of a file of raw BTF, or nil if reading it is better.
-func (r *reader) mapped(p *part, file *os.File) []byte {
-	if !r.f.opts.Map || p.kind != kindBTF || len(r.s.maps) == maxMaps {
+func (r *run) mapped(in *input) []byte {
+	if !r.f.opts.Map || in.file == nil || len(r.s.maps) == maxMaps {
 		return nil
 	}
-	info, err := file.Stat()
+	info, err := in.file.Stat()
 	if err != nil || !info.Mode().IsRegular() || info.Size() < mapMin || info.Size() > r.f.opts.MaxSize {
 		return nil
 	}
-	data, err := mapFile(file, int(info.Size()))
+	data, err := mapFile(in.file, int(info.Size()))
 	if err != nil {
 		return nil
 	}
-	r.s.maps = append(r.s.maps, mapping{p.path, info, data})
+	r.s.maps = append(r.s.maps, mapping{in.path, info, data})
 	return data
 }
 

@@ -6,51 +6,62 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
-	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
-	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// reader is one File.Read. It unwraps compressions and containers, and collects BTF in s.pending until a kernel is complete.
-type reader struct {
-	ctx   context.Context
-	f     *File
-	s     *scratch
-	yield func(*Kernel) error
-	first func(btf []byte) // takes the first kernel's BTF and ends reading, if it is set
-	boot  *booting         // takes images rather than BTF, if it is set
-
+// run is one reading of a file, which reader, extractor and assembler share.
+type run struct {
+	ctx     context.Context
+	f       *File
+	s       *scratch
 	budget  *decompress.Budget
-	current *part
-
+	current *part // the file on disk that is read
 	errs    []error
-	abort   error // of yield
-	seen    int   // BTF blobs and unwanted modules
-	found   int   // kernels, yielded or not selected
-	flushes int
-	split   int64 // bytes of pending modules
-	full    bool  // no more modules fit
-	sized   bool  // SourceSize has been given out
-
-	spilled *os.File // modules with DWARF that wait for their kernel, one behind the other; nil if there are none
-	end     int64    // of spilled
+	abort   error // ends the run; of File.Read's yield, or errFirst
 }
 
-func (r *reader) stopped() bool { return r.abort != nil || r.ctx.Err() != nil }
+func newRun(ctx context.Context, f *File, s *scratch) *run {
+	return &run{ctx: ctx, f: f, s: s, budget: decompress.NewBudget(f.Size)}
+}
+
+func (r *run) stopped() bool { return r.abort != nil || r.ctx.Err() != nil }
 
 // fail adds the error of a part of the file.
-func (r *reader) fail(err error) {
+func (r *run) fail(err error) {
 	if err == nil || r.stopped() {
 		return
 	}
 	r.errs = appendError(r.errs, r.f.Path, err)
+}
+
+// counted returns a reader of src that takes its bytes from the file's budget, and ends with the context. It is used where more bytes
+// can come out than go in: decoders, compressed sections, and members of a tar file, which may have holes.
+func (r *run) counted(src io.Reader) io.Reader { return decompress.Metered(r.ctx, src, r.budget) }
+
+// decompress appends what data decompresses to; anything may follow the compressed data.
+func (r *run) decompress(data []byte, f decompress.Format, to *decompress.Buffer) error {
+	return decompress.First(r.ctx, data, f, r.f.opts.MaxSize, r.budget, to)
+}
+
+// reader unwraps compressions and containers, and passes their content to a taker.
+type reader struct {
+	*run
+	to taker
+}
+
+// taker takes the content that a reader finds: extractor BTF, and booting images.
+type taker interface {
+	// wants reports whether to read a member of a container, and which kind of extra it is.
+	wants(member string) (extraKind, bool)
+	// take takes content that is neither compressed nor a container.
+	take(in *input, k kind) error
+	// attempt calls read. If read fails, attempt drops what was taken meanwhile.
+	attempt(read func() error) error
 }
 
 // input is a stream to be identified and read.
@@ -80,7 +91,7 @@ func (r *reader) open(stream io.Reader, in input) (*input, func()) {
 }
 
 // part reads one file on disk.
-func (r *reader) part(p *part) {
+func (r *reader) part(p *part, extra extraKind) {
 	r.current = p
 	file, err := os.Open(p.path)
 	if err != nil {
@@ -88,29 +99,9 @@ func (r *reader) part(p *part) {
 		return
 	}
 	defer file.Close()
-	if p.extra != noExtra {
-		if r.boot != nil && p.extra != extraConfig {
-			return
-		}
-		in, done := r.open(ctxReader{r.ctx, file}, input{path: p.path, member: p.path, size: p.size, file: file, extra: p.extra})
-		defer done()
-		r.fail(r.content(in))
-		return
-	}
-	if data := r.mapped(p, file); data != nil && r.boot == nil {
-		r.fail(r.add(&input{path: p.path, member: p.path}, blob{mapped: data}, "", ""))
-		return
-	}
-	in, done := r.open(ctxReader{r.ctx, file}, input{path: p.path, member: p.path, size: p.size, file: file})
+	in, done := r.open(ctxReader{r.ctx, file}, input{path: p.path, member: p.path, size: p.size, file: file, extra: extra})
 	defer done()
-	seen, extras, errs := r.seen, len(r.s.extras), len(r.errs)
 	r.fail(r.content(in))
-	if p.mods && len(r.s.extras) > extras {
-		return
-	}
-	if r.boot == nil && r.seen == seen && len(r.errs) == errs {
-		r.fail(wrap(p.path, "", errors.New("holds no BTF")))
-	}
 }
 
 // content reads a stream of any kind. Errors of members of containers are added to errs; it returns that of the stream itself.
@@ -123,76 +114,19 @@ func (r *reader) content(in *input) error {
 		return wrap(in.path, "", err)
 	}
 	k := sniff(head)
-	if in.extra != noExtra && k != kindCompressed && r.boot == nil {
-		return r.extra(in)
-	}
-	if k == kindUnknown || k == kindZero {
+	switch {
+	case k == kindCompressed:
+		return r.compressed(in, decompress.Sniff(head))
+	case in.extra != noExtra:
+		return r.to.take(in, k)
+	case k.container():
+		return r.container(in, k)
+	case k == kindUnknown || k == kindZero:
 		if head, _ := in.r.Peek(s390At + len(s390Magic)); isS390(bytes.NewReader(head)) {
 			k = kindImage
 		}
 	}
-	switch {
-	case r.boot != nil && k != kindCompressed && !k.container():
-		return r.boot.take(r, in, k)
-	case k == kindEmpty:
-		return r.empty(in, errEmpty)
-	case k == kindZero:
-		return r.empty(in, errZeros)
-	case k == kindBTF:
-		return r.raw(in)
-	case k == kindELF:
-		return r.elf(in)
-	case k == kindImage:
-		return r.image(in)
-	case k == kindCompressed:
-		return r.compressed(in, decompress.Sniff(head))
-	case k == kindUnknown && !in.inside:
-		return r.image(in) // the last chance
-	case k.container():
-		return r.container(in, k)
-	}
-	return nil
-}
-
-// errEmpty describes files without a byte.
-var errEmpty = errors.New("empty file")
-
-// errZeros describes zero-filled files and archives without members, which look the same.
-var errZeros = errors.New("empty archive, or zeros")
-
-// errUnknown describes files of no known kind.
-var errUnknown = errors.New("not BTF, ELF, an archive or a kernel image")
-
-// unknown returns errUnknown, with what the file is instead, such as a web server's error page.
-func unknown(head []byte) error {
-	if o := embedded.Describe(head[:min(len(head), sniffLen)]); o != nil && o.Lost {
-		return fmt.Errorf("%w, but %s; %s", errUnknown, o.What, o.Fix)
-	}
-	return errUnknown
-}
-
-// empty returns err if BTF is expected.
-func (r *reader) empty(in *input, err error) error {
-	if in.inside && !strings.Contains(in.member, ".btf") {
-		return nil
-	}
-	return wrap(in.path, "", err)
-}
-
-// raw reads a BTF blob.
-func (r *reader) raw(in *input) error {
-	off, size := len(r.s.btf.B), in.size
-	if size < 0 { // only the header says how long it is likely to be
-		head, _ := in.r.Peek(sniffLen)
-		if h, err := btf.ReadHeader(head, r.f.opts.MaxSize); err == nil {
-			size = min(int64(h.End()), r.f.opts.MaxSize)
-		}
-	}
-	n, err := r.s.btf.Append(in.r, size, r.f.opts.MaxSize)
-	if err != nil {
-		return wrap(in.path, "btf", err)
-	}
-	return r.add(in, blob{off: off, n: n}, "", "")
+	return r.to.take(in, k)
 }
 
 // compressed reads what a compressed stream holds.
@@ -207,20 +141,17 @@ func (r *reader) compressed(in *input, f decompress.Format) error {
 		path: in.path, member: in.member, size: -1, depth: in.depth, inside: in.inside, rel: in.rel, extra: in.extra,
 	})
 	defer done()
-	mark := r.mark()
-	err = r.content(inner)
-	if err == nil && r.abort != errFirst {
-		err = r.drain(inner)
-	}
-	if err != nil {
-		r.forget(mark)
-		return wrap(in.path, what, err)
-	}
-	return nil
+	err = r.to.attempt(func() error {
+		if err := r.content(inner); err != nil || r.abort == errFirst {
+			return err
+		}
+		return drain(inner)
+	})
+	return wrap(in.path, what, err)
 }
 
 // drain reads a stream to its end, where checksums are.
-func (r *reader) drain(in *input) error {
+func drain(in *input) error {
 	for {
 		if _, err := in.r.Discard(1 << 16); err == io.EOF {
 			return nil
@@ -229,10 +160,6 @@ func (r *reader) drain(in *input) error {
 		}
 	}
 }
-
-// counted returns a reader of src that takes its bytes from the file's budget, and ends with the context. It is used where more bytes
-// can come out than go in: decoders, compressed sections, and members of a tar file, which may have holes.
-func (r *reader) counted(src io.Reader) io.Reader { return decompress.Metered(r.ctx, src, r.budget) }
 
 // placed adds the path to the errors of a decoder.
 type placed struct {

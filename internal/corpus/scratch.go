@@ -19,7 +19,6 @@ type scratch struct {
 	btf     decompress.Buffer // the BTF of the kernel being put together, with its modules
 	maps    []mapping         // of the file that is read
 	pending []blob
-	extras  []extra
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -30,7 +29,6 @@ func (s *scratch) trim() {
 	s.task = nil
 	clear(s.pending[:cap(s.pending)])
 	s.pending = s.pending[:0]
-	s.extras = nil
 }
 
 var images = sync.Pool{New: func() any { return new(decompress.Buffer) }}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package corpus
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// blob is BTF in the buffer s.btf, or mapped from its file.
+type blob struct {
+	path   string
+	member string
+	off, n int
+	mapped []byte
+	base   []byte // what a module's BTF was encoded on, if that is not its kernel's
+	split  bool
+	used   bool
+	module string // name, once it is taken
+	part   *part
+	arch   string // as the content shows
+	rel    string // release, as the content or a package's tree shows
+	made   btfc.Made
+	dwarf  *io.SectionReader // a module without BTF
+}
+
+func (b *blob) bytes(s *scratch) []byte {
+	if b.mapped != nil {
+		return b.mapped
+	}
+	return s.btf.B[b.off : b.off+b.n : b.off+b.n]
+}
+
+// assembler puts kernels together from the BTF that is added, and yields them.
+//
+// A kernel is pending until the next one begins, since its modules come before that. If modules are in other files, all kernels are
+// pending until the end.
+type assembler struct {
+	*run
+	yield func(*Kernel) error
+	first func(btf []byte) // takes the first kernel's BTF and ends the run, if it is set
+
+	seen  int   // BTF blobs and unwanted modules
+	found int   // kernels, yielded or not selected
+	ends  int   // how often kernels were yielded
+	split int64 // bytes of pending modules
+	full  bool  // no more modules fit
+	sized bool  // SourceSize has been given out
+
+	extras []extra // that wait for their kernel
+	dwarf  spool   // modules with DWARF that wait for their kernel
+}
+
+// read returns the BTF that fill appends to a buffer. It has to be added before read is called again.
+func (a *assembler) read(fill func(buf *decompress.Buffer) error) (blob, error) {
+	buf := &a.s.btf
+	off := len(buf.B)
+	err := fill(buf)
+	if err != nil {
+		buf.B = buf.B[:off]
+	}
+	return blob{off: off, n: len(buf.B) - off}, err
+}
+
+// add adds BTF, a kernel's or a module's.
+func (a *assembler) add(in *input, b blob) error {
+	a.seen++
+	var err error
+	if b.split, err = isSplit(b.bytes(a.s)); err != nil {
+		a.drop(&b)
+		return wrap(in.path, "btf", err)
+	}
+	b.path, b.member, b.part, b.rel = in.path, in.member, a.current, in.release(b.rel)
+	if b.split {
+		a.addModule(in, &b)
+	} else {
+		a.begin(&b)
+	}
+	return nil
+}
+
+// drop removes b, the last BTF in the buffer, instead of adding it.
+func (a *assembler) drop(b *blob) {
+	if b.mapped == nil {
+		a.s.btf.B = a.s.btf.B[:b.off]
+	}
+}
+
+// begin adds a kernel. It ends the one before, unless there are files with modules still to be read.
+func (a *assembler) begin(b *blob) {
+	if a.first != nil {
+		a.first(b.bytes(a.s))
+		a.abort = errFirst
+		a.drop(b)
+		return
+	}
+	before := len(a.s.pending)
+	a.s.pending = append(a.s.pending, *b)
+	wait := len(a.f.parts) > 1 && int64(b.off) < a.f.opts.MaxSize
+	if !wait && slices.ContainsFunc(a.s.pending[:before], isKernel) {
+		a.end(before)
+	}
+}
+
+// addModule adds a module, if it is wanted and fits.
+func (a *assembler) addModule(in *input, b *blob) {
+	if !a.room(in, b.n+len(b.mapped)+len(b.base)) {
+		a.drop(b)
+		return
+	}
+	a.s.pending = append(a.s.pending, *b)
+}
+
+// release returns the release of a stream. One in a package's tree takes precedence over one in the content.
+func (in *input) release(content string) string {
+	return cmp.Or(releaseFromTree(in.member), validRelease(content), in.rel)
+}
+
+// wantsModule reports whether to read a module's file.
+func (a *assembler) wantsModule(name string) bool {
+	if !a.full && a.f.opts.Modules.has(name) {
+		return true
+	}
+	a.seen++
+	return false
+}
+
+// room reports whether a module is wanted and fits. It reports the first one that does not fit.
+func (a *assembler) room(in *input, n int) bool {
+	if a.full || a.f.opts.Modules.none() {
+		return false
+	}
+	limit := a.f.opts.MaxSize
+	if a.split+int64(n) > limit || len(a.s.pending) >= limits.Modules {
+		a.fail(wrap(in.path, "btf", fmt.Errorf(
+			"this and later modules left out: more than %d or %d MiB", limits.Modules, limit>>20)))
+		a.full = true
+		return false
+	}
+	a.split += int64(n)
+	return true
+}
+
+func isKernel(b blob) bool { return !b.split }
+
+// skip reports whether a kernel is not selected, before there is BTF of it. Such a kernel is not added.
+func (a *assembler) skip(in *input, arch, rel string) bool {
+	b := blob{member: in.member, part: a.current, arch: arch, rel: in.release(rel)}
+	if key := a.key(&b, true); !key.Known() || a.f.opts.selectsMet(key) {
+		return false
+	}
+	a.seen++
+	a.found++
+	return true
+}
+
+// attempt calls read, which reads a stream. If the stream is damaged, attempt drops the pending BTF of it.
+func (a *assembler) attempt(read func() error) error {
+	before, ends := len(a.s.pending), a.ends
+	err := read()
+	if err == nil {
+		return nil
+	}
+	if a.ends != ends {
+		before = 0
+	}
+	a.s.pending = a.s.pending[:min(before, len(a.s.pending))]
+	return err
+}
+
+// end yields the kernels among the first n of the pending BTF with their modules. Modules without a kernel stay pending.
+func (a *assembler) end(n int) {
+	last := n == len(a.s.pending)
+	for i := range n {
+		if b := &a.s.pending[i]; !b.split {
+			b.used = true
+			if !a.stopped() {
+				a.finishKernel(b, last)
+			}
+		}
+	}
+	a.ends++
+	a.s.pending = slices.DeleteFunc(a.s.pending, func(b blob) bool { return b.used })
+	a.compact()
+	a.full = false
+}
+
+// compact removes from the buffer what no pending BTF needs.
+func (a *assembler) compact() {
+	end, buf := 0, &a.s.btf
+	a.split = 0
+	for i := range a.s.pending {
+		b := &a.s.pending[i]
+		if b.split {
+			a.split += int64(len(b.bytes(a.s)))
+		}
+		if b.mapped == nil {
+			copy(buf.B[end:], b.bytes(a.s))
+			b.off = end
+			end += b.n
+		}
+	}
+	buf.B = buf.B[:end]
+}
+
+// finish yields the kernels that are pending at the end of the file.
+func (a *assembler) finish() {
+	a.end(len(a.s.pending))
+	a.s.pending = slices.DeleteFunc(a.s.pending, func(b blob) bool { return b.dwarf != nil })
+	if len(a.s.pending) == 0 {
+		return
+	}
+	err := ErrNoKernel
+	if n := len(a.s.pending); n > 1 {
+		err = fmt.Errorf("%w, and %d more", err, n-1)
+	}
+	a.fail(wrap(a.s.pending[0].path, "", err))
+}
