@@ -234,7 +234,11 @@ func TestSelectionUnread(t *testing.T) {
 	if s := c.Selection(); len(s.Unmatched) != 2 || s.Unread != 1 {
 		t.Errorf("before reading: %+v", s)
 	}
-	if err := c.Files[0].Read(t.Context(), func(*Kernel) error { return nil }); err != nil {
+	f, err := c.Files[0].WithConfig([]byte(someConfig)) // a copy
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Read(t.Context(), func(*Kernel) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if s := c.Selection(); s.Unread != 0 || len(s.Unmatched) != 1 || s.Unmatched[0].Nearest != "nearest by version: 11, 12" {
