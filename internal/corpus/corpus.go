@@ -110,7 +110,7 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 	for _, f := range append(units, packed...) {
 		f.opts = &opts
 		if !f.Key.Known() {
-			opts.met.later(f)
+			opts.met.later(&f.parts[0])
 		}
 		c.Files = append(c.Files, f)
 	}

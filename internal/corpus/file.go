@@ -271,6 +271,8 @@ func (f *File) assemble(ctx context.Context, s *scratch, a *assembler) (err erro
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	f.opts.met.read(f)
+	if a.first == nil {
+		f.opts.met.read(&f.parts[0])
+	}
 	return errors.Join(a.errs...)
 }

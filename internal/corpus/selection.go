@@ -39,7 +39,7 @@ type met struct {
 	mu      sync.Mutex
 	matched []bool              // by selector
 	keys    map[kernel.Key]bool // of all kernels, up to limits.SelectedKeys
-	unread  map[*File]bool      // whose kernels are not known before they are read
+	unread  map[*part]bool      // files whose kernels are not known before they are read
 }
 
 func newMet(opts *Options) *met {
@@ -48,7 +48,7 @@ func newMet(opts *Options) *met {
 	}
 	return &met{
 		opts: opts, all: slices.Concat(opts.Select, opts.Exclude), matched: make([]bool, len(opts.Select)+len(opts.Exclude)),
-		keys: make(map[kernel.Key]bool), unread: make(map[*File]bool),
+		keys: make(map[kernel.Key]bool), unread: make(map[*part]bool),
 	}
 }
 
@@ -70,18 +70,18 @@ func (m *met) note(k kernel.Key) {
 	}
 }
 
-// later records that the kernels of f are known only after reading; read records that this has happened.
-func (m *met) later(f *File) {
+// later records that the kernels in a file are known only after reading; read records that this has happened.
+func (m *met) later(p *part) {
 	if m != nil {
-		m.unread[f] = true
+		m.unread[p] = true
 	}
 }
 
-func (m *met) read(f *File) {
+func (m *met) read(p *part) {
 	if m != nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		delete(m.unread, f)
+		delete(m.unread, p)
 	}
 }
 
