@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"maps"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -116,10 +117,16 @@ func room(t *testing.T, path string) string {
 	return best
 }
 
-// TestFiles checks that no two files of package core need each other, directly or not, by the names that they use of
+// TestFiles checks that no two files of these packages need each other, directly or not, by the names that they use of
 // each other: types, functions, variables and constants, not methods.
 func TestFiles(t *testing.T) {
-	paths, err := filepath.Glob("internal/core/*.go")
+	for _, dir := range []string{"internal/core", "internal/corpus"} {
+		t.Run(path.Base(dir), func(t *testing.T) { checkFiles(t, dir) })
+	}
+}
+
+func checkFiles(t *testing.T, dir string) {
+	paths, err := filepath.Glob(dir + "/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,46 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
-
-// DefaultMaxSize is the limit on the decompressed bytes of one BTF or kernel image where Options
-// gives none. The largest BTF seen has 27 MB, a stripped vmlinux about 70 MB. A vmlinux with debug
-// information has more, see Options.DWARF.
-const DefaultMaxSize = limits.PartSize
-
-// Options configure Open. The zero value takes everything.
-type Options struct {
-	// MaxSize limits the decompressed bytes of one BTF, ELF file or kernel image, and of all modules of a
-	// kernel together; 0 is DefaultMaxSize. What one source file unpacks to in total, the members of containers counted
-	// again, is limited by limits.UnpackedRatio and limits.UnpackedSmall. All files that are read at the same time share
-	// limits.UnpackedInAll.
-	MaxSize int64
-
-	// Map lets files of raw BTF be mapped into memory rather than read, where the system can. It
-	// makes what File.Read yields subject to changes of the files: yield must then look at it on
-	// its own goroutine only.
-	Map bool
-
-	// Modules chooses modules. The others need not even be decompressed.
-	Modules *Modules
-
-	// Select keeps the kernels that any of its selectors matches (all of them if it is empty),
-	// Exclude then drops those that any of its selectors matches.
-	Select, Exclude []Selector
-
-	// As has namings for the keys of kernels; the first one that fits a path counts.
-	As []*Naming
-
-	// Extras requests the configuration and symbols of kernels.
-	Extras bool
-
-	// DWARF makes BTF of kernels that have DWARF and no BTF. If it is nil, such kernels are left out.
-	DWARF *Encoder
-
-	met *met // which kernels the selectors match; set by Open
-}
 
 // Corpus lists where the kernels are. It is immutable and safe for concurrent use.
 type Corpus struct {
@@ -145,20 +108,50 @@ func (c *Corpus) Unmet(object string) *Error {
 	return &Error{Path: object, Err: ErrUnmet}
 }
 
-// Selects reports whether Select and Exclude keep a kernel.
-func (o *Options) Selects(k kernel.Key) bool {
-	if len(o.Select) > 0 && !slices.ContainsFunc(o.Select, func(s Selector) bool { return s.Match(k) }) {
-		return false
+// ModulesNotFound is Modules.NotFound.
+func (c *Corpus) ModulesNotFound() []NotFound { return c.modules.NotFound() }
+
+// Unread notes that a run does not read all kernels, so that modules may be in others.
+func (c *Corpus) Unread() {
+	if m := c.modules; m != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.unread = true
 	}
-	return !slices.ContainsFunc(o.Exclude, func(s Selector) bool { return s.Match(k) })
 }
 
-// selectsMet is Selects for a kernel of the corpus.
-func (o *Options) selectsMet(k kernel.Key) bool {
-	o.met.note(k)
-	return o.Selects(k)
+// Modules returns the chosen modules, see Modules.Names.
+func (c *Corpus) Modules() []string { return c.modules.Names() }
+
+// Selects says whether the selectors keep a kernel, which need not be of the corpus.
+func (c *Corpus) Selects(k kernel.Key) bool { return c.met == nil || c.met.opts.Selects(k) }
+
+// Selection returns the result of the selectors so far. The keys of most kernels come from their paths; those of the others are known
+// when their files were read.
+func (c *Corpus) Selection() Selection { return c.met.selection() }
+
+// Query makes ReadPart read the types that q selects. It must be called before c is used otherwise.
+func (c *Corpus) Query(q *btfc.Query) {
+	of := make(map[*btfc.File]*btfc.File)
+	for _, f := range c.Files {
+		if f.packed == nil {
+			continue
+		}
+		if of[f.packed.file] == nil {
+			of[f.packed.file] = f.packed.file.For(q)
+		}
+		f.packed.file = of[f.packed.file]
+	}
 }
 
-// selectsPath is Selects for a key that may be incomplete, because it comes from a path alone; if
-// so the file has to be read to know.
-func (o *Options) selectsPath(k kernel.Key) bool { return !k.Known() || o.selectsMet(k) }
+// Packages returns the packages noted in the corpora in one file.
+func (c *Corpus) Packages() (all []btfc.Package) {
+	seen := make(map[*btfc.File]bool)
+	for _, f := range c.Files {
+		if f.packed != nil && !seen[f.packed.file] {
+			seen[f.packed.file] = true
+			all = append(all, f.packed.file.Packages()...)
+		}
+	}
+	return all
+}

@@ -4,7 +4,6 @@ package corpus
 
 import (
 	"debug/elf"
-	"errors"
 	"io"
 	"path"
 	"slices"
@@ -15,16 +14,6 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 )
-
-// errDWARF is the cause for kernels that only corpus import can use.
-var errDWARF = errors.New("has DWARF and no BTF ('btfgen corpus import' makes BTF of it)")
-
-// debugPackages is the advice for kernels with neither BTF nor DWARF.
-const debugPackages = "the kernel's debug package has DWARF, of which 'btfgen corpus import' makes BTF: linux-image-RELEASE-dbg on Debian, " +
-	"linux-image-RELEASE-dbgsym on Ubuntu, kernel-debuginfo on Fedora, RHEL and SUSE"
-
-// errNoSection is the cause for kernels without BTF in an ELF file.
-var errNoSection = errors.New("no .BTF section; " + debugPackages)
 
 // isKernelName reports whether a file is called vmlinux or vmlinux-<release>.
 func isKernelName(name string) bool { return strings.HasPrefix(path.Base(name), "vmlinux") }

@@ -4,16 +4,13 @@ package corpus
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
-	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -39,43 +36,6 @@ func (a *assembler) addDWARF(in *input, file io.ReaderAt) error {
 		path: in.path, member: in.member, part: a.current, rel: in.release(""), split: true, dwarf: dwarf,
 	})
 	return nil
-}
-
-// spool is a temporary file with modules, one behind the other.
-type spool struct {
-	file *os.File // nil if there are none
-	end  int64
-}
-
-// errSpoolFull is the cause for modules that are left out.
-var errSpoolFull = fmt.Errorf("this and later modules left out: more than %d GiB with DWARF", limits.SpilledModules>>30)
-
-// add copies a module into a file of e's, and returns the copy.
-func (s *spool) add(ctx context.Context, e *Encoder, module io.ReaderAt) (*io.SectionReader, error) {
-	if s.file == nil {
-		f, err := e.temporary()
-		if err != nil {
-			return nil, err
-		}
-		s.file = f
-	}
-	from := ctxReader{ctx, io.NewSectionReader(module, 0, limits.SpilledModules-s.end+1)}
-	n, err := io.Copy(io.NewOffsetWriter(s.file, s.end), from)
-	if err == nil && s.end+n > limits.SpilledModules {
-		err = errSpoolFull
-	}
-	if err != nil {
-		return nil, err
-	}
-	at := s.end
-	s.end += n
-	return io.NewSectionReader(s.file, at, n), nil
-}
-
-func (s *spool) close() {
-	if s.file != nil {
-		s.file.Close()
-	}
 }
 
 // encodeModules adds BTF of modules with DWARF to a kernel whose BTF was made of DWARF, too. It returns the bytes that it took of the task.

@@ -83,24 +83,3 @@ func (x *extractor) distilled(f *elf.File) ([]byte, error) {
 	_, err := buf.Append(x.counted(sec.Open()), int64(sec.Size), limits.DistilledBase)
 	return buf.B, err
 }
-
-// banner returns the release in the kernel's banner at the beginning of .rodata, or "".
-func banner(f *elf.File) string {
-	sec := f.Section(".rodata")
-	if sec == nil || sec.Type != elf.SHT_PROGBITS || sec.ReaderAt == nil { // nil for a compressed one
-		return ""
-	}
-	head := make([]byte, min(sec.FileSize, 4096))
-	n, _ := sec.ReadAt(head, 0)
-	return bannerRelease(head[:n])
-}
-
-// bannerRelease returns the release in the first "Linux version 6.1.0-47-amd64 (…" of b.
-func bannerRelease(b []byte) string {
-	const text = "Linux version "
-	i := bytes.Index(b, []byte(text))
-	if i < 0 {
-		return ""
-	}
-	return versionText(b, i+len(text))
-}

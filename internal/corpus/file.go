@@ -10,13 +10,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -135,87 +132,6 @@ func (f *File) Sums(ctx context.Context) ([][sha256.Size]byte, error) {
 	return sums, nil
 }
 
-func hashFile(ctx context.Context, path string) (sum [sha256.Size]byte, err error) {
-	r, err := os.Open(path)
-	if err != nil {
-		return sum, wrap(path, "", err)
-	}
-	defer r.Close()
-	sum, err = hash(ctx, r)
-	return sum, wrap(path, "", err)
-}
-
-// hash returns the SHA-256 of what r has.
-func hash(ctx context.Context, r io.Reader) (sum [sha256.Size]byte, err error) {
-	h := sha256.New()
-	_, err = io.Copy(h, ctxReader{ctx, r})
-	h.Sum(sum[:0])
-	return sum, err
-}
-
-// ctxReader stops reading when its context is done.
-type ctxReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c ctxReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
-}
-
-// Read decompresses the file and calls yield for each kernel in it that the selectors keep. After an error it continues with the next
-// member or module, and returns an Error for each at the end, joined; see Errors. Damaged modules are missing from their kernel. A file
-// without any kernel is an error.
-//
-// With Options.Map, a file that changes while it is read can make yield panic; Read then returns an error that says so. Any other
-// panic becomes an error of its kernel, or else of the file, that wraps a workers.Defect.
-//
-// If yield returns an error, or ctx is done, Read stops and returns that error.
-func (f *File) Read(ctx context.Context, yield func(*Kernel) error) error {
-	read := f.read
-	if f.packed != nil {
-		read = f.readPacked
-	}
-	if f.config != nil {
-		next := yield
-		yield = func(k *Kernel) error {
-			k.Config = f.config
-			return next(k)
-		}
-	}
-	return f.caught(ctx, func(s *scratch) error { return read(ctx, s, yield) })
-}
-
-// First calls yield with the BTF of the first kernel in the file, whatever its key is, and reads no further: neither modules nor the end of a
-// container. It makes no BTF of DWARF. Errors are those of Read.
-func (f *File) First(ctx context.Context, yield func(btf []byte)) error {
-	if f.packed != nil {
-		return f.Read(ctx, func(k *Kernel) error {
-			yield(k.BTF)
-			return nil
-		})
-	}
-	file, opts := *f, *f.opts
-	if opts.DWARF != nil {
-		opts.DWARF = &Encoder{dir: opts.DWARF.dir}
-	}
-	opts.Modules, opts.Extras = NoModules(), false
-	file.opts, file.parts = &opts, f.parts[:1]
-	err := file.caught(ctx, func(s *scratch) error {
-		return file.assemble(ctx, s, &assembler{first: yield})
-	})
-	if err == errFirst {
-		return nil
-	}
-	return err
-}
-
-// errFirst ends reading after the first kernel.
-var errFirst = errors.New("the first kernel is enough")
-
 // WithConfig returns f with the configuration of its kernel, the text of a file.
 func (f *File) WithConfig(text []byte) (*File, error) {
 	file := *f
@@ -226,53 +142,10 @@ func (f *File) WithConfig(text []byte) (*File, error) {
 	return &file, nil
 }
 
-// caught returns the error of read, or one for its panic.
-func (f *File) caught(ctx context.Context, read func(s *scratch) error) (err error) {
-	s := scratches.Get().(*scratch)
-	s.task = memory.Open(ctx)
-	defer s.task.Close()
-	if err := s.btf.Use(s.task); err != nil {
-		return err
-	}
-	if d := workers.Catch(ctx, func() { err = read(s) }); d != nil {
-		return wrap(f.Path, "", d) // s may be in the middle of anything
-	}
-	s.trim()
-	scratches.Put(s)
-	return err
+// packed is where a kernel is in a corpus in one file.
+type packed struct {
+	file  *btfc.File
+	entry int
 }
 
-func (f *File) read(ctx context.Context, s *scratch, yield func(*Kernel) error) error {
-	return f.assemble(ctx, s, &assembler{yield: yield})
-}
-
-// assemble reads the file with an assembler that has what to do with kernels.
-func (f *File) assemble(ctx context.Context, s *scratch, a *assembler) (err error) {
-	a.run = newRun(ctx, f, s)
-	x := &extractor{a.run, a}
-	r := &reader{a.run, x}
-	if f.opts.Map {
-		defer s.guardMaps(&err)()
-	}
-	defer a.dwarf.close()
-	for i := range f.parts {
-		if a.stopped() {
-			break
-		}
-		x.part(r, &f.parts[i])
-		if i == 0 && a.found == 0 && len(s.pending) == 0 && len(a.errs) > 0 {
-			break // modules need their kernel
-		}
-	}
-	a.finish()
-	if a.abort != nil {
-		return a.abort
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if a.first == nil {
-		f.opts.met.read(&f.parts[0])
-	}
-	return errors.Join(a.errs...)
-}
+func (p *packed) entryOf() *btfc.Entry { return p.file.Entries()[p.entry] }

@@ -54,50 +54,6 @@ func group(files []part, opts *Options) (units []*File, skipped []*Error) {
 	return units, skipped
 }
 
-// kernelKey is keyFromPath, completed by what is known of package trees.
-func kernelKey(p string) kernel.Key {
-	k := keyFromPath(p)
-	if rel := releaseFromTree(p); rel != "" {
-		k.Release = rel
-	}
-	return k
-}
-
-// moduleKey is the key of the kernel that a module's file, or an archive of modules, belongs to.
-func moduleKey(p string) kernel.Key {
-	if rel := releaseFromTree(p); rel != "" {
-		return kernel.Key{Release: rel}
-	}
-	if modulesArchive(path.Base(p)) {
-		return keyFromPath(p)
-	}
-	return keyFromPath(path.Dir(p)) // <release>/<module>.btf
-}
-
-func isVmlinux(abs string) bool { return stem(path.Base(abs)) == "vmlinux" }
-
-// modulesArchive reports whether a name is that of an archive or a package without a kernel: of modules or of extras.
-func modulesArchive(base string) bool {
-	if pkg, ok := cutPackage(base); ok {
-		return strings.HasPrefix(pkg, "linux-modules-") || strings.HasPrefix(pkg, "kernel-modules-") || extrasPackage(base)
-	}
-	return strings.Contains(base, ".modules.tar")
-}
-
-// extrasPackage reports whether a name is that of a package with only configuration and symbols, which Debian has since 7.2.
-func extrasPackage(base string) bool {
-	pkg, ok := cutPackage(base)
-	return ok && strings.HasPrefix(pkg, "linux-base-")
-}
-
-// stripCompression cuts the suffixes of compressed files off a name.
-func stripCompression(base string) string {
-	for _, s := range suffixes[:6] {
-		base = strings.TrimSuffix(base, s)
-	}
-	return base
-}
-
 // index finds the kernels that modules may belong to.
 type index struct {
 	key     map[kernel.Key]*File // the first, if two sources have it

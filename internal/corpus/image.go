@@ -12,53 +12,6 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// imageType is a form of bootable kernel.
-type imageType int
-
-const (
-	imageNone    imageType = iota
-	imageBzImage           // x86: setup code and a compressed vmlinux
-	imageZboot             // EFI zboot: a PE file around a compressed Image
-	imageArm64             // arm64 Image, the kernel's memory
-	imageRISCV             // the same of riscv64
-	imageZImage            // 32-bit arm: a decompressor and a compressed Image
-	imageS390              // s390x: a decompressor and a compressed Image
-)
-
-// sniffImage recognises an image by its first bytes; s390x's need isS390.
-func sniffImage(head []byte) imageType {
-	at := func(off int, magic string) bool {
-		return len(head) >= off+len(magic) && string(head[off:off+len(magic)]) == magic
-	}
-	switch {
-	case at(0x202, "HdrS") && at(0x1fe, "\x55\xaa"):
-		return imageBzImage
-	case at(0, "MZ") && at(4, "zimg"):
-		return imageZboot
-	case at(0x38, "ARM\x64"):
-		return imageArm64
-	case at(0x38, "RSC\x05"):
-		return imageRISCV
-	case at(0x24, "\x18\x28\x6f\x01"):
-		return imageZImage
-	}
-	return imageNone
-}
-
-// s390Magic is what an s390x image has at s390At.
-const (
-	s390Magic = "S390EP"
-	s390At    = 0x10008
-)
-
-func isS390(r io.ReaderAt) bool {
-	var b [len(s390Magic)]byte
-	n, _ := r.ReadAt(b[:], s390At)
-	return string(b[:n]) == s390Magic
-}
-
-var errNoBTF = errors.New("no BTF in it; " + debugPackages)
-
 // image reads a kernel image. Where a header says where the compressed kernel lies it is followed;
 // else the image is searched, first for BTF and then for compressed data. What is unknown is treated
 // so as well.
@@ -120,19 +73,6 @@ func (x *extractor) bzImage(in *input, img []byte) error {
 // imageRelease returns the release in the header of a bzImage.
 func imageRelease(img []byte) string {
 	return versionText(img, 0x200+int(binary.LittleEndian.Uint16(img[0x20e:])))
-}
-
-// versionText returns the release at the beginning of the NUL-terminated text at off.
-func versionText(img []byte, off int) string {
-	if off >= len(img) {
-		return ""
-	}
-	text := img[off:min(len(img), off+128)]
-	end := bytes.IndexAny(text, " \x00")
-	if end <= 0 || !isDigit(text[0]) {
-		return ""
-	}
-	return validRelease(string(text[:end]))
 }
 
 // zboot reads the kernel in an EFI zboot image.

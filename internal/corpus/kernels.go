@@ -169,3 +169,33 @@ func (a *assembler) belongs(mod, kernel *blob, key kernel.Key) bool {
 	dir := path.Dir(mod.member)
 	return dir == path.Dir(kernel.member) || path.Base(dir) == key.Release || within(dir, path.Dir(kernel.member))
 }
+
+// takeExtras returns the pending extras that belong to a kernel.
+func (a *assembler) takeExtras(b *blob, key kernel.Key) (x Extras) {
+	a.extras = slices.DeleteFunc(a.extras, func(e extra) bool {
+		if !e.belongs(b, key) {
+			return false
+		}
+		switch {
+		case e.kind == extraConfig && x.Config == nil:
+			x.Config = e.data
+		case e.kind == extraSymbols && x.Symbols == nil:
+			x.Symbols = e.data
+		}
+		return true
+	})
+	return x
+}
+
+// belongs says whether extras found in the same file, or in one that goes with it, are the kernel's.
+func (e *extra) belongs(b *blob, key kernel.Key) bool {
+	switch {
+	case e.rel != "" && key.Release != "":
+		return e.rel == key.Release
+	case e.part != b.part:
+		return true
+	}
+	name := stripCompression(e.member)
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ConfigSuffix), SymbolsSuffix)
+	return name == path.Join(path.Dir(b.member), stem(path.Base(b.member)))
+}

@@ -96,9 +96,6 @@ type NotFound struct {
 	Nearest string // a similar name of a module that a kernel has, or ""
 }
 
-// ModulesNotFound is Modules.NotFound.
-func (c *Corpus) ModulesNotFound() []NotFound { return c.modules.NotFound() }
-
 // NotFound returns the chosen modules that no kernel has, if all kernels were read.
 func (m *Modules) NotFound() (all []NotFound) {
 	if m == nil {
@@ -114,15 +111,3 @@ func (m *Modules) NotFound() (all []NotFound) {
 	}
 	return all
 }
-
-// Unread notes that a run does not read all kernels, so that modules may be in others.
-func (c *Corpus) Unread() {
-	if m := c.modules; m != nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.unread = true
-	}
-}
-
-// Modules returns the chosen modules, see Modules.Names.
-func (c *Corpus) Modules() []string { return c.modules.Names() }

@@ -136,14 +136,3 @@ func (n *Naming) of(p string) (k kernel.Key, ok bool) {
 	}
 	return k, k.Validate() == nil && (n.key.Arch != "" || kernel.KnownArch(k.Arch))
 }
-
-// key returns the key of the kernel at a path, from the first naming that fits, or else from below. abs is the path of the
-// kernel's file if that may be the host's own.
-func (o *Options) key(p, below, abs string) kernel.Key {
-	for _, n := range o.As {
-		if k, ok := n.of(p); ok {
-			return k.Canonical()
-		}
-	}
-	return hostKey(abs, kernelKey(below))
-}

@@ -15,14 +15,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// packed is where a kernel is in a corpus in one file.
-type packed struct {
-	file  *btfc.File
-	entry int
-}
-
-func (p *packed) entryOf() *btfc.Entry { return p.file.Entries()[p.entry] }
-
 // packed removes corpora in one file from the files, and returns the kernels in them that keep accepts. A damaged file is skipped, unless
 // the user named it.
 func (w *walk) packed(keep func(kernel.Key) bool) (units []*File, err error) {
@@ -118,20 +110,6 @@ func (k *Kernel) setModules(modules []btfc.Module) {
 	}
 }
 
-// Query makes ReadPart read the types that q selects. It must be called before c is used otherwise.
-func (c *Corpus) Query(q *btfc.Query) {
-	of := make(map[*btfc.File]*btfc.File)
-	for _, f := range c.Files {
-		if f.packed == nil {
-			continue
-		}
-		if of[f.packed.file] == nil {
-			of[f.packed.file] = f.packed.file.For(q)
-		}
-		f.packed.file = of[f.packed.file]
-	}
-}
-
 // Entry returns the entry of the kernel of f in a corpus in one file. It returns nil if there is none, or if the result for the kernel depends
 // on more than its BTF, that of the chosen modules, and the machine in its key.
 func (f *File) Entry() *btfc.Entry {
@@ -179,18 +157,6 @@ func (f *File) ReadPart(ctx context.Context, yield func(*Kernel) error) error {
 		k.setModules(part.Modules)
 		return yield(&k)
 	})
-}
-
-// Packages returns the packages noted in the corpora in one file.
-func (c *Corpus) Packages() (all []btfc.Package) {
-	seen := make(map[*btfc.File]bool)
-	for _, f := range c.Files {
-		if f.packed != nil && !seen[f.packed.file] {
-			seen[f.packed.file] = true
-			all = append(all, f.packed.file.Packages()...)
-		}
-	}
-	return all
 }
 
 // CompareWork orders files for reading. Kernels of a corpus in one file come first, in its order, because each is encoded against earlier

@@ -210,3 +210,6 @@ func (e *Encoder) run(ctx context.Context, file, base *os.File, buf *decompress.
 	}
 	return n, nil
 }
+
+// errDWARF is the cause for kernels that only corpus import can use.
+var errDWARF = errors.New("has DWARF and no BTF ('btfgen corpus import' makes BTF of it)")

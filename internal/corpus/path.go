@@ -233,3 +233,127 @@ func hostKey(abs string, k kernel.Key) kernel.Key {
 	}
 	return host
 }
+
+// within says whether path is dir or below it.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// unrelated reports, by name, whether a file of a directory is ignored: hidden files (.git), BTFHub's markers, and the companions of a
+// kernel in /boot, whose initramfs holds modules without their kernel. Extras are found by the name of their kernel.
+func unrelated(name string) bool {
+	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".failed") || strings.HasSuffix(name, ".hasbtf") {
+		return true
+	}
+	for _, p := range []string{"initrd", "initramfs", "System.map", "config-", "symvers"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	extra, _ := extraOf(name)
+	return extra != noExtra
+}
+
+// saysBTF reports whether a file is named .btf, compressed or not.
+func saysBTF(name string) bool { return strings.Contains(name[len(stem(name)):], ".btf") }
+
+// isModuleFile says whether a file is called <module>.ko, compressed or not, or <module>.ko.debug.
+func isModuleFile(name string) bool {
+	return strings.HasSuffix(strings.TrimSuffix(stripCompression(name), ".debug"), ".ko")
+}
+
+// kernelKey is keyFromPath, completed by what is known of package trees.
+func kernelKey(p string) kernel.Key {
+	k := keyFromPath(p)
+	if rel := releaseFromTree(p); rel != "" {
+		k.Release = rel
+	}
+	return k
+}
+
+// moduleKey is the key of the kernel that a module's file, or an archive of modules, belongs to.
+func moduleKey(p string) kernel.Key {
+	if rel := releaseFromTree(p); rel != "" {
+		return kernel.Key{Release: rel}
+	}
+	if modulesArchive(path.Base(p)) {
+		return keyFromPath(p)
+	}
+	return keyFromPath(path.Dir(p)) // <release>/<module>.btf
+}
+
+func isVmlinux(abs string) bool { return stem(path.Base(abs)) == "vmlinux" }
+
+// modulesArchive reports whether a name is that of an archive or a package without a kernel: of modules or of extras.
+func modulesArchive(base string) bool {
+	if pkg, ok := cutPackage(base); ok {
+		return strings.HasPrefix(pkg, "linux-modules-") || strings.HasPrefix(pkg, "kernel-modules-") || extrasPackage(base)
+	}
+	return strings.Contains(base, ".modules.tar")
+}
+
+// extrasPackage reports whether a name is that of a package with only configuration and symbols, which Debian has since 7.2.
+func extrasPackage(base string) bool {
+	pkg, ok := cutPackage(base)
+	return ok && strings.HasPrefix(pkg, "linux-base-")
+}
+
+// stripCompression cuts the suffixes of compressed files off a name.
+func stripCompression(base string) string {
+	for _, s := range suffixes[:6] {
+		base = strings.TrimSuffix(base, s)
+	}
+	return base
+}
+
+// numbered reports whether a version can be ordered: 12, 5.4.0-42 and V10 can, sid cannot.
+func numbered(version string) bool {
+	v := unprefixed(version)
+	return v != "" && isDigit(v[0])
+}
+
+// extraKind identifies one of the extras.
+type extraKind uint8
+
+const (
+	noExtra extraKind = iota
+	extraConfig
+	extraSymbols
+)
+
+var extraNames = [...]string{"", "config", "symbols"}
+
+// Suffixes of the names of extras beside a kernel's file.
+const (
+	ConfigSuffix  = ".config"
+	SymbolsSuffix = ".kallsyms"
+)
+
+// extraOf returns the kind of extra that a file is, by its name, and the release in its path, if any.
+func extraOf(name string) (kind extraKind, release string) {
+	base := stripCompression(path.Base(name))
+	for prefix, kind := range map[string]extraKind{"config": extraConfig, "System.map": extraSymbols} {
+		if r, ok := strings.CutPrefix(base, prefix+"-"); ok {
+			return kind, validRelease(startsWithDigit(r))
+		}
+		if rel := releaseFromTree(name); base == prefix && rel != "" {
+			return kind, rel
+		}
+	}
+	switch {
+	case strings.HasSuffix(base, ConfigSuffix):
+		return extraConfig, ""
+	case strings.HasSuffix(base, SymbolsSuffix):
+		return extraSymbols, ""
+	}
+	return noExtra, ""
+}
+
+// unprefixed cuts off the v of v10.
+func unprefixed(version string) string {
+	if len(version) > 1 && version[0]|0x20 == 'v' && isDigit(version[1]) {
+		return version[1:]
+	}
+	return version
+}

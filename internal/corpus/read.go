@@ -3,174 +3,106 @@
 package corpus
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"fmt"
-	"io"
-	"os"
+	"errors"
 
-	"github.com/btfgen/btfgen/internal/corpus/decompress"
-	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/workers"
 )
 
-// run is one reading of a file, which reader, extractor and assembler share.
-type run struct {
-	ctx     context.Context
-	f       *File
-	s       *scratch
-	budget  *decompress.Budget
-	current *part // the file on disk that is read
-	errs    []error
-	abort   error // ends the run; of File.Read's yield, or errFirst
-}
-
-func newRun(ctx context.Context, f *File, s *scratch) *run {
-	return &run{ctx: ctx, f: f, s: s, budget: decompress.NewBudget(f.Size)}
-}
-
-func (r *run) stopped() bool { return r.abort != nil || r.ctx.Err() != nil }
-
-// fail adds the error of a part of the file.
-func (r *run) fail(err error) {
-	if err == nil || r.stopped() {
-		return
+// Read decompresses the file and calls yield for each kernel in it that the selectors keep. After an error it continues with the next
+// member or module, and returns an Error for each at the end, joined; see Errors. Damaged modules are missing from their kernel. A file
+// without any kernel is an error.
+//
+// With Options.Map, a file that changes while it is read can make yield panic; Read then returns an error that says so. Any other
+// panic becomes an error of its kernel, or else of the file, that wraps a workers.Defect.
+//
+// If yield returns an error, or ctx is done, Read stops and returns that error.
+func (f *File) Read(ctx context.Context, yield func(*Kernel) error) error {
+	read := f.read
+	if f.packed != nil {
+		read = f.readPacked
 	}
-	r.errs = appendError(r.errs, r.f.Path, err)
-}
-
-// counted returns a reader of src that takes its bytes from the file's budget, and ends with the context. It is used where more bytes
-// can come out than go in: decoders, compressed sections, and members of a tar file, which may have holes.
-func (r *run) counted(src io.Reader) io.Reader { return decompress.Metered(r.ctx, src, r.budget) }
-
-// decompress appends what data decompresses to; anything may follow the compressed data.
-func (r *run) decompress(data []byte, f decompress.Format, to *decompress.Buffer) error {
-	return decompress.First(r.ctx, data, f, r.f.opts.MaxSize, r.budget, to)
-}
-
-// reader unwraps compressions and containers, and passes their content to a taker.
-type reader struct {
-	*run
-	to taker
-}
-
-// taker takes the content that a reader finds: extractor BTF, and booting images.
-type taker interface {
-	// wants reports whether to read a member of a container, and which kind of extra it is.
-	wants(member string) (extraKind, bool)
-	// take takes content that is neither compressed nor a container.
-	take(in *input, k kind) error
-	// attempt calls read. If read fails, attempt drops what was taken meanwhile.
-	attempt(read func() error) error
-}
-
-// input is a stream to be identified and read.
-type input struct {
-	r      *bufio.Reader
-	path   string // with "!member", for messages
-	member string // path of the innermost container's member, else the file's path
-	size   int64  // bytes, or -1
-	depth  int
-	inside bool     // a container, where other files are no error
-	image  bool     // the kernel of an image
-	file   *os.File // the file, if nothing is between it and r
-	rel    string   // release, if something around the stream told it
-	extra  extraKind
-}
-
-// open returns a stream's input, whose buffer close gives back. in is what the stream was made of.
-func (r *reader) open(stream io.Reader, in input) (*input, func()) {
-	buf := inputs.Get().(*bufio.Reader)
-	buf.Reset(stream)
-	in.r = buf
-	in.depth++
-	return &in, func() {
-		buf.Reset(nil)
-		inputs.Put(buf)
-	}
-}
-
-// part reads one file on disk.
-func (r *reader) part(p *part, extra extraKind) {
-	r.current = p
-	file, err := os.Open(p.path)
-	if err != nil {
-		r.fail(wrap(p.path, "", err))
-		return
-	}
-	defer file.Close()
-	in, done := r.open(ctxReader{r.ctx, file}, input{path: p.path, member: p.path, size: p.size, file: file, extra: extra})
-	defer done()
-	r.fail(r.content(in))
-}
-
-// content reads a stream of any kind. Errors of members of containers are added to errs; it returns that of the stream itself.
-func (r *reader) content(in *input) error {
-	if in.depth > limits.Nesting {
-		return wrap(in.path, "", fmt.Errorf("nested more than %d deep", limits.Nesting))
-	}
-	head, err := in.r.Peek(sniffLen)
-	if err != nil && err != io.EOF {
-		return wrap(in.path, "", err)
-	}
-	k := sniff(head)
-	switch {
-	case k == kindCompressed:
-		return r.compressed(in, decompress.Sniff(head))
-	case in.extra != noExtra:
-		return r.to.take(in, k)
-	case k.container():
-		return r.container(in, k)
-	case k == kindUnknown || k == kindZero:
-		if head, _ := in.r.Peek(s390At + len(s390Magic)); isS390(bytes.NewReader(head)) {
-			k = kindImage
+	if f.config != nil {
+		next := yield
+		yield = func(k *Kernel) error {
+			k.Config = f.config
+			return next(k)
 		}
 	}
-	return r.to.take(in, k)
+	return f.caught(ctx, func(s *scratch) error { return read(ctx, s, yield) })
 }
 
-// compressed reads what a compressed stream holds.
-func (r *reader) compressed(in *input, f decompress.Format) error {
-	what := f.String()
-	stream, err := decompress.Open(in.r, f)
-	if err != nil {
-		return wrap(in.path, what, err)
-	}
-	defer stream.Close()
-	inner, done := r.open(&placed{r.counted(stream), in.path, what}, input{
-		path: in.path, member: in.member, size: -1, depth: in.depth, inside: in.inside, rel: in.rel, extra: in.extra,
-	})
-	defer done()
-	err = r.to.attempt(func() error {
-		if err := r.content(inner); err != nil || r.abort == errFirst {
-			return err
-		}
-		return drain(inner)
-	})
-	return wrap(in.path, what, err)
-}
-
-// drain reads a stream to its end, where checksums are.
-func drain(in *input) error {
-	for {
-		if _, err := in.r.Discard(1 << 16); err == io.EOF {
+// First calls yield with the BTF of the first kernel in the file, whatever its key is, and reads no further: neither modules nor the end of a
+// container. It makes no BTF of DWARF. Errors are those of Read.
+func (f *File) First(ctx context.Context, yield func(btf []byte)) error {
+	if f.packed != nil {
+		return f.Read(ctx, func(k *Kernel) error {
+			yield(k.BTF)
 			return nil
-		} else if err != nil {
-			return err
+		})
+	}
+	file, opts := *f, *f.opts
+	if opts.DWARF != nil {
+		opts.DWARF = &Encoder{dir: opts.DWARF.dir}
+	}
+	opts.Modules, opts.Extras = NoModules(), false
+	file.opts, file.parts = &opts, f.parts[:1]
+	err := file.caught(ctx, func(s *scratch) error {
+		return file.assemble(ctx, s, &assembler{first: yield})
+	})
+	if err == errFirst {
+		return nil
+	}
+	return err
+}
+
+// caught returns the error of read, or one for its panic.
+func (f *File) caught(ctx context.Context, read func(s *scratch) error) (err error) {
+	s := scratches.Get().(*scratch)
+	s.task = memory.Open(ctx)
+	defer s.task.Close()
+	if err := s.btf.Use(s.task); err != nil {
+		return err
+	}
+	if d := workers.Catch(ctx, func() { err = read(s) }); d != nil {
+		return wrap(f.Path, "", d) // s may be in the middle of anything
+	}
+	s.trim()
+	scratches.Put(s)
+	return err
+}
+
+func (f *File) read(ctx context.Context, s *scratch, yield func(*Kernel) error) error {
+	return f.assemble(ctx, s, &assembler{yield: yield})
+}
+
+// assemble reads the file with an assembler that has what to do with kernels.
+func (f *File) assemble(ctx context.Context, s *scratch, a *assembler) (err error) {
+	a.run = newRun(ctx, f, s)
+	x := &extractor{a.run, a}
+	r := &reader{a.run, x}
+	if f.opts.Map {
+		defer s.guardMaps(&err)()
+	}
+	defer a.dwarf.close()
+	for i := range f.parts {
+		if a.stopped() {
+			break
+		}
+		x.part(r, &f.parts[i])
+		if i == 0 && a.found == 0 && len(s.pending) == 0 && len(a.errs) > 0 {
+			break // modules need their kernel
 		}
 	}
-}
-
-// placed adds the path to the errors of a decoder.
-type placed struct {
-	src        io.Reader
-	path, what string
-}
-
-func (l *placed) Read(p []byte) (int, error) {
-	n, err := l.src.Read(p)
-	if err != nil && err != io.EOF {
-		err = wrap(l.path, l.what, err)
+	a.finish()
+	if a.abort != nil {
+		return a.abort
 	}
-	return n, err
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if a.first == nil {
+		f.opts.met.read(&f.parts[0])
+	}
+	return errors.Join(a.errs...)
 }

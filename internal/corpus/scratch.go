@@ -4,8 +4,12 @@ package corpus
 
 import (
 	"bufio"
+	"io"
+	"runtime"
+	"runtime/debug"
 	"sync"
 
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -48,3 +52,50 @@ func (s *scratch) image() (buf *decompress.Buffer, done func(), err error) {
 var inputs = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, inputBuffer) }}
 
 const inputBuffer = 128 << 10
+
+// guardMaps prepares this goroutine for files that change while they are mapped. Memory behind the end of a truncated file is gone, and
+// checks of earlier content do not hold for a new one. Both cause run-time errors. The caller defers the function that it returns. That
+// function replaces such an error with one of the changed file in err, and unmaps all files.
+func (s *scratch) guardMaps(err *error) func() {
+	before := debug.SetPanicOnFault(true)
+	return func() {
+		debug.SetPanicOnFault(before)
+		cause := recover()
+		for i := range s.maps {
+			m := &s.maps[i]
+			if _, ok := cause.(runtime.Error); ok && m.changed() {
+				cause, *err = nil, wrap(m.path, "btf", errChanged)
+			}
+			unmap(m.data)
+		}
+		clear(s.maps)
+		s.maps = s.maps[:0]
+		if cause != nil {
+			panic(cause)
+		}
+	}
+}
+
+// blob is BTF in the buffer s.btf, or mapped from its file.
+type blob struct {
+	path   string
+	member string
+	off, n int
+	mapped []byte
+	base   []byte // what a module's BTF was encoded on, if that is not its kernel's
+	split  bool
+	used   bool
+	module string // name, once it is taken
+	part   *part
+	arch   string // as the content shows
+	rel    string // release, as the content or a package's tree shows
+	made   btfc.Made
+	dwarf  *io.SectionReader // a module without BTF
+}
+
+func (b *blob) bytes(s *scratch) []byte {
+	if b.mapped != nil {
+		return b.mapped
+	}
+	return s.btf.B[b.off : b.off+b.n : b.off+b.n]
+}

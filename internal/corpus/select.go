@@ -184,20 +184,6 @@ func checkOrder(t string, f field, op string) error {
 	return nil
 }
 
-// numbered reports whether a version can be ordered: 12, 5.4.0-42 and V10 can, sid cannot.
-func numbered(version string) bool {
-	v := unprefixed(version)
-	return v != "" && isDigit(v[0])
-}
-
-// unprefixed cuts off the v of v10.
-func unprefixed(version string) string {
-	if len(version) > 1 && version[0]|0x20 == 'v' && isDigit(version[1]) {
-		return version[1:]
-	}
-	return version
-}
-
 // Match says whether all terms hold. A term about a component that the key lacks does not.
 func (s Selector) Match(k kernel.Key) bool {
 	for _, t := range s.terms {

@@ -8,9 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
-	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/text/suggest"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -30,67 +28,6 @@ type Unmatched struct {
 	Excludes bool   // of Options.Exclude
 	Nearest  string // what there is instead, as [Nearest] says it
 }
-
-// met records which kernels the selectors match. A nil one does nothing. It is safe for concurrent use.
-type met struct {
-	opts *Options
-	all  []Selector // those of Exclude after those of Select
-
-	mu      sync.Mutex
-	matched []bool              // by selector
-	keys    map[kernel.Key]bool // of all kernels, up to limits.SelectedKeys
-	unread  map[*part]bool      // files whose kernels are not known before they are read
-}
-
-func newMet(opts *Options) *met {
-	if len(opts.Select)+len(opts.Exclude) == 0 {
-		return nil
-	}
-	return &met{
-		opts: opts, all: slices.Concat(opts.Select, opts.Exclude), matched: make([]bool, len(opts.Select)+len(opts.Exclude)),
-		keys: make(map[kernel.Key]bool), unread: make(map[*part]bool),
-	}
-}
-
-// note records the key of a kernel.
-func (m *met) note(k kernel.Key) {
-	if m == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.keys[k] || len(m.keys) >= limits.SelectedKeys && !slices.Contains(m.matched, false) {
-		return
-	}
-	if len(m.keys) < limits.SelectedKeys {
-		m.keys[k] = true
-	}
-	for i, s := range m.all {
-		m.matched[i] = m.matched[i] || s.Match(k)
-	}
-}
-
-// later records that the kernels in a file are known only after reading; read records that this has happened.
-func (m *met) later(p *part) {
-	if m != nil {
-		m.unread[p] = true
-	}
-}
-
-func (m *met) read(p *part) {
-	if m != nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		delete(m.unread, p)
-	}
-}
-
-// Selects says whether the selectors keep a kernel, which need not be of the corpus.
-func (c *Corpus) Selects(k kernel.Key) bool { return c.met == nil || c.met.opts.Selects(k) }
-
-// Selection returns the result of the selectors so far. The keys of most kernels come from their paths; those of the others are known
-// when their files were read.
-func (c *Corpus) Selection() Selection { return c.met.selection() }
 
 // Selection returns the result of the selectors for kernels that do not come from a corpus.
 func (o *Options) Selection(keys iter.Seq[kernel.Key]) Selection {

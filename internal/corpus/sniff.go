@@ -4,7 +4,11 @@ package corpus
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"io"
 
+	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
@@ -102,4 +106,66 @@ func isTar(head []byte) bool {
 		want = want<<3 | int64(c-'0')
 	}
 	return sum == want
+}
+
+// imageType is a form of bootable kernel.
+type imageType int
+
+const (
+	imageNone    imageType = iota
+	imageBzImage           // x86: setup code and a compressed vmlinux
+	imageZboot             // EFI zboot: a PE file around a compressed Image
+	imageArm64             // arm64 Image, the kernel's memory
+	imageRISCV             // the same of riscv64
+	imageZImage            // 32-bit arm: a decompressor and a compressed Image
+	imageS390              // s390x: a decompressor and a compressed Image
+)
+
+// sniffImage recognises an image by its first bytes; s390x's need isS390.
+func sniffImage(head []byte) imageType {
+	at := func(off int, magic string) bool {
+		return len(head) >= off+len(magic) && string(head[off:off+len(magic)]) == magic
+	}
+	switch {
+	case at(0x202, "HdrS") && at(0x1fe, "\x55\xaa"):
+		return imageBzImage
+	case at(0, "MZ") && at(4, "zimg"):
+		return imageZboot
+	case at(0x38, "ARM\x64"):
+		return imageArm64
+	case at(0x38, "RSC\x05"):
+		return imageRISCV
+	case at(0x24, "\x18\x28\x6f\x01"):
+		return imageZImage
+	}
+	return imageNone
+}
+
+// s390Magic is what an s390x image has at s390At.
+const (
+	s390Magic = "S390EP"
+	s390At    = 0x10008
+)
+
+func isS390(r io.ReaderAt) bool {
+	var b [len(s390Magic)]byte
+	n, _ := r.ReadAt(b[:], s390At)
+	return string(b[:n]) == s390Magic
+}
+
+// errEmpty describes files without a byte.
+var errEmpty = errors.New("empty file")
+
+// errZeros describes zero-filled files and archives without members, which look the same.
+var errZeros = errors.New("empty archive, or zeros")
+
+// errUnknown describes files of no known kind.
+var errUnknown = errors.New("not BTF, ELF, an archive or a kernel image")
+
+// unknown returns errUnknown, with what the file is instead, such as a web server's error page.
+func unknown(head []byte) error {
+	if o := embedded.Describe(head[:min(len(head), sniffLen)]); o != nil && o.Lost {
+		return fmt.Errorf("%w, but %s; %s", errUnknown, o.What, o.Fix)
+	}
+	return errUnknown
 }

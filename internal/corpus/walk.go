@@ -6,17 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
-	"github.com/btfgen/btfgen/internal/corpus/btfc"
-	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // walk finds the files of the sources. Each real file and directory is visited once, whatever
@@ -36,22 +31,6 @@ type walk struct {
 
 // entry is a path as shown to the user, and its real path.
 type entry struct{ path, real string }
-
-// part is a file that may hold kernels, modules or extras.
-type part struct {
-	path   string     // as given by the user, extended by the names below
-	abs    string     // the same, absolute and with slashes
-	below  string     // the part of the path with the key, see sources
-	key    kernel.Key // from the path
-	size   int64
-	kind   kind      // by its first bytes
-	split  bool      // raw BTF that needs a base
-	bpf    bool      // an ELF file for the BPF machine
-	what   error     // of a file of no known kind
-	source bool      // named by the user
-	mods   bool      // only modules are expected in it
-	extra  extraKind // a file with nothing else
-}
 
 func newWalk(ctx context.Context) *walk {
 	return &walk{ctx: ctx, seen: make(map[string]bool), sources: make(sources)}
@@ -208,76 +187,4 @@ func (w *walk) link(e entry) error {
 		w.ignored++
 	}
 	return nil
-}
-
-// within says whether path is dir or below it.
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-}
-
-// unrelated reports, by name, whether a file of a directory is ignored: hidden files (.git), BTFHub's markers, and the companions of a
-// kernel in /boot, whose initramfs holds modules without their kernel. Extras are found by the name of their kernel.
-func unrelated(name string) bool {
-	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".failed") || strings.HasSuffix(name, ".hasbtf") {
-		return true
-	}
-	for _, p := range []string{"initrd", "initramfs", "System.map", "config-", "symvers"} {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	extra, _ := extraOf(name)
-	return extra != noExtra
-}
-
-// saysBTF reports whether a file is named .btf, compressed or not.
-func saysBTF(name string) bool { return strings.Contains(name[len(stem(name)):], ".btf") }
-
-// look identifies the file by its first bytes.
-func (f *part) look() error {
-	r, err := os.Open(f.path)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	fi, err := r.Stat()
-	if err != nil {
-		return err
-	}
-	f.size = fi.Size()
-	var buf [sniffLen]byte
-	n, err := r.ReadAt(buf[:], 0)
-	if err != nil && err != io.EOF {
-		return err
-	}
-	head := buf[:n]
-	f.kind = sniff(head)
-	f.bpf, f.what = embedded.MayBeObject(head), unknown(head)
-	if (f.kind == kindUnknown || f.kind == kindZero) && isS390(r) {
-		f.kind = kindImage
-	}
-	if f.kind == kindUnknown && (strings.HasSuffix(f.path, ".btfc") || btfc.Ends(r, f.size)) {
-		f.kind = kindBTFC // a damaged one
-	}
-	if h, err := readHeader(head, f.size); f.kind == kindBTF && err == nil {
-		if f.split = h.Strings.Len == 0; !f.split {
-			if _, err := r.ReadAt(buf[:1], int64(h.Strings.Off)); err != nil {
-				return err
-			}
-			f.split = buf[0] != 0
-		}
-	}
-	return nil
-}
-
-// module reports whether the file is for modules rather than a kernel, by content or else by name.
-func (f *part) module() bool {
-	base := path.Base(f.abs)
-	return f.split || isModuleFile(base) || modulesArchive(base)
-}
-
-// isModuleFile says whether a file is called <module>.ko, compressed or not, or <module>.ko.debug.
-func isModuleFile(name string) bool {
-	return strings.HasSuffix(strings.TrimSuffix(stripCompression(name), ".debug"), ".ko")
 }

@@ -5,37 +5,11 @@ package corpus
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
 )
-
-// blob is BTF in the buffer s.btf, or mapped from its file.
-type blob struct {
-	path   string
-	member string
-	off, n int
-	mapped []byte
-	base   []byte // what a module's BTF was encoded on, if that is not its kernel's
-	split  bool
-	used   bool
-	module string // name, once it is taken
-	part   *part
-	arch   string // as the content shows
-	rel    string // release, as the content or a package's tree shows
-	made   btfc.Made
-	dwarf  *io.SectionReader // a module without BTF
-}
-
-func (b *blob) bytes(s *scratch) []byte {
-	if b.mapped != nil {
-		return b.mapped
-	}
-	return s.btf.B[b.off : b.off+b.n : b.off+b.n]
-}
 
 // assembler puts kernels together from the BTF that is added, and yields them.
 //
@@ -115,11 +89,6 @@ func (a *assembler) addModule(in *input, b *blob) {
 		return
 	}
 	a.s.pending = append(a.s.pending, *b)
-}
-
-// release returns the release of a stream. One in a package's tree takes precedence over one in the content.
-func (in *input) release(content string) string {
-	return cmp.Or(releaseFromTree(in.member), validRelease(content), in.rel)
 }
 
 // wantsModule reports whether to read a module's file.
@@ -221,4 +190,40 @@ func (a *assembler) finish() {
 		err = fmt.Errorf("%w, and %d more", err, n-1)
 	}
 	a.fail(wrap(a.s.pending[0].path, "", err))
+}
+
+// extra is an extra that was read.
+type extra struct {
+	kind   extraKind
+	part   *part
+	member string
+	rel    string
+	data   []byte
+}
+
+// addExtra reads a stream with an extra.
+func (a *assembler) addExtra(in *input) error {
+	var data []byte
+	var err error
+	what := extraNames[in.extra]
+	if in.extra == extraConfig {
+		data, err = readConfig(in.r)
+	} else {
+		data, err = readSymbols(in.r)
+	}
+	if err != nil {
+		return wrap(in.path, what, err)
+	}
+	if data == nil {
+		return nil
+	}
+	if n := len(a.extras); n >= limits.Extras {
+		return wrap(in.path, what, fmt.Errorf("left out: more than %d wait for their kernels", limits.Extras))
+	}
+	if err := a.s.task.Take(int64(len(data))); err != nil {
+		return err
+	}
+	_, rel := extraOf(in.member)
+	a.extras = append(a.extras, extra{in.extra, a.current, in.member, cmp.Or(rel, in.rel), data})
+	return nil
 }

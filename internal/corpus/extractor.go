@@ -4,11 +4,9 @@ package corpus
 
 import (
 	"errors"
-	"fmt"
 	"path"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 )
@@ -59,23 +57,6 @@ func (x *extractor) take(in *input, k kind) error {
 	return nil
 }
 
-// errEmpty describes files without a byte.
-var errEmpty = errors.New("empty file")
-
-// errZeros describes zero-filled files and archives without members, which look the same.
-var errZeros = errors.New("empty archive, or zeros")
-
-// errUnknown describes files of no known kind.
-var errUnknown = errors.New("not BTF, ELF, an archive or a kernel image")
-
-// unknown returns errUnknown, with what the file is instead, such as a web server's error page.
-func unknown(head []byte) error {
-	if o := embedded.Describe(head[:min(len(head), sniffLen)]); o != nil && o.Lost {
-		return fmt.Errorf("%w, but %s; %s", errUnknown, o.What, o.Fix)
-	}
-	return errUnknown
-}
-
 // empty returns err if BTF is expected.
 func empty(in *input, err error) error {
 	if in.inside && !strings.Contains(in.member, ".btf") {
@@ -104,4 +85,30 @@ func (x *extractor) raw(in *input) error {
 		return wrap(in.path, "btf", err)
 	}
 	return x.to.add(in, b)
+}
+
+// debugPackages is the advice for kernels with neither BTF nor DWARF.
+const debugPackages = "the kernel's debug package has DWARF, of which 'btfgen corpus import' makes BTF: linux-image-RELEASE-dbg on Debian, " +
+	"linux-image-RELEASE-dbgsym on Ubuntu, kernel-debuginfo on Fedora, RHEL and SUSE"
+
+// errNoSection is the cause for kernels without BTF in an ELF file.
+var errNoSection = errors.New("no .BTF section; " + debugPackages)
+
+var errNoBTF = errors.New("no BTF in it; " + debugPackages)
+
+// mapped returns the bytes of a file of raw BTF, or nil if reading it is better.
+func (x *extractor) mapped(in *input) []byte {
+	if !x.f.opts.Map || in.file == nil || len(x.s.maps) == maxMaps {
+		return nil
+	}
+	info, err := in.file.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() < mapMin || info.Size() > x.f.opts.MaxSize {
+		return nil
+	}
+	data, err := mapFile(in.file, int(info.Size()))
+	if err != nil {
+		return nil
+	}
+	x.s.maps = append(x.s.maps, mapping{in.path, info, data})
+	return data
 }

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package corpus
+
+import (
+	"bytes"
+	"debug/elf"
+)
+
+// versionText returns the release at the beginning of the NUL-terminated text at off.
+func versionText(img []byte, off int) string {
+	if off >= len(img) {
+		return ""
+	}
+	text := img[off:min(len(img), off+128)]
+	end := bytes.IndexAny(text, " \x00")
+	if end <= 0 || !isDigit(text[0]) {
+		return ""
+	}
+	return validRelease(string(text[:end]))
+}
+
+// banner returns the release in the kernel's banner at the beginning of .rodata, or "".
+func banner(f *elf.File) string {
+	sec := f.Section(".rodata")
+	if sec == nil || sec.Type != elf.SHT_PROGBITS || sec.ReaderAt == nil { // nil for a compressed one
+		return ""
+	}
+	head := make([]byte, min(sec.FileSize, 4096))
+	n, _ := sec.ReadAt(head, 0)
+	return bannerRelease(head[:n])
+}
+
+// bannerRelease returns the release in the first "Linux version 6.1.0-47-amd64 (…" of b.
+func bannerRelease(b []byte) string {
+	const text = "Linux version "
+	i := bytes.Index(b, []byte(text))
+	if i < 0 {
+		return ""
+	}
+	return versionText(b, i+len(text))
+}

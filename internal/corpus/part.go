@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package corpus
+
+import (
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// part is a file that may hold kernels, modules or extras.
+type part struct {
+	path   string     // as given by the user, extended by the names below
+	abs    string     // the same, absolute and with slashes
+	below  string     // the part of the path with the key, see sources
+	key    kernel.Key // from the path
+	size   int64
+	kind   kind      // by its first bytes
+	split  bool      // raw BTF that needs a base
+	bpf    bool      // an ELF file for the BPF machine
+	what   error     // of a file of no known kind
+	source bool      // named by the user
+	mods   bool      // only modules are expected in it
+	extra  extraKind // a file with nothing else
+}
+
+// look identifies the file by its first bytes.
+func (f *part) look() error {
+	r, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	fi, err := r.Stat()
+	if err != nil {
+		return err
+	}
+	f.size = fi.Size()
+	var buf [sniffLen]byte
+	n, err := r.ReadAt(buf[:], 0)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	head := buf[:n]
+	f.kind = sniff(head)
+	f.bpf, f.what = embedded.MayBeObject(head), unknown(head)
+	if (f.kind == kindUnknown || f.kind == kindZero) && isS390(r) {
+		f.kind = kindImage
+	}
+	if f.kind == kindUnknown && (strings.HasSuffix(f.path, ".btfc") || btfc.Ends(r, f.size)) {
+		f.kind = kindBTFC // a damaged one
+	}
+	if h, err := readHeader(head, f.size); f.kind == kindBTF && err == nil {
+		if f.split = h.Strings.Len == 0; !f.split {
+			if _, err := r.ReadAt(buf[:1], int64(h.Strings.Off)); err != nil {
+				return err
+			}
+			f.split = buf[0] != 0
+		}
+	}
+	return nil
+}
+
+// module reports whether the file is for modules rather than a kernel, by content or else by name.
+func (f *part) module() bool {
+	base := path.Base(f.abs)
+	return f.split || isModuleFile(base) || modulesArchive(base)
+}
+
+// extraFiles returns the files with the extras of the kernel in a file.
+func extraFiles(f *part) (parts []part) {
+	dir, base := filepath.Dir(f.path), path.Base(f.abs)
+	names := map[extraKind][]string{
+		extraConfig:  {filepath.Join(dir, stem(base)+ConfigSuffix)},
+		extraSymbols: {filepath.Join(dir, stem(base)+SymbolsSuffix)},
+	}
+	if rel := f.key.Release; rel != "" && validRelease(rel) == rel {
+		names[extraConfig] = append(names[extraConfig], filepath.Join(dir, "config-"+rel))
+		names[extraSymbols] = append(names[extraSymbols], filepath.Join(dir, "System.map-"+rel))
+		if releaseFromTree(f.abs) == rel { // lib/modules/RELEASE/vmlinuz
+			names[extraConfig] = append(names[extraConfig], filepath.Join(dir, "config"))
+			names[extraSymbols] = append(names[extraSymbols], filepath.Join(dir, "System.map"))
+		}
+	}
+	if f.abs == kernel.HostBTF {
+		names[extraConfig] = []string{"/proc/config.gz", "/boot/config-" + f.key.Release}
+		names[extraSymbols] = []string{"/proc/kallsyms"}
+	}
+	for _, kind := range []extraKind{extraConfig, extraSymbols} {
+		if p, ok := firstFile(names[kind]); ok {
+			p.extra = kind
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// firstFile returns the first file of these names that exists, compressed or not.
+func firstFile(names []string) (part, bool) {
+	for _, name := range names {
+		for _, suffix := range append([]string{""}, suffixes[:6]...) {
+			if fi, err := os.Stat(name + suffix); err == nil && fi.Mode().IsRegular() {
+				return part{path: name + suffix, size: fi.Size()}, true
+			}
+		}
+	}
+	return part{}, false
+}
