@@ -61,11 +61,7 @@ step 'workflows of GitHub Actions'
 go run "$actionlint" .github/workflows/*.yml
 
 step 'builds for other machines and systems'
-GOARCH=arm go vet ./... # 32 bits; compiles the tests, too
-unoptimized=-gcflags='all=-N -l' # takes two thirds of the time
-GOARCH=s390x go build "$unoptimized" ./...
-GOOS=darwin GOARCH=arm64 go build "$unoptimized" ./cmd/... ./pkg/...
-GOOS=windows go build "$unoptimized" ./cmd/... ./pkg/...
+scripts/builds.sh
 
 step 'start-up, size and dependencies'
 # bound WHAT VALUE LIMIT UNIT: fails if the value is above the limit.
