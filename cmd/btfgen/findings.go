@@ -102,24 +102,24 @@ func (t findingClasses) flags() []cli.Flag {
 	if len(t.all()) == 0 {
 		return []cli.Flag{newFlag("quiet", "print only errors", "q")}
 	}
-	usage := "count findings of the classes in `LIST`: " + joinClasses(t.all()) + " or " + noClass
+	usage := "count findings of the classes in `LIST`: " + joinClasses(t.all(), ", ") + " or " + noClass
 	if slices.Contains(t.all(), failing) {
 		usage += "; or of codes, such as helper-missing"
 	}
 	return []cli.Flag{
 		newFlag("quiet", "print only errors and findings that count", "q"),
 		newFlag("brief", "print only summaries, errors and findings that count"),
-		&cli.StringFlag{Name: "fail-on", Value: strings.ReplaceAll(joinClasses(t.Counts), " ", ""), Usage: usage},
+		&cli.StringFlag{Name: "fail-on", Value: joinClasses(t.Counts, ","), Usage: usage},
 	}
 }
 
-// joinClasses returns "ambiguous, damaged".
-func joinClasses(l []class) string {
+// joinClasses is strings.Join for classes.
+func joinClasses(l []class, sep string) string {
 	names := make([]string, len(l))
 	for i, c := range l {
 		names[i] = string(c)
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, sep)
 }
 
 // failOn is the value of --fail-on: the classes and the codes of findings that count.
@@ -144,13 +144,13 @@ func (t findingClasses) failOn(text string) (failOn, error) {
 		name = strings.TrimSpace(name)
 		switch {
 		case name == "":
-			return on, valuef("fail-on", text, "a class is missing; there are %s", joinClasses(append(all, noClass)))
+			return on, valuef("fail-on", text, "a class is missing; there are %s", joinClasses(append(all, noClass), ", "))
 		case slices.Contains(all, class(name)):
 			on.classes[class(name)] = true
 		case slices.Contains(all, failing) && codes.Of(relo.Code(name)) != nil:
 			on.codes[name] = true
 		default:
-			return on, valuef("fail-on", text, "%q is none of %s", name, joinClasses(append(all, noClass)))
+			return on, valuef("fail-on", text, "%q is none of %s", name, joinClasses(append(all, noClass), ", "))
 		}
 	}
 	return on, nil
