@@ -3,7 +3,10 @@
 package report
 
 import (
+	"bufio"
+	"bytes"
 	"io"
+	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/text/escape"
@@ -50,51 +53,107 @@ type (
 	}
 )
 
-// JSON writes the report as check.ReadBaseline reads it, with the causes and what the run found in addition.
+// JSON writes the report as check.ReadBaseline reads it, with the causes and what the run found in addition. It encodes one row at a
+// time: verdicts on many kernels take far more bytes in JSON than in memory.
 func JSON(w io.Writer, r *check.Report, o Options) error {
-	out := struct {
-		*check.Report
-		Objects     []jsonObject   `json:"objects,omitempty"`
-		Executables []jsonObject   `json:"executables,omitempty"`
-		Variants    []jsonObject   `json:"variants,omitempty"`
-		Proposals   []jsonProposal `json:"proposals,omitempty"`
-		Programs    []jsonProgram  `json:"programs"`
-		Causes      []jsonCause    `json:"causes"`
-		Warnings    []jsonCause    `json:"warnings,omitempty"`
-		Findings    any            `json:"findings"`
-	}{Report: r, Findings: o.Findings, Programs: []jsonProgram{}, Causes: []jsonCause{}}
-	rows := func(l []check.ObjectRow) (out []jsonObject) {
-		for i := range l {
-			row := jsonObject{ObjectRow: l[i], Headline: jsonHeadline{Headline(r, &l[i]), l[i].Headline}}
-			if s := l[i].Suggestion; s != nil {
-				row.Suggestion = &jsonSuggestion{s.Options, s.Targets, jsonHeadline{Headline(r, &s.Row), s.Row.Headline}}
-			}
-			out = append(out, row)
+	out := jsonWriter{w: bufio.NewWriter(w), first: true}
+	out.text("{")
+	out.value("version", r.Version)
+	array(&out, "kernels", r.Kernels, func(k *check.Kernel) any { return k })
+	row := func(o *check.ObjectRow) any {
+		row := jsonObject{ObjectRow: *o, Headline: jsonHeadline{Headline(r, o), o.Headline}}
+		if s := o.Suggestion; s != nil {
+			row.Suggestion = &jsonSuggestion{s.Options, s.Targets, jsonHeadline{Headline(r, &s.Row), s.Row.Headline}}
 		}
-		return out
+		return row
 	}
-	out.Objects, out.Executables, out.Variants = rows(r.Objects), rows(r.Executables), rows(r.Variants)
-	for i := range r.Proposals {
-		p := &r.Proposals[i]
-		out.Proposals = append(out.Proposals, jsonProposal{p.Row.Object, p.Options, jsonHeadline{Headline(r, &p.Row), p.Row.Headline}})
-	}
-	for i := range r.Programs {
-		p := jsonProgram{Program: r.Programs[i]}
-		for _, f := range p.Program.Findings {
+	arrayUnlessEmpty(&out, "objects", r.Objects, row)
+	arrayUnlessEmpty(&out, "executables", r.Executables, row)
+	arrayUnlessEmpty(&out, "variants", r.Variants, row)
+	arrayUnlessEmpty(&out, "proposals", r.Proposals, func(p *check.Proposal) any {
+		return jsonProposal{p.Row.Object, p.Options, jsonHeadline{Headline(r, &p.Row), p.Row.Headline}}
+	})
+	array(&out, "programs", r.Programs, func(program *check.Program) any {
+		p := jsonProgram{Program: *program}
+		for _, f := range program.Findings {
 			p.Findings = append(p.Findings, jsonFinding{f, Sentence(&f.Finding)})
 		}
-		for _, n := range p.Program.Notes {
+		for _, n := range program.Notes {
 			p.Notes = append(p.Notes, jsonNote{n, note(&n)})
 		}
-		out.Programs = append(out.Programs, p)
-	}
+		return p
+	})
 	v := newView(r)
-	causes := func(l []check.Cause) (out []jsonCause) {
-		for _, c := range l {
-			out = append(out, jsonCause{c, Sentence(&c.Finding), v.programs(c.Programs, mostNames)})
-		}
-		return out
+	cause := func(c *check.Cause) any {
+		return jsonCause{*c, Sentence(&c.Finding), v.programs(c.Programs, mostNames)}
 	}
-	out.Causes, out.Warnings = append(out.Causes, causes(r.Causes(check.Unknown))...), causes(r.Warnings())
-	return escape.JSON(w).Encode(out)
+	array(&out, "causes", r.Causes(check.Unknown), cause)
+	arrayUnlessEmpty(&out, "warnings", r.Warnings(), cause)
+	out.value("findings", o.Findings)
+	out.text("}\n")
+	if out.err != nil {
+		return out.err
+	}
+	return out.w.Flush()
+}
+
+// jsonWriter writes a JSON object, one member or element after the other. After an error it writes nothing.
+type jsonWriter struct {
+	w     *bufio.Writer
+	first bool // no member or element precedes the next one
+	err   error
+}
+
+func (j *jsonWriter) text(s string) {
+	if j.err == nil {
+		_, j.err = j.w.WriteString(s)
+	}
+}
+
+// name writes the name of a member.
+func (j *jsonWriter) name(name string) {
+	j.next()
+	j.text(`"` + name + `":`)
+}
+
+// next writes a comma before each member or element but the first.
+func (j *jsonWriter) next() {
+	if !j.first {
+		j.text(",")
+	}
+	j.first = false
+}
+
+func (j *jsonWriter) value(name string, v any) {
+	j.name(name)
+	j.encode(v)
+}
+
+// encode writes a value without the line end of an encoder.
+func (j *jsonWriter) encode(v any) {
+	var b bytes.Buffer
+	if j.err == nil {
+		j.err = escape.JSON(&b).Encode(v)
+		j.text(strings.TrimSuffix(b.String(), "\n"))
+	}
+}
+
+// array writes an array.
+func array[T any](j *jsonWriter, name string, all []T, form func(*T) any) {
+	j.name(name)
+	j.text("[")
+	j.first = true
+	for i := range all {
+		j.next()
+		j.encode(form(&all[i]))
+	}
+	j.first = false
+	j.text("]")
+}
+
+// arrayUnlessEmpty writes an array unless it is empty.
+func arrayUnlessEmpty[T any](j *jsonWriter, name string, all []T, form func(*T) any) {
+	if len(all) > 0 {
+		array(j, name, all, form)
+	}
 }

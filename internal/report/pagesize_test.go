@@ -146,3 +146,28 @@ document.title = JSON.stringify(times);
 		}
 	}
 }
+
+// largestWrite keeps what is written and the size of the largest write.
+type largestWrite struct {
+	bytes.Buffer
+	largest int
+}
+
+func (l *largestWrite) Write(p []byte) (int, error) {
+	l.largest = max(l.largest, len(p))
+	return l.Buffer.Write(p)
+}
+
+// TestJSONByRows checks that JSON is encoded row by row, not as one value in memory.
+func TestJSONByRows(t *testing.T) {
+	var w largestWrite
+	if err := JSON(&w, large(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if w.largest > w.Len()/10 {
+		t.Errorf("a write of %d bytes, of %d", w.largest, w.Len())
+	}
+	if !json.Valid(w.Bytes()) || bytes.Count(w.Bytes(), []byte("\n")) != 1 {
+		t.Error("not one line of JSON")
+	}
+}
