@@ -250,6 +250,16 @@ func (e *evaluation) tracepoint(to string, s *bpfobj.Section) {
 // is what arm calls it.
 var unnumbered = map[string][]string{"sync_file_range2": {"arm", "ppc64le"}, "arm_sync_file_range": nil}
 
+// onSomeMachines reports whether a program is attached to the event of a system call that only some machines have.
+func onSomeMachines(pr *bpfobj.Program) bool {
+	s := pr.Attach
+	if s == nil || s.Kind != bpfobj.AttachTP {
+		return false
+	}
+	_, some := unnumbered[systemCall(s.Target(pr.Section))]
+	return some
+}
+
 // noArguments is what the names of the functions of system calls without arguments begin with, which have aliases that BTF does not list.
 const noArguments = "__do_sys_"
 

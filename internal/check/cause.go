@@ -4,6 +4,7 @@ package check
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -117,4 +118,17 @@ func (r *Report) Counts() map[Status]int {
 		n[w]++
 	}
 	return n
+}
+
+// Modules returns the sorted names of the modules that programs need. If one of several modules is enough, it is the first.
+func (r *Report) Modules() []string {
+	names := make(map[string]bool)
+	for i := range r.Programs {
+		for _, f := range r.Programs[i].Findings {
+			if f.Code == ModuleNeeded {
+				names[f.Names.List()[0]] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }

@@ -173,12 +173,3 @@ func (p *pairing) absences(fn int, f func(absence)) {
 		}
 	}
 }
-
-// worst returns the worst status of some findings.
-func worst(l []Finding) Status {
-	s := OK
-	for i := range l {
-		s = max(s, l[i].Status)
-	}
-	return s
-}

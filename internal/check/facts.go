@@ -250,6 +250,14 @@ func (r release) String() string { return fmt.Sprintf("%d.%d", r>>16, r>>8&255) 
 // next is the release after r, within a major version.
 func (r release) next() release { return r + linux(0, 1) }
 
+// isNext reports whether no release is between r and s, which is newer. 4.20, 5.19 and 6.19 were the last of their major versions.
+func (r release) isNext(s release) bool {
+	if r == linux(4, 20) || r == linux(5, 19) || r == linux(6, 19) {
+		return s == linux(uint64(r>>16)+1, 0)
+	}
+	return r.next() == s
+}
+
 // parseRelease reads "6.1".
 func parseRelease(text string) (release, error) {
 	var major, minor uint64

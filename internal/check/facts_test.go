@@ -277,7 +277,7 @@ func TestGlobalArguments(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range o.Programs {
-			name, found := o.programName(i), 0
+			name, found := o.ProgramName(i), 0
 			for to, k := range kernels {
 				want := OK
 				if r := refused[name]; to >= linux(5, 6) && to <= r.last {

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -182,17 +181,6 @@ func (f *Finding) Absent() bool {
 	return true
 }
 
-// mapName returns the map that the finding is about, "" for none.
-func (f *Finding) mapName() string {
-	switch {
-	case f.Code == MapTypeMissing, f.Code == MapTypeUnset:
-		return f.Name
-	case FamilyOf(f.Code) == FamilyMapDef:
-		return f.Subject
-	}
-	return ""
-}
-
 // OfFile reports whether the finding is about the object, whatever the kernel.
 func (f *Finding) OfFile() bool {
 	switch f.Code {
@@ -203,25 +191,6 @@ func (f *Finding) OfFile() bool {
 		return f.Max == 0
 	}
 	return FamilyOf(f.Code) == FamilyObject
-}
-
-// differs reports whether the kernel has what the finding is about, and not as the object declares it.
-func (f *Finding) differs() bool {
-	switch f.Code {
-	case KsymType, KfuncPrototype, KconfigType, relo.TypeMismatch:
-		return true
-	}
-	return f.Code == relo.FieldMissing && f.Cause != ""
-}
-
-// ofProgType reports whether the finding follows from the lack of a type of programs: on what only such programs are attached to, and
-// on BTF that the kernel has for them.
-func (f *Finding) ofProgType() bool {
-	if FamilyOf(f.Code) == FamilyRunning {
-		return true
-	}
-	return FamilyOf(f.Code) == FamilyTarget && slices.ContainsFunc([]string{"function bpf_lsm_", "function bpf_iter_", "tracepoint ", "hook "},
-		func(prefix string) bool { return strings.HasPrefix(f.Subject, prefix) })
 }
 
 // Came returns the release with which came what the finding misses, "5.8", or "" if that is not known.

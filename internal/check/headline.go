@@ -5,8 +5,10 @@ package check
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Headline sums an object's row up. The kernels that count are those that
@@ -74,7 +76,7 @@ func (k *Kernel) Family() string {
 	return c.ID + " " + c.Arch
 }
 
-func (k *Kernel) release() release { return release(versionOf(k.Key()).V) &^ 0xff }
+func (k *Kernel) release() release { return releaseOf(k.Key()) }
 
 // Release is the kernel's release of Linux without its patch level, "6.1", or "" if the name does not show it.
 func (k *Kernel) Release() string {
@@ -277,20 +279,20 @@ func (r *axis) lacks(row *ObjectRow, counts func(kernel int) bool) (out []Lack, 
 			if f.OfFile() || f.Status < MayFail || row.excused != nil && row.excused(&f.Finding) {
 				continue
 			}
-			l := Lack{Family: FamilyOf(f.Code), Subject: f.Subject, Refused: !f.Absent(), Differs: f.differs()}
+			l := Lack{Family: FamilyOf(f.Code), Subject: f.Subject, Refused: !f.Absent(), Differs: differs(&f.Finding)}
 			with := f.cameWith()
 			if with != 0 {
 				l.Came = with.String()
 			}
 			if f.Code == RunningKernelNone { // it lacks its BTF, and not what needs it
-				l.Subject = ownBTFFile
+				l.Subject = OwnBTFFile
 			}
 			kernels := on[l]
 			for _, k := range f.Kernels {
 				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || !counts(k) {
 					continue
 				}
-				if came[k] != 0 && f.Code != ProgTypeMissing && (with != 0 && with <= came[k] || f.ofProgType()) {
+				if came[k] != 0 && f.Code != ProgTypeMissing && (with != 0 && with <= came[k] || ofProgType(&f.Finding)) {
 					continue
 				}
 				if f.Status != Fails {
@@ -372,10 +374,28 @@ func (r *axis) newestBefore(row *ObjectRow, first release) (newest release) {
 	return newest
 }
 
-// isNext reports whether no release is between r and s, which is newer. 4.20, 5.19 and 6.19 were the last of their major versions.
-func (r release) isNext(s release) bool {
-	if r == linux(4, 20) || r == linux(5, 19) || r == linux(6, 19) {
-		return s == linux(uint64(r>>16)+1, 0)
+// differs reports whether the kernel has what the finding is about, and not as the object declares it.
+func differs(f *Finding) bool {
+	switch f.Code {
+	case KsymType, KfuncPrototype, KconfigType, relo.TypeMismatch:
+		return true
 	}
-	return r.next() == s
+	return f.Code == relo.FieldMissing && f.Cause != ""
+}
+
+// ofProgType reports whether the finding follows from the lack of a type of programs: on what only such programs are attached to, and
+// on BTF that the kernel has for them.
+func ofProgType(f *Finding) bool {
+	if FamilyOf(f.Code) == FamilyRunning {
+		return true
+	}
+	return FamilyOf(f.Code) == FamilyTarget && slices.ContainsFunc([]string{"function bpf_lsm_", "function bpf_iter_", "tracepoint ", "hook "},
+		func(prefix string) bool { return strings.HasPrefix(f.Subject, prefix) })
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

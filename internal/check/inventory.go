@@ -236,6 +236,9 @@ func versionOf(key kernel.Key) interp.Number {
 	return out
 }
 
+// releaseOf returns the release of Linux that a kernel's name shows, 0 if it shows none.
+func releaseOf(key kernel.Key) release { return release(versionOf(key).V) &^ 0xff }
+
 // syscallNames returns the functions that a system call may have on an
 // architecture, best first.
 func syscallNames(name, arch string) []string {

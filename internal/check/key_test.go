@@ -104,7 +104,7 @@ func TestCalleesCalledBack(t *testing.T) {
 	for i := range o.Programs {
 		pr := &o.Programs[i]
 		if c := o.callees[pr.Fn]; len(c.calls) != 1 || !c.shared || !slices.Contains(pr.Funcs, c.calls[0]) {
-			t.Errorf("%s: %+v", o.programName(i), c)
+			t.Errorf("%s: %+v", o.ProgramName(i), c)
 		}
 	}
 }

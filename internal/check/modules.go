@@ -4,26 +4,12 @@ package check
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
-
-// Modules returns the sorted names of the modules that programs need. If one of several modules is enough, it is the first.
-func (r *Report) Modules() []string {
-	names := make(map[string]bool)
-	for i := range r.Programs {
-		for _, f := range r.Programs[i].Findings {
-			if f.Code == ModuleNeeded {
-				names[f.Names.List()[0]] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
 
 // bare relocates each object on a kernel none of whose modules is loaded. It is nil where that makes no difference, since
 // loaders search the BTF of all modules that are loaded: both libbpf (bpf_core_find_cands) and cilium/ebpf (applyRelocations in
@@ -75,7 +61,9 @@ func (d dryRun) apart(ctx context.Context, t *target, it *corpus.Kernel, togethe
 			}
 			resolved := 0
 			for j := range now[i] {
-				resolved += b2i(now[i][j].Result.OK())
+				if now[i][j].Result.OK() {
+					resolved++
+				}
 			}
 			if best[i] == nil || resolved > most[i] {
 				best[i], on[i], most[i] = now[i], t.apart[n], resolved
@@ -83,13 +71,6 @@ func (d dryRun) apart(ctx context.Context, t *target, it *corpus.Kernel, togethe
 		}
 	}
 	return best, on, nil
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // enough are modules, each enough by itself for a record to resolve, none if it does not need one.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"path"
 	"slices"
 	"strings"
 
@@ -78,6 +79,9 @@ func (o *Object) Named(name string) *Object {
 // Name returns the name that was given to Parse.
 func (o *Object) Name() string { return o.name }
 
+// ProgramName returns the name of program i.
+func (o *Object) ProgramName(i int) string { return o.Funcs[o.Programs[i].Fn].Name }
+
 // Order returns the byte order of the object.
 func (o *Object) Order() binary.ByteOrder { return o.records.Order() }
 
@@ -99,10 +103,11 @@ func (o *Object) ForMachines(machines ...string) *Object {
 // their names.
 func (o *Object) WithTarget(glob, to string) (_ *Object, programs []string) {
 	prog, out := *o.Code, *o
+	matches := func(name string) bool { ok, _ := path.Match(glob, name); return ok }
 	prog.Programs = slices.Clone(prog.Programs)
 	for i := range prog.Programs {
 		pr := &prog.Programs[i]
-		if s := pr.Attach; s != nil && attachesByName(s.Kind) && matches(glob, prog.Funcs[pr.Fn].Name) {
+		if s := pr.Attach; s != nil && attachesByName(s.Kind) && matches(prog.Funcs[pr.Fn].Name) {
 			pr.Section = s.Prefix + "/" + to
 			programs = append(programs, prog.Funcs[pr.Fn].Name)
 		}

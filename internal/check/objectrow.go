@@ -99,7 +99,7 @@ func (r *run) objectRow(rep *Report, i, first int, policy *Policy) (ObjectRow, *
 		rule.Programs = shifted(rule.Programs, first)
 		row.Rules = append(row.Rules, rule)
 	}
-	excused := func(f *Finding) bool { return f.mapName() != "" && policy.setsMap(o, f.mapName()) }
+	excused := func(f *Finding) bool { return mapName(f) != "" && policy.setsMap(o, mapName(f)) }
 	row.excused = excused
 	var views []view
 	for _, l := range r.Loaders {
@@ -267,4 +267,15 @@ func (v *view) all(k int, least Status) (list []int) {
 		}
 	}
 	return list
+}
+
+// mapName returns the map that the finding is about, "" for none.
+func mapName(f *Finding) string {
+	switch {
+	case f.Code == MapTypeMissing, f.Code == MapTypeUnset:
+		return f.Name
+	case FamilyOf(f.Code) == FamilyMapDef:
+		return f.Subject
+	}
+	return ""
 }

@@ -7,8 +7,10 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
+// OwnBTFFile is where a running kernel has BTF of its own.
+const OwnBTFFile = "/sys/kernel/btf/vmlinux"
+
 const (
-	ownBTFFile    = "/sys/kernel/btf/vmlinux"
 	settingOwnBTF = settingPrefix + "DEBUG_INFO_BTF"
 	// A static initcall of kernel/bpf/sysfs_btf.c, which is compiled with settingOwnBTF only (341dfcf8d78e).
 	ownBTFInit = "btf_vmlinux_init"

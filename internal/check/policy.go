@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -153,15 +152,15 @@ func (p *Policy) of(option string) iter.Seq[choice] {
 // its directories and the !#1 of an embedded object.
 func (g *pattern) about(o *Object) bool {
 	if g.whole != nil {
-		return slices.ContainsFunc(g.whole, o.isNamed)
+		return slices.ContainsFunc(g.whole, func(glob string) bool { return isNamed(o, glob) })
 	}
-	return g.object == "" || o.isNamed(g.object)
+	return g.object == "" || isNamed(o, g.object)
 }
 
-// isNamed reports whether a glob matches the name of the object, see about.
-func (o *Object) isNamed(glob string) bool {
-	whole, _, _ := strings.Cut(o.name, "!")
-	return slices.ContainsFunc([]string{o.name, path.Base(o.name), whole, path.Base(whole)}, func(n string) bool { return matches(glob, n) })
+// isNamed reports whether a glob matches the name of an object, see about.
+func isNamed(o *Object, glob string) bool {
+	whole, _, _ := strings.Cut(o.Name(), "!")
+	return slices.ContainsFunc([]string{o.Name(), path.Base(o.Name()), whole, path.Base(whole)}, func(n string) bool { return matches(glob, n) })
 }
 
 // matches reports whether the pattern chooses a program or map of an object.
@@ -172,7 +171,7 @@ func (g *pattern) matches(o *Object, name string) bool {
 // programs returns the programs of an object that the pattern chooses, ascending.
 func (g *pattern) programs(o *Object) (list []int) {
 	for i := range o.Programs {
-		if g.matches(o, o.programName(i)) {
+		if g.matches(o, o.ProgramName(i)) {
 			list = append(list, i)
 		}
 	}
@@ -182,7 +181,7 @@ func (g *pattern) programs(o *Object) (list []int) {
 // spares reports whether the user says that an object works without its program i.
 func (p *Policy) spares(o *Object, i int) bool {
 	for c := range p.of(optional) {
-		if c.alternatives[0].matches(o, o.programName(i)) {
+		if c.alternatives[0].matches(o, o.ProgramName(i)) {
 			return true
 		}
 	}
@@ -208,7 +207,7 @@ func (p *Policy) Unmatched(objects []*Object) (out []Option) {
 					return g.about(o)
 				}
 				if c.Name == loaderMap {
-					return slices.ContainsFunc(o.mapNames(), func(m string) bool { return g.matches(o, m) })
+					return slices.ContainsFunc(mapNames(o), func(m string) bool { return g.matches(o, m) })
 				}
 				return len(g.programs(o)) > 0
 			}) && !slices.Contains(out, c.Option) {
@@ -219,7 +218,7 @@ func (p *Policy) Unmatched(objects []*Object) (out []Option) {
 	return out
 }
 
-func (o *Object) mapNames() (names []string) {
+func mapNames(o *Object) (names []string) {
 	for i := range o.Maps {
 		names = append(names, o.Maps[i].Name)
 	}
@@ -379,7 +378,7 @@ func (pl *planner) follow(p *Policy) {
 
 // guess adds what may be so of programs that no rule is about.
 func (pl *planner) guess() {
-	for _, k := range pl.o.substitutes(pl.free) {
+	for _, k := range substitutes(pl.o, pl.free) {
 		if slices.ContainsFunc(slices.Concat(k.alternatives...), func(i int) bool { return !pl.isMarked(i) }) {
 			pl.rule(OneOf, k.guess, k.at, k.alternatives...)
 		}
@@ -399,11 +398,8 @@ func (pl *planner) guess() {
 	}
 	var elsewhere []int
 	for i := range pl.o.Programs {
-		pr := &pl.o.Programs[i]
-		if s := pr.Attach; pl.free[i] && s != nil && s.Kind == bpfobj.AttachTP {
-			if _, some := unnumbered[systemCall(s.Target(pr.Section))]; some {
-				elsewhere = append(elsewhere, i)
-			}
+		if pl.free[i] && onSomeMachines(&pl.o.Programs[i]) {
+			elsewhere = append(elsewhere, i)
 		}
 	}
 	if len(elsewhere) < len(pl.o.Programs) {
@@ -420,20 +416,20 @@ type substitute struct {
 
 // substitutes finds programs that do the same, attached in different ways. Loaders choose
 // one: libbpf-tools have a tp_btf beside a raw_tp, and a kprobe beside a fentry.
-func (o *Object) substitutes(free map[int]bool) []substitute {
-	same := o.groupByName(free, o.point)
+func substitutes(o *Object, free map[int]bool) []substitute {
+	same := groupByName(o, free, func(i int) (name, at string) { return point(o, i) })
 	left := maps.Clone(free)
 	for _, k := range same {
 		for _, i := range slices.Concat(k.alternatives...) {
 			delete(left, i)
 		}
 	}
-	return append(same, o.groupByName(left, func(i int) (name, at string) { return strings.TrimSuffix(o.programName(i), "_btf"), "" })...)
+	return append(same, groupByName(o, left, func(i int) (name, at string) { return strings.TrimSuffix(o.ProgramName(i), "_btf"), "" })...)
 }
 
 // point is what a program is attached to, as far as several ways lead there: a name for it, "" for none, and what reports call it,
 // "" where only the programs' names are equal.
-func (o *Object) point(i int) (name, at string) {
+func point(o *Object, i int) (name, at string) {
 	pr := &o.Programs[i]
 	what := attachPoints[strings.TrimSuffix(pr.Attach.Prefix, ".s")]
 	if what == "" {
@@ -442,17 +438,15 @@ func (o *Object) point(i int) (name, at string) {
 	to := path.Base(pr.Attach.Target(pr.Section))
 	switch {
 	case to == ".": // of nothing
-		return what + "/" + stem(o.programName(i)), ""
+		return what + "/" + stem(o.ProgramName(i)), ""
 	case what == tracepoint:
 		return what + " " + to, what + " " + to
 	}
 	return what + " " + stem(to), "the " + what + " of " + to
 }
 
-func (o *Object) programName(i int) string { return o.Funcs[o.Programs[i].Fn].Name }
-
-// alike puts programs of the same name together where they are attached in different ways. A way is one alternative.
-func (o *Object) groupByName(of map[int]bool, name func(i int) (name, at string)) (out []substitute) {
+// groupByName puts programs of the same name together where they are attached in different ways. A way is one alternative.
+func groupByName(o *Object, of map[int]bool, name func(i int) (name, at string)) (out []substitute) {
 	at := make(map[string]int)
 	var ways [][]string // of the alternatives
 	for i := range o.Programs {
@@ -501,4 +495,10 @@ func stem(name string) string {
 		return slices.Contains([]string{"fentry", "fexit", "kprobe", "kretprobe"}, w)
 	})
 	return strings.Join(words, "_")
+}
+
+// matches reports whether a glob matches a name.
+func matches(pattern, name string) bool {
+	ok, _ := path.Match(pattern, name)
+	return ok
 }

@@ -159,7 +159,7 @@ func TestGuesses(t *testing.T) {
 		}
 		rep := new(Report)
 		for i := range o.Programs {
-			rep.Programs = append(rep.Programs, Program{Name: o.programName(i)})
+			rep.Programs = append(rep.Programs, Program{Name: o.ProgramName(i)})
 		}
 		pl := new(Policy).planFor(o)
 		got := strings.ReplaceAll(strings.Join(rules(rep, &ObjectRow{Rules: pl.rules}), ";"), " !", "")

@@ -94,7 +94,7 @@ func (r *run) proposals(a *axis, g []versionName) []Proposal {
 		releases = releases || v.from != 0
 	}
 	for i, v := range g {
-		name := r.Objects[v.object].pattern()
+		name := patternOf(r.Objects[v.object])
 		oneOfThem = append(oneOfThem, name+":")
 		var limits []string
 		if v.from != 0 {

@@ -51,7 +51,7 @@ const (
 )
 
 // differs has the programs of testdata whose verdict is known to differ, with the reason.
-var differs = map[string]string{
+var knownDiffers = map[string]string{
 	"ambiguous:exists": standIn, "ambiguous:narrowing": standIn, "ambiguous:size": standIn, "dups:all_agree": standIn, "dups:one_has_it": standIn,
 	"flavors:same_type_twice": standIn, "flavors:target_flavor": standIn, "module:ext4_write": standIn, "netprogs:xdp_count": standIn, "shapes:unions": standIn,
 	"masks:too_wide": noBounds, "masks:too_wide_behind": noBounds, "masks:too_wide_for_helper": noBounds,
@@ -119,7 +119,7 @@ func TestRecorded(t *testing.T) {
 			if row.Loads && got == Fails || !row.Loads && got <= Guarded {
 				id := strings.TrimSuffix(filepath.Base(row.Object), ".bpfel.o") + ":" + row.Program
 				wrong[own]++
-				if known[id] = true; own == 0 || differs[id] == "" {
+				if known[id] = true; own == 0 || knownDiffers[id] == "" {
 					t.Errorf("%s: %s %s: %s, but loads %t: %s: %v", name, row.Object, row.Program, got, row.Loads, row.Reason, p.Findings)
 				}
 			}
@@ -136,7 +136,7 @@ func TestRecorded(t *testing.T) {
 		}
 	}
 	compareTable(t, table)
-	for id, why := range differs {
+	for id, why := range knownDiffers {
 		if !known[id] {
 			t.Errorf("%s does not differ: %s", id, why)
 		}

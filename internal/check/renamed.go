@@ -62,7 +62,7 @@ func (e *evidence) exclusive(needs []need) bool {
 // It is "" if a rule of the user is about the need, or its own programs differ in it.
 func (e *evidence) renamed(n need) (shared string) {
 	for _, i := range slices.Concat(n.alternatives...) {
-		own := e.o.place(i)
+		own := place(e.o, i)
 		if n.said || len(e.when[i]) > 0 || shared != "" && own != shared {
 			return ""
 		}
@@ -73,8 +73,8 @@ func (e *evidence) renamed(n need) (shared string) {
 
 // place says what a program is attached to: entry, exit, tracepoint or the prefix of its section, and the words of its target, else of
 // its name, without what differs where a function was renamed: leading underscores, the order, page and folio, versions.
-func (o *Object) place(i int) string {
-	pr, what, to := &o.Programs[i], "", o.programName(i)
+func place(o *Object, i int) string {
+	pr, what, to := &o.Programs[i], "", o.ProgramName(i)
 	if s := pr.Attach; s != nil {
 		prefix := strings.TrimSuffix(s.Prefix, ".s")
 		what = cmp.Or(attachPoints[prefix], prefix)

@@ -3,6 +3,9 @@
 package check
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -55,4 +58,15 @@ type Program struct {
 type KernelFinding struct {
 	Finding
 	Kernels []int `json:"kernels"`
+}
+
+// sortRow sorts the findings on a program: the worst first, of these the ones that most
+// kernels have.
+func sortRow(l []KernelFinding) {
+	slices.SortStableFunc(l, func(a, b KernelFinding) int {
+		if c := cmp.Or(-cmp.Compare(a.Status, b.Status), -cmp.Compare(len(a.Kernels), len(b.Kernels))); c != 0 {
+			return c
+		}
+		return cmp.Or(a.Finding.compare(&b.Finding), slices.Compare(a.Kernels, b.Kernels))
+	})
 }

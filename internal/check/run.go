@@ -50,11 +50,6 @@ func (c *Config) settable(variable string) bool {
 	return slices.ContainsFunc(c.Rodata, func(g string) bool { return matches(g, variable) })
 }
 
-func matches(pattern, name string) bool {
-	ok, _ := path.Match(pattern, name)
-	return ok
-}
-
 // UnmatchedRodata returns those of Rodata that match no variable of the objects.
 func (c *Config) UnmatchedRodata() []string {
 	unmatched := slices.Clone(c.Rodata)
@@ -570,4 +565,13 @@ func (r *run) row(i, j int) Program {
 	p.Findings = r.changed(p.Findings, i, j, p.Status)
 	sortRow(p.Findings)
 	return p
+}
+
+// worst returns the worst status of some findings.
+func worst(l []Finding) Status {
+	s := OK
+	for i := range l {
+		s = max(s, l[i].Status)
+	}
+	return s
 }

@@ -156,7 +156,7 @@ func (e *evidence) releasesWithout(list []int) string {
 func (e *evidence) pattern(programs []int) string {
 	var names []string
 	for _, i := range programs {
-		if name := e.o.programName(i); !slices.Contains(names, name) {
+		if name := e.o.ProgramName(i); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -164,16 +164,16 @@ func (e *evidence) pattern(programs []int) string {
 }
 
 // prefix limits an option to the object.
-func (e *evidence) prefix() string { return e.o.pattern() + ":" }
+func (e *evidence) prefix() string { return patternOf(e.o) + ":" }
 
-// pattern returns a pattern that matches the object's name. Letters that mean something in options become a ?.
-func (o *Object) pattern() string {
+// patternOf returns a pattern that matches an object's name. Letters that mean something in options become a ?.
+func patternOf(o *Object) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`*[\=,:+`, r) {
 			return '?'
 		}
 		return r
-	}, path.Base(o.name))
+	}, path.Base(o.Name()))
 }
 
 // suggest looks for options with which object i, whose plan is given, works on more kernels. It returns nil if there are none.

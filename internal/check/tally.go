@@ -3,7 +3,6 @@
 package check
 
 import (
-	"cmp"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -27,8 +26,6 @@ func (s *kernelSet) addAll(t kernelSet) {
 		(*s)[i] |= w
 	}
 }
-
-func (s kernelSet) has(n int) bool { return n/64 < len(s) && s[n/64]&(1<<(n%64)) != 0 }
 
 // list returns the indices, ascending.
 func (s kernelSet) list() (l []int) {
@@ -70,15 +67,4 @@ func (r *run) tally(i, j int) (l []KernelFinding) {
 		l = append(l, KernelFinding{r.found.all[n], kernels})
 	}
 	return l
-}
-
-// sortRow sorts the findings on a program: the worst first, of these the ones that most
-// kernels have.
-func sortRow(l []KernelFinding) {
-	slices.SortStableFunc(l, func(a, b KernelFinding) int {
-		if c := cmp.Or(-cmp.Compare(a.Status, b.Status), -cmp.Compare(len(a.Kernels), len(b.Kernels))); c != 0 {
-			return c
-		}
-		return cmp.Or(a.Finding.compare(&b.Finding), slices.Compare(a.Kernels, b.Kernels))
-	})
 }

@@ -132,33 +132,31 @@ func (row *ObjectRow) leaveOut(kernel int) {
 func (r *Report) leaveOutPrograms(row *ObjectRow, pl *plan) {
 	for j, n := range row.Programs {
 		p := &r.Programs[n]
-		var out, unsure kernelSet
+		gone, unsure := make([]bool, len(r.Kernels)), []int(nil)
 		for k := range r.Kernels {
 			key := r.Kernels[k].Key()
 			switch l := pl.loads(j, key); {
 			case p.Status[k] == Other:
 			case row.Status[k] == Unloaded || l == isNotLoaded:
-				out.add(k)
+				gone[k] = true
 				p.Status[k], p.Load[k] = Unloaded, Unloaded
 			case l == mayBeLoaded && (p.Status[k] > Guarded || pl.loadsAny(len(row.Programs), key) == mayBeLoaded):
-				unsure.add(k)
+				gone[k], unsure = true, append(unsure, k)
 				p.Status[k], p.Load[k] = Unknown, Unknown
 			}
 		}
-		if len(out)+len(unsure) == 0 {
+		if !slices.Contains(gone, true) {
 			continue
 		}
-		gone := slices.Clone(out)
-		gone.addAll(unsure)
 		var left []KernelFinding
 		for _, f := range p.Findings {
-			f.Kernels = slices.DeleteFunc(slices.Clone(f.Kernels), gone.has)
+			f.Kernels = slices.DeleteFunc(slices.Clone(f.Kernels), func(k int) bool { return gone[k] })
 			if len(f.Kernels) > 0 {
 				left = append(left, f)
 			}
 		}
-		if l := unsure.list(); l != nil {
-			left = append(left, KernelFinding{Finding{Status: Unknown, Code: AnalysisWhen, Subject: "kernel"}, l})
+		if unsure != nil {
+			left = append(left, KernelFinding{Finding{Status: Unknown, Code: AnalysisWhen, Subject: "kernel"}, unsure})
 		}
 		p.Findings = left
 		sortRow(p.Findings)
