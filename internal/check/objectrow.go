@@ -83,10 +83,10 @@ const (
 	OnlyWhen RuleKind = "only_when" // they are loaded on some kernels only
 )
 
-// objectRow puts the rows of object i's programs, which begin at first, together as its loader does, by a policy.
-func (r *run) objectRow(rep *Report, i, first int, policy *Policy) (ObjectRow, *evidence) {
-	o := r.Objects[i]
-	row := ObjectRow{Object: o.name, Programs: []int{}}
+// objectRow puts the rows of object i's programs together as its loader does, by a policy.
+func (v *judge) objectRow(i int, policy *Policy) (ObjectRow, *evidence) {
+	rep, o, first := v.Report, v.Setup.Objects[i], v.first[i]
+	row := ObjectRow{Object: o.Name(), Programs: []int{}}
 	for j := range o.Programs {
 		row.Programs = append(row.Programs, first+j)
 	}
@@ -102,38 +102,38 @@ func (r *run) objectRow(rep *Report, i, first int, policy *Policy) (ObjectRow, *
 	excused := func(f *Finding) bool { return mapName(f) != "" && policy.setsMap(o, mapName(f)) }
 	row.excused = excused
 	var views []view
-	for _, l := range r.Loaders {
-		v := view{plan: pl, marked: policy.Exact && l == EbpfGo}
+	for _, l := range v.Loaders {
+		of := view{plan: pl, marked: policy.Exact && l == EbpfGo}
 		for j := range o.Programs {
-			v.programs = append(v.programs, rep.Programs[first+j].with(l, excused))
+			of.programs = append(of.programs, rep.Programs[first+j].with(l, excused))
 		}
-		views = append(views, v)
+		views = append(views, of)
 		row.Loaders = append(row.Loaders, LoaderRow{Loader: l})
 	}
-	open := r.loadersOf(o)
+	open := v.LoadersOf(o)
 	decides := make([][]int, len(o.Programs))
 	for k := range rep.Kernels {
 		worst, by := result{}, []int(nil)
 		for n := range views {
 			l := &row.Loaders[n]
-			v, deciding := views[n].on(k, rep.Kernels[k].Key())
-			switch s := r.wholeStatus(k, i, l.Loader, excused); {
+			of, deciding := views[n].on(k, rep.Kernels[k].Key())
+			switch s := v.wholeStatus(k, i, l.Loader, excused); {
 			case s == Other:
-				v, deciding = result{Other, Other}, nil
-			case s > v.status && v.status.Judged():
-				v, deciding = result{s, max(s, v.load)}, views[n].all(k, s)
+				of, deciding = result{Other, Other}, nil
+			case s > of.status && of.status.Judged():
+				of, deciding = result{s, max(s, of.load)}, views[n].all(k, s)
 			}
-			aside := v.status.Judged() && !slices.Contains(open, l.Loader) // another loader opens the object
+			aside := of.status.Judged() && !slices.Contains(open, l.Loader) // another loader opens the object
 			if aside {
-				for _, f := range r.refused(o, l.Loader) {
-					v = v.or(result{f.Status, f.Status})
+				for _, f := range v.refused(o, l.Loader) {
+					of = of.or(result{f.Status, f.Status})
 				}
 			}
-			l.Status, l.Load = append(l.Status, v.status), append(l.Load, v.load)
+			l.Status, l.Load = append(l.Status, of.status), append(l.Load, of.load)
 			if aside {
 				continue
 			}
-			worst, by = worst.or(v), append(by, deciding...)
+			worst, by = worst.or(of), append(by, deciding...)
 		}
 		row.Status, row.Load = append(row.Status, worst.status), append(row.Load, worst.load)
 		slices.Sort(by)
@@ -168,8 +168,8 @@ func shifted(lists [][]int, by int) [][]int {
 
 // wholeStatus returns the verdict on what object i needs on kernel k whichever of its programs are loaded.
 // cilium/ebpf needs only what the loaded programs refer to.
-func (r *run) wholeStatus(k, i int, l Loader, excused func(*Finding) bool) (s Status) {
-	for _, f := range r.found.read(r.kernels[k].whole[i]) {
+func (v *judge) wholeStatus(k, i int, l Loader, excused func(*Finding) bool) (s Status) {
+	for _, f := range v.needs(k, i) {
 		if excused(&f) {
 			continue
 		}

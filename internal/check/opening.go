@@ -114,37 +114,12 @@ func (o *Object) Unopened(l Loader) (all []Finding) {
 	return all
 }
 
-// refused returns Unopened, or the reasons why libbpf has no type for a program that it would load, unless the policy says that the
-// object works without it (bpf_object_load_prog).
-func (c *Config) refused(o *Object, l Loader) []Finding {
-	all := o.Unopened(l)
-	if len(all) > 0 || l != Libbpf {
-		return all
-	}
-	for i := range o.Programs {
-		pr := &o.Programs[i]
-		if f := untyped(pr); f.Status != OK && pr.AutoLoad && !c.Policy.spares(o, i) {
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
 // untyped returns a finding if libbpf does not know the name of a program's section, and ebpf-go does.
 func untyped(pr *bpfobj.Program) Finding {
 	if s := pr.Attach; s == nil || s.Libbpf(pr.Section) {
 		return Finding{}
 	}
 	return Finding{Status: Fails, Code: SectionUnknown, Subject: pr.Section, Loader: Libbpf, Args: Args{Name: pr.Attach.Prefix}}
-}
-
-// loadersOf returns the loaders that count for an object: those that load it, whatever the kernel, or all if none does.
-func (c *Config) loadersOf(o *Object) []Loader {
-	open := slices.DeleteFunc(slices.Clone(c.Loaders), func(l Loader) bool { return len(c.refused(o, l)) > 0 })
-	if len(open) == 0 {
-		return c.Loaders
-	}
-	return open
 }
 
 // opening judges what libbpf checks before it creates the first map: struct_ops that the kernel does not have

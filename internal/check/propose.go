@@ -56,51 +56,51 @@ func releaseOfWord(word string) release {
 }
 
 // propose returns the options for objects whose names differ in a version, and for single objects with one.
-func (r *run) propose(a *axis) (all []Proposal) {
+func (v *judge) propose() (all []Proposal) {
 	groups := make(map[string][]versionName)
 	var order []string
-	for i, o := range r.Objects {
-		v := versionNameOf(i, o.name)
-		if groups[v.rest] == nil {
-			order = append(order, v.rest)
+	for i, o := range v.Setup.Objects {
+		n := versionNameOf(i, o.Name())
+		if groups[n.rest] == nil {
+			order = append(order, n.rest)
 		}
-		groups[v.rest] = append(groups[v.rest], v)
+		groups[n.rest] = append(groups[n.rest], n)
 	}
 	said := make(map[int]bool) // objects that the user's options are about
-	for i, o := range r.Objects {
-		said[i] = slices.ContainsFunc(r.Policy.choices, func(c choice) bool {
+	for i, o := range v.Setup.Objects {
+		said[i] = slices.ContainsFunc(v.Policy.choices, func(c choice) bool {
 			return slices.ContainsFunc(c.alternatives, func(g pattern) bool { return g.whole != nil && g.about(o) })
 		})
 	}
 	for _, rest := range order {
 		g := groups[rest]
 		slices.SortStableFunc(g, func(a, b versionName) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.word, b.word)) })
-		if !slices.ContainsFunc(g, func(v versionName) bool { return said[v.object] }) {
-			all = append(all, r.proposals(a, g)...)
+		if !slices.ContainsFunc(g, func(n versionName) bool { return said[n.object] }) {
+			all = append(all, v.proposals(g)...)
 		}
 	}
 	return all
 }
 
 // proposals returns a proposal for objects with names that have the same rest, or none.
-func (r *run) proposals(a *axis, g []versionName) []Proposal {
+func (v *judge) proposals(g []versionName) []Proposal {
 	var oneOfThem []string
 	var whens []Option
-	releases, legacy := false, slices.ContainsFunc(g, func(v versionName) bool { return v.word == "legacy" })
-	for i, v := range g {
-		if v.word == "core" && !legacy || i > 0 && v.word == g[i-1].word {
+	releases, legacy := false, slices.ContainsFunc(g, func(n versionName) bool { return n.word == "legacy" })
+	for i, n := range g {
+		if n.word == "core" && !legacy || i > 0 && n.word == g[i-1].word {
 			return nil // it may be another tool, or the same for another machine
 		}
-		releases = releases || v.from != 0
+		releases = releases || n.from != 0
 	}
-	for i, v := range g {
-		name := patternOf(r.Objects[v.object])
+	for i, n := range g {
+		name := patternOf(v.Setup.Objects[n.object])
 		oneOfThem = append(oneOfThem, name+":")
 		var limits []string
-		if v.from != 0 {
-			limits = append(limits, ">="+v.from.String())
+		if n.from != 0 {
+			limits = append(limits, ">="+n.from.String())
 		}
-		if i+1 < len(g) && g[i+1].from != v.from {
+		if i+1 < len(g) && g[i+1].from != n.from {
 			limits = append(limits, "<"+g[i+1].from.String())
 		}
 		if limits != nil && releases {
@@ -109,21 +109,21 @@ func (r *run) proposals(a *axis, g []versionName) []Proposal {
 	}
 	if len(g) == 1 {
 		if whens != nil {
-			now := a.Objects[g[0].object].Status
-			if p, ok := r.proposal(a, whens, g); ok && slices.Contains(now, Fails) && !a.loses(now, p.Row.Status) {
+			now := v.Report.Objects[g[0].object].Status
+			if p, ok := v.proposal(whens, g); ok && slices.Contains(now, Fails) && !v.loses(now, p.Row.Status) {
 				return []Proposal{p}
 			}
 		}
 		return nil
 	}
 	choice := Option{oneOf, strings.Join(oneOfThem, ",")}
-	plain, ok := r.proposal(a, []Option{choice}, g)
+	plain, ok := v.proposal([]Option{choice}, g)
 	if !ok {
 		return nil
 	}
 	if whens != nil {
-		exact, ok := r.proposal(a, append([]Option{choice}, whens...), g)
-		if ok && !a.loses(plain.Row.Status, exact.Row.Status) {
+		exact, ok := v.proposal(append([]Option{choice}, whens...), g)
+		if ok && !v.loses(plain.Row.Status, exact.Row.Status) {
 			return []Proposal{exact}
 		}
 	}
@@ -141,22 +141,22 @@ func (r *axis) loses(now, with []Status) bool {
 }
 
 // proposal returns the options with the row that they give. It reports whether the options say something of these objects, and of no others.
-func (r *run) proposal(a *axis, options []Option, g []versionName) (out Proposal, ok bool) {
-	p, err := r.Policy.with(options)
+func (v *judge) proposal(options []Option, g []versionName) (out Proposal, ok bool) {
+	p, err := v.Policy.with(options)
 	if err != nil {
 		return out, false
 	}
-	rep := &Report{Kernels: a.Kernels, Programs: a.Programs}
+	rep := &Report{Kernels: v.Kernels, Programs: v.Programs}
 	var objects []*Object
-	for _, v := range g {
-		row, _ := r.objectRow(a.Report, v.object, a.Objects[v.object].Programs[0], &p)
-		rep.Objects, objects = append(rep.Objects, row), append(objects, r.Objects[v.object])
+	for _, n := range g {
+		row, _ := v.objectRow(n.object, &p)
+		rep.Objects, objects = append(rep.Objects, row), append(objects, v.Setup.Objects[n.object])
 	}
-	for i, o := range r.Objects {
-		about := slices.ContainsFunc(p.choices[len(r.Policy.choices):], func(c choice) bool {
+	for i, o := range v.Setup.Objects {
+		about := slices.ContainsFunc(p.choices[len(v.Policy.choices):], func(c choice) bool {
 			return slices.ContainsFunc(c.alternatives, func(g pattern) bool { return g.about(o) })
 		})
-		if about != slices.ContainsFunc(g, func(v versionName) bool { return v.object == i }) {
+		if about != slices.ContainsFunc(g, func(n versionName) bool { return n.object == i }) {
 			return out, false
 		}
 	}
@@ -167,6 +167,6 @@ func (r *run) proposal(a *axis, options []Option, g []versionName) (out Proposal
 		}
 		out.Row = rep.variants(groups[0])
 	}
-	out.Row.Headline = a.headline(&out.Row)
+	out.Row.Headline = v.headline(&out.Row)
 	return out, true
 }

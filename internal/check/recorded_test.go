@@ -50,7 +50,7 @@ const (
 	noGPL    = "every kernel refuses the helper without a license compatible with the GPL"
 )
 
-// differs has the programs of testdata whose verdict is known to differ, with the reason.
+// knownDiffers has the programs of testdata whose verdict is known to differ, with the reason.
 var knownDiffers = map[string]string{
 	"ambiguous:exists": standIn, "ambiguous:narrowing": standIn, "ambiguous:size": standIn, "dups:all_agree": standIn, "dups:one_has_it": standIn,
 	"flavors:same_type_twice": standIn, "flavors:target_flavor": standIn, "module:ext4_write": standIn, "netprogs:xdp_count": standIn, "shapes:unions": standIn,
@@ -97,7 +97,7 @@ func TestRecorded(t *testing.T) {
 			}
 		}
 		var counts [2][Fails + 1][2]int // of real tools and of testdata: works, does not
-		var left, wrong [2]int          // without a verdict; in differs
+		var left, wrong [2]int          // without a verdict; in knownDiffers
 		for _, row := range rows {
 			p := programs[row.Object+":"+row.Program]
 			if row.Kernel != name {

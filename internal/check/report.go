@@ -70,3 +70,26 @@ func sortRow(l []KernelFinding) {
 		return cmp.Or(a.Finding.compare(&b.Finding), slices.Compare(a.Kernels, b.Kernels))
 	})
 }
+
+// sum makes the verdicts on each of so many kernels of the findings.
+func (p *Program) sum(kernels int) {
+	p.Status, p.Load = p.verdicts(kernels, func(*Finding) bool { return true })
+}
+
+// verdicts returns the worst status of the findings that count, by kernel.
+func (p *Program) verdicts(kernels int, counts func(*Finding) bool) (status, load []Status) {
+	status, load = make([]Status, kernels), make([]Status, kernels)
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		if !counts(&f.Finding) {
+			continue
+		}
+		for _, k := range f.Kernels {
+			status[k] = max(status[k], f.Status)
+			if !f.Attach {
+				load[k] = max(load[k], f.Status)
+			}
+		}
+	}
+	return status, load
+}

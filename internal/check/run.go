@@ -87,6 +87,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 // run is the state that workers share.
 type run struct {
 	Config
+	setup  Setup
 	loader dryRun
 	want   *wanted
 
@@ -121,7 +122,7 @@ func newRun(cfg Config) *run {
 		cfg.Loaders = Loaders()
 	}
 	r := &run{
-		Config: cfg, loader: newDryRun(cfg.Objects, slices.Contains(cfg.Loaders, Aya)), want: &wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)},
+		Config: cfg, setup: Setup{cfg.Objects, cfg.Loaders, cfg.Policy}, loader: newDryRun(cfg.Objects, slices.Contains(cfg.Loaders, Aya)), want: &wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)},
 		found: newLedger(), sets: make(map[string][]int), shapes: make(map[string]*shape),
 		exploring: make(map[*bpfobj.Program]*sync.Mutex),
 	}
@@ -278,7 +279,7 @@ func (r *run) needs(p *pairing) list {
 func (r *run) pairing(i int, k *inventory, d decisions, t *target) *pairing {
 	p := &pairing{
 		o: r.Objects[i], k: k, loader: d, settable: r.settable, setsMap: func(m string) bool { return r.Policy.setsMap(r.Objects[i], m) },
-		loaders: r.loadersOf(r.Objects[i]), added: len(r.loader.adds) > 0,
+		loaders: r.setup.LoadersOf(r.Objects[i]), added: len(r.loader.adds) > 0,
 		unit: t.unit(r.Objects[i].records.Object), results: &r.results, found: r.found,
 		ahead: new(atomic.Int64),
 	}
@@ -412,7 +413,6 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 	for _, k := range r.kernels {
 		rep.Kernels = append(rep.Kernels, Kernel{Name: k.name, Modules: k.modules, key: k.key})
 	}
-	var all []*evidence
 	for i, o := range r.Objects {
 		for j := range o.Programs {
 			if err := ctx.Err(); err != nil {
@@ -420,29 +420,10 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 			}
 			rep.Programs = append(rep.Programs, r.row(i, j))
 		}
-		row, e := r.objectRow(rep, i, len(rep.Programs)-len(o.Programs), &r.Policy)
-		rep.Objects, all = append(rep.Objects, row), append(all, e)
 	}
-	a := rep.axis()
-	for i := range rep.Objects {
-		rep.Objects[i].Headline = a.headline(&rep.Objects[i])
-		rep.Objects[i].Suggestion = r.suggest(a, i, all[i])
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-	}
-	rep.Proposals = r.propose(a)
-	for _, group := range r.Policy.variantsOf(r.Objects) {
-		rep.Variants = append(rep.Variants, rep.variants(group))
-	}
-	for i := range rep.Objects {
-		rep.leaveOutPrograms(&rep.Objects[i], all[i].plan)
-	}
-	rep.Executables = rep.executables()
-	for _, rows := range [][]ObjectRow{rep.Objects, rep.Variants, rep.Executables} {
-		for i := range rows {
-			rows[i].Headline = a.headline(&rows[i])
-		}
+	needs := func(k, object int) []Finding { return r.found.read(r.kernels[k].whole[object]) }
+	if err := r.setup.Judge(ctx, rep, needs); err != nil {
+		return nil, err
 	}
 	return rep, nil
 }
@@ -514,35 +495,12 @@ func (f *Finding) cannotKnow(code Code) bool {
 	return f.Code == AnalysisFindings
 }
 
-// sum makes the verdicts on each of so many kernels of the findings.
-func (p *Program) sum(kernels int) {
-	p.Status, p.Load = p.verdicts(kernels, func(*Finding) bool { return true })
-}
-
-// verdicts returns the worst status of the findings that count, by kernel.
-func (p *Program) verdicts(kernels int, counts func(*Finding) bool) (status, load []Status) {
-	status, load = make([]Status, kernels), make([]Status, kernels)
-	for i := range p.Findings {
-		f := &p.Findings[i]
-		if !counts(&f.Finding) {
-			continue
-		}
-		for _, k := range f.Kernels {
-			status[k] = max(status[k], f.Status)
-			if !f.Attach {
-				load[k] = max(load[k], f.Status)
-			}
-		}
-	}
-	return status, load
-}
-
 // row collects the results of program j of object i.
 func (r *run) row(i, j int) Program {
 	o := r.Objects[i]
 	pr := &o.Programs[j]
 	p := Program{Object: o.name, Name: o.Funcs[pr.Fn].Name, Section: pr.Section, AutoLoad: pr.AutoLoad}
-	open := r.loadersOf(o)
+	open := r.setup.LoadersOf(o)
 	e := evaluation{pairing: &pairing{o: o, loaders: open}, pr: pr}
 	p.Notes = e.external()
 	for i := range o.Maps {

@@ -177,8 +177,8 @@ func patternOf(o *Object) string {
 }
 
 // suggest looks for options with which object i, whose plan is given, works on more kernels. It returns nil if there are none.
-func (r *run) suggest(a *axis, i int, e *evidence) *Suggestion {
-	row := &a.Objects[i]
+func (v *judge) suggest(i int, e *evidence) *Suggestion {
+	row := &v.Report.Objects[i]
 	s := &Suggestion{Row: *row}
 	for j := range e.rows {
 		if slices.ContainsFunc(e.rows[j].Findings, func(f KernelFinding) bool { return f.Code == AttachTargetLoader }) {
@@ -186,7 +186,7 @@ func (r *run) suggest(a *axis, i int, e *evidence) *Suggestion {
 		}
 	}
 	if row.Headline.Works < row.Headline.Total && len(e.rows) <= mostPrograms {
-		r.search(a, i, e, s)
+		v.search(i, e, s)
 	}
 	if len(s.Options)+len(s.Targets) == 0 {
 		return nil
@@ -208,16 +208,15 @@ func (e *evidence) missingMaps() (names []string) {
 }
 
 // search adds options.
-func (r *run) search(a *axis, i int, e *evidence, s *Suggestion) {
-	first := a.Objects[i].Programs[0]
+func (v *judge) search(i int, e *evidence, s *Suggestion) {
 	try := func(more Option) bool {
 		options := append(slices.Clip(s.Options), more)
-		p, err := r.Policy.with(options)
+		p, err := v.Policy.with(options)
 		if err != nil { // a name is not one that options can have
 			return false
 		}
-		row, with := r.objectRow(a.Report, i, first, &p)
-		if row.Headline = a.headline(&row); !row.Headline.better(&s.Row.Headline) {
+		row, with := v.objectRow(i, &p)
+		if row.Headline = v.headline(&row); !row.Headline.better(&s.Row.Headline) {
 			return false
 		}
 		s.Options, s.Row, e = options, row, with

@@ -19,12 +19,10 @@ import (
 func suggested(t *testing.T, p Policy, programs string) (*Report, *ObjectRow) {
 	t.Helper()
 	o := &Object{Code: new(bpfobj.Code), name: "dir/tool.o"}
-	r := &run{Config: Config{Objects: []*Object{o}, Policy: p, Loaders: Loaders()}, found: newLedger()}
 	rep := new(Report)
 	for _, v := range []string{"5.10.0", "6.1.0", "6.12.0", "7.0.0"} {
 		key := kernel.Key{ID: "debian", VersionID: "1", Arch: "x86_64", Release: v}
 		rep.Kernels = append(rep.Kernels, Kernel{Name: key.String(), key: key})
-		r.kernels = append(r.kernels, kernelResult{whole: []list{0}})
 	}
 	findings := map[rune]Finding{
 		'X': {Status: Fails, Code: AttachTargetMissing}, 'a': {Status: MayFail, Attach: true, Code: AttachTargetUnlisted},
@@ -47,11 +45,10 @@ func suggested(t *testing.T, p Policy, programs string) (*Report, *ObjectRow) {
 		p.sum(len(rep.Kernels))
 		rep.Programs = append(rep.Programs, p)
 	}
-	row, e := r.objectRow(rep, 0, 0, &r.Policy)
-	rep.Objects = []ObjectRow{row}
-	a := rep.axis()
-	rep.Objects[0].Headline = a.headline(&row)
-	rep.Objects[0].Suggestion = r.suggest(a, 0, e)
+	setup := Setup{[]*Object{o}, Loaders(), p}
+	if err := setup.Judge(t.Context(), rep, func(int, int) []Finding { return nil }); err != nil {
+		t.Fatal(err)
+	}
 	return rep, &rep.Objects[0]
 }
 

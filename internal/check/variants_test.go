@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
-	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -18,39 +17,40 @@ import (
 // lack its target, - is for other machines. The kernels are 5.4, 5.10, 6.1, 6.12 and one without a release.
 func several(t *testing.T, p Policy, objects string) *Report {
 	t.Helper()
-	r := &run{Config: Config{Policy: p, Loaders: Loaders(), Corpus: new(corpus.Corpus)}, found: newLedger()}
-	whole := make([][]list, 5)
+	setup := Setup{Loaders: Loaders(), Policy: p}
 	rep := new(Report)
 	for k, v := range []string{"5.4.0", "5.10.0", "6.1.0", "6.12.0", "z-lts"} {
 		key := kernel.Key{ID: []string{"debian", "zz"}[k/4], VersionID: "1", Arch: "x86_64", Release: v}
 		rep.Kernels = append(rep.Kernels, Kernel{Name: key.String(), key: key})
-		r.kernels = append(r.kernels, kernelResult{key: key, name: key.String(), whole: whole[k]})
 	}
 	found := map[rune]Finding{
 		'f': {Status: Fails, Code: relo.FieldMissing, Subject: "struct s.f"}, 'a': {Status: MayFail, Attach: true, Code: AttachTargetUnlisted},
 		'-': {Status: Other, Code: AnalysisMachine},
 	}
+	var letters []string // by object, of the kernels
 	for line := range strings.SplitSeq(objects, ", ") {
 		f := strings.Fields(line)
 		o := &Object{Code: new(bpfobj.Code), name: f[0]}
 		o.Programs = []bpfobj.Program{{Section: "kprobe/f", Attach: bpfobj.SectionOf("kprobe/f"), AutoLoad: true}}
 		o.Funcs = []bpfobj.Function{{Name: "p"}}
-		r.Objects = append(r.Objects, o)
-		for k, c := range []rune(f[1]) {
-			var own, whole list
-			if c != '·' {
-				own = r.found.note([]Finding{found[c]})
+		setup.Objects, letters = append(setup.Objects, o), append(letters, strings.ReplaceAll(f[1], "·", "."))
+		row := Program{Object: f[0], Name: "p", Section: "kprobe/f", AutoLoad: true}
+		for c, finding := range found {
+			if kernels := slices.DeleteFunc([]int{0, 1, 2, 3, 4}, func(k int) bool { return []rune(f[1])[k] != c }); len(kernels) > 0 {
+				row.Findings = append(row.Findings, KernelFinding{finding, kernels})
 			}
-			if c == '-' {
-				whole = own
-			}
-			kr := &r.kernels[k]
-			kr.programs, kr.whole = append(kr.programs, r.found.keep([]int32{int32(own), 0})), append(kr.whole, whole)
 		}
+		row.sum(len(rep.Kernels))
+		sortRow(row.Findings)
+		rep.Programs = append(rep.Programs, row)
 	}
-	r.sets = make(map[string][]int)
-	rep, err := r.report(t.Context())
-	if err != nil {
+	needs := func(k, object int) []Finding {
+		if letters[object][k] == '-' {
+			return []Finding{found['-']}
+		}
+		return nil
+	}
+	if err := setup.Judge(t.Context(), rep, needs); err != nil {
 		t.Fatal(err)
 	}
 	return rep
