@@ -375,36 +375,3 @@ func recordSize(y symbol) (end int64) {
 
 // anyTracepoint is one that every kernel has that lists any.
 const anyTracepoint = "btf_trace_sched_switch"
-
-// external notes what needs the running kernel's own BTF, so that a shipped
-// one does not help, and names that loaders read differently.
-func (e *evaluation) external() (notes []Finding) {
-	seen := make(map[Finding]bool)
-	note := func(f Finding) {
-		n := f
-		if n.Source = ""; !seen[n] {
-			seen[n] = true
-			notes = append(notes, f)
-		}
-	}
-	if s := e.pr.Attach; s != nil {
-		if f := untyped(e.pr); f.Status != OK && !e.counts(Libbpf) && !e.counts(Aya) {
-			f.Status, f.Loader = OK, ""
-			note(f)
-		}
-		if what := needsOwnBTF(s); what != "" {
-			note(Finding{Code: RunningKernelBTF, Subject: what})
-		}
-	}
-	e.eachUse(func(u *use) {
-		if x := e.o.extern(u.in); x != nil && x.Kind == bpfobj.ExternKsym && x.Type != 0 {
-			note(Finding{Code: RunningKernelSymbol, Subject: x.Name})
-		}
-	})
-	for _, r := range e.pr.Records {
-		for _, f := range e.o.records.notes(r) {
-			note(f)
-		}
-	}
-	return notes
-}

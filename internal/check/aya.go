@@ -81,8 +81,8 @@ func (o *Object) ayaUnopened() (all []Finding) {
 // ayaRefusal returns the first record that aya refuses, in the object's order. It resolves those of all programs before it loads one,
 // so that a refused record is no finding on the code of its program.
 func (p *pairing) ayaRefusal() []Finding {
-	for r := range p.loader {
-		if _, refused, reason := p.loader.outcome(r); refused {
+	for r := range p.decisions {
+		if _, refused, reason := p.decisions.outcome(r); refused {
 			f := p.o.records.finding(r, Fails, reason)
 			f.Loader, f.Stops = Aya, ObjectStops
 			return []Finding{f}

@@ -33,7 +33,7 @@ func TestOldBounds(t *testing.T) {
 	greater := []insn{{Op: 0xb5, Dst: 2, Off: 5}} // if r2 <= 0
 	greaterCopy := []insn{{Op: 0xb5, Off: 5}}     // if r0 <= 0
 	load4 := []insn{{Op: 0xbf, Dst: 4, Src: 2}, {Op: 0xbf, Dst: 1, Src: 6}, {Op: 0xbf, Dst: 3, Src: 10}, call(asm.FnSkbLoadBytes), {Op: 0xb7}, {Op: bpfobj.OpExit}}
-	k := oldest(t, newRun(Config{}).want)
+	k := oldest(t, newWanted(nil))
 	for _, to := range []release{linux(5, 10), linux(5, 7), linux(5, 6), linux(5, 4), linux(5, 3), linux(5, 1)} {
 		k.age(to)
 		for _, tt := range []struct {

@@ -18,6 +18,13 @@ type callees struct {
 	shared bool  // its result is kept for other programs and kernels: calls nest no deeper than verifiers accept
 }
 
+// callees returns the functions that one calls or has called back, each once, and whether its exploration can be kept for other programs
+// and kernels: calls nest no deeper than verifiers accept.
+func (o *Object) callees(fn int) (calls []int, shared bool) {
+	c := &o.calls[fn]
+	return c.calls, c.shared
+}
+
 // findCallees returns those of each function.
 func findCallees(o *bpfobj.Code) []callees {
 	const (

@@ -284,18 +284,19 @@ func beginning(t btf.Type) (l []string) {
 }
 
 // shapesOf returns the shapes of what an object's programs read, each kept once.
-func (r *run) shapesOf(all []*evaluation) shapes {
+func (r *run) shapesOf(all []*programCode) shapes {
 	out := make(shapes)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for j, e := range all {
-		if e.shape == nil {
+	for j, c := range all {
+		s := c.e.shape
+		if s == nil {
 			continue
 		}
-		if r.shapes[e.shape.text] == nil {
-			r.shapes[e.shape.text] = e.shape
+		if r.shapes[s.text] == nil {
+			r.shapes[s.text] = s
 		}
-		out[j] = r.shapes[e.shape.text]
+		out[j] = r.shapes[s.text]
 	}
 	return out
 }

@@ -262,10 +262,10 @@ func (e *evaluation) accesses(n int) (l []absence) {
 
 // relocated judges an access whose offset a record changes.
 func (e *evaluation) relocated(a *flow.Access, record int, writes bool) (f Finding) {
-	if v, ok := e.loader.value(record); ok {
+	if v, ok := e.decisions.value(record); ok {
 		return e.access(a, a.Off+int64(v), 0, writes) // the loader may change the width
 	}
-	if d := e.loader[record]; d.Unresizable() && e.counts(EbpfGo) && a.Arg < 0 && a.Struct == "" { // cilium/ebpf leaves the width alone
+	if d := e.decisions[record]; d.Unresizable() && e.counts(EbpfGo) && a.Arg < 0 && a.Struct == "" { // cilium/ebpf leaves the width alone
 		f = e.o.records.finding(record, MayFail, d.Reason())
 		f.Loader, f.Doubt = EbpfGo, KeepsWidth
 	}

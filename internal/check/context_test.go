@@ -147,12 +147,10 @@ func TestSyscallRecords(t *testing.T) {
 		if err := o.follow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		r := newRun(Config{Objects: []*Object{o}, Jobs: 1})
-		e := evaluation{pairing: r.pairing(0, oldest(t, r.want), decisions{}, new(target)), pr: &o.Programs[0]}
+		e := evaluation{pairing: pairOn(o, oldest(t, newWanted([]*Object{o}))), pr: &o.Programs[0]}
 		e.attachment()
 		e.kind = e.accesses(0)
-		list, _ := e.code(t.Context())
-		if got := worst(r.found.read(list)); got != p.want {
+		if got := worst(e.onCode(t.Context())); got != p.want {
 			t.Errorf("%s at %d: %s, want %s", p.section, p.off, got, p.want)
 		}
 	}
@@ -170,11 +168,10 @@ func TestContextField(t *testing.T) {
 		if err := o.follow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		want := newRun(Config{Objects: []*Object{o}}).want
+		want := newWanted([]*Object{o})
 		testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
 			k := inspectItem(t, it, want)
-			r := newRun(Config{Objects: []*Object{o}})
-			e := &evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
+			e := &evaluation{pairing: pairOn(o, k), pr: &o.Programs[0]}
 			e.attachment()
 			l, status := e.accesses(0), OK
 			if len(l) > 0 {
@@ -194,14 +191,13 @@ func TestContextFieldWithoutStruct(t *testing.T) {
 	if err := o.follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	k := oldest(t, newRun(Config{}).want) // which has no name of the object's
+	k := oldest(t, newWanted(nil)) // which has no name of the object's
 	for _, tt := range []struct {
 		to   release
 		want Status
 	}{{linux(5, 10), OK}, {linux(5, 4), Fails}} {
 		k.age(tt.to)
-		r := newRun(Config{Objects: []*Object{o}})
-		e := &evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
+		e := &evaluation{pairing: pairOn(o, k), pr: &o.Programs[0]}
 		var got Status
 		for _, a := range e.accesses(0) {
 			got = max(got, a.f.Status)

@@ -3,16 +3,14 @@
 package check
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/check/interp"
-	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// evaluation is one program on one kernel.
+// evaluation is what rules find of one program on one kernel.
 type evaluation struct {
 	*pairing
 	pr    *bpfobj.Program
@@ -23,9 +21,35 @@ type evaluation struct {
 	shape *shape    // of the context, for run.changed; nil where that is not known, or where it is not read
 	kind  []absence // what depends on its kind or on all of it, in addition to the absences of its functions
 	may   *returned // what it may return; nil for anything
-	own   list      // findings on it, except on its code
+}
 
-	exploration *interp.Result // nil before it is made
+// evaluate judges program j of the object without its code.
+func (p *pairing) evaluate(j int) *evaluation {
+	e := &evaluation{pairing: p, pr: &p.o.Programs[j]}
+	if !p.forKernel() {
+		e.add(p.o.otherMachine())
+		return e
+	}
+	e.attachment()
+	e.interfaces()
+	e.ownTypes()
+	e.variables()
+	for _, w := range p.needed {
+		if f, ok := p.ofProgram(w.f, p.o.refers[j][w.name]); ok {
+			e.add(f)
+		}
+	}
+	e.disagreements()
+	e.ebpfGoUnit()
+	e.kind, e.may = slices.Concat(e.kind, e.accesses(j), e.calls(j), e.kfuncCalls(), e.reads(j)), e.returns(j)
+	return e
+}
+
+// evaluateCode judges only what the code of program j depends on, where the same program was evaluated on the kernel with modules.
+func (p *pairing) evaluateCode(j int) *evaluation {
+	e := &evaluation{pairing: p, pr: &p.o.Programs[j]}
+	e.ebpfGoUnit()
+	return e
 }
 
 // absence is an instruction that the verifier refuses if it reaches it.
@@ -55,48 +79,6 @@ func (e *evaluation) eachUse(f func(*use)) {
 	}
 }
 
-// code explores the program's code and judges it, a second time with a precise exploration where the first was not precise enough. It
-// returns the explorations that the findings depend on, nil if exploring the program would take too long.
-func (e *evaluation) code(ctx context.Context) (list, []*interp.Result) {
-	r := new(interp.Result)
-	switch {
-	case !e.dependsOnCode():
-	case e.work > limits.ObjectWork:
-		r.GaveUp = true
-		return e.judgeCode(r).list(), nil
-	case e.exploration != nil:
-		r = e.exploration
-	default:
-		r = e.explore(ctx, false)
-	}
-	j := e.judgeCode(r)
-	if !j.doubted {
-		return j.list(), []*interp.Result{r}
-	}
-	precise := e.explore(ctx, true)
-	if precise.GaveUp {
-		return j.list(), []*interp.Result{r}
-	}
-	return e.judgeCode(precise).list(), []*interp.Result{r, precise}
-}
-
-// dependsOnCode reports whether findings depend on what an exploration finds.
-func (e *evaluation) dependsOnCode() bool {
-	return e.may != nil || slices.ContainsFunc(e.kind, func(a absence) bool { return !a.anyhow }) || slices.ContainsFunc(e.pr.Funcs, func(fn int) bool { return e.codeOf(fn).lacks })
-}
-
-func (e *evaluation) explore(ctx context.Context, precise bool) *interp.Result {
-	return interp.Explore(ctx, e.o.Code, e.pr, &interp.Input{
-		Features: e.k.features,
-		Record:   e.loader.value,
-		Ksym:     e.ksym,
-		Kconfig:  func(x *bpfobj.Extern) interp.Number { return e.k.kconfig(e.o, x) },
-		Settable: e.settable,
-		Precise:  precise,
-		Units:    sharedUnits{e, precise},
-	})
-}
-
 // poisonedCall is the helper that loaders call where a relocation does not resolve (bpf_core_poison_insn in libbpf's relo_core.c), and that
 // libraries for BPF programs call where control must not get. No kernel has it.
 const poisonedCall = 0xbad2310
@@ -106,8 +88,8 @@ func (p *pairing) absences(fn int, f func(absence)) {
 	gone := make(map[bpfobj.Site]bool) // made invalid
 	for _, n := range p.o.recordsOf[fn] {
 		r := int(n)
-		poisoned, refused, reason := p.loader.outcome(r)
-		alone := poisoned && (p.loader[r].Unresizable() || len(p.loader[r].HiddenIn()) > 0) // not for cilium/ebpf
+		poisoned, refused, reason := p.decisions.outcome(r)
+		alone := poisoned && (p.decisions[r].Unresizable() || len(p.decisions[r].HiddenIn()) > 0) // not for cilium/ebpf
 		alone = alone || refused && p.alone(r)
 		if !poisoned && !refused || alone && !p.counts(Libbpf) || refused && p.counts(Aya) {
 			continue

@@ -51,3 +51,57 @@ func Externals(o *core.Object) []External {
 	}
 	return slices.Concat(names, ids)
 }
+
+// notes returns what is noted of program j, whatever the kernel: open are those of the loaders that count for the object.
+func (o *Object) notes(j int, open, loaders []Loader, setsMap func(name string) bool) []Finding {
+	notes := o.external(j, open)
+	for i := range o.Maps {
+		if m := &o.Maps[i]; needsEntries(m) && o.refers[j][m.Name] && !setsMap(m.Name) {
+			notes = append(notes, Finding{Code: MapNoEntries, Subject: m.Name})
+		}
+	}
+	for _, l := range loaders {
+		if slices.Contains(open, l) {
+			continue
+		}
+		for _, note := range o.Unopened(l) {
+			note.Status = OK
+			notes = append(notes, note)
+		}
+	}
+	return notes
+}
+
+// external notes what needs the running kernel's own BTF, so that a shipped
+// one does not help, and names that loaders read differently.
+func (o *Object) external(j int, loaders []Loader) (notes []Finding) {
+	e := evaluation{pairing: &pairing{Loading: Loading{Loaders: loaders}, o: o}, pr: &o.Programs[j]}
+	seen := make(map[Finding]bool)
+	note := func(f Finding) {
+		n := f
+		if n.Source = ""; !seen[n] {
+			seen[n] = true
+			notes = append(notes, f)
+		}
+	}
+	if s := e.pr.Attach; s != nil {
+		if f := untyped(e.pr); f.Status != OK && !e.counts(Libbpf) && !e.counts(Aya) {
+			f.Status, f.Loader = OK, ""
+			note(f)
+		}
+		if what := needsOwnBTF(s); what != "" {
+			note(Finding{Code: RunningKernelBTF, Subject: what})
+		}
+	}
+	e.eachUse(func(u *use) {
+		if x := e.o.extern(u.in); x != nil && x.Kind == bpfobj.ExternKsym && x.Type != 0 {
+			note(Finding{Code: RunningKernelSymbol, Subject: x.Name})
+		}
+	})
+	for _, r := range e.pr.Records {
+		for _, f := range e.o.records.notes(r) {
+			note(f)
+		}
+	}
+	return notes
+}

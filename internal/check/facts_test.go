@@ -103,13 +103,11 @@ func verdictOn(t *testing.T, o *Object, k *inventory) (Status, []Finding) {
 // programVerdict is verdictOn for program number n.
 func programVerdict(t *testing.T, o *Object, n int, k *inventory) (Status, []Finding) {
 	t.Helper()
-	r := newRun(Config{Objects: []*Object{o}})
-	e := evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[n]}
+	e := evaluation{pairing: pairOn(o, k), pr: &o.Programs[n]}
 	e.interfaces()
 	all := e.out
 	e.kind, e.may = e.calls(n), e.returns(n)
-	list, _ := e.code(t.Context())
-	all = append(all, r.found.read(list)...)
+	all = append(all, e.onCode(t.Context())...)
 	return worst(all), all
 }
 
@@ -129,7 +127,7 @@ func TestOldLicenses(t *testing.T) {
 	call := func(id asm.BuiltinFunc) []insn {
 		return []insn{{Op: bpfobj.OpCall, Imm: int64(id)}, {Op: 0xb7}, {Op: bpfobj.OpExit}}
 	}
-	k := oldest(t, newRun(Config{}).want)
+	k := oldest(t, newWanted(nil))
 	for _, to := range []release{linux(5, 10), linux(5, 8), linux(5, 7), linux(4, 19)} {
 		k.age(to)
 		for _, license := range []string{"GPL", "Dual MIT/GPL", "Apache-2.0", ""} {
@@ -184,7 +182,7 @@ func TestOldVerifiers(t *testing.T) {
 		{"uprobe", programOf("uprobe", ret), 0},
 		{"uprobe.s", programOf("uprobe.s", ret), linux(5, 19)},
 	}
-	k := oldest(t, newRun(Config{}).want)
+	k := oldest(t, newWanted(nil))
 	for _, to := range []release{linux(5, 10), linux(5, 9), linux(5, 4), linux(5, 2), linux(5, 1), linux(4, 19)} {
 		k.age(to)
 		for _, tt := range programs {
@@ -204,7 +202,7 @@ func TestOldVerifiers(t *testing.T) {
 // TestOldMaps has a definition of a map for each form that kernels did not always take, with the last release that refuses it.
 func TestOldMaps(t *testing.T) {
 	raceflag.SkipSerial(t)
-	k := oldest(t, newRun(Config{}).want)
+	k := oldest(t, newWanted(nil))
 	for _, to := range []release{linux(5, 10), linux(5, 8), linux(5, 7), linux(5, 6), linux(5, 4), linux(4, 19)} {
 		k.age(to)
 		for _, tt := range []struct {
@@ -242,7 +240,7 @@ func TestGlobalArguments(t *testing.T) {
 	raceflag.SkipSerial(t)
 	kernels := make(map[release]*inventory)
 	for _, to := range []release{linux(5, 10), linux(5, 6), linux(5, 5), linux(4, 19)} {
-		kernels[to] = oldest(t, newRun(Config{}).want)
+		kernels[to] = oldest(t, newWanted(nil))
 		kernels[to].age(to)
 	}
 	c, err := corpus.Open(t.Context(), []string{filepath.Join(testinput.Vmlinux(t), "debian", "12", "x86_64"), filepath.Join(testinput.Vmlinux(t), "debian", "13", "x86_64")}, corpus.Options{})
@@ -250,7 +248,7 @@ func TestGlobalArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	testinput.Each(t, c, func(it *corpus.Kernel) {
-		k := inspectItem(t, it, newRun(Config{}).want)
+		k := inspectItem(t, it, newWanted(nil))
 		kernels[release(k.version.V)&^255] = k
 	})
 	refused := map[string]struct {
@@ -304,7 +302,7 @@ func TestGlobalArguments(t *testing.T) {
 // even if the program does not reach its use.
 func TestPreallocation(t *testing.T) {
 	raceflag.SkipSerial(t)
-	k := oldest(t, newRun(Config{}).want)
+	k := oldest(t, newWanted(nil))
 	for _, to := range []release{linux(5, 10), linux(5, 4), linux(4, 19)} {
 		k.age(to)
 		for _, section := range []string{"perf_event", "kprobe", "socket", "tp", "raw_tp"} {
@@ -342,7 +340,7 @@ func callWith(t *testing.T, section string, m bpfobj.Map, at asm.Register, helpe
 // that refuses it.
 func TestOldMapCalls(t *testing.T) {
 	raceflag.SkipSerial(t)
-	k := oldest(t, newRun(Config{}).want)
+	k := oldest(t, newWanted(nil))
 	for _, to := range []release{linux(5, 10), linux(5, 9), linux(5, 7), linux(5, 6), linux(5, 4), linux(5, 2), linux(4, 19)} {
 		k.age(to)
 		for _, tt := range []struct {
@@ -381,7 +379,7 @@ func TestOldMapCalls(t *testing.T) {
 // TestSockmapDeletions checks the verdicts on programs that delete sockets, which newer kernels and updates of older ones let fewer types do.
 func TestSockmapDeletions(t *testing.T) {
 	raceflag.SkipSerial(t)
-	k := oldest(t, newRun(Config{}).want)
+	k := oldest(t, newWanted(nil))
 	for _, tt := range []struct {
 		to   release
 		want Status
@@ -397,7 +395,7 @@ func TestSockmapDeletions(t *testing.T) {
 			}
 		}
 	}
-	k = oldest(t, newRun(Config{}).want)
+	k = oldest(t, newWanted(nil))
 	k.age(linux(6, 10))
 	for section, want := range map[string]Status{"fentry/vfs_read": Fails, "iter/task": OK} {
 		if got, l := verdictOn(t, callWith(t, section, bpfobj.Map{Name: "m", Type: uint32(ebpf.SockMap)}, asm.R1, asm.FnMapDeleteElem), k); got != want {
@@ -415,7 +413,7 @@ func TestSleepableMaps(t *testing.T) {
 	}
 	n := 0
 	testinput.Each(t, c, func(it *corpus.Kernel) {
-		k := inspectItem(t, it, newRun(Config{}).want)
+		k := inspectItem(t, it, newWanted(nil))
 		if n++; !k.dated() {
 			t.Fatalf("%s has no release", it.Name)
 		}
@@ -459,7 +457,7 @@ func TestSleepableMaps(t *testing.T) {
 // TestRingMemory checks the verdicts on programs that give memory of a ring buffer to a map.
 func TestRingMemory(t *testing.T) {
 	raceflag.SkipSerial(t)
-	k := oldest(t, newRun(Config{}).want)
+	k := oldest(t, newWanted(nil))
 	// Linux 6.1.192, as Debian builds it, refuses it; the commit is of 6.2.
 	reserve, value := insn{Op: bpfobj.OpCall, Imm: int64(asm.FnRingbufReserve)}, insn{Op: 0xbf, Dst: 3}
 	update := insn{Op: bpfobj.OpCall, Imm: int64(asm.FnMapUpdateElem)}
@@ -485,8 +483,8 @@ func TestRingMemory(t *testing.T) {
 // for arm64 up to 5.10.
 func TestStaticFunctions(t *testing.T) {
 	raceflag.SkipSerial(t)
-	run := newRun(Config{})
-	k := oldest(t, run.want)
+	wanted := newWanted(nil)
+	k := oldest(t, wanted)
 	sockets := bpfobj.Map{Type: uint32(ebpf.SockMap), KeySize: 4, ValueSize: 8}
 	if f := k.mapRefused(&sockets); f.Status != OK {
 		t.Fatal(f)
@@ -495,9 +493,9 @@ func TestStaticFunctions(t *testing.T) {
 		without []string
 		want    Status
 	}{{[]string{"sock_map_lookup_sys"}, Fails}, {[]string{"sock_map_lookup_sys", "array_map_alloc"}, OK}} {
-		k := oldest(t, run.want)
+		k := oldest(t, wanted)
 		for _, name := range tt.without {
-			k.symbols[run.want.names[name]] = nil
+			k.symbols[wanted.names[name]] = nil
 		}
 		k.settle()
 		if f := k.mapRefused(&sockets); f.Status != tt.want {
@@ -509,15 +507,15 @@ func TestStaticFunctions(t *testing.T) {
 // TestMapSettings checks the verdicts on maps of types that only kernels built with a setting have, though the enum lists them.
 func TestMapSettings(t *testing.T) {
 	raceflag.SkipSerial(t)
-	run := newRun(Config{})
+	wanted := newWanted(nil)
 	for kind, function := range map[ebpf.MapType]string{
 		ebpf.Hash: "", ebpf.SockMap: "sock_map_alloc", ebpf.SockHash: "sock_map_alloc", ebpf.XSKMap: "xsk_map_alloc", ebpf.ReusePortSockArray: "reuseport_array_alloc",
 		ebpf.CGroupStorage: "cgroup_storage_check_btf", ebpf.PerCPUCGroupStorage: "cgroup_storage_check_btf", ebpf.CGroupArray: "cgroup_fd_array_free",
 		ebpf.StackTrace: "stack_map_alloc", ebpf.InodeStorage: "inode_storage_map_alloc",
 	} {
-		k, want := oldest(t, run.want), OK
+		k, want := oldest(t, wanted), OK
 		for _, lacks := range []bool{false, true} {
-			if i, ok := run.want.names[function]; lacks && function != "" {
+			if i, ok := wanted.names[function]; lacks && function != "" {
 				if !ok {
 					t.Errorf("%s is not looked for", function)
 					continue
@@ -527,7 +525,7 @@ func TestMapSettings(t *testing.T) {
 			}
 			o := programOf("socket", []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}})
 			o.Maps = []bpfobj.Map{{Name: "m", Type: uint32(kind), KeySize: 4, ValueSize: 4, MaxEntries: 1}}
-			found := newRun(Config{Objects: []*Object{o}}).pairing(0, k, decisions{}, new(target)).definitions()
+			found := pairOn(o, k).definitions()
 			got := OK
 			for _, p := range found {
 				got = max(got, p.f.Status)

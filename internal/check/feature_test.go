@@ -5,6 +5,7 @@ package check
 import (
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -56,7 +57,7 @@ var appeared = []struct {
 // inspectItem is inspect for a kernel of the corpus, without its modules.
 func inspectItem(t *testing.T, it *corpus.Kernel, w *wanted) *inventory {
 	t.Helper()
-	tg := new(target)
+	tg := new(core.Target)
 	if why := tg.Load(t.Context(), it.Name, it.BTF); why != nil {
 		t.Fatal(it.Name, why)
 	}

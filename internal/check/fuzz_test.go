@@ -59,7 +59,6 @@ func execute(o *Object, i int) {
 		Kconfig:  func(*bpfobj.Extern) interp.Number { return interp.Number{Unknown: math.MaxUint64} },
 		Settable: func(string) bool { return false },
 	})
-	e := evaluation{pairing: &pairing{o: o}, pr: &o.Programs[i]}
-	e.external()
+	o.external(i, nil)
 	flow.Accesses(o.Code, &o.Programs[i], nil, limits.NewMeter(context.Background(), limits.AccessSteps, "instructions"))
 }

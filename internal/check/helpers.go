@@ -379,7 +379,7 @@ func (e *evaluation) withMaps(n int) (l []absence) {
 		f := Finding{}
 		if c.Through {
 			f = e.through(&e.o.Maps[c.Map])
-		} else if c.Map >= 0 && !e.setsMap(e.o.Maps[c.Map].Name) && !e.k.lacksHelper(id) {
+		} else if c.Map >= 0 && !e.SetsMap(e.o.Maps[c.Map].Name) && !e.k.lacksHelper(id) {
 			f = e.withMap(strings.TrimPrefix(helperName(id), "bpf_"), strings.TrimPrefix(mapTypeName(e.o.Maps[c.Map].Type), mapPrefix))
 			f.Subject, f.Other = helperName(id), e.o.Maps[c.Map].Name
 		}

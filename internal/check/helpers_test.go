@@ -87,7 +87,7 @@ var unprobed = map[string]bool{
 // TestWithdrawn checks the verdicts on a helper that newer kernels keep from a type of programs.
 func TestWithdrawn(t *testing.T) {
 	raceflag.SkipSerial(t)
-	k := oldest(t, newRun(Config{}).want)
+	k := oldest(t, newWanted(nil))
 	for _, section := range []string{"sk_msg", "sk_skb/stream_parser"} {
 		o := programOf(section, []insn{{Op: bpfobj.OpCall, Imm: int64(asm.FnGetLocalStorage)}, {Op: bpfobj.OpExit}})
 		for _, tt := range []struct {

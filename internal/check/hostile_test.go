@@ -141,12 +141,12 @@ func TestHostile(t *testing.T) {
 		k := &inventory{want: r.want, symbols: make([][]symbol, len(r.want.names)), helpers: map[int64]bool{presentHelper: true}, version: interp.Number{V: 6<<16 | 12<<8}}
 		k.settle()
 		k.features = interp.Rodata | interp.Partial | interp.StImm
-		p := r.pairing(0, k, decisions{}, new(target))
+		p := r.pair(0, k, decisions{}, new(target), nil, nil)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		var last []Finding
 		for i := range h.o.Programs {
-			last = r.found.read(r.code(t.Context(), &evaluation{pairing: p, pr: &h.o.Programs[i]}))
+			last = r.found.read(r.code(t.Context(), &programCode{objectCode: p, e: &evaluation{pairing: p.pairing, pr: &h.o.Programs[i]}, pr: &h.o.Programs[i]}))
 		}
 		runtime.ReadMemStats(&after)
 		if len(last) == 0 || worst(last) != h.last || last[0].Reach != h.says.Reach || last[0].Max != h.says.Max || h.says.Code != "" && last[0].Code != h.says.Code {

@@ -135,7 +135,7 @@ func (e *evaluation) sleepingMaps() (l []Finding) {
 		}
 		for m := range e.o.mapsOf(fn) {
 			name := strings.TrimPrefix(mapTypeName(m.Type), mapPrefix)
-			if seen[m.Type] || e.setsMap(m.Name) {
+			if seen[m.Type] || e.SetsMap(m.Name) {
 				continue
 			}
 			seen[m.Type] = true
@@ -273,7 +273,7 @@ func (p *pairing) definitions() (l []part) {
 	types, page := p.k.enums[enumMap], p.k.page()
 	for i := range p.o.Maps {
 		m := &p.o.Maps[i]
-		if p.setsMap(m.Name) {
+		if p.SetsMap(m.Name) {
 			continue
 		}
 		f := p.k.mapRefused(m)
@@ -292,7 +292,7 @@ func (p *pairing) definitions() (l []part) {
 		if FamilyOf(f.Code) == FamilyMapType {
 			continue
 		}
-		for _, loader := range p.loaders {
+		for _, loader := range p.Loaders {
 			f := loaderRefuses(m, loader, page)
 			if name := InnerName(m); name != "" && loader == Libbpf {
 				f = p.k.judge("map dotted-names", MapInnerName)

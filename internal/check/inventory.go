@@ -15,6 +15,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/interp"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -36,22 +37,6 @@ const (
 	enumCond
 	enumMapFlag
 )
-
-// wanted is the names to look for in a kernel's BTF. It is immutable.
-type wanted struct {
-	names    map[string]int
-	patterns []string        // of functions, with * and ?
-	symbols  map[string]bool // of functions and untyped ksyms
-	config   map[string]bool // CONFIG_*
-}
-
-func (w *wanted) add(names ...string) {
-	for _, n := range names {
-		if _, ok := w.names[n]; !ok && n != "" {
-			w.names[n] = len(w.names)
-		}
-	}
-}
 
 // symbol is a type of a kernel found by its name.
 type symbol struct {
@@ -87,7 +72,7 @@ type inventory struct {
 
 // inspect finds the wanted names in a kernel's BTF in one pass. It stops early when
 // ctx ends.
-func inspect(ctx context.Context, t *target, w *wanted, key kernel.Key, arch string) *inventory {
+func inspect(ctx context.Context, t *core.Target, w *wanted, key kernel.Key, arch string) *inventory {
 	if arch == "" {
 		arch = kernel.CanonicalArch(key.Arch)
 	}
@@ -95,15 +80,15 @@ func inspect(ctx context.Context, t *target, w *wanted, key kernel.Key, arch str
 		arch = t.Machine()
 	}
 	k := &inventory{arch: arch, want: w, symbols: make([][]symbol, len(w.names)), matches: make([]int, len(w.patterns))}
-	t.types(func(module string, b *btf.BTF) {
+	for module, b := range t.Views() {
 		k.known.modules = k.known.modules || module != ""
 		for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
 			if id%4096 == 0 && ctx.Err() != nil {
-				return
+				break
 			}
 			k.visit(module, b, id)
 		}
-	})
+	}
 	_, k.whole = k.find(wholeBTF, btf.KindStruct)
 	k.version = versionOf(key)
 	k.readHelpers()
@@ -170,11 +155,6 @@ func (k *inventory) find(name string, kind btf.Kind) (symbol, bool) {
 		}
 	}
 	return symbol{}, false
-}
-
-// featureNames are what is looked for in every kernel.
-func featureNames() []string {
-	return append([]string{wholeBTF, staticFunction, anyTracepoint, kprobes, ownBTFInit, ownBTFModule, bpfInit}, facts().structs...)
 }
 
 // features are the facts of those abilities of verifiers on which guards depend.

@@ -98,10 +98,8 @@ func around(in insn, reached bool, section string) *Object {
 
 // judgeCode is the verdict on the code of an object's first program.
 func judgeCode(o *Object, k *inventory) (Status, []Finding) {
-	r := newRun(Config{Objects: []*Object{o}})
-	e := evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
-	list, _ := e.code(context.Background())
-	l := r.found.read(list)
+	e := evaluation{pairing: pairOn(o, k), pr: &o.Programs[0]}
+	l := e.onCode(context.Background())
 	return worst(l), l
 }
 

@@ -9,20 +9,19 @@ import (
 	"github.com/btfgen/btfgen/internal/check/interp"
 )
 
-// judgement is the findings on a program's code that follow from an exploration.
+// judgement makes the findings on a program's code that follow from an exploration.
 type judgement struct {
 	*evaluation
 	r       *interp.Result
-	insns   []Finding      // on instructions and features
-	noted   []int32        // the other findings: numbers in the ledger, as there may be many
-	seen    map[int32]bool // noted as a set
-	doubted bool           // the exploration was not precise enough for a finding
+	note    func(Finding)
+	doubted bool // the exploration was not precise enough for a finding
 }
 
-// judgeCode judges everything whose effect depends on whether an instruction can be reached. The findings depend on codeKey, and on the
+// judgeCode judges everything whose effect depends on whether an instruction can be reached: it calls note for each finding, and reports
+// whether the exploration was not precise enough for one. The findings depend on the keys of the program and its functions, and on the
 // values of the records that the exploration names, unless it gave up before it began.
-func (e *evaluation) judgeCode(r *interp.Result) *judgement {
-	j := &judgement{evaluation: e, r: r, seen: make(map[int32]bool)}
+func (e *evaluation) judgeCode(r *interp.Result, note func(Finding)) (doubted bool) {
+	j := &judgement{evaluation: e, r: r, note: note}
 	for _, a := range e.kind {
 		j.judge(a)
 	}
@@ -32,39 +31,7 @@ func (e *evaluation) judgeCode(r *interp.Result) *judgement {
 	if e.may != nil {
 		j.judgeReturns(e.may)
 	}
-	return j
-}
-
-// list returns the findings.
-func (j *judgement) list() list {
-	for _, f := range j.insns {
-		j.noteNumber(j.found.number(f))
-	}
-	return j.found.keep(j.noted)
-}
-
-// note adds a finding on code, once. A program may have many instructions of one kind: the first that is worst is enough.
-func (j *judgement) note(f Finding) {
-	if !f.ofInsn() {
-		j.noteNumber(j.found.number(f))
-		return
-	}
-	for i := range j.insns {
-		if o := &j.insns[i]; o.Subject == f.Subject {
-			if f.Status > o.Status {
-				*o = f
-			}
-			return
-		}
-	}
-	j.insns = append(j.insns, f)
-}
-
-func (j *judgement) noteNumber(n int32) {
-	if !j.seen[n] {
-		j.seen[n] = true
-		j.noted = append(j.noted, n)
-	}
+	return j.doubted
 }
 
 // oddReach has the Reach for what the analysis cannot follow.

@@ -40,7 +40,7 @@ func TestCodeKey(t *testing.T) {
 		if why := it.Load(t.Context(), &tg.Target, "k"); why != nil {
 			t.Fatal(it.Name, why)
 		}
-		k := inspect(t.Context(), tg, r.want, it.Key, it.Arch)
+		k := inspect(t.Context(), &tg.Target, r.want, it.Key, it.Arch)
 		silent := *k
 		silent.helpers, silent.enums[enumHelper] = nil, nil
 		loaded, err := r.loader.on(t.Context(), tg)
@@ -50,17 +50,15 @@ func TestCodeKey(t *testing.T) {
 		for i, d := range loaded {
 			for j := range objects[i].Programs {
 				for _, k := range []*inventory{k, &silent} {
-					e := evaluation{pairing: r.pairing(i, k, d, new(target)), pr: &objects[i].Programs[j]}
-					if !d.forKernel() {
+					if d == nil {
 						continue
 					}
+					e := r.program(r.pair(i, k, d, new(target), nil, nil), j)
 					if first[e.pr] == nil {
 						first[e.pr] = new(memo[programKey, code])
 					}
-					e.attachment()
-					e.kind = append(e.accesses(j), e.calls(j)...)
-					key := e.codeKey()
-					known, ok := first[e.pr].find(key, e.input())
+					key := e.key()
+					known, ok := first[e.pr].find(key, e.input)
 					e.results = new(results) // all is done again
 					list, all := e.code(t.Context())
 					work, relevant := 0, interp.Relevant{}
@@ -69,7 +67,7 @@ func TestCodeKey(t *testing.T) {
 						relevant.Add(x.Relevant())
 					}
 					if !ok {
-						first[e.pr].add(key, relevant, e.input(), code{findings: list, work: work})
+						first[e.pr].add(key, relevant, e.input, code{findings: list, work: work})
 						continue
 					}
 					same++
@@ -103,8 +101,8 @@ func TestCalleesCalledBack(t *testing.T) {
 	}
 	for i := range o.Programs {
 		pr := &o.Programs[i]
-		if c := o.callees[pr.Fn]; len(c.calls) != 1 || !c.shared || !slices.Contains(pr.Funcs, c.calls[0]) {
-			t.Errorf("%s: %+v", o.ProgramName(i), c)
+		if calls, shared := o.callees(pr.Fn); len(calls) != 1 || !shared || !slices.Contains(pr.Funcs, calls[0]) {
+			t.Errorf("%s: %v, %t", o.ProgramName(i), calls, shared)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 // TestAttachTypes checks on which kernels without a type of attachment programs load: those that do not look at it then.
 func TestAttachTypes(t *testing.T) {
 	raceflag.SkipSerial(t)
-	k := oldest(t, newRun(Config{}).want)
+	k := oldest(t, newWanted(nil))
 	k.age(linux(4, 19))
 	for section, loads := range map[string]bool{
 		"xdp/devmap": true, "xdp/cpumap": true, "kprobe.multi/do_*": true, "sk_reuseport/migrate": true, "cgroup/getpeername4": false, "sk_lookup": false, "lsm/file_open": false,
@@ -76,11 +76,9 @@ func TestLinks(t *testing.T) {
 				status = c.status
 			}
 			o := around(c.in, true, c.section)
-			r := newRun(Config{Objects: []*Object{o}})
-			e := evaluation{pairing: r.pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
+			e := evaluation{pairing: pairOn(o, k), pr: &o.Programs[0]}
 			e.kind = e.calls(0)
-			list, _ := e.code(t.Context())
-			e.out = r.found.read(list)
+			e.out = e.onCode(t.Context())
 			e.interfaces()
 			got := OK
 			for _, f := range e.out {
@@ -116,7 +114,7 @@ func TestLinksWithoutEnum(t *testing.T) {
 		}
 		k.enums[enumLink] = nil
 		o := around(insn{Op: 0xb7}, true, section)
-		e := evaluation{pairing: newRun(Config{Objects: []*Object{o}}).pairing(0, k, decisions{}, new(target)), pr: &o.Programs[0]}
+		e := evaluation{pairing: pairOn(o, k), pr: &o.Programs[0]}
 		k.settle()
 		e.interfaces()
 		got := OK

@@ -46,7 +46,7 @@ func TestLoadersMaps(t *testing.T) {
 // TestInnerMapNames checks maps of maps on kernels that refuse a dot in the name of a map, as libbpf gives to inner maps.
 func TestInnerMapNames(t *testing.T) {
 	raceflag.SkipSerial(t)
-	k := oldest(t, newRun(Config{}).want)
+	k := oldest(t, newWanted(nil))
 	for _, release := range []release{linux(5, 10), linux(5, 2), linux(5, 1), linux(4, 19)} {
 		k.age(release)
 		for name, refused := range map[string]bool{"few": true, "fourteen_chars": true, "a_name_of_15_ch": false, "a_name_of_more_than_15_chars": false} {
@@ -56,8 +56,7 @@ func TestInnerMapNames(t *testing.T) {
 				{Name: "plain", Type: uint32(ebpf.Array), KeySize: 4, ValueSize: 4, MaxEntries: 1},
 			}
 			for _, l := range []Loader{Libbpf, EbpfGo} {
-				r := newRun(Config{Objects: []*Object{o}, Loaders: []Loader{l}})
-				found := r.pairing(0, k, decisions{}, new(target)).definitions()
+				found := pairOn(o, k, l).definitions()
 				want := refused && release < linux(5, 2) && l == Libbpf
 				if got := len(found) == 1 && found[0].f.Status == Fails && found[0].f.Witness != ""; got != want || len(found) > 1 {
 					t.Errorf("%s on %s with %s: %+v", name, release, l, found)
@@ -83,22 +82,22 @@ func TestRingPages(t *testing.T) {
 		{"CONFIG_PPC_64K_PAGES", 65536, false},
 		{"CONFIG_PAGE_SIZE_16KB", 8192, true},
 	} {
-		r := newRun(Config{})
-		k := oldest(t, r.want)
+		want := newWanted(nil)
+		k := oldest(t, want)
 		k.known.config = map[string]string{}
 		if tt.setting != "" {
 			k.known.config[tt.setting] = "y"
 		}
-		if tt.refused && !r.want.config[tt.setting] {
+		if tt.refused && !want.config[tt.setting] {
 			t.Errorf("%s is not read", tt.setting)
 		}
 		o := programOf("socket", []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}})
 		o.Maps = []bpfobj.Map{{Name: "events", Type: uint32(ebpf.RingBuf), MaxEntries: tt.entries}}
 		for _, l := range []Loader{Libbpf, EbpfGo} {
-			found := newRun(Config{Objects: []*Object{o}, Loaders: []Loader{l}}).pairing(0, k, decisions{}, new(target)).definitions()
+			found := pairOn(o, k, l).definitions()
 			found = slices.DeleteFunc(found, func(p part) bool { return p.f.Code != MapRingSize })
-			want := tt.refused && l == EbpfGo
-			if got := len(found) == 1 && !found[0].f.OfFile() && found[0].f.Decided == ByConfig; got != want || !want && len(found) > 0 {
+			should := tt.refused && l == EbpfGo
+			if got := len(found) == 1 && !found[0].f.OfFile() && found[0].f.Decided == ByConfig; got != should || !should && len(found) > 0 {
 				t.Errorf("%d bytes with %s and %s: %+v", tt.entries, tt.setting, l, found)
 			}
 		}

@@ -126,7 +126,7 @@ type unitKey struct {
 
 // sharedUnits are the units of a program on one kernel.
 type sharedUnits struct {
-	*evaluation
+	*programCode
 	precise bool
 }
 
@@ -141,13 +141,13 @@ func (s sharedUnits) Find(from interp.Entry) *interp.Unit {
 	if !ok {
 		return nil
 	}
-	u, _ := s.results.units.find(key, s.input())
+	u, _ := s.results.units.find(key, s.input)
 	return u
 }
 
 // Add caches the result for a function.
 func (s sharedUnits) Add(from interp.Entry, u *interp.Unit) {
 	if key, ok := s.key(from); ok {
-		s.results.units.add(key, u.Relevant(), s.input(), u)
+		s.results.units.add(key, u.Relevant(), s.input, u)
 	}
 }

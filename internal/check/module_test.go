@@ -10,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -22,7 +23,7 @@ import (
 func TestModule(t *testing.T) {
 	vmlinux := testbtf.Types(t, binary.LittleEndian, "proto #p int: a int\nfunc built_in #p\nfunc register_kprobe #p")
 	module := funcBTF(vmlinux, "in_module", 5) // after int, u8, u32 and u64
-	tg := new(target)
+	tg := new(core.Target)
 	if err := tg.Load(t.Context(), "k", vmlinux, relo.Module{Name: "md_mod", BTF: module}); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func __x64_sys_sync_file_range2 #p`)
 		"no system call":             {"tp/syscalls/sys_exit_openat2", false, []string{"may fail to attach: attach-target-syscall-unlisted"}},
 		"no event of one":            {"tp/syscalls/other", false, nil},
 	} {
-		tg := new(target)
+		tg := new(core.Target)
 		var modules []relo.Module
 		if tt.modules {
 			modules = append(modules, relo.Module{Name: "md_mod", BTF: module})
@@ -110,7 +111,7 @@ func __x64_sys_sync_file_range2 #p`)
 		want.add(featureNames()...)
 		want.add(names...)
 		want.add(allSyscallNames("bpf")...)
-		e := evaluation{pairing: &pairing{o: o, k: inspect(t.Context(), tg, want, kernel.Key{}, "x86_64"), loaders: Loaders()}, pr: &o.Programs[0]}
+		e := evaluation{pairing: &pairing{o: o, k: inspect(t.Context(), tg, want, kernel.Key{}, "x86_64"), Loading: Loading{Loaders: Loaders()}}, pr: &o.Programs[0]}
 		e.attachment()
 		var got []string
 		for _, f := range e.out {
@@ -258,7 +259,7 @@ func TestAbsentSizes(t *testing.T) {
 // TestKprobes attaches programs on a kernel without kprobes: they load, and
 // cannot be attached.
 func TestKprobes(t *testing.T) {
-	tg := new(target)
+	tg := new(core.Target)
 	if err := tg.Load(t.Context(), "k", testbtf.Types(t, binary.LittleEndian, "proto #p int: a int\nfunc built_in #p")); err != nil {
 		t.Fatal(err)
 	}

@@ -73,74 +73,25 @@ func (d dryRun) apart(ctx context.Context, t *target, it *corpus.Kernel, togethe
 	return best, on, nil
 }
 
-// enough are modules, each enough by itself for a record to resolve, none if it does not need one.
-func (p *pairing) enough(record int) []string {
-	names := p.withModules.modules(record)
-	if p.together != nil && len(names) > 0 {
-		if all := p.together[record].Disagreeing(); all != nil {
-			names = all
-		}
-	}
-	return names[:min(len(names), someModules)]
-}
-
-// disagreements adds a finding for each record of a program that is ambiguous where all modules are loaded.
-func (e *evaluation) disagreements() {
-	if e.together == nil {
-		return
-	}
-	for _, r := range e.pr.Records {
-		if names := e.together[r].Disagreeing(); names != nil {
-			_, _, reason := e.together.outcome(r)
-			f := e.o.records.finding(r, MayFail, reason)
-			f.Names, f.When, f.Stops = namesOf(names[:min(len(names), someModules)]), Together, ObjectStops
-			e.add(f)
-		}
-	}
-}
-
-// modules are some of those that have what a record resolves to, for libbpf or only for cilium/ebpf. There are none if it is in vmlinux or
-// does not resolve.
-func (d decisions) modules(i int) []string {
-	names := d[i].HiddenIn()
-	if d[i].Result.OK() {
-		names = d[i].Modules()
-	}
-	return names[:min(len(names), someModules)]
-}
-
-// someModules is how many modules are named of those that have a type.
-const someModules = 3
-
-// needAny reports whether any record resolves to what only modules have.
-func (d decisions) needAny() bool {
-	for i := range d {
-		if len(d.modules(i)) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // withoutModules judges program j of an object once more where no module is loaded: p is the object there, own and code are
 // the findings on it and on its code where all are. What fails in one of the two and not in the other may fail, and what would be
 // fine if a module was loaded needs it.
-func (r *run) withoutModules(ctx context.Context, p *pairing, j int, own, code list) (ownHere, codeHere list) {
-	e := evaluation{pairing: p, pr: &p.o.Programs[j]}
-	names := p.modulesOf(e.pr.Records)
+func (r *run) withoutModules(ctx context.Context, p *objectCode, j int, own, code list) (ownHere, codeHere list) {
+	pr := &p.o.Programs[j]
+	names := p.modulesOf(pr.Records)
 	if len(names) == 0 {
 		return own, code
 	}
-	e.ebpfGoUnit() // of what it refuses, own has what is refused where modules are loaded
-	loaded, bare := r.found.read(code), r.found.read(r.code(ctx, &e))
+	bare := &programCode{objectCode: p, e: p.evaluateCode(j), pr: pr} // of what that refuses, own has what is refused where modules are loaded
+	loaded, unloaded := r.found.read(code), r.found.read(r.code(ctx, bare))
 	changed := slices.Clone(loaded)
 	for i := range changed {
-		if f := &changed[i]; f.Status == Fails && !failsFor(f.Loader, bare) {
+		if f := &changed[i]; f.Status == Fails && !failsFor(f.Loader, unloaded) {
 			f.Status, f.Names, f.When = MayFail, namesOf(names), Loaded
 		}
 	}
 	var more []Finding
-	for _, f := range bare {
+	for _, f := range unloaded {
 		switch {
 		case f.Status == Fails && !failsFor(f.Loader, loaded):
 			f.Status, f.Names, f.When = MayFail, namesOf(names), NotLoaded
@@ -158,17 +109,4 @@ func failsFor(l Loader, findings []Finding) bool {
 		needs := f.Code == ModuleNeeded && f.Reach == Reached && f.When == Always && f.Stops == NothingStops
 		return f.concerns(l) && (f.Status == Fails || f.Status == MayFail && needs)
 	})
-}
-
-// modulesOf are some of the modules that have what records resolve to, in order.
-func (p *pairing) modulesOf(records []int) []string {
-	var names []string
-	for _, i := range records {
-		if p.withModules != nil {
-			names = append(names, p.enough(i)...)
-		}
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	return names[:min(len(names), someModules)]
 }

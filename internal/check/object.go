@@ -27,7 +27,7 @@ type Object struct {
 
 	uses      [][]use                  // by function
 	recordsOf [][]int32                // by function
-	callees   []callees                // by function
+	calls     []callees                // by function
 	flawed    [][]interp.Flawed        // by function: what may have flaws of sizes
 	memory    map[int]bpfobj.Registers // by global function: arguments that are pointers to memory
 	accesses  [][]flow.Access          // by program: see contextAccesses
@@ -145,7 +145,7 @@ func (o *Object) otherMachine() Finding {
 
 func newObject(name string, prog *bpfobj.Code, r records) *Object {
 	o := &Object{Code: prog, name: name, records: r, uses: make([][]use, len(prog.Funcs)), recordsOf: make([][]int32, len(prog.Funcs))}
-	o.callees = findCallees(prog)
+	o.calls = findCallees(prog)
 	for r, at := range prog.Sites {
 		if at.Fn >= 0 {
 			o.recordsOf[at.Fn] = append(o.recordsOf[at.Fn], int32(r))

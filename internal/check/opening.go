@@ -127,7 +127,7 @@ func untyped(pr *bpfobj.Program) Finding {
 func (p *pairing) opening() (l []part) {
 	for i := range p.o.StructOps {
 		m := &p.o.StructOps[i]
-		if m.Optional || p.setsMap(m.Name) {
+		if m.Optional || p.SetsMap(m.Name) {
 			continue
 		}
 		for _, f := range p.structOps(m) {

@@ -72,10 +72,9 @@ func TestStructOpsMembers(t *testing.T) {
 	if want := []string{"ssthresh", "undo_cwnd", "cong_avoid", "name"}; !slices.Equal(control.Members, want) || !control.Link || len(control.Funcs) != 3 {
 		t.Errorf("%+v, want members %v, a link and three functions", control, want)
 	}
-	r := newRun(Config{Objects: []*Object{o}})
 	for member, want := range map[string]Status{"cong_control": OK, "no_such_member": Fails} {
 		found := Finding{}
-		k := oldest(t, r.want)
+		k := oldest(t, newWanted([]*Object{o}))
 		for _, f := range (&pairing{o: o, k: k}).structOps(&bpfobj.StructOpsMap{Type: "tcp_congestion_ops", Members: []string{"name", member}}) {
 			found = f
 		}

@@ -3,12 +3,8 @@
 package check
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
-	"strconv"
-	"sync/atomic"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
@@ -21,29 +17,70 @@ import (
 // pairing is one object on one kernel: what its programs have in common there.
 // It is for one goroutine at a time.
 type pairing struct {
-	o        *Object
-	k        *inventory
-	loader   decisions
-	settable func(variable string) bool
-	setsMap  func(name string) bool // the loader sets up this map
-	loaders  []Loader               // judge for these
-	added    bool                   // the loader adds types to the kernel's
+	Loading
+	o         *Object
+	k         *inventory
+	decisions decisions
 
-	unit func(section, name string) (*core.UnitDecision, error) // decides a program as cilium/ebpf does
+	needed  []part                     // findings on what the object needs for any program
+	externs map[*bpfobj.Extern]Finding // why one cannot be used
+}
 
-	withModules decisions // on the same kernel with its modules; nil if this one has them
-	together    decisions // on the same kernel with all modules; nil if this one has them, or if none of them define a type differently
+// Loading is how an object is loaded on a kernel.
+type Loading struct {
+	Loaders []Loader                                               // judge for these
+	SetsMap func(name string) bool                                 // the loader sets up this map
+	Added   bool                                                   // the loader adds types to the kernel's
+	Unit    func(section, name string) (*core.UnitDecision, error) // decides a program as cilium/ebpf does; nil if the object is not for the kernel
 
-	results *results
-	found   *ledger
+	WithModules decisions // on the same kernel with its modules; nil if this one has them
+	Together    decisions // on the same kernel with all modules; nil if this one has them, or if none of them define a type differently
+}
 
-	whole []part // findings on what the object needs for any program
+// newPairing judges what the object needs for any of its programs, except what the loader sets up. decisions are nil if the object is
+// not for the kernel.
+func newPairing(o *Object, k *inventory, d decisions, l Loading) *pairing {
+	p := &pairing{Loading: l, o: o, k: k, decisions: d}
+	if !p.forKernel() {
+		return p
+	}
+	for i := range o.Externs { // before several goroutines look for them
+		if x := &o.Externs[i]; x.Kind == bpfobj.ExternKsym && x.Type != 0 {
+			p.missing(x)
+		}
+	}
+	if l.WithModules != nil {
+		return p // judged there
+	}
+	p.needed = p.definitions()
+	var all []Finding
+	if p.counts(Aya) {
+		all = p.ayaRefusal()
+	} else {
+		p.needed = append(p.needed, p.opening()...)
+		all = slices.Concat(p.strong(), p.typedKsyms())
+	}
+	for _, l := range p.Loaders {
+		all = append(all, o.Unopened(l)...)
+	}
+	for _, f := range all {
+		p.needed = append(p.needed, part{f.Subject, f})
+	}
+	return p
+}
 
-	functions []function                 // filled by codeOf
-	externs   map[*bpfobj.Extern]Finding // why one cannot be used
-	work      int                        // of the explorations of its programs so far
-	ahead     *atomic.Int64              // of those that are not judged yet, too
-	findings  int                        // on their code so far
+// forKernel reports whether the object is for the kernel.
+func (p *pairing) forKernel() bool { return p.decisions != nil }
+
+// needs returns findings on what the object needs, whichever of its programs are loaded.
+func (p *pairing) needs() (all []Finding) {
+	if !p.forKernel() {
+		return []Finding{p.o.otherMachine()}
+	}
+	for _, w := range p.needed {
+		all = append(all, w.f)
+	}
+	return all
 }
 
 // part is a finding on a part of an object, and the name by which code refers to that part.
@@ -55,10 +92,10 @@ type part struct {
 // unlessLoaded returns a finding on a record, or that it needs a module if it resolves only with modules, for cilium/ebpf alone where
 // libbpf does not look at them.
 func (p *pairing) unlessLoaded(record int, f Finding) Finding {
-	if p.withModules != nil {
+	if p.WithModules != nil {
 		if names := namesOf(p.enough(record)); names != "" {
 			f.Status, f.Code, f.Args = MayFail, ModuleNeeded, Args{Names: names}
-			if len(p.withModules[record].HiddenIn()) > 0 {
+			if len(p.WithModules[record].HiddenIn()) > 0 {
 				f.Loader = EbpfGo
 			}
 		}
@@ -67,17 +104,17 @@ func (p *pairing) unlessLoaded(record int, f Finding) Finding {
 }
 
 // counts reports whether the object is judged for a loader.
-func (p *pairing) counts(l Loader) bool { return slices.Contains(p.loaders, l) }
+func (p *pairing) counts(l Loader) bool { return slices.Contains(p.Loaders, l) }
 
 // ebpfGoUnit judges the records of the program as cilium/ebpf does, together with those of the functions that it links, unless
 // libbpf refuses one, for another reason than that it is ambiguous. A refusal is a finding; instructions that only cilium/ebpf makes invalid are added to e.kind.
 // For a type without a match libbpf writes 0 as size and ID, and it accepts IDs of types in modules.
 func (e *evaluation) ebpfGoUnit() {
-	if !e.counts(EbpfGo) || e.unit == nil {
+	if !e.counts(EbpfGo) || e.Unit == nil {
 		return
 	}
 	for _, r := range e.pr.Records {
-		if _, refused, _ := e.loader.outcome(r); refused && !e.alone(r) {
+		if _, refused, _ := e.decisions.outcome(r); refused && !e.alone(r) {
 			return // by both
 		}
 	}
@@ -90,7 +127,7 @@ func (e *evaluation) ebpfGoUnit() {
 	poison := func(r int, code Code) {
 		e.kind = append(e.kind, absence{at: e.o.Sites[r], f: e.unlessLoaded(r, finding(r, relo.Reason{Code: code}))})
 	}
-	d, err := e.unit(e.o.Funcs[e.pr.Fn].Section, e.o.Funcs[e.pr.Fn].Name)
+	d, err := e.Unit(e.o.Funcs[e.pr.Fn].Section, e.o.Funcs[e.pr.Fn].Name)
 	switch {
 	case err != nil:
 		f := Finding{Status: Unknown, Code: AnalysisUnit, Subject: "relocations", Loader: EbpfGo}
@@ -101,7 +138,7 @@ func (e *evaluation) ebpfGoUnit() {
 		return
 	case d == nil: // a static function
 		for _, r := range e.pr.Records {
-			if _, refused, reason := e.loader.outcome(r); refused {
+			if _, refused, reason := e.decisions.outcome(r); refused {
 				e.add(finding(r, reason))
 			}
 		}
@@ -112,16 +149,16 @@ func (e *evaluation) ebpfGoUnit() {
 	}
 	for _, r := range e.pr.Records {
 		f, ok := d.Fixup(r)
-		result := e.loader[r].Result
+		result := e.decisions[r].Result
 		switch {
-		case !ok || !result.OK() && len(e.loader[r].HiddenIn()) == 0 && !e.alone(r):
+		case !ok || !result.OK() && len(e.decisions[r].HiddenIn()) == 0 && !e.alone(r):
 		case f.Err != nil:
 			refuse(r, f.Err)
 			return
-		case !f.Poison || e.added && result == relo.Resolved:
+		case !f.Poison || e.Added && result == relo.Resolved:
 		case result == relo.Absent:
 			poison(r, relo.NoCandidate)
-		case e.o.records.asksForID(r) && len(e.loader.modules(r)) > 0:
+		case e.o.records.asksForID(r) && len(e.decisions.modules(r)) > 0:
 			poison(r, EbpfGoModuleID)
 		default:
 			poison(r, EbpfGoNoMatch)
@@ -131,12 +168,7 @@ func (e *evaluation) ebpfGoUnit() {
 
 // alone reports whether libbpf finds a record ambiguous, and cilium/ebpf decides it by itself, with the other records of a program.
 func (p *pairing) alone(record int) bool {
-	return p.unit != nil && p.counts(EbpfGo) && p.loader[record].Result == relo.Ambiguous
-}
-
-// input returns the parts of the kernel that results for the object's code may depend on.
-func (p *pairing) input() *input {
-	return &input{p.k.features, func(n int) uint64 { return p.loader[n].New }}
+	return p.Unit != nil && p.counts(EbpfGo) && p.decisions[record].Result == relo.Ambiguous
 }
 
 // missing looks for a kfunc or a typed ksym, once.
@@ -174,78 +206,4 @@ func (p *pairing) ksym(x *bpfobj.Extern) interp.Number {
 		}
 	}
 	return interp.Number{V: 1}
-}
-
-// codeKey returns the key of a program's code. It covers e.kind and e.may, too.
-func (e *evaluation) codeKey() programKey {
-	key := programKey{o: e.o.Code, fn: e.pr.Fn}
-	if len(e.kind) > 0 || e.may != nil {
-		var b []byte
-		if e.may != nil {
-			b = fmt.Appendf(b, "%d %v", e.found.number(e.may.f), *e.may)
-		}
-		for _, a := range e.kind {
-			b = e.appendKey(b, a)
-		}
-		key.kind = e.results.number(b)
-	}
-	b := make([]byte, 0, 4*len(e.pr.Funcs))
-	for _, fn := range e.pr.Funcs {
-		b = binary.NativeEndian.AppendUint32(b, e.codeOf(fn).key)
-	}
-	key.funcs = string(b)
-	return key
-}
-
-// appendKey appends what identifies an absence.
-func (p *pairing) appendKey(b []byte, a absence) []byte {
-	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(a.at.Fn)), uint64(a.at.Insn))
-	b = strconv.AppendBool(append(b, byte(a.flaw)), a.anyhow)
-	return binary.NativeEndian.AppendUint32(b, uint32(p.found.number(a.f)))
-}
-
-// function is the keys of a function on a kernel.
-type function struct {
-	key   uint32 // number of what its code depends on, without what is relevant; 0 before it is made
-	calls uint32 // number of what exploring it and its callees depends on; 0 if calls nest too deep
-	lacks bool   // it has absences
-}
-
-// codeOf returns the keys of a function, which several programs may share.
-func (p *pairing) codeOf(fn int) *function {
-	if p.functions == nil {
-		p.functions = make([]function, len(p.o.Funcs))
-	}
-	f := &p.functions[fn]
-	if f.key != 0 {
-		return f
-	}
-	explored := p.explored(fn)
-	all := slices.Concat(explored, []byte{0})
-	p.absences(fn, func(a absence) { f.lacks, all = true, p.appendKey(all, a) })
-	f.key = p.results.number(all)
-	if c := &p.o.callees[fn]; c.shared {
-		for _, fn := range c.calls {
-			explored = binary.NativeEndian.AppendUint32(explored, p.codeOf(fn).calls)
-		}
-		f.calls = p.results.number(explored)
-	}
-	return f
-}
-
-// explored returns what exploring a function depends on, without what is relevant.
-func (p *pairing) explored(fn int) (b []byte) {
-	for _, r := range p.o.recordsOf[fn] {
-		b = strconv.AppendBool(b, p.loader[r].Result.OK())
-	}
-	for i := range p.o.uses[fn] {
-		switch x := p.o.extern(p.o.uses[fn][i].in); {
-		case x == nil:
-		case x.Kind == bpfobj.ExternKconfig:
-			b = fmt.Appendf(b, " %v", p.k.kconfig(p.o, x))
-		case x.Kind == bpfobj.ExternKsym:
-			b = fmt.Appendf(b, " %v", p.ksym(x))
-		}
-	}
-	return b
 }

@@ -6,55 +6,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
-	"github.com/btfgen/btfgen/pkg/relo"
 )
-
-// records are the CO-RE records of an object.
-type records struct {
-	*core.Object
-}
-
-// types returns the object's types, nil if it has none.
-func (r records) types() *btf.BTF { return r.Object.BTF() }
-
-// text is a record in words: "byte_off struct task_struct.mm.pgd".
-func (r records) text(i int) string { return r.Object.Relocation(&r.Object.Records()[i]) }
-
-// finding returns a finding about a record.
-func (r records) finding(i int, s Status, reason relo.Reason) Finding {
-	f := Finding{Status: s, Code: reason.Code, Source: r.source(i)}
-	f.Local, f.Target = reason.Local, reason.Target
-	f.Cause, f.Name, f.LocalNumber, f.TargetNumber = reason.Cause, reason.Name, reason.LocalNumber, reason.TargetNumber
-	f.Relocation, f.Subject = r.Object.Local(&r.Object.Records()[i])
-	return f
-}
-
-// root is the essential name of the struct that a record is about, "" if it is about something else.
-func (r records) root(i int) string {
-	t := r.Object.Root(&r.Object.Records()[i])
-	if t.Kind() != btf.KindStruct {
-		return ""
-	}
-	return string(btf.Essential(t.Name()))
-}
-
-// notes returns findings about a record that do not depend on the kernel.
-func (r records) notes(i int) (l []Finding) {
-	if r.asksForID(i) {
-		l = append(l, r.finding(i, OK, relo.Reason{Code: RunningKernelTypeID}))
-	}
-	return l
-}
-
-// source is the file:line of a record, "" where it is not known.
-func (r records) source(i int) string { return r.Object.Source(&r.Object.Records()[i]) }
-
-// asksForID reports whether the value of a record is the ID of a kernel's type.
-func (r records) asksForID(i int) bool {
-	return r.Object.Records()[i].Kind == relo.TargetTypeID
-}
 
 // dryRun relocates objects against kernels. It is immutable.
 type dryRun struct {
@@ -96,14 +49,6 @@ func (t *target) unit(o *core.Object) func(section, name string) (*core.UnitDeci
 		return nil
 	}
 	return func(section, name string) (*core.UnitDecision, error) { return t.cilium.Unit(i, section, name) }
-}
-
-// types calls f for the types of vmlinux, whose module is "", and then for those
-// of each module.
-func (t *target) types(f func(module string, b *btf.BTF)) {
-	for module, b := range t.Target.Views() {
-		f(module, b)
-	}
 }
 
 // on relocates each object. What it returns is valid until the next call.
@@ -160,29 +105,4 @@ func (d *dryRun) add(ctx context.Context, l []Types) error {
 		d.adds = append(d.adds, added)
 	}
 	return nil
-}
-
-// decisions are libbpf's, or aya's, on each record of one object on one kernel, nil if the object
-// is not for the kernel.
-type decisions []*core.Decision
-
-// forKernel reports whether the object is for the kernel.
-func (d decisions) forKernel() bool { return d != nil }
-
-// value is what the loader writes for a record; false where it writes nothing,
-// or an invalid instruction.
-func (d decisions) value(i int) (uint64, bool) { return d[i].New, d[i].Result.OK() }
-
-// outcome says whether the loader makes the instruction of a record invalid, or
-// refuses the object, and why.
-func (d decisions) outcome(i int) (poisoned, refused bool, reason relo.Reason) {
-	switch d[i].Result {
-	case relo.Poisoned:
-		return true, false, d[i].Reason()
-	case relo.Ambiguous: // whichever values they have
-		return false, true, relo.Reason{Code: d[i].Reason().Code}
-	case relo.Error:
-		return false, true, d[i].Reason()
-	}
-	return false, false, relo.Reason{}
 }

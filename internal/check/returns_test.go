@@ -47,7 +47,7 @@ func TestHookReturns(t *testing.T) {
 // TestOldReturns checks the verdicts on values that programs of cgroups could not return at first.
 func TestOldReturns(t *testing.T) {
 	raceflag.SkipSerial(t)
-	k := oldest(t, newRun(Config{}).want)
+	k := oldest(t, newWanted(nil))
 	for _, to := range []release{linux(5, 12), linux(5, 10), linux(5, 3), linux(5, 2), linux(4, 19)} {
 		k.age(to)
 		for _, tt := range []struct {

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
-	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
@@ -122,60 +121,13 @@ func newRun(cfg Config) *run {
 		cfg.Loaders = Loaders()
 	}
 	r := &run{
-		Config: cfg, setup: Setup{cfg.Objects, cfg.Loaders, cfg.Policy}, loader: newDryRun(cfg.Objects, slices.Contains(cfg.Loaders, Aya)), want: &wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)},
+		Config: cfg, setup: Setup{cfg.Objects, cfg.Loaders, cfg.Policy}, loader: newDryRun(cfg.Objects, slices.Contains(cfg.Loaders, Aya)), want: newWanted(cfg.Objects),
 		found: newLedger(), sets: make(map[string][]int), shapes: make(map[string]*shape),
 		exploring: make(map[*bpfobj.Program]*sync.Mutex),
-	}
-	r.want.add(featureNames()...)
-	r.want.add(allSyscallNames("bpf")...)
-	r.want.config[settingOwnBTF] = true
-	for helper, setting := range helperSettings {
-		r.want.config[setting] = true
-		r.want.add(helperName(int64(helper)))
-		r.want.symbols[helperName(int64(helper))] = true
-	}
-	for _, f := range facts().all {
-		r.want.config[f.setting] = true
-	}
-	for _, s := range pageSettings {
-		r.want.config[s.name] = true
-	}
-	for _, settings := range everyKernels {
-		for _, s := range settings {
-			r.want.config[s] = true
-		}
 	}
 	for _, o := range cfg.Objects {
 		for i := range o.Programs {
 			r.exploring[&o.Programs[i]] = new(sync.Mutex)
-			names, pattern := attachNames(&o.Programs[i])
-			r.want.add(names...)
-			for _, n := range names {
-				r.want.symbols[n] = true
-			}
-			r.want.add(o.record(i))
-			if pattern != "" && len(r.want.patterns) < limits.Patterns && !slices.Contains(r.want.patterns, pattern) {
-				r.want.patterns = append(r.want.patterns, pattern)
-			}
-		}
-		for j, l := range o.accesses {
-			if s := o.Programs[j].Attach; s != nil && len(l) > 0 {
-				r.want.add(contextOf(s.ProgType))
-			}
-			for i := range l {
-				r.want.add(l[i].Struct)
-				if record, ok := o.typed(&l[i]); ok {
-					r.want.add(o.records.root(record))
-				}
-			}
-		}
-		for i := range o.Externs {
-			x := &o.Externs[i]
-			r.want.add(btf.Essential(x.Name))
-			r.want.symbols[x.Name], r.want.config[x.Name] = true, true
-		}
-		for _, m := range o.StructOps {
-			r.want.add(StructOpsPrefix+m.Type, m.Type)
 		}
 	}
 	return r
@@ -209,21 +161,20 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 		return
 	}
 	res := kernelResult{key: it.Key, name: it.Name, path: p}
-	k := inspect(ctx, t, r.want, it.Key, it.Arch)
+	k := inspect(ctx, &t.Target, r.want, it.Key, it.Arch)
 	k.learn(ctx, &it.Extras)
 	k.maker, k.noOwnBTF = it.Made.By, r.NoOwnBTF
 	if r.inspected != nil {
 		r.inspected(k)
 	}
 	res.arch, res.word = k.arch, t.PointerSize()
-	all := make([][]*evaluation, len(loaded)) // by object
+	all := make([][]*programCode, len(loaded)) // by object
 	for i, d := range loaded {
 		for j := range d {
 			res.modules = append(res.modules, d.modules(j)...)
 		}
-		p := r.pairing(i, k, d, cmp.Or(on[i], t))
-		p.together = together[i]
-		res.whole = append(res.whole, r.needs(p))
+		p := r.pair(i, k, d, cmp.Or(on[i], t), nil, together[i])
+		res.whole = append(res.whole, r.found.note(p.needs()))
 		for j := 0; j < len(p.o.Programs) && ctx.Err() == nil; j++ {
 			all[i] = append(all[i], r.program(p, j))
 		}
@@ -233,10 +184,9 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	res.modules = slices.Compact(res.modules)
 	r.explore(ctx, slices.Concat(all...))
 	for i, d := range loaded {
-		var without *pairing
-		if bare != nil && bare[i].forKernel() {
-			without = r.pairing(i, k, bare[i], t.bare)
-			without.withModules, without.together = d, together[i]
+		var without *objectCode
+		if bare != nil && bare[i] != nil {
+			without = r.pair(i, k, bare[i], t.bare, d, together[i])
 		}
 		res.programs = append(res.programs, r.programs(ctx, all[i], without))
 	}
@@ -248,59 +198,29 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	r.mu.Unlock()
 }
 
-// needs judges what the object needs for any of its programs, except what the loader
-// sets up.
-func (r *run) needs(p *pairing) list {
-	if !p.loader.forKernel() {
-		return r.found.note([]Finding{p.o.otherMachine()})
+// pair returns object i on a kernel.
+func (r *run) pair(i int, k *inventory, d decisions, t *target, withModules, together decisions) *objectCode {
+	o := r.Objects[i]
+	p := newPairing(o, k, d, Loading{
+		Loaders: r.setup.LoadersOf(o), SetsMap: func(m string) bool { return r.Policy.setsMap(o, m) }, Added: len(r.loader.adds) > 0,
+		Unit: t.unit(o.records.Object), WithModules: withModules, Together: together,
+	})
+	return &objectCode{
+		pairing: p, o: o, settable: r.settable, results: &r.results, found: r.found, ahead: new(atomic.Int64),
+		input: &input{k.features, p.value},
 	}
-	p.whole = p.definitions()
-	var all []Finding
-	if p.counts(Aya) {
-		all = p.ayaRefusal()
-	} else {
-		p.whole = append(p.whole, p.opening()...)
-		all = slices.Concat(p.strong(), p.typedKsyms())
-	}
-	for _, l := range p.loaders {
-		all = append(all, p.o.Unopened(l)...)
-	}
-	for _, f := range all {
-		p.whole = append(p.whole, part{f.Subject, f})
-	}
-	all = nil
-	for _, w := range p.whole {
-		all = append(all, w.f)
-	}
-	return r.found.note(all)
-}
-
-// pairing is object i on a kernel.
-func (r *run) pairing(i int, k *inventory, d decisions, t *target) *pairing {
-	p := &pairing{
-		o: r.Objects[i], k: k, loader: d, settable: r.settable, setsMap: func(m string) bool { return r.Policy.setsMap(r.Objects[i], m) },
-		loaders: r.setup.LoadersOf(r.Objects[i]), added: len(r.loader.adds) > 0,
-		unit: t.unit(r.Objects[i].records.Object), results: &r.results, found: r.found,
-		ahead: new(atomic.Int64),
-	}
-	for i := range p.o.Externs { // before several goroutines look for them
-		if x := &p.o.Externs[i]; x.Kind == bpfobj.ExternKsym && x.Type != 0 && d.forKernel() {
-			p.missing(x)
-		}
-	}
-	return p
 }
 
 // programs judges the code of all programs of an object. It returns a list of two lists for each: of the findings on it, and of
 // those on its code. bare is the object where no module is loaded, nil where that is the same.
-func (r *run) programs(ctx context.Context, all []*evaluation, bare *pairing) list {
+func (r *run) programs(ctx context.Context, all []*programCode, bare *objectCode) list {
 	var lists []int32
 	for j, e := range all {
 		if ctx.Err() != nil {
 			return 0
 		}
 		own, code := e.own, list(0)
-		if e.loader.forKernel() {
+		if e.forKernel() {
 			code = r.code(ctx, e)
 		}
 		if bare != nil {
@@ -312,40 +232,23 @@ func (r *run) programs(ctx context.Context, all []*evaluation, bare *pairing) li
 }
 
 // program judges program j of an object without its code.
-func (r *run) program(p *pairing, j int) *evaluation {
-	e := &evaluation{pairing: p, pr: &p.o.Programs[j]}
-	if !p.loader.forKernel() {
-		e.own = r.found.note([]Finding{p.o.otherMachine()})
-		return e
-	}
-	e.attachment()
-	e.interfaces()
-	e.ownTypes()
-	e.variables()
-	for _, w := range p.whole {
-		if f, ok := p.ofProgram(w.f, p.o.refers[j][w.name]); ok {
-			e.add(f)
-		}
-	}
-	e.disagreements()
-	e.ebpfGoUnit()
-	e.own = r.found.note(e.out)
-	e.kind, e.may = slices.Concat(e.kind, e.accesses(j), e.calls(j), e.kfuncCalls(), e.reads(j)), e.returns(j)
-	return e
+func (r *run) program(p *objectCode, j int) *programCode {
+	e := p.evaluate(j)
+	return &programCode{objectCode: p, e: e, pr: &p.o.Programs[j], own: r.found.note(e.out)}
 }
 
 // explore explores programs whose code is not judged yet, where several workers can. A program is explored on one kernel
 // after the other, so that kernels share what is found.
-func (r *run) explore(ctx context.Context, all []*evaluation) {
-	var pending []*evaluation
+func (r *run) explore(ctx context.Context, all []*programCode) {
+	var pending []*programCode
 	for _, e := range all {
-		if e.loader.forKernel() && e.dependsOnCode() {
-			if _, known := e.results.programs.find(e.codeKey(), e.input()); !known {
+		if e.forKernel() && e.dependsOnCode() {
+			if _, known := e.results.programs.find(e.key(), e.input); !known {
 				pending = append(pending, e)
 			}
 		}
 	}
-	explore := func(e *evaluation, wait bool) {
+	explore := func(e *programCode, wait bool) {
 		mu := r.exploring[e.pr]
 		if wait {
 			mu.Lock()
@@ -355,7 +258,7 @@ func (r *run) explore(ctx context.Context, all []*evaluation) {
 		defer mu.Unlock()
 		if e.exploration == nil && e.ahead.Load() <= limits.ObjectWork {
 			if r.Doing != nil {
-				r.Doing(path.Base(e.o.name) + ":" + e.o.Funcs[e.pr.Fn].Name)
+				r.Doing(path.Base(e.o.Name()) + ":" + e.o.Funcs[e.pr.Fn].Name)
 			}
 			e.exploration = e.explore(ctx, false)
 			e.ahead.Add(int64(e.exploration.Work))
@@ -379,12 +282,12 @@ func (r *run) perKernel() int {
 }
 
 // code judges the code of a program, or returns the earlier result for equal input.
-func (r *run) code(ctx context.Context, e *evaluation) list {
+func (r *run) code(ctx context.Context, e *programCode) list {
 	if e.findings > limits.Findings {
 		return r.found.note([]Finding{{Status: Unknown, Code: AnalysisFindings, Subject: "findings", Args: Args{Max: limits.Findings}}})
 	}
-	key := e.codeKey()
-	c, ok := e.results.programs.find(key, e.input())
+	key := e.key()
+	c, ok := e.results.programs.find(key, e.input)
 	if !ok {
 		var all []*interp.Result
 		var r interp.Relevant
@@ -394,7 +297,7 @@ func (r *run) code(ctx context.Context, e *evaluation) list {
 			r.Add(x.Relevant())
 		}
 		if all != nil {
-			e.results.programs.add(key, r, e.input(), c)
+			e.results.programs.add(key, r, e.input, c)
 		}
 	}
 	e.exploration = nil // which is large
@@ -433,7 +336,7 @@ func (r *run) skippedList() []*corpus.Error {
 	for i, o := range r.Objects {
 		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return worst(r.found.read(k.whole[i])) != Other })
 		if !met && len(r.kernels) > 0 {
-			out = append(out, r.Corpus.Unmet(o.name))
+			out = append(out, r.Corpus.Unmet(o.Name()))
 		}
 	}
 	slices.SortFunc(out, (*corpus.Error).Compare)
@@ -499,24 +402,8 @@ func (f *Finding) cannotKnow(code Code) bool {
 func (r *run) row(i, j int) Program {
 	o := r.Objects[i]
 	pr := &o.Programs[j]
-	p := Program{Object: o.name, Name: o.Funcs[pr.Fn].Name, Section: pr.Section, AutoLoad: pr.AutoLoad}
-	open := r.setup.LoadersOf(o)
-	e := evaluation{pairing: &pairing{o: o, loaders: open}, pr: pr}
-	p.Notes = e.external()
-	for i := range o.Maps {
-		if m := &o.Maps[i]; needsEntries(m) && o.refers[j][m.Name] && !r.Policy.setsMap(o, m.Name) {
-			p.Notes = append(p.Notes, Finding{Code: MapNoEntries, Subject: m.Name})
-		}
-	}
-	for _, l := range r.Loaders {
-		if slices.Contains(open, l) {
-			continue
-		}
-		for _, note := range o.Unopened(l) {
-			note.Status = OK
-			p.Notes = append(p.Notes, note)
-		}
-	}
+	p := Program{Object: o.Name(), Name: o.ProgramName(j), Section: pr.Section, AutoLoad: pr.AutoLoad}
+	p.Notes = o.notes(j, r.setup.LoadersOf(o), r.Loaders, func(m string) bool { return r.Policy.setsMap(o, m) })
 	p.Findings = r.tally(i, j)
 	p.blameLoader(len(r.kernels))
 	p.sum(len(r.kernels))

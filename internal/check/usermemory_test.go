@@ -30,7 +30,7 @@ func hooked #args`), nil)
 			h = newHook("hooked", view, y.Ref(), bpfobj.SectionOf("fentry/hooked"))
 		}
 	}
-	p := &pairing{k: oldest(t, newRun(Config{}).want)}
+	p := &pairing{k: oldest(t, newWanted(nil))}
 	for arg, want := range []string{"", "user", "percpu", "", ""} {
 		f := h.through(p, &flow.Access{Arg: arg, Size: 4}, 4, 4)
 		if fails := f.Status == Fails && f.Code == ContextTagged; fails != (want != "") || f.Name != want {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/check/interp"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -33,7 +34,7 @@ func runningKernel(t *testing.T) *inventory {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		t.Fatal(err)
 	}
-	tg := new(target)
+	tg := new(core.Target)
 	if why := tg.Load(t.Context(), "running", raw); why != nil {
 		t.Fatal(why)
 	}
