@@ -151,7 +151,8 @@ func TestEntries(t *testing.T) {
 	for name, want := range map[string]string{
 		"debian":         `want ID/VERSION_ID`,
 		"debian/12/":     `want ID/VERSION_ID`,
-		"debian/1":       `not in the catalogue; nearest: debian/12, debian/13`,
+		"debian/1":       `not in the catalogue; nearest: debian/9, debian/10, debian/11, debian/12`,
+		"debian/99":      `not in the catalogue; nearest: debian/13, debian/12, debian/11, debian/10`,
 		"debian/12/mips": `the catalogue has arm, arm64, i386`,
 	} {
 		if _, err := c.Series([]string{name}); err == nil || !strings.Contains(err.Error(), want) {
