@@ -280,6 +280,6 @@ func (c *Catalogue) Names() (names []string) {
 // nearest describes what the catalogue has instead of a version.
 func (c *Catalogue) nearest(key kernel.Key) string {
 	names := c.Names()
-	suggest.Sort(key.ID+"/"+key.VersionID, names)
+	suggest.SortSeries(key.ID+"/"+key.VersionID, names)
 	return fmt.Sprintf("; nearest: %s", strings.Join(names[:min(len(names), 4)], ", "))
 }

@@ -228,7 +228,7 @@ func choose(a *artifact.Artifact, names []string) (chosen []artifact.Layer, err 
 			all = append(all, artifact.SeriesName(l.Series))
 		}
 		if !found {
-			suggest.Sort(name, all)
+			suggest.SortSeries(name, all)
 			return nil, fmt.Errorf("has no series %s; nearest: %s", name, strings.Join(all[:min(len(all), 4)], ", "))
 		}
 	}

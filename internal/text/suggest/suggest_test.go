@@ -40,3 +40,21 @@ func TestSort(t *testing.T) {
 		t.Errorf("%v, want %v", words, want)
 	}
 }
+
+// TestSortSeries wants the versions of a distribution that are next to a number.
+func TestSortSeries(t *testing.T) {
+	names := []string{"ubuntu/22.04", "debian/9", "debian/10", "debian/11", "debian/12", "debian/13", "rocky/9", "debian/sid"}
+	for _, tt := range []struct{ name, want string }{
+		{"debian/99", "debian/13 debian/12 debian/11"},
+		{"debian/1", "debian/9 debian/10 debian/11"},
+		{"debian/12", "debian/12 debian/11 debian/13"},
+		{"debain/12", "debian/12 debian/11 debian/13"},
+		{"ubuntu/22.4", "ubuntu/22.04 debian/13 debian/12"},
+		{"debian/99999999999999999999999", "debian/13 debian/12 debian/11"},
+	} {
+		got := slices.Clone(names)
+		if SortSeries(tt.name, got); strings.Join(got[:3], " ") != tt.want {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+	}
+}
