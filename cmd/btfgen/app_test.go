@@ -20,6 +20,7 @@ func TestMessages(t *testing.T) {
 		{errors.Join(a, b), []string{"a", "b"}},
 		{usageError{errors.Join(a, errors.Join(b))}, []string{"a", "b"}},
 		{fmt.Errorf("x: %w", errors.Join(a, b)), []string{"x: a; b"}},
+		{errors.New("yaml: unmarshal errors:\n  line 1: a\n  line 2: b"), []string{"yaml: unmarshal errors: line 1: a; line 2: b"}},
 	} {
 		if got := messages(tt.err); !slices.Equal(got, tt.want) {
 			t.Errorf("%q: %q, want %q", tt.err, got, tt.want)
