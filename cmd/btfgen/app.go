@@ -153,7 +153,13 @@ func messages(err error) (all []string) {
 	if errors.As(err, &pe) {
 		text = strings.Replace(text, pe.Error(), pe.Path+": "+pe.Err.Error(), 1)
 	}
-	return []string{strings.ReplaceAll(text, "\n", "; ")} // of errors that were joined and then wrapped
+	lines := strings.Split(text, "\n") // of errors that were joined and then wrapped, or lists below a line with a colon
+	for i, l := range lines[1:] {
+		if lines[i+1] = "; " + strings.TrimSpace(l); strings.HasSuffix(lines[i], ":") {
+			lines[i+1] = lines[i+1][1:]
+		}
+	}
+	return []string{strings.Join(lines, "")}
 }
 
 func newApp(stdout, stderr io.Writer) *cli.App {
