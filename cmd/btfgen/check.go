@@ -266,9 +266,10 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 	for _, s := range o.require {
 		if !slices.ContainsFunc(keys, s.Match) {
 			reportUnmatched(c, "require", s.String(), corpus.Nearest(s, slices.Values(keys)))
+			o.report.Unmet = append(o.report.Unmet, report.Unmet{Selector: s.String()})
 		}
 		if o.report.Baseline == nil {
-			reportUnmet(c, rep, s, keys)
+			reportUnmet(c, rep, s, keys, &o.report)
 		}
 	}
 	if o.report.Baseline == nil {
@@ -277,10 +278,11 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 	return reportWorse(c, rep, o, keys)
 }
 
-// reportUnmet reports that a requirement is not met, or may not be.
-func reportUnmet(c *cli.Context, rep *check.Report, s corpus.Selector, keys []kernel.Key) {
+// reportUnmet reports that a requirement is not met, or may not be. It adds to the options where nothing is loaded.
+func reportUnmet(c *cli.Context, rep *check.Report, s corpus.Selector, keys []kernel.Key, o *report.Options) {
 	required := func(k int) bool { return s.Match(keys[k]) }
 	for _, gap := range rep.Gaps(required) {
+		o.Unmet = append(o.Unmet, report.Unmet{Selector: s.String(), Gap: gap})
 		what := "nothing"
 		if gap.Row != nil {
 			what = "none of " + gap.Row.Object

@@ -3,7 +3,9 @@
 package report
 
 import (
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/text/words"
@@ -15,8 +17,35 @@ type docChanges struct {
 	Rows  []docChange
 }
 
+// text is a row in a line.
+func (c *docChanges) text(row *docChange) string {
+	was := ", was " + row.Was
+	if row.Icon == "" {
+		was = ""
+	}
+	return fmt.Sprintf("%s: %s: %s%s (%s)", c.Title, row.Name, row.Is, was, row.Where)
+}
+
+// lostTexts say what a baseline has and the report does not, kernels in one line.
+func lostTexts(l []check.Lost) (out []string) {
+	const gone = "In the baseline, not checked now: "
+	var kernels []string
+	for i := range l {
+		if l[i].Kernel != "" {
+			kernels = append(kernels, l[i].Kernel)
+		} else {
+			out = append(out, gone+strings.TrimSuffix(l[i].Object+": "+l[i].Program, ": "))
+		}
+	}
+	if len(kernels) > 0 {
+		out = append(out, gone+words.Plural(len(kernels), "kernel")+": "+some(kernels))
+	}
+	return out
+}
+
 type docChange struct {
 	Name, Was string
+	Icon      string // of Was, "" for a new program
 	Is        check.Status
 	New       cell
 	Where     string
@@ -31,6 +60,9 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 	}
 	return d.write(w, markdownSource, false)
 }
+
+// worseTitle is the title of what is worse than in a baseline.
+const worseTitle = "Worse than the baseline"
 
 // changes returns what got worse, what got better and what is new, objects first.
 func (v *view) changes(old *check.Baseline) (all []docChanges) {
@@ -52,7 +84,7 @@ func (v *view) changes(old *check.Baseline) (all []docChanges) {
 		title string
 		in    func(*check.Change) bool
 	}{
-		{"Worse than the baseline", (*check.Change).Worse},
+		{worseTitle, (*check.Change).Worse},
 		{"Better than the baseline", (*check.Change).Better},
 		{"Not in the baseline", func(c *check.Change) bool { return c.Added }},
 	} {
@@ -70,11 +102,11 @@ func (v *view) changes(old *check.Baseline) (all []docChanges) {
 			if c.Program != "" {
 				n += ": " + c.Program
 			}
-			was := "new"
+			was, icon := "new", ""
 			if !c.Added {
-				was = cellFor(c.Old).Icon() + " " + c.Old.String()
+				was, icon = c.Old.String(), cellFor(c.Old).Icon()
 			}
-			out.Rows = append(out.Rows, docChange{n, was, c.New, cellFor(c.New), v.where(on, 5)})
+			out.Rows = append(out.Rows, docChange{n, was, icon, c.New, cellFor(c.New), v.where(on, 5)})
 		}
 		if len(out.Rows) > 0 {
 			all = append(all, out)

@@ -24,12 +24,20 @@ type Options struct {
 	Require  string                // the selectors of kernels on which objects must work, "" for none
 	Required func(kernel int) bool // whether such a selector chooses a kernel; nil for all. Verdicts, causes and headlines are about these, except in JSON and verbose text
 
-	Baseline   *check.Baseline // of Markdown: say what got worse and better since
-	Lost       []check.Lost    // of Markdown: what the baseline has and the report does not
+	Unmet []Unmet // what keeps --require from being met, besides failures
+
+	Baseline   *check.Baseline // of Markdown, GitHub and Summary: say what got worse and better since
+	Lost       []check.Lost    // of these: what the baseline has and the report does not
 	Findings   any             // of JSON: what the run found
 	SourceRoot string          // of SARIF and GitHub: an absolute path, from which on sources are named
 	Version    string          // btfgen's
 	Command    string          // of HTML: what was run
+}
+
+// Unmet is a selector of required kernels with those on which nothing is loaded; none if the selector matches no kernel.
+type Unmet struct {
+	Selector string
+	check.Gap
 }
 
 // Formats are the writers of reports, by the name of the format.

@@ -23,11 +23,34 @@ var (
 )
 
 // GitHub writes workflow commands that annotate the first source line of each cause, or the object if there is none. Of each level it has
-// the causes that cost most kernels.
+// the causes that cost most kernels. Before these are the errors that no source line shows: what is not loaded where it has to work, and what
+// is worse than in the baseline.
 func GitHub(w io.Writer, r *check.Report, o Options) error {
 	b := bufio.NewWriter(w)
 	v := newView(r).of(o)
 	n := make(map[string]int)
+	general := func(title string, texts []string) {
+		for _, text := range texts {
+			if n["error"]++; n["error"] <= mostAnnotations {
+				escape.Fprintf(b, "::error title=%s::%s\n", inProperty.Replace("btfgen: "+title), inMessage.Replace(escape.Text(text)))
+			}
+		}
+	}
+	s := newScreen(r, o)
+	if _, _, total := s.tally(""); total == 0 && s.required != "" {
+		general("--require", []string{s.counted()})
+	}
+	general("--require", s.unloaded())
+	if o.Baseline != nil {
+		general("lost", lostTexts(o.Lost))
+		for _, part := range s.changes(o.Baseline) {
+			for i := range part.Rows {
+				if part.Title == worseTitle {
+					general("worse", []string{part.text(&part.Rows[i])})
+				}
+			}
+		}
+	}
 	all := slices.Concat(v.causes(false)...)
 	slices.SortStableFunc(all, func(a, b group) int {
 		return cmp.Or(-cmp.Compare(a.status, b.status), -cmp.Compare(len(a.Kernels), len(b.Kernels)))

@@ -62,8 +62,9 @@ type found struct {
 
 // screen sums a report up: what to do comes first.
 type screen struct {
-	*view           // whose counts are what has to work
-	required string // the selectors that say so, "" for none
+	*view            // whose counts are what has to work
+	required string  // the selectors that say so, "" for none
+	unmet    []Unmet // of these selectors
 }
 
 // verdict says how many objects work and, if some have to, whether that is enough.
@@ -95,6 +96,9 @@ func (s *screen) items(reasons, doubts int) (out []item) {
 			out = append(out, item{text: "and " + words.Plural(n, more), others: true})
 		}
 	}
+	for _, text := range s.unloaded() {
+		out = append(out, item{text: text})
+	}
 	add(s.blockers(), reasons, "other reason", func(r *reason) string { return cmp.Or(s.loaderMap(r), r.advice) })
 	loader, other := s.uncertain()
 	if len(loader) > 0 {
@@ -102,6 +106,26 @@ func (s *screen) items(reasons, doubts int) (out []item) {
 			advice: "btfgen check --suggest names the programs for --target"})
 	}
 	add(other, doubts, "other doubt", func(*reason) string { return "" })
+	return out
+}
+
+// unloaded says where nothing is loaded that has to work, and which selectors match no kernel, unless the verdict does.
+func (s *screen) unloaded() (out []string) {
+	_, _, total := s.tally("")
+	for _, u := range s.unmet {
+		text := "No kernel matches --require " + u.Selector
+		switch {
+		case total == 0 && u.Row == nil:
+			continue
+		case len(u.Kernels) > 0 && u.Row == nil:
+			text = "No object is loaded " + s.where(u.Kernels)
+		case len(u.Kernels) > 0:
+			text = fmt.Sprintf("%s: none is loaded %s", u.Row.Object, s.where(u.Kernels))
+		}
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
 	return out
 }
 
@@ -168,7 +192,7 @@ func attaches(n int) string {
 
 // newScreen returns the screen of a report with the options.
 func newScreen(r *check.Report, o Options) *screen {
-	return &screen{newView(r).of(o), o.Require}
+	return &screen{newView(r).of(o), o.Require, o.Unmet}
 }
 
 // tally counts the objects that are for a kernel that counts, those that work on all of these, and those that fail on some, with a
@@ -192,7 +216,7 @@ func (s *screen) tally(l check.Loader) (works, fails, total int) {
 // word is the verdict in a word, and the cell whose colour it has.
 func (s *screen) word() (string, cell) {
 	switch works, fails, total := s.tally(""); {
-	case fails > 0 || total == 0:
+	case fails > 0 || total == 0 || len(s.unmet) > 0:
 		return "FAIL", cellFails
 	case works < total:
 		return "UNCERTAIN", cellMayFail
@@ -210,8 +234,15 @@ func (s *screen) counted() string {
 		}
 	}
 	kernels := words.Plural(n, "kernel")
-	if s.required != "" {
+	switch {
+	case s.required != "" && n == 0:
+		return fmt.Sprintf("Must work (--require %s): no kernel matches", s.required)
+	case s.required != "" && total == 0:
+		return fmt.Sprintf("Must work (--require %s): no object is loaded on any of %s", s.required, kernels)
+	case s.required != "":
 		return fmt.Sprintf("Must work (--require %s): %s on %s", s.required, s.working(works, " of "+words.Plural(total, "object")), kernels)
+	case total == 0:
+		return "No object is loaded on any of " + kernels
 	}
 	text := fmt.Sprintf("%s on %s: %s on all that they are for", words.Plural(total, "object"), kernels, s.working(works, ""))
 	if fails > 0 {
@@ -613,12 +644,10 @@ func Summary(w io.Writer, r *check.Report, o Options) error {
 			lines = append(lines, x.text)
 		}
 	} else {
-		for _, l := range o.Lost {
-			lines = append(lines, "In the baseline, not checked now: "+strings.TrimSuffix(l.Kernel+l.Object+": "+l.Program, ": "))
-		}
+		lines = lostTexts(o.Lost)
 		for _, part := range s.changes(o.Baseline) {
-			for _, row := range part.Rows {
-				lines = append(lines, fmt.Sprintf("%s: %s: %s, was %s (%s)", part.Title, row.Name, row.Is, row.Was, row.Where))
+			for i := range part.Rows {
+				lines = append(lines, part.text(&part.Rows[i]))
 			}
 		}
 		if len(lines) == 0 {
