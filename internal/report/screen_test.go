@@ -61,7 +61,7 @@ func TestScreen(t *testing.T) {
 		t.Errorf("%d lines:\n%s", n, got)
 	}
 	for _, want := range []string{
-		"100 objects on 3 kernels: 0 on all that they are for, 96 not on some, 4 for the loader to decide or uncertain\n1. o009.o, o018.o, o027.o and 8 more, on 5.10 only: struct s0.f (x.bpf.c:7) [field-missing]\n",
+		"100 objects on 3 kernels: 0 on all that they are for, 96 not on some, 4 for the loader to decide\n1. o009.o, o018.o, o027.o and 8 more, on 5.10 only: needs struct s0.f (x.bpf.c:7) [field-missing]\n",
 		"The loader decides: 4 objects attach to what it sets (o001.o, o002.o, o003.o and o004.o)\n",
 		"   and 4 other reasons\n", "\nDetails: -v, or --format html -o report.html\n",
 	} {
@@ -74,7 +74,7 @@ func TestScreen(t *testing.T) {
 	}
 	required := Options{Require: "debian>=12", Required: func(k int) bool { return k > 0 }}
 	got = text(t, r, required)
-	want := "Must work (--require debian>=12): 95 of 100 objects on 2 kernels   FAIL\n" +
+	want := "Must work (--require debian>=12): 95 of 100 objects on 2 kernels, 4 for the loader to decide   FAIL\n" +
 		"1. o000.o, on 6.1 only: map arena_buf needs BPF_MAP_TYPE_ARENA (6.9) [map-type-missing]\n"
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant\n%s", got, want)
@@ -91,19 +91,50 @@ func TestScreen(t *testing.T) {
 	required.Quiet = false
 	o := &r.Objects[0]
 	o.Loaders = append(o.Loaders, check.LoaderRow{Loader: check.Libbpf, Status: o.Status}, check.LoaderRow{Loader: check.EbpfGo, Status: make([]check.Status, 3)})
-	if got := text(t, r, required); !strings.HasPrefix(got, "Must work (--require debian>=12): 95 of 100 objects with libbpf and 96 with ebpf-go on 2 kernels   FAIL\n") {
+	if got := text(t, r, required); !strings.HasPrefix(got, "Must work (--require debian>=12): 95 of 100 objects with libbpf and 96 with ebpf-go on 2 kernels, 4 for the loader to decide   FAIL\n") {
 		t.Errorf("with a loader that loads all:\n%s", got)
 	}
 	if got := text(t, r, Options{}); !strings.HasPrefix(got, "100 objects on 3 kernels: 0 with libbpf and 1 with ebpf-go on all that they are for, 96 not on some, 4 for") {
 		t.Errorf("with a loader that loads all:\n%s", got)
 	}
 	r.Objects = r.Objects[1:]
-	if got := text(t, r, required); !strings.HasPrefix(got, "Must work (--require debian>=12): 95 of 99 objects on 2 kernels   UNCERTAIN\n") {
+	if got := text(t, r, required); !strings.HasPrefix(got, "Must work (--require debian>=12): 95 of 99 objects on 2 kernels, 4 for the loader to decide   UNCERTAIN\n") {
 		t.Errorf("without the first object:\n%s", got)
 	}
 	r.Objects = r.Objects[4:]
 	if got := text(t, r, required); !strings.HasPrefix(got, "Must work (--require debian>=12): 95 of 95 objects on 2 kernels   PASS\n") {
 		t.Errorf("without the first five objects:\n%s", got)
+	}
+}
+
+// TestScreenReasons wants doubts to be named as such, and the kernels of a machine to be all if they are.
+func TestScreenReasons(t *testing.T) {
+	r := many(1)
+	p := &r.Programs[0]
+	fails := check.Finding{Status: check.Fails, Code: check.HelperMap, Subject: "bpf_map_lookup_elem", Args: check.Args{Name: "XSKMAP", Other: "xsks_map"}}
+	doubt := fails
+	doubt.Status, doubt.Doubt = check.MayFail, check.OlderRelease
+	p.Findings = []check.KernelFinding{{Finding: fails, Kernels: []int{0}}, {Finding: doubt, Kernels: []int{1}}}
+	p.Status[1] = check.MayFail
+	want := "1. o000.o, on 5.10 only: helper bpf_map_lookup_elem with map xsks_map: helper that does not take maps of this type (program p) [helper-map]\n" +
+		"   Use another helper or type of maps, or provide other programs for such kernels.\n" +
+		"2. Uncertain: o000.o, on 6.1 only: helper bpf_map_lookup_elem with map xsks_map: helper that does not take maps of this type (program p) [helper-map]\n"
+	var b strings.Builder
+	if err := newScreen(r, Options{}).write(&b, Options{}); err != nil || !strings.Contains(b.String(), want) {
+		t.Errorf("%v\n%s\nwant\n%s", err, &b, want)
+	}
+
+	r = many(1)
+	r.Kernels[2].Name = "debian/13/arm64/6.12.1-arm64"
+	r.Programs[0].Status[2] = check.Other
+	if got := text(t, r, Options{Brief: true}); !strings.Contains(got, "\n1. o000.o, on all x86_64 kernels: map arena_buf needs") {
+		t.Errorf("%s", got)
+	}
+	r.Objects[0].Decides[0].Kernels, r.Programs[0].Findings[0].Kernels = []int{0, 2}, []int{0, 2}
+	r.Programs[0].Status[1], r.Programs[0].Status[2] = check.Other, check.Fails
+	r.Kernels[1].Name = "debian/12/s390x/6.1.0-1-s390x"
+	if got := text(t, r, Options{Brief: true}); !strings.Contains(got, "\n1. o000.o, on all arm64 and x86_64 kernels: map arena_buf needs") {
+		t.Errorf("%s", got)
 	}
 }
 
@@ -122,7 +153,7 @@ func TestSummary(t *testing.T) {
 		return b.String()
 	}
 	got := summary(Options{Require: "debian>=12", Required: func(k int) bool { return k > 0 }})
-	want := "### Must work (--require debian>=12): 95 of 100 objects on 2 kernels   FAIL\n\n" +
+	want := "### Must work (--require debian>=12): 95 of 100 objects on 2 kernels, 4 for the loader to decide   FAIL\n\n" +
 		"- o000.o, on 6.1 only: map arena\\_buf needs BPF\\_MAP\\_TYPE\\_ARENA (6.9) \\[map-type-missing\\]\n" +
 		"- The loader decides: 4 objects attach to what it sets (o001.o, o002.o, o003.o and o004.o)\n"
 	if got != want {
