@@ -45,6 +45,7 @@ type reason struct {
 	texts    []string // what is missing, sorted
 	came     string   // the release with which all came, "" for different ones
 	refused  bool     // it is not what kernels lack, so that the title of the code has to say what is wrong
+	doubt    bool     // it need not be so
 	advice   string
 	code     string   // of all, "" for several
 	sources  []string // file:line, sorted
@@ -88,9 +89,9 @@ type item struct {
 
 // items are what blocks most, then what is uncertain, with so many reasons of each.
 func (s *screen) items(reasons, doubts int) (out []item) {
-	add := func(l []reason, most int, more string, advice func(*reason) string) {
+	add := func(l []reason, most int, before, more string, advice func(*reason) string) {
 		for i := range l[:min(len(l), most)] {
-			out = append(out, item{text: s.text(&l[i]), advice: advice(&l[i])})
+			out = append(out, item{text: before + s.text(&l[i]), advice: advice(&l[i])})
 		}
 		if n := len(l) - most; n > 0 {
 			out = append(out, item{text: "and " + words.Plural(n, more), others: true})
@@ -99,13 +100,13 @@ func (s *screen) items(reasons, doubts int) (out []item) {
 	for _, text := range s.unloaded() {
 		out = append(out, item{text: text})
 	}
-	add(s.blockers(), reasons, "other reason", func(r *reason) string { return cmp.Or(s.loaderMap(r), r.advice) })
+	add(s.blockers(), reasons, "", "other reason", func(r *reason) string { return cmp.Or(s.loaderMap(r), r.advice) })
 	loader, other := s.uncertain()
 	if len(loader) > 0 {
 		out = append(out, item{text: fmt.Sprintf("The loader decides: %s to what it sets (%s)", words.Plural(len(loader), "object")+attaches(len(loader)), short(s.names(loader))),
 			advice: "btfgen check --suggest names the programs for --target"})
 	}
-	add(other, doubts, "other doubt", func(*reason) string { return "" })
+	add(other, doubts, "Uncertain: ", "other doubt", func(*reason) string { return "" })
 	return out
 }
 
@@ -240,16 +241,40 @@ func (s *screen) counted() string {
 	case s.required != "" && total == 0:
 		return fmt.Sprintf("Must work (--require %s): no object is loaded on any of %s", s.required, kernels)
 	case s.required != "":
-		return fmt.Sprintf("Must work (--require %s): %s on %s", s.required, s.working(works, " of "+words.Plural(total, "object")), kernels)
+		return fmt.Sprintf("Must work (--require %s): %s on %s", s.required, s.working(works, " of "+words.Plural(total, "object")), kernels) + s.open(total-works-fails)
 	case total == 0:
 		return "No object is loaded on any of " + kernels
 	}
-	text := fmt.Sprintf("%s on %s: %s on all that they are for", words.Plural(total, "object"), kernels, s.working(works, ""))
-	if fails > 0 {
-		text += fmt.Sprintf(", %d not on some", fails)
+	text := fmt.Sprintf("%s on %s: ", words.Plural(total, "object"), kernels)
+	switch working := s.working(works, ""); {
+	case total > 1 || working != fmt.Sprint(works):
+		text += working + " on all that they are for"
+		if fails > 0 {
+			text += fmt.Sprintf(", %d not on some", fails)
+		}
+		return text + s.open(total-works-fails)
+	case fails > 0:
+		return text + "it does not work on some"
+	case works > 0:
+		return text + "it works on all that it is for"
 	}
-	if n := total - works - fails; n > 0 {
-		text += fmt.Sprintf(", %d for the loader to decide or uncertain", n)
+	return text + "whether it works on all is" + strings.TrimPrefix(s.open(1), ", 1")
+}
+
+// open says how many objects of some are for the loader to decide, and how many are uncertain: ", 4 for the loader to decide, 1 uncertain".
+func (s *screen) open(n int) (text string) {
+	decided, _ := s.uncertain()
+	loader := 0
+	for _, i := range decided {
+		if worst, _ := s.worst(s.Objects[i].Status); worst != check.Fails {
+			loader++
+		}
+	}
+	if loader > 0 {
+		text = fmt.Sprintf(", %d for the loader to decide", loader)
+	}
+	if n -= loader; n > 0 {
+		text += fmt.Sprintf(", %d uncertain", n)
 	}
 	return text
 }
@@ -318,11 +343,13 @@ func (s *screen) blockers() []reason {
 	return s.reasons(func(_ int, v check.Status) bool { return v == check.Fails }, subject)
 }
 
-// subject names what a finding is about, and the map that needs a type.
+// subject names what a finding is about, and the map that needs a type or is an argument.
 func subject(f *check.Finding) string {
 	switch {
 	case f.Code == check.MapTypeMissing && f.Name != "":
 		return fmt.Sprintf("map %s needs %s", f.Name, f.Subject)
+	case f.Code == check.HelperMap && f.Other != "":
+		return fmt.Sprintf("helper %s with map %s", f.Subject, f.Other)
 	case f.Code == check.RunningKernelNone:
 		return "BTF of the kernel's own"
 	}
@@ -365,6 +392,9 @@ func (s *screen) reasons(verdict func(object int, s check.Status) bool, name fun
 	var out []reason
 	slices.SortFunc(all, func(a, b *reason) int { return cmp.Compare(a.texts[0], b.texts[0]) })
 	for _, alike := range words.Group(all, func(r **reason) any { return fmt.Sprint((*r).pairs) }) {
+		alike = slices.Concat( // what kernels lack first
+			slices.DeleteFunc(slices.Clone(alike), func(r *reason) bool { return r.refused }),
+			slices.DeleteFunc(slices.Clone(alike), func(r *reason) bool { return !r.refused }))
 		m := *alike[0]
 		if slices.ContainsFunc(alike, func(r *reason) bool { return r.came != m.came }) { // each has its own
 			m.came = ""
@@ -433,9 +463,18 @@ func (s *screen) text(r *reason) string {
 		objects, kernels = append(objects, p.object), append(kernels, p.kernel)
 	}
 	objects = sorted(objects)
-	what := some(r.texts)
-	if r.code != "" {
-		what = listed(r.texts, mostNames)
+	what := listed(r.texts, mostNames)
+	if r.code == "" {
+		texts := slices.Clone(r.texts)
+		for i, t := range texts {
+			if m, typ, ok := strings.Cut(t, " needs "); ok {
+				texts[i] = typ + " for " + m
+			}
+		}
+		what = some(texts)
+	}
+	if !r.refused && !r.doubt && !strings.Contains(what, " needs ") {
+		what = "needs " + what
 	}
 	text := fmt.Sprintf("%s, %s: %s", short(s.names(objects)), s.where(sorted(kernels)), what)
 	if r.came != "" {
@@ -481,38 +520,43 @@ func (s *screen) names(objects []int) (names []string) {
 	return names
 }
 
-// where folds kernels into releases: "on 6.1 only", "on 5.10 and older".
+// where folds kernels into releases: "on 6.1 only", "on 5.10 and older", "on all arm64 kernels".
 func (s *screen) where(kernels []int) string {
 	in := make(map[int]bool)
-	var releases []string
+	var releases, machines []string
 	for _, k := range kernels {
 		in[k] = true
+		machines = append(machines, s.Kernels[k].Key().Arch)
 		if v := s.Kernels[k].Release(); v != "" {
 			releases = append(releases, v)
 		}
 	}
 	n := 0
+	var others []int // which they are not, of their machines
 	for k := range s.Kernels {
-		if s.counts(k) {
-			n++
+		if !s.counts(k) {
+			continue
+		}
+		if n++; !in[k] && s.meets(k, kernels) {
+			others = append(others, k)
 		}
 	}
-	if len(kernels) == n && n > 1 {
+	switch {
+	case len(kernels) == n && n > 1:
 		return "on all kernels"
-	}
-	if len(releases) < len(kernels) || len(releases) == 0 {
+	case len(kernels) > 1 && len(others) == 0:
+		return "on all " + some(sorted(machines)) + " kernels"
+	case len(releases) < len(kernels) || len(releases) == 0:
 		return "on " + words.Plural(len(kernels), "kernel")
 	}
 	slices.SortFunc(releases, kernel.CompareVersions)
 	first, last := releases[0], releases[len(releases)-1]
 	older, newer := true, true
-	for k := range s.Kernels {
-		v := s.Kernels[k].Release()
-		if in[k] || v == "" || !s.counts(k) || !s.meets(k, kernels) {
-			continue
+	for _, k := range others {
+		if v := s.Kernels[k].Release(); v != "" {
+			older = older && kernel.CompareVersions(v, last) > 0
+			newer = newer && kernel.CompareVersions(v, first) < 0
 		}
-		older = older && kernel.CompareVersions(v, last) > 0
-		newer = newer && kernel.CompareVersions(v, first) < 0
 	}
 	switch {
 	case first == last:
@@ -551,6 +595,7 @@ func (s *screen) uncertain() (loader []int, other []reason) {
 		if r := &other[i]; r.code != "" { // what is in doubt, and its title
 			r.texts, r.refused = r.subjects, true
 		}
+		other[i].doubt = true
 	}
 	return slices.Sorted(maps.Keys(decided)), other
 }

@@ -124,15 +124,28 @@ func TestScreenReasons(t *testing.T) {
 		t.Errorf("%v\n%s\nwant\n%s", err, &b, want)
 	}
 
+	// Several things that are missing are one reason.
+	r = many(1)
+	r.Programs[0].Findings = append(r.Programs[0].Findings, check.KernelFinding{Kernels: []int{0, 1},
+		Finding: check.Finding{Status: check.Fails, Code: check.HelperMap, Subject: "bpf_map_lookup_elem"}})
+	for _, helper := range []string{"bpf_loop", "bpf_for_each_map_elem"} {
+		r.Programs[0].Findings = append(r.Programs[0].Findings, check.KernelFinding{Kernels: []int{0, 1}, Finding: check.Finding{Status: check.Fails, Code: check.HelperMissing, Subject: helper}})
+	}
+	want = "\n1. o000.o, on 6.1 and older: needs helper bpf_for_each_map_elem (5.13), helper bpf_loop (5.17), BPF_MAP_TYPE_ARENA (6.9) for map arena_buf and helper bpf_map_lookup_elem (program p)\n"
+	if got := text(t, r, Options{Brief: true}); !strings.Contains(got, want) {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+
 	r = many(1)
 	r.Kernels[2].Name = "debian/13/arm64/6.12.1-arm64"
 	r.Programs[0].Status[2] = check.Other
 	if got := text(t, r, Options{Brief: true}); !strings.Contains(got, "\n1. o000.o, on all x86_64 kernels: map arena_buf needs") {
 		t.Errorf("%s", got)
 	}
+	r = many(1)
+	r.Kernels[0].Name, r.Kernels[1].Name = "debian/11/arm64/weekly", "debian/12/s390x/6.1.0-1-s390x"
 	r.Objects[0].Decides[0].Kernels, r.Programs[0].Findings[0].Kernels = []int{0, 2}, []int{0, 2}
 	r.Programs[0].Status[1], r.Programs[0].Status[2] = check.Other, check.Fails
-	r.Kernels[1].Name = "debian/12/s390x/6.1.0-1-s390x"
 	if got := text(t, r, Options{Brief: true}); !strings.Contains(got, "\n1. o000.o, on all arm64 and x86_64 kernels: map arena_buf needs") {
 		t.Errorf("%s", got)
 	}
