@@ -22,6 +22,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -116,7 +117,8 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.same.of, r.equal.of = nil, nil // frees memory for the caller
+	r.same.Clear() // frees memory for the caller
+	r.equal.Clear()
 	if r.finish(ctx); ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -155,9 +157,9 @@ type run struct {
 	Config
 	minimizer *minimize.Minimizer // cloned for each worker
 	files     []*corpus.File
-	parts     bool // kernels of .btfc files are read in part
-	same      memo // by the sums of a kernel and its modules
-	equal     memo // by the bytes of parts
+	parts     bool                                    // kernels of .btfc files are read in part
+	same      workers.Once[[sha256.Size]byte, Kernel] // by the sums of a kernel and its modules
+	equal     workers.Once[[sha256.Size]byte, Kernel] // by the bytes of parts
 
 	mu       sync.Mutex
 	report   Report

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"sync"
 	"time"
 
 	"github.com/btfgen/btfgen/internal/btf"
@@ -33,39 +32,6 @@ func readParts(cfg *Config) bool {
 	}
 	cfg.Corpus.Query(btfc.NewQuery(reach))
 	return true
-}
-
-// memo computes each result once. It is safe for concurrent use.
-type memo struct {
-	mu sync.Mutex
-	of map[[sha256.Size]byte]*result
-}
-
-// result is the result for equal kernels, nil if each has to be read as a whole.
-type result struct {
-	kernel *Kernel
-	done   chan struct{} // closed when kernel is set
-}
-
-// Do returns the result for a key. Of several callers with the same key the first computes it, and the others wait and share it.
-func (m *memo) Do(key [sha256.Size]byte, compute func() *Kernel) (k *Kernel, shared bool) {
-	m.mu.Lock()
-	r, shared := m.of[key]
-	if !shared {
-		if m.of == nil {
-			m.of = make(map[[sha256.Size]byte]*result)
-		}
-		r = &result{done: make(chan struct{})}
-		m.of[key] = r
-	}
-	m.mu.Unlock()
-	if shared {
-		<-r.done
-		return r.kernel, r.kernel != nil
-	}
-	defer close(r.done) // also after a panic
-	r.kernel = compute()
-	return r.kernel, false
 }
 
 // keyOf returns the key for kernels with the same machine as f, and the same data.
