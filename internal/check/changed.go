@@ -283,9 +283,9 @@ func beginning(t btf.Type) (l []string) {
 	return l
 }
 
-// shapesOf returns the shapes of what an object's programs read, each kept once.
+// shapesOf returns the shapes of what an object's programs read, each kept once; nil for none.
 func (r *run) shapesOf(all []*programCode) shapes {
-	out := make(shapes)
+	var out shapes
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for j, c := range all {
@@ -295,6 +295,9 @@ func (r *run) shapesOf(all []*programCode) shapes {
 		}
 		if r.shapes[s.text] == nil {
 			r.shapes[s.text] = s
+		}
+		if out == nil {
+			out = make(shapes)
 		}
 		out[j] = r.shapes[s.text]
 	}

@@ -38,7 +38,7 @@
 // judges its interfaces, externs, attachment and code. Several workers explore code; verdicts
 // are made in order, so they do not depend on timing. Results for code are cached
 // by everything that they depend on (memo), so kernels with equal relevant input
-// share them. A ledger keeps each distinct finding once, and [Report] merges them.
+// share them. Kernels with equal contents, machine and version are judged once. A ledger keeps each distinct finding once, and [Report] merges them.
 // [Program.Load] leaves out findings that count only for attaching. An [ObjectRow] combines the programs of an object as its
 // loader does, by a [Policy] or by guesses, and its [Headline] sums it up. An
 // executable with several objects needs all of them.

@@ -5,6 +5,9 @@ package check
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
 	"path"
 	"slices"
 	"sync"
@@ -91,6 +94,7 @@ type run struct {
 	want   *wanted
 
 	found   *ledger
+	equal   workers.Once[[sha256.Size]byte, kernelResult] // by contentsOf
 	mu      sync.Mutex
 	results results
 	kernels []kernelResult
@@ -103,7 +107,7 @@ type run struct {
 	inspected func(*inventory) // called with what a kernel has; nil except in tests
 }
 
-// kernelResult is one kernel and what became of each object on it.
+// kernelResult is one kernel and what became of each object on it. Equal kernels share slices.
 type kernelResult struct {
 	key      kernel.Key
 	name     string
@@ -133,15 +137,57 @@ func newRun(cfg Config) *run {
 	return r
 }
 
-// item judges all programs on one kernel.
+// item judges all programs on one kernel, or takes the results of an equal one.
 func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
-	p := it.Path
-	var loaded, bare, apart []decisions
-	var on []*target
-	err := it.Load(ctx, &t.Target, p)
+	var res *kernelResult
+	err := it.Load(ctx, &t.Target, it.Path)
 	if err == nil {
-		loaded, err = r.loader.on(ctx, t)
+		res, _ = r.equal.Do(contentsOf(it), func() (res *kernelResult) {
+			res, err = r.judge(ctx, t, it)
+			return res
+		})
+		if res == nil && err == nil { // the equal one failed
+			res, err = r.judge(ctx, t, it)
+		}
 	}
+	if ctx.Err() != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.skipped = append(r.skipped, &corpus.Error{Path: it.Path, Err: err})
+		return
+	}
+	own := *res
+	own.key, own.name, own.path = it.Key, it.Name, it.Path
+	r.kernels = append(r.kernels, own)
+}
+
+// contentsOf returns a sum of everything that the results for a kernel depend on. It does not depend on the kernel's name, except for the
+// version and the machine in it.
+func contentsOf(it *corpus.Kernel) [sha256.Size]byte {
+	h := sha256.New()
+	add := func(part []byte) {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(part))))
+		h.Write(part)
+	}
+	add(fmt.Appendf(nil, "%q %q %q %v %t %t", it.Key.Arch, it.Arch, it.Made.By, versionOf(it.Key), it.Config != nil, it.Symbols != nil))
+	add(it.BTF)
+	add(it.Config)
+	add(it.Symbols)
+	for _, m := range it.Modules {
+		add([]byte(m.Name))
+		add(m.BTF)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// judge judges all programs on one kernel, which is loaded.
+func (r *run) judge(ctx context.Context, t *target, it *corpus.Kernel) (*kernelResult, error) {
+	var bare, apart []decisions
+	var on []*target
+	loaded, err := r.loader.on(ctx, t)
 	if err == nil {
 		apart, on, err = r.loader.apart(ctx, t, it, loaded)
 	}
@@ -155,12 +201,9 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 		bare, err = r.loader.bare(ctx, t, it, loaded)
 	}
 	if err != nil {
-		r.mu.Lock()
-		r.skipped = append(r.skipped, &corpus.Error{Path: p, Err: err})
-		r.mu.Unlock()
-		return
+		return nil, err
 	}
-	res := kernelResult{key: it.Key, name: it.Name, path: p}
+	res := new(kernelResult)
 	k := inspect(ctx, &t.Target, r.want, it.Key, it.Arch)
 	k.learn(ctx, &it.Extras)
 	k.maker, k.noOwnBTF = it.Made.By, r.NoOwnBTF
@@ -190,12 +233,10 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 		}
 		res.programs = append(res.programs, r.programs(ctx, all[i], without))
 	}
-	if ctx.Err() != nil {
-		return
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-	r.mu.Lock()
-	r.kernels = append(r.kernels, res)
-	r.mu.Unlock()
+	return res, nil
 }
 
 // pair returns object i on a kernel.
