@@ -205,7 +205,7 @@ type extra struct {
 func (a *assembler) addExtra(in *input) error {
 	var data []byte
 	var err error
-	what := extraNames[in.extra]
+	what := in.extra.String()
 	if in.extra == extraConfig {
 		data, err = readConfig(in.r)
 	} else {

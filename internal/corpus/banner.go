@@ -14,7 +14,7 @@ func versionText(img []byte, off int) string {
 	}
 	text := img[off:min(len(img), off+128)]
 	end := bytes.IndexAny(text, " \x00")
-	if end <= 0 || !isDigit(text[0]) {
+	if end <= 0 || !startsWithDigit(string(text[:end])) {
 		return ""
 	}
 	return validRelease(string(text[:end]))

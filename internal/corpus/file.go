@@ -137,7 +137,7 @@ func (f *File) WithConfig(text []byte) (*File, error) {
 	file := *f
 	var err error
 	if file.config, err = readConfig(bufio.NewReader(bytes.NewReader(text))); err != nil {
-		return nil, wrap(f.Path, extraNames[extraConfig], err)
+		return nil, wrap(f.Path, extraConfig.String(), err)
 	}
 	return &file, nil
 }

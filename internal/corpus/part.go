@@ -104,7 +104,7 @@ func extraFiles(f *part) (parts []part) {
 // firstFile returns the first file of these names that exists, compressed or not.
 func firstFile(names []string) (part, bool) {
 	for _, name := range names {
-		for _, suffix := range append([]string{""}, suffixes[:6]...) {
+		for _, suffix := range append([]string{""}, compressions...) {
 			if fi, err := os.Stat(name + suffix); err == nil && fi.Mode().IsRegular() {
 				return part{path: name + suffix, size: fi.Size()}, true
 			}

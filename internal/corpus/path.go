@@ -5,6 +5,7 @@ package corpus
 import (
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -114,10 +115,11 @@ func archFromRelease(release string) string {
 }
 
 // suffixes are the suffixes of file names, which are not part of a release or a module's name. Content shows how it is wrapped.
-var suffixes = []string{
-	".xz", ".gz", ".zst", ".bz2", ".lz4", ".lzma", ".tar", ".tgz", ".txz", ".tzst", ".btf",
-	".modules", ".ko", ".elf", ".efi", ".debug",
-}
+var suffixes = append(slices.Clone(compressions),
+	".tar", ".tgz", ".txz", ".tzst", ".btf", ".modules", ".ko", ".elf", ".efi", ".debug")
+
+// compressions are the suffixes of compressed files.
+var compressions = []string{".xz", ".gz", ".zst", ".bz2", ".lz4", ".lzma"}
 
 // stem cuts all known suffixes off a name.
 func stem(name string) string {
@@ -147,7 +149,7 @@ var packageNames = []string{
 func releaseFromName(name string) string {
 	if pkg, ok := cutPackage(name); ok {
 		for _, p := range packageNames {
-			if r, ok := strings.CutPrefix(pkg, p); ok && r != "" && isDigit(r[0]) {
+			if r, ok := strings.CutPrefix(pkg, p); ok && startsWithDigit(r) {
 				return r
 			}
 		}
@@ -159,15 +161,15 @@ func releaseFromName(name string) string {
 			return ""
 		}
 		if r, ok := strings.CutPrefix(name, p+"-"); ok {
-			return startsWithDigit(r)
+			return digitFirst(r)
 		}
 	}
 	return name
 }
 
-// startsWithDigit returns r if it does: vmlinuz-6.9.1 has a release in its name, vmlinuz-linux not.
-func startsWithDigit(r string) string {
-	if r == "" || !isDigit(r[0]) {
+// digitFirst returns r if it starts with a digit, else "": vmlinuz-6.9.1 has a release in its name, vmlinuz-linux does not.
+func digitFirst(r string) string {
+	if !startsWithDigit(r) {
 		return ""
 	}
 	return r
@@ -203,7 +205,7 @@ func releaseFromTree(p string) string {
 	base := path.Base(p)
 	for _, n := range imageNames {
 		if r, ok := strings.CutPrefix(base, n+"-"); ok {
-			return validRelease(startsWithDigit(stem(r)))
+			return validRelease(digitFirst(stem(r)))
 		}
 	}
 	return ""
@@ -214,7 +216,8 @@ func moduleName(p string) string {
 	return strings.ReplaceAll(stem(path.Base(p)), "-", "_")
 }
 
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+// startsWithDigit reports whether s begins with a digit.
+func startsWithDigit(s string) bool { return s != "" && '0' <= s[0] && s[0] <= '9' }
 
 // hostKey completes the key of a kernel of this machine: the running kernel, whose release is known, or one in /boot or /lib/modules. Keys of
 // other files do not change.
@@ -301,17 +304,14 @@ func extrasPackage(base string) bool {
 
 // stripCompression cuts the suffixes of compressed files off a name.
 func stripCompression(base string) string {
-	for _, s := range suffixes[:6] {
+	for _, s := range compressions {
 		base = strings.TrimSuffix(base, s)
 	}
 	return base
 }
 
 // numbered reports whether a version can be ordered: 12, 5.4.0-42 and V10 can, sid cannot.
-func numbered(version string) bool {
-	v := unprefixed(version)
-	return v != "" && isDigit(v[0])
-}
+func numbered(version string) bool { return startsWithDigit(unprefixed(version)) }
 
 // extraKind identifies one of the extras.
 type extraKind uint8
@@ -322,7 +322,7 @@ const (
 	extraSymbols
 )
 
-var extraNames = [...]string{"", "config", "symbols"}
+func (k extraKind) String() string { return [...]string{"", "config", "symbols"}[k] }
 
 // Suffixes of the names of extras beside a kernel's file.
 const (
@@ -335,7 +335,7 @@ func extraOf(name string) (kind extraKind, release string) {
 	base := stripCompression(path.Base(name))
 	for prefix, kind := range map[string]extraKind{"config": extraConfig, "System.map": extraSymbols} {
 		if r, ok := strings.CutPrefix(base, prefix+"-"); ok {
-			return kind, validRelease(startsWithDigit(r))
+			return kind, validRelease(digitFirst(r))
 		}
 		if rel := releaseFromTree(name); base == prefix && rel != "" {
 			return kind, rel
@@ -352,7 +352,7 @@ func extraOf(name string) (kind extraKind, release string) {
 
 // unprefixed cuts off the v of v10.
 func unprefixed(version string) string {
-	if len(version) > 1 && version[0]|0x20 == 'v' && isDigit(version[1]) {
+	if len(version) > 1 && version[0]|0x20 == 'v' && startsWithDigit(version[1:]) {
 		return version[1:]
 	}
 	return version

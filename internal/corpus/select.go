@@ -136,9 +136,9 @@ func glob(t string, f field, alone bool) term {
 	case !alone:
 	case kernel.KnownArch(t):
 		f = fieldArch
-	case isDigit(t[0]) && !strings.ContainsAny(t, globs):
+	case startsWithDigit(t) && !strings.ContainsAny(t, globs):
 		return term{fieldRelease, opWithin, t}
-	case isDigit(t[0]):
+	case startsWithDigit(t):
 		f = fieldRelease
 	}
 	return term{f, "=", t}
@@ -261,7 +261,7 @@ func (f field) canonical() func(string) string {
 
 // compareTo compares a version with a bound as far as the bound goes: 5.4.0-42 counts as 5.4.
 func compareTo(version, bound string) int {
-	if rest, ok := strings.CutPrefix(version, bound); ok && (rest == "" || !isDigit(rest[0])) {
+	if rest, ok := strings.CutPrefix(version, bound); ok && !startsWithDigit(rest) {
 		return 0
 	}
 	return kernel.CompareVersions(version, bound)
