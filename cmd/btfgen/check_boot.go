@@ -17,6 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check/boot"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/report"
@@ -196,11 +197,11 @@ func bootSources(c *cli.Context, packages []string, opts *corpus.Options, arch s
 		if err != nil {
 			return nil, err
 		}
-		as, err := corpus.ParseNaming(bootNaming)
+		as, err := naming.Parse(bootNaming)
 		if err != nil {
 			return nil, err
 		}
-		sources, opts.As = append(sources, files...), []*corpus.Naming{as}
+		sources, opts.As = append(sources, files...), []*naming.Rule{as}
 	}
 	return sources, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
@@ -68,7 +69,7 @@ func openSources(c *cli.Context, sources []string, opts corpus.Options) (corp *c
 	if err := selection(c, &opts); err != nil {
 		return nil, err
 	}
-	as, err := parseAll(c, "as", corpus.ParseNaming)
+	as, err := parseAll(c, "as", naming.Parse)
 	if err != nil {
 		return nil, err
 	}

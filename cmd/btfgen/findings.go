@@ -15,6 +15,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/job/store"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/report/codes"
@@ -344,7 +345,7 @@ var errorClasses = []struct {
 	{minimize.ErrNoObject, skipped},
 	{corpus.ErrNoObject, skipped},
 	{errNoRelocations, skipped},
-	{corpus.ErrNoKey, unmatched},
+	{naming.ErrNoKey, unmatched},
 	{corpus.ErrUnselected, skipped},
 	{corpus.ErrUnmet, unmatched},
 	{embedded.ErrNone, unmatched},

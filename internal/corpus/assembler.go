@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -194,7 +195,7 @@ func (a *assembler) finish() {
 
 // extra is an extra that was read.
 type extra struct {
-	kind   extraKind
+	kind   naming.Extra
 	part   *part
 	member string
 	rel    string
@@ -206,7 +207,7 @@ func (a *assembler) addExtra(in *input) error {
 	var data []byte
 	var err error
 	what := in.extra.String()
-	if in.extra == extraConfig {
+	if in.extra == naming.Config {
 		data, err = readConfig(in.r)
 	} else {
 		data, err = readSymbols(in.r)
@@ -223,7 +224,7 @@ func (a *assembler) addExtra(in *input) error {
 	if err := a.s.task.Take(int64(len(data))); err != nil {
 		return err
 	}
-	_, rel := extraOf(in.member)
+	_, rel := naming.ExtraOf(in.member)
 	a.extras = append(a.extras, extra{in.extra, a.current, in.member, cmp.Or(rel, in.rel), data})
 	return nil
 }

@@ -5,6 +5,8 @@ package corpus
 import (
 	"bytes"
 	"debug/elf"
+
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 )
 
 // versionText returns the release at the beginning of the NUL-terminated text at off.
@@ -14,10 +16,10 @@ func versionText(img []byte, off int) string {
 	}
 	text := img[off:min(len(img), off+128)]
 	end := bytes.IndexAny(text, " \x00")
-	if end <= 0 || !startsWithDigit(string(text[:end])) {
+	if end <= 0 || !naming.StartsWithDigit(string(text[:end])) {
 		return ""
 	}
-	return validRelease(string(text[:end]))
+	return naming.ValidRelease(string(text[:end]))
 }
 
 // banner returns the release in the kernel's banner at the beginning of .rodata, or "".

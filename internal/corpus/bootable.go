@@ -17,6 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj/elffile"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -78,8 +79,8 @@ func (b *booting) read(ctx context.Context, f *File, s *scratch) error {
 	b.run = newRun(ctx, f, s)
 	r := &reader{b.run, b}
 	for i := range f.parts {
-		if p := &f.parts[i]; p.extra == noExtra || p.extra == extraConfig {
-			r.part(p, noExtra)
+		if p := &f.parts[i]; p.extra == naming.NoExtra || p.extra == naming.Config {
+			r.part(p, naming.NoExtra)
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -121,12 +122,12 @@ func (b *booting) bootable(from string) (*Bootable, error) {
 	return out, nil
 }
 
-func (b *booting) wants(name string) (extraKind, bool) {
-	if isModuleFile(name) {
-		return noExtra, b.want[moduleName(name)]
+func (b *booting) wants(name string) (naming.Extra, bool) {
+	if naming.IsModule(name) {
+		return naming.NoExtra, b.want[naming.ModuleName(name)]
 	}
 	base := path.Base(name)
-	return noExtra, isConfig(name) || !unrelated(base) && !strings.HasPrefix(base, "modules.")
+	return naming.NoExtra, isConfig(name) || !naming.Unrelated(base) && !strings.HasPrefix(base, "modules.")
 }
 
 // attempt is that of a taker. What a damaged stream had is not used, since its error ends Bootable.
@@ -134,20 +135,20 @@ func (b *booting) attempt(read func() error) error { return read() }
 
 // isConfig reports whether a file is named like the configuration of a kernel in a package.
 func isConfig(name string) bool {
-	kind, release := extraOf(name)
-	return kind == extraConfig && release != ""
+	kind, release := naming.ExtraOf(name)
+	return kind == naming.Config && release != ""
 }
 
 func (b *booting) take(in *input, k kind) error {
 	switch {
-	case !in.inside && b.current.extra == extraConfig, in.inside && isConfig(in.member):
+	case !in.inside && b.current.extra == naming.Config, in.inside && isConfig(in.member):
 		if b.config != nil {
 			return nil
 		}
 		data, err := whole(in, limits.BootConfig)
 		b.config = data
 		return wrap(in.path, "config", err)
-	case in.inside && isModuleFile(in.member):
+	case in.inside && naming.IsModule(in.member):
 		return wrap(in.path, "module", b.module(in))
 	case k == kindImage, k == kindUnknown && !in.inside:
 		return wrap(in.path, "image", b.kernel(in))
@@ -164,7 +165,7 @@ func whole(in *input, limit int64) ([]byte, error) {
 
 // module takes a module, and notes what it depends on.
 func (b *booting) module(in *input) error {
-	m := BootModule{Name: moduleName(in.member)}
+	m := BootModule{Name: naming.ModuleName(in.member)}
 	if slices.ContainsFunc(b.modules, func(x BootModule) bool { return x.Name == m.Name }) {
 		return nil
 	}
@@ -231,7 +232,7 @@ func (b *booting) kernel(in *input) error {
 		return errors.New("a second kernel: only one can be booted")
 	}
 	b.image, b.machine = img, machine
-	b.release = cmp.Or(release, kernelKey(in.member).Release)
+	b.release = cmp.Or(release, naming.KernelKey(in.member).Release)
 	return nil
 }
 

@@ -52,7 +52,7 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 		return nil, err
 	}
 	for i := range w.files {
-		w.files[i].below = w.sources.below(w.files[i].path)
+		w.files[i].below = w.sources.Below(w.files[i].path)
 	}
 	opts.met = newMet(&opts)
 	c := &Corpus{met: opts.met, modules: opts.Modules, Sources: slices.Clone(sources), Ignored: w.ignored}
@@ -77,7 +77,7 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 		}
 		c.Files = append(c.Files, f)
 	}
-	c.Skipped = slices.DeleteFunc(c.Skipped, func(s *Error) bool { return !opts.selectsPath(opts.key(s.Path, w.sources.below(s.Path), "")) })
+	c.Skipped = slices.DeleteFunc(c.Skipped, func(s *Error) bool { return !opts.selectsPath(opts.key(s.Path, w.sources.Below(s.Path), "")) })
 	slices.SortFunc(c.Files, func(a, b *File) int { return strings.Compare(a.Path, b.Path) })
 	slices.SortFunc(c.Skipped, (*Error).Compare)
 	if len(c.Files) == 0 {

@@ -36,9 +36,9 @@
 // # Which kernel it is
 //
 // The key comes from the path below the source if that has BTFHub's shape <ID>/<VERSION_ID>/<arch>/<release>. The last names of the
-// source count if they clearly begin that shape (sources, layout); keyFromPath lists shapes with a level missing. Otherwise
+// source count if they clearly begin that shape. Package naming has this, and shapes with a level missing. Otherwise
 // the release and the architecture come from the content, and the kernel's name is its path. Folders above the source and the
-// working directory do not matter, except for the host's own kernels (hostKey). Keys are canonical.
+// working directory do not matter, except for the host's own kernels. Keys are canonical.
 //
 // Open lists every file. Distinct keeps one file for each key.
 //

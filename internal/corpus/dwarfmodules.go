@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -43,7 +44,7 @@ func (a *assembler) encodeModules(of *blob, k *Kernel) (taken int64) {
 	var mods []*blob
 	for i := range a.s.pending {
 		if b := &a.s.pending[i]; b.dwarf != nil && !b.used && a.belongs(b, of, k.Key) {
-			b.used, b.module = true, moduleName(b.member)
+			b.used, b.module = true, naming.ModuleName(b.member)
 			mods = append(mods, b)
 		}
 	}

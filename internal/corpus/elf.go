@@ -11,6 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj/elffile"
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -48,7 +49,7 @@ func (x *extractor) elfFile(in *input, file io.ReaderAt) error {
 		return wrap(in.path, "elf", errors.New("a BPF object, not a kernel"))
 	case sec == nil && (in.file != nil || x.f.opts.DWARF == nil) && hasDWARF(f) && isKernelELF(f, in.member):
 		return x.dwarf(in, f)
-	case sec == nil && x.to.encodes() && f.Type == elf.ET_REL && f.Machine != elf.EM_BPF && isModuleFile(in.member) && hasDWARF(f):
+	case sec == nil && x.to.encodes() && f.Type == elf.ET_REL && f.Machine != elf.EM_BPF && naming.IsModule(in.member) && hasDWARF(f):
 		return x.to.addDWARF(in, file)
 	case in.inside && (f.Machine == elf.EM_BPF || sec == nil):
 		return nil

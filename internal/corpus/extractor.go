@@ -9,6 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 )
 
 // extractor takes the BTF out of what a reader finds, and passes it to an assembler.
@@ -21,7 +22,7 @@ type extractor struct {
 func (x *extractor) part(r *reader, p *part) {
 	seen, extras, errs := x.to.seen, len(x.to.extras), len(x.errs)
 	r.part(p, p.extra)
-	if p.extra != noExtra || p.mods && len(x.to.extras) > extras {
+	if p.extra != naming.NoExtra || p.mods && len(x.to.extras) > extras {
 		return
 	}
 	if x.to.seen == seen && len(x.errs) == errs {
@@ -29,19 +30,19 @@ func (x *extractor) part(r *reader, p *part) {
 	}
 }
 
-func (x *extractor) wants(member string) (extraKind, bool) {
-	extra, _ := extraOf(member)
-	if extra != noExtra && !x.f.opts.Extras || extra == noExtra && unrelated(path.Base(member)) {
+func (x *extractor) wants(member string) (naming.Extra, bool) {
+	extra, _ := naming.ExtraOf(member)
+	if extra != naming.NoExtra && !x.f.opts.Extras || extra == naming.NoExtra && naming.Unrelated(path.Base(member)) {
 		return extra, false
 	}
-	return extra, !isModuleFile(member) || x.to.wantsModule(moduleName(member))
+	return extra, !naming.IsModule(member) || x.to.wantsModule(naming.ModuleName(member))
 }
 
 func (x *extractor) attempt(read func() error) error { return x.to.attempt(read) }
 
 func (x *extractor) take(in *input, k kind) error {
 	switch {
-	case in.extra != noExtra:
+	case in.extra != naming.NoExtra:
 		return x.to.addExtra(in)
 	case k == kindEmpty:
 		return empty(in, errEmpty)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -137,7 +138,7 @@ func (f *File) WithConfig(text []byte) (*File, error) {
 	file := *f
 	var err error
 	if file.config, err = readConfig(bufio.NewReader(bytes.NewReader(text))); err != nil {
-		return nil, wrap(f.Path, extraConfig.String(), err)
+		return nil, wrap(f.Path, naming.Config.String(), err)
 	}
 	return &file, nil
 }

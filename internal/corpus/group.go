@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -36,10 +37,10 @@ func group(files []part, opts *Options) (units []*File, skipped []*Error) {
 	}
 	for _, p := range mods {
 		base := path.Base(p.abs)
-		if extrasPackage(base) && !opts.Extras || !modulesArchive(base) && !opts.Modules.has(moduleName(base)) {
+		if naming.IsExtrasPackage(base) && !opts.Extras || !naming.IsModulesArchive(base) && !opts.Modules.has(naming.ModuleName(base)) {
 			continue
 		}
-		p.key, p.mods = moduleKey(p.below), true
+		p.key, p.mods = naming.ModuleKey(p.below), true
 		u := ix.kernelOf(&p)
 		if u == nil && p.source && len(units) == 1 {
 			u = units[0]
@@ -67,9 +68,9 @@ func (ix *index) add(u *File, abs string) {
 	}
 	ix.release[u.Key.Release] = append(ix.release[u.Key.Release], u)
 	dir := path.Dir(abs)
-	if isVmlinux(abs) {
+	if naming.IsVmlinux(abs) {
 		ix.dir[dir] = []*File{u}
-	} else if all := ix.dir[dir]; len(all) == 0 || !isVmlinux(all[0].Path) {
+	} else if all := ix.dir[dir]; len(all) == 0 || !naming.IsVmlinux(all[0].Path) {
 		ix.dir[dir] = append(all, u)
 	}
 }
@@ -83,7 +84,7 @@ func (ix *index) kernelOf(p *part) *File {
 	if all := ix.release[k.Release]; k.Release != "" && len(all) == 1 && compatible(all[0].Key, k) {
 		return all[0]
 	}
-	if all := ix.dir[path.Dir(p.abs)]; len(all) == 1 && !modulesArchive(path.Base(p.abs)) {
+	if all := ix.dir[path.Dir(p.abs)]; len(all) == 1 && !naming.IsModulesArchive(path.Base(p.abs)) {
 		return all[0]
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -93,7 +94,7 @@ func (a *assembler) key(b *blob, single bool) kernel.Key {
 		k.Arch = b.arch
 	}
 	if k.Release == "" && k.ID != "" && k.Arch != "" {
-		k.Release = validRelease(stem(path.Base(b.member))) // a tree's vmlinux.btf
+		k.Release = naming.ValidRelease(naming.Stem(path.Base(b.member))) // a tree's vmlinux.btf
 	}
 	return k.Canonical()
 }
@@ -103,7 +104,7 @@ func (a *assembler) takeModules(of *blob, key kernel.Key) (modules []relo.Module
 	var taken []*blob
 	for i := range a.s.pending {
 		if b := &a.s.pending[i]; b.split && b.dwarf == nil && !b.used && a.belongs(b, of, key) {
-			b.used, b.module = true, moduleName(b.member)
+			b.used, b.module = true, naming.ModuleName(b.member)
 			taken = append(taken, b)
 		}
 	}
@@ -167,7 +168,7 @@ func (a *assembler) belongs(mod, kernel *blob, key kernel.Key) bool {
 		return mod.rel == key.Release
 	}
 	dir := path.Dir(mod.member)
-	return dir == path.Dir(kernel.member) || path.Base(dir) == key.Release || within(dir, path.Dir(kernel.member))
+	return dir == path.Dir(kernel.member) || path.Base(dir) == key.Release || naming.Within(dir, path.Dir(kernel.member))
 }
 
 // takeExtras returns the pending extras that belong to a kernel.
@@ -177,9 +178,9 @@ func (a *assembler) takeExtras(b *blob, key kernel.Key) (x Extras) {
 			return false
 		}
 		switch {
-		case e.kind == extraConfig && x.Config == nil:
+		case e.kind == naming.Config && x.Config == nil:
 			x.Config = e.data
-		case e.kind == extraSymbols && x.Symbols == nil:
+		case e.kind == naming.Symbols && x.Symbols == nil:
 			x.Symbols = e.data
 		}
 		return true
@@ -195,7 +196,7 @@ func (e *extra) belongs(b *blob, key kernel.Key) bool {
 	case e.part != b.part:
 		return true
 	}
-	name := stripCompression(e.member)
-	name = strings.TrimSuffix(strings.TrimSuffix(name, ConfigSuffix), SymbolsSuffix)
-	return name == path.Join(path.Dir(b.member), stem(path.Base(b.member)))
+	name := naming.StripCompression(e.member)
+	name = strings.TrimSuffix(strings.TrimSuffix(name, naming.ConfigSuffix), naming.SymbolsSuffix)
+	return name == path.Join(path.Dir(b.member), naming.Stem(path.Base(b.member)))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/text/suggest"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -49,8 +50,8 @@ func ParseModules(text string) (*Modules, error) {
 			return nil, errors.New("a name is missing")
 		case name == allModules || name == noModules:
 			return nil, fmt.Errorf("%s does not go with other names", name)
-		case stem(name) != name:
-			return nil, fmt.Errorf("%s is a file name, want %s", name, stem(name))
+		case naming.Stem(name) != name:
+			return nil, fmt.Errorf("%s is a file name, want %s", name, naming.Stem(name))
 		}
 		if err := kernel.CheckName(name); err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -36,7 +37,7 @@ type Options struct {
 	Select, Exclude []Selector
 
 	// As has namings for the keys of kernels; the first one that fits a path counts.
-	As []*Naming
+	As []*naming.Rule
 
 	// Extras requests the configuration and symbols of kernels.
 	Extras bool
@@ -51,11 +52,11 @@ type Options struct {
 // kernel's file if that may be the host's own.
 func (o *Options) key(p, below, abs string) kernel.Key {
 	for _, n := range o.As {
-		if k, ok := n.of(p); ok {
+		if k, ok := n.Key(p); ok {
 			return k.Canonical()
 		}
 	}
-	return hostKey(abs, kernelKey(below))
+	return naming.HostKey(abs, naming.KernelKey(below))
 }
 
 // met records which kernels the selectors match. A nil one does nothing. It is safe for concurrent use.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -21,13 +22,13 @@ type part struct {
 	below  string     // the part of the path with the key, see sources
 	key    kernel.Key // from the path
 	size   int64
-	kind   kind      // by its first bytes
-	split  bool      // raw BTF that needs a base
-	bpf    bool      // an ELF file for the BPF machine
-	what   error     // of a file of no known kind
-	source bool      // named by the user
-	mods   bool      // only modules are expected in it
-	extra  extraKind // a file with nothing else
+	kind   kind         // by its first bytes
+	split  bool         // raw BTF that needs a base
+	bpf    bool         // an ELF file for the BPF machine
+	what   error        // of a file of no known kind
+	source bool         // named by the user
+	mods   bool         // only modules are expected in it
+	extra  naming.Extra // a file with nothing else
 }
 
 // look identifies the file by its first bytes.
@@ -70,29 +71,29 @@ func (f *part) look() error {
 // module reports whether the file is for modules rather than a kernel, by content or else by name.
 func (f *part) module() bool {
 	base := path.Base(f.abs)
-	return f.split || isModuleFile(base) || modulesArchive(base)
+	return f.split || naming.IsModule(base) || naming.IsModulesArchive(base)
 }
 
 // extraFiles returns the files with the extras of the kernel in a file.
 func extraFiles(f *part) (parts []part) {
 	dir, base := filepath.Dir(f.path), path.Base(f.abs)
-	names := map[extraKind][]string{
-		extraConfig:  {filepath.Join(dir, stem(base)+ConfigSuffix)},
-		extraSymbols: {filepath.Join(dir, stem(base)+SymbolsSuffix)},
+	names := map[naming.Extra][]string{
+		naming.Config:  {filepath.Join(dir, naming.Stem(base)+naming.ConfigSuffix)},
+		naming.Symbols: {filepath.Join(dir, naming.Stem(base)+naming.SymbolsSuffix)},
 	}
-	if rel := f.key.Release; rel != "" && validRelease(rel) == rel {
-		names[extraConfig] = append(names[extraConfig], filepath.Join(dir, "config-"+rel))
-		names[extraSymbols] = append(names[extraSymbols], filepath.Join(dir, "System.map-"+rel))
-		if releaseFromTree(f.abs) == rel { // lib/modules/RELEASE/vmlinuz
-			names[extraConfig] = append(names[extraConfig], filepath.Join(dir, "config"))
-			names[extraSymbols] = append(names[extraSymbols], filepath.Join(dir, "System.map"))
+	if rel := f.key.Release; rel != "" && naming.ValidRelease(rel) == rel {
+		names[naming.Config] = append(names[naming.Config], filepath.Join(dir, "config-"+rel))
+		names[naming.Symbols] = append(names[naming.Symbols], filepath.Join(dir, "System.map-"+rel))
+		if naming.ReleaseFromTree(f.abs) == rel { // lib/modules/RELEASE/vmlinuz
+			names[naming.Config] = append(names[naming.Config], filepath.Join(dir, "config"))
+			names[naming.Symbols] = append(names[naming.Symbols], filepath.Join(dir, "System.map"))
 		}
 	}
 	if f.abs == kernel.HostBTF {
-		names[extraConfig] = []string{"/proc/config.gz", "/boot/config-" + f.key.Release}
-		names[extraSymbols] = []string{"/proc/kallsyms"}
+		names[naming.Config] = []string{"/proc/config.gz", "/boot/config-" + f.key.Release}
+		names[naming.Symbols] = []string{"/proc/kallsyms"}
 	}
-	for _, kind := range []extraKind{extraConfig, extraSymbols} {
+	for _, kind := range []naming.Extra{naming.Config, naming.Symbols} {
 		if p, ok := firstFile(names[kind]); ok {
 			p.extra = kind
 			parts = append(parts, p)
@@ -104,7 +105,7 @@ func extraFiles(f *part) (parts []part) {
 // firstFile returns the first file of these names that exists, compressed or not.
 func firstFile(names []string) (part, bool) {
 	for _, name := range names {
-		for _, suffix := range append([]string{""}, compressions...) {
+		for _, suffix := range append([]string{""}, naming.Compressions...) {
 			if fi, err := os.Stat(name + suffix); err == nil && fi.Mode().IsRegular() {
 				return part{path: name + suffix, size: fi.Size()}, true
 			}

@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -22,7 +23,7 @@ type reader struct {
 // taker takes the content that a reader finds: extractor BTF, and booting images.
 type taker interface {
 	// wants reports whether to read a member of a container, and which kind of extra it is.
-	wants(member string) (extraKind, bool)
+	wants(member string) (naming.Extra, bool)
 	// take takes content that is neither compressed nor a container.
 	take(in *input, k kind) error
 	// attempt calls read. If read fails, attempt drops what was taken meanwhile.
@@ -42,7 +43,7 @@ func (r *reader) open(stream io.Reader, in input) (*input, func()) {
 }
 
 // part reads one file on disk.
-func (r *reader) part(p *part, extra extraKind) {
+func (r *reader) part(p *part, extra naming.Extra) {
 	r.current = p
 	file, err := os.Open(p.path)
 	if err != nil {
@@ -68,7 +69,7 @@ func (r *reader) content(in *input) error {
 	switch {
 	case k == kindCompressed:
 		return r.compressed(in, decompress.Sniff(head))
-	case in.extra != noExtra:
+	case in.extra != naming.NoExtra:
 		return r.to.take(in, k)
 	case k.container():
 		return r.container(in, k)

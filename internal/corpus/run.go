@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 )
 
 // run is one reading of a file, which reader, extractor and assembler share.
@@ -58,12 +59,12 @@ type input struct {
 	image  bool     // the kernel of an image
 	file   *os.File // the file, if nothing is between it and r
 	rel    string   // release, if something around the stream told it
-	extra  extraKind
+	extra  naming.Extra
 }
 
 // release returns the release of a stream. One in a package's tree takes precedence over one in the content.
 func (in *input) release(content string) string {
-	return cmp.Or(releaseFromTree(in.member), validRelease(content), in.rel)
+	return cmp.Or(naming.ReleaseFromTree(in.member), naming.ValidRelease(content), in.rel)
 }
 
 // errFirst ends reading after the first kernel.

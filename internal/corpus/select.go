@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -136,9 +137,9 @@ func glob(t string, f field, alone bool) term {
 	case !alone:
 	case kernel.KnownArch(t):
 		f = fieldArch
-	case startsWithDigit(t) && !strings.ContainsAny(t, globs):
+	case naming.StartsWithDigit(t) && !strings.ContainsAny(t, globs):
 		return term{fieldRelease, opWithin, t}
-	case startsWithDigit(t):
+	case naming.StartsWithDigit(t):
 		f = fieldRelease
 	}
 	return term{f, "=", t}
@@ -178,7 +179,7 @@ func checkOrder(t string, f field, op string) error {
 		return fmt.Errorf("distributions and architectures have no order (want = or != rather than %s)", op)
 	case strings.ContainsAny(t, globs):
 		return fmt.Errorf("%q: a pattern has no order (want = or != rather than %s)", t, op)
-	case !numbered(t):
+	case !naming.Numbered(t):
 		return fmt.Errorf("%q is no version: it has to begin with a number", t)
 	}
 	return nil
@@ -211,7 +212,7 @@ func (s Selector) Undecided(k kernel.Key) bool {
 // unknown reports whether the key does not say if the term holds.
 func (t term) unknown(k kernel.Key) bool {
 	have := t.of(k)
-	return have == "" || t.ordered() && !numbered(have)
+	return have == "" || t.ordered() && !naming.Numbered(have)
 }
 
 // ordered reports whether the term compares versions, and not names.
@@ -239,7 +240,7 @@ func (t term) match(k kernel.Key) bool {
 		}
 		return ok == (t.op == "=")
 	}
-	switch c := compareTo(unprefixed(have), unprefixed(t.value)); {
+	switch c := compareTo(naming.Unprefixed(have), naming.Unprefixed(t.value)); {
 	case t.op == opWithin:
 		return c == 0
 	case c == 0:
@@ -261,7 +262,7 @@ func (f field) canonical() func(string) string {
 
 // compareTo compares a version with a bound as far as the bound goes: 5.4.0-42 counts as 5.4.
 func compareTo(version, bound string) int {
-	if rest, ok := strings.CutPrefix(version, bound); ok && !startsWithDigit(rest) {
+	if rest, ok := strings.CutPrefix(version, bound); ok && !naming.StartsWithDigit(rest) {
 		return 0
 	}
 	return kernel.CompareVersions(version, bound)

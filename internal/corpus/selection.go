@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/text/suggest"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -114,7 +115,7 @@ func (s Selector) agree(k kernel.Key) (n int, miss term) {
 
 // nearest returns the few values that are next to what the term wants.
 func (t term) nearest(values []string) []string {
-	if t.field == fieldID || t.field == fieldArch || !numbered(t.value) {
+	if t.field == fieldID || t.field == fieldArch || !naming.Numbered(t.value) {
 		suggest.Sort(t.value, values)
 		return values[:min(len(values), nearby)]
 	}

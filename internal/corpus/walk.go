@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 )
 
 // walk finds the files of the sources. Each real file and directory is visited once, whatever
@@ -22,7 +24,7 @@ type walk struct {
 	ctx     context.Context
 	seen    map[string]bool // real paths
 	roots   []string        // real paths of the sources
-	sources sources
+	sources naming.Sources
 	pending []entry // links
 	files   []part
 	skipped []*Error
@@ -33,7 +35,7 @@ type walk struct {
 type entry struct{ path, real string }
 
 func newWalk(ctx context.Context) *walk {
-	return &walk{ctx: ctx, seen: make(map[string]bool), sources: make(sources)}
+	return &walk{ctx: ctx, seen: make(map[string]bool), sources: make(naming.Sources)}
 }
 
 // source adds a source. Here alone, every problem is an error.
@@ -77,7 +79,7 @@ func (w *walk) add(f part) {
 		w.skip(f.path, errEmpty)
 	case f.kind == kindZero:
 		w.skip(f.path, errZeros)
-	case !f.source && f.kind == kindUnknown && saysBTF(path.Base(f.abs)):
+	case !f.source && f.kind == kindUnknown && naming.SaysBTF(path.Base(f.abs)):
 		w.skip(f.path, f.what)
 	case !f.source && (f.kind == kindUnknown || f.kind == kindCpio || f.bpf):
 		w.ignored++
@@ -113,7 +115,7 @@ func (w *walk) dir(e entry, root bool) error {
 
 func (w *walk) child(e entry, d fs.DirEntry) error {
 	switch {
-	case unrelated(d.Name()):
+	case naming.Unrelated(d.Name()):
 		w.ignored++
 	case d.Type()&fs.ModeSymlink != 0:
 		w.pending = append(w.pending, e)
@@ -171,7 +173,7 @@ func (w *walk) link(e entry) error {
 		w.skip(e.path, fmt.Errorf("link: %w", cause(err)))
 		return nil
 	}
-	if w.seen[real] || slices.ContainsFunc(w.roots, func(r string) bool { return within(r, real) }) {
+	if w.seen[real] || slices.ContainsFunc(w.roots, func(r string) bool { return naming.Within(r, real) }) {
 		return nil // a second name
 	}
 	w.seen[real] = true

@@ -19,6 +19,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/output"
@@ -268,7 +269,7 @@ func (r *run) share(k *Kernel) {
 // kernel minimizes one kernel. One that no object is for has no BTF.
 func (w *worker) kernel(ctx context.Context, it *corpus.Kernel) (*Kernel, error) {
 	if w.Keyed && !findable(it.Key) {
-		return nil, corpus.ErrNoKey
+		return nil, naming.ErrNoKey
 	}
 	finished := false
 	defer func() {

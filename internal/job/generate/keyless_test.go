@@ -15,6 +15,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/job/generate"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 	"github.com/btfgen/btfgen/pkg/archive"
@@ -45,7 +46,7 @@ func TestKeyless(t *testing.T) {
 			t.Fatal(err)
 		}
 		rep.Skipped = slices.DeleteFunc(rep.Skipped, func(e *corpus.Error) bool { return errors.Is(e, corpus.ErrUnmet) }) // objects for x86_64
-		if len(rep.Skipped) != 1 || rep.Skipped[0].Path != keyless || !errors.Is(rep.Skipped[0], corpus.ErrNoKey) {
+		if len(rep.Skipped) != 1 || rep.Skipped[0].Path != keyless || !errors.Is(rep.Skipped[0], naming.ErrNoKey) {
 			t.Errorf("skipped %v", rep.Skipped)
 		}
 		if k := rep.Archive(); len(k) != 1 || k[0].Key != (kernel.Key{Arch: "arm64", Release: "6.1.0"}) {

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -108,10 +109,10 @@ func (t *tree) add(ctx context.Context, k *corpus.Kernel) error {
 		files = append(files, output.File{Name: path.Join(base, m.Name+kernel.FileSuffix), Data: m.BTF})
 	}
 	if len(k.Config) > 0 {
-		files = append(files, output.File{Name: base + corpus.ConfigSuffix, Data: k.Config})
+		files = append(files, output.File{Name: base + naming.ConfigSuffix, Data: k.Config})
 	}
 	if len(k.Symbols) > 0 {
-		files = append(files, output.File{Name: base + corpus.SymbolsSuffix, Data: k.Symbols})
+		files = append(files, output.File{Name: base + naming.SymbolsSuffix, Data: k.Symbols})
 	}
 	for _, f := range files {
 		if err := output.CheckPath(f.Name); err != nil {

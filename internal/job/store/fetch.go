@@ -22,6 +22,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/text/words"
@@ -584,11 +585,11 @@ func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, batch []*Fetch
 	if len(ready) == 0 {
 		return nil
 	}
-	as, err := corpus.ParseNaming(fetchNaming)
+	as, err := naming.Parse(fetchNaming)
 	if err != nil {
 		return err
 	}
-	corp, err := corpus.Open(ctx, dirs, corpus.Options{As: []*corpus.Naming{as}, Modules: f.Options.Modules, Extras: true, DWARF: dwarf})
+	corp, err := corpus.Open(ctx, dirs, corpus.Options{As: []*naming.Rule{as}, Modules: f.Options.Modules, Extras: true, DWARF: dwarf})
 	if err == nil {
 		var res *Packed
 		res, err = Pack(ctx, walk.Config{Corpus: corp, Jobs: f.Jobs}, f.Path, func(res *Packed) (notes []btfc.Package) {

@@ -21,6 +21,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/workers"
@@ -297,7 +298,7 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 // prepare returns a kernel that does not depend on the reader's memory. It removes modules that other commands could not use.
 func (p *packer) prepare(ctx context.Context, k *corpus.Kernel) (*btfc.Kernel, error) {
 	if !k.Key.Known() {
-		return nil, corpus.ErrNoKey
+		return nil, naming.ErrNoKey
 	}
 	t, _ := p.targets.Get().(*core.Target)
 	if t == nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -58,7 +59,7 @@ func named(t *testing.T, as string, jobs int, sources ...string) walk.Config {
 	t.Helper()
 	opts := corpus.Options{Extras: true}
 	if as != "" {
-		n, err := corpus.ParseNaming(as)
+		n, err := naming.Parse(as)
 		if err != nil {
 			t.Fatal(err)
 		}

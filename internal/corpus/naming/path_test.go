@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package corpus
+package naming
 
 import (
 	"path"
@@ -83,11 +83,11 @@ func TestKeyBelowSource(t *testing.T) {
 		{"/lib/modules/6.1/vmlinuz", "/lib/modules/6.1/vmlinuz", "lib/modules/6.1/vmlinuz"},
 		{"root/usr/lib/modules", "root/usr/lib/modules/6.1/vmlinuz", "lib/modules/6.1/vmlinuz"},
 	} {
-		all := make(sources)
+		all := make(Sources)
 		for _, s := range strings.Fields(tt.sources) {
 			all[path.Clean(s)] = true
 		}
-		if got := all.below(tt.path); got != tt.want {
+		if got := all.Below(tt.path); got != tt.want {
 			t.Errorf("%s of %s: got %s, want %s", tt.path, tt.sources, got, tt.want)
 		}
 	}
@@ -128,7 +128,7 @@ func TestReleaseFromTree(t *testing.T) {
 		"boot/vmlinuz-6.1.0-47-amd64.efi":                        "6.1.0-47-amd64",
 		"usr/lib/modules/6.9.1-arch1-1/kernel/fs/xfs/xfs.ko.zst": "6.9.1-arch1-1",
 	} {
-		if got := releaseFromTree(path); got != want {
+		if got := ReleaseFromTree(path); got != want {
 			t.Errorf("%q: got %q, want %q", path, got, want)
 		}
 	}
@@ -141,52 +141,10 @@ func TestModuleName(t *testing.T) {
 		"/sys/kernel/btf/kvm":    "kvm",
 		"a/b/nvme-core.btf.zst":  "nvme_core",
 	} {
-		if got := moduleName(path); got != want {
+		if got := ModuleName(path); got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}
-}
-
-func TestSniff(t *testing.T) {
-	zeros := make([]byte, 1024)
-	for _, tt := range []struct {
-		name string
-		head []byte
-		want kind
-	}{
-		{"nothing", nil, kindEmpty},
-		{"zeros", zeros, kindZero},
-		{"text", []byte("#!/bin/sh\necho hello\n"), kindUnknown},
-		{"short magic", []byte("\x9f\xeb"), kindUnknown},
-		{"other version", []byte("\x9f\xeb\x02\x00"), kindUnknown},
-		{"lzma by chance", []byte("]]]]]]]]]]]]]]]]"), kindUnknown},
-		{"tar", tarOf(member{"x", nil}), kindTar},
-		{"tar with a bad checksum", append([]byte("y"), tarOf(member{"x", nil})[1:]...), kindUnknown},
-		{"old tar", oldTar(), kindTar},
-		{"raw", blobLE, kindBTF},
-		{"raw, big-endian", blobBE, kindBTF},
-		{"zboot", zboot(compress("gz", noise(10))), kindImage},
-		{"s390x needs more than a beginning", s390Image(nil)[:sniffLen], kindZero},
-	} {
-		if got := sniff(tt.head[:min(len(tt.head), sniffLen)]); got != tt.want {
-			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
-		}
-	}
-}
-
-// oldTar returns a header from before ustar: no magic, and a checksum of six digits and a space.
-func oldTar() []byte {
-	b := make([]byte, 512)
-	copy(b, "x.btf")
-	copy(b[124:], "00000000000")
-	copy(b[148:], "        ")
-	sum := 0
-	for _, c := range b {
-		sum += int(c)
-	}
-	copy(b[148:], []byte{'0', byte('0' + sum>>9&7), byte('0' + sum>>6&7), byte('0' + sum>>3&7), byte('0' + sum&7), 0, ' '})
-	copy(b[148:], "0")
-	return b
 }
 
 func TestHostKey(t *testing.T) {
@@ -200,11 +158,11 @@ func TestHostKey(t *testing.T) {
 	} {
 		want := host
 		want.Release = release
-		if got := hostKey(path, kernelKey(path)); got != want {
+		if got := HostKey(path, KernelKey(path)); got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}
-	if got := hostKey("/mnt/boot/vmlinuz-1.2.3", kernelKey("/mnt/boot/vmlinuz-1.2.3")); got != (kernel.Key{Release: "1.2.3"}) {
+	if got := HostKey("/mnt/boot/vmlinuz-1.2.3", KernelKey("/mnt/boot/vmlinuz-1.2.3")); got != (kernel.Key{Release: "1.2.3"}) {
 		t.Errorf("another machine's kernel: %s", got)
 	}
 }

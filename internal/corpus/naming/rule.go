@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package corpus
+package naming
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Naming gives kernels keys by their paths. Its text is
+// Rule gives kernels keys by their paths. Its text is
 //
 //	[PATH=]ID/VERSION_ID/ARCH[/RELEASE]
 //
@@ -26,7 +26,7 @@ import (
 //	rhel/8/{arch}                        arm64/4.18.0.btf, x86_64/4.18.0.btf
 //	{release}/vmlinux=fedora/40/x86_64   6.8.5-301.fc40.x86_64/vmlinux
 //	{id}_{version}_{release}={id}/{version}/arm64/{release}
-type Naming struct {
+type Rule struct {
 	text string
 	path *regexp.Regexp
 	key  kernel.Key // the parts that are themselves
@@ -35,22 +35,22 @@ type Naming struct {
 // ErrNoKey is the cause for a kernel without a key.
 var ErrNoKey = errors.New("cannot tell the kernel from its path (try --as ID/VERSION_ID/ARCH)")
 
-// String returns the text that n was parsed from.
-func (n *Naming) String() string { return n.text }
+// String returns the text that r was parsed from.
+func (r *Rule) String() string { return r.text }
 
-// keyParts are the parts of a key as namings call them.
+// keyParts are the parts of a key as rules call them.
 var keyParts = [...]string{"id", "version", "arch", "release"}
 
-// ParseNaming reads a naming.
-func ParseNaming(text string) (*Naming, error) {
-	n := &Naming{text: text}
+// Parse reads a Rule.
+func Parse(text string) (*Rule, error) {
+	r := &Rule{text: text}
 	pattern, key, hasPath := cutLast(text, "=")
 	parts := strings.Split(key, "/")
 	if len(parts) != 3 && len(parts) != 4 {
 		return nil, errors.New("want ID/VERSION_ID/ARCH or ID/VERSION_ID/ARCH/RELEASE")
 	}
 	var from []string // the path
-	of := []*string{&n.key.ID, &n.key.VersionID, &n.key.Arch, &n.key.Release}
+	of := []*string{&r.key.ID, &r.key.VersionID, &r.key.Arch, &r.key.Release}
 	for i, p := range parts {
 		switch name := "{" + keyParts[i] + "}"; {
 		case p == name:
@@ -64,13 +64,13 @@ func ParseNaming(text string) (*Naming, error) {
 			*of[i] = p
 		}
 	}
-	if err := n.key.Validate(); err != nil {
+	if err := r.key.Validate(); err != nil {
 		return nil, err
 	}
 	if !hasPath {
 		from = slices.DeleteFunc(from, func(p string) bool { return p == "{release}" })
 		pattern = path.Join(append(from, "*")...)
-		return n, n.compile(pattern)
+		return r, r.compile(pattern)
 	}
 	for _, p := range from {
 		if p != "{release}" && !strings.Contains(pattern, p) {
@@ -84,7 +84,7 @@ func ParseNaming(text string) (*Naming, error) {
 			return nil, fmt.Errorf("%s has %s, but %s does not, or more than once", pattern, name, key)
 		}
 	}
-	return n, n.compile(pattern)
+	return r, r.compile(pattern)
 }
 
 // cutLast is strings.Cut at the last separator; without one, all of s comes after it.
@@ -103,7 +103,7 @@ var variables = strings.NewReplacer(`\*`, `[^/]*`, `\{id\}`, `(?P<id>[^/]+?)`, `
 var token = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[^{}]*\}`) })
 
 // compile compiles a path pattern.
-func (n *Naming) compile(pattern string) (err error) {
+func (r *Rule) compile(pattern string) (err error) {
 	if pattern == "" || path.Clean(pattern) != pattern || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "../") {
 		return fmt.Errorf("%q is not the end of a path", pattern)
 	}
@@ -113,26 +113,26 @@ func (n *Naming) compile(pattern string) (err error) {
 		}
 	}
 	text := variables.Replace(regexp.QuoteMeta(pattern))
-	n.path, err = regexp.Compile(`(?s)(?:^|/)` + text + "$")
+	r.path, err = regexp.Compile(`(?s)(?:^|/)` + text + "$")
 	return err
 }
 
-// of returns the key of the kernel at a path; the release may be missing. It returns false if n does not fit.
-func (n *Naming) of(p string) (k kernel.Key, ok bool) {
+// Key returns the key of the kernel at a path; the release may be missing. It returns false if r does not fit.
+func (r *Rule) Key(p string) (k kernel.Key, ok bool) {
 	dir, name := path.Split(path.Clean(p))
-	m := n.path.FindStringSubmatch(dir + stem(name))
+	m := r.path.FindStringSubmatch(dir + Stem(name))
 	if m == nil {
 		return k, false
 	}
-	k = n.key
+	k = r.key
 	parts := map[string]*string{"id": &k.ID, "version": &k.VersionID, "arch": &k.Arch, "release": &k.Release}
-	for i, name := range n.path.SubexpNames() {
+	for i, name := range r.path.SubexpNames() {
 		if into := parts[name]; into != nil {
 			*into = m[i]
 		}
 	}
 	if k.Release == "" {
-		k.Release = kernelKey(p).Release
+		k.Release = KernelKey(p).Release
 	}
-	return k, k.Validate() == nil && (n.key.Arch != "" || kernel.KnownArch(k.Arch))
+	return k, k.Validate() == nil && (r.key.Arch != "" || kernel.KnownArch(k.Arch))
 }

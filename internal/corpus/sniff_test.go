@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package corpus
+
+import "testing"
+
+func TestSniff(t *testing.T) {
+	zeros := make([]byte, 1024)
+	for _, tt := range []struct {
+		name string
+		head []byte
+		want kind
+	}{
+		{"nothing", nil, kindEmpty},
+		{"zeros", zeros, kindZero},
+		{"text", []byte("#!/bin/sh\necho hello\n"), kindUnknown},
+		{"short magic", []byte("\x9f\xeb"), kindUnknown},
+		{"other version", []byte("\x9f\xeb\x02\x00"), kindUnknown},
+		{"lzma by chance", []byte("]]]]]]]]]]]]]]]]"), kindUnknown},
+		{"tar", tarOf(member{"x", nil}), kindTar},
+		{"tar with a bad checksum", append([]byte("y"), tarOf(member{"x", nil})[1:]...), kindUnknown},
+		{"old tar", oldTar(), kindTar},
+		{"raw", blobLE, kindBTF},
+		{"raw, big-endian", blobBE, kindBTF},
+		{"zboot", zboot(compress("gz", noise(10))), kindImage},
+		{"s390x needs more than a beginning", s390Image(nil)[:sniffLen], kindZero},
+	} {
+		if got := sniff(tt.head[:min(len(tt.head), sniffLen)]); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// oldTar returns a header from before ustar: no magic, and a checksum of six digits and a space.
+func oldTar() []byte {
+	b := make([]byte, 512)
+	copy(b, "x.btf")
+	copy(b[124:], "00000000000")
+	copy(b[148:], "        ")
+	sum := 0
+	for _, c := range b {
+		sum += int(c)
+	}
+	copy(b[148:], []byte{'0', byte('0' + sum>>9&7), byte('0' + sum>>6&7), byte('0' + sum>>3&7), byte('0' + sum&7), 0, ' '})
+	copy(b[148:], "0")
+	return b
+}
