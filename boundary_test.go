@@ -57,7 +57,7 @@ var only = map[string][]string{
 	"pkg/archive/btfspec": {"internal/btf", "pkg/archive"},
 	"pkg/relolog":         {"internal/btf", "internal/core", "internal/core/facade", "internal/limits", "pkg/relo"},
 	"pkg/minimize":        {"internal/core", "internal/core/facade", "internal/minimize", "pkg/relo", "pkg/relolog"},
-	"pkg/corpus":          {"internal/core", "internal/core/facade", "internal/corpus", "pkg/kernel", "pkg/relolog"},
+	"pkg/corpus":          {"internal/core", "internal/core/facade", "internal/corpus", "internal/corpus/selection", "pkg/kernel", "pkg/relolog"},
 	"internal/btf":        {"internal/limits"},
 	"internal/bpfobj":     {"internal/btf", "internal/limits"},
 }

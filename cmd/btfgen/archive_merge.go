@@ -164,7 +164,7 @@ type chosen struct {
 }
 
 // parse reads the options.
-func (want *chosen) parse(c *cli.Context) error { return selection(c, &want.Options) }
+func (want *chosen) parse(c *cli.Context) error { return readSelectors(c, &want.Options) }
 
 // of returns the kernels that are wanted. A key that is missing is an error, a selector that matches nothing a finding.
 func (want *chosen) of(c *cli.Context, all []archive.Kernel) ([]archive.Kernel, error) {

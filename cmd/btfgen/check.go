@@ -19,6 +19,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/report"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -53,7 +54,7 @@ func reportOptions(c *cli.Context) (format string, o report.Options, err error) 
 type checkOptions struct {
 	format  string // of the report
 	report  report.Options
-	require []corpus.Selector
+	require []selection.Selector
 	loaders []check.Loader
 	policy  check.Policy
 	args    []string // the OBJECT arguments
@@ -160,7 +161,7 @@ func runCheck(c *cli.Context) error {
 	if len(o.require) > 0 {
 		o.report.Require = strings.Join(c.StringSlice("require"), ",")
 		o.report.Required = func(k int) bool {
-			return slices.ContainsFunc(o.require, func(s corpus.Selector) bool { return s.Match(rep.Kernels[k].Key()) })
+			return slices.ContainsFunc(o.require, func(s selection.Selector) bool { return s.Match(rep.Kernels[k].Key()) })
 		}
 	}
 	if path := c.String("summary"); path != "" {
@@ -265,7 +266,7 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 	}
 	for _, s := range o.require {
 		if !slices.ContainsFunc(keys, s.Match) {
-			reportUnmatched(c, "require", s.String(), corpus.Nearest(s, slices.Values(keys)))
+			reportUnmatched(c, "require", s.String(), selection.Nearest(s, slices.Values(keys)))
 			o.report.Unmet = append(o.report.Unmet, report.Unmet{Selector: s.String()})
 		}
 		if o.report.Baseline == nil {
@@ -279,7 +280,7 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 }
 
 // reportUnmet reports that a requirement is not met, or may not be. It adds to the options where nothing is loaded.
-func reportUnmet(c *cli.Context, rep *check.Report, s corpus.Selector, keys []kernel.Key, o *report.Options) {
+func reportUnmet(c *cli.Context, rep *check.Report, s selection.Selector, keys []kernel.Key, o *report.Options) {
 	required := func(k int) bool { return s.Match(keys[k]) }
 	for _, gap := range rep.Gaps(required) {
 		o.Unmet = append(o.Unmet, report.Unmet{Selector: s.String(), Gap: gap})
@@ -303,7 +304,7 @@ func reportWorse(c *cli.Context, rep *check.Report, o *checkOptions, keys []kern
 		return err
 	}
 	required := func(k int) bool {
-		return len(o.require) == 0 || slices.ContainsFunc(o.require, func(s corpus.Selector) bool { return s.Match(keys[k]) })
+		return len(o.require) == 0 || slices.ContainsFunc(o.require, func(s selection.Selector) bool { return s.Match(keys[k]) })
 	}
 	added := make(map[string]int) // kernels on which an object that the baseline does not have fails
 	for _, ch := range rep.CompareObjects(o.report.Baseline, required) {
@@ -404,7 +405,7 @@ func reportLost(c *cli.Context, rep *check.Report, o *checkOptions) error {
 	}
 	o.report.Lost = rep.Lost(o.report.Baseline, func(name string) bool {
 		key, err := kernel.ParseKey(name)
-		matches := func(s corpus.Selector) bool { return err == nil && s.Match(key) }
+		matches := func(s selection.Selector) bool { return err == nil && s.Match(key) }
 		return (len(o.require) == 0 || slices.ContainsFunc(o.require, matches)) &&
 			(len(chosen) == 0 || slices.ContainsFunc(chosen, matches)) && !slices.ContainsFunc(excluded, matches)
 	})

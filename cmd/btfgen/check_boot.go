@@ -18,6 +18,7 @@ import (
 	"github.com/btfgen/btfgen/internal/check/boot"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/report"
@@ -168,7 +169,7 @@ func checkKernels(c *cli.Context, packages []string) error {
 		if _, err := catalogue.Series([]string{series}); err != nil {
 			return valuef("boot", p, "no such file, and %w", err)
 		}
-		if _, err := corpus.ParseSelector("release=" + release); release != "" && err != nil {
+		if _, err := selection.Parse("release=" + release); release != "" && err != nil {
 			return valuef("boot", p, "%w", err)
 		}
 	}

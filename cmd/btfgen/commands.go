@@ -31,7 +31,7 @@ func allCommands() []*cli.Command {
 type sharedFlags struct {
 	jobs, keep, catalogue, mirror, plainHTTP cli.Flag
 
-	selecting []cli.Flag // read by selection
+	selecting []cli.Flag // read by readSelectors
 	reading   []cli.Flag // read by openSources
 	kernels   []cli.Flag // read by openCorpus
 	writing   []cli.Flag // read by parseOutput

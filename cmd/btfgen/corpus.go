@@ -12,12 +12,13 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
-// selection sets the selectors of --select and --exclude.
-func selection(c *cli.Context, o *corpus.Options) (err error) {
+// readSelectors sets the selectors of --select and --exclude.
+func readSelectors(c *cli.Context, o *corpus.Options) (err error) {
 	if o.Select, err = selectors(c, "select"); err == nil {
 		o.Exclude, err = selectors(c, "exclude")
 	}
@@ -25,8 +26,8 @@ func selection(c *cli.Context, o *corpus.Options) (err error) {
 }
 
 // selectors returns the values of an option.
-func selectors(c *cli.Context, name string) ([]corpus.Selector, error) {
-	return parseAll(c, name, corpus.ParseSelector)
+func selectors(c *cli.Context, name string) ([]selection.Selector, error) {
+	return parseAll(c, name, selection.Parse)
 }
 
 // patterns returns the values of an option, which are patterns for [path.Match].
@@ -66,7 +67,7 @@ func openCorpus(c *cli.Context, opts corpus.Options) (*corpus.Corpus, error) {
 // openSources opens a corpus. Each kernel is in it once, except for list and lint, which are about files. Selectors that
 // match no kernel are reported at the end of the run.
 func openSources(c *cli.Context, sources []string, opts corpus.Options) (corp *corpus.Corpus, err error) {
-	if err := selection(c, &opts); err != nil {
+	if err := readSelectors(c, &opts); err != nil {
 		return nil, err
 	}
 	as, err := parseAll(c, "as", naming.Parse)
@@ -91,12 +92,12 @@ func openSources(c *cli.Context, sources []string, opts corpus.Options) (corp *c
 }
 
 // chosenModules reads --modules, if the command has it.
-func chosenModules(c *cli.Context) (*corpus.Modules, error) {
+func chosenModules(c *cli.Context) (*selection.Modules, error) {
 	text := c.String("modules")
 	if text == "" && !c.IsSet("modules") { // a command without the option
 		return nil, nil
 	}
-	m, err := corpus.ParseModules(text)
+	m, err := selection.ParseModules(text)
 	if err != nil {
 		return nil, valuef("modules", text, "%w", err)
 	}
@@ -104,7 +105,7 @@ func chosenModules(c *cli.Context) (*corpus.Modules, error) {
 }
 
 // reportModules reports modules of --modules that no kernel has.
-func reportModules(c *cli.Context, missing []corpus.NotFound) {
+func reportModules(c *cli.Context, missing []selection.NotFound) {
 	for _, m := range missing {
 		hint := "no kernel has BTF of this module"
 		if m.Nearest != "" {

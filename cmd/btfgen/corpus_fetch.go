@@ -16,8 +16,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/job/store"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
@@ -46,7 +46,7 @@ func runCorpusFetch(c *cli.Context) error {
 	case cfg.Path == "" && cfg.Keep == "" && !cfg.DryRun:
 		return usagef("fetch needs -o OUT, a name that ends in .btfc, or --packages DIR")
 	}
-	if err := selection(c, &cfg.Options); err != nil {
+	if err := readSelectors(c, &cfg.Options); err != nil {
 		return err
 	}
 	if cfg.Options.Modules, err = chosenModules(c); err != nil {
@@ -114,11 +114,11 @@ func fetchOne(c *cli.Context, name, arch string) ([]string, error) {
 		return nil, valuef("boot", name, "btfgen is for %s (--btfgen FILE names another btfgen)", arch)
 	}
 	if release != "" {
-		s, err := corpus.ParseSelector("release=" + release)
+		s, err := selection.Parse("release=" + release)
 		if err != nil {
 			return nil, valuef("boot", name, "%w", err)
 		}
-		cfg.Options.Select = []corpus.Selector{s}
+		cfg.Options.Select = []selection.Selector{s}
 	}
 	cfg.Keep, cfg.Newest, cfg.Own = filepath.Join(cfg.Cache, "boot"), 1, release == ""
 	res, err := runFetch(c, cfg)

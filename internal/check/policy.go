@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -42,8 +42,8 @@ const (
 // choice is an option of a policy, parsed.
 type choice struct {
 	Option
-	alternatives []pattern       // of one-of, else one
-	kernels      corpus.Selector // of when
+	alternatives []pattern          // of one-of, else one
+	kernels      selection.Selector // of when
 }
 
 // pattern chooses programs or maps by their name, and by that of their object where it says one; or whole objects.
@@ -65,7 +65,7 @@ func (p *Policy) Add(option, value string) (err error) {
 		if names, sel, ok = strings.Cut(value, "="); !ok {
 			return errors.New("want [OBJECT:]NAME=SELECTOR")
 		}
-		if c.kernels, err = corpus.ParseSelector(sel); err != nil {
+		if c.kernels, err = selection.Parse(sel); err != nil {
 			return fmt.Errorf("selector %q: %w", sel, err)
 		}
 	}
@@ -232,9 +232,9 @@ func mapNames(o *Object) (names []string) {
 type plan struct {
 	needs  []need
 	marked []int // those with a ? in SEC that no rule is about; libbpf does not load them
-	when   map[int][]corpus.Selector
-	whole  []corpus.Selector // of the object
-	spare  []int             // those that only a ? in SEC excludes
+	when   map[int][]selection.Selector
+	whole  []selection.Selector // of the object
+	spare  []int                // those that only a ? in SEC excludes
 	rules  []Rule
 }
 
@@ -259,11 +259,11 @@ func (p *plan) loads(program int, k kernel.Key) loading {
 }
 
 // onKernel says whether one of some selectors chooses a kernel, if there are any.
-func onKernel(l []corpus.Selector, k kernel.Key) loading {
+func onKernel(l []selection.Selector, k kernel.Key) loading {
 	switch {
-	case len(l) == 0 || slices.ContainsFunc(l, func(s corpus.Selector) bool { return s.Match(k) }):
+	case len(l) == 0 || slices.ContainsFunc(l, func(s selection.Selector) bool { return s.Match(k) }):
 		return isLoaded
-	case slices.ContainsFunc(l, func(s corpus.Selector) bool { return s.Undecided(k) }):
+	case slices.ContainsFunc(l, func(s selection.Selector) bool { return s.Undecided(k) }):
 		return mayBeLoaded
 	}
 	return isNotLoaded
@@ -288,7 +288,7 @@ func (p *plan) loadsAny(programs int, k kernel.Key) loading {
 // planFor puts together what the policy says of an object, what its sections say and, unless the policy
 // is exact, what can be guessed.
 func (p *Policy) planFor(o *Object) *plan {
-	pl := &planner{&plan{when: make(map[int][]corpus.Selector)}, o, make(map[int]bool)}
+	pl := &planner{&plan{when: make(map[int][]selection.Selector)}, o, make(map[int]bool)}
 	for i := range o.Programs {
 		pl.free[i] = true
 	}

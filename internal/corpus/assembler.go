@@ -94,7 +94,7 @@ func (a *assembler) addModule(in *input, b *blob) {
 
 // wantsModule reports whether to read a module's file.
 func (a *assembler) wantsModule(name string) bool {
-	if !a.full && a.f.opts.Modules.has(name) {
+	if !a.full && a.f.opts.Modules.Has(name) {
 		return true
 	}
 	a.seen++
@@ -103,7 +103,7 @@ func (a *assembler) wantsModule(name string) bool {
 
 // room reports whether a module is wanted and fits. It reports the first one that does not fit.
 func (a *assembler) room(in *input, n int) bool {
-	if a.full || a.f.opts.Modules.none() {
+	if a.full || a.f.opts.Modules.None() {
 		return false
 	}
 	limit := a.f.opts.MaxSize

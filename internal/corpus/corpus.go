@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -29,7 +30,7 @@ type Corpus struct {
 	seconds []*File // those that Distinct took out of Files
 
 	met     *met
-	modules *Modules // of Options
+	modules *selection.Modules // of Options
 }
 
 // Open finds the kernels in sources, which are files and directories. It reads the first bytes of each file but decompresses nothing. A
@@ -109,16 +110,10 @@ func (c *Corpus) Unmet(object string) *Error {
 }
 
 // ModulesNotFound is Modules.NotFound.
-func (c *Corpus) ModulesNotFound() []NotFound { return c.modules.NotFound() }
+func (c *Corpus) ModulesNotFound() []selection.NotFound { return c.modules.NotFound() }
 
 // Unread notes that a run does not read all kernels, so that modules may be in others.
-func (c *Corpus) Unread() {
-	if m := c.modules; m != nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.unread = true
-	}
-}
+func (c *Corpus) Unread() { c.modules.Unread() }
 
 // Modules returns the chosen modules, see Modules.Names.
 func (c *Corpus) Modules() []string { return c.modules.Names() }

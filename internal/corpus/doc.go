@@ -47,9 +47,7 @@
 // it, as in /sys/kernel/btf. In a tar a kernel is complete when the next one begins, so its modules have
 // to come before that.
 //
-// # Selectors
-//
-// docs/inputs.md has their grammar. A term about an unknown part of a key does not match.
+// Package selection has selectors of kernels and modules.
 //
 // # Hostile input
 //

@@ -37,7 +37,7 @@ func group(files []part, opts *Options) (units []*File, skipped []*Error) {
 	}
 	for _, p := range mods {
 		base := path.Base(p.abs)
-		if naming.IsExtrasPackage(base) && !opts.Extras || !naming.IsModulesArchive(base) && !opts.Modules.has(naming.ModuleName(base)) {
+		if naming.IsExtrasPackage(base) && !opts.Extras || !naming.IsModulesArchive(base) && !opts.Modules.Has(naming.ModuleName(base)) {
 			continue
 		}
 		p.key, p.mods = naming.ModuleKey(p.below), true

@@ -113,7 +113,7 @@ func (a *assembler) takeModules(of *blob, key kernel.Key) (modules []relo.Module
 	})
 	var kernelBTF lazyBTF
 	for _, b := range taken {
-		if !a.f.opts.Modules.has(b.module) {
+		if !a.f.opts.Modules.Has(b.module) {
 			continue
 		}
 		if err := kernel.CheckName(b.module); err != nil {

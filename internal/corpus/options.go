@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -30,11 +31,11 @@ type Options struct {
 	Map bool
 
 	// Modules chooses modules. The others need not even be decompressed.
-	Modules *Modules
+	Modules *selection.Modules
 
 	// Select keeps the kernels that any of its selectors matches (all of them if it is empty),
 	// Exclude then drops those that any of its selectors matches.
-	Select, Exclude []Selector
+	Select, Exclude []selection.Selector
 
 	// As has namings for the keys of kernels; the first one that fits a path counts.
 	As []*naming.Rule
@@ -62,7 +63,7 @@ func (o *Options) key(p, below, abs string) kernel.Key {
 // met records which kernels the selectors match. A nil one does nothing. It is safe for concurrent use.
 type met struct {
 	opts *Options
-	all  []Selector // those of Exclude after those of Select
+	all  []selection.Selector // those of Exclude after those of Select
 
 	mu      sync.Mutex
 	matched []bool              // by selector
@@ -125,8 +126,8 @@ func (o *Options) selectsPath(k kernel.Key) bool { return !k.Known() || o.select
 
 // Selects reports whether Select and Exclude keep a kernel.
 func (o *Options) Selects(k kernel.Key) bool {
-	if len(o.Select) > 0 && !slices.ContainsFunc(o.Select, func(s Selector) bool { return s.Match(k) }) {
+	if len(o.Select) > 0 && !slices.ContainsFunc(o.Select, func(s selection.Selector) bool { return s.Match(k) }) {
 		return false
 	}
-	return !slices.ContainsFunc(o.Exclude, func(s Selector) bool { return s.Match(k) })
+	return !slices.ContainsFunc(o.Exclude, func(s selection.Selector) bool { return s.Match(k) })
 }

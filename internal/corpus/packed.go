@@ -87,10 +87,10 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, Made: e.Made, task: s.task}
 	var modules []btfc.Module
 	var failed error
-	if !f.opts.Modules.none() {
+	if !f.opts.Modules.None() {
 		modules, failed = p.file.Modules(ctx, p.entry)
 	}
-	k.setModules(slices.DeleteFunc(modules, func(m btfc.Module) bool { return !f.opts.Modules.has(m.Name) }))
+	k.setModules(slices.DeleteFunc(modules, func(m btfc.Module) bool { return !f.opts.Modules.Has(m.Name) }))
 	failed = wrap(f.Path, "modules", failed)
 	if f.opts.Extras {
 		k.Extras, err = p.file.Extras(ctx, p.entry)
@@ -144,8 +144,8 @@ func (f *File) ReadPart(ctx context.Context, yield func(*Kernel) error) error {
 		if err := s.task.Take(f.packed.entryOf().Unpacked()); err != nil {
 			return err
 		}
-		choose := f.opts.Modules.has
-		if f.opts.Modules.none() {
+		choose := f.opts.Modules.Has
+		if f.opts.Modules.None() {
 			choose = nil
 		}
 		part, err := f.packed.file.Part(ctx, f.packed.entry, choose, s.btf.B[:0])

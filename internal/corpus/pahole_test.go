@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
@@ -433,7 +434,7 @@ func TestEncodeModuleDWARF(t *testing.T) {
 			t.Errorf("%s: %d kernels, %v", name, n, err)
 		}
 
-		c, err = Open(t.Context(), []string{file}, Options{DWARF: newTestEncoder(t), Modules: NoModules()})
+		c, err = Open(t.Context(), []string{file}, Options{DWARF: newTestEncoder(t), Modules: selection.NoModules()})
 		if err != nil {
 			t.Fatal(err)
 		}

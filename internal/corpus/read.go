@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/workers"
 )
 
@@ -45,7 +46,7 @@ func (f *File) First(ctx context.Context, yield func(btf []byte)) error {
 	if opts.DWARF != nil {
 		opts.DWARF = &Encoder{dir: opts.DWARF.dir}
 	}
-	opts.Modules, opts.Extras = NoModules(), false
+	opts.Modules, opts.Extras = selection.NoModules(), false
 	file.opts, file.parts = &opts, f.parts[:1]
 	err := file.caught(ctx, func(s *scratch) error {
 		return file.assemble(ctx, s, &assembler{first: yield})

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
@@ -154,7 +155,7 @@ func TestPackages(t *testing.T) {
 	}
 	known := make(map[string][]byte) // by release
 	if dir := os.Getenv("BTFGEN_CORPUS"); dir != "" {
-		_, all, _ := readAll(t, Options{Modules: NoModules()}, dir)
+		_, all, _ := readAll(t, Options{Modules: selection.NoModules()}, dir)
 		for _, k := range all {
 			known[k.Key.Release] = k.btf
 		}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -94,9 +95,9 @@ func TestOpenTree(t *testing.T) {
 		t.Errorf("%d files ignored", c.Ignored)
 	}
 	// What the selectors leave out is not missed.
-	if sel, err := ParseSelector("debian=11,arm64"); err != nil {
+	if sel, err := selection.Parse("debian=11,arm64"); err != nil {
 		t.Error(err)
-	} else if some, err := Open(context.Background(), []string{dir}, Options{Select: []Selector{sel}}); err != nil {
+	} else if some, err := Open(context.Background(), []string{dir}, Options{Select: []selection.Selector{sel}}); err != nil {
 		t.Error(err)
 	} else {
 		_, skipped = names(some, dir)
@@ -335,7 +336,7 @@ func TestModulesWanted(t *testing.T) {
 	dir := tree(t, map[string]string{"all.tar": string(tarOf(members...)), "broken/x.tar": string(tarOf(member{"x.btf", splitLE}))})
 	path := filepath.Join(dir, "all.tar")
 	for text, want := range map[string]int{"all": 10, "none": 0, "nf-1,x3,x7": 2} {
-		m, err := ParseModules(text)
+		m, err := selection.ParseModules(text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/core/facade"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relolog"
 )
@@ -86,10 +87,10 @@ func open(ctx context.Context, sources []string, o *Options) (*corpus.Corpus, er
 	var err error
 	for _, text := range []struct {
 		from []string
-		to   *[]corpus.Selector
+		to   *[]selection.Selector
 	}{{o.Select, &opts.Select}, {o.Exclude, &opts.Exclude}} {
 		for _, t := range text.from {
-			s, err := corpus.ParseSelector(t)
+			s, err := selection.Parse(t)
 			if err != nil {
 				return nil, fmt.Errorf("selector %q: %w", t, err)
 			}
@@ -97,7 +98,7 @@ func open(ctx context.Context, sources []string, o *Options) (*corpus.Corpus, er
 		}
 	}
 	if o.Modules != "" {
-		if opts.Modules, err = corpus.ParseModules(o.Modules); err != nil {
+		if opts.Modules, err = selection.ParseModules(o.Modules); err != nil {
 			return nil, fmt.Errorf("modules %q: %w", o.Modules, err)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/minimize"
 	"github.com/btfgen/btfgen/internal/output"
@@ -128,7 +129,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 
 // One minimizes the only kernel of some sources, which are as for corpus.Open. The report's Skipped has only objects that are not for
 // the kernel and modules that do not fit it. If the last source is such a module, that is an error.
-func One(ctx context.Context, sources []string, objects []*core.Object, modules *corpus.Modules, opts minimize.Options) (*Report, error) {
+func One(ctx context.Context, sources []string, objects []*core.Object, modules *selection.Modules, opts minimize.Options) (*Report, error) {
 	c, err := corpus.Open(ctx, sources, corpus.Options{Map: true, Modules: modules})
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/job/generate"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
@@ -129,7 +130,7 @@ func TestPackedModules(t *testing.T) {
 		objects = append(objects, o)
 	}
 	for _, names := range []string{"all", "m0", "none"} {
-		modules, err := corpus.ParseModules(names)
+		modules, err := selection.ParseModules(names)
 		if err != nil {
 			t.Fatal(err)
 		}

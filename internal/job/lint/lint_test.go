@@ -21,6 +21,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -399,7 +400,7 @@ func TestIndexed(t *testing.T) {
 		}
 		return path
 	}
-	list := func(path string, modules *corpus.Modules) (all []Entry, skipped int) {
+	list := func(path string, modules *selection.Modules) (all []Entry, skipped int) {
 		c, err := corpus.Open(t.Context(), []string{path}, corpus.Options{Extras: true, Modules: modules})
 		if err != nil {
 			t.Fatal(err)
@@ -422,7 +423,7 @@ func TestIndexed(t *testing.T) {
 	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Entry{})); d != "" || skipped > 0 {
 		t.Errorf("%d skipped (-read +indexed):\n%s", skipped, d)
 	}
-	if _, skipped := list(with, corpus.NoModules()); skipped == 0 {
+	if _, skipped := list(with, selection.NoModules()); skipped == 0 {
 		t.Error("the index does not show which modules are chosen, but no kernel was read")
 	}
 }

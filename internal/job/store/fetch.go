@@ -23,6 +23,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/text/words"
@@ -39,8 +40,8 @@ type FetchConfig struct {
 	Mirrors []fetch.Mirror // as in fetch.Series.Open
 	Jobs    int            // packages on disk at once
 
-	Options corpus.Options    // whose selectors choose kernels, and Modules modules
-	Prune   []corpus.Selector // of kernels to remove that no repository has
+	Options corpus.Options       // whose selectors choose kernels, and Modules modules
+	Prune   []selection.Selector // of kernels to remove that no repository has
 
 	Newest int   // newest kernels of each series; 0 for all
 	Own    bool  // only kernels of the Linux release that the distribution began with, the oldest, and not only their DWARF

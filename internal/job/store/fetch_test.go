@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
@@ -120,7 +120,7 @@ func TestFetch(t *testing.T) {
 		}
 		none := map[string]string{}
 		cfg.DryRun = true
-		cfg.Options.Select = []corpus.Selector{selector(t, "tset/1")}
+		cfg.Options.Select = []selection.Selector{selector(t, "tset/1")}
 		if res, err := Fetch(background, cfg); err != nil || len(res.Kernels) > 0 || len(res.Selection.Unmatched) != 1 || res.Selection.Unmatched[0].Nearest == "" {
 			t.Errorf("a selector that matches nothing: %+v, %v", res, err)
 		}
@@ -164,7 +164,7 @@ func TestFetch(t *testing.T) {
 		}
 		r.Index()
 		step(map[string]string{r.Release(4): "new"}, []string{four}, counts{New: 1, There: 1, Withdrawn: 1, Unusable: 1})
-		cfg.Prune = []corpus.Selector{selector(t, "test")}
+		cfg.Prune = []selection.Selector{selector(t, "test")}
 		if res := step(none, nil, counts{There: 2, Withdrawn: 1, Unusable: 1}); res.Pruned != 1 {
 			t.Errorf("%d kernels pruned", res.Pruned)
 		}
@@ -207,7 +207,7 @@ func TestNewest(t *testing.T) {
 		t.Errorf("the newest of the oldest: %v", got)
 	}
 	f := &fetcher{FetchConfig: FetchConfig{Newest: 1}}
-	f.Options.Select = []corpus.Selector{selector(t, "release=6.1.*")}
+	f.Options.Select = []selection.Selector{selector(t, "release=6.1.*")}
 	if got := f.selected(units); len(got) != 1 || got[0].Kernel.Release != "6.1.0-47-amd64" {
 		t.Errorf("the newest 6.1: %v", got)
 	}

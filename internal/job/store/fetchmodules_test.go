@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testrepo"
 )
@@ -50,7 +51,7 @@ void _start(void) { for (;;) init_task.pid++; }
 	for text, want := range map[string][]string{"": nil, "none": nil, "test_1": {"test_1"}, "test-0,missing": {"test_0"}, "all": {"test_0", "test_1"}} {
 		cfg := fetchFrom(t, r, r.URL)
 		if text != "" {
-			m, err := corpus.ParseModules(text)
+			m, err := selection.ParseModules(text)
 			if err != nil {
 				t.Fatal(err)
 			}

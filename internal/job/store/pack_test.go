@@ -17,6 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
@@ -108,7 +109,7 @@ func TestPackPackages(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := corpus.Open(background, []string{first}, corpus.Options{Exclude: []corpus.Selector{selector(t, "6.1")}})
+	c, err := corpus.Open(background, []string{first}, corpus.Options{Exclude: []selection.Selector{selector(t, "6.1")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -339,7 +340,7 @@ func TestPrune(t *testing.T) {
 	}
 	for _, gone := range []string{"6.2", "6.1"} {
 		f := &fetcher{
-			FetchConfig: FetchConfig{Path: path, Jobs: 1, Prune: []corpus.Selector{selector(t, "debian")}}, res: new(FetchResult),
+			FetchConfig: FetchConfig{Path: path, Jobs: 1, Prune: []selection.Selector{selector(t, "debian")}}, res: new(FetchResult),
 			gone: map[kernel.Key]bool{{ID: "debian", VersionID: "12", Arch: "x86_64", Release: gone}: true},
 		}
 		if err := f.prune(background); err != nil || f.res.Pruned != 1 || len(f.res.Skipped) > 0 {
@@ -365,9 +366,9 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-func selector(t *testing.T, text string) corpus.Selector {
+func selector(t *testing.T, text string) selection.Selector {
 	t.Helper()
-	s, err := corpus.ParseSelector(text)
+	s, err := selection.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

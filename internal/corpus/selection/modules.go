@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package corpus
+package selection
 
 import (
 	"errors"
@@ -74,12 +74,12 @@ func (m *Modules) Names() []string {
 	return m.names
 }
 
-// none reports whether no module is chosen.
-func (m *Modules) none() bool { return m != nil && len(m.names) == 0 }
+// None reports whether no module is chosen.
+func (m *Modules) None() bool { return m != nil && len(m.names) == 0 }
 
-// has reports whether a module is chosen, and notes that a kernel has it.
-func (m *Modules) has(name string) bool {
-	if m == nil || m.none() {
+// Has reports whether a module is chosen, and notes that a kernel has it.
+func (m *Modules) Has(name string) bool {
+	if m == nil || m.None() {
 		return m == nil
 	}
 	m.mu.Lock()
@@ -89,6 +89,15 @@ func (m *Modules) has(name string) bool {
 		m.found[name] = true
 	}
 	return chosen
+}
+
+// Unread notes that not all kernels are read, so that modules may be in others.
+func (m *Modules) Unread() {
+	if m != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.unread = true
+	}
 }
 
 // NotFound is a chosen module that no kernel has.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package corpus
+package selection
 
 import (
 	"cmp"
@@ -47,8 +47,8 @@ var fields = map[string]field{
 // String returns the text the selector was parsed from.
 func (s Selector) String() string { return s.text }
 
-// ParseSelector reads a selector such as "debian>=11,x86_64" or "release>=5.4".
-func ParseSelector(text string) (Selector, error) {
+// Parse reads a selector such as "debian>=11,x86_64" or "release>=5.4".
+func Parse(text string) (Selector, error) {
 	s := Selector{text: text}
 	for t := range strings.SplitSeq(text, ",") {
 		terms, err := parseTerm(strings.Trim(t, " "))

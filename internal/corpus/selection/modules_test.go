@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package corpus
+package selection
 
 import (
 	"slices"
@@ -40,19 +40,18 @@ func TestModulesNotFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{"btrfs": true, "nf_conntrack": false} {
-		if m.has(name) != want {
+		if m.Has(name) != want {
 			t.Errorf("%s: %v", name, !want)
 		}
 	}
-	c := &Corpus{modules: m}
 	want := []NotFound{{"nf_contrack", "nf_conntrack"}, {"xyz", ""}}
-	if got := c.ModulesNotFound(); !slices.Equal(got, want) {
+	if got := m.NotFound(); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if c.Unread(); c.ModulesNotFound() != nil {
+	if m.Unread(); m.NotFound() != nil {
 		t.Error("not found, though kernels were not read")
 	}
-	if (&Corpus{}).ModulesNotFound() != nil || !(*Modules)(nil).has("a") || NoModules().has("a") {
+	if (*Modules)(nil).NotFound() != nil || !(*Modules)(nil).Has("a") || NoModules().Has("a") {
 		t.Error("all or none")
 	}
 }
