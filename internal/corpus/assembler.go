@@ -9,6 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -49,7 +50,7 @@ func (a *assembler) add(in *input, b blob) error {
 	var err error
 	if b.split, err = isSplit(b.bytes(a.s)); err != nil {
 		a.drop(&b)
-		return wrap(in.path, "btf", err)
+		return skip.Wrap(in.path, "btf", err)
 	}
 	b.path, b.member, b.part, b.rel = in.path, in.member, a.current, in.release(b.rel)
 	if b.split {
@@ -108,7 +109,7 @@ func (a *assembler) room(in *input, n int) bool {
 	}
 	limit := a.f.opts.MaxSize
 	if a.split+int64(n) > limit || len(a.s.pending) >= limits.Modules {
-		a.fail(wrap(in.path, "btf", fmt.Errorf(
+		a.fail(skip.Wrap(in.path, "btf", fmt.Errorf(
 			"this and later modules left out: more than %d or %d MiB", limits.Modules, limit>>20)))
 		a.full = true
 		return false
@@ -190,7 +191,7 @@ func (a *assembler) finish() {
 	if n := len(a.s.pending); n > 1 {
 		err = fmt.Errorf("%w, and %d more", err, n-1)
 	}
-	a.fail(wrap(a.s.pending[0].path, "", err))
+	a.fail(skip.Wrap(a.s.pending[0].path, "", err))
 }
 
 // extra is an extra that was read.
@@ -213,13 +214,13 @@ func (a *assembler) addExtra(in *input) error {
 		data, err = readSymbols(in.r)
 	}
 	if err != nil {
-		return wrap(in.path, what, err)
+		return skip.Wrap(in.path, what, err)
 	}
 	if data == nil {
 		return nil
 	}
 	if n := len(a.extras); n >= limits.Extras {
-		return wrap(in.path, what, fmt.Errorf("left out: more than %d wait for their kernels", limits.Extras))
+		return skip.Wrap(in.path, what, fmt.Errorf("left out: more than %d wait for their kernels", limits.Extras))
 	}
 	if err := a.s.task.Take(int64(len(data))); err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj/elffile"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -44,7 +45,7 @@ type BootModule struct {
 // Options.Extras, it finds a configuration in a file of its own. It returns ctx's error if ctx ends it.
 func (f *File) Bootable(ctx context.Context, modules []string) (*Bootable, error) {
 	if f.packed != nil {
-		return nil, wrap(f.Path, "", errors.New("holds BTF and no kernel images"))
+		return nil, skip.Wrap(f.Path, "", errors.New("holds BTF and no kernel images"))
 	}
 	b := &booting{want: make(map[string]bool)}
 	for _, m := range modules {
@@ -58,7 +59,7 @@ func (f *File) Bootable(ctx context.Context, modules []string) (*Bootable, error
 		}
 	}
 	if len(b.want) > limits.BootModules {
-		return nil, wrap(f.Path, "", &limits.Exceeded{Max: limits.BootModules, What: "modules to load"})
+		return nil, skip.Wrap(f.Path, "", &limits.Exceeded{Max: limits.BootModules, What: "modules to load"})
 	}
 	return b.bootable(f.Path)
 }
@@ -91,7 +92,7 @@ func (b *booting) read(ctx context.Context, f *File, s *scratch) error {
 
 func (b *booting) bootable(from string) (*Bootable, error) {
 	if b.image == nil {
-		return nil, wrap(from, "", errors.New("no kernel image for x86_64 or arm64 in it"))
+		return nil, skip.Wrap(from, "", errors.New("no kernel image for x86_64 or arm64 in it"))
 	}
 	out := &Bootable{Image: b.image, Machine: b.machine, Release: b.release, Config: b.config}
 	at := make(map[string]*BootModule)
@@ -147,11 +148,11 @@ func (b *booting) take(in *input, k kind) error {
 		}
 		data, err := whole(in, limits.BootConfig)
 		b.config = data
-		return wrap(in.path, "config", err)
+		return skip.Wrap(in.path, "config", err)
 	case in.inside && naming.IsModule(in.member):
-		return wrap(in.path, "module", b.module(in))
+		return skip.Wrap(in.path, "module", b.module(in))
 	case k == kindImage, k == kindUnknown && !in.inside:
-		return wrap(in.path, "image", b.kernel(in))
+		return skip.Wrap(in.path, "image", b.kernel(in))
 	}
 	return nil
 }

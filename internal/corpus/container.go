@@ -9,12 +9,14 @@ import (
 	"io"
 	"path"
 	"strings"
+
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 )
 
 // container reads the members of an archive or a package. A member that fails is noted and the
 // next one read; if the stream itself breaks off, its last kernel is dropped.
 func (r *reader) container(in *input, k kind) error {
-	return wrap(in.path, k.String(), r.to.attempt(func() error {
+	return skip.Wrap(in.path, k.String(), r.to.attempt(func() error {
 		switch k {
 		case kindTar:
 			return r.tar(in)

@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -37,19 +38,19 @@ func isKernelELF(f *elf.File, name string) bool {
 func (x *extractor) elfOnDisk(in *input, e *Encoder) error {
 	file, err := e.temporary()
 	if err != nil {
-		return wrap(in.path, "elf", err)
+		return skip.Wrap(in.path, "elf", err)
 	}
 	defer file.Close()
 	limit := max(limits.VmlinuxSize, x.f.opts.MaxSize)
 	if in.size > limit {
-		return wrap(in.path, "elf", decompress.TooLarge(limit))
+		return skip.Wrap(in.path, "elf", decompress.TooLarge(limit))
 	}
 	n, err := io.Copy(file, io.LimitReader(in.r, limit+1))
 	if err == nil && n > limit {
 		err = decompress.TooLarge(limit)
 	}
 	if err != nil {
-		return wrap(in.path, "elf", err)
+		return skip.Wrap(in.path, "elf", err)
 	}
 	onDisk := *in
 	onDisk.file = file
@@ -60,7 +61,7 @@ func (x *extractor) elfOnDisk(in *input, e *Encoder) error {
 func (x *extractor) dwarf(in *input, f *elf.File) error {
 	e := x.f.opts.DWARF
 	if e == nil {
-		return wrap(in.path, "elf", errDWARF)
+		return skip.Wrap(in.path, "elf", errDWARF)
 	}
 	arch, rel := machine.OfELF(f.Machine, f.Class, f.Data), banner(f)
 	if x.to.skip(in, arch, rel) {
@@ -72,7 +73,7 @@ func (x *extractor) dwarf(in *input, f *elf.File) error {
 		return err
 	})
 	if err != nil {
-		return wrap(in.path, "elf", err)
+		return skip.Wrap(in.path, "elf", err)
 	}
 	b.made, b.arch, b.rel = made, arch, rel
 	return x.to.add(in, b)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -31,7 +32,7 @@ func (a *assembler) addDWARF(in *input, file io.ReaderAt) error {
 	dwarf, err := a.dwarf.add(a.ctx, a.f.opts.DWARF, file)
 	if err != nil {
 		a.full = err == errSpoolFull
-		return wrap(in.path, "elf", err)
+		return skip.Wrap(in.path, "elf", err)
 	}
 	a.s.pending = append(a.s.pending, blob{
 		path: in.path, member: in.member, part: a.current, rel: in.release(""), split: true, dwarf: dwarf,
@@ -60,7 +61,7 @@ func (a *assembler) encodeModules(of *blob, k *Kernel) (taken int64) {
 		_, err = base.Write(k.BTF)
 	}
 	if err != nil {
-		a.fail(wrap(k.Path, "", err))
+		a.fail(skip.Wrap(k.Path, "", err))
 		return 0
 	}
 	for _, b := range mods {
@@ -68,7 +69,7 @@ func (a *assembler) encodeModules(of *blob, k *Kernel) (taken int64) {
 			break
 		}
 		if n := len(k.Modules); n > 0 && k.Modules[n-1].Name == b.module {
-			a.fail(wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
+			a.fail(skip.Wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
 			continue
 		}
 		var buf decompress.Buffer
@@ -85,7 +86,7 @@ func (a *assembler) encodeModules(of *blob, k *Kernel) (taken int64) {
 			err = a.s.task.Take(int64(len(buf.B)))
 		}
 		if err != nil {
-			a.fail(wrap(b.path, "module", err))
+			a.fail(skip.Wrap(b.path, "module", err))
 			continue
 		}
 		taken += int64(len(buf.B))

@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -30,7 +31,7 @@ func (x *extractor) elf(in *input) error {
 	}
 	defer done()
 	if _, err := buf.Append(in.r, in.size, x.f.opts.MaxSize); err != nil {
-		return wrap(in.path, "elf", err)
+		return skip.Wrap(in.path, "elf", err)
 	}
 	return x.elfFile(in, bytes.NewReader(buf.B))
 }
@@ -38,7 +39,7 @@ func (x *extractor) elf(in *input) error {
 func (x *extractor) elfFile(in *input, file io.ReaderAt) error {
 	f, err := elffile.New(file, limits.ELFSections)
 	if err != nil {
-		return wrap(in.path, "elf", err)
+		return skip.Wrap(in.path, "elf", err)
 	}
 	sec := f.Section(".BTF")
 	if sec != nil && sec.Type == elf.SHT_NOBITS { // a file with debug information only
@@ -46,7 +47,7 @@ func (x *extractor) elfFile(in *input, file io.ReaderAt) error {
 	}
 	switch {
 	case f.Machine == elf.EM_BPF && !in.inside && !x.current.source:
-		return wrap(in.path, "elf", errors.New("a BPF object, not a kernel"))
+		return skip.Wrap(in.path, "elf", errors.New("a BPF object, not a kernel"))
 	case sec == nil && (in.file != nil || x.f.opts.DWARF == nil) && hasDWARF(f) && isKernelELF(f, in.member):
 		return x.dwarf(in, f)
 	case sec == nil && x.to.encodes() && f.Type == elf.ET_REL && f.Machine != elf.EM_BPF && naming.IsModule(in.member) && hasDWARF(f):
@@ -54,20 +55,20 @@ func (x *extractor) elfFile(in *input, file io.ReaderAt) error {
 	case in.inside && (f.Machine == elf.EM_BPF || sec == nil):
 		return nil
 	case sec == nil && (in.image || isKernelELF(f, in.member)):
-		return wrap(in.path, "elf", errNoSection)
+		return skip.Wrap(in.path, "elf", errNoSection)
 	case sec == nil:
-		return wrap(in.path, "elf", errors.New("no .BTF section"))
+		return skip.Wrap(in.path, "elf", errors.New("no .BTF section"))
 	}
 	base, err := x.distilled(f)
 	if err != nil {
-		return wrap(in.path, "elf: .BTF.base", err)
+		return skip.Wrap(in.path, "elf: .BTF.base", err)
 	}
 	b, err := x.to.read(func(buf *decompress.Buffer) error {
 		_, err := buf.Append(x.counted(sec.Open()), int64(sec.Size), x.f.opts.MaxSize)
 		return err
 	})
 	if err != nil {
-		return wrap(in.path, "elf: .BTF", err)
+		return skip.Wrap(in.path, "elf: .BTF", err)
 	}
 	b.base, b.arch, b.rel = base, machine.OfELF(f.Machine, f.Class, f.Data), banner(f)
 	return x.to.add(in, b)

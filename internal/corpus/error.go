@@ -3,21 +3,13 @@
 package corpus
 
 import (
-	"cmp"
 	"errors"
-	"io/fs"
-	"strings"
 
-	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 )
 
-// Error says why a file, or a part of one, was left out. File.Read returns it, and reports list it as skipped. In JSON it is an
-// object with the path and the reason.
-type Error struct {
-	Path string // the file, followed by "!member" for each container
-	What string // what was being read, as "xz" or "elf: .BTF"; empty if the cause needs no such word
-	Err  error  // the cause, which does not repeat the path
-}
+// Error says why a file, or a part of one, was left out. File.Read returns it; skip.Errors splits several.
+type Error = skip.Error
 
 // ErrNoKernel is the cause for modules without their kernel.
 var ErrNoKernel = errors.New("module BTF without its kernel's vmlinux")
@@ -34,77 +26,3 @@ var ErrUnfit = errors.New("module left out, as its BTF does not fit the kernel's
 
 // ErrTaken is the cause for a kernel that is left out because a different one has its key.
 var ErrTaken = errors.New("another kernel")
-
-// Error returns path, what and cause on one line.
-func (e *Error) Error() string {
-	if e.Path == "" {
-		return e.Reason()
-	}
-	return e.Path + ": " + e.Reason()
-}
-
-// Reason is Error without the path.
-func (e *Error) Reason() string {
-	text := strings.ReplaceAll(e.Err.Error(), "\n", " ")
-	if e.What == "" {
-		return text
-	}
-	return e.What + ": " + strings.TrimPrefix(text, e.What+": ") // decoders name themselves
-}
-
-func (e *Error) Unwrap() error { return e.Err }
-
-// Compare orders errors by path, and those of one path by reason.
-func (e *Error) Compare(o *Error) int {
-	return cmp.Or(cmp.Compare(e.Path, o.Path), cmp.Compare(e.Reason(), o.Reason()))
-}
-
-// appendError appends an error about a part of the file at path, up to limits.Errors.
-func appendError(errs []error, path string, err error) []error {
-	switch n := len(errs); {
-	case n < limits.Errors:
-		return append(errs, wrap(path, "", err))
-	case n == limits.Errors:
-		return append(errs, wrap(path, "", errors.New("more errors like these")))
-	}
-	return errs
-}
-
-// Errors splits the error of File.Read. An error of another type than Error becomes the cause of one without a path.
-func Errors(err error) []*Error {
-	switch e := err.(type) {
-	case nil:
-		return nil
-	case *Error:
-		return []*Error{e}
-	case interface{ Unwrap() []error }:
-		var all []*Error
-		for _, err := range e.Unwrap() {
-			all = append(all, Errors(err)...)
-		}
-		return all
-	}
-	return []*Error{{Err: err}}
-}
-
-// wrap makes an error an Error. One that wraps an Error already becomes that, and nil stays nil.
-func wrap(path, what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var e *Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return &Error{path, what, cause(err)}
-}
-
-// cause takes the operation and the path off an error of package os, since messages name the file
-// already.
-func cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
-}

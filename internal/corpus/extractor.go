@@ -10,6 +10,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 )
 
 // extractor takes the BTF out of what a reader finds, and passes it to an assembler.
@@ -26,7 +27,7 @@ func (x *extractor) part(r *reader, p *part) {
 		return
 	}
 	if x.to.seen == seen && len(x.errs) == errs {
-		x.fail(wrap(p.path, "", errors.New("holds no BTF")))
+		x.fail(skip.Wrap(p.path, "", errors.New("holds no BTF")))
 	}
 }
 
@@ -63,7 +64,7 @@ func empty(in *input, err error) error {
 	if in.inside && !strings.Contains(in.member, ".btf") {
 		return nil
 	}
-	return wrap(in.path, "", err)
+	return skip.Wrap(in.path, "", err)
 }
 
 // raw reads a BTF blob.
@@ -83,7 +84,7 @@ func (x *extractor) raw(in *input) error {
 		return err
 	})
 	if err != nil {
-		return wrap(in.path, "btf", err)
+		return skip.Wrap(in.path, "btf", err)
 	}
 	return x.to.add(in, b)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -93,7 +94,7 @@ func (k *Kernel) Load(ctx context.Context, t *core.Target, name string) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			k.unfit = appendError(k.unfit, k.Path, wrap(k.ModulePaths[i], "", fmt.Errorf("%w: %w", ErrUnfit, err)))
+			k.unfit = skip.Append(k.unfit, k.Path, skip.Wrap(k.ModulePaths[i], "", fmt.Errorf("%w: %w", ErrUnfit, err)))
 		default:
 			if n < i {
 				k.Modules[n], k.ModulePaths[n] = m, k.ModulePaths[i]
@@ -138,7 +139,7 @@ func (f *File) WithConfig(text []byte) (*File, error) {
 	file := *f
 	var err error
 	if file.config, err = readConfig(bufio.NewReader(bytes.NewReader(text))); err != nil {
-		return nil, wrap(f.Path, naming.Config.String(), err)
+		return nil, skip.Wrap(f.Path, naming.Config.String(), err)
 	}
 	return &file, nil
 }

@@ -7,16 +7,18 @@ import (
 	"crypto/sha256"
 	"io"
 	"os"
+
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 )
 
 func hashFile(ctx context.Context, path string) (sum [sha256.Size]byte, err error) {
 	r, err := os.Open(path)
 	if err != nil {
-		return sum, wrap(path, "", err)
+		return sum, skip.Wrap(path, "", err)
 	}
 	defer r.Close()
 	sum, err = hash(ctx, r)
-	return sum, wrap(path, "", err)
+	return sum, skip.Wrap(path, "", err)
 }
 
 // hash returns the SHA-256 of what r has.

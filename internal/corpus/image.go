@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -22,7 +23,7 @@ func (x *extractor) image(in *input) error {
 	}
 	defer done()
 	if _, err := buf.Append(in.r, in.size, x.f.opts.MaxSize); err != nil {
-		return wrap(in.path, "image", err)
+		return skip.Wrap(in.path, "image", err)
 	}
 	img := buf.B
 	switch typ := sniffImage(img); typ {
@@ -42,10 +43,10 @@ func (x *extractor) image(in *input) error {
 			arch, what = "s390x", errNoBTF
 		}
 		if err = x.search(in, img, arch); errors.Is(err, errNoBTF) {
-			return wrap(in.path, "", what)
+			return skip.Wrap(in.path, "", what)
 		}
 	}
-	return wrap(in.path, "image", err)
+	return skip.Wrap(in.path, "image", err)
 }
 
 // bzImage follows the x86 boot protocol's header: payload_offset counts from the end of the setup
@@ -142,7 +143,7 @@ func (x *extractor) payload(in *input, data []byte, arch, release string) error 
 	}
 	f := decompress.Sniff(data)
 	if err := x.decompress(data, f, buf); err != nil {
-		return wrap(in.path, "image: "+f.String(), err)
+		return skip.Wrap(in.path, "image: "+f.String(), err)
 	}
 	return x.kernelImage(in, buf.B, arch, release)
 }

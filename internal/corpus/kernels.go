@@ -14,6 +14,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -40,7 +41,7 @@ func (a *assembler) finishKernel(b *blob, last bool) {
 	k.Modules, k.ModulePaths = a.takeModules(b, key)
 	if b.made.By != "" && len(k.Modules) > 0 {
 		k.Modules, k.ModulePaths = nil, nil
-		a.fail(wrap(b.path, "", errors.New("its modules' BTF is left out: it goes with other BTF than what "+b.made.By+" makes")))
+		a.fail(skip.Wrap(b.path, "", errors.New("its modules' BTF is left out: it goes with other BTF than what "+b.made.By+" makes")))
 	}
 	made := a.encodeModules(b, &k)
 	k.Extras = a.takeExtras(b, key)
@@ -60,7 +61,7 @@ func (a *assembler) give(k *Kernel) (err error) {
 		return a.yield(k)
 	}
 	if d := workers.Catch(a.ctx, func() { err = a.yield(k) }); d != nil {
-		a.fail(wrap(k.Path, "", d))
+		a.fail(skip.Wrap(k.Path, "", d))
 	}
 	return err
 }
@@ -117,18 +118,18 @@ func (a *assembler) takeModules(of *blob, key kernel.Key) (modules []relo.Module
 			continue
 		}
 		if err := kernel.CheckName(b.module); err != nil {
-			a.fail(wrap(b.path, "", fmt.Errorf("module: %w", err)))
+			a.fail(skip.Wrap(b.path, "", fmt.Errorf("module: %w", err)))
 			continue
 		}
 		if n := len(modules); n > 0 && modules[n-1].Name == b.module {
-			a.fail(wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
+			a.fail(skip.Wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
 			continue
 		}
 		data := b.bytes(a.s)
 		if b.base != nil {
 			var err error
 			if data, err = kernelBTF.relocate(a.ctx, of.bytes(a.s), data, b.base); err != nil {
-				a.fail(wrap(b.path, "", fmt.Errorf("%w: %w", ErrUnfit, err)))
+				a.fail(skip.Wrap(b.path, "", fmt.Errorf("%w: %w", ErrUnfit, err)))
 				continue
 			}
 		}

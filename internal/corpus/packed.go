@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -29,7 +30,7 @@ func (w *walk) packed(keep func(kernel.Key) bool) (units []*File, err error) {
 		case f.source:
 			err = failed
 		default:
-			w.skipped = append(w.skipped, Errors(failed)...)
+			w.skipped = append(w.skipped, skip.Errors(failed)...)
 		}
 		return true
 	})
@@ -40,16 +41,16 @@ func (w *walk) packed(keep func(kernel.Key) bool) (units []*File, err error) {
 func (f *part) units(keep func(kernel.Key) bool) (units []*File, err error) {
 	r, err := os.Open(f.path) // stays open
 	if err != nil {
-		return nil, wrap(f.path, "", err)
+		return nil, skip.Wrap(f.path, "", err)
 	}
 	fi, err := r.Stat()
 	if err != nil {
-		return nil, wrap(f.path, "", err)
+		return nil, skip.Wrap(f.path, "", err)
 	}
 	file, err := btfc.Open(r, fi.Size())
 	if err != nil {
 		r.Close()
-		return nil, wrap(f.path, "", err)
+		return nil, skip.Wrap(f.path, "", err)
 	}
 	for i, e := range file.Entries() {
 		key := e.Key.Canonical()
@@ -71,7 +72,7 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 	}
 	p, e := f.packed, f.packed.entryOf()
 	if e.Size > f.opts.MaxSize {
-		return wrap(f.Path, kindBTFC.String(), decompress.TooLarge(f.opts.MaxSize))
+		return skip.Wrap(f.Path, kindBTFC.String(), decompress.TooLarge(f.opts.MaxSize))
 	}
 	if err := s.task.Take(e.ModulesSize + e.Config + e.Symbols + e.Unpacked()); err != nil {
 		return err
@@ -81,7 +82,7 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 	}
 	btf, err := p.file.BTF(ctx, p.entry, s.btf.B[:0])
 	if err != nil {
-		return cmp.Or(ctx.Err(), wrap(f.Path, kindBTFC.String(), err))
+		return cmp.Or(ctx.Err(), skip.Wrap(f.Path, kindBTFC.String(), err))
 	}
 	s.btf.Set(btf)
 	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, Made: e.Made, task: s.task}
@@ -91,10 +92,10 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 		modules, failed = p.file.Modules(ctx, p.entry)
 	}
 	k.setModules(slices.DeleteFunc(modules, func(m btfc.Module) bool { return !f.opts.Modules.Has(m.Name) }))
-	failed = wrap(f.Path, "modules", failed)
+	failed = skip.Wrap(f.Path, "modules", failed)
 	if f.opts.Extras {
 		k.Extras, err = p.file.Extras(ctx, p.entry)
-		failed = errors.Join(failed, wrap(f.Path, "configuration and symbols", err))
+		failed = errors.Join(failed, skip.Wrap(f.Path, "configuration and symbols", err))
 	}
 	if err := yield(&k); err != nil {
 		return err

@@ -7,11 +7,12 @@ import (
 	"errors"
 
 	"github.com/btfgen/btfgen/internal/corpus/selection"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/workers"
 )
 
 // Read decompresses the file and calls yield for each kernel in it that the selectors keep. After an error it continues with the next
-// member or module, and returns an Error for each at the end, joined; see Errors. Damaged modules are missing from their kernel. A file
+// member or module, and returns an Error for each at the end, joined; see skip.Errors. Damaged modules are missing from their kernel. A file
 // without any kernel is an error.
 //
 // With Options.Map, a file that changes while it is read can make yield panic; Read then returns an error that says so. Any other
@@ -66,7 +67,7 @@ func (f *File) caught(ctx context.Context, read func(s *scratch) error) (err err
 		return err
 	}
 	if d := workers.Catch(ctx, func() { err = read(s) }); d != nil {
-		return wrap(f.Path, "", d) // s may be in the middle of anything
+		return skip.Wrap(f.Path, "", d) // s may be in the middle of anything
 	}
 	s.trim()
 	scratches.Put(s)

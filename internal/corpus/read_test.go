@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
@@ -48,7 +49,7 @@ func readAll(t testing.TB, opts Options, sources ...string) (*Corpus, []kernelCo
 			all = append(all, k)
 			return nil
 		})
-		errs = append(errs, Errors(err)...)
+		errs = append(errs, skip.Errors(err)...)
 	}
 	return c, all, errs
 }
@@ -210,7 +211,7 @@ func TestReadDamaged(t *testing.T) {
 			if n == 0 && err == nil {
 				t.Errorf("%s: neither kernel nor error", what)
 			}
-			for _, e := range Errors(err) {
+			for _, e := range skip.Errors(err) {
 				checkError(t, what, path, e)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -47,7 +48,7 @@ func (r *reader) part(p *part, extra naming.Extra) {
 	r.current = p
 	file, err := os.Open(p.path)
 	if err != nil {
-		r.fail(wrap(p.path, "", err))
+		r.fail(skip.Wrap(p.path, "", err))
 		return
 	}
 	defer file.Close()
@@ -59,11 +60,11 @@ func (r *reader) part(p *part, extra naming.Extra) {
 // content reads a stream of any kind. Errors of members of containers are added to errs; it returns that of the stream itself.
 func (r *reader) content(in *input) error {
 	if in.depth > limits.Nesting {
-		return wrap(in.path, "", fmt.Errorf("nested more than %d deep", limits.Nesting))
+		return skip.Wrap(in.path, "", fmt.Errorf("nested more than %d deep", limits.Nesting))
 	}
 	head, err := in.r.Peek(sniffLen)
 	if err != nil && err != io.EOF {
-		return wrap(in.path, "", err)
+		return skip.Wrap(in.path, "", err)
 	}
 	k := sniff(head)
 	switch {
@@ -86,7 +87,7 @@ func (r *reader) compressed(in *input, f decompress.Format) error {
 	what := f.String()
 	stream, err := decompress.Open(in.r, f)
 	if err != nil {
-		return wrap(in.path, what, err)
+		return skip.Wrap(in.path, what, err)
 	}
 	defer stream.Close()
 	inner, done := r.open(&placed{r.counted(stream), in.path, what}, input{
@@ -99,7 +100,7 @@ func (r *reader) compressed(in *input, f decompress.Format) error {
 		}
 		return drain(inner)
 	})
-	return wrap(in.path, what, err)
+	return skip.Wrap(in.path, what, err)
 }
 
 // drain reads a stream to its end, where checksums are.
@@ -122,7 +123,7 @@ type placed struct {
 func (l *placed) Read(p []byte) (int, error) {
 	n, err := l.src.Read(p)
 	if err != nil && err != io.EOF {
-		err = wrap(l.path, l.what, err)
+		err = skip.Wrap(l.path, l.what, err)
 	}
 	return n, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 )
 
 // run is one reading of a file, which reader, extractor and assembler share.
@@ -36,7 +37,7 @@ func (r *run) fail(err error) {
 	if err == nil || r.stopped() {
 		return
 	}
-	r.errs = appendError(r.errs, r.f.Path, err)
+	r.errs = skip.Append(r.errs, r.f.Path, err)
 }
 
 // counted returns a reader of src that takes its bytes from the file's budget, and ends with the context. It is used where more bytes

@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -64,7 +65,7 @@ func (s *scratch) guardMaps(err *error) func() {
 		for i := range s.maps {
 			m := &s.maps[i]
 			if _, ok := cause.(runtime.Error); ok && m.changed() {
-				cause, *err = nil, wrap(m.path, "btf", errChanged)
+				cause, *err = nil, skip.Wrap(m.path, "btf", errChanged)
 			}
 			unmap(m.data)
 		}

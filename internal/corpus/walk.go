@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 )
 
 // walk finds the files of the sources. Each real file and directory is visited once, whatever
@@ -42,15 +43,15 @@ func newWalk(ctx context.Context) *walk {
 func (w *walk) source(src string) error {
 	fi, err := os.Stat(src)
 	if err != nil {
-		return wrap(src, "", err)
+		return skip.Wrap(src, "", err)
 	}
 	abs, err := filepath.Abs(src)
 	if err != nil {
-		return wrap(src, "", err)
+		return skip.Wrap(src, "", err)
 	}
 	real, err := filepath.EvalSymlinks(abs)
 	if err != nil {
-		return wrap(src, "", err)
+		return skip.Wrap(src, "", err)
 	}
 	w.roots = append(w.roots, real)
 	w.sources[filepath.ToSlash(filepath.Clean(src))] = true
@@ -62,11 +63,11 @@ func (w *walk) source(src string) error {
 	case fi.IsDir():
 		return w.dir(entry{filepath.Clean(src), real}, true)
 	case !fi.Mode().IsRegular():
-		return wrap(src, "", errors.New("not a regular file or directory"))
+		return skip.Wrap(src, "", errors.New("not a regular file or directory"))
 	}
 	f := part{path: src, abs: filepath.ToSlash(abs), size: fi.Size(), source: true}
 	if err := f.look(); err != nil {
-		return wrap(src, "", err)
+		return skip.Wrap(src, "", err)
 	}
 	w.add(f)
 	return nil
@@ -89,7 +90,7 @@ func (w *walk) add(f part) {
 }
 
 func (w *walk) skip(path string, err error) {
-	w.skipped = append(w.skipped, &Error{Path: path, Err: cause(err)})
+	w.skipped = append(w.skipped, &Error{Path: path, Err: skip.Cause(err)})
 }
 
 // dir walks the real directories below e.
@@ -100,7 +101,7 @@ func (w *walk) dir(e entry, root bool) error {
 	list, err := os.ReadDir(e.real)
 	if err != nil {
 		if root {
-			return wrap(e.path, "", err)
+			return skip.Wrap(e.path, "", err)
 		}
 		w.skip(e.path, err)
 		return nil
@@ -170,7 +171,7 @@ func (w *walk) link(e entry) error {
 		if pe := (*fs.PathError)(nil); !errors.As(err, &pe) { // filepath has no error for a link that leads to itself
 			err = errors.New("too many links")
 		}
-		w.skip(e.path, fmt.Errorf("link: %w", cause(err)))
+		w.skip(e.path, fmt.Errorf("link: %w", skip.Cause(err)))
 		return nil
 	}
 	if w.seen[real] || slices.ContainsFunc(w.roots, func(r string) bool { return naming.Within(r, real) }) {

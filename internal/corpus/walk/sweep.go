@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/workers"
 )
@@ -138,7 +139,7 @@ func Files[W any](ctx context.Context, files []*corpus.File, order []int, jobs i
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		for _, e := range corpus.Errors(err) {
+		for _, e := range skip.Errors(err) {
 			e.Path = cmp.Or(e.Path, files[i].Path)
 			skipped = append(skipped, e)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -21,15 +22,15 @@ type Config struct {
 }
 
 // Run calls log with the log of each object on each kernel that it is for, in the order of the corpus, and for each kernel in the
-// order of the objects. It calls skip for what could not be read, and for kernels and objects without a counterpart. Both
+// order of the objects. It calls skipped for what could not be read, and for kernels and objects without a counterpart. Both
 // are called in the caller's goroutine. Run returns an error of log, or ctx's, or one that no kernel could be read.
-func Run(ctx context.Context, cfg Config, log func(*relo.Log) error, skip func(*corpus.Error)) error {
-	r := &run{Config: cfg, log: log, skip: skip, used: make([]bool, len(cfg.Objects))}
+func Run(ctx context.Context, cfg Config, log func(*relo.Log) error, skipped func(*corpus.Error)) error {
+	r := &run{Config: cfg, log: log, skip: skipped, used: make([]bool, len(cfg.Objects))}
 	for _, o := range cfg.Objects {
 		r.sets = append(r.sets, core.Alone(o))
 	}
 	for _, e := range cfg.Corpus.Skipped {
-		skip(e)
+		skipped(e)
 	}
 	for _, f := range cfg.Corpus.Files {
 		var failed error
@@ -40,8 +41,8 @@ func Run(ctx context.Context, cfg Config, log func(*relo.Log) error, skip func(*
 		if failed != nil || ctx.Err() != nil {
 			return err
 		}
-		for _, e := range corpus.Errors(err) {
-			skip(e)
+		for _, e := range skip.Errors(err) {
+			skipped(e)
 		}
 	}
 	if !r.read {
@@ -49,7 +50,7 @@ func Run(ctx context.Context, cfg Config, log func(*relo.Log) error, skip func(*
 	}
 	for i, used := range r.used {
 		if !used {
-			skip(cfg.Corpus.Unmet(cfg.Objects[i].Name()))
+			skipped(cfg.Corpus.Unmet(cfg.Objects[i].Name()))
 		}
 	}
 	return nil
