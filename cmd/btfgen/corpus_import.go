@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/pahole"
 	"github.com/btfgen/btfgen/internal/job/store"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/text/words"
@@ -36,7 +37,7 @@ func runCorpusImport(c *cli.Context) error {
 		return err
 	}
 	defer unlock()
-	dwarf := corpus.NewEncoder(filepath.Dir(out), c.Int("jobs"))
+	dwarf := pahole.New(filepath.Dir(out), c.Int("jobs"))
 	done, err := store.Earlier(dwarf, out)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/pahole"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -29,8 +30,8 @@ type assembler struct {
 	full  bool  // no more modules fit
 	sized bool  // SourceSize has been given out
 
-	extras []extra // that wait for their kernel
-	dwarf  spool   // modules with DWARF that wait for their kernel
+	extras []extra      // that wait for their kernel
+	dwarf  pahole.Spool // modules with DWARF that wait for their kernel
 }
 
 // read returns the BTF that fill appends to a buffer. It has to be added before read is called again.

@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/pahole"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -35,8 +36,8 @@ func isKernelELF(f *elf.File, name string) bool {
 }
 
 // elfOnDisk reads an ELF file from a stream by way of a temporary file, because debug information does not fit in memory.
-func (x *extractor) elfOnDisk(in *input, e *Encoder) error {
-	file, err := e.temporary()
+func (x *extractor) elfOnDisk(in *input, e *pahole.Encoder) error {
+	file, err := e.Temporary()
 	if err != nil {
 		return skip.Wrap(in.path, "elf", err)
 	}
@@ -61,7 +62,7 @@ func (x *extractor) elfOnDisk(in *input, e *Encoder) error {
 func (x *extractor) dwarf(in *input, f *elf.File) error {
 	e := x.f.opts.DWARF
 	if e == nil {
-		return skip.Wrap(in.path, "elf", errDWARF)
+		return skip.Wrap(in.path, "elf", pahole.ErrDWARF)
 	}
 	arch, rel := machine.OfELF(f.Machine, f.Class, f.Data), banner(f)
 	if x.to.skip(in, arch, rel) {
@@ -69,7 +70,7 @@ func (x *extractor) dwarf(in *input, f *elf.File) error {
 	}
 	var made btfc.Made
 	b, err := x.to.read(func(buf *decompress.Buffer) (err error) {
-		_, made, err = e.encode(x.ctx, in.file, buf, x.f.opts.MaxSize)
+		_, made, err = e.Encode(x.ctx, in.file, buf, x.f.opts.MaxSize)
 		return err
 	})
 	if err != nil {

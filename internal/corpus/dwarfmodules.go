@@ -12,6 +12,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/pahole"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -19,8 +20,7 @@ import (
 
 // encodes reports whether BTF is made of modules' DWARF. Modules of a kernel that came with BTF have theirs in another package.
 func (a *assembler) encodes() bool {
-	e := a.f.opts.DWARF
-	return e != nil && e.slots != nil && !e.NoModules && !slices.ContainsFunc(a.s.pending, func(b blob) bool { return !b.split && b.made.By == "" })
+	return a.f.opts.DWARF.EncodesModules() && !slices.ContainsFunc(a.s.pending, func(b blob) bool { return !b.split && b.made.By == "" })
 }
 
 // addDWARF adds a module with DWARF. It is written to disk, since its BTF needs that of its kernel, which may come later.
@@ -29,9 +29,9 @@ func (a *assembler) addDWARF(in *input, file io.ReaderAt) error {
 	if !a.room(in, 0) {
 		return nil
 	}
-	dwarf, err := a.dwarf.add(a.ctx, a.f.opts.DWARF, file)
+	dwarf, err := a.dwarf.Add(a.ctx, a.f.opts.DWARF, file)
 	if err != nil {
-		a.full = err == errSpoolFull
+		a.full = err == pahole.ErrSpoolFull
 		return skip.Wrap(in.path, "elf", err)
 	}
 	a.s.pending = append(a.s.pending, blob{
@@ -55,7 +55,7 @@ func (a *assembler) encodeModules(of *blob, k *Kernel) (taken int64) {
 	slices.SortStableFunc(mods, func(x, y *blob) int {
 		return cmp.Or(strings.Compare(x.module, y.module), strings.Compare(x.path, y.path))
 	})
-	base, err := a.f.opts.DWARF.temporary()
+	base, err := a.f.opts.DWARF.Temporary()
 	if err == nil {
 		defer base.Close()
 		_, err = base.Write(k.BTF)
@@ -75,7 +75,7 @@ func (a *assembler) encodeModules(of *blob, k *Kernel) (taken int64) {
 		var buf decompress.Buffer
 		err := kernel.CheckName(b.module)
 		if err == nil {
-			err = a.f.opts.DWARF.encodeModule(a.ctx, b.dwarf, base, &buf, a.f.opts.MaxSize-taken)
+			err = a.f.opts.DWARF.EncodeModule(a.ctx, b.dwarf, base, &buf, a.f.opts.MaxSize-taken)
 		}
 		if err == nil {
 			if split, wrong := isSplit(buf.B); wrong != nil || !split {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 )
 
@@ -24,20 +25,7 @@ func hashFile(ctx context.Context, path string) (sum [sha256.Size]byte, err erro
 // hash returns the SHA-256 of what r has.
 func hash(ctx context.Context, r io.Reader) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
-	_, err = io.Copy(h, ctxReader{ctx, r})
+	_, err = io.Copy(h, decompress.Until(ctx, r))
 	h.Sum(sum[:0])
 	return sum, err
-}
-
-// ctxReader stops reading when its context is done.
-type ctxReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c ctxReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }

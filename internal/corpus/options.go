@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/pahole"
 	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -44,7 +45,7 @@ type Options struct {
 	Extras bool
 
 	// DWARF makes BTF of kernels that have DWARF and no BTF. If it is nil, such kernels are left out.
-	DWARF *Encoder
+	DWARF *pahole.Encoder
 
 	met *met // which kernels the selectors match; set by Open
 }

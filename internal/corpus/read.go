@@ -45,7 +45,7 @@ func (f *File) First(ctx context.Context, yield func(btf []byte)) error {
 	}
 	file, opts := *f, *f.opts
 	if opts.DWARF != nil {
-		opts.DWARF = &Encoder{dir: opts.DWARF.dir}
+		opts.DWARF = opts.DWARF.Disabled()
 	}
 	opts.Modules, opts.Extras = selection.NoModules(), false
 	file.opts, file.parts = &opts, f.parts[:1]
@@ -86,7 +86,7 @@ func (f *File) assemble(ctx context.Context, s *scratch, a *assembler) (err erro
 	if f.opts.Map {
 		defer s.guardMaps(&err)()
 	}
-	defer a.dwarf.close()
+	defer a.dwarf.Close()
 	for i := range f.parts {
 		if a.stopped() {
 			break

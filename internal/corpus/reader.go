@@ -52,7 +52,7 @@ func (r *reader) part(p *part, extra naming.Extra) {
 		return
 	}
 	defer file.Close()
-	in, done := r.open(ctxReader{r.ctx, file}, input{path: p.path, member: p.path, size: p.size, file: file, extra: extra})
+	in, done := r.open(decompress.Until(r.ctx, file), input{path: p.path, member: p.path, size: p.size, file: file, extra: extra})
 	defer done()
 	r.fail(r.content(in))
 }

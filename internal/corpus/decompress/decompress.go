@@ -89,6 +89,21 @@ func First(ctx context.Context, data []byte, f Format, limit int64, budget *Budg
 	return nil
 }
 
+// Until returns a reader of r that fails when its context is done.
+func Until(ctx context.Context, r io.Reader) io.Reader { return until{ctx, r} }
+
+type until struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u until) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.r.Read(p)
+}
+
 // Metered returns a reader of r that takes its bytes from a budget, until its context is done.
 func Metered(ctx context.Context, r io.Reader, budget *Budget) io.Reader {
 	return &metered{ctx: ctx, r: r, budget: budget}

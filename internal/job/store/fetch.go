@@ -23,6 +23,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/pahole"
 	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/output"
@@ -398,7 +399,7 @@ func (f *fetcher) download(ctx context.Context) error {
 		}
 		defer os.RemoveAll(dir)
 	}
-	dwarf := corpus.NewEncoder(f.Cache, f.Jobs)
+	dwarf := pahole.New(f.Cache, f.Jobs)
 	dwarf.NoModules = !f.EncodeModules
 
 	ctx, cancel := context.WithCancel(ctx)
@@ -560,7 +561,7 @@ func (f *fetcher) keep(k *Fetched) error {
 const fetchNaming = "packages/{id}/{version}/{arch}/*/*={id}/{version}/{arch}"
 
 // add adds downloaded kernels to the file or folder.
-func (f *fetcher) add(ctx context.Context, dwarf *corpus.Encoder, batch []*Fetched) error {
+func (f *fetcher) add(ctx context.Context, dwarf *pahole.Encoder, batch []*Fetched) error {
 	var dirs []string
 	var ready []*Fetched
 	for _, k := range batch {

@@ -22,6 +22,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/pahole"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/workers"
@@ -144,7 +145,7 @@ func openPacked(path string) (f *os.File, old *btfc.File, size int64, err error)
 }
 
 // Earlier lets an encoder reuse BTF from the .btfc file at path that was made from the same DWARF. The caller calls done at the end.
-func Earlier(e *corpus.Encoder, path string) (done func(), err error) {
+func Earlier(e *pahole.Encoder, path string) (done func(), err error) {
 	in, f, _, err := openPacked(path)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/btfgen/btfgen/internal/corpus/pahole"
 	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/slow"
@@ -82,10 +83,10 @@ func mustRead(t *testing.T, path string) []byte {
 }
 
 // newTestEncoder returns an Encoder, whose directory must be empty at the end.
-func newTestEncoder(t *testing.T) *Encoder {
+func newTestEncoder(t *testing.T) *pahole.Encoder {
 	t.Helper()
 	dir := t.TempDir()
-	e := NewEncoder(dir, 2)
+	e := pahole.New(dir, 2)
 	t.Cleanup(func() {
 		if left, _ := os.ReadDir(dir); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
@@ -95,7 +96,7 @@ func newTestEncoder(t *testing.T) *Encoder {
 }
 
 // withDWARF reads a file as corpus import does.
-func withDWARF(ctx context.Context, e *Encoder, path string) (kernels []Kernel, err error) {
+func withDWARF(ctx context.Context, e *pahole.Encoder, path string) (kernels []Kernel, err error) {
 	c, err := Open(ctx, []string{path}, Options{DWARF: e})
 	if err != nil {
 		return nil, err
@@ -115,11 +116,12 @@ func TestEncode(t *testing.T) {
 	tool(t, "gcc", "pahole")
 	path := compiledKernel(t)
 	e := newTestEncoder(t)
-	if err := e.ready(t.Context()); err != nil {
+	version, options, err := e.Find(t.Context())
+	if err != nil {
 		t.Skip("needs a newer pahole:", err)
 	}
 	detached := filepath.Join(t.TempDir(), "btf")
-	command(t, "pahole", append(slices.Clone(e.options), "--btf_encode_detached="+detached, path)...)
+	command(t, "pahole", append(slices.Clone(options), "--btf_encode_detached="+detached, path)...)
 	want := mustRead(t, detached)
 	data := mustRead(t, path)
 
@@ -150,12 +152,12 @@ func TestEncode(t *testing.T) {
 		if !bytes.Equal(k.BTF, want) {
 			t.Errorf("%s: %d bytes, pahole makes %d others", name, len(k.BTF), len(want))
 		}
-		if k.Key.Release != "5.4.0-7-test" || k.Arch != "x86_64" || k.Made.By != "pahole "+e.version {
+		if k.Key.Release != "5.4.0-7-test" || k.Arch != "x86_64" || k.Made.By != "pahole "+version {
 			t.Errorf("%s: %s of %s by %q", name, k.Key, k.Arch, k.Made.By)
 		}
 
 		_, err = withDWARF(t.Context(), nil, file)
-		if err == nil || !strings.Contains(err.Error(), errDWARF.Error()) {
+		if err == nil || !strings.Contains(err.Error(), pahole.ErrDWARF.Error()) {
 			t.Errorf("%s, without a way to encode it: %v", name, err)
 		}
 	}
@@ -308,7 +310,7 @@ func TestEncodeFails(t *testing.T) {
 func TestEncodeNoPahole(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := withDWARF(t.Context(), newTestEncoder(t), dwarfKernel(t))
-	if !errors.Is(err, errNoPahole) {
+	if !errors.Is(err, pahole.ErrMissing) {
 		t.Error(err)
 	}
 }
@@ -324,7 +326,7 @@ func TestEncodeHangs(t *testing.T) {
 		t.Error(err)
 	}
 	e := newTestEncoder(t)
-	e.time = 100 * time.Millisecond
+	e.Time = 100 * time.Millisecond
 	if _, err := withDWARF(t.Context(), e, file); err == nil || !strings.Contains(err.Error(), "pahole v1.27: not done after 100ms") {
 		t.Error(err)
 	}
@@ -354,8 +356,8 @@ func TestFirstDWARF(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = c.Files[0].First(t.Context(), func([]byte) { t.Error("a kernel") })
-	if !errors.Is(err, errDWARF) {
-		t.Errorf("error %v, want %v", err, errDWARF)
+	if !errors.Is(err, pahole.ErrDWARF) {
+		t.Errorf("error %v, want %v", err, pahole.ErrDWARF)
 	}
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package corpus
+// Package pahole makes BTF of DWARF, of kernels and their modules, with the program pahole.
+package pahole
 
 import (
 	"bytes"
@@ -29,9 +30,9 @@ import (
 type Encoder struct {
 	dir   string
 	slots chan struct{} // one for each running pahole; nil if the Encoder makes no BTF
-	time  time.Duration // that a pahole may take
 
-	NoModules bool // make no BTF of modules, which takes long for all of a kernel's
+	Time      time.Duration // that a pahole may take
+	NoModules bool          // make no BTF of modules, which takes long for all of a kernel's
 
 	// Earlier, if not nil, returns BTF that was made of a file with this SHA-256 before, and by what; or nothing.
 	Earlier func(ctx context.Context, of [sha256.Size]byte) (btf []byte, by string)
@@ -42,13 +43,19 @@ type Encoder struct {
 	err     error // why there is no pahole
 }
 
-// NewEncoder returns an Encoder that runs up to jobs paholes at once, limits.Paholes at most. It unpacks to nameless files in dir.
-func NewEncoder(dir string, jobs int) *Encoder {
-	return &Encoder{dir: dir, slots: make(chan struct{}, min(max(jobs, 1), limits.Paholes)), time: limits.PaholeSeconds * time.Second}
+// New returns an Encoder that runs up to jobs paholes at once, limits.Paholes at most. It unpacks to nameless files in dir.
+func New(dir string, jobs int) *Encoder {
+	return &Encoder{dir: dir, slots: make(chan struct{}, min(max(jobs, 1), limits.Paholes)), Time: limits.PaholeSeconds * time.Second}
 }
 
-// temporary creates a nameless file, which is gone when it is closed or the process ends.
-func (e *Encoder) temporary() (*os.File, error) {
+// Disabled returns an Encoder that makes no BTF, and creates temporary files as e does.
+func (e *Encoder) Disabled() *Encoder { return &Encoder{dir: e.dir} }
+
+// EncodesModules reports whether BTF is made of modules. It may be called for a nil Encoder.
+func (e *Encoder) EncodesModules() bool { return e != nil && e.slots != nil && !e.NoModules }
+
+// Temporary creates a nameless file, which is gone when it is closed or the process ends.
+func (e *Encoder) Temporary() (*os.File, error) {
 	f, err := os.CreateTemp(e.dir, ".btfgen.*.tmp")
 	if err != nil {
 		return nil, err
@@ -56,8 +63,8 @@ func (e *Encoder) temporary() (*os.File, error) {
 	return f, os.Remove(f.Name())
 }
 
-// errNoPahole is the cause for kernels with DWARF that cannot be converted.
-var errNoPahole = errors.New("has DWARF and no BTF; install pahole (package pahole or dwarves) 1.22 or newer to convert it")
+// ErrMissing is the cause for kernels with DWARF that cannot be converted.
+var ErrMissing = errors.New("has DWARF and no BTF; install pahole (package pahole or dwarves) 1.22 or newer to convert it")
 
 // minPahole is the first version that writes BTF to a file of its own, 1.22.
 const minPahole = 122
@@ -82,11 +89,11 @@ func paholeOptions(version int) []string {
 	return options
 }
 
-// ready finds pahole.
-func (e *Encoder) ready(ctx context.Context) error {
+// Find finds pahole, and returns its version and the options that the Encoder uses.
+func (e *Encoder) Find(ctx context.Context) (version string, options []string, err error) {
 	e.find.Do(func() {
 		if _, err := program.Find("pahole"); err != nil {
-			e.err = errNoPahole
+			e.err = ErrMissing
 			return
 		}
 		out, err := program.Run(ctx, &program.Command{Name: "pahole", Options: []string{"--version"}})
@@ -106,14 +113,14 @@ func (e *Encoder) ready(ctx context.Context) error {
 			e.err = fmt.Errorf("has DWARF and no BTF; pahole 1.22 or newer is needed to convert it, this is %s", e.version)
 		}
 	})
-	return e.err
+	return e.version, e.options, e.err
 }
 
-// encode appends to buf the BTF of an ELF file with DWARF, of at most limit bytes, and returns how many they are and what made
+// Encode appends to buf the BTF of an ELF file with DWARF, of at most limit bytes, and returns how many they are and what made
 // them.
-func (e *Encoder) encode(ctx context.Context, file *os.File, buf *decompress.Buffer, limit int64) (n int, made btfc.Made, err error) {
+func (e *Encoder) Encode(ctx context.Context, file *os.File, buf *decompress.Buffer, limit int64) (n int, made btfc.Made, err error) {
 	if e.slots == nil {
-		return 0, made, errDWARF
+		return 0, made, ErrDWARF
 	}
 	select {
 	case e.slots <- struct{}{}:
@@ -123,16 +130,18 @@ func (e *Encoder) encode(ctx context.Context, file *os.File, buf *decompress.Buf
 	}
 	start := len(buf.B)
 	if e.Earlier != nil {
-		if made.Of, err = hash(ctx, io.NewSectionReader(file, 0, 1<<62)); err != nil {
+		h := sha256.New()
+		if _, err = io.Copy(h, decompress.Until(ctx, io.NewSectionReader(file, 0, 1<<62))); err != nil {
 			return 0, made, err
 		}
+		h.Sum(made.Of[:0])
 		btf, by := e.Earlier(ctx, made.Of)
 		if made.By = by; by != "" {
 			n, err = buf.Append(bytes.NewReader(btf), int64(len(btf)), limit)
 			return n, made, err
 		}
 	}
-	if err := e.ready(ctx); err != nil {
+	if _, _, err := e.Find(ctx); err != nil {
 		return 0, made, err
 	}
 	made.By = "pahole " + e.version
@@ -143,23 +152,23 @@ func (e *Encoder) encode(ctx context.Context, file *os.File, buf *decompress.Buf
 	return n, made, nil
 }
 
-// encodeModule appends to buf the split BTF of a module with DWARF, on top of a kernel's BTF.
-func (e *Encoder) encodeModule(ctx context.Context, module io.Reader, base *os.File, buf *decompress.Buffer, limit int64) error {
+// EncodeModule appends to buf the split BTF of a module with DWARF, on top of a kernel's BTF.
+func (e *Encoder) EncodeModule(ctx context.Context, module io.Reader, base *os.File, buf *decompress.Buffer, limit int64) error {
 	select {
 	case e.slots <- struct{}{}:
 		defer func() { <-e.slots }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if err := e.ready(ctx); err != nil {
+	if _, _, err := e.Find(ctx); err != nil {
 		return err
 	}
-	file, err := e.temporary()
+	file, err := e.Temporary()
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	if _, err := io.Copy(file, ctxReader{ctx, module}); err != nil {
+	if _, err := io.Copy(file, decompress.Until(ctx, module)); err != nil {
 		return err
 	}
 	if _, err := e.run(ctx, file, base, buf, limit); err != nil {
@@ -170,10 +179,10 @@ func (e *Encoder) encodeModule(ctx context.Context, module io.Reader, base *os.F
 
 // run runs pahole on an open file, a module if there is base BTF. Its result is in a temporary file of little more than limit bytes.
 func (e *Encoder) run(ctx context.Context, file, base *os.File, buf *decompress.Buffer, limit int64) (n int, err error) {
-	errLate := fmt.Errorf("not done after %s", e.time)
-	ctx, cancel := context.WithTimeoutCause(ctx, e.time, errLate)
+	errLate := fmt.Errorf("not done after %s", e.Time)
+	ctx, cancel := context.WithTimeoutCause(ctx, e.Time, errLate)
 	defer cancel()
-	out, err := e.temporary()
+	out, err := e.Temporary()
 	if err != nil {
 		return 0, err
 	}
@@ -211,5 +220,5 @@ func (e *Encoder) run(ctx context.Context, file, base *os.File, buf *decompress.
 	return n, nil
 }
 
-// errDWARF is the cause for kernels that only corpus import can use.
-var errDWARF = errors.New("has DWARF and no BTF ('btfgen corpus import' makes BTF of it)")
+// ErrDWARF is the cause for kernels that only corpus import can use.
+var ErrDWARF = errors.New("has DWARF and no BTF ('btfgen corpus import' makes BTF of it)")
