@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/extras"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/pahole"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
@@ -210,9 +211,9 @@ func (a *assembler) addExtra(in *input) error {
 	var err error
 	what := in.extra.String()
 	if in.extra == naming.Config {
-		data, err = readConfig(in.r)
+		data, err = extras.ReadConfig(in.r)
 	} else {
-		data, err = readSymbols(in.r)
+		data, err = extras.ReadSymbols(in.r)
 	}
 	if err != nil {
 		return skip.Wrap(in.path, what, err)

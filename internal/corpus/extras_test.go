@@ -3,8 +3,6 @@
 package corpus
 
 import (
-	"bufio"
-	"bytes"
 	"strings"
 	"testing"
 
@@ -114,29 +112,6 @@ func TestDamagedExtras(t *testing.T) {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
-}
-
-// FuzzExtras checks that extras are not larger than their input, and that reading them again gives the same.
-func FuzzExtras(f *testing.F) {
-	f.Add([]byte(someConfig))
-	f.Add([]byte(someSymbols))
-	f.Add([]byte(stub))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		type read func(*bufio.Reader) ([]byte, error)
-		for what, read := range map[string]read{"config": readConfig, "symbols": readSymbols} {
-			in := func(b []byte) *bufio.Reader { return bufio.NewReader(bytes.NewReader(b)) }
-			kept, err := read(in(data))
-			if err != nil || kept == nil {
-				continue
-			}
-			if len(kept) > len(data)+1 {
-				t.Errorf("%s: %d bytes kept of %d", what, len(kept), len(data))
-			}
-			if again, err := read(in(kept)); err != nil || !bytes.Equal(again, kept) {
-				t.Errorf("%s: %q, and again %q, %v", what, kept, again, err)
-			}
-		}
-	})
 }
 
 // TestWithConfig reads a kernel with a configuration of its own, and with another one.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/extras"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -59,6 +60,17 @@ type Kernel struct {
 
 	task *limits.Task // holds the memory; nil in a copy
 }
+
+// Extras are the configuration and the symbols of a kernel. They are read only with Options.Extras.
+//
+// Packages have them as boot/config-RELEASE and boot/System.map-RELEASE, or as lib/modules/RELEASE/config and System.map. A directory has
+// them next to the kernel's file under these names, or under its name with .config or .kallsyms instead of .btf. They may be compressed.
+// Corpora in one file and the running kernel have them, too.
+//
+// Config has the lines of the kernel's configuration that set something, and the one with its version. Symbols has a line for each function
+// and variable, "t NAME" or "d NAME", followed by " [MODULE]" for those of a loaded module. Nil is unknown: the System.map of some
+// distributions only says where the real one is.
+type Extras = btfc.Extras
 
 // Detach lets a copy of the BTF, the modules and the extras count as memory of kernels until give is called, once.
 func (k *Kernel) Detach() (give func(), err error) {
@@ -138,7 +150,7 @@ func (f *File) Sums(ctx context.Context) ([][sha256.Size]byte, error) {
 func (f *File) WithConfig(text []byte) (*File, error) {
 	file := *f
 	var err error
-	if file.config, err = readConfig(bufio.NewReader(bytes.NewReader(text))); err != nil {
+	if file.config, err = extras.ReadConfig(bufio.NewReader(bytes.NewReader(text))); err != nil {
 		return nil, skip.Wrap(f.Path, naming.Config.String(), err)
 	}
 	return &file, nil

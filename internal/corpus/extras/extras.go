@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package corpus
+// Package extras reads what a kernel has besides BTF: its configuration and its symbols. It keeps only lines that say something.
+package extras
 
 import (
 	"bufio"
@@ -9,20 +10,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/limits"
 )
-
-// Extras are the configuration and the symbols of a kernel. They are read only with Options.Extras.
-//
-// Packages have them as boot/config-RELEASE and boot/System.map-RELEASE, or as lib/modules/RELEASE/config and System.map. A directory has
-// them next to the kernel's file under these names, or under its name with .config or .kallsyms instead of .btf. They may be compressed.
-// Corpora in one file and the running kernel have them, too.
-//
-// Config has the lines of the kernel's configuration that set something, and the one with its version. Symbols has a line for each function
-// and variable, "t NAME" or "d NAME", followed by " [MODULE]" for those of a loaded module. Nil is unknown: the System.map of some
-// distributions only says where the real one is.
-type Extras = btfc.Extras
 
 // lines calls f for each line, whose bytes are valid until it returns.
 func lines(r *bufio.Reader, f func(line []byte) error) error {
@@ -52,8 +41,8 @@ func room(have []byte, n, most int) error {
 	return nil
 }
 
-// readConfig returns the lines of a configuration that are kept, or nil.
-func readConfig(r *bufio.Reader) (out []byte, err error) {
+// ReadConfig returns the lines of a configuration that are kept, or nil.
+func ReadConfig(r *bufio.Reader) (out []byte, err error) {
 	any := false
 	err = lines(r, func(line []byte) error {
 		sets := bytes.HasPrefix(line, []byte("CONFIG_")) && bytes.IndexByte(line, '=') > 0
@@ -76,8 +65,8 @@ func readConfig(r *bufio.Reader) (out []byte, err error) {
 // uselessSymbols are prefixes of symbols that are not kept.
 var uselessSymbols = []string{"__ksymtab_", "__kstrtab_", "__kstrtabns_", "__crc_", "__pfx_"}
 
-// readSymbols returns the symbols of a System.map or /proc/kallsyms, or those in the form of Extras; nil if they are not a kernel's.
-func readSymbols(r *bufio.Reader) (out []byte, err error) {
+// ReadSymbols returns the symbols of a System.map or /proc/kallsyms, or those that it returned before; nil if they are not a kernel's.
+func ReadSymbols(r *bufio.Reader) (out []byte, err error) {
 	whole := false
 	err = lines(r, func(line []byte) error {
 		fields := bytes.Fields(line)
