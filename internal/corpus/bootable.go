@@ -17,6 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj/elffile"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/image"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -206,15 +207,15 @@ func (b *booting) kernel(in *input) error {
 		return err
 	}
 	machine, release := "", ""
-	switch sniffImage(img) {
-	case imageBzImage:
+	switch image.Sniff(img) {
+	case image.BzImage:
 		// Bit 0 of xloadflags in the boot protocol: a 64-bit kernel.
 		if len(img) < 0x250 || binary.LittleEndian.Uint16(img[0x236:])&1 == 0 {
 			return errors.New("a 32-bit kernel, which cannot be booted here")
 		}
-		machine, release = "x86_64", imageRelease(img)
-	case imageZboot:
-		payload, arch, err := zbootPayload(img)
+		machine, release = "x86_64", image.BzImageRelease(img)
+	case image.Zboot:
+		payload, arch, err := image.ZbootPayload(img)
 		if err != nil {
 			return err
 		}
@@ -222,9 +223,9 @@ func (b *booting) kernel(in *input) error {
 		if err := b.decompress(payload, decompress.Sniff(payload), &buf); err != nil {
 			return err
 		}
-		img, machine, release = buf.B, arch, bannerRelease(buf.B)
-	case imageArm64:
-		machine, release = "arm64", bannerRelease(img)
+		img, machine, release = buf.B, arch, image.Release(buf.B)
+	case image.Arm64:
+		machine, release = "arm64", image.Release(img)
 	}
 	if machine != "x86_64" && machine != "arm64" {
 		return errors.New("not a kernel image for x86_64 or arm64")

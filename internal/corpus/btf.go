@@ -3,7 +3,6 @@
 package corpus
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
@@ -33,43 +32,4 @@ func isSplit(b []byte) (bool, error) {
 		return false, errors.New("string section does not end")
 	}
 	return s.Len == 0 || b[s.Off] != 0, nil
-}
-
-// scanBTF returns the largest plausible BTF within a raw image. Images may hold several, since the
-// kernel embeds BPF programs with theirs.
-func scanBTF(image []byte) []byte {
-	var best []byte
-	for _, magic := range []string{"\x9f\xeb\x01", "\xeb\x9f\x01"} {
-		for at := 0; ; {
-			i := bytes.Index(image[at:], []byte(magic))
-			if i < 0 {
-				break
-			}
-			at += i
-			if b := plausibleBTF(image[at:]); len(b) > len(best) {
-				best = b
-			}
-			at += len(magic)
-		}
-	}
-	return best
-}
-
-// plausibleBTF returns the BTF that b begins with, or nil. The magic occurs by chance every 16 MB, so the header and the first
-// type are checked as far as possible.
-func plausibleBTF(b []byte) []byte {
-	const maxLen = 1 << 12 // of a header
-	h, err := btf.ReadHeader(b, int64(len(b)))
-	if err != nil || btf.CheckHeader(b, int64(len(b))) != nil || h.Len > maxLen || b[3] != 0 || h.Types.Len < 12 || h.Strings.Len < 2 {
-		return nil
-	}
-	if s := h.Strings; b[s.Off] != 0 || b[s.Off+s.Len-1] != 0 {
-		return nil
-	}
-	name := uint64(h.Order.Uint32(b[h.Types.Off:]))
-	kind := h.Order.Uint32(b[h.Types.Off+4:]) >> 24 & 0x7f
-	if name >= h.Strings.Len || kind == 0 || kind > 31 {
-		return nil
-	}
-	return b[:h.End()]
 }

@@ -283,7 +283,7 @@ func zboot(payload []byte) []byte {
 // s390Image returns an s390x image around a compressed kernel.
 func s390Image(payload []byte) []byte {
 	b := make([]byte, 0x11000)
-	copy(b[s390At:], s390Magic)
+	copy(b[0x10008:], "S390EP")
 	return append(append(b, payload...), noise(500)...)
 }
 

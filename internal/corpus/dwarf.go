@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/image"
 	"github.com/btfgen/btfgen/internal/corpus/pahole"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -32,7 +33,7 @@ func isKernelELF(f *elf.File, name string) bool {
 	if f.Machine == elf.EM_BPF || f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
 		return false
 	}
-	return isKernelName(name) || f.Section("__ksymtab") != nil || banner(f) != ""
+	return isKernelName(name) || f.Section("__ksymtab") != nil || image.ELFRelease(f) != ""
 }
 
 // elfOnDisk reads an ELF file from a stream by way of a temporary file, because debug information does not fit in memory.
@@ -64,7 +65,7 @@ func (x *extractor) dwarf(in *input, f *elf.File) error {
 	if e == nil {
 		return skip.Wrap(in.path, "elf", pahole.ErrDWARF)
 	}
-	arch, rel := machine.OfELF(f.Machine, f.Class, f.Data), banner(f)
+	arch, rel := machine.OfELF(f.Machine, f.Class, f.Data), image.ELFRelease(f)
 	if x.to.skip(in, arch, rel) {
 		return nil // without running pahole
 	}

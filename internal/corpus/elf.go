@@ -11,6 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj/elffile"
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/image"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -70,7 +71,7 @@ func (x *extractor) elfFile(in *input, file io.ReaderAt) error {
 	if err != nil {
 		return skip.Wrap(in.path, "elf: .BTF", err)
 	}
-	b.base, b.arch, b.rel = base, machine.OfELF(f.Machine, f.Class, f.Data), banner(f)
+	b.base, b.arch, b.rel = base, machine.OfELF(f.Machine, f.Class, f.Data), image.ELFRelease(f)
 	return x.to.add(in, b)
 }
 

@@ -6,9 +6,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"io"
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/image"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -26,20 +26,20 @@ func (x *extractor) image(in *input) error {
 		return skip.Wrap(in.path, "image", err)
 	}
 	img := buf.B
-	switch typ := sniffImage(img); typ {
-	case imageBzImage:
+	switch typ := image.Sniff(img); typ {
+	case image.BzImage:
 		err = x.bzImage(in, img)
-	case imageZboot:
+	case image.Zboot:
 		err = x.zboot(in, img)
-	case imageArm64:
+	case image.Arm64:
 		err = x.memory(in, img, "arm64", "")
-	case imageRISCV:
+	case image.RISCV:
 		err = x.memory(in, img, "riscv64", "")
-	case imageZImage:
+	case image.ZImage:
 		err = x.search(in, img, "arm")
 	default:
 		arch, what := "", unknown(img)
-		if isS390(bytes.NewReader(img)) {
+		if image.IsS390(bytes.NewReader(img)) {
 			arch, what = "s390x", errNoBTF
 		}
 		if err = x.search(in, img, arch); errors.Is(err, errNoBTF) {
@@ -49,66 +49,32 @@ func (x *extractor) image(in *input) error {
 	return skip.Wrap(in.path, "image", err)
 }
 
-// bzImage follows the x86 boot protocol's header: payload_offset counts from the end of the setup
-// code, and the version text lies at kernel_version.
+// bzImage reads the kernel in an x86 bzImage.
 func (x *extractor) bzImage(in *input, img []byte) error {
-	if len(img) < 0x250 {
-		return io.ErrUnexpectedEOF
+	data, err := image.BzImagePayload(img)
+	if err != nil {
+		return err
 	}
-	le := binary.LittleEndian
-	if v := le.Uint16(img[0x206:]); v < 0x208 {
-		return errors.New("boot protocol older than 2.08")
-	}
-	setup := int64(img[0x1f1])
-	if setup == 0 {
-		setup = 4
-	}
-	off := (setup+1)*512 + int64(le.Uint32(img[0x248:]))
-	n := int64(le.Uint32(img[0x24c:]))
-	if off+n > int64(len(img)) {
-		return io.ErrUnexpectedEOF
-	}
-	return x.payload(in, img[off:off+n], "", imageRelease(img))
-}
-
-// imageRelease returns the release in the header of a bzImage.
-func imageRelease(img []byte) string {
-	return versionText(img, 0x200+int(binary.LittleEndian.Uint16(img[0x20e:])))
+	return x.payload(in, data, "", image.BzImageRelease(img))
 }
 
 // zboot reads the kernel in an EFI zboot image.
 func (x *extractor) zboot(in *input, img []byte) error {
-	data, arch, err := zbootPayload(img)
+	data, arch, err := image.ZbootPayload(img)
 	if err != nil {
 		return err
 	}
 	return x.payload(in, data, arch, "")
 }
 
-// zbootPayload returns the compressed kernel in an EFI zboot image, and the machine in its PE header.
-func zbootPayload(img []byte) (data []byte, arch string, err error) {
-	if len(img) < 0x40 {
-		return nil, "", io.ErrUnexpectedEOF
-	}
-	le := binary.LittleEndian
-	off, n := int64(le.Uint32(img[8:])), int64(le.Uint32(img[12:]))
-	if off+n > int64(len(img)) {
-		return nil, "", io.ErrUnexpectedEOF
-	}
-	if pe := int64(le.Uint32(img[0x3c:])); pe+6 <= int64(len(img)) {
-		arch = map[uint16]string{0xaa64: "arm64", 0x5064: "riscv64", 0x6264: "loongarch64"}[le.Uint16(img[pe+4:])]
-	}
-	return img[off : off+n], arch, nil
-}
-
 // memory finds the BTF in what will be the kernel's memory.
 func (x *extractor) memory(in *input, img []byte, arch, release string) error {
-	btf := scanBTF(img)
+	btf := image.FindBTF(img)
 	if btf == nil {
 		return errNoBTF
 	}
 	if release == "" {
-		release = bannerRelease(img)
+		release = image.Release(img)
 	}
 	b, err := x.to.read(func(buf *decompress.Buffer) error { return buf.Add(btf) })
 	if err != nil {
@@ -151,10 +117,10 @@ func (x *extractor) payload(in *input, data []byte, arch, release string) error 
 // kernelImage takes the BTF of an uncompressed kernel, in ELF or as memory.
 func (x *extractor) kernelImage(in *input, img []byte, arch, release string) error {
 	if sniff(img[:min(len(img), sniffLen)]) != kindELF {
-		switch sniffImage(img) {
-		case imageArm64:
+		switch image.Sniff(img) {
+		case image.Arm64:
 			arch = "arm64"
-		case imageRISCV:
+		case image.RISCV:
 			arch = "riscv64"
 		}
 		return x.memory(in, img, arch, release)

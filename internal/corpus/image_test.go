@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/corpus/image"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
@@ -125,7 +126,7 @@ func TestScanBTF(t *testing.T) {
 		{"magics before it", join([]byte("\x9f\xeb\x01\x9f\xeb\x01\x00"), blobBE), blobBE},
 		{"long header", join([]byte{1}, longHeader(), noise(5)), longHeader()},
 	} {
-		if got := scanBTF(tt.img); !bytes.Equal(got, tt.want) {
+		if got := image.FindBTF(tt.img); !bytes.Equal(got, tt.want) {
 			t.Errorf("%s: got %d bytes, want %d", tt.name, len(got), len(tt.want))
 		}
 	}

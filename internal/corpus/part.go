@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/image"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -51,7 +52,7 @@ func (f *part) look() error {
 	head := buf[:n]
 	f.kind = sniff(head)
 	f.bpf, f.what = embedded.MayBeObject(head), unknown(head)
-	if (f.kind == kindUnknown || f.kind == kindZero) && isS390(r) {
+	if (f.kind == kindUnknown || f.kind == kindZero) && image.IsS390(r) {
 		f.kind = kindImage
 	}
 	if f.kind == kindUnknown && (strings.HasSuffix(f.path, ".btfc") || btfc.Ends(r, f.size)) {

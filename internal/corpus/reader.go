@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/image"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -75,7 +76,7 @@ func (r *reader) content(in *input) error {
 	case k.container():
 		return r.container(in, k)
 	case k == kindUnknown || k == kindZero:
-		if head, _ := in.r.Peek(s390At + len(s390Magic)); isS390(bytes.NewReader(head)) {
+		if head, _ := in.r.Peek(image.S390Len); image.IsS390(bytes.NewReader(head)) {
 			k = kindImage
 		}
 	}

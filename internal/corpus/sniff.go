@@ -6,12 +6,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/image"
 )
 
 // kind is the kind of a file by its first bytes.
@@ -74,7 +74,7 @@ func sniff(head []byte) kind {
 	switch {
 	case format != decompress.None && format != decompress.LZMA:
 		return kindCompressed
-	case sniffImage(head) != imageNone:
+	case image.Sniff(head) != image.None:
 		return kindImage
 	case len(bytes.Trim(head, "\x00")) == 0:
 		return kindZero
@@ -106,51 +106,6 @@ func isTar(head []byte) bool {
 		want = want<<3 | int64(c-'0')
 	}
 	return sum == want
-}
-
-// imageType is a form of bootable kernel.
-type imageType int
-
-const (
-	imageNone    imageType = iota
-	imageBzImage           // x86: setup code and a compressed vmlinux
-	imageZboot             // EFI zboot: a PE file around a compressed Image
-	imageArm64             // arm64 Image, the kernel's memory
-	imageRISCV             // the same of riscv64
-	imageZImage            // 32-bit arm: a decompressor and a compressed Image
-	imageS390              // s390x: a decompressor and a compressed Image
-)
-
-// sniffImage recognises an image by its first bytes; s390x's need isS390.
-func sniffImage(head []byte) imageType {
-	at := func(off int, magic string) bool {
-		return len(head) >= off+len(magic) && string(head[off:off+len(magic)]) == magic
-	}
-	switch {
-	case at(0x202, "HdrS") && at(0x1fe, "\x55\xaa"):
-		return imageBzImage
-	case at(0, "MZ") && at(4, "zimg"):
-		return imageZboot
-	case at(0x38, "ARM\x64"):
-		return imageArm64
-	case at(0x38, "RSC\x05"):
-		return imageRISCV
-	case at(0x24, "\x18\x28\x6f\x01"):
-		return imageZImage
-	}
-	return imageNone
-}
-
-// s390Magic is what an s390x image has at s390At.
-const (
-	s390Magic = "S390EP"
-	s390At    = 0x10008
-)
-
-func isS390(r io.ReaderAt) bool {
-	var b [len(s390Magic)]byte
-	n, _ := r.ReadAt(b[:], s390At)
-	return string(b[:n]) == s390Magic
 }
 
 // errEmpty describes files without a byte.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package corpus
+package image
 
 import (
 	"bytes"
@@ -22,19 +22,19 @@ func versionText(img []byte, off int) string {
 	return naming.ValidRelease(string(text[:end]))
 }
 
-// banner returns the release in the kernel's banner at the beginning of .rodata, or "".
-func banner(f *elf.File) string {
+// ELFRelease returns the release in the kernel's banner at the beginning of .rodata, or "".
+func ELFRelease(f *elf.File) string {
 	sec := f.Section(".rodata")
 	if sec == nil || sec.Type != elf.SHT_PROGBITS || sec.ReaderAt == nil { // nil for a compressed one
 		return ""
 	}
 	head := make([]byte, min(sec.FileSize, 4096))
 	n, _ := sec.ReadAt(head, 0)
-	return bannerRelease(head[:n])
+	return Release(head[:n])
 }
 
-// bannerRelease returns the release in the first "Linux version 6.1.0-47-amd64 (…" of b.
-func bannerRelease(b []byte) string {
+// Release returns the release in the first "Linux version 6.1.0-47-amd64 (…" of b.
+func Release(b []byte) string {
 	const text = "Linux version "
 	i := bytes.Index(b, []byte(text))
 	if i < 0 {
