@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/extras"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
@@ -50,7 +51,7 @@ func (a *assembler) read(fill func(buf *decompress.Buffer) error) (blob, error) 
 func (a *assembler) add(in *input, b blob) error {
 	a.seen++
 	var err error
-	if b.split, err = isSplit(b.bytes(a.s)); err != nil {
+	if b.split, err = sniff.IsSplit(b.bytes(a.s)); err != nil {
 		a.drop(&b)
 		return skip.Wrap(in.path, "btf", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/bpfobj/elffile"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/image"
@@ -141,7 +142,7 @@ func isConfig(name string) bool {
 	return kind == naming.Config && release != ""
 }
 
-func (b *booting) take(in *input, k kind) error {
+func (b *booting) take(in *input, k sniff.Kind) error {
 	switch {
 	case !in.inside && b.current.extra == naming.Config, in.inside && isConfig(in.member):
 		if b.config != nil {
@@ -152,7 +153,7 @@ func (b *booting) take(in *input, k kind) error {
 		return skip.Wrap(in.path, "config", err)
 	case in.inside && naming.IsModule(in.member):
 		return skip.Wrap(in.path, "module", b.module(in))
-	case k == kindImage, k == kindUnknown && !in.inside:
+	case k == sniff.Image, k == sniff.Unknown && !in.inside:
 		return skip.Wrap(in.path, "image", b.kernel(in))
 	}
 	return nil
@@ -245,8 +246,8 @@ func HoldsImage(name string) bool {
 		return false
 	}
 	defer f.Close()
-	head := make([]byte, sniffLen)
+	head := make([]byte, sniff.Len)
 	n, _ := io.ReadFull(f, head)
-	k := sniff(head[:n])
-	return k == kindAr && bytes.Contains(head[:n], []byte("debian-binary")) || k == kindRPM || k == kindImage
+	k := sniff.Of(head[:n])
+	return k == sniff.Ar && bytes.Contains(head[:n], []byte("debian-binary")) || k == sniff.RPM || k == sniff.Image
 }

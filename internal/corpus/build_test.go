@@ -18,6 +18,8 @@ import (
 	"github.com/pierrec/lz4/v4"
 	"github.com/ulikunitz/xz"
 	"github.com/ulikunitz/xz/lzma"
+
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 )
 
 // The tests build what they read: small BTF blobs in every kind of file.
@@ -299,7 +301,7 @@ func TestBuiltBlobsDiffer(t *testing.T) {
 		blob  []byte
 		split bool
 	}{{blobLE, false}, {blobBE, false}, {splitLE, true}} {
-		split, err := isSplit(tt.blob)
+		split, err := sniff.IsSplit(tt.blob)
 		if err != nil || split != tt.split {
 			t.Errorf("%q: split %v, %v", tt.blob, split, err)
 		}

@@ -10,19 +10,20 @@ import (
 	"path"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 )
 
 // container reads the members of an archive or a package. A member that fails is noted and the
 // next one read; if the stream itself breaks off, its last kernel is dropped.
-func (r *reader) container(in *input, k kind) error {
+func (r *reader) container(in *input, k sniff.Kind) error {
 	return skip.Wrap(in.path, k.String(), r.to.attempt(func() error {
 		switch k {
-		case kindTar:
+		case sniff.Tar:
 			return r.tar(in)
-		case kindAr:
+		case sniff.Ar:
 			return r.deb(in)
-		case kindRPM:
+		case sniff.RPM:
 			return r.rpm(in)
 		}
 		return r.cpio(in)

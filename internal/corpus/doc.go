@@ -31,7 +31,7 @@
 // LZO-compressed kernels are refused. Modules with a distilled base (.BTF.base) are relocated to their kernel's BTF; see btf.Relocate.
 //
 // BTF is split BTF, a module's, if its string section does not begin with the empty string; see
-// isSplit.
+// sniff.IsSplit.
 //
 // # Which kernel it is
 //

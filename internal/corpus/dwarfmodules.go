@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/pahole"
@@ -78,7 +79,7 @@ func (a *assembler) encodeModules(of *blob, k *Kernel) (taken int64) {
 			err = a.f.opts.DWARF.EncodeModule(a.ctx, b.dwarf, base, &buf, a.f.opts.MaxSize-taken)
 		}
 		if err == nil {
-			if split, wrong := isSplit(buf.B); wrong != nil || !split {
+			if split, wrong := sniff.IsSplit(buf.B); wrong != nil || !split {
 				err = cmp.Or(wrong, errors.New("pahole made no BTF of a module"))
 			}
 		}

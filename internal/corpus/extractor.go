@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
@@ -41,19 +42,19 @@ func (x *extractor) wants(member string) (naming.Extra, bool) {
 
 func (x *extractor) attempt(read func() error) error { return x.to.attempt(read) }
 
-func (x *extractor) take(in *input, k kind) error {
+func (x *extractor) take(in *input, k sniff.Kind) error {
 	switch {
 	case in.extra != naming.NoExtra:
 		return x.to.addExtra(in)
-	case k == kindEmpty:
-		return empty(in, errEmpty)
-	case k == kindZero:
-		return empty(in, errZeros)
-	case k == kindBTF:
+	case k == sniff.Empty:
+		return empty(in, sniff.ErrEmpty)
+	case k == sniff.Zero:
+		return empty(in, sniff.ErrZeros)
+	case k == sniff.BTF:
 		return x.raw(in)
-	case k == kindELF:
+	case k == sniff.ELF:
 		return x.elf(in)
-	case k == kindImage, k == kindUnknown && !in.inside: // the last chance
+	case k == sniff.Image, k == sniff.Unknown && !in.inside: // the last chance
 		return x.image(in)
 	}
 	return nil
@@ -74,7 +75,7 @@ func (x *extractor) raw(in *input) error {
 	}
 	size := in.size
 	if size < 0 { // only the header says how long it is likely to be
-		head, _ := in.r.Peek(sniffLen)
+		head, _ := in.r.Peek(sniff.Len)
 		if h, err := btf.ReadHeader(head, x.f.opts.MaxSize); err == nil {
 			size = min(int64(h.End()), x.f.opts.MaxSize)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
@@ -30,11 +31,11 @@ func FuzzRead(f *testing.F) {
 		defer scratches.Put(s)
 		a := &assembler{run: newRun(context.Background(), file, s), yield: func(it *Kernel) error {
 			kernels++
-			if split, err := isSplit(it.BTF); err != nil || split {
+			if split, err := sniff.IsSplit(it.BTF); err != nil || split {
 				t.Errorf("yielded: split %v, %v", split, err)
 			}
 			for _, m := range it.Modules {
-				if split, err := isSplit(m.BTF); err != nil || !split {
+				if split, err := sniff.IsSplit(m.BTF); err != nil || !split {
 					t.Errorf("yielded module: split %v, %v", split, err)
 				}
 			}
@@ -47,7 +48,7 @@ func FuzzRead(f *testing.F) {
 		defer done()
 		r.fail(r.content(in))
 		a.finish()
-		if kernels == 0 && len(r.errs) == 0 && sniff(data[:min(len(data), sniffLen)]) == kindBTF {
+		if kernels == 0 && len(r.errs) == 0 && sniff.Of(data[:min(len(data), sniff.Len)]) == sniff.BTF {
 			t.Error("neither kernel nor error")
 		}
 		for _, err := range r.errs {

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/image"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
@@ -38,7 +39,7 @@ func (x *extractor) image(in *input) error {
 	case image.ZImage:
 		err = x.search(in, img, "arm")
 	default:
-		arch, what := "", unknown(img)
+		arch, what := "", sniff.Unrecognized(img)
 		if image.IsS390(bytes.NewReader(img)) {
 			arch, what = "s390x", errNoBTF
 		}
@@ -87,13 +88,13 @@ func (x *extractor) memory(in *input, img []byte, arch, release string) error {
 // payload decompresses a kernel and takes its BTF. Behind the compressed data there may be four bytes
 // with the size of the kernel.
 func (x *extractor) payload(in *input, data []byte, arch, release string) error {
-	k := sniff(data[:min(len(data), sniffLen)])
+	k := sniff.Of(data[:min(len(data), sniff.Len)])
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89LZO\x00")):
 		return errors.New("compressed with lzo, which is not supported")
-	case k == kindELF || k == kindUnknown:
+	case k == sniff.ELF || k == sniff.Unknown:
 		return x.kernelImage(in, data, arch, release)
-	case k != kindCompressed || len(data) < 4:
+	case k != sniff.Compressed || len(data) < 4:
 		return errors.New("no compressed kernel where the header says")
 	}
 	buf, done, err := x.s.image()
@@ -116,7 +117,7 @@ func (x *extractor) payload(in *input, data []byte, arch, release string) error 
 
 // kernelImage takes the BTF of an uncompressed kernel, in ELF or as memory.
 func (x *extractor) kernelImage(in *input, img []byte, arch, release string) error {
-	if sniff(img[:min(len(img), sniffLen)]) != kindELF {
+	if sniff.Of(img[:min(len(img), sniff.Len)]) != sniff.ELF {
 		switch image.Sniff(img) {
 		case image.Arm64:
 			arch = "arm64"

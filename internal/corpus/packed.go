@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
@@ -20,7 +21,7 @@ import (
 // the user named it.
 func (w *walk) packed(keep func(kernel.Key) bool) (units []*File, err error) {
 	w.files = slices.DeleteFunc(w.files, func(f part) bool {
-		if f.kind != kindBTFC || err != nil {
+		if f.kind != sniff.BTFC || err != nil {
 			return false
 		}
 		more, failed := f.units(keep)
@@ -72,7 +73,7 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 	}
 	p, e := f.packed, f.packed.entryOf()
 	if e.Size > f.opts.MaxSize {
-		return skip.Wrap(f.Path, kindBTFC.String(), decompress.TooLarge(f.opts.MaxSize))
+		return skip.Wrap(f.Path, sniff.BTFC.String(), decompress.TooLarge(f.opts.MaxSize))
 	}
 	if err := s.task.Take(e.ModulesSize + e.Config + e.Symbols + e.Unpacked()); err != nil {
 		return err
@@ -82,7 +83,7 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 	}
 	btf, err := p.file.BTF(ctx, p.entry, s.btf.B[:0])
 	if err != nil {
-		return cmp.Or(ctx.Err(), skip.Wrap(f.Path, kindBTFC.String(), err))
+		return cmp.Or(ctx.Err(), skip.Wrap(f.Path, sniff.BTFC.String(), err))
 	}
 	s.btf.Set(btf)
 	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, Made: e.Made, task: s.task}

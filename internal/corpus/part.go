@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/image"
@@ -23,7 +24,7 @@ type part struct {
 	below  string     // the part of the path with the key, see sources
 	key    kernel.Key // from the path
 	size   int64
-	kind   kind         // by its first bytes
+	kind   sniff.Kind         // by its first bytes
 	split  bool         // raw BTF that needs a base
 	bpf    bool         // an ELF file for the BPF machine
 	what   error        // of a file of no known kind
@@ -44,21 +45,21 @@ func (f *part) look() error {
 		return err
 	}
 	f.size = fi.Size()
-	var buf [sniffLen]byte
+	var buf [sniff.Len]byte
 	n, err := r.ReadAt(buf[:], 0)
 	if err != nil && err != io.EOF {
 		return err
 	}
 	head := buf[:n]
-	f.kind = sniff(head)
-	f.bpf, f.what = embedded.MayBeObject(head), unknown(head)
-	if (f.kind == kindUnknown || f.kind == kindZero) && image.IsS390(r) {
-		f.kind = kindImage
+	f.kind = sniff.Of(head)
+	f.bpf, f.what = embedded.MayBeObject(head), sniff.Unrecognized(head)
+	if (f.kind == sniff.Unknown || f.kind == sniff.Zero) && image.IsS390(r) {
+		f.kind = sniff.Image
 	}
-	if f.kind == kindUnknown && (strings.HasSuffix(f.path, ".btfc") || btfc.Ends(r, f.size)) {
-		f.kind = kindBTFC // a damaged one
+	if f.kind == sniff.Unknown && (strings.HasSuffix(f.path, ".btfc") || btfc.Ends(r, f.size)) {
+		f.kind = sniff.BTFC // a damaged one
 	}
-	if h, err := readHeader(head, f.size); f.kind == kindBTF && err == nil {
+	if h, err := sniff.ReadHeader(head, f.size); f.kind == sniff.BTF && err == nil {
 		if f.split = h.Strings.Len == 0; !f.split {
 			if _, err := r.ReadAt(buf[:1], int64(h.Strings.Off)); err != nil {
 				return err

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
@@ -203,7 +204,7 @@ func TestReadDamaged(t *testing.T) {
 			n := 0
 			err = c.Files[0].Read(context.Background(), func(it *Kernel) error {
 				n++
-				if _, err := isSplit(it.BTF); err != nil {
+				if _, err := sniff.IsSplit(it.BTF); err != nil {
 					t.Errorf("%s: yielded %v", what, err)
 				}
 				return nil

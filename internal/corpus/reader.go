@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/image"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
@@ -27,7 +28,7 @@ type taker interface {
 	// wants reports whether to read a member of a container, and which kind of extra it is.
 	wants(member string) (naming.Extra, bool)
 	// take takes content that is neither compressed nor a container.
-	take(in *input, k kind) error
+	take(in *input, k sniff.Kind) error
 	// attempt calls read. If read fails, attempt drops what was taken meanwhile.
 	attempt(read func() error) error
 }
@@ -63,21 +64,21 @@ func (r *reader) content(in *input) error {
 	if in.depth > limits.Nesting {
 		return skip.Wrap(in.path, "", fmt.Errorf("nested more than %d deep", limits.Nesting))
 	}
-	head, err := in.r.Peek(sniffLen)
+	head, err := in.r.Peek(sniff.Len)
 	if err != nil && err != io.EOF {
 		return skip.Wrap(in.path, "", err)
 	}
-	k := sniff(head)
+	k := sniff.Of(head)
 	switch {
-	case k == kindCompressed:
+	case k == sniff.Compressed:
 		return r.compressed(in, decompress.Sniff(head))
 	case in.extra != naming.NoExtra:
 		return r.to.take(in, k)
-	case k.container():
+	case k.Container():
 		return r.container(in, k)
-	case k == kindUnknown || k == kindZero:
+	case k == sniff.Unknown || k == sniff.Zero:
 		if head, _ := in.r.Peek(image.S390Len); image.IsS390(bytes.NewReader(head)) {
-			k = kindImage
+			k = sniff.Image
 		}
 	}
 	return r.to.take(in, k)

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -51,7 +52,7 @@ func hashes(t testing.TB, opts Options, src string) (sums map[string][sha256.Siz
 			h := sha256.New()
 			h.Write(k.BTF)
 			for i, m := range k.Modules {
-				if split, err := isSplit(m.BTF); err != nil || !split {
+				if split, err := sniff.IsSplit(m.BTF); err != nil || !split {
 					t.Errorf("%s: split is %v, %v", k.ModulePaths[i], split, err)
 				}
 				h.Write(m.BTF)

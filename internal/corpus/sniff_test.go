@@ -2,30 +2,34 @@
 
 package corpus
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
+)
 
 func TestSniff(t *testing.T) {
 	zeros := make([]byte, 1024)
 	for _, tt := range []struct {
 		name string
 		head []byte
-		want kind
+		want sniff.Kind
 	}{
-		{"nothing", nil, kindEmpty},
-		{"zeros", zeros, kindZero},
-		{"text", []byte("#!/bin/sh\necho hello\n"), kindUnknown},
-		{"short magic", []byte("\x9f\xeb"), kindUnknown},
-		{"other version", []byte("\x9f\xeb\x02\x00"), kindUnknown},
-		{"lzma by chance", []byte("]]]]]]]]]]]]]]]]"), kindUnknown},
-		{"tar", tarOf(member{"x", nil}), kindTar},
-		{"tar with a bad checksum", append([]byte("y"), tarOf(member{"x", nil})[1:]...), kindUnknown},
-		{"old tar", oldTar(), kindTar},
-		{"raw", blobLE, kindBTF},
-		{"raw, big-endian", blobBE, kindBTF},
-		{"zboot", zboot(compress("gz", noise(10))), kindImage},
-		{"s390x needs more than a beginning", s390Image(nil)[:sniffLen], kindZero},
+		{"nothing", nil, sniff.Empty},
+		{"zeros", zeros, sniff.Zero},
+		{"text", []byte("#!/bin/sh\necho hello\n"), sniff.Unknown},
+		{"short magic", []byte("\x9f\xeb"), sniff.Unknown},
+		{"other version", []byte("\x9f\xeb\x02\x00"), sniff.Unknown},
+		{"lzma by chance", []byte("]]]]]]]]]]]]]]]]"), sniff.Unknown},
+		{"tar", tarOf(member{"x", nil}), sniff.Tar},
+		{"tar with a bad checksum", append([]byte("y"), tarOf(member{"x", nil})[1:]...), sniff.Unknown},
+		{"old tar", oldTar(), sniff.Tar},
+		{"raw", blobLE, sniff.BTF},
+		{"raw, big-endian", blobBE, sniff.BTF},
+		{"zboot", zboot(compress("gz", noise(10))), sniff.Image},
+		{"s390x needs more than a beginning", s390Image(nil)[:sniff.Len], sniff.Zero},
 	} {
-		if got := sniff(tt.head[:min(len(tt.head), sniffLen)]); got != tt.want {
+		if got := sniff.Of(tt.head[:min(len(tt.head), sniff.Len)]); got != tt.want {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 )
@@ -76,13 +77,13 @@ func (w *walk) source(src string) error {
 // add files f where it belongs, by its first bytes.
 func (w *walk) add(f part) {
 	switch {
-	case f.kind == kindEmpty:
-		w.skip(f.path, errEmpty)
-	case f.kind == kindZero:
-		w.skip(f.path, errZeros)
-	case !f.source && f.kind == kindUnknown && naming.SaysBTF(path.Base(f.abs)):
+	case f.kind == sniff.Empty:
+		w.skip(f.path, sniff.ErrEmpty)
+	case f.kind == sniff.Zero:
+		w.skip(f.path, sniff.ErrZeros)
+	case !f.source && f.kind == sniff.Unknown && naming.SaysBTF(path.Base(f.abs)):
 		w.skip(f.path, f.what)
-	case !f.source && (f.kind == kindUnknown || f.kind == kindCpio || f.bpf):
+	case !f.source && (f.kind == sniff.Unknown || f.kind == sniff.Cpio || f.bpf):
 		w.ignored++
 	default:
 		w.files = append(w.files, f)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package corpus
+package sniff
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 )
 
-// readHeader reads a BTF header from the first bytes of a blob of size bytes.
-func readHeader(head []byte, size int64) (btf.Header, error) {
+// ReadHeader reads a BTF header from the first bytes of a blob of size bytes.
+func ReadHeader(head []byte, size int64) (btf.Header, error) {
 	h, err := btf.ReadHeader(head, size)
 	if err == nil && h.End() > uint64(size) {
 		err = fmt.Errorf("truncated: %d bytes of %d", size, h.End())
@@ -18,12 +18,12 @@ func readHeader(head []byte, size int64) (btf.Header, error) {
 	return h, err
 }
 
-// isSplit reports whether a BTF blob is split BTF, which needs a base (a module's needs vmlinux). The string at offset 0 must be empty. Base BTF
+// IsSplit reports whether a BTF blob is split BTF, which needs a base (a module's needs vmlinux). The string at offset 0 must be empty. Base BTF
 // has it in its own string section, which so begins with a NUL. Split BTF's section continues that of the base, and begins
 // with the first string that the base lacks, or is empty. That holds for 91 modules and 25 kernels in both byte orders, and libbpf checks base BTF
 // in the same way.
-func isSplit(b []byte) (bool, error) {
-	h, err := readHeader(b, int64(len(b)))
+func IsSplit(b []byte) (bool, error) {
+	h, err := ReadHeader(b, int64(len(b)))
 	if err != nil {
 		return false, err
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package corpus
+// Package sniff identifies files by their first bytes.
+package sniff
 
 import (
 	"bytes"
@@ -14,56 +15,56 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/image"
 )
 
-// kind is the kind of a file by its first bytes.
-type kind int
+// Kind is the kind of a file by its first bytes.
+type Kind int
 
 const (
-	kindUnknown kind = iota
-	kindEmpty
-	kindZero // what a tar without members is
-	kindBTF
-	kindELF
-	kindCompressed // see decompress.Sniff
-	kindTar
-	kindAr
-	kindRPM
-	kindCpio
-	kindImage
-	kindBTFC // a corpus in one file
+	Unknown Kind = iota
+	Empty
+	Zero // what a tar without members is
+	BTF
+	ELF
+	Compressed // see decompress.Sniff
+	Tar
+	Ar
+	RPM
+	Cpio
+	Image
+	BTFC // a corpus in one file
 )
 
 var kindNames = [...]string{
 	"unknown", "empty", "zero", "btf", "elf", "compressed", "tar", "deb", "rpm", "cpio", "image", "btfc",
 }
 
-func (k kind) String() string { return kindNames[k] }
+func (k Kind) String() string { return kindNames[k] }
 
-// container says whether the kind holds files with names.
-func (k kind) container() bool { return kindTar <= k && k <= kindCpio }
+// Container says whether the kind holds files with names.
+func (k Kind) Container() bool { return Tar <= k && k <= Cpio }
 
-// sniffLen is the number of bytes that sniff needs, if the file has them.
-const sniffLen = 1024
+// Len is the number of bytes that Of needs, if the file has them.
+const Len = 1024
 
 // magics are further kinds that begin with fixed bytes.
 var magics = []struct {
 	magic string
-	kind  kind
+	kind  Kind
 }{
-	{"\x7fELF", kindELF},
-	{"!<arch>\n", kindAr},
-	{"\xed\xab\xee\xdb", kindRPM},
-	{"070701", kindCpio},
-	{"070702", kindCpio},
-	{btfc.Magic, kindBTFC},
+	{"\x7fELF", ELF},
+	{"!<arch>\n", Ar},
+	{"\xed\xab\xee\xdb", RPM},
+	{"070701", Cpio},
+	{"070702", Cpio},
+	{btfc.Magic, BTFC},
 }
 
-// sniff returns the kind of a file that begins with head.
-func sniff(head []byte) kind {
+// Of returns the kind of a file that begins with head.
+func Of(head []byte) Kind {
 	if len(head) == 0 {
-		return kindEmpty
+		return Empty
 	}
 	if len(head) >= 4 && btf.OrderOf(head) != nil && head[2] == btf.Version {
-		return kindBTF
+		return BTF
 	}
 	for _, m := range magics {
 		if bytes.HasPrefix(head, []byte(m.magic)) {
@@ -73,17 +74,17 @@ func sniff(head []byte) kind {
 	format := decompress.Sniff(head)
 	switch {
 	case format != decompress.None && format != decompress.LZMA:
-		return kindCompressed
+		return Compressed
 	case image.Sniff(head) != image.None:
-		return kindImage
+		return Image
 	case len(bytes.Trim(head, "\x00")) == 0:
-		return kindZero
+		return Zero
 	case isTar(head):
-		return kindTar
+		return Tar
 	case format == decompress.LZMA: // the weakest sign
-		return kindCompressed
+		return Compressed
 	}
-	return kindUnknown
+	return Unknown
 }
 
 // isTar accepts a tar header of any age, by its checksum.
@@ -108,18 +109,18 @@ func isTar(head []byte) bool {
 	return sum == want
 }
 
-// errEmpty describes files without a byte.
-var errEmpty = errors.New("empty file")
+// ErrEmpty describes files without a byte.
+var ErrEmpty = errors.New("empty file")
 
-// errZeros describes zero-filled files and archives without members, which look the same.
-var errZeros = errors.New("empty archive, or zeros")
+// ErrZeros describes zero-filled files and archives without members, which look the same.
+var ErrZeros = errors.New("empty archive, or zeros")
 
 // errUnknown describes files of no known kind.
 var errUnknown = errors.New("not BTF, ELF, an archive or a kernel image")
 
-// unknown returns errUnknown, with what the file is instead, such as a web server's error page.
-func unknown(head []byte) error {
-	if o := embedded.Describe(head[:min(len(head), sniffLen)]); o != nil && o.Lost {
+// Unrecognized returns errUnknown, with what the file is instead, such as a web server's error page.
+func Unrecognized(head []byte) error {
+	if o := embedded.Describe(head[:min(len(head), Len)]); o != nil && o.Lost {
 		return fmt.Errorf("%w, but %s; %s", errUnknown, o.What, o.Fix)
 	}
 	return errUnknown
