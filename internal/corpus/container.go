@@ -10,8 +10,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 )
 
 // container reads the members of an archive or a package. A member that fails is noted and the

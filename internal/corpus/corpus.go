@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/find"
 	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -43,20 +44,12 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 	if opts.MaxSize <= 0 {
 		opts.MaxSize = DefaultMaxSize
 	}
-	w := newWalk(ctx)
-	for _, src := range sources {
-		if err := w.source(src); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.links(); err != nil {
+	found, err := find.Files(ctx, sources)
+	if err != nil {
 		return nil, err
 	}
-	for i := range w.files {
-		w.files[i].below = w.sources.Below(w.files[i].path)
-	}
 	opts.met = newMet(&opts)
-	c := &Corpus{met: opts.met, modules: opts.Modules, Sources: slices.Clone(sources), Ignored: w.ignored}
+	c := &Corpus{met: opts.met, modules: opts.Modules, Sources: slices.Clone(sources), Ignored: found.Ignored}
 	keep := func(k kernel.Key) bool {
 		kept := opts.selectsPath(k)
 		if !kept {
@@ -64,12 +57,12 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 		}
 		return kept
 	}
-	packed, err := w.packed(keep)
+	packed, err := packedUnits(found, keep)
 	if err != nil {
 		return nil, err
 	}
-	units, skipped := group(w.files, &opts)
-	c.Skipped = append(w.skipped, skipped...)
+	units, skipped := group(found.Files, &opts)
+	c.Skipped = append(found.Skipped, skipped...)
 	units = slices.DeleteFunc(units, func(f *File) bool { return !keep(f.Key) })
 	for _, f := range append(units, packed...) {
 		f.opts = &opts
@@ -78,7 +71,7 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 		}
 		c.Files = append(c.Files, f)
 	}
-	c.Skipped = slices.DeleteFunc(c.Skipped, func(s *Error) bool { return !opts.selectsPath(opts.key(s.Path, w.sources.Below(s.Path), "")) })
+	c.Skipped = slices.DeleteFunc(c.Skipped, func(s *Error) bool { return !opts.selectsPath(opts.key(s.Path, found.Below(s.Path), "")) })
 	slices.SortFunc(c.Files, func(a, b *File) int { return strings.Compare(a.Path, b.Path) })
 	slices.SortFunc(c.Skipped, (*Error).Compare)
 	if len(c.Files) == 0 {

@@ -47,7 +47,7 @@ func (x *extractor) elfFile(in *input, file io.ReaderAt) error {
 		sec = nil
 	}
 	switch {
-	case f.Machine == elf.EM_BPF && !in.inside && !x.current.source:
+	case f.Machine == elf.EM_BPF && !in.inside && !x.current.Source:
 		return skip.Wrap(in.path, "elf", errors.New("a BPF object, not a kernel"))
 	case sec == nil && (in.file != nil || x.f.opts.DWARF == nil) && hasDWARF(f) && isKernelELF(f, in.member):
 		return x.dwarf(in, f)

@@ -7,11 +7,11 @@ import (
 	"path"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 )
 
 // extractor takes the BTF out of what a reader finds, and passes it to an assembler.
@@ -28,7 +28,7 @@ func (x *extractor) part(r *reader, p *part) {
 		return
 	}
 	if x.to.seen == seen && len(x.errs) == errs {
-		x.fail(skip.Wrap(p.path, "", errors.New("holds no BTF")))
+		x.fail(skip.Wrap(p.Path, "", errors.New("holds no BTF")))
 	}
 }
 

@@ -125,7 +125,7 @@ func (k *Kernel) Load(ctx context.Context, t *core.Target, name string) error {
 func (f *File) Paths() []string {
 	paths := make([]string, len(f.parts))
 	for i, p := range f.parts {
-		paths[i] = p.path
+		paths[i] = p.Path
 	}
 	return paths
 }
@@ -139,7 +139,7 @@ func (f *File) Sums(ctx context.Context) ([][sha256.Size]byte, error) {
 	sums := make([][sha256.Size]byte, len(f.parts))
 	for i, p := range f.parts {
 		var err error
-		if sums[i], err = hashFile(ctx, p.path); err != nil {
+		if sums[i], err = hashFile(ctx, p.Path); err != nil {
 			return nil, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/corpus/find"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -18,39 +19,40 @@ import (
 // modules/<ID>/<VERSION_ID>/<arch>/<release>.modules.tar.xz, or by the release in it, as in
 // /lib/modules/<release>, or by lying next to it, as in /sys/kernel/btf. A module that the user
 // named goes with the only kernel there is.
-func group(files []part, opts *Options) (units []*File, skipped []*Error) {
-	slices.SortFunc(files, func(a, b part) int { return strings.Compare(a.path, b.path) })
+func group(files []find.File, opts *Options) (units []*File, skipped []*Error) {
+	slices.SortFunc(files, func(a, b find.File) int { return strings.Compare(a.Path, b.Path) })
 	ix := index{make(map[kernel.Key]*File), make(map[string][]*File), make(map[string][]*File)}
 	var mods []part
-	for _, p := range files {
-		if p.module() {
+	for _, f := range files {
+		p := part{File: f}
+		if f.HasModules() {
 			mods = append(mods, p)
 			continue
 		}
-		p.key = opts.key(p.path, p.below, p.abs)
-		u := &File{Path: p.path, Key: p.key, Size: p.size, parts: []part{p}}
+		p.key = opts.key(p.Path, p.Below, p.Abs)
+		u := &File{Path: p.Path, Key: p.key, Size: p.Size, parts: []part{p}}
 		if opts.Extras {
 			u.parts = append(u.parts, extraFiles(&p)...)
 		}
 		units = append(units, u)
-		ix.add(u, p.abs)
+		ix.add(u, p.Abs)
 	}
 	for _, p := range mods {
-		base := path.Base(p.abs)
+		base := path.Base(p.Abs)
 		if naming.IsExtrasPackage(base) && !opts.Extras || !naming.IsModulesArchive(base) && !opts.Modules.Has(naming.ModuleName(base)) {
 			continue
 		}
-		p.key, p.mods = naming.ModuleKey(p.below), true
+		p.key, p.mods = naming.ModuleKey(p.Below), true
 		u := ix.kernelOf(&p)
-		if u == nil && p.source && len(units) == 1 {
+		if u == nil && p.Source && len(units) == 1 {
 			u = units[0]
 		}
 		if u == nil {
-			skipped = append(skipped, &Error{Path: p.path, Err: ErrNoKernel})
+			skipped = append(skipped, &Error{Path: p.Path, Err: ErrNoKernel})
 			continue
 		}
 		u.parts = append(u.parts, p)
-		u.Size += p.size
+		u.Size += p.Size
 	}
 	return units, skipped
 }
@@ -84,7 +86,7 @@ func (ix *index) kernelOf(p *part) *File {
 	if all := ix.release[k.Release]; k.Release != "" && len(all) == 1 && compatible(all[0].Key, k) {
 		return all[0]
 	}
-	if all := ix.dir[path.Dir(p.abs)]; len(all) == 1 && !naming.IsModulesArchive(path.Base(p.abs)) {
+	if all := ix.dir[path.Dir(p.Abs)]; len(all) == 1 && !naming.IsModulesArchive(path.Base(p.Abs)) {
 		return all[0]
 	}
 	return nil

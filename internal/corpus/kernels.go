@@ -35,7 +35,7 @@ func (a *assembler) finishKernel(b *blob, last bool) {
 	if !key.Known() {
 		k.Name = b.path
 		if single {
-			k.Name = b.part.path
+			k.Name = b.part.Path
 		}
 	}
 	k.Modules, k.ModulePaths = a.takeModules(b, key)
@@ -81,7 +81,7 @@ func (a *assembler) kernelsIn(p *part) (n int) {
 func (a *assembler) key(b *blob, single bool) kernel.Key {
 	k := b.part.key
 	var member kernel.Key
-	if b.member != b.part.path {
+	if b.member != b.part.Path {
 		member = a.f.opts.key(b.member, b.member, "")
 	}
 	switch {

@@ -9,49 +9,50 @@ import (
 	"os"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/find"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// packed removes corpora in one file from the files, and returns the kernels in them that keep accepts. A damaged file is skipped, unless
+// packedUnits removes corpora in one file from the files found, and returns the kernels in them that keep accepts. A damaged file is skipped, unless
 // the user named it.
-func (w *walk) packed(keep func(kernel.Key) bool) (units []*File, err error) {
-	w.files = slices.DeleteFunc(w.files, func(f part) bool {
-		if f.kind != sniff.BTFC || err != nil {
+func packedUnits(found *find.Found, keep func(kernel.Key) bool) (units []*File, err error) {
+	found.Files = slices.DeleteFunc(found.Files, func(f find.File) bool {
+		if f.Kind != sniff.BTFC || err != nil {
 			return false
 		}
-		more, failed := f.units(keep)
+		more, failed := unitsIn(&f, keep)
 		switch {
 		case failed == nil:
 			units = append(units, more...)
-		case f.source:
+		case f.Source:
 			err = failed
 		default:
-			w.skipped = append(w.skipped, skip.Errors(failed)...)
+			found.Skipped = append(found.Skipped, skip.Errors(failed)...)
 		}
 		return true
 	})
 	return units, err
 }
 
-// units returns a unit for each kernel in a corpus in one file that keep accepts.
-func (f *part) units(keep func(kernel.Key) bool) (units []*File, err error) {
-	r, err := os.Open(f.path) // stays open
+// unitsIn returns a unit for each kernel in a corpus in one file that keep accepts.
+func unitsIn(f *find.File, keep func(kernel.Key) bool) (units []*File, err error) {
+	r, err := os.Open(f.Path) // stays open
 	if err != nil {
-		return nil, skip.Wrap(f.path, "", err)
+		return nil, skip.Wrap(f.Path, "", err)
 	}
 	fi, err := r.Stat()
 	if err != nil {
-		return nil, skip.Wrap(f.path, "", err)
+		return nil, skip.Wrap(f.Path, "", err)
 	}
 	file, err := btfc.Open(r, fi.Size())
 	if err != nil {
 		r.Close()
-		return nil, skip.Wrap(f.path, "", err)
+		return nil, skip.Wrap(f.Path, "", err)
 	}
 	for i, e := range file.Entries() {
 		key := e.Key.Canonical()
@@ -59,8 +60,8 @@ func (f *part) units(keep func(kernel.Key) bool) (units []*File, err error) {
 			continue
 		}
 		units = append(units, &File{
-			Path: f.path + "!" + key.String(), Key: key, Size: e.Packed(),
-			parts: []part{{path: f.path, key: key, size: e.Packed()}}, packed: &packed{file, i},
+			Path: f.Path + "!" + key.String(), Key: key, Size: e.Packed(),
+			parts: []part{{File: find.File{Path: f.Path, Size: e.Packed()}, key: key}}, packed: &packed{file, i},
 		})
 	}
 	return units, nil
@@ -166,7 +167,7 @@ func (f *File) ReadPart(ctx context.Context, yield func(*Kernel) error) error {
 func CompareWork(a, b *File) int {
 	switch {
 	case a.packed != nil && b.packed != nil:
-		return cmp.Or(cmp.Compare(a.parts[0].path, b.parts[0].path), cmp.Compare(a.packed.entry, b.packed.entry))
+		return cmp.Or(cmp.Compare(a.parts[0].Path, b.parts[0].Path), cmp.Compare(a.packed.entry, b.packed.entry))
 	case a.packed != nil:
 		return -1
 	case b.packed != nil:

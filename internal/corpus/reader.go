@@ -9,11 +9,11 @@ import (
 	"io"
 	"os"
 
-	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/image"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -48,13 +48,13 @@ func (r *reader) open(stream io.Reader, in input) (*input, func()) {
 // part reads one file on disk.
 func (r *reader) part(p *part, extra naming.Extra) {
 	r.current = p
-	file, err := os.Open(p.path)
+	file, err := os.Open(p.Path)
 	if err != nil {
-		r.fail(skip.Wrap(p.path, "", err))
+		r.fail(skip.Wrap(p.Path, "", err))
 		return
 	}
 	defer file.Close()
-	in, done := r.open(decompress.Until(r.ctx, file), input{path: p.path, member: p.path, size: p.size, file: file, extra: extra})
+	in, done := r.open(decompress.Until(r.ctx, file), input{path: p.Path, member: p.Path, size: p.Size, file: file, extra: extra})
 	defer done()
 	r.fail(r.content(in))
 }

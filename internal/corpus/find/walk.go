@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package corpus
+package find
 
 import (
 	"context"
@@ -13,10 +13,40 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
+	"github.com/btfgen/btfgen/internal/corpus/sniff"
 )
+
+// Found is what Files found.
+type Found struct {
+	Files   []File
+	Skipped []*skip.Error // what looks like a kernel and is none
+	Ignored int           // files that have nothing to do with BTF
+
+	sources naming.Sources
+}
+
+// Below returns the part of a path that determines its key, see naming.Sources.
+func (f *Found) Below(path string) string { return f.sources.Below(path) }
+
+// Files finds the files of the sources, which are files and directories. It reads the first bytes of each. A source that cannot be read is an
+// error.
+func Files(ctx context.Context, sources []string) (*Found, error) {
+	w := &walk{ctx: ctx, seen: make(map[string]bool), Found: Found{sources: make(naming.Sources)}}
+	for _, src := range sources {
+		if err := w.source(src); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.links(); err != nil {
+		return nil, err
+	}
+	for i := range w.Files {
+		w.Files[i].Below = w.Below(w.Files[i].Path)
+	}
+	return &w.Found, nil
+}
 
 // walk finds the files of the sources. Each real file and directory is visited once, whatever
 // sources and links lead to it, so links cannot make it endless. Links inside a source are looked
@@ -26,19 +56,13 @@ type walk struct {
 	ctx     context.Context
 	seen    map[string]bool // real paths
 	roots   []string        // real paths of the sources
-	sources naming.Sources
-	pending []entry // links
-	files   []part
-	skipped []*Error
-	ignored int
+	pending []entry         // links
+
+	Found
 }
 
 // entry is a path as shown to the user, and its real path.
 type entry struct{ path, real string }
-
-func newWalk(ctx context.Context) *walk {
-	return &walk{ctx: ctx, seen: make(map[string]bool), sources: make(naming.Sources)}
-}
 
 // source adds a source. Here alone, every problem is an error.
 func (w *walk) source(src string) error {
@@ -66,7 +90,7 @@ func (w *walk) source(src string) error {
 	case !fi.Mode().IsRegular():
 		return skip.Wrap(src, "", errors.New("not a regular file or directory"))
 	}
-	f := part{path: src, abs: filepath.ToSlash(abs), size: fi.Size(), source: true}
+	f := File{Path: src, Abs: filepath.ToSlash(abs), Size: fi.Size(), Source: true}
 	if err := f.look(); err != nil {
 		return skip.Wrap(src, "", err)
 	}
@@ -75,23 +99,23 @@ func (w *walk) source(src string) error {
 }
 
 // add files f where it belongs, by its first bytes.
-func (w *walk) add(f part) {
+func (w *walk) add(f File) {
 	switch {
-	case f.kind == sniff.Empty:
-		w.skip(f.path, sniff.ErrEmpty)
-	case f.kind == sniff.Zero:
-		w.skip(f.path, sniff.ErrZeros)
-	case !f.source && f.kind == sniff.Unknown && naming.SaysBTF(path.Base(f.abs)):
-		w.skip(f.path, f.what)
-	case !f.source && (f.kind == sniff.Unknown || f.kind == sniff.Cpio || f.bpf):
-		w.ignored++
+	case f.Kind == sniff.Empty:
+		w.skip(f.Path, sniff.ErrEmpty)
+	case f.Kind == sniff.Zero:
+		w.skip(f.Path, sniff.ErrZeros)
+	case !f.Source && f.Kind == sniff.Unknown && naming.SaysBTF(path.Base(f.Abs)):
+		w.skip(f.Path, f.what)
+	case !f.Source && (f.Kind == sniff.Unknown || f.Kind == sniff.Cpio || f.bpf):
+		w.Ignored++
 	default:
-		w.files = append(w.files, f)
+		w.Files = append(w.Files, f)
 	}
 }
 
 func (w *walk) skip(path string, err error) {
-	w.skipped = append(w.skipped, &Error{Path: path, Err: skip.Cause(err)})
+	w.Skipped = append(w.Skipped, &skip.Error{Path: path, Err: skip.Cause(err)})
 }
 
 // dir walks the real directories below e.
@@ -118,7 +142,7 @@ func (w *walk) dir(e entry, root bool) error {
 func (w *walk) child(e entry, d fs.DirEntry) error {
 	switch {
 	case naming.Unrelated(d.Name()):
-		w.ignored++
+		w.Ignored++
 	case d.Type()&fs.ModeSymlink != 0:
 		w.pending = append(w.pending, e)
 	case w.seen[e.real]:
@@ -129,7 +153,7 @@ func (w *walk) child(e entry, d fs.DirEntry) error {
 		w.seen[e.real] = true
 		w.file(e)
 	default:
-		w.ignored++ // sockets, devices
+		w.Ignored++ // sockets, devices
 	}
 	return nil
 }
@@ -139,7 +163,7 @@ func (w *walk) file(e entry) {
 	if err != nil {
 		abs = e.real
 	}
-	f := part{path: e.path, abs: filepath.ToSlash(abs)}
+	f := File{Path: e.path, Abs: filepath.ToSlash(abs)}
 	if err := f.look(); err != nil {
 		w.skip(e.path, err)
 		return
@@ -188,7 +212,7 @@ func (w *walk) link(e entry) error {
 	case fi.Mode().IsRegular():
 		w.file(e)
 	default:
-		w.ignored++
+		w.Ignored++
 	}
 	return nil
 }
