@@ -97,7 +97,7 @@ func (r *reader) compressed(in *input, f decompress.Format) error {
 	})
 	defer done()
 	err = r.to.attempt(func() error {
-		if err := r.content(inner); err != nil || r.abort == errFirst {
+		if err := r.content(inner); err != nil || r.stopped() {
 			return err
 		}
 		return drain(inner)
