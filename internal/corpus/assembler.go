@@ -13,6 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/pahole"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/corpus/sniff"
+	"github.com/btfgen/btfgen/internal/corpus/unpack"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -48,14 +49,14 @@ func (a *assembler) read(fill func(buf *decompress.Buffer) error) (blob, error) 
 }
 
 // add adds BTF, a kernel's or a module's.
-func (a *assembler) add(in *input, b blob) error {
+func (a *assembler) add(in *unpack.Stream, b blob) error {
 	a.seen++
 	var err error
 	if b.split, err = sniff.IsSplit(b.bytes(a.s)); err != nil {
 		a.drop(&b)
-		return skip.Wrap(in.path, "btf", err)
+		return skip.Wrap(in.Path, "btf", err)
 	}
-	b.path, b.member, b.part, b.rel = in.path, in.member, a.current, in.release(b.rel)
+	b.path, b.member, b.part, b.rel = in.Path, in.Member, a.current, in.Release(b.rel)
 	if b.split {
 		a.addModule(in, &b)
 	} else {
@@ -75,7 +76,7 @@ func (a *assembler) drop(b *blob) {
 func (a *assembler) begin(b *blob) {
 	if a.first != nil {
 		a.first(b.bytes(a.s))
-		a.abort = errFirst
+		a.Abort = errFirst
 		a.drop(b)
 		return
 	}
@@ -88,7 +89,7 @@ func (a *assembler) begin(b *blob) {
 }
 
 // addModule adds a module, if it is wanted and fits.
-func (a *assembler) addModule(in *input, b *blob) {
+func (a *assembler) addModule(in *unpack.Stream, b *blob) {
 	if !a.room(in, b.n+len(b.mapped)+len(b.base)) {
 		a.drop(b)
 		return
@@ -106,13 +107,13 @@ func (a *assembler) wantsModule(name string) bool {
 }
 
 // room reports whether a module is wanted and fits. It reports the first one that does not fit.
-func (a *assembler) room(in *input, n int) bool {
+func (a *assembler) room(in *unpack.Stream, n int) bool {
 	if a.full || a.f.opts.Modules.None() {
 		return false
 	}
 	limit := a.f.opts.MaxSize
 	if a.split+int64(n) > limit || len(a.s.pending) >= limits.Modules {
-		a.fail(skip.Wrap(in.path, "btf", fmt.Errorf(
+		a.Fail(skip.Wrap(in.Path, "btf", fmt.Errorf(
 			"this and later modules left out: more than %d or %d MiB", limits.Modules, limit>>20)))
 		a.full = true
 		return false
@@ -124,8 +125,8 @@ func (a *assembler) room(in *input, n int) bool {
 func isKernel(b blob) bool { return !b.split }
 
 // skip reports whether a kernel is not selected, before there is BTF of it. Such a kernel is not added.
-func (a *assembler) skip(in *input, arch, rel string) bool {
-	b := blob{member: in.member, part: a.current, arch: arch, rel: in.release(rel)}
+func (a *assembler) skip(in *unpack.Stream, arch, rel string) bool {
+	b := blob{member: in.Member, part: a.current, arch: arch, rel: in.Release(rel)}
 	if key := a.key(&b, true); !key.Known() || a.f.opts.selectsMet(key) {
 		return false
 	}
@@ -154,7 +155,7 @@ func (a *assembler) end(n int) {
 	for i := range n {
 		if b := &a.s.pending[i]; !b.split {
 			b.used = true
-			if !a.stopped() {
+			if !a.Stopped() {
 				a.finishKernel(b, last)
 			}
 		}
@@ -194,7 +195,7 @@ func (a *assembler) finish() {
 	if n := len(a.s.pending); n > 1 {
 		err = fmt.Errorf("%w, and %d more", err, n-1)
 	}
-	a.fail(skip.Wrap(a.s.pending[0].path, "", err))
+	a.Fail(skip.Wrap(a.s.pending[0].path, "", err))
 }
 
 // extra is an extra that was read.
@@ -207,28 +208,28 @@ type extra struct {
 }
 
 // addExtra reads a stream with an extra.
-func (a *assembler) addExtra(in *input) error {
+func (a *assembler) addExtra(in *unpack.Stream) error {
 	var data []byte
 	var err error
-	what := in.extra.String()
-	if in.extra == naming.Config {
-		data, err = extras.ReadConfig(in.r)
+	what := in.Extra.String()
+	if in.Extra == naming.Config {
+		data, err = extras.ReadConfig(in.Reader)
 	} else {
-		data, err = extras.ReadSymbols(in.r)
+		data, err = extras.ReadSymbols(in.Reader)
 	}
 	if err != nil {
-		return skip.Wrap(in.path, what, err)
+		return skip.Wrap(in.Path, what, err)
 	}
 	if data == nil {
 		return nil
 	}
 	if n := len(a.extras); n >= limits.Extras {
-		return skip.Wrap(in.path, what, fmt.Errorf("left out: more than %d wait for their kernels", limits.Extras))
+		return skip.Wrap(in.Path, what, fmt.Errorf("left out: more than %d wait for their kernels", limits.Extras))
 	}
 	if err := a.s.task.Take(int64(len(data))); err != nil {
 		return err
 	}
-	_, rel := naming.ExtraOf(in.member)
-	a.extras = append(a.extras, extra{in.extra, a.current, in.member, cmp.Or(rel, in.rel), data})
+	_, rel := naming.ExtraOf(in.Member)
+	a.extras = append(a.extras, extra{in.Extra, a.current, in.Member, cmp.Or(rel, in.Rel), data})
 	return nil
 }

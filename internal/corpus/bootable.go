@@ -21,6 +21,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/corpus/sniff"
+	"github.com/btfgen/btfgen/internal/corpus/unpack"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -80,16 +81,15 @@ type booting struct {
 // read reads the file once.
 func (b *booting) read(ctx context.Context, f *File, s *scratch) error {
 	b.run = newRun(ctx, f, s)
-	r := &reader{b.run, b}
 	for i := range f.parts {
 		if p := &f.parts[i]; p.extra == naming.NoExtra || p.extra == naming.Config {
-			r.part(p, naming.NoExtra)
+			b.part(p, naming.NoExtra, b)
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return errors.Join(b.errs...)
+	return errors.Join(b.Errs...)
 }
 
 func (b *booting) bootable(from string) (*Bootable, error) {
@@ -125,7 +125,7 @@ func (b *booting) bootable(from string) (*Bootable, error) {
 	return out, nil
 }
 
-func (b *booting) wants(name string) (naming.Extra, bool) {
+func (b *booting) Wants(name string) (naming.Extra, bool) {
 	if naming.IsModule(name) {
 		return naming.NoExtra, b.want[naming.ModuleName(name)]
 	}
@@ -134,7 +134,7 @@ func (b *booting) wants(name string) (naming.Extra, bool) {
 }
 
 // attempt is that of a taker. What a damaged stream had is not used, since its error ends Bootable.
-func (b *booting) attempt(read func() error) error { return read() }
+func (b *booting) Attempt(read func() error) error { return read() }
 
 // isConfig reports whether a file is named like the configuration of a kernel in a package.
 func isConfig(name string) bool {
@@ -142,33 +142,33 @@ func isConfig(name string) bool {
 	return kind == naming.Config && release != ""
 }
 
-func (b *booting) take(in *input, k sniff.Kind) error {
+func (b *booting) Take(in *unpack.Stream, k sniff.Kind) error {
 	switch {
-	case !in.inside && b.current.extra == naming.Config, in.inside && isConfig(in.member):
+	case !in.Inside && b.current.extra == naming.Config, in.Inside && isConfig(in.Member):
 		if b.config != nil {
 			return nil
 		}
 		data, err := whole(in, limits.BootConfig)
 		b.config = data
-		return skip.Wrap(in.path, "config", err)
-	case in.inside && naming.IsModule(in.member):
-		return skip.Wrap(in.path, "module", b.module(in))
-	case k == sniff.Image, k == sniff.Unknown && !in.inside:
-		return skip.Wrap(in.path, "image", b.kernel(in))
+		return skip.Wrap(in.Path, "config", err)
+	case in.Inside && naming.IsModule(in.Member):
+		return skip.Wrap(in.Path, "module", b.module(in))
+	case k == sniff.Image, k == sniff.Unknown && !in.Inside:
+		return skip.Wrap(in.Path, "image", b.kernel(in))
 	}
 	return nil
 }
 
 // whole reads all of a stream, of at most limit bytes.
-func whole(in *input, limit int64) ([]byte, error) {
+func whole(in *unpack.Stream, limit int64) ([]byte, error) {
 	var buf decompress.Buffer
-	_, err := buf.Append(in.r, in.size, limit)
+	_, err := buf.Append(in.Reader, in.Size, limit)
 	return buf.B, err
 }
 
 // module takes a module, and notes what it depends on.
-func (b *booting) module(in *input) error {
-	m := BootModule{Name: naming.ModuleName(in.member)}
+func (b *booting) module(in *unpack.Stream) error {
+	m := BootModule{Name: naming.ModuleName(in.Member)}
 	if slices.ContainsFunc(b.modules, func(x BootModule) bool { return x.Name == m.Name }) {
 		return nil
 	}
@@ -202,7 +202,7 @@ func (b *booting) module(in *input) error {
 }
 
 // kernel takes the image of a machine that can be booted, as a boot loader would.
-func (b *booting) kernel(in *input) error {
+func (b *booting) kernel(in *unpack.Stream) error {
 	img, err := whole(in, b.f.opts.MaxSize)
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (b *booting) kernel(in *input) error {
 		return errors.New("a second kernel: only one can be booted")
 	}
 	b.image, b.machine = img, machine
-	b.release = cmp.Or(release, naming.KernelKey(in.member).Release)
+	b.release = cmp.Or(release, naming.KernelKey(in.Member).Release)
 	return nil
 }
 

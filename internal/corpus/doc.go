@@ -13,8 +13,8 @@
 //
 // Open walks and decompresses nothing; File.Read does the work and may run for many files at once.
 //
-// In File.Read a reader unwraps compressions and containers, an extractor takes the BTF out of what is in them, and an assembler puts
-// kernels with their modules together and yields them. File.Bootable uses the same reader, and takes images instead. The files of the
+// In File.Read a reader of package unpack unwraps compressions and containers, an extractor takes the BTF out of what is in them, and an
+// assembler puts kernels with their modules together and yields them. File.Bootable uses the same reader, and takes images instead. The files of the
 // package are in layers: a file uses only names of those below it.
 //
 // # Formats

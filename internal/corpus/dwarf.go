@@ -15,6 +15,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/image"
 	"github.com/btfgen/btfgen/internal/corpus/pahole"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
+	"github.com/btfgen/btfgen/internal/corpus/unpack"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -37,33 +38,33 @@ func isKernelELF(f *elf.File, name string) bool {
 }
 
 // elfOnDisk reads an ELF file from a stream by way of a temporary file, because debug information does not fit in memory.
-func (x *extractor) elfOnDisk(in *input, e *pahole.Encoder) error {
+func (x *extractor) elfOnDisk(in *unpack.Stream, e *pahole.Encoder) error {
 	file, err := e.Temporary()
 	if err != nil {
-		return skip.Wrap(in.path, "elf", err)
+		return skip.Wrap(in.Path, "elf", err)
 	}
 	defer file.Close()
 	limit := max(limits.VmlinuxSize, x.f.opts.MaxSize)
-	if in.size > limit {
-		return skip.Wrap(in.path, "elf", decompress.TooLarge(limit))
+	if in.Size > limit {
+		return skip.Wrap(in.Path, "elf", decompress.TooLarge(limit))
 	}
-	n, err := io.Copy(file, io.LimitReader(in.r, limit+1))
+	n, err := io.Copy(file, io.LimitReader(in.Reader, limit+1))
 	if err == nil && n > limit {
 		err = decompress.TooLarge(limit)
 	}
 	if err != nil {
-		return skip.Wrap(in.path, "elf", err)
+		return skip.Wrap(in.Path, "elf", err)
 	}
 	onDisk := *in
-	onDisk.file = file
+	onDisk.File = file
 	return x.elfFile(&onDisk, file)
 }
 
 // dwarf adds the BTF that pahole encodes from a kernel's DWARF.
-func (x *extractor) dwarf(in *input, f *elf.File) error {
+func (x *extractor) dwarf(in *unpack.Stream, f *elf.File) error {
 	e := x.f.opts.DWARF
 	if e == nil {
-		return skip.Wrap(in.path, "elf", pahole.ErrDWARF)
+		return skip.Wrap(in.Path, "elf", pahole.ErrDWARF)
 	}
 	arch, rel := machine.OfELF(f.Machine, f.Class, f.Data), image.ELFRelease(f)
 	if x.to.skip(in, arch, rel) {
@@ -71,11 +72,11 @@ func (x *extractor) dwarf(in *input, f *elf.File) error {
 	}
 	var made btfc.Made
 	b, err := x.to.read(func(buf *decompress.Buffer) (err error) {
-		_, made, err = e.Encode(x.ctx, in.file, buf, x.f.opts.MaxSize)
+		_, made, err = e.Encode(x.Ctx, in.File, buf, x.f.opts.MaxSize)
 		return err
 	})
 	if err != nil {
-		return skip.Wrap(in.path, "elf", err)
+		return skip.Wrap(in.Path, "elf", err)
 	}
 	b.made, b.arch, b.rel = made, arch, rel
 	return x.to.add(in, b)

@@ -15,6 +15,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/pahole"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/corpus/sniff"
+	"github.com/btfgen/btfgen/internal/corpus/unpack"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -25,18 +26,18 @@ func (a *assembler) encodes() bool {
 }
 
 // addDWARF adds a module with DWARF. It is written to disk, since its BTF needs that of its kernel, which may come later.
-func (a *assembler) addDWARF(in *input, file io.ReaderAt) error {
+func (a *assembler) addDWARF(in *unpack.Stream, file io.ReaderAt) error {
 	a.seen++
 	if !a.room(in, 0) {
 		return nil
 	}
-	dwarf, err := a.dwarf.Add(a.ctx, a.f.opts.DWARF, file)
+	dwarf, err := a.dwarf.Add(a.Ctx, a.f.opts.DWARF, file)
 	if err != nil {
 		a.full = err == pahole.ErrSpoolFull
-		return skip.Wrap(in.path, "elf", err)
+		return skip.Wrap(in.Path, "elf", err)
 	}
 	a.s.pending = append(a.s.pending, blob{
-		path: in.path, member: in.member, part: a.current, rel: in.release(""), split: true, dwarf: dwarf,
+		path: in.Path, member: in.Member, part: a.current, rel: in.Release(""), split: true, dwarf: dwarf,
 	})
 	return nil
 }
@@ -62,21 +63,21 @@ func (a *assembler) encodeModules(of *blob, k *Kernel) (taken int64) {
 		_, err = base.Write(k.BTF)
 	}
 	if err != nil {
-		a.fail(skip.Wrap(k.Path, "", err))
+		a.Fail(skip.Wrap(k.Path, "", err))
 		return 0
 	}
 	for _, b := range mods {
-		if a.stopped() {
+		if a.Stopped() {
 			break
 		}
 		if n := len(k.Modules); n > 0 && k.Modules[n-1].Name == b.module {
-			a.fail(skip.Wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
+			a.Fail(skip.Wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
 			continue
 		}
 		var buf decompress.Buffer
 		err := kernel.CheckName(b.module)
 		if err == nil {
-			err = a.f.opts.DWARF.EncodeModule(a.ctx, b.dwarf, base, &buf, a.f.opts.MaxSize-taken)
+			err = a.f.opts.DWARF.EncodeModule(a.Ctx, b.dwarf, base, &buf, a.f.opts.MaxSize-taken)
 		}
 		if err == nil {
 			if split, wrong := sniff.IsSplit(buf.B); wrong != nil || !split {
@@ -87,7 +88,7 @@ func (a *assembler) encodeModules(of *blob, k *Kernel) (taken int64) {
 			err = a.s.task.Take(int64(len(buf.B)))
 		}
 		if err != nil {
-			a.fail(skip.Wrap(b.path, "module", err))
+			a.Fail(skip.Wrap(b.path, "module", err))
 			continue
 		}
 		taken += int64(len(buf.B))

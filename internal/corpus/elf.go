@@ -14,16 +14,17 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/image"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
+	"github.com/btfgen/btfgen/internal/corpus/unpack"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // elf reads the BTF of a vmlinux, a module or another ELF file. It reads a file on disk in place, and a stream as a whole. If DWARF is
 // wanted, a stream that may have it is written to disk first.
-func (x *extractor) elf(in *input) error {
-	if in.file != nil {
-		return x.elfFile(in, in.file)
+func (x *extractor) elf(in *unpack.Stream) error {
+	if in.File != nil {
+		return x.elfFile(in, in.File)
 	}
-	if e := x.f.opts.DWARF; e != nil && (!in.inside || isKernelName(in.member)) {
+	if e := x.f.opts.DWARF; e != nil && (!in.Inside || isKernelName(in.Member)) {
 		return x.elfOnDisk(in, e)
 	}
 	buf, done, err := x.s.image()
@@ -31,45 +32,45 @@ func (x *extractor) elf(in *input) error {
 		return err
 	}
 	defer done()
-	if _, err := buf.Append(in.r, in.size, x.f.opts.MaxSize); err != nil {
-		return skip.Wrap(in.path, "elf", err)
+	if _, err := buf.Append(in.Reader, in.Size, x.f.opts.MaxSize); err != nil {
+		return skip.Wrap(in.Path, "elf", err)
 	}
 	return x.elfFile(in, bytes.NewReader(buf.B))
 }
 
-func (x *extractor) elfFile(in *input, file io.ReaderAt) error {
+func (x *extractor) elfFile(in *unpack.Stream, file io.ReaderAt) error {
 	f, err := elffile.New(file, limits.ELFSections)
 	if err != nil {
-		return skip.Wrap(in.path, "elf", err)
+		return skip.Wrap(in.Path, "elf", err)
 	}
 	sec := f.Section(".BTF")
 	if sec != nil && sec.Type == elf.SHT_NOBITS { // a file with debug information only
 		sec = nil
 	}
 	switch {
-	case f.Machine == elf.EM_BPF && !in.inside && !x.current.Source:
-		return skip.Wrap(in.path, "elf", errors.New("a BPF object, not a kernel"))
-	case sec == nil && (in.file != nil || x.f.opts.DWARF == nil) && hasDWARF(f) && isKernelELF(f, in.member):
+	case f.Machine == elf.EM_BPF && !in.Inside && !x.current.Source:
+		return skip.Wrap(in.Path, "elf", errors.New("a BPF object, not a kernel"))
+	case sec == nil && (in.File != nil || x.f.opts.DWARF == nil) && hasDWARF(f) && isKernelELF(f, in.Member):
 		return x.dwarf(in, f)
-	case sec == nil && x.to.encodes() && f.Type == elf.ET_REL && f.Machine != elf.EM_BPF && naming.IsModule(in.member) && hasDWARF(f):
+	case sec == nil && x.to.encodes() && f.Type == elf.ET_REL && f.Machine != elf.EM_BPF && naming.IsModule(in.Member) && hasDWARF(f):
 		return x.to.addDWARF(in, file)
-	case in.inside && (f.Machine == elf.EM_BPF || sec == nil):
+	case in.Inside && (f.Machine == elf.EM_BPF || sec == nil):
 		return nil
-	case sec == nil && (in.image || isKernelELF(f, in.member)):
-		return skip.Wrap(in.path, "elf", errNoSection)
+	case sec == nil && (in.Image || isKernelELF(f, in.Member)):
+		return skip.Wrap(in.Path, "elf", errNoSection)
 	case sec == nil:
-		return skip.Wrap(in.path, "elf", errors.New("no .BTF section"))
+		return skip.Wrap(in.Path, "elf", errors.New("no .BTF section"))
 	}
 	base, err := x.distilled(f)
 	if err != nil {
-		return skip.Wrap(in.path, "elf: .BTF.base", err)
+		return skip.Wrap(in.Path, "elf: .BTF.base", err)
 	}
 	b, err := x.to.read(func(buf *decompress.Buffer) error {
-		_, err := buf.Append(x.counted(sec.Open()), int64(sec.Size), x.f.opts.MaxSize)
+		_, err := buf.Append(x.Counted(sec.Open()), int64(sec.Size), x.f.opts.MaxSize)
 		return err
 	})
 	if err != nil {
-		return skip.Wrap(in.path, "elf: .BTF", err)
+		return skip.Wrap(in.Path, "elf: .BTF", err)
 	}
 	b.base, b.arch, b.rel = base, machine.OfELF(f.Machine, f.Class, f.Data), image.ELFRelease(f)
 	return x.to.add(in, b)
@@ -83,6 +84,6 @@ func (x *extractor) distilled(f *elf.File) ([]byte, error) {
 		return nil, nil
 	}
 	var buf decompress.Buffer
-	_, err := buf.Append(x.counted(sec.Open()), int64(sec.Size), limits.DistilledBase)
+	_, err := buf.Append(x.Counted(sec.Open()), int64(sec.Size), limits.DistilledBase)
 	return buf.B, err
 }

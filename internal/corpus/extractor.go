@@ -12,27 +12,28 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/corpus/sniff"
+	"github.com/btfgen/btfgen/internal/corpus/unpack"
 )
 
-// extractor takes the BTF out of what a reader finds, and passes it to an assembler.
+// extractor takes the BTF out of what unpack finds, and passes it to an assembler.
 type extractor struct {
 	*run
 	to *assembler
 }
 
-// part reads one file on disk with a reader whose taker is x.
-func (x *extractor) part(r *reader, p *part) {
-	seen, extras, errs := x.to.seen, len(x.to.extras), len(x.errs)
-	r.part(p, p.extra)
+// file takes the BTF of one file on disk.
+func (x *extractor) file(p *part) {
+	seen, extras, errs := x.to.seen, len(x.to.extras), len(x.Errs)
+	x.part(p, p.extra, x)
 	if p.extra != naming.NoExtra || p.mods && len(x.to.extras) > extras {
 		return
 	}
-	if x.to.seen == seen && len(x.errs) == errs {
-		x.fail(skip.Wrap(p.Path, "", errors.New("holds no BTF")))
+	if x.to.seen == seen && len(x.Errs) == errs {
+		x.Fail(skip.Wrap(p.Path, "", errors.New("holds no BTF")))
 	}
 }
 
-func (x *extractor) wants(member string) (naming.Extra, bool) {
+func (x *extractor) Wants(member string) (naming.Extra, bool) {
 	extra, _ := naming.ExtraOf(member)
 	if extra != naming.NoExtra && !x.f.opts.Extras || extra == naming.NoExtra && naming.Unrelated(path.Base(member)) {
 		return extra, false
@@ -40,11 +41,11 @@ func (x *extractor) wants(member string) (naming.Extra, bool) {
 	return extra, !naming.IsModule(member) || x.to.wantsModule(naming.ModuleName(member))
 }
 
-func (x *extractor) attempt(read func() error) error { return x.to.attempt(read) }
+func (x *extractor) Attempt(read func() error) error { return x.to.attempt(read) }
 
-func (x *extractor) take(in *input, k sniff.Kind) error {
+func (x *extractor) Take(in *unpack.Stream, k sniff.Kind) error {
 	switch {
-	case in.extra != naming.NoExtra:
+	case in.Extra != naming.NoExtra:
 		return x.to.addExtra(in)
 	case k == sniff.Empty:
 		return empty(in, sniff.ErrEmpty)
@@ -54,38 +55,38 @@ func (x *extractor) take(in *input, k sniff.Kind) error {
 		return x.raw(in)
 	case k == sniff.ELF:
 		return x.elf(in)
-	case k == sniff.Image, k == sniff.Unknown && !in.inside: // the last chance
+	case k == sniff.Image, k == sniff.Unknown && !in.Inside: // the last chance
 		return x.image(in)
 	}
 	return nil
 }
 
 // empty returns err if BTF is expected.
-func empty(in *input, err error) error {
-	if in.inside && !strings.Contains(in.member, ".btf") {
+func empty(in *unpack.Stream, err error) error {
+	if in.Inside && !strings.Contains(in.Member, ".btf") {
 		return nil
 	}
-	return skip.Wrap(in.path, "", err)
+	return skip.Wrap(in.Path, "", err)
 }
 
 // raw reads a BTF blob.
-func (x *extractor) raw(in *input) error {
+func (x *extractor) raw(in *unpack.Stream) error {
 	if data := x.mapped(in); data != nil {
 		return x.to.add(in, blob{mapped: data})
 	}
-	size := in.size
+	size := in.Size
 	if size < 0 { // only the header says how long it is likely to be
-		head, _ := in.r.Peek(sniff.Len)
+		head, _ := in.Peek(sniff.Len)
 		if h, err := btf.ReadHeader(head, x.f.opts.MaxSize); err == nil {
 			size = min(int64(h.End()), x.f.opts.MaxSize)
 		}
 	}
 	b, err := x.to.read(func(buf *decompress.Buffer) error {
-		_, err := buf.Append(in.r, size, x.f.opts.MaxSize)
+		_, err := buf.Append(in.Reader, size, x.f.opts.MaxSize)
 		return err
 	})
 	if err != nil {
-		return skip.Wrap(in.path, "btf", err)
+		return skip.Wrap(in.Path, "btf", err)
 	}
 	return x.to.add(in, b)
 }
@@ -100,18 +101,18 @@ var errNoSection = errors.New("no .BTF section; " + debugPackages)
 var errNoBTF = errors.New("no BTF in it; " + debugPackages)
 
 // mapped returns the bytes of a file of raw BTF, or nil if reading it is better.
-func (x *extractor) mapped(in *input) []byte {
-	if !x.f.opts.Map || in.file == nil || len(x.s.maps) == maxMaps {
+func (x *extractor) mapped(in *unpack.Stream) []byte {
+	if !x.f.opts.Map || in.File == nil || len(x.s.maps) == maxMaps {
 		return nil
 	}
-	info, err := in.file.Stat()
+	info, err := in.File.Stat()
 	if err != nil || !info.Mode().IsRegular() || info.Size() < mapMin || info.Size() > x.f.opts.MaxSize {
 		return nil
 	}
-	data, err := mapFile(in.file, int(info.Size()))
+	data, err := mapFile(in.File, int(info.Size()))
 	if err != nil {
 		return nil
 	}
-	x.s.maps = append(x.s.maps, mapping{in.path, info, data})
+	x.s.maps = append(x.s.maps, mapping{in.Path, info, data})
 	return data
 }

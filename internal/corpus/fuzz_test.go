@@ -11,6 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/find"
 	"github.com/btfgen/btfgen/internal/corpus/sniff"
+	"github.com/btfgen/btfgen/internal/corpus/unpack"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
@@ -42,17 +43,15 @@ func FuzzRead(f *testing.F) {
 			}
 			return nil
 		}}
-		a.budget, a.current = decompress.NewBudget(0), &file.parts[0]
-		r := &reader{a.run, &extractor{a.run, a}}
+		a.Budget, a.current = decompress.NewBudget(0), &file.parts[0]
+		r := unpack.NewReader(a.Run, &extractor{a.run, a})
 		defer s.trim()
-		in, done := r.open(bytes.NewReader(data), input{path: "f", member: "f", size: int64(len(data))})
-		defer done()
-		r.fail(r.content(in))
+		r.Stream(bytes.NewReader(data), unpack.Stream{Path: "f", Member: "f", Size: int64(len(data))})
 		a.finish()
-		if kernels == 0 && len(r.errs) == 0 && sniff.Of(data[:min(len(data), sniff.Len)]) == sniff.BTF {
+		if kernels == 0 && len(r.Errs) == 0 && sniff.Of(data[:min(len(data), sniff.Len)]) == sniff.BTF {
 			t.Error("neither kernel nor error")
 		}
-		for _, err := range r.errs {
+		for _, err := range r.Errs {
 			if text := err.Error(); !strings.HasPrefix(text, "f") || strings.Contains(text, "\n") {
 				t.Errorf("error %q", text)
 			}

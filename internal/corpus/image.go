@@ -11,20 +11,21 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/image"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/corpus/sniff"
+	"github.com/btfgen/btfgen/internal/corpus/unpack"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // image reads a kernel image. Where a header says where the compressed kernel lies it is followed;
 // else the image is searched, first for BTF and then for compressed data. What is unknown is treated
 // so as well.
-func (x *extractor) image(in *input) error {
+func (x *extractor) image(in *unpack.Stream) error {
 	buf, done, err := x.s.image()
 	if err != nil {
 		return err
 	}
 	defer done()
-	if _, err := buf.Append(in.r, in.size, x.f.opts.MaxSize); err != nil {
-		return skip.Wrap(in.path, "image", err)
+	if _, err := buf.Append(in.Reader, in.Size, x.f.opts.MaxSize); err != nil {
+		return skip.Wrap(in.Path, "image", err)
 	}
 	img := buf.B
 	switch typ := image.Sniff(img); typ {
@@ -44,14 +45,14 @@ func (x *extractor) image(in *input) error {
 			arch, what = "s390x", errNoBTF
 		}
 		if err = x.search(in, img, arch); errors.Is(err, errNoBTF) {
-			return skip.Wrap(in.path, "", what)
+			return skip.Wrap(in.Path, "", what)
 		}
 	}
-	return skip.Wrap(in.path, "image", err)
+	return skip.Wrap(in.Path, "image", err)
 }
 
 // bzImage reads the kernel in an x86 bzImage.
-func (x *extractor) bzImage(in *input, img []byte) error {
+func (x *extractor) bzImage(in *unpack.Stream, img []byte) error {
 	data, err := image.BzImagePayload(img)
 	if err != nil {
 		return err
@@ -60,7 +61,7 @@ func (x *extractor) bzImage(in *input, img []byte) error {
 }
 
 // zboot reads the kernel in an EFI zboot image.
-func (x *extractor) zboot(in *input, img []byte) error {
+func (x *extractor) zboot(in *unpack.Stream, img []byte) error {
 	data, arch, err := image.ZbootPayload(img)
 	if err != nil {
 		return err
@@ -69,7 +70,7 @@ func (x *extractor) zboot(in *input, img []byte) error {
 }
 
 // memory finds the BTF in what will be the kernel's memory.
-func (x *extractor) memory(in *input, img []byte, arch, release string) error {
+func (x *extractor) memory(in *unpack.Stream, img []byte, arch, release string) error {
 	btf := image.FindBTF(img)
 	if btf == nil {
 		return errNoBTF
@@ -87,7 +88,7 @@ func (x *extractor) memory(in *input, img []byte, arch, release string) error {
 
 // payload decompresses a kernel and takes its BTF. Behind the compressed data there may be four bytes
 // with the size of the kernel.
-func (x *extractor) payload(in *input, data []byte, arch, release string) error {
+func (x *extractor) payload(in *unpack.Stream, data []byte, arch, release string) error {
 	k := sniff.Of(data[:min(len(data), sniff.Len)])
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89LZO\x00")):
@@ -110,13 +111,13 @@ func (x *extractor) payload(in *input, data []byte, arch, release string) error 
 	}
 	f := decompress.Sniff(data)
 	if err := x.decompress(data, f, buf); err != nil {
-		return skip.Wrap(in.path, "image: "+f.String(), err)
+		return skip.Wrap(in.Path, "image: "+f.String(), err)
 	}
 	return x.kernelImage(in, buf.B, arch, release)
 }
 
 // kernelImage takes the BTF of an uncompressed kernel, in ELF or as memory.
-func (x *extractor) kernelImage(in *input, img []byte, arch, release string) error {
+func (x *extractor) kernelImage(in *unpack.Stream, img []byte, arch, release string) error {
 	if sniff.Of(img[:min(len(img), sniff.Len)]) != sniff.ELF {
 		switch image.Sniff(img) {
 		case image.Arm64:
@@ -127,12 +128,12 @@ func (x *extractor) kernelImage(in *input, img []byte, arch, release string) err
 		return x.memory(in, img, arch, release)
 	}
 	outer := *in
-	outer.inside, outer.image, outer.file, outer.rel = false, true, nil, release // without BTF it is an error
+	outer.Inside, outer.Image, outer.File, outer.Rel = false, true, nil, release // without BTF it is an error
 	return x.elfFile(&outer, bytes.NewReader(img))
 }
 
 // search looks for BTF anywhere in an image, then in compressed data found in it: first that with a magic, then LZMA.
-func (x *extractor) search(in *input, img []byte, arch string) error {
+func (x *extractor) search(in *unpack.Stream, img []byte, arch string) error {
 	if err := x.memory(in, img, arch, ""); !errors.Is(err, errNoBTF) {
 		return err
 	}
@@ -142,7 +143,7 @@ func (x *extractor) search(in *input, img []byte, arch string) error {
 	}
 	defer done()
 	for _, next := range []func([]byte) (int, decompress.Format){decompress.Next, decompress.NextLZMA} {
-		for at, tries := 0, 0; tries < limits.ImageTries && !x.stopped(); tries++ {
+		for at, tries := 0, 0; tries < limits.ImageTries && !x.Stopped(); tries++ {
 			i, f := next(img[at:])
 			if i < 0 {
 				break

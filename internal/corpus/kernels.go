@@ -41,17 +41,17 @@ func (a *assembler) finishKernel(b *blob, last bool) {
 	k.Modules, k.ModulePaths = a.takeModules(b, key)
 	if b.made.By != "" && len(k.Modules) > 0 {
 		k.Modules, k.ModulePaths = nil, nil
-		a.fail(skip.Wrap(b.path, "", errors.New("its modules' BTF is left out: it goes with other BTF than what "+b.made.By+" makes")))
+		a.Fail(skip.Wrap(b.path, "", errors.New("its modules' BTF is left out: it goes with other BTF than what "+b.made.By+" makes")))
 	}
 	made := a.encodeModules(b, &k)
 	k.Extras = a.takeExtras(b, key)
 	if !a.sized {
 		k.SourceSize, a.sized = a.f.Size, true
 	}
-	a.abort = a.give(&k)
+	a.Abort = a.give(&k)
 	a.s.task.Give(int64(len(k.Config)+len(k.Symbols)) + made)
 	for _, err := range k.unfit {
-		a.fail(err)
+		a.Fail(err)
 	}
 }
 
@@ -60,8 +60,8 @@ func (a *assembler) give(k *Kernel) (err error) {
 	if len(a.s.maps) > 0 {
 		return a.yield(k)
 	}
-	if d := workers.Catch(a.ctx, func() { err = a.yield(k) }); d != nil {
-		a.fail(skip.Wrap(k.Path, "", d))
+	if d := workers.Catch(a.Ctx, func() { err = a.yield(k) }); d != nil {
+		a.Fail(skip.Wrap(k.Path, "", d))
 	}
 	return err
 }
@@ -118,18 +118,18 @@ func (a *assembler) takeModules(of *blob, key kernel.Key) (modules []relo.Module
 			continue
 		}
 		if err := kernel.CheckName(b.module); err != nil {
-			a.fail(skip.Wrap(b.path, "", fmt.Errorf("module: %w", err)))
+			a.Fail(skip.Wrap(b.path, "", fmt.Errorf("module: %w", err)))
 			continue
 		}
 		if n := len(modules); n > 0 && modules[n-1].Name == b.module {
-			a.fail(skip.Wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
+			a.Fail(skip.Wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
 			continue
 		}
 		data := b.bytes(a.s)
 		if b.base != nil {
 			var err error
-			if data, err = kernelBTF.relocate(a.ctx, of.bytes(a.s), data, b.base); err != nil {
-				a.fail(skip.Wrap(b.path, "", fmt.Errorf("%w: %w", ErrUnfit, err)))
+			if data, err = kernelBTF.relocate(a.Ctx, of.bytes(a.s), data, b.base); err != nil {
+				a.Fail(skip.Wrap(b.path, "", fmt.Errorf("%w: %w", ErrUnfit, err)))
 				continue
 			}
 		}

@@ -82,23 +82,22 @@ func (f *File) read(ctx context.Context, s *scratch, yield func(*Kernel) error) 
 func (f *File) assemble(ctx context.Context, s *scratch, a *assembler) (err error) {
 	a.run = newRun(ctx, f, s)
 	x := &extractor{a.run, a}
-	r := &reader{a.run, x}
 	if f.opts.Map {
 		defer s.guardMaps(&err)()
 	}
 	defer a.dwarf.Close()
 	for i := range f.parts {
-		if a.stopped() {
+		if a.Stopped() {
 			break
 		}
-		x.part(r, &f.parts[i])
-		if i == 0 && a.found == 0 && len(s.pending) == 0 && len(a.errs) > 0 {
+		x.file(&f.parts[i])
+		if i == 0 && a.found == 0 && len(s.pending) == 0 && len(a.Errs) > 0 {
 			break // modules need their kernel
 		}
 	}
 	a.finish()
-	if a.abort != nil {
-		return a.abort
+	if a.Abort != nil {
+		return a.Abort
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -106,5 +105,5 @@ func (f *File) assemble(ctx context.Context, s *scratch, a *assembler) (err erro
 	if a.first == nil {
 		f.opts.met.read(&f.parts[0])
 	}
-	return errors.Join(a.errs...)
+	return errors.Join(a.Errs...)
 }

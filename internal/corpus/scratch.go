@@ -3,7 +3,6 @@
 package corpus
 
 import (
-	"bufio"
 	"io"
 	"runtime"
 	"runtime/debug"
@@ -49,10 +48,6 @@ func (s *scratch) image() (buf *decompress.Buffer, done func(), err error) {
 		images.Put(buf)
 	}, nil
 }
-
-var inputs = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, inputBuffer) }}
-
-const inputBuffer = 128 << 10
 
 // guardMaps prepares this goroutine for files that change while they are mapped. Memory behind the end of a truncated file is gone, and
 // checks of earlier content do not hold for a new one. Both cause run-time errors. The caller defers the function that it returns. That

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package corpus
+package unpack
 
 import (
 	"bytes"
@@ -13,12 +13,12 @@ import (
 )
 
 // deb reads a Debian package: an ar archive whose member data.tar.* holds the files.
-func (r *reader) deb(in *input) error {
-	if _, err := in.r.Discard(len("!<arch>\n")); err != nil {
+func (r *Reader) deb(in *Stream) error {
+	if _, err := in.Discard(len("!<arch>\n")); err != nil {
 		return err
 	}
-	for !r.stopped() {
-		name, size, err := arNext(in.r)
+	for !r.Stopped() {
+		name, size, err := arNext(in.Reader)
 		if err == io.EOF {
 			return errors.New("no data.tar member")
 		}
@@ -26,13 +26,13 @@ func (r *reader) deb(in *input) error {
 			return err
 		}
 		if strings.HasPrefix(name, "data.tar") {
-			inner, done := r.open(io.LimitReader(in.r, size), input{
-				path: in.path, member: in.member, size: size, depth: in.depth, rel: in.rel,
+			inner, done := r.open(io.LimitReader(in.Reader, size), Stream{
+				Path: in.Path, Member: in.Member, Size: size, depth: in.depth, Rel: in.Rel,
 			})
 			defer done()
 			return r.content(inner)
 		}
-		if _, err := io.CopyN(io.Discard, in.r, size+size&1); err != nil {
+		if _, err := io.CopyN(io.Discard, in.Reader, size+size&1); err != nil {
 			return unexpected(err)
 		}
 	}
@@ -54,21 +54,21 @@ func arNext(src io.Reader) (name string, size int64, err error) {
 }
 
 // rpm reads an RPM package: a lead and two headers, which are skipped, and a compressed cpio archive.
-func (r *reader) rpm(in *input) error {
-	if _, err := in.r.Discard(96); err != nil {
+func (r *Reader) rpm(in *Stream) error {
+	if _, err := in.Discard(96); err != nil {
 		return unexpected(err)
 	}
 	for _, align := range []int64{8, 1} { // the signature's header is padded, the main one is not
-		n, err := rpmHeader(in.r)
+		n, err := rpmHeader(in.Reader)
 		if err != nil {
 			return err
 		}
-		if _, err := io.CopyN(io.Discard, in.r, (n+align-1)/align*align); err != nil {
+		if _, err := io.CopyN(io.Discard, in.Reader, (n+align-1)/align*align); err != nil {
 			return unexpected(err)
 		}
 	}
-	inner, done := r.open(in.r, input{
-		path: in.path, member: in.member, size: -1, depth: in.depth, rel: in.rel,
+	inner, done := r.open(in.Reader, Stream{
+		Path: in.Path, Member: in.Member, Size: -1, depth: in.depth, Rel: in.Rel,
 	})
 	defer done()
 	return r.content(inner)
@@ -86,7 +86,7 @@ func rpmHeader(src io.Reader) (int64, error) {
 	return 16*int64(binary.BigEndian.Uint32(h[8:])) + int64(binary.BigEndian.Uint32(h[12:])), nil
 }
 
-func (r *reader) cpio(in *input) error { return r.members(in, &cpioReader{src: in.r}) }
+func (r *Reader) cpio(in *Stream) error { return r.members(in, &cpioReader{src: in.Reader}) }
 
 // cpioReader reads the newc format, as RPM has it. The known library panics on negative sizes.
 type cpioReader struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package corpus
+package unpack
 
 import (
 	"archive/tar"
@@ -16,8 +16,8 @@ import (
 
 // container reads the members of an archive or a package. A member that fails is noted and the
 // next one read; if the stream itself breaks off, its last kernel is dropped.
-func (r *reader) container(in *input, k sniff.Kind) error {
-	return skip.Wrap(in.path, k.String(), r.to.attempt(func() error {
+func (r *Reader) container(in *Stream, k sniff.Kind) error {
+	return skip.Wrap(in.Path, k.String(), r.to.Attempt(func() error {
 		switch k {
 		case sniff.Tar:
 			return r.tar(in)
@@ -37,22 +37,22 @@ type nested interface {
 }
 
 // members reads what an archive holds. It returns the archive's own error.
-func (r *reader) members(in *input, a nested) error {
+func (r *Reader) members(in *Stream, a nested) error {
 	var failed error // of the last member; what breaks the archive itself is met there first
-	for n := 0; !r.stopped(); n++ {
+	for n := 0; !r.Stopped(); n++ {
 		name, size, regular, err := a.next()
 		switch {
 		case err == io.EOF && n == 0:
 			return errors.New("empty archive")
 		case err == io.EOF:
-			r.fail(failed)
+			r.Fail(failed)
 			return nil
 		case err != nil && failed != nil:
 			return failed
 		case err != nil:
 			return err
 		}
-		r.fail(failed)
+		r.Fail(failed)
 		failed = nil
 		if regular {
 			failed = r.member(in, a, name, size)
@@ -62,14 +62,14 @@ func (r *reader) members(in *input, a nested) error {
 }
 
 // member reads one member.
-func (r *reader) member(in *input, a io.Reader, name string, size int64) error {
+func (r *Reader) member(in *Stream, a io.Reader, name string, size int64) error {
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
-	extra, ok := r.to.wants(name)
+	extra, ok := r.to.Wants(name)
 	if !ok {
 		return nil
 	}
-	inner, done := r.open(r.counted(a), input{
-		path: in.path + "!" + clean(name), member: name, size: size, depth: in.depth, inside: true, rel: in.rel, extra: extra,
+	inner, done := r.open(r.Counted(a), Stream{
+		Path: in.Path + "!" + clean(name), Member: name, Size: size, depth: in.depth, Inside: true, Rel: in.Rel, Extra: extra,
 	})
 	defer done()
 	return r.content(inner)
@@ -86,7 +86,9 @@ func clean(name string) string {
 	return name
 }
 
-func (r *reader) tar(in *input) error { return r.members(in, &tarReader{Reader: tar.NewReader(in.r)}) }
+func (r *Reader) tar(in *Stream) error {
+	return r.members(in, &tarReader{Reader: tar.NewReader(in.Reader)})
+}
 
 // tarReader reads a tar file. Hard links to BTF cannot be read.
 type tarReader struct {

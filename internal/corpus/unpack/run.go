@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package unpack unwraps compressions, archives and packages, one in another, and passes their content to a Taker.
+package unpack
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"io"
+	"os"
+
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
+)
+
+// Run is one reading of a file.
+type Run struct {
+	Ctx    context.Context
+	Budget *decompress.Budget // of bytes that come out of the file
+	Errs   []error            // of parts of the file
+	Abort  error              // ends the run
+
+	path string
+}
+
+// NewRun returns a Run for a file of size bytes.
+func NewRun(ctx context.Context, path string, size int64) *Run {
+	return &Run{Ctx: ctx, Budget: decompress.NewBudget(size), path: path}
+}
+
+// Stopped reports whether to read no further.
+func (r *Run) Stopped() bool { return r.Abort != nil || r.Ctx.Err() != nil }
+
+// Fail adds the error of a part of the file.
+func (r *Run) Fail(err error) {
+	if err == nil || r.Stopped() {
+		return
+	}
+	r.Errs = skip.Append(r.Errs, r.path, err)
+}
+
+// Counted returns a reader of src that takes its bytes from the file's budget, and ends with the context. It is used where more bytes
+// can come out than go in: decoders, compressed sections, and members of a tar file, which may have holes.
+func (r *Run) Counted(src io.Reader) io.Reader { return decompress.Metered(r.Ctx, src, r.Budget) }
+
+// Decompress appends what data decompresses to, at most limit bytes; anything may follow the compressed data.
+func (r *Run) Decompress(data []byte, f decompress.Format, limit int64, to *decompress.Buffer) error {
+	return decompress.First(r.Ctx, data, f, limit, r.Budget, to)
+}
+
+// Stream is a stream to be identified and read.
+type Stream struct {
+	*bufio.Reader
+	Path   string   // with "!member", for messages
+	Member string   // path of the innermost container's member, else the file's path
+	Size   int64    // bytes, or -1
+	Inside bool     // a container, where other files are no error
+	Image  bool     // the kernel of an image
+	File   *os.File // the file, if nothing is between it and Reader
+	Rel    string   // release, if something around the stream told it
+	Extra  naming.Extra
+
+	depth int
+}
+
+// Release returns the release of a stream. One in a package's tree takes precedence over one in the content.
+func (in *Stream) Release(content string) string {
+	return cmp.Or(naming.ReleaseFromTree(in.Member), naming.ValidRelease(content), in.Rel)
+}
