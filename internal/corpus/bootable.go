@@ -221,7 +221,7 @@ func (b *booting) kernel(in *unpack.Stream) error {
 			return err
 		}
 		var buf decompress.Buffer
-		if err := b.decompress(payload, decompress.Sniff(payload), &buf); err != nil {
+		if err := b.Decompress(payload, decompress.Sniff(payload), &buf); err != nil {
 			return err
 		}
 		img, machine, release = buf.B, arch, image.Release(buf.B)

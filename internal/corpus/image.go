@@ -110,7 +110,7 @@ func (x *extractor) payload(in *unpack.Stream, data []byte, arch, release string
 		}
 	}
 	f := decompress.Sniff(data)
-	if err := x.decompress(data, f, buf); err != nil {
+	if err := x.Decompress(data, f, buf); err != nil {
 		return skip.Wrap(in.Path, "image: "+f.String(), err)
 	}
 	return x.kernelImage(in, buf.B, arch, release)
@@ -150,7 +150,7 @@ func (x *extractor) search(in *unpack.Stream, img []byte, arch string) error {
 			}
 			at += i
 			buf.B = buf.B[:0]
-			if x.decompress(img[at:], f, buf) == nil && len(buf.B) > 0 {
+			if x.Decompress(img[at:], f, buf) == nil && len(buf.B) > 0 {
 				if err := x.kernelImage(in, buf.B, arch, ""); !errors.Is(err, errNoBTF) {
 					return err
 				}

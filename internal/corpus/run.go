@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/unpack"
 )
@@ -20,18 +19,13 @@ type run struct {
 }
 
 func newRun(ctx context.Context, f *File, s *scratch) *run {
-	return &run{Run: unpack.NewRun(ctx, f.Path, f.Size), f: f, s: s}
+	return &run{Run: unpack.NewRun(ctx, f.Path, f.Size, f.opts.MaxSize), f: f, s: s}
 }
 
 // part passes the content of one file on disk to a taker.
 func (r *run) part(p *part, extra naming.Extra, to unpack.Taker) {
 	r.current = p
 	unpack.NewReader(r.Run, to).File(p.Path, p.Size, extra)
-}
-
-// decompress appends what data decompresses to; anything may follow the compressed data.
-func (r *run) decompress(data []byte, f decompress.Format, to *decompress.Buffer) error {
-	return r.Decompress(data, f, r.f.opts.MaxSize, to)
 }
 
 // errFirst ends reading after the first kernel.

@@ -22,12 +22,14 @@ type Run struct {
 	Errs   []error            // of parts of the file
 	Abort  error              // ends the run
 
+	MaxSize int64 // of one BTF, ELF file or kernel image
+
 	path string
 }
 
 // NewRun returns a Run for a file of size bytes.
-func NewRun(ctx context.Context, path string, size int64) *Run {
-	return &Run{Ctx: ctx, Budget: decompress.NewBudget(size), path: path}
+func NewRun(ctx context.Context, path string, size, maxSize int64) *Run {
+	return &Run{Ctx: ctx, Budget: decompress.NewBudget(size), MaxSize: maxSize, path: path}
 }
 
 // Stopped reports whether to read no further.
@@ -45,9 +47,9 @@ func (r *Run) Fail(err error) {
 // can come out than go in: decoders, compressed sections, and members of a tar file, which may have holes.
 func (r *Run) Counted(src io.Reader) io.Reader { return decompress.Metered(r.Ctx, src, r.Budget) }
 
-// Decompress appends what data decompresses to, at most limit bytes; anything may follow the compressed data.
-func (r *Run) Decompress(data []byte, f decompress.Format, limit int64, to *decompress.Buffer) error {
-	return decompress.First(r.Ctx, data, f, limit, r.Budget, to)
+// Decompress appends what data decompresses to, at most MaxSize bytes; anything may follow the compressed data.
+func (r *Run) Decompress(data []byte, f decompress.Format, to *decompress.Buffer) error {
+	return decompress.First(r.Ctx, data, f, r.MaxSize, r.Budget, to)
 }
 
 // Stream is a stream to be identified and read.
