@@ -17,6 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check/boot"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/bootable"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/job/bundle"
@@ -34,7 +35,7 @@ func runBoot(c *cli.Context) error {
 	// Arguments that are packages are kernels, too, so that a shell can expand --boot *.deb.
 	packages, args := c.StringSlice("boot"), []string(nil)
 	for _, a := range c.Args().Slice() {
-		if corpus.HoldsImage(a) {
+		if bootable.HoldsImage(a) {
 			packages = append(packages, a)
 		} else {
 			args = append(args, a)

@@ -15,13 +15,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/corpus/bootable"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // bootable reads a file of these contents.
-func bootable(t *testing.T, data []byte, modules ...string) (*Bootable, error) {
+func boot(t *testing.T, data []byte, modules ...string) (*bootable.System, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "package")
 	if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -62,7 +63,7 @@ func TestBootable(t *testing.T) {
 		{lib + "kernel/c.ko", moduleOf("")},
 	}
 	for name, data := range map[string][]byte{"deb": debOf(package6...), "rpm": rpmOf(package6...)} {
-		b, err := bootable(t, data, "a")
+		b, err := boot(t, data, "a")
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -80,13 +81,13 @@ func TestBootable(t *testing.T) {
 			t.Errorf("%s: missing %q", name, b.Missing)
 		}
 	}
-	alone, err := bootable(t, img)
+	alone, err := boot(t, img)
 	if err != nil || !bytes.Equal(alone.Image, img) || alone.Config != nil || len(alone.Modules) > 0 {
 		t.Errorf("an image alone: %v, %v", alone, err)
 	}
 	memory := arm64Image(blobLE)
 	for name, data := range map[string][]byte{"Image": memory, "zboot": zboot(compress("xz", memory)), "Image.xz": compress("xz", memory)} {
-		b, err := bootable(t, data)
+		b, err := boot(t, data)
 		if err != nil || b.Machine != "arm64" || b.Release != "6.1.7-test" || !bytes.Equal(b.Image, memory) {
 			t.Errorf("%s: %v, %v", name, b, err)
 		}
@@ -154,7 +155,7 @@ func TestBootableRefuses(t *testing.T) {
 		{"a zboot that is cut short", zboot(compress("xz", arm64Image(blobLE)))[:0x60], "unexpected EOF"},
 		{"a large configuration", debOf(member{"./boot/vmlinuz-6.1.0", img}, member{"./boot/config-6.1.0", make([]byte, limits.BootConfig+1)}), "config: "},
 	} {
-		b, err := bootable(t, tt.data, "a")
+		b, err := boot(t, tt.data, "a")
 		switch {
 		case tt.want == "" && err != nil:
 			t.Errorf("%s: %v", tt.name, err)
@@ -188,7 +189,7 @@ func TestHoldsImage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got, want := HoldsImage(path), !strings.HasPrefix(name, "no "); got != want {
+		if got, want := bootable.HoldsImage(path), !strings.HasPrefix(name, "no "); got != want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -24,7 +24,7 @@ type extractor struct {
 // file takes the BTF of one file on disk.
 func (x *extractor) file(p *part) {
 	seen, extras, errs := x.to.seen, len(x.to.extras), len(x.Errs)
-	x.part(p, p.extra, x)
+	x.part(p, x)
 	if p.extra != naming.NoExtra || p.mods && len(x.to.extras) > extras {
 		return
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/unpack"
 )
 
@@ -23,9 +22,9 @@ func newRun(ctx context.Context, f *File, s *scratch) *run {
 }
 
 // part passes the content of one file on disk to a taker.
-func (r *run) part(p *part, extra naming.Extra, to unpack.Taker) {
+func (r *run) part(p *part, to unpack.Taker) {
 	r.current = p
-	unpack.NewReader(r.Run, to).File(p.Path, p.Size, extra)
+	unpack.NewReader(r.Run, to).File(p.Path, p.Size, p.extra)
 }
 
 // errFirst ends reading after the first kernel.

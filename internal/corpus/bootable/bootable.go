@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package corpus
+// Package bootable takes a kernel and what it needs to boot from packages and images.
+package bootable
 
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -25,79 +25,64 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Bootable is a kernel with what it needs to boot. Its memory belongs to the caller.
-type Bootable struct {
-	Image   []byte       // as a boot loader takes it
-	Machine string       // x86_64 or arm64
-	Release string       // as the image or its path shows it; may be ""
-	Config  []byte       // the kernel's configuration; nil if the file does not have it
-	Modules []BootModule // in an order in which they can be loaded
-	Missing []string     // wanted modules, or dependencies of these, that the file lacks; sorted
+// System is a kernel with what it needs to boot. Its memory belongs to the caller.
+type System struct {
+	Image   []byte   // as a boot loader takes it
+	Machine string   // x86_64 or arm64
+	Release string   // as the image or its path shows it; may be ""
+	Config  []byte   // the kernel's configuration; nil if the file does not have it
+	Modules []Module // in an order in which they can be loaded
+	Missing []string // wanted modules, or dependencies of these, that the file lacks; sorted
 }
 
-// BootModule is a kernel module.
-type BootModule struct {
+// Module is a kernel module.
+type Module struct {
 	Name string // with _ for -
 	ELF  []byte
 
 	depends []string
 }
 
-// Bootable reads the kernel in the file, a package or an image, with what it needs to boot. It takes the modules with the given names and
-// their dependencies. A file without an image for a machine that can be booted is an error, and so is one with several kernels. With
-// Options.Extras, it finds a configuration in a file of its own. It returns ctx's error if ctx ends it.
-func (f *File) Bootable(ctx context.Context, modules []string) (*Bootable, error) {
-	if f.packed != nil {
-		return nil, skip.Wrap(f.Path, "", errors.New("holds BTF and no kernel images"))
-	}
+// Read reads the kernel in the file at path with the modules of these names and their dependencies. It calls read, which passes the content
+// of the file to a Taker, until no new module is named: a module may come before another one that depends on it.
+func Read(path string, modules []string, read func(taker func(*unpack.Run) unpack.Taker) error) (*System, error) {
 	b := &booting{want: make(map[string]bool)}
 	for _, m := range modules {
 		b.want[m] = true
 	}
-	// A module may come before another one that depends on it, so the file is read until no new module is named.
 	for asked := -1; asked != len(b.want) && len(b.want) <= limits.BootModules; {
 		asked = len(b.want)
-		if err := f.caught(ctx, func(s *scratch) error { return b.read(ctx, f, s) }); err != nil {
+		err := read(func(r *unpack.Run) unpack.Taker {
+			b.Run = r
+			return b
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
 	if len(b.want) > limits.BootModules {
-		return nil, skip.Wrap(f.Path, "", &limits.Exceeded{Max: limits.BootModules, What: "modules to load"})
+		return nil, skip.Wrap(path, "", &limits.Exceeded{Max: limits.BootModules, What: "modules to load"})
 	}
-	return b.bootable(f.Path)
+	return b.system(path)
 }
 
-// booting collects a Bootable.
+// booting collects a System.
 type booting struct {
-	*run    // that is under way
-	image   []byte
-	machine string
-	release string
-	config  []byte
-	want    map[string]bool
-	modules []BootModule
+	*unpack.Run // that is under way
+	image       []byte
+	machine     string
+	release     string
+	config      []byte
+	want        map[string]bool
+	modules     []Module
 }
 
-// read reads the file once.
-func (b *booting) read(ctx context.Context, f *File, s *scratch) error {
-	b.run = newRun(ctx, f, s)
-	for i := range f.parts {
-		if p := &f.parts[i]; p.extra == naming.NoExtra || p.extra == naming.Config {
-			b.part(p, naming.NoExtra, b)
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return errors.Join(b.Errs...)
-}
-
-func (b *booting) bootable(from string) (*Bootable, error) {
+func (b *booting) system(from string) (*System, error) {
 	if b.image == nil {
 		return nil, skip.Wrap(from, "", errors.New("no kernel image for x86_64 or arm64 in it"))
 	}
-	out := &Bootable{Image: b.image, Machine: b.machine, Release: b.release, Config: b.config}
-	at := make(map[string]*BootModule)
+	out := &System{Image: b.image, Machine: b.machine, Release: b.release, Config: b.config}
+	at := make(map[string]*Module)
 	for i := range b.modules {
 		at[b.modules[i].Name] = &b.modules[i]
 	}
@@ -133,7 +118,7 @@ func (b *booting) Wants(name string) (naming.Extra, bool) {
 	return naming.NoExtra, isConfig(name) || !naming.Unrelated(base) && !strings.HasPrefix(base, "modules.")
 }
 
-// attempt is that of a taker. What a damaged stream had is not used, since its error ends Bootable.
+// Attempt is that of a Taker. What a damaged stream had is not used, since its error ends Read.
 func (b *booting) Attempt(read func() error) error { return read() }
 
 // isConfig reports whether a file is named like the configuration of a kernel in a package.
@@ -144,7 +129,7 @@ func isConfig(name string) bool {
 
 func (b *booting) Take(in *unpack.Stream, k sniff.Kind) error {
 	switch {
-	case !in.Inside && b.current.extra == naming.Config, in.Inside && isConfig(in.Member):
+	case in.Extra == naming.Config, in.Inside && isConfig(in.Member):
 		if b.config != nil {
 			return nil
 		}
@@ -168,8 +153,8 @@ func whole(in *unpack.Stream, limit int64) ([]byte, error) {
 
 // module takes a module, and notes what it depends on.
 func (b *booting) module(in *unpack.Stream) error {
-	m := BootModule{Name: naming.ModuleName(in.Member)}
-	if slices.ContainsFunc(b.modules, func(x BootModule) bool { return x.Name == m.Name }) {
+	m := Module{Name: naming.ModuleName(in.Member)}
+	if slices.ContainsFunc(b.modules, func(x Module) bool { return x.Name == m.Name }) {
 		return nil
 	}
 	var err error
@@ -203,7 +188,7 @@ func (b *booting) module(in *unpack.Stream) error {
 
 // kernel takes the image of a machine that can be booted, as a boot loader would.
 func (b *booting) kernel(in *unpack.Stream) error {
-	img, err := whole(in, b.f.opts.MaxSize)
+	img, err := whole(in, b.MaxSize)
 	if err != nil {
 		return err
 	}
