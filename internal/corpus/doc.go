@@ -14,8 +14,12 @@
 // Open walks and decompresses nothing; File.Read does the work and may run for many files at once.
 //
 // In File.Read a reader of package unpack unwraps compressions and containers, an extractor takes the BTF out of what is in them, and an
-// assembler puts kernels with their modules together and yields them. File.Bootable uses the same reader, and takes images instead. The files of the
-// package are in layers: a file uses only names of those below it.
+// assembler puts kernels with their modules together and yields them. File.Bootable uses the same reader, and takes images instead. The
+// files of the package are in layers: a file uses only names of those below it.
+//
+// The packages below have what needs no Kernel: find and sniff find files, unpack, decompress and image open them, naming and selection
+// say which kernels they have and choose some, extras reads configurations, and pahole makes BTF of DWARF. Package skip has the reasons for
+// what is left out.
 //
 // # Formats
 //
@@ -42,7 +46,7 @@
 //
 // Open lists every file. Distinct keeps one file for each key.
 //
-// Modules go with their kernel (group, belongs): by key, as in modules/<ID>/<VERSION_ID>/<arch>/
+// Modules go with their kernel: by key, as in modules/<ID>/<VERSION_ID>/<arch>/
 // <release>.modules.tar.xz; by release, as in /lib/modules/<release> and packages; or by lying next to
 // it, as in /sys/kernel/btf. In a tar a kernel is complete when the next one begins, so its modules have
 // to come before that.
