@@ -42,3 +42,36 @@ func TestHeadlineUncertain(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadlineLoader wants the kernels on which the loader decides apart from others that are uncertain.
+func TestHeadlineLoader(t *testing.T) {
+	r := many(2)
+	row := &r.Objects[1] // attaches to what its loader sets
+	row.Headline = check.Headline{MayFail: 3, Total: 3}
+	p := &r.Programs[1]
+	p.Findings[0].Kernels = []int{1, 2}
+	p.Findings = append(p.Findings, check.KernelFinding{Finding: check.Finding{Status: check.Unknown, Code: check.AnalysisWhen}, Kernels: []int{0}})
+	want := "The loader decides on 2 of 3 kernels: attach target that no kernel has [attach-target-from-loader]; " +
+		"1 is uncertain: kernel of which --when does not say whether a program is loaded [analysis-when]."
+	if got := Headline(r, row); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// TestHeadlineAside wants a headline of an object that one loader alone opens to be a sentence, and a remark that says how to see why.
+func TestHeadlineAside(t *testing.T) {
+	r := many(1)
+	row := &r.Objects[0]
+	fails := []check.Status{check.Fails, check.Fails, check.Fails}
+	row.Status, row.Load = make([]check.Status, 3), make([]check.Status, 3)
+	row.Loaders = []check.LoaderRow{{Loader: check.Libbpf, Status: fails, Load: fails}, {Loader: check.EbpfGo, Status: row.Status, Load: row.Load}}
+	row.Headline = check.Headline{Since: "5.10", Works: 3, Total: 3}
+	want := "Linux 5.10 and later; none of 3 kernels with libbpf and 3 with ebpf-go."
+	if got := Headline(r, row); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	want = "libbpf alone: fails on all 3 kernels (--loader libbpf says why)"
+	if got := newView(r).remarks(row, false); len(got) != 1 || got[0] != want {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+}

@@ -245,6 +245,34 @@ func TestRequiredHeadlines(t *testing.T) {
 	}
 }
 
+// TestRequiredObjects wants objects that work on all required kernels to look like it, and no exceptions on others.
+func TestRequiredObjects(t *testing.T) {
+	r := many(8) // of which the first fails on 6.1, and those from the sixth on only on 5.10
+	for i := range r.Objects {
+		o := &r.Objects[i]
+		for _, s := range o.Status {
+			o.Headline.Count(s)
+		}
+		o.Headline.Since = "5.10"
+	}
+	r.Objects[7].Headline.Exceptions = []check.Exception{{Family: "debian x86_64", Kernels: []int{0}}, {Family: "debian x86_64", Kernels: []int{2}}}
+	o := Options{Require: "debian>=12", Required: func(k int) bool { return k > 0 }}
+	var b strings.Builder
+	if err := longText(&b, r, o); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := b.String(), "\n  and 3 objects without failures\n"; !strings.Contains(got, want) || strings.Contains(got, "o005.o: Linux") {
+		t.Errorf("no %q:\n%s", want, got)
+	}
+	want := "Linux 5.10 and later; 2 of 2 required kernels. Fails on debian x86_64 6.12.1-amd64."
+	if got := newView(r).of(o).headline(&r.Objects[7]); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if want, page := `"required":[1,2]`, htmlOf(t, r, o); !strings.Contains(page, want) {
+		t.Errorf("no %s", want)
+	}
+}
+
 // TestPageVerdict wants the verdict of the page in a word and a colour, and the kernels that readers look for first before others.
 func TestPageVerdict(t *testing.T) {
 	r := many(6)
