@@ -54,7 +54,7 @@ type docChange struct {
 // Markdown writes the report for a pull request.
 func Markdown(w io.Writer, r *check.Report, o Options) error {
 	d := newDocument(r, 5, o.Verbose)
-	d.of(o)
+	d.require(o)
 	if o.Baseline != nil {
 		d.Changes, d.Compared, d.Lost = d.changes(o.Baseline), true, o.Lost
 	}

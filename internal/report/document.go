@@ -39,6 +39,12 @@ func newDocument(r *check.Report, most int, verbose bool) *document {
 	return d
 }
 
+// require limits the document to the kernels that the options require.
+func (d *document) require(o Options) {
+	d.of(o)
+	d.Shown = d.objectsByNeed()
+}
+
 // Unmet is the number of kernels that no object is for.
 func (d *document) Unmet() (n int) {
 	for k := range d.Kernels {
@@ -142,10 +148,10 @@ func (c cell) Text() string { return cellTexts[c].name }
 func longText(w io.Writer, r *check.Report, o Options) error {
 	d := newDocument(r, 3, o.Verbose)
 	if !o.Verbose {
-		d.of(o)
+		d.require(o)
 	}
 	for i, row := range d.Shown {
-		if fine(row) && i > 0 && !o.Verbose { // like those that follow
+		if d.worksThroughout(row) && i > 0 && !o.Verbose { // like those that follow
 			d.Shown, d.Fine = d.Shown[:i], words.Plural(len(d.Shown)-i, "object")
 			break
 		}

@@ -70,13 +70,17 @@ func (v *view) remarks(o *check.ObjectRow, rules bool) (out []string) {
 		var alone [numCell][]int // kernels, by the verdict with this loader
 		now := cells(l.Status, l.Load)
 		for k, c := range now {
-			if slices.ContainsFunc(o.Loaders, func(x check.LoaderRow) bool { return cellOf(x.Status, x.Load, k) < c }) {
+			if v.counts(k) && slices.ContainsFunc(o.Loaders, func(x check.LoaderRow) bool { return cellOf(x.Status, x.Load, k) < c }) {
 				alone[c] = append(alone[c], k)
 			}
 		}
 		for c, kernels := range alone {
 			if len(kernels) > 0 {
-				out = append(out, fmt.Sprintf("%s alone: %s on %s", l.Loader, cellTexts[c].name, v.where(kernels, 3)))
+				text := fmt.Sprintf("%s alone: %s on %s", l.Loader, cellTexts[c].name, v.where(kernels, 3))
+				if slices.ContainsFunc(kernels, func(k int) bool { return o.Status[k] < l.Status[k] }) { // the verdicts of others count
+					text += fmt.Sprintf(" (--loader %s says why)", l.Loader)
+				}
+				out = append(out, text)
 			}
 		}
 	}

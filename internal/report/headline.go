@@ -23,6 +23,14 @@ func (v *view) headline(row *check.ObjectRow) string {
 	if v.required == nil {
 		return Headline(v.Report, row)
 	}
+	return headline(v.Report, v.counted(row), "required kernel")
+}
+
+// counted returns an object as if it were for no kernel that is not required, where a view counts only these.
+func (v *view) counted(row *check.ObjectRow) *check.ObjectRow {
+	if v.required == nil {
+		return row
+	}
 	counted := *row
 	counted.Status = v.onlyRequired(row.Status)
 	counted.Loaders = slices.Clone(row.Loaders)
@@ -34,7 +42,14 @@ func (v *view) headline(row *check.ObjectRow) string {
 	for _, s := range counted.Status {
 		h.Count(s)
 	}
-	return headline(v.Report, &counted, "required kernel")
+	var exceptions []check.Exception
+	for _, x := range h.Exceptions {
+		if x.Kernels = slices.DeleteFunc(slices.Clone(x.Kernels), func(k int) bool { return !v.counts(k) }); len(x.Kernels) > 0 {
+			exceptions = append(exceptions, x)
+		}
+	}
+	h.Exceptions = exceptions
+	return &counted
 }
 
 // onlyRequired returns verdicts by kernel, as if the object were for no kernel that is not required.
@@ -52,7 +67,8 @@ func (v *view) onlyRequired(all []check.Status) []check.Status {
 func headline(r *check.Report, row *check.ObjectRow, kernel string) string {
 	var b strings.Builder
 	h := &row.Headline
-	decides := false
+	doubt := uncertain(r, row)
+	decided := loaderDecides(r, row)
 	kernels := workingKernels(row, kernel)
 	if h.Gap != "" && h.Works > 0 {
 		kernels += fmt.Sprintf(", none between %s and %s", h.Gap, h.Since)
@@ -62,32 +78,35 @@ func headline(r *check.Report, row *check.ObjectRow, kernel string) string {
 		return fmt.Sprintf("Not loaded on any of %s.", words.Plural(h.Unloaded, kernel))
 	case h.Total == 0:
 		return fmt.Sprintf("No %s here is one that it is for.", kernel)
-	case h.Works == 0 && h.MayFail > 0 && loaderDecides(r, row):
-		b.WriteString(fmt.Sprintf("The loader decides on %d of %s", h.MayFail, words.Plural(h.Total, kernel)))
+	case h.Works == 0 && len(decided) > 0:
+		b.WriteString(fmt.Sprintf("The loader decides on %d of %s", len(decided), words.Plural(h.Total, kernel)))
 		if h.Since != "" && h.MayFail < h.Total {
 			b.WriteString(fmt.Sprintf(" (Linux %s)", workingReleases(h)))
 		}
-		if _, reasons, ok := strings.Cut(uncertain(r, row), ": "); ok {
-			b.WriteString(": " + reasons)
+		if names := doubtsOn(r, row, func(k int) bool { return decided[k] }); len(names) > 0 {
+			b.WriteString(": " + some(names))
 		}
-		decides = true
+		doubt = ""
+		if n := h.MayFail - len(decided); n > 0 {
+			doubt = uncertainKernels(fmt.Sprint(n), n, doubtsOn(r, row, func(k int) bool { return !decided[k] }))
+		}
 	case h.Works == 0:
 		b.WriteString(kernels)
-		if h.MayFail > 0 && uncertain(r, row) != "" {
+		if doubt != "" {
 			b.WriteString(" for certain")
 		}
 	case h.Since == "":
 		b.WriteString(kernels)
 	default:
-		b.WriteString(fmt.Sprintf("Linux %s; %s", workingReleases(h), kernels))
+		b.WriteString(fmt.Sprintf("Linux %s; %s", workingReleases(h), lower(kernels)))
 	}
-	if doubt := uncertain(r, row); h.MayFail > 0 && doubt != "" && !decides {
+	if doubt != "" {
 		b.WriteString("; " + doubt)
 	}
 	if h.Unloaded > 0 {
 		b.WriteString(fmt.Sprintf("; not loaded on %d", h.Unloaded))
 	}
-	if decides && loadersDiffer(row) {
+	if h.Works == 0 && len(decided) > 0 && loadersDiffer(row) {
 		b.WriteString("; it works on " + lower(kernels))
 	}
 	b.WriteString(".")
@@ -160,12 +179,40 @@ func workingReleases(h *check.Headline) string {
 	return h.Since + " to " + h.Until
 }
 
-// uncertain says on how many kernels an object may fail, and why: "18 are uncertain [attach-target-from-loader]". It is "" if that is
-// for what is wrong with the object itself.
+// uncertain says on how many kernels an object may fail, and why: "18 are uncertain [attach-target-from-loader]". It is "" if there are none,
+// or if that is for what is wrong with the object itself.
 func uncertain(r *check.Report, row *check.ObjectRow) string {
 	h := &row.Headline
+	names := doubtsOn(r, row, func(int) bool { return true })
+	n := fmt.Sprint(h.MayFail)
+	switch {
+	case h.MayFail == 0, len(names) == 0 && len(h.Defects) > 0:
+		return ""
+	case h.MayFail == h.Total && h.Total > 1:
+		n = "all"
+	case h.Works == 0 && h.Since != "":
+		n += " (Linux " + workingReleases(h) + ")"
+	}
+	return uncertainKernels(n, h.MayFail, names)
+}
+
+// uncertainKernels says that so many kernels are uncertain, and why.
+func uncertainKernels(text string, n int, why []string) string {
+	if n == 1 {
+		text += " is uncertain"
+	} else {
+		text += " are uncertain"
+	}
+	if len(why) > 0 {
+		text += ": " + some(why)
+	}
+	return text
+}
+
+// doubtsOn names for what an object may fail on some kernels, what is on most first, without what is wrong with the object itself.
+func doubtsOn(r *check.Report, row *check.ObjectRow, on func(kernel int) bool) (names []string) {
 	kernels, defects := make(map[check.Code]map[int]bool), make(map[check.Code]bool)
-	for _, f := range h.Defects {
+	for _, f := range row.Headline.Defects {
 		defects[f.Code] = true
 	}
 	for _, d := range row.Decides {
@@ -174,7 +221,7 @@ func uncertain(r *check.Report, row *check.ObjectRow) string {
 				continue
 			}
 			for _, k := range f.Kernels {
-				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || row.Status[k] == check.Fails || !row.Status[k].Judged() || defects[f.Code] {
+				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || row.Status[k] == check.Fails || !row.Status[k].Judged() || defects[f.Code] || !on(k) {
 					continue
 				}
 				if kernels[f.Code] == nil {
@@ -184,48 +231,30 @@ func uncertain(r *check.Report, row *check.ObjectRow) string {
 			}
 		}
 	}
-	text := fmt.Sprint(h.MayFail)
-	switch {
-	case len(kernels) == 0 && len(h.Defects) > 0:
-		return ""
-	case h.MayFail == h.Total && h.Total > 1:
-		text = "all"
-	case h.Works == 0 && h.Since != "":
-		text += " (Linux " + workingReleases(h) + ")"
-	}
-	if h.MayFail == 1 {
-		text += " is uncertain"
-	} else {
-		text += " are uncertain"
-	}
-	var names []string
 	for _, c := range slices.SortedFunc(maps.Keys(kernels), func(a, b check.Code) int {
 		return cmp.Or(-cmp.Compare(len(kernels[a]), len(kernels[b])), cmp.Compare(a, b))
 	}) {
 		names = append(names, fmt.Sprintf("%s [%s]", title(c), c))
 	}
-	if len(names) > 0 {
-		text += ": " + some(names)
-	}
-	return text
+	return names
 }
 
-// loaderDecides reports whether the loader sets something on all kernels on which an object is uncertain.
-func loaderDecides(r *check.Report, row *check.ObjectRow) bool {
+// loaderDecides returns the kernels on which an object is uncertain and the loader sets something.
+func loaderDecides(r *check.Report, row *check.ObjectRow) map[int]bool {
 	decided := make(map[int]bool)
 	for _, d := range row.Decides {
 		for _, f := range r.Programs[d.Program].Findings {
+			if !slices.Contains(fromLoader, f.Code) && !nowhere(r, row, &f.Finding) {
+				continue
+			}
 			for _, k := range f.Kernels {
-				decided[k] = decided[k] || slices.Contains(fromLoader, f.Code) || nowhere(r, row, &f.Finding)
+				if s := row.Status[k]; s == check.MayFail || s == check.Unknown {
+					decided[k] = true
+				}
 			}
 		}
 	}
-	for k, s := range row.Status {
-		if (s == check.MayFail || s == check.Unknown) && !decided[k] {
-			return false
-		}
-	}
-	return true
+	return decided
 }
 
 // title is the title of a code, as in the middle of a sentence.

@@ -29,7 +29,8 @@ type pageData struct {
 	Run         []string      `json:"run"` // version
 	Command     string        `json:"command,omitempty"`
 	Kernels     []string      `json:"kernels"`
-	Families    []pageFamily  `json:"families"` // in the order of kernels
+	Required    []int         `json:"required,omitempty"` // kernels on which objects must work, if not all
+	Families    []pageFamily  `json:"families"`           // in the order of kernels
 	Cells       []pageCell    `json:"cells"`
 	Sets        []string      `json:"sets"`
 	Texts       []string      `json:"texts"`                 // the first is empty
@@ -111,6 +112,11 @@ func HTML(w io.Writer, r *check.Report, o Options) error {
 	d.Verdict, c = s.word()
 	d.VerdictCell = c
 	d.kernels(v)
+	for i, k := range v.ordered {
+		if v.required != nil && v.counts(k) {
+			d.Required = append(d.Required, i)
+		}
+	}
 	row := func(cells []cell) string {
 		b := make([]byte, len(v.ordered))
 		for i, k := range v.ordered {

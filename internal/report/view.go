@@ -315,7 +315,7 @@ func (m *matrix) Rest() string {
 func (v *view) objectsByNeed() []*check.ObjectRow {
 	var bad, good []*check.ObjectRow
 	for i := range v.Objects {
-		if o := &v.Objects[i]; fine(o) {
+		if o := &v.Objects[i]; v.worksThroughout(o) {
 			good = append(good, o)
 		} else {
 			bad = append(bad, o)
@@ -324,9 +324,10 @@ func (v *view) objectsByNeed() []*check.ObjectRow {
 	return append(bad, good...)
 }
 
-// fine reports whether an object works on every kernel on which it is loaded, and is loaded on one, or on none for its machines alone.
-func fine(o *check.ObjectRow) bool {
-	h := &o.Headline
+// worksThroughout reports whether an object works on every kernel that counts and on which it is loaded, and is loaded on one, or on none for its
+// machines alone.
+func (v *view) worksThroughout(o *check.ObjectRow) bool {
+	h := &v.counted(o).Headline
 	return h.Works == h.Total && !h.NeverLoaded()
 }
 
