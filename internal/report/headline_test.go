@@ -58,6 +58,24 @@ func TestHeadlineLoader(t *testing.T) {
 	}
 }
 
+// TestNowhere wants a placeholder to be known as such if some kernels cannot show it.
+func TestNowhere(t *testing.T) {
+	for _, tt := range []struct {
+		code check.Code
+		want bool
+	}{{check.AnalysisWhen, true}, {check.AttachTargetNoFunctions, true}, {check.HelperSetting, false}} {
+		r := many(1)
+		r.Kernels = append(r.Kernels, check.Kernel{Name: "debian/14/x86_64/6.18.1-amd64"})
+		row, p := &r.Objects[0], &r.Programs[0]
+		unlisted := check.Finding{Status: check.MayFail, Code: check.AttachTargetUnlisted, Subject: "function place", Attach: true}
+		p.Findings = []check.KernelFinding{{Finding: unlisted, Kernels: []int{0, 1, 2}}, {Finding: check.Finding{Status: check.Unknown, Code: tt.code}, Kernels: []int{3}}}
+		row.Status = []check.Status{check.MayFail, check.MayFail, check.MayFail, check.Unknown}
+		if got := nowhere(r, row, &unlisted); got != tt.want {
+			t.Errorf("%s: %v", tt.code, got)
+		}
+	}
+}
+
 // TestHeadlineAside wants a headline of an object that one loader alone opens to be a sentence, and a remark that says how to see why.
 func TestHeadlineAside(t *testing.T) {
 	r := many(1)
