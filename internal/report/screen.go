@@ -600,26 +600,28 @@ func (s *screen) uncertain() (loader []int, other []reason) {
 	return slices.Sorted(maps.Keys(decided)), other
 }
 
+// showsNoTarget are the codes of findings on kernels that do not show what is there to attach to.
+var showsNoTarget = []check.Code{check.AnalysisWhen, check.AttachTargetNoFunctions, check.AttachTargetTracepoints}
+
 // nowhere reports whether an attach target that BTF need not list is on no kernel that an object is for, and these are several: a
-// placeholder.
+// placeholder. Kernels that cannot show it do not count.
 func nowhere(r *check.Report, row *check.ObjectRow, f *check.Finding) bool {
 	const enough = 3
 	if !f.Attach || f.Code != check.AttachTargetUnlisted && f.Code != check.AttachTargetTracepoint {
 		return false
 	}
-	lacking := make(map[int]bool)
+	lacking, silent := make(map[int]bool), make(map[int]bool)
 	for _, p := range row.Programs {
 		for _, x := range r.Programs[p].Findings {
-			if x.Subject == f.Subject && ofTarget(x.Code) || x.Status == check.Fails {
-				for _, k := range x.Kernels {
-					lacking[k] = true
-				}
+			for _, k := range x.Kernels {
+				lacking[k] = lacking[k] || x.Subject == f.Subject && ofTarget(x.Code) || x.Status == check.Fails
+				silent[k] = silent[k] || slices.Contains(showsNoTarget, x.Code)
 			}
 		}
 	}
 	n := 0
 	for k, v := range row.Status {
-		if !v.Judged() {
+		if !v.Judged() || silent[k] && !lacking[k] {
 			continue
 		}
 		if !lacking[k] {
