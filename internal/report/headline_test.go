@@ -3,6 +3,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/check"
@@ -72,6 +73,10 @@ func TestNowhere(t *testing.T) {
 		row.Status = []check.Status{check.MayFail, check.MayFail, check.MayFail, check.Unknown}
 		if got := nowhere(r, row, &unlisted); got != tt.want {
 			t.Errorf("%s: %v", tt.code, got)
+		}
+		var b strings.Builder
+		if err := Suggestions(&b, r, Options{}); err != nil || strings.Contains(b.String(), `"p=NAME"`) != tt.want {
+			t.Errorf("%s: %v\n%s", tt.code, err, &b)
 		}
 	}
 }
