@@ -99,6 +99,7 @@ objects:
     libbpf alone: fails on 1 kernel: debian x86_64 6.12.107+deb13-amd64
   b.o: 5 of 5 kernels.
     works without perhaps (a guess: marked with a ? in SEC)
+    the loader seems to set what these attach to; --target names it: perhaps
 
 kernels:
     1  some/vmlinux

@@ -17,21 +17,31 @@ import (
 
 // suggestionText says with which options an object works on more kernels.
 func (v *view) suggestionText(o *check.ObjectRow) (out []string) {
-	s := o.Suggestion
-	if s == nil {
-		return nil
-	}
-	if len(s.Options) > 0 {
+	if s := o.Suggestion; s != nil && len(s.Options) > 0 {
 		var options []string
 		for _, x := range s.Options {
 			options = append(options, x.String())
 		}
 		out = append(out, fmt.Sprintf("if its loader is like this (%s): %s", strings.Join(options, " "), v.headline(&s.Row)))
 	}
-	if len(s.Targets) > 0 {
-		out = append(out, fmt.Sprintf("the loader seems to set what these attach to; --target names it: %s", some(s.Targets)))
+	if targets := loaderTargets(v.Report, o); len(targets) > 0 {
+		out = append(out, fmt.Sprintf("the loader seems to set what these attach to; --target names it: %s", some(targets)))
 	}
 	return out
+}
+
+// loaderTargets names the programs of an object whose attach targets the loader seems to set.
+func loaderTargets(r *check.Report, o *check.ObjectRow) (names []string) {
+	if o.Suggestion != nil {
+		names = append(names, o.Suggestion.Targets...)
+	}
+	for _, p := range o.Programs {
+		pr := &r.Programs[p]
+		if !slices.Contains(names, pr.Name) && slices.ContainsFunc(pr.Findings, func(f check.KernelFinding) bool { return nowhere(r, o, &f.Finding) }) {
+			names = append(names, pr.Name)
+		}
+	}
+	return names
 }
 
 // Suggestions writes what is suggested as YAML for btfgen.yaml, with the headlines that follow.
@@ -42,6 +52,7 @@ func Suggestions(w io.Writer, r *check.Report, _ Options) error {
 	var targets []string
 	for i := range r.Objects {
 		o := &r.Objects[i]
+		targets = append(targets, loaderTargets(r, o)...)
 		s := o.Suggestion
 		if s == nil {
 			continue
@@ -53,7 +64,6 @@ func Suggestions(w io.Writer, r *check.Report, _ Options) error {
 		for _, x := range s.Options {
 			lines[x.Name] = append(lines[x.Name], x.Value)
 		}
-		targets = append(targets, s.Targets...)
 	}
 	for i := range r.Proposals {
 		p := &r.Proposals[i]
