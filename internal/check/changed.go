@@ -377,6 +377,9 @@ func (x *reading) text(s *shape) string {
 // changed replaces what program j of object i reads by warnings on the kernels where that is something else than the program was
 // compiled for: by its own types or, if these do not say, by the newest kernel. Kernels on which it fails do not count.
 func (r *run) changed(findings []KernelFinding, i, j int, status []Status) (out []KernelFinding) {
+	if !slices.ContainsFunc(findings, func(f KernelFinding) bool { return f.Status == OK }) {
+		return findings
+	}
 	var own *shape
 	if c := r.Objects[i].contexts; j < len(c) && c[j].Kind() == btf.KindStruct {
 		own = recordShape(c[j])

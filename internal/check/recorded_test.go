@@ -92,7 +92,7 @@ func TestRecorded(t *testing.T) {
 		programs := make(map[string]*Program)
 		for i, o := range objects {
 			for j := range o.Programs {
-				p := r.row(i, j)
+				p := r.row(i, j, r.alike(i))
 				programs[o.name+":"+p.Name] = &p
 			}
 		}

@@ -101,6 +101,7 @@ type run struct {
 
 	exploring map[*bpfobj.Program]*sync.Mutex // held while a program is explored
 	sets      map[string][]int                // of kernels, for the report
+	verdicts  map[string][]Status             // by kernel, for the report
 	shapes    map[string]*shape               // by text
 	skipped   []*corpus.Error
 
@@ -126,7 +127,7 @@ func newRun(cfg Config) *run {
 	}
 	r := &run{
 		Config: cfg, setup: Setup{cfg.Objects, cfg.Loaders, cfg.Policy}, loader: newDryRun(cfg.Objects, slices.Contains(cfg.Loaders, Aya)), want: newWanted(cfg.Objects),
-		found: newLedger(), sets: make(map[string][]int), shapes: make(map[string]*shape),
+		found: newLedger(), sets: make(map[string][]int), verdicts: make(map[string][]Status), shapes: make(map[string]*shape),
 		exploring: make(map[*bpfobj.Program]*sync.Mutex),
 	}
 	for _, o := range cfg.Objects {
@@ -358,11 +359,12 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 		rep.Kernels = append(rep.Kernels, Kernel{Name: k.name, Modules: k.modules, key: k.key})
 	}
 	for i, o := range r.Objects {
+		alike := r.alike(i)
 		for j := range o.Programs {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			rep.Programs = append(rep.Programs, r.row(i, j))
+			rep.Programs = append(rep.Programs, r.row(i, j, alike))
 		}
 	}
 	needs := func(k, object int) []Finding { return r.found.read(r.kernels[k].whole[object]) }
@@ -439,15 +441,16 @@ func (f *Finding) cannotKnow(code Code) bool {
 	return f.Code == AnalysisFindings
 }
 
-// row collects the results of program j of object i.
-func (r *run) row(i, j int) Program {
+// row collects the results of program j of object i. alike is what alike returns for the object.
+func (r *run) row(i, j int, alike map[list]kernelSet) Program {
 	o := r.Objects[i]
 	pr := &o.Programs[j]
 	p := Program{Object: o.Name(), Name: o.ProgramName(j), Section: pr.Section, AutoLoad: pr.AutoLoad}
 	p.Notes = o.notes(j, r.setup.LoadersOf(o), r.Loaders, func(m string) bool { return r.Policy.setsMap(o, m) })
-	p.Findings = r.tally(i, j)
+	p.Findings = r.tally(j, alike)
 	p.blameLoader(len(r.kernels))
 	p.sum(len(r.kernels))
+	p.Status, p.Load = r.kept(p.Status), r.kept(p.Load)
 	p.Findings = r.changed(p.Findings, i, j, p.Status)
 	sortRow(p.Findings)
 	return p

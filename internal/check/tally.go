@@ -37,14 +37,26 @@ func (s kernelSet) list() (l []int) {
 	return l
 }
 
-// tally returns all findings on program j of object i with their kernels. Equal sets of kernels are one slice. Kernels with the same
-// lists of findings are looked at once.
-func (r *run) tally(i, j int) (l []KernelFinding) {
+// alike returns the kernels with equal results for object i, by the number of the list of these: see programs.
+func (r *run) alike(i int) map[list]kernelSet {
+	alike := make(map[list]kernelSet)
+	for k := range r.kernels {
+		n := r.kernels[k].programs[i]
+		s := alike[n]
+		s.add(k)
+		alike[n] = s
+	}
+	return alike
+}
+
+// tally returns all findings on program j of an object with their kernels, which are those of alike. Equal sets of kernels are one slice.
+// Kernels with the same lists of findings are looked at once.
+func (r *run) tally(j int, alike map[list]kernelSet) (l []KernelFinding) {
 	same, on := make(map[[2]int32]kernelSet), make(map[int32]kernelSet)
-	for ki := range r.kernels {
-		lists := [2]int32(r.found.of(r.kernels[ki].programs[i])[2*j:])
+	for n, kernels := range alike {
+		lists := [2]int32(r.found.of(n)[2*j:])
 		s := same[lists]
-		s.add(ki)
+		s.addAll(kernels)
 		same[lists] = s
 	}
 	for lists, kernels := range same {
@@ -67,4 +79,17 @@ func (r *run) tally(i, j int) (l []KernelFinding) {
 		l = append(l, KernelFinding{r.found.all[n], kernels})
 	}
 	return l
+}
+
+// kept returns verdicts by kernel. Equal ones are one slice, which must not be changed.
+func (r *run) kept(verdicts []Status) []Status {
+	key := make([]byte, len(verdicts))
+	for k, s := range verdicts {
+		key[k] = byte(s)
+	}
+	if same, ok := r.verdicts[string(key)]; ok {
+		return same
+	}
+	r.verdicts[string(key)] = verdicts
+	return verdicts
 }

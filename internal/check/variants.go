@@ -133,19 +133,26 @@ func (r *Report) leaveOutPrograms(row *ObjectRow, pl *plan) {
 	for j, n := range row.Programs {
 		p := &r.Programs[n]
 		gone, unsure := make([]bool, len(r.Kernels)), []int(nil)
+		any := false // in gone
+		set := func(k int, s Status) {
+			if !any { // programs share slices
+				p.Status, p.Load = slices.Clone(p.Status), slices.Clone(p.Load)
+			}
+			gone[k], any = true, true
+			p.Status[k], p.Load[k] = s, s
+		}
 		for k := range r.Kernels {
 			key := r.Kernels[k].Key()
 			switch l := pl.loads(j, key); {
 			case p.Status[k] == Other:
 			case row.Status[k] == Unloaded || l == isNotLoaded:
-				gone[k] = true
-				p.Status[k], p.Load[k] = Unloaded, Unloaded
+				set(k, Unloaded)
 			case l == mayBeLoaded && (p.Status[k] > Guarded || pl.loadsAny(len(row.Programs), key) == mayBeLoaded):
-				gone[k], unsure = true, append(unsure, k)
-				p.Status[k], p.Load[k] = Unknown, Unknown
+				set(k, Unknown)
+				unsure = append(unsure, k)
 			}
 		}
-		if !slices.Contains(gone, true) {
+		if !any {
 			continue
 		}
 		var left []KernelFinding

@@ -27,6 +27,7 @@ func several(t *testing.T, p Policy, objects string) *Report {
 		'f': {Status: Fails, Code: relo.FieldMissing, Subject: "struct s.f"}, 'a': {Status: MayFail, Attach: true, Code: AttachTargetUnlisted},
 		'-': {Status: Other, Code: AnalysisMachine},
 	}
+	r := newRun(Config{})
 	var letters []string // by object, of the kernels
 	for line := range strings.SplitSeq(objects, ", ") {
 		f := strings.Fields(line)
@@ -41,6 +42,7 @@ func several(t *testing.T, p Policy, objects string) *Report {
 			}
 		}
 		row.sum(len(rep.Kernels))
+		row.Status, row.Load = r.kept(row.Status), r.kept(row.Load)
 		sortRow(row.Findings)
 		rep.Programs = append(rep.Programs, row)
 	}
@@ -63,6 +65,15 @@ func signs(l []Status) string {
 		b.WriteRune([]rune{OK: '·', Guarded: 'g', Unloaded: 'o', Other: '-', Unknown: 'u', MayFail: 'a', Fails: 'f'}[s])
 	}
 	return b.String()
+}
+
+// TestSharedVerdicts checks that a program that is not loaded does not change the verdicts of another one, which are the same slice.
+func TestSharedVerdicts(t *testing.T) {
+	rep := several(t, policy(t, "when x.o:=<2"), "x.o ·····, y.o ·····, z.o ·····")
+	x, y, z := &rep.Programs[0], &rep.Programs[1], &rep.Programs[2]
+	if signs(x.Status) != "oooou" || signs(y.Status) != "·····" || signs(y.Load) != "·····" || &y.Status[0] != &z.Load[0] {
+		t.Errorf("%s, %s, %s, or not the same slice", signs(x.Status), signs(y.Status), signs(z.Status))
+	}
 }
 
 // TestVariants has options about whole objects with the verdicts that follow, of objects, then of variants, and the gaps.
