@@ -19,8 +19,8 @@ import (
 // modules/<ID>/<VERSION_ID>/<arch>/<release>.modules.tar.xz, or by the release in it, as in
 // /lib/modules/<release>, or by lying next to it, as in /sys/kernel/btf. A module that the user
 // named goes with the only kernel there is.
-func group(files []find.File, opts *Options) (units []*File, skipped []*Error) {
-	slices.SortFunc(files, func(a, b find.File) int { return strings.Compare(a.Path, b.Path) })
+func group(files []*find.File, opts *Options) (units []*File, skipped []*Error) {
+	slices.SortFunc(files, func(a, b *find.File) int { return strings.Compare(a.Path, b.Path) })
 	ix := index{make(map[kernel.Key]*File), make(map[string][]*File), make(map[string][]*File)}
 	var mods []part
 	for _, f := range files {

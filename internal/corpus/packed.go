@@ -21,11 +21,11 @@ import (
 // packedUnits removes corpora in one file from the files found, and returns the kernels in them that keep accepts. A damaged file is skipped, unless
 // the user named it.
 func packedUnits(found *find.Found, keep func(kernel.Key) bool) (units []*File, err error) {
-	found.Files = slices.DeleteFunc(found.Files, func(f find.File) bool {
+	found.Files = slices.DeleteFunc(found.Files, func(f *find.File) bool {
 		if f.Kind != sniff.BTFC || err != nil {
 			return false
 		}
-		more, failed := unitsIn(&f, keep)
+		more, failed := unitsIn(f, keep)
 		switch {
 		case failed == nil:
 			units = append(units, more...)
@@ -61,7 +61,7 @@ func unitsIn(f *find.File, keep func(kernel.Key) bool) (units []*File, err error
 		}
 		units = append(units, &File{
 			Path: f.Path + "!" + key.String(), Key: key, Size: e.Packed(),
-			parts: []part{{File: find.File{Path: f.Path, Size: e.Packed()}, key: key}}, packed: &packed{file, i},
+			parts: []part{{File: &find.File{Path: f.Path, Size: e.Packed()}, key: key}}, packed: &packed{file, i},
 		})
 	}
 	return units, nil

@@ -14,7 +14,7 @@ import (
 
 // part is a file that may hold kernels, modules or extras.
 type part struct {
-	find.File
+	*find.File
 	key   kernel.Key   // from the path
 	mods  bool         // only modules are expected in it
 	extra naming.Extra // a file with nothing else
@@ -53,7 +53,7 @@ func firstFile(names []string) (part, bool) {
 	for _, name := range names {
 		for _, suffix := range append([]string{""}, naming.Compressions...) {
 			if fi, err := os.Stat(name + suffix); err == nil && fi.Mode().IsRegular() {
-				return part{File: find.File{Path: name + suffix, Size: fi.Size()}}, true
+				return part{File: &find.File{Path: name + suffix, Size: fi.Size()}}, true
 			}
 		}
 	}

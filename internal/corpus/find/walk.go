@@ -20,7 +20,7 @@ import (
 
 // Found is what Files found.
 type Found struct {
-	Files   []File
+	Files   []*File
 	Skipped []*skip.Error // what looks like a kernel and is none
 	Ignored int           // files that have nothing to do with BTF
 
@@ -42,8 +42,8 @@ func Files(ctx context.Context, sources []string) (*Found, error) {
 	if err := w.links(); err != nil {
 		return nil, err
 	}
-	for i := range w.Files {
-		w.Files[i].Below = w.Below(w.Files[i].Path)
+	for _, f := range w.Files {
+		f.Below = w.Below(f.Path)
 	}
 	return &w.Found, nil
 }
@@ -56,7 +56,7 @@ type walk struct {
 	ctx     context.Context
 	seen    map[string]bool // real paths
 	roots   []string        // real paths of the sources
-	pending []entry         // links
+	pending []*entry        // links
 
 	Found
 }
@@ -86,11 +86,11 @@ func (w *walk) source(src string) error {
 	w.seen[real] = true
 	switch {
 	case fi.IsDir():
-		return w.dir(entry{filepath.Clean(src), real}, true)
+		return w.dir(&entry{filepath.Clean(src), real}, true)
 	case !fi.Mode().IsRegular():
 		return skip.Wrap(src, "", errors.New("not a regular file or directory"))
 	}
-	f := File{Path: src, Abs: filepath.ToSlash(abs), Size: fi.Size(), Source: true}
+	f := &File{Path: src, Abs: filepath.ToSlash(abs), Size: fi.Size(), Source: true}
 	if err := f.look(); err != nil {
 		return skip.Wrap(src, "", err)
 	}
@@ -99,7 +99,7 @@ func (w *walk) source(src string) error {
 }
 
 // add files f where it belongs, by its first bytes.
-func (w *walk) add(f File) {
+func (w *walk) add(f *File) {
 	switch {
 	case f.Kind == sniff.Empty:
 		w.skip(f.Path, sniff.ErrEmpty)
@@ -119,7 +119,7 @@ func (w *walk) skip(path string, err error) {
 }
 
 // dir walks the real directories below e.
-func (w *walk) dir(e entry, root bool) error {
+func (w *walk) dir(e *entry, root bool) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
@@ -132,14 +132,14 @@ func (w *walk) dir(e entry, root bool) error {
 		return nil
 	}
 	for _, d := range list {
-		if err := w.child(entry{filepath.Join(e.path, d.Name()), filepath.Join(e.real, d.Name())}, d); err != nil {
+		if err := w.child(&entry{filepath.Join(e.path, d.Name()), filepath.Join(e.real, d.Name())}, d); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *walk) child(e entry, d fs.DirEntry) error {
+func (w *walk) child(e *entry, d fs.DirEntry) error {
 	switch {
 	case naming.Unrelated(d.Name()):
 		w.Ignored++
@@ -158,12 +158,12 @@ func (w *walk) child(e entry, d fs.DirEntry) error {
 	return nil
 }
 
-func (w *walk) file(e entry) {
+func (w *walk) file(e *entry) {
 	abs, err := filepath.Abs(e.path)
 	if err != nil {
 		abs = e.real
 	}
-	f := File{Path: e.path, Abs: filepath.ToSlash(abs)}
+	f := &File{Path: e.path, Abs: filepath.ToSlash(abs)}
 	if err := f.look(); err != nil {
 		w.skip(e.path, err)
 		return
@@ -176,7 +176,7 @@ func (w *walk) links() error {
 	for len(w.pending) > 0 {
 		batch := w.pending
 		w.pending = nil
-		slices.SortFunc(batch, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+		slices.SortFunc(batch, func(a, b *entry) int { return strings.Compare(a.path, b.path) })
 		for _, e := range batch {
 			if err := w.link(e); err != nil {
 				return err
@@ -186,7 +186,7 @@ func (w *walk) links() error {
 	return nil
 }
 
-func (w *walk) link(e entry) error {
+func (w *walk) link(e *entry) error {
 	real, err := filepath.EvalSymlinks(e.real)
 	if errors.Is(err, fs.ErrNotExist) {
 		w.skip(e.path, errors.New("dangling link"))
@@ -208,7 +208,7 @@ func (w *walk) link(e entry) error {
 	case err != nil:
 		w.skip(e.path, err)
 	case fi.IsDir():
-		return w.dir(entry{e.path, real}, false)
+		return w.dir(&entry{e.path, real}, false)
 	case fi.Mode().IsRegular():
 		w.file(e)
 	default:
