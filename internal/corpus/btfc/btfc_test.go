@@ -458,7 +458,7 @@ func TestDoc(t *testing.T) {
 		t.Fatal(err)
 	}
 	parent := newState()
-	var parts [][]byte
+	var parts payloads
 	for _, text := range []string{"struct point 8: x u32 0, y u32 4", "struct point 12: x u32 0, y u32 4, z u32 8"} {
 		if parent, parts, err = encode(m, parent, testbtf.Types(t, binary.LittleEndian, text)); err != nil {
 			t.Fatal(err)
@@ -481,7 +481,7 @@ func TestDoc(t *testing.T) {
 		}
 		want[stream] = append(want[stream], data...)
 	}
-	for i, got := range parts[1:] {
+	for i, got := range parts.front[1:] {
 		if !bytes.Equal(got, want[i]) {
 			t.Errorf("stream %d is % x, in doc.go % x", i, got, want[i])
 		}

@@ -16,11 +16,16 @@ type chunkID struct {
 
 // cache decodes chunks, each once for all goroutines that need it, and keeps the states used last. It is safe for concurrent use.
 type cache struct {
-	file *File
+	file  *File
+	query *Query // nil for states with all contents
 
 	mu    sync.Mutex
 	of    map[chunkID]*cached
 	clock int
+}
+
+func newCache(f *File, q *Query) *cache {
+	return &cache{file: f, query: q, of: make(map[chunkID]*cached)}
 }
 
 // A cache keeps so many states, and so many bytes of them, or one state. Neighbours share most of their memory, which counts for each.
@@ -41,7 +46,7 @@ func (c *cache) get(ctx context.Context, id chunkID) (*state, error) {
 	c.mu.Lock()
 	p := c.of[id]
 	if p == nil {
-		p = &cached{get: sync.OnceValues(func() (*state, error) { return c.file.decodeState(ctx, id) })}
+		p = &cached{get: sync.OnceValues(func() (*state, error) { return c.file.decodeState(ctx, id, c) })}
 		c.of[id] = p
 	}
 	c.touch(id)

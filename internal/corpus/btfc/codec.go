@@ -12,7 +12,11 @@ import (
 	"github.com/btfgen/btfgen/internal/btfa"
 )
 
-// The streams of a payload. Each holds one sort of value, because similar values next to each other compress well.
+// A chunk has a payload at the front, and one at the back, which may be missing. At the back are the contents that no relocation leads to,
+// such as functions, and names that only these have. So a reader that wants types does without two thirds of the contents.
+
+// The streams of a payload. Each holds one sort of value, because similar values next to each other compress well. The back has names and
+// contents only.
 const (
 	streamUnits        = iota
 	streamText         // new names, without the prefixes that they share with the name before
@@ -21,7 +25,7 @@ const (
 	streamTypeStarts   // their starts
 	streamStrings      // order of strings: runs
 	streamStringStarts // their starts
-	streamKinds
+	streamKinds        // of all new contents, those at the back marked
 	streamCounts       // of elements
 	streamOffsets      // of members
 	streamSizes        // of structs and unions
@@ -49,7 +53,8 @@ type model struct {
 	// Guesses predict the names and references of contents: the one that came last in a context, by a hash of that.
 	names, refs [guessSize]uint32
 
-	id       uint32   // of the type whose content is coded
+	list     []uint32 // entities: at first those of the types at the front, then of all
+	at       uint32   // of the type whose content is coded, see fresh
 	lastType uint32   // the last name of a type
 	lastName uint32   // the last name, unless that was none
 	nextNew  uint32   // the new name to be used next
@@ -58,7 +63,7 @@ type model struct {
 
 // fresh is a type with a new content.
 type fresh struct {
-	id  uint32
+	at  uint32 // its position in model.list, from 1
 	old uint32 // the content of its entity in the parent, or noContent
 }
 
@@ -74,9 +79,17 @@ func slot(a, b uint32) uint32 {
 	return (a*0x9e3779b1 + b*0x85ebca77 + 0x27d4eb2f) * 0xc2b2ae3d >> (32 - guessBits)
 }
 
-// join returns the parts of a payload: the lengths of streams, and the streams.
-func join(streams *[numStreams][]byte) [][]byte {
+// payloads are those of a chunk, each in parts.
+type payloads struct {
+	front, back [][]byte // the back is nil if there is none
+}
+
+// join returns the parts of a payload: some numbers, the lengths of streams, and the streams.
+func join(streams *[numStreams][]byte, numbers ...int) [][]byte {
 	var lens []byte
+	for _, n := range numbers {
+		lens = binary.AppendUvarint(lens, uint64(n))
+	}
 	for _, s := range streams {
 		lens = binary.AppendUvarint(lens, uint64(len(s)))
 	}
@@ -129,8 +142,7 @@ const (
 	nameNext   = 0   // the new name behind the last one
 	nameGuess  = 1   // the one that came last after these two
 	nameEmpty  = 2   // none
-	nameJump   = 3   // a new name, at a distance from the one behind the last one
-	nameNumber = 4   // by number
+	nameNumber = 3   // by number
 	nameNear   = 130 // and all others: at a distance from the last name
 )
 

@@ -17,9 +17,11 @@ import (
 // decoder makes a state of its parent and a payload.
 type decoder struct {
 	model
-	in    [numStreams]btfa.Cursor
-	fresh []fresh // the types with new contents
-	query *Query  // nil if there is none
+	in    [numStreams]btfa.Cursor // of the front, and then of the back
+	back  [numStreams]btfa.Cursor
+	fresh []fresh // the types with new contents at the front
+	late  []fresh // those with new contents at the back
+	query *Query  // nil if all is decoded
 	err   error
 
 	touched uint32 // of no meaning: what ahead has read
@@ -28,36 +30,64 @@ type decoder struct {
 // encoder writes the streams of a state. It has a decoder for the streams that make all of the state but the new contents.
 type encoder struct {
 	*decoder
-	out   [numStreams][]byte
-	used  []bool   // by new name: coded
-	ids   []uint32 // type IDs by entity
-	ranks []uint32 // in listed, from 1, by entity
+	front, back [numStreams][]byte
+	out         *[numStreams][]byte // one of these
+	places      []uint32            // in model.list, from 1, by entity
+	ranks       []uint32            // in listed, from 1, by entity
 }
 
-// contents decodes the new contents.
-func (d *decoder) contents() error {
+// contents decodes the new contents: first those at the front, then those at the back. It is given their bytes of streamKinds.
+func (d *decoder) contents(kinds []byte) error {
+	counts := [2]btfa.Cursor{d.in[streamCounts], d.back[streamCounts]}
+	for _, back := range []bool{false, true} {
+		if back && d.query != nil {
+			d.st.contents.skip(len(kinds) - len(d.fresh))
+			break
+		}
+		for _, kind := range kinds {
+			if (kind&(backMark>>24) != 0) == back {
+				word, _ := d.second(kind, &counts)
+				d.st.contents.push(int(recordLen(word &^ backMark)))[1] = word
+			}
+		}
+	}
+	d.in[streamCounts], d.back[streamCounts] = counts[0], counts[1]
+	first := uint32(d.parent.contents.n)
+	if err := d.each(d.fresh, first); err != nil || len(d.late) == 0 {
+		return err
+	}
+	err := end(d.in[:], 0)
+	d.in, d.back = d.back, [numStreams]btfa.Cursor{}
+	d.turn()
+	return cmp.Or(err, d.each(d.late, first+uint32(len(d.fresh))))
+}
+
+// turn moves on from the front to the back.
+func (m *model) turn() {
+	m.list = m.st.entities
+	if n := len(m.st.backNames); n > len(m.parent.backNames) {
+		m.nextNew = m.st.backNames[n-1].first
+	}
+}
+
+// each decodes the contents of types, which are numbered from next.
+func (d *decoder) each(types []fresh, next uint32) error {
 	var olds [aheadTypes][]uint32
-	for some := range slices.Chunk(d.fresh, aheadTypes) {
+	for some := range slices.Chunk(types, aheadTypes) {
 		d.ahead(some, &olds)
 		for i, f := range some {
-			kind, count := d.in[streamKinds].Byte(), uint64(0)
-			if layouts[kind&0x7f].counted {
-				count = d.in[streamCounts].Uvarint()
-			}
-			second := uint32(kind)<<24 | uint32(count)
-			at := uint32(d.st.contents.n)
-			w := d.st.contents.push(int(recordLen(second)))
-			w[1] = second
-			d.id = f.id
+			w := d.st.content(next)
+			d.at = f.at
 			if olds[i] != nil {
 				d.learn(olds[i])
 			}
 			if d.content(w); d.err != nil {
 				return d.err
 			}
-			if d.query != nil && w[0] != 0 && d.st.asked(w[0]) > 0 && btf.Kind(kind&0x7f).Shape().Named {
-				d.st.found = append(d.st.found, at)
+			if d.query != nil && w[0] != 0 && d.st.asked(w[0]) > 0 && kindOf(w).Shape().Named {
+				d.st.found = append(d.st.found, next)
 			}
+			next++
 		}
 	}
 	return nil
@@ -67,7 +97,7 @@ func (d *decoder) contents() error {
 // fetches them side by side if it has nothing else to do.
 const aheadTypes = 64
 
-// ahead sets olds to what types with new contents have in the parent.
+// ahead sets olds to what types with new contents have in the parent, or to nil.
 func (d *decoder) ahead(some []fresh, olds *[aheadTypes][]uint32) {
 	for i, f := range some {
 		olds[i] = nil
@@ -84,17 +114,36 @@ func (d *decoder) ahead(some []fresh, olds *[aheadTypes][]uint32) {
 	d.touched = kinds
 }
 
-// contents encodes the new contents. record returns the record of a type.
-func (e *encoder) contents(record func(id uint32) []uint32) {
-	for _, f := range e.fresh {
-		r := record(f.id)
-		w := e.st.contents.push(len(r))
-		copy(w, r)
-		e.out[streamKinds] = append(e.out[streamKinds], byte(w[1]>>24))
+// contents encodes the new contents, which are the records of p that m does not copy.
+func (e *encoder) contents(p *parsed, m *matching) {
+	var records [2][][]uint32
+	for i, it := range m.items {
+		if w := p.record(uint32(i) + 1); it.kind != runCopy && atBack(w) {
+			records[1] = append(records[1], w)
+		} else if it.kind != runCopy {
+			records[0] = append(records[0], w)
+		}
+	}
+	e.places = make([]uint32, m.numEnts+1)
+	e.out = &e.front
+	e.each(e.fresh, records[0])
+	e.turn()
+	e.out = &e.back
+	e.each(e.late, records[1])
+}
+
+// each encodes the contents of types.
+func (e *encoder) each(types []fresh, records [][]uint32) {
+	for i, entity := range e.list {
+		e.places[entity] = uint32(i) + 1
+	}
+	for i, f := range types {
+		w := records[i]
+		copy(e.st.contents.push(len(w)), w)
 		if layouts[kindOf(w)].counted {
 			e.number(streamCounts, uint64(w[1]&0xffffff))
 		}
-		e.id = f.id
+		e.decoder.at = f.at
 		if f.old != noContent {
 			e.learn(e.parent.content(f.old))
 		}
@@ -296,22 +345,14 @@ func (d *decoder) name(code byte, guess *uint32) uint32 {
 func (d *decoder) otherName(code byte) uint32 {
 	switch code {
 	case nameNext:
-		return d.newName(0)
+		d.nextNew++
+		return d.known(int64(d.nextNew) - 1)
 	case nameEmpty:
 		return 0
-	case nameJump:
-		return d.newName(btfa.Unzigzag(d.in[streamNameNumbers].Uvarint()))
 	case nameNumber:
 		return d.known(int64(d.in[streamNameNumbers].Uvarint()))
 	}
 	return d.known(int64(d.lastName) + int64(code) - nameNear)
-}
-
-// newName returns a new name and moves on to the next one.
-func (d *decoder) newName(jump int64) uint32 {
-	v := d.known(int64(d.nextNew) + jump)
-	d.nextNew = v + 1
-	return v
 }
 
 // known returns the number of a name.
@@ -335,9 +376,6 @@ func (e *encoder) name(stream int, guess *uint32, v uint32) {
 	switch code {
 	case nameNext:
 		e.nextNew = v + 1
-	case nameJump:
-		e.signed(streamNameNumbers, int64(v)-int64(e.nextNew))
-		e.nextNew = v + 1
 	case nameNumber:
 		e.number(streamNameNumbers, uint64(v))
 	}
@@ -349,21 +387,14 @@ func (e *encoder) name(stream int, guess *uint32, v uint32) {
 
 // nameCode chooses the code of a name.
 func (e *encoder) nameCode(name, guess uint32) byte {
-	fresh := false
-	if i := int(name) - e.parent.names.n; i >= 0 {
-		fresh = !e.used[i]
-		e.used[i] = true
-	}
 	near := int64(name) - int64(e.lastName) + nameNear
 	switch {
-	case fresh && name == e.nextNew:
+	case name == e.nextNew: // new names are used in order
 		return nameNext
 	case name == 0:
 		return nameEmpty
 	case name == guess:
 		return nameGuess
-	case fresh:
-		return nameJump
 	case near > nameNumber && near <= 255:
 		return byte(near)
 	}
@@ -384,26 +415,26 @@ func (d *decoder) ref(code byte, guess *uint32) uint32 {
 func (d *decoder) otherRef(code byte) uint32 {
 	switch {
 	case code == refDistance:
-		v := d.at(int64(d.id) + btfa.Unzigzag(d.in[streamRefDistances].Uvarint()))
+		v := d.typeAt(int64(d.at) + btfa.Unzigzag(d.in[streamRefDistances].Uvarint()))
 		d.listed = append(d.listed, v)
 		return v
 	case code < refRank:
-		return d.at(int64(d.id) + int64(code) - refHere)
+		return d.typeAt(int64(d.at) + int64(code) - refHere)
 	case code < refFarRank:
 		return d.ranked(uint64(code - refRank))
 	}
 	return d.ranked(d.in[streamRefRanks].Uvarint())
 }
 
-// at returns the entity of the type with an ID.
-func (d *decoder) at(id int64) uint32 {
+// typeAt returns the entity of the type at a position of the list, from 1. Position 0 is void.
+func (d *decoder) typeAt(at int64) uint32 {
 	switch {
-	case id == 0:
+	case at == 0:
 		return 0
-	case id < 0 || id > int64(len(d.st.entities)):
+	case at < 0 || at > int64(len(d.list)):
 		return d.fail()
 	}
-	return d.st.entities[id-1]
+	return d.list[at-1]
 }
 
 func (d *decoder) ranked(rank uint64) uint32 {
@@ -429,7 +460,7 @@ func (e *encoder) ref(stream int, guess *uint32, v uint32) {
 
 // refCode chooses the code of a reference, and returns its distance and its rank.
 func (e *encoder) refCode(entity, guess uint32) (code byte, distance int64, rank uint32) {
-	distance, rank = int64(e.ids[entity])-int64(e.id), e.ranks[entity]
+	distance, rank = int64(e.places[entity])-int64(e.decoder.at), e.ranks[entity]
 	switch {
 	case entity == guess:
 		return refGuess, 0, 0

@@ -5,6 +5,7 @@ package btfc
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,36 +15,52 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// decode returns the state of a payload, which it does not retain. size is the size of its units in bytes and bounds the state. If q is not
-// nil, the state notes what q selects.
+// decode returns the state of a chunk. It does not retain the payloads. size is the size of its units in bytes and bounds the state. If q is
+// not nil, only the front is decoded, the state and its parent are for q, and the state notes what q selects.
 //
 // The order of strings is decoded when it is needed, because most kernels are only parents of others.
-func decode(parent *state, payload []byte, size int64, q *Query) (*state, error) {
+func decode(parent *state, front, back []byte, size int64, q *Query) (*state, error) {
 	d := decoders.Get().(*decoder)
 	defer d.release()
 	d.parent, d.query = parent, q
-	if err := d.split(payload); err != nil {
+	p := btfa.NewCursor(front)
+	n := p.Count(int(size), "names") // each is a string of a unit
+	err := split(&p, &d.in)
+	if err == nil && len(back) > 0 {
+		p = btfa.NewCursor(back)
+		err = split(&p, &d.back)
+	}
+	if err != nil {
 		return nil, err
 	}
-	words, err := d.words(len(payload))
+	words, err := d.words(len(front) + len(back))
 	if err != nil {
 		return nil, err
 	}
 	var strings [orderStreams]btfa.Cursor
 	for i := range strings {
-		strings[i] = btfa.NewCursor(bytes.Clone(d.in[streamStrings+i].Rest()))
+		order := d.in[streamStrings+i].Rest()
+		if q == nil {
+			strings[i] = btfa.NewCursor(bytes.Clone(order))
+		}
 	}
-	err = d.begin(d.in[streamKinds].Len(), words, size)
+	kinds := d.in[streamKinds].Rest()
+	err = d.begin(kinds, words, n, size)
 	if err == nil {
-		err = d.contents()
+		err = d.contents(kinds)
 	}
-	if err = cmp.Or(err, end(d.in[:], 0)); err != nil {
+	if err = cmp.Or(err, end(d.in[:], 0), end(d.back[:], 0)); err != nil {
 		return nil, err
 	}
 	st := d.st
-	st.strings = sync.OnceValues(func() ([]uint32, error) { return readStrings(parent, st, strings) })
+	st.strings = func() ([]uint32, error) { return nil, errPart }
+	if q == nil {
+		st.strings = sync.OnceValues(func() ([]uint32, error) { return readStrings(parent, st, strings) })
+	}
 	return st, nil
 }
+
+var errPart = errors.New("not read as a whole")
 
 // decoders keeps idle decoders, which are large.
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
@@ -52,15 +69,14 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 func (d *decoder) release() {
 	clear(d.names[:])
 	clear(d.refs[:])
-	d.parent, d.st, d.query, d.in, d.err = nil, nil, nil, [numStreams]btfa.Cursor{}, nil
-	d.fresh, d.listed = d.fresh[:0], d.listed[:0]
-	d.id, d.lastType, d.lastName, d.nextNew = 0, 0, 0, 0
+	d.parent, d.st, d.query, d.in, d.back, d.err = nil, nil, nil, [numStreams]btfa.Cursor{}, [numStreams]btfa.Cursor{}, nil
+	d.fresh, d.late, d.listed = d.fresh[:0], d.late[:0], d.listed[:0]
+	d.list, d.at, d.lastType, d.lastName, d.nextNew = nil, 0, 0, 0, 0
 	decoders.Put(d)
 }
 
-// split sets the streams of a decoder.
-func (d *decoder) split(payload []byte) error {
-	p := btfa.NewCursor(payload)
+// split sets the streams that a payload consists of from p on.
+func split(p *btfa.Cursor, in *[numStreams]btfa.Cursor) error {
 	var lens [numStreams]uint64
 	for i := range lens {
 		lens[i] = p.Uvarint()
@@ -69,7 +85,7 @@ func (d *decoder) split(payload []byte) error {
 		if n > uint64(p.Len()) {
 			return cmp.Or(p.Err, errStreams)
 		}
-		d.in[i] = btfa.NewCursor(p.Bytes(int(n)))
+		in[i] = btfa.NewCursor(p.Bytes(int(n)))
 	}
 	if p.Len() > 0 {
 		return errStreams
@@ -77,52 +93,93 @@ func (d *decoder) split(payload []byte) error {
 	return p.Err
 }
 
-// words returns how many words the new contents have. A word takes half a byte or more.
+// words returns how many words the new contents have that will be decoded. A word takes half a byte or more.
 func (d *decoder) words(payload int) (n int, err error) {
-	kinds, counts := d.in[streamKinds], d.in[streamCounts]
+	kinds, counts := d.in[streamKinds], [2]btfa.Cursor{d.in[streamCounts], d.back[streamCounts]}
 	for _, kind := range kinds.Rest() {
-		count := uint64(0)
-		if k := kind & 0x7f; int(k) < btf.NumKinds && layouts[k].counted {
-			count = counts.Uvarint()
+		second, decoded := d.second(kind, &counts)
+		if !decoded {
+			continue
 		}
-		size := recordLen(uint32(kind)<<24 | uint32(count))
-		if n += int(size); size == 0 || count > 1<<24-1 || n > 2*payload {
-			return 0, cmp.Or(counts.Err, errWrong)
+		size := recordLen(second &^ backMark)
+		if n += int(size); size == 0 || n > 2*payload {
+			return 0, cmp.Or(counts[0].Err, counts[1].Err, errWrong)
 		}
 	}
 	return n, nil
 }
 
-// begin makes the state with all but the new contents, for which it makes room.
-func (d *decoder) begin(contents, words int, size int64) error {
-	p := d.parent
-	text, shared := d.in[streamText].Rest(), d.in[streamShared].Rest()
-	textBytes := len(text)
-	for _, n := range shared {
-		textBytes += int(n)
+// second returns the second word of a content, given its byte of streamKinds and streamCounts of front and back. decoded is false for
+// contents at the back if only the front is decoded. A wrong word is 0.
+func (d *decoder) second(kind byte, counts *[2]btfa.Cursor) (word uint32, decoded bool) {
+	at, count := 0, uint64(0)
+	if word = uint32(kind) << 24; word&backMark != 0 {
+		if d.query != nil {
+			return 0, false
+		}
+		at = 1
 	}
-	if p.memory()+textBytes+4*(words+len(shared)+contents) > limits.CorpusChain {
+	if k := kind & 0x3f; int(k) < btf.NumKinds && layouts[k].counted {
+		count = counts[at].Uvarint()
+	}
+	if count > 1<<24-1 {
+		return 0, true
+	}
+	return word | uint32(count), true
+}
+
+// begin makes the state with all but the new contents, for which it makes room. It is given their bytes of streamKinds, and how many new
+// names the back has.
+func (d *decoder) begin(kinds []byte, words, backNames int, size int64) error {
+	p, contents := d.parent, len(kinds)
+	text := [2][]byte{d.in[streamText].Rest(), d.back[streamText].Rest()}
+	shared := [2][]byte{d.in[streamShared].Rest(), d.back[streamShared].Rest()}
+	if d.query == nil && len(shared[1]) != backNames {
+		return errWrong
+	}
+	textBytes := len(text[0]) + len(text[1])
+	for _, s := range shared {
+		for _, n := range s {
+			textBytes += int(n)
+		}
+	}
+	names := len(shared[0]) + backNames
+	if p.memory()+textBytes+4*(words+names+contents) > limits.CorpusChain {
 		return &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is encoded against"}
 	}
 	d.st = &state{
-		names: p.names.extend(len(shared), textBytes), contents: p.contents.extend(contents, words), numEnts: p.numEnts,
+		names: p.names.extend(names, textBytes), contents: p.contents.extend(contents, words), numEnts: p.numEnts, backNames: slices.Clip(p.backNames),
 	}
 	d.nextNew = uint32(p.names.n)
-	err := d.readNames(text, shared)
+	err := d.readNames(text[0], shared[0])
 	if err == nil && d.query != nil {
 		d.st.found = slices.Clip(p.found)
 		err = d.query.note(p, d.st)
+	}
+	if err == nil && backNames > 0 {
+		err = d.readBackNames(text[1], shared[1], backNames)
 	}
 	if err == nil {
 		err = d.readUnits(contents, size)
 	}
 	if err == nil {
-		err = d.readTypes(contents)
+		err = d.readTypes(kinds)
 	}
 	return err
 }
 
-// readNames reads the new names.
+// readBackNames reads the n new names at the back, or makes them empty if only the front is decoded.
+func (d *decoder) readBackNames(text, shared []byte, n int) error {
+	first := uint32(d.st.names.n)
+	d.st.backNames = append(d.st.backNames, span{first, first + uint32(n)})
+	if d.query == nil {
+		return d.readNames(text, shared)
+	}
+	d.st.names.skip(n)
+	return nil
+}
+
+// readNames reads new names.
 func (d *decoder) readNames(text, shared []byte) error {
 	var last []byte
 	for _, n := range shared {
@@ -161,42 +218,91 @@ func (d *decoder) readUnits(contents int, size int64) error {
 }
 
 // readTypes reads the order of types.
-func (d *decoder) readTypes(contents int) error {
+func (d *decoder) readTypes(kinds []byte) error {
 	p, st, n := d.parent, d.st, 0
 	for _, u := range st.units {
 		n += u.types
 	}
-	o := newOrderReader(d.in[streamTypes:streamStrings], len(p.types), 0)
-	st.types, st.entities = make([]uint32, 0, n), make([]uint32, 0, n)
-	next, limit := uint32(p.contents.n), uint32(p.contents.n+contents)
-	d.fresh = slices.Grow(d.fresh, contents)
+	all, late := d.query == nil, 0
+	for _, kind := range kinds {
+		if kind&(backMark>>24) != 0 {
+			late++
+		}
+	}
+	d.fresh = slices.Grow(d.fresh, len(kinds)-late)
+	room := n
+	if all {
+		d.late = slices.Grow(d.late, late)
+	} else {
+		room = min(n, len(p.types)+len(kinds)-late)
+	}
+	st.types, st.entities = make([]uint32, 0, room), make([]uint32, 0, room)
+	o := newOrderReader(d.in[streamTypes:streamStrings], p.front.n, 0)
+	next, nextBack := uint32(p.contents.n), uint32(p.contents.n+len(kinds)-late)
 	add := func(entity, old uint32) {
-		if next == limit {
-			o.fail(orderRuns, errWrong)
+		front := kinds[0]&(backMark>>24) == 0
+		kinds = kinds[1:]
+		st.front.add(front)
+		content := next
+		switch {
+		case front:
+			d.fresh = append(d.fresh, fresh{uint32(st.front.set), old})
+			next++
+		case all:
+			d.late = append(d.late, fresh{uint32(st.front.n), old})
+			content = nextBack
+			nextBack++
+		default:
 			return
 		}
-		st.types, st.entities = append(st.types, next), append(st.entities, entity)
-		d.fresh = append(d.fresh, fresh{uint32(len(st.types)), old})
-		next++
+		st.types, st.entities = append(st.types, content), append(st.entities, entity)
 	}
-	for len(st.types) < n && !o.failed {
-		switch kind, first, end := o.run(n - len(st.types)); kind {
+	for st.front.n < n && !o.failed {
+		kind, first, end := o.run(n - st.front.n)
+		if kind != runCopy && end-first > len(kinds) {
+			return errWrong
+		}
+		switch kind {
 		case runCopy:
+			st.front.copy(&p.front, first, end)
+			if !all {
+				first, end = p.front.rank(first), p.front.rank(end)
+			}
 			st.types = append(st.types, p.types[first:end]...)
 			st.entities = append(st.entities, p.entities[first:end]...)
 		case runChanged:
-			for i, old := range p.types[first:end] {
-				add(p.entities[first+i], old)
+			for i := first; i < end; i++ {
+				front := kinds[0]&(backMark>>24) == 0
+				switch at := i; {
+				case front && !p.front.has(i):
+					return errWrong
+				case all:
+					add(p.entities[at], p.types[at])
+				case front:
+					at = p.front.rank(i)
+					add(p.entities[at], p.types[at])
+				default:
+					add(0, noContent)
+				}
 			}
 		case runNext:
-			for range min(end, contents) {
+			for range end {
 				st.numEnts++
 				add(st.numEnts, noContent)
 			}
 		}
 	}
-	if o.err() == nil && next != limit {
+	if o.err() == nil && len(kinds) > 0 {
 		return errWrong
+	}
+	d.list = st.entities
+	if all {
+		d.list = make([]uint32, 0, st.front.set)
+		for i, e := range st.entities {
+			if st.front.has(i) {
+				d.list = append(d.list, e)
+			}
+		}
 	}
 	return o.err()
 }
@@ -314,7 +420,7 @@ func (u *uses) more() bool {
 	for i := range types {
 		w := contents[i]
 		u.room = append(u.room, w[0])
-		if l := &layouts[kinds[i]>>24&0x7f]; l.names > 0 {
+		if l := &layouts[kinds[i]>>24&0x3f]; l.names > 0 {
 			for i := int(l.first); i < len(w); i += int(l.names) {
 				u.room = append(u.room, w[i])
 			}

@@ -10,6 +10,9 @@
 // (parse, match, encode) makes the payload, decodes it and compares the BTF. The modules of a kernel are encoded in the same way, behind
 // the types of their kernel, and so are its configuration and symbols, as strings.
 //
+// A chunk has a front and a back, each a payload. The back has functions and what only they refer to. A state for a query is made of the
+// fronts alone.
+//
 // A content, the record of a type, has entities where BTF has type IDs. So it stays the same when other types come and go. match
 // decides which type of a kernel is which entity of its parent; a bad decision costs bytes only.
 //
@@ -19,7 +22,8 @@
 //
 //	struct point { u32 x; u32 y; };
 //
-// A new kernel's struct has z as well. Its chunk unpacks to the lengths of the streams and these streams; the others are empty.
+// A new kernel's struct has z as well. Its front unpacks to 0, as nothing is at the back, the lengths of the streams and these streams; the
+// others are empty.
 // TestDoc compares these bytes with those that are written.
 //
 //	 0 | 00 a4 01 05 09 18                  | no name, 164 bytes, 5 types, 9 strings, 24 bytes of rest

@@ -26,6 +26,7 @@ type parsed struct {
 	starts  []uint32  // where each begins, and the last one ends
 	strings []uint32  // names
 	fresh   [][]byte  // the text of names that the parent does not have
+	atFront int       // how many of fresh are at the front, once they are in order
 	own     nameTable // of fresh
 	kernel  []uint32  // names by offset in the kernel's strings, from 1
 
@@ -206,25 +207,26 @@ func (p *parsed) records(b []byte, order binary.ByteOrder) bool {
 	return true
 }
 
-// encode returns the parts of a payload. m is what of it the parent has.
-func (p *parsed) encode(parent *state, m *matching) ([][]byte, error) {
+// encode returns the payloads of a chunk. m is what of it the parent has.
+func (p *parsed) encode(parent *state, m *matching) (out payloads, err error) {
 	d := decoders.Get().(*decoder)
 	defer d.release()
 	d.parent = parent
-	e := &encoder{decoder: d, used: make([]bool, len(p.fresh)), ids: make([]uint32, m.numEnts+1), ranks: make([]uint32, m.numEnts+1)}
+	e := &encoder{decoder: d, ranks: make([]uint32, m.numEnts+1)}
 	for i := range p.units {
-		e.out[streamUnits] = p.units[i].append(e.out[streamUnits])
+		e.front[streamUnits] = p.units[i].append(e.front[streamUnits])
 	}
-	p.encodeNames(e)
+	encodeNames(&e.front, p.fresh[:p.atFront])
+	encodeNames(&e.back, p.fresh[p.atFront:])
 	var types orderWriter
 	types.add(m.items)
-	copy(e.out[streamTypes:], types.s[:])
-	contents, words := 0, 0
+	copy(e.front[streamTypes:], types.s[:])
+	words := 0
 	for i, it := range m.items {
-		e.ids[m.entity[i+1]] = uint32(i) + 1
 		if it.kind != runCopy {
-			contents++
-			words += len(p.record(uint32(i) + 1))
+			w := p.record(uint32(i) + 1)
+			e.front[streamKinds] = append(e.front[streamKinds], byte(w[1]>>24))
+			words += len(w)
 		}
 	}
 	size := int64(0)
@@ -232,18 +234,23 @@ func (p *parsed) encode(parent *state, m *matching) ([][]byte, error) {
 		size += u.size
 	}
 	for i := range streamStrings {
-		e.in[i] = btfa.NewCursor(e.out[i])
+		e.decoder.in[i], e.decoder.back[i] = btfa.NewCursor(e.front[i]), btfa.NewCursor(e.back[i])
 	}
-	if err := e.begin(contents, words, size); err != nil {
-		return nil, err
+	backNames := len(p.fresh) - p.atFront
+	if err := e.begin(e.front[streamKinds], words, backNames, size); err != nil {
+		return out, err
 	}
-	e.contents(p.record)
+	e.contents(p, m)
 	from, err := parent.strings()
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	copy(e.out[streamStrings:], p.order(e.st, parent.names.n, from))
-	return join(&e.out), nil
+	copy(e.front[streamStrings:], p.order(e.st, parent.names.n, from))
+	out.front = join(&e.front, backNames)
+	if slices.ContainsFunc(e.back[:], func(s []byte) bool { return len(s) > 0 }) {
+		out.back = join(&e.back)
+	}
+	return out, nil
 }
 
 // append appends the unit as streamUnits has it.
@@ -255,16 +262,16 @@ func (u *unit) append(b []byte) []byte {
 	return append(b, u.rest...)
 }
 
-// encodeNames encodes the new names.
-func (p *parsed) encodeNames(e *encoder) {
+// encodeNames encodes new names.
+func encodeNames(out *[numStreams][]byte, names [][]byte) {
 	var last []byte
-	for _, t := range p.fresh {
+	for _, t := range names {
 		n := 0
 		for n < min(len(t), len(last), 255) && t[n] == last[n] {
 			n++
 		}
-		e.out[streamShared] = append(e.out[streamShared], byte(n))
-		e.out[streamText] = append(append(e.out[streamText], t[n:]...), 0)
+		out[streamShared] = append(out[streamShared], byte(n))
+		out[streamText] = append(append(out[streamText], t[n:]...), 0)
 		last = t
 	}
 }

@@ -141,7 +141,7 @@ func TestSymbols(t *testing.T) {
 // FuzzLines decodes damaged payloads of extras: there is an error, or lines of the right size, which can be encoded and decoded again.
 func FuzzLines(f *testing.F) {
 	decoded := func(parent *state, payload []byte, size int64) (*state, []byte, error) {
-		st, err := decode(parent, payload, size, nil)
+		st, err := decode(parent, payload, nil, size, nil)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -159,7 +159,11 @@ func FuzzLines(f *testing.F) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		return bytes.Join(parts, nil)
+		front, back := parts.joined()
+		if len(back) > 0 {
+			tb.Errorf("%d bytes at the back", len(back))
+		}
+		return front
 	}
 	text := []byte("t a\nt b\nt c\nt b\nd e\n")
 	parent, _, err := decoded(newState(), encoded(f, newState(), text), int64(len(text)))

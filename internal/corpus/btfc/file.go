@@ -23,9 +23,9 @@ import (
 type File struct {
 	r        io.ReaderAt
 	packages []Package
-	end      int64  // of the chunks
-	query    *Query // nil if there is none
-	states   cache
+	end      int64 // of the chunks
+	states   *cache
+	fronts   *cache // of states for a query; nil if there is none
 
 	mu      sync.Mutex
 	entries []*Entry // those of a file that is being written become more
@@ -95,14 +95,14 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := newFile(r, entries, nil)
+	f := newFile(r, entries)
 	f.packages, f.end = packages, end
 	return f, nil
 }
 
-func newFile(r io.ReaderAt, entries []*Entry, q *Query) *File {
-	f := &File{r: r, entries: entries, query: q}
-	f.states = cache{file: f, of: make(map[chunkID]*cached)}
+func newFile(r io.ReaderAt, entries []*Entry) *File {
+	f := &File{r: r, entries: entries}
+	f.states = newCache(f, nil)
 	return f
 }
 
@@ -123,7 +123,7 @@ func readFull(r io.ReaderAt, b []byte, off int64) error {
 }
 
 // Sources returns sums that determine what kernel i is read from: of its BTF and, if it has modules, of these. Each is the SHA-256 of the
-// SHA-256 of the chunk and its ancestors.
+// frames of the chunk and its ancestors.
 func (f *File) Sources(i int) (sums [][sha256.Size]byte) {
 	for _, p := range []part{partBTF, partModules} {
 		if !f.entry(i).has(p) {
@@ -131,7 +131,9 @@ func (f *File) Sources(i int) (sums [][sha256.Size]byte) {
 		}
 		h := sha256.New()
 		for id := (chunkID{p, i}); id.kernel >= 0; id = f.parent(id) {
-			h.Write(f.entry(id.kernel).Chunks[id.part].Check[:])
+			for _, frame := range f.entry(id.kernel).Chunks[id.part].frames() {
+				h.Write(frame.Check[:])
+			}
 		}
 		sums = append(sums, [sha256.Size]byte(h.Sum(nil)))
 	}
@@ -148,14 +150,22 @@ type buffers struct{ frame, data []byte }
 // idleBuffers has buffers that are not in use.
 var idleBuffers = sync.Pool{New: func() any { return new(buffers) }}
 
-// unpack returns the contents of the zstd frames at an offset, whose SHA-256 is sum: size bytes. They are valid until the next call.
-func (b *buffers) unpack(r io.ReaderAt, offset, packed, size int64, sum Sum) ([]byte, error) {
+// read reads the packed bytes at an offset, whose SHA-256 is sum, into b.frame.
+func (b *buffers) read(r io.ReaderAt, offset, packed int64, sum Sum) error {
 	b.frame = slices.Grow(b.frame[:0], int(packed))[:packed]
 	if err := readFull(r, b.frame, offset); err != nil {
-		return nil, err
+		return err
 	}
-	if sha256.Sum256(b.frame) != sum {
-		return nil, errFrame
+	if packed > 0 && sha256.Sum256(b.frame) != sum {
+		return errFrame
+	}
+	return nil
+}
+
+// unpack returns the contents of the zstd frames at an offset, whose SHA-256 is sum: size bytes. They are valid until the next call.
+func (b *buffers) unpack(r io.ReaderAt, offset, packed, size int64, sum Sum) ([]byte, error) {
+	if err := b.read(r, offset, packed, sum); err != nil {
+		return nil, err
 	}
 	d, err := unpacker()
 	if err != nil {
@@ -168,16 +178,16 @@ func (b *buffers) unpack(r io.ReaderAt, offset, packed, size int64, sum Sum) ([]
 	return b.data, err
 }
 
-// read returns the unpacked contents of a chunk, which are valid until b is used again.
-func (f *File) read(ctx context.Context, c chunk, b *buffers) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
+// read returns the unpacked contents of a frame, which are valid until b is used again.
+func (f *File) read(ctx context.Context, from *frame, b *buffers) ([]byte, error) {
+	if err := ctx.Err(); err != nil || from.Size == 0 {
 		return nil, err
 	}
-	return b.unpack(f.r, c.offset, c.Packed, c.Size, c.Check)
+	return b.unpack(f.r, from.offset, from.Packed, from.Size, from.Check)
 }
 
-// decodeState decodes a chunk.
-func (f *File) decodeState(ctx context.Context, id chunkID) (*state, error) {
+// decodeState decodes a chunk, with the states of a cache.
+func (f *File) decodeState(ctx context.Context, id chunkID, states *cache) (*state, error) {
 	if id.kernel < 0 {
 		return newState(), nil
 	}
@@ -189,24 +199,28 @@ func (f *File) decodeState(ctx context.Context, id chunkID) (*state, error) {
 			return nil, ctx.Err()
 		}
 	}
-	parent, err := f.states.get(ctx, e.parent(id))
+	parent, err := states.get(ctx, e.parent(id))
 	if err == nil && id.part == partExtras {
 		parent, err = parent.namesOnly()
 	}
 	if err != nil {
 		return nil, err
 	}
-	var q *Query
-	if id.part != partExtras {
-		q = f.query
-	}
 	var st *state
-	b := idleBuffers.Get().(*buffers)
-	defer idleBuffers.Put(b)
-	payload, err := f.read(ctx, e.Chunks[id.part], b)
-	if err == nil {
-		st, err = decode(parent, payload, e.unitsSize(id.part), q)
+	var payloads [2][]byte
+	for i, from := range e.Chunks[id.part].frames() {
+		b := idleBuffers.Get().(*buffers)
+		defer idleBuffers.Put(b)
+		if i > 0 && states.query != nil { // only its sum is checked
+			err = b.read(f.r, from.offset, from.Packed, from.Check)
+		} else {
+			payloads[i], err = f.read(ctx, from, b)
+		}
+		if err != nil {
+			return nil, e.wrap(ctx, id.part, err)
+		}
 	}
+	st, err = decode(parent, payloads[0], payloads[1], e.unitsSize(id.part), states.query)
 	if err == nil && len(st.units) != [...]int{1, 1 + e.Modules, extrasUnits}[id.part] {
 		err = errWrong
 	}

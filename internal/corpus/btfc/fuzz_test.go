@@ -10,16 +10,22 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
 // encode encodes the BTF of a kernel.
-func encode(m *Maker, parent *state, btf []byte) (*state, [][]byte, error) {
+func encode(m *Maker, parent *state, btf []byte) (*state, payloads, error) {
 	p := newParsed(newKnown(parent))
 	p.btf(Module{BTF: btf})
 	return m.encode(parent, p, false, [][]byte{btf})
+}
+
+// joined returns the front and the back of a chunk.
+func (p payloads) joined() (front, back []byte) {
+	return bytes.Join(p.front, nil), bytes.Join(p.back, nil)
 }
 
 // FuzzDecode decodes damaged payloads, with and without a parent: there is an error, or BTF of the right size.
@@ -30,27 +36,39 @@ func FuzzDecode(f *testing.F) {
 	}
 	defer w.Discard()
 	root := newState()
-	payload := func(parent *state, btf []byte) ([]byte, *state) {
+	add := func(parent *state, btf []byte) (*state, []byte) {
 		st, parts, err := encode(w.maker, parent, btf)
 		if err != nil {
 			f.Fatal(err)
 		}
-		return bytes.Join(parts, nil), st
-	}
-	first, parent := payload(root, build(f, binary.LittleEndian, 0))
-	f.Add(first, false)
-	for n := range 4 {
-		next, _ := payload(parent, build(f, binary.LittleEndian, 5*n))
-		f.Add(next, true)
+		front, back := parts.joined()
+		f.Add(front, back, parent != root)
+		return st, front
 	}
 	size := int64(len(build(f, binary.LittleEndian, 0)))
+	q := NewQuery(map[string]btf.Reach{"s1": btf.ReachAll, "s7": btf.ReachValue})
+	parent, front := add(root, build(f, binary.LittleEndian, 0))
+	parentFront, err := decode(root, front, nil, size, q)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for n := range 4 {
+		add(parent, build(f, binary.LittleEndian, 5*n))
+	}
 	var b builder
-	f.Fuzz(func(t *testing.T, data []byte, next bool) {
-		on := root
+	f.Fuzz(func(t *testing.T, front, back []byte, next bool) {
+		on, onFront := root, root
 		if next {
-			on = parent
+			on, onFront = parent, parentFront
 		}
-		st, err := decode(on, data, size, nil)
+		if st, err := decode(onFront, front, nil, size, q); err == nil && len(st.units) > 0 {
+			if p, err := new(builder).partOf(st, nil, nil); err == nil {
+				if _, err := btf.New(p.BTF, nil); err != nil {
+					t.Errorf("a part is not BTF: %v", err)
+				}
+			}
+		}
+		st, err := decode(on, front, back, size, nil)
 		if err != nil {
 			return
 		}
@@ -147,14 +165,14 @@ func TestDamagedLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := bytes.Join(parts, nil)
+	good, back := parts.joined()
 	var build builder
 	for n := range 200 {
 		bad := bytes.Clone(good)
 		if n > 0 {
 			bad[n*len(bad)/200] ^= 0x11
 		}
-		st, err := decode(newState(), bad, int64(len(btf)), nil)
+		st, err := decode(newState(), bad, back, int64(len(btf)), nil)
 		if err != nil {
 			continue
 		}

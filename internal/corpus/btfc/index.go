@@ -123,16 +123,30 @@ const (
 // extrasUnits is the number of units of partExtras: the configuration, and two for the symbols.
 const extrasUnits = 3
 
-// chunk is a zstd frame in the file, with a payload that is encoded against the same part of another kernel. It is zero if the kernel does not
-// have the part.
+// chunk is encoded against the same part of another kernel. It is zero if the kernel does not have the part.
 type chunk struct {
 	Parent int   `json:",omitzero"` // number of that kernel, or -1; modules and extras are then encoded against their kernel
+	frame        // of the front
+	Back   frame `json:",omitzero"` // zero if there is none
+
+	depth int // number of ancestors
+}
+
+// frame is a zstd frame in the file, with a payload.
+type frame struct {
 	Packed int64 `json:",omitzero"` // bytes
 	Size   int64 `json:",omitzero"` // bytes unpacked
 	Check  Sum   `json:",omitzero"` // SHA-256 of the frame
 
-	depth  int // number of ancestors
 	offset int64
+}
+
+// frames returns those of a chunk, in the order of the file.
+func (c *chunk) frames() [2]*frame { return [2]*frame{&c.frame, &c.Back} }
+
+// valid reports whether the sizes are possible.
+func (f *frame) valid() bool {
+	return min(f.Packed, f.Size) >= 0 && max(f.Packed, f.Size) <= limits.PartSize && (f.Packed > 0) == (f.Size > 0)
 }
 
 // has reports whether a kernel has a part.
@@ -168,15 +182,28 @@ func (e *Entry) setParent(p part, i int, all []*Entry) {
 // Packed returns the bytes of the kernel's chunks.
 func (e *Entry) Packed() (n int64) {
 	for _, c := range e.Chunks {
-		n += c.Packed
+		n += c.Packed + c.Back.Packed
 	}
 	return n
+}
+
+// setOffset sets where the chunks begin, and returns where they end.
+func (e *Entry) setOffset(at int64) int64 {
+	for p := range e.Chunks {
+		for _, f := range e.Chunks[p].frames() {
+			if f.Packed > 0 {
+				f.offset = at
+				at += f.Packed
+			}
+		}
+	}
+	return at
 }
 
 // Unpacked returns the bytes of the kernel's chunks when they are unpacked.
 func (e *Entry) Unpacked() (n int64) {
 	for _, c := range e.Chunks {
-		n += c.Size
+		n += c.Size + c.Back.Size
 	}
 	return n
 }
@@ -214,8 +241,8 @@ func (e *Entry) check(before []*Entry) error {
 				return errors.New("has a chunk without the part")
 			}
 			continue
-		case min(c.Packed, c.Size) < 0 || max(c.Packed, c.Size) > limits.PartSize:
-			return fmt.Errorf("chunk of %d bytes, %d unpacked, want 0 to %d", c.Packed, c.Size, limits.PartSize)
+		case !c.frame.valid() || !c.Back.valid() || c.Size == 0:
+			return fmt.Errorf("chunk of %d and %d bytes, %d and %d unpacked, want 0 to %d", c.Packed, c.Back.Packed, c.Size, c.Back.Size, limits.PartSize)
 		case c.Parent < -1 || c.Parent >= len(before) || c.Parent >= 0 && !before[c.Parent].has(p):
 			return errors.New("encoded against a kernel without such a part")
 		}
@@ -272,10 +299,7 @@ func parseIndex(index []byte, end int64) (entries []*Entry, packages []Package, 
 				return nil, nil, fmt.Errorf("index: kernel %s: %w", btfa.KeyName(e.Key), err)
 			}
 			seen[key] = true
-			for p := range e.Chunks {
-				e.Chunks[p].offset = offset
-				offset += e.Chunks[p].Packed
-			}
+			offset = e.setOffset(offset)
 			entries = append(entries, e)
 		case p != nil && e == nil && len(packages) < limits.CorpusPackages:
 			if !seen[p.Kernel.Canonical()] {

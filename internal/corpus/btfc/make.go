@@ -37,19 +37,33 @@ func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
 		if !e.has(p) {
 			continue
 		}
-		frame, size, err := w.encode(ctx, m, k, p)
+		of, err := w.encode(ctx, m, k, p)
 		if err != nil {
 			return err
 		}
-		e.Chunks[p].Packed, e.Chunks[p].Size, e.Chunks[p].Check = int64(len(frame)), size, sha256.Sum256(frame)
-		chunks = append(chunks, frame...)
+		c := &e.Chunks[p]
+		for i, parts := range [][][]byte{of.front, of.back} {
+			if parts == nil {
+				continue
+			}
+			frame, size, err := m.pack(parts...)
+			if err != nil {
+				return err
+			}
+			*c.frames()[i] = frameOf(frame, size)
+			chunks = append(chunks, frame...)
+		}
 	}
 	k.Input, k.btf = Input{}, nil
 	return w.finish(e, chunks)
 }
 
-// encode returns the chunk of a part, and its bytes unpacked. What does not have the usual form is encoded as bytes.
-func (w *Writer) encode(ctx context.Context, m *Maker, k *Kernel, p part) (frame []byte, size int64, err error) {
+func frameOf(packed []byte, size int64) frame {
+	return frame{Packed: int64(len(packed)), Size: size, Check: sha256.Sum256(packed)}
+}
+
+// encode returns the payloads of a part. What does not have the usual form is encoded as bytes.
+func (w *Writer) encode(ctx context.Context, m *Maker, k *Kernel, p part) (out payloads, err error) {
 	id := chunkID{p, k.number}
 	from := k.entry.parent(id)
 	parent := k.btf
@@ -60,40 +74,39 @@ func (w *Writer) encode(ctx context.Context, m *Maker, k *Kernel, p part) (frame
 		_, err = parent.strings()
 	}
 	if err != nil {
-		return nil, 0, err
+		return out, err
 	}
 	if w.equal(k.entry, from) {
 		var st *state
-		parts := copyOf(parent)
-		if st, err = m.check(parent, parts, k.blobs(p)); err == nil {
+		out = copyOf(parent)
+		if st, err = m.check(parent, out, k.blobs(p)); err == nil {
 			if p == partBTF {
 				k.btf, k.entry.Plain = st, w.file.entry(from.kernel).Plain
 			}
 			w.file.states.put(id, st)
-			return m.pack(parts...)
+			return out, nil
 		}
 	}
 	known := w.knownOf(from, parent)
 	if p == partExtras {
 		if parent, err = parent.namesOnly(); err != nil {
-			return nil, 0, err
+			return out, err
 		}
 	}
 	for _, plain := range []bool{false, true} {
 		parsed := k.parse(known, p, plain)
 		var st *state
-		var parts [][]byte
-		if st, parts, err = m.encode(parent, parsed, p == partModules && from.part == partBTF, k.blobs(p)); err == nil {
+		if st, out, err = m.encode(parent, parsed, p == partModules && from.part == partBTF, k.blobs(p)); err == nil {
 			if p == partBTF {
 				k.btf, k.entry.Plain = st, len(st.types) == 0 && len(parsed.strings) == 0
 			}
 			w.file.states.put(id, st)
 			parsed.release()
-			return m.pack(parts...)
+			return out, nil
 		}
 		parsed.release()
 	}
-	return nil, 0, err
+	return out, err
 }
 
 // blobs returns what a part is made of.
@@ -135,22 +148,22 @@ func (k *Kernel) parse(known *known, p part, plain bool) *parsed {
 
 var errModel = errors.New("encoded and decoded, the bytes are others")
 
-// encode returns the payload of a chunk that is made of blobs, and its state. It checks that decoding it gives the same bytes.
-func (m *Maker) encode(parent *state, p *parsed, kernel bool, blobs [][]byte) (st *state, parts [][]byte, err error) {
-	parts, err = p.encode(parent, match(parent, p, kernel))
+// encode returns the payloads of a chunk that is made of blobs, and its state. It checks that decoding it gives the same bytes.
+func (m *Maker) encode(parent *state, p *parsed, kernel bool, blobs [][]byte) (st *state, out payloads, err error) {
+	out, err = p.encode(parent, match(parent, p, kernel))
 	if err == nil {
-		st, err = m.check(parent, parts, blobs)
+		st, err = m.check(parent, out, blobs)
 	}
-	return st, parts, err
+	return st, out, err
 }
 
-// check returns the state of a payload. The error is errModel unless it gives the blobs.
-func (m *Maker) check(parent *state, parts [][]byte, blobs [][]byte) (*state, error) {
+// check returns the state of a chunk. The error is errModel unless it gives the blobs.
+func (m *Maker) check(parent *state, of payloads, blobs [][]byte) (*state, error) {
 	size := int64(0)
 	for _, b := range blobs {
 		size += int64(len(b))
 	}
-	st, err := decode(parent, slices.Concat(parts...), size, nil)
+	st, err := decode(parent, slices.Concat(of.front...), slices.Concat(of.back...), size, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -177,8 +190,8 @@ func (w *Writer) equal(e *Entry, from chunkID) bool {
 		(from.part == partBTF || o.Modules == e.Modules && o.ModulesSum == e.ModulesSum && o.ModulesSize == e.ModulesSize)
 }
 
-// copyOf returns the parts of a payload for the units of its parent.
-func copyOf(parent *state) [][]byte {
+// copyOf returns the payload for the units of the parent.
+func copyOf(parent *state) payloads {
 	var out [numStreams][]byte
 	var types, strings orderWriter
 	types.run(runCopy, 0, len(parent.types))
@@ -191,7 +204,7 @@ func copyOf(parent *state) [][]byte {
 	}
 	copy(out[streamTypes:], types.s[:])
 	copy(out[streamStrings:], strings.s[:])
-	return join(&out)
+	return payloads{front: join(&out, 0)}
 }
 
 // knownOf is newKnown for the state of a chunk. It keeps the last one for the next chunk with this parent.

@@ -15,15 +15,21 @@ import (
 type known struct {
 	st    *state
 	names nameTable
+	back  []bool   // by name: at the back
 	in    []uint32 // positions of entities in the parent's list of types, from 1
 	types typeTable
 }
 
 // newKnown returns the index of a state.
 func newKnown(st *state) *known {
-	k := &known{st: st, names: newNameTable(st.names.n), in: make([]uint32, st.numEnts+1)}
+	k := &known{st: st, names: newNameTable(st.names.n), back: make([]bool, st.names.n), in: make([]uint32, st.numEnts+1)}
+	for _, s := range st.backNames {
+		for i := s.first; i < s.end; i++ {
+			k.back[i] = true
+		}
+	}
 	for i := range uint32(st.names.n) {
-		k.names.add(nameOf(st.names.at(i)), i, k.name)
+		k.names.set(nameOf(st.names.at(i)), i, k.name)
 	}
 	contents := make([]uint32, st.numEnts+1) // by entity
 	for i, c := range st.types {
@@ -40,7 +46,7 @@ func nameOf(text []byte) []byte { return text[:len(text)-1] }
 
 func (k *known) name(i uint32) []byte { return nameOf(k.st.names.at(i)) }
 
-// nameTable finds names by their text. Of equal names it has the first.
+// nameTable finds names by their text. Of equal names it has the last.
 type nameTable struct {
 	slots []nameSlot // a power of two, more than half of them free
 	n     int
@@ -70,12 +76,13 @@ func (t *nameTable) find(name []byte, text func(uint32) []byte) (s *nameSlot, ha
 	}
 }
 
-// add adds a name, unless the table has it. There must be room.
-func (t *nameTable) add(name []byte, number uint32, text func(uint32) []byte) {
-	if s, hash := t.find(name, text); s.number == 0 {
-		*s = nameSlot{hash, number + 1}
+// set adds a name, or gives it another number. There must be room.
+func (t *nameTable) set(name []byte, number uint32, text func(uint32) []byte) {
+	s, hash := t.find(name, text)
+	if s.number == 0 {
 		t.n++
 	}
+	*s = nameSlot{hash, number + 1}
 }
 
 // grow makes room for one more name. The names have consecutive numbers from first, in the order in which they were added.
@@ -86,7 +93,7 @@ func (t *nameTable) grow(first uint32, text func(uint32) []byte) {
 	n := t.n
 	*t = newNameTable(2 * (n + 1))
 	for i := range uint32(n) {
-		t.add(text(first+i), first+i, text)
+		t.set(text(first+i), first+i, text)
 	}
 }
 
@@ -228,12 +235,13 @@ func (h *hasher) of(t uint32, depth int) uint64 {
 		h.hash[t] = 1
 		var room [8]uint32
 		sum := append(room[:0], w...)
+		sum[1] &^= backMark
 		eachRef(w, func(i int) { sum[i] = uint32(h.of(w[i], depth+1)) })
 		for _, v := range sum {
 			x = mix(x, uint64(v))
 		}
 	case h.labels[labelOf(w)] > 1: // several types of the name
-		x = mix(x, uint64(w[1]))
+		x = mix(x, uint64(w[1]&^backMark))
 		eachName(w, func(i int) { x = mix(x, uint64(w[i])) })
 	}
 	h.hash[t] = x
@@ -247,11 +255,11 @@ type matching struct {
 	numEnts uint32
 }
 
-// match finds the types of p that the parent has, and replaces the type IDs in p with entities. If the parent is the kernel of these
-// modules, its types come first.
+// match finds the types of p that the parent has, and replaces the type IDs in p with entities. It marks what is at the back, and puts the
+// new names in order. If the parent is the kernel of these modules, its types come first.
 func match(parent *state, p *parsed, kernel bool) *matching {
 	n := p.numTypes() - 1
-	m := &matching{entity: make([]uint32, n+1), items: make([]item, n), numEnts: parent.numEnts}
+	m := &matching{entity: make([]uint32, n+1), items: make([]item, n)}
 	if kernel && n >= len(parent.types) {
 		copy(m.entity[1:], parent.entities)
 	} else {
@@ -262,22 +270,143 @@ func match(parent *state, p *parsed, kernel bool) *matching {
 		h := newHasher(order, uint32(n), p.known.st.names.n+len(p.fresh), p.record)
 		h.each(order, func(label int, hash uint64, id uint32) { m.entity[id] = p.known.types.find(label, hash) })
 	}
-	for id := 1; id <= n; id++ { // as a reader numbers them
-		if m.entity[id] == 0 {
-			m.numEnts++
-			m.entity[id] = m.numEnts
-			m.items[id-1].kind = runNext
+	for i := range m.items {
+		it := &m.items[i]
+		if e := m.entity[i+1]; e != 0 {
+			it.at = p.known.in[e] - 1
+		} else {
+			it.kind = runNext
 		}
 	}
-	for i := range m.items {
-		t := p.record(uint32(i) + 1)
+	m.number(parent)
+	m.mark(parent, p)
+	m.number(parent)
+	for id := 1; id <= n; id++ {
+		t := p.record(uint32(id))
 		eachRef(t, func(i int) { t[i] = m.entity[t[i]] })
-		if it := &m.items[i]; it.kind != runNext {
-			it.at = p.known.in[m.entity[i+1]] - 1
-			if !slices.Equal(parent.content(parent.types[it.at]), t) {
-				it.kind = runChanged
-			}
+	}
+	p.place()
+	for i := range m.items {
+		if it := &m.items[i]; it.kind != runNext && !slices.Equal(m.old(parent, i), p.record(uint32(i)+1)) {
+			it.kind = runChanged
 		}
 	}
 	return m
+}
+
+// number numbers the new entities as a reader does.
+func (m *matching) number(parent *state) {
+	m.numEnts = parent.numEnts
+	for i := range m.items {
+		if m.items[i].kind == runNext {
+			m.numEnts++
+			m.entity[i+1] = m.numEnts
+		}
+	}
+}
+
+// old returns the content that the parent has for the entity of an item.
+func (m *matching) old(parent *state, item int) []uint32 {
+	return parent.content(parent.types[m.items[item].at])
+}
+
+// mark marks the types at the back. At the front are those that relocations can name, those that are at the front of the parent and have
+// not changed, and what these refer to. A type that is not at the front of the parent is a new entity there.
+func (m *matching) mark(parent *state, p *parsed) {
+	front := make([]bool, len(m.entity))
+	front[0] = true
+	var todo []uint32
+	add := func(id uint32) {
+		if !front[id] {
+			front[id] = true
+			todo = append(todo, id)
+		}
+	}
+	var same []uint32
+	for i, it := range m.items {
+		w := p.record(uint32(i) + 1)
+		if w[0] != 0 && kindOf(w).Shape().Named {
+			add(uint32(i) + 1)
+		} else if it.kind != runNext && parent.front.has(int(it.at)) {
+			same = append(same[:0], w...)
+			eachRef(same, func(i int) { same[i] = m.entity[same[i]] })
+			if slices.Equal(m.old(parent, i), same) {
+				add(uint32(i) + 1)
+			}
+		}
+	}
+	for len(todo) > 0 {
+		w := p.record(todo[len(todo)-1])
+		todo = todo[:len(todo)-1]
+		eachRef(w, func(i int) { add(w[i]) })
+	}
+	for i := range m.items {
+		switch it := &m.items[i]; {
+		case !front[i+1]:
+			p.record(uint32(i) + 1)[1] |= backMark
+		case it.kind != runNext && !parent.front.has(int(it.at)):
+			*it = item{kind: runNext}
+		}
+	}
+}
+
+// place numbers the new names in the order in which a reader needs them: first those of types at the front and those without types, then
+// those of types at the back. A type at the front does not use names that the parent has at the back.
+func (p *parsed) place() {
+	first := uint32(p.known.st.names.n)
+	to := make([]uint32, int(first)+len(p.fresh)) // new numbers, from 1, by number
+	var names [][]byte
+	use := func(n uint32) {
+		if to[n] != 0 {
+			return
+		}
+		if n < first {
+			names = append(names, p.known.name(n))
+		} else {
+			names = append(names, p.name(n))
+		}
+		to[n] = first + uint32(len(names))
+	}
+	const later = ^uint32(0)
+	var back []uint32
+	for _, at := range []bool{false, true} {
+		for id := 1; id < p.numTypes(); id++ {
+			w := p.record(uint32(id))
+			if atBack(w) != at {
+				continue
+			}
+			eachName(w, func(i int) {
+				switch n := w[i]; {
+				case !at && (n >= first || p.known.back[n]):
+					use(n)
+				case at && n >= first && to[n] == 0:
+					to[n] = later
+					back = append(back, n)
+				}
+			})
+		}
+	}
+	for _, n := range p.strings {
+		if n >= first {
+			use(n)
+		}
+	}
+	p.atFront = len(names)
+	for _, n := range back {
+		to[n] = 0
+		use(n)
+	}
+	number := func(n *uint32) {
+		if to[*n] != 0 {
+			*n = to[*n] - 1
+		}
+	}
+	for id := 1; id < p.numTypes(); id++ {
+		w := p.record(uint32(id))
+		eachName(w, func(i int) { number(&w[i]) })
+	}
+	for i := range p.strings {
+		number(&p.strings[i])
+	}
+	p.fresh = append(p.fresh[:0], names...)
 }

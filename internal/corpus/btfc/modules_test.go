@@ -113,7 +113,7 @@ func TestForgotten(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // it waited for itself
 	defer cancel()
 	for _, p := range []part{partBTF, partModules} {
-		if _, _, err := w.encode(ctx, m, k, p); err != nil {
+		if _, err := w.encode(ctx, m, k, p); err != nil {
 			t.Fatalf("part %d: %v", p, err)
 		}
 		clear(w.file.states.of)
@@ -219,7 +219,11 @@ func TestDamagedModules(t *testing.T) {
 	k := withModules(t, binary.LittleEndian)
 	f := open(t, written(t, nil, k))
 	e := f.entries[0]
-	good, err := f.read(ctx, e.Chunks[partModules], new(buffers))
+	good, err := f.read(ctx, &e.Chunks[partModules].frame, new(buffers))
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := f.read(ctx, &e.Chunks[partModules].Back, new(buffers))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +232,7 @@ func TestDamagedModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	readModules := func(payload []byte) (int, error) {
-		st, err := decode(base, payload, e.unitsSize(partModules), nil)
+		st, err := decode(base, payload, back, e.unitsSize(partModules), nil)
 		if err != nil {
 			return 0, err
 		}
@@ -269,18 +273,20 @@ func FuzzModules(f *testing.F) {
 		}
 		e := file.entries[i]
 		sizes[i] = e.unitsSize(partModules)
-		payload, err := file.read(ctx, e.Chunks[partModules], new(buffers))
-		if err != nil {
-			f.Fatal(err)
+		var payloads [2][]byte
+		for n, from := range e.Chunks[partModules].frames() {
+			if payloads[n], err = file.read(ctx, from, new(buffers)); err != nil {
+				f.Fatal(err)
+			}
 		}
-		f.Add(payload, i == 1)
+		f.Add(payloads[0], payloads[1], i == 1)
 	}
-	f.Fuzz(func(t *testing.T, data []byte, second bool) {
+	f.Fuzz(func(t *testing.T, front, back []byte, second bool) {
 		i := 0
 		if second {
 			i = 1
 		}
-		st, err := decode(parents[i], data, sizes[i], nil)
+		st, err := decode(parents[i], front, back, sizes[i], nil)
 		if err != nil {
 			return
 		}

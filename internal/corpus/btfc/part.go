@@ -41,10 +41,10 @@ var longs = func() map[string]btf.Reach {
 	return m
 }()
 
-// For returns a reader of the same file whose Part method reads what q selects. It has a cache of its own.
+// For returns a reader of the same file whose Part method reads what q selects.
 func (f *File) For(q *Query) *File {
-	of := newFile(f.r, f.entries, q)
-	of.packages, of.end = f.packages, f.end
+	of := &File{r: f.r, entries: f.entries, packages: f.packages, end: f.end, states: f.states}
+	of.fronts = newCache(of, q)
 	return of
 }
 
@@ -69,20 +69,25 @@ func (f *File) Part(ctx context.Context, i int, choose func(module string) bool,
 	if choose != nil && e.has(partModules) {
 		id.part = partModules
 	}
-	if f.query == nil || e.Plain {
+	if f.fronts == nil || e.Plain {
 		return nil, ErrWhole
 	}
-	st, err := f.states.get(ctx, id)
+	st, err := f.fronts.get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	kernel := st.units[0]
-	s, err := readSections(kernel.rest, e.Size)
-	if err != nil || btf.CheckHeader(kernel.rest, e.Size) != nil {
-		return nil, ErrWhole
-	}
 	b := builders.Get().(*builder)
 	defer builders.Put(b)
+	return b.partOf(st, choose, out)
+}
+
+// partOf returns the part of a state for a query.
+func (b *builder) partOf(st *state, choose func(string) bool, out []byte) (*Part, error) {
+	kernel := st.units[0]
+	s, err := readSections(kernel.rest, kernel.size)
+	if err != nil || btf.CheckHeader(kernel.rest, kernel.size) != nil {
+		return nil, ErrWhole
+	}
 	if err := b.chooseUnits(st, choose); err != nil {
 		return nil, err
 	}
@@ -94,11 +99,10 @@ func (f *File) Part(ctx context.Context, i int, choose func(module string) bool,
 	for _, u := range b.units[1:] {
 		p.Size += u.size
 	}
-	b.parts(st, s.Order, p, out)
-	return p, nil
+	return p, b.parts(st, s.Order, p, out)
 }
 
-// note notes which names of a state, behind those of its parent p, the query selects.
+// note notes which names of a state, behind those of its parent p, the query selects. It has none at the back yet.
 func (q *Query) note(p, st *state) error {
 	for i := uint32(p.names.n); int(i) < st.names.n; i++ {
 		found, err := q.names.Numbers(st.names.at(i))
@@ -118,22 +122,26 @@ func (q *Query) note(p, st *state) error {
 
 // chosen is a unit that a part is made of.
 type chosen struct {
-	unit
+	unit      // with the number of its types at the front
 	first int // position of its first type among those of the state
 }
 
 // chooseUnits sets b.units to the kernel and the modules that choose accepts. The error is ErrWhole if one of these is stored as bytes.
 func (b *builder) chooseUnits(st *state, choose func(string) bool) error {
-	b.units = append(b.units[:0], chosen{st.units[0], 0})
-	at := st.units[0].types
-	for _, u := range st.units[1:] {
-		if choose(u.name) {
-			if u.types+u.strings == 0 {
+	b.units = b.units[:0]
+	at, first := 0, 0 // of all types, and of those at the front
+	for i, u := range st.units {
+		bytes := u.types+u.strings == 0
+		at += u.types
+		next := st.front.rank(at)
+		u.types = next - first
+		if i == 0 || choose(u.name) {
+			if bytes && i > 0 {
 				return ErrWhole
 			}
-			b.units = append(b.units, chosen{u, at})
+			b.units = append(b.units, chosen{u, first})
 		}
-		at += u.types
+		first = next
 	}
 	return nil
 }
@@ -194,9 +202,10 @@ func (b *builder) displace(entities []uint32) {
 }
 
 // parts sets the BTF and the modules of p to the types that reach has found.
-func (b *builder) parts(st *state, order binary.ByteOrder, p *Part, out []byte) {
+func (b *builder) parts(st *state, order binary.ByteOrder, p *Part, out []byte) error {
 	b.displace(st.entities[:b.units[0].types])
 	types, text := 0, 0 // types and bytes of strings of the kernel
+	missing := false    // a name is at the back
 	defer func() { b.cut = 0 }()
 	for i, u := range b.units {
 		own, entities, names := b.own[:0], b.entities[:0], b.fresh[:0]
@@ -216,7 +225,9 @@ func (b *builder) parts(st *state, order binary.ByteOrder, p *Part, out []byte) 
 				if n := w[i]; n != 0 && b.names[n] == 0 {
 					names = append(names, n)
 					b.names[n] = uint32(text + len(b.text))
-					b.text = append(b.text, st.names.at(n)...)
+					name := st.names.at(n)
+					b.text = append(b.text, name...)
+					missing = missing || len(name) == 0
 				}
 			})
 		}
@@ -235,6 +246,10 @@ func (b *builder) parts(st *state, order binary.ByteOrder, p *Part, out []byte) 
 			b.names[n] = 0
 		}
 	}
+	if missing {
+		return errWrong
+	}
+	return nil
 }
 
 // cutType is the record of the type in place of those that were left out.

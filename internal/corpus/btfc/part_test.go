@@ -236,3 +236,99 @@ func TestTampered(t *testing.T) {
 		}
 	}
 }
+
+// moving returns kernels in which functions, prototypes and names are used by structs in some versions only, so that they move between back
+// and front.
+func moving() (all []input) {
+	r := rand.New(rand.NewPCG(1, 2))
+	word := func() string { return fmt.Sprintf("n%d", r.IntN(30)) }
+	for n := range 30 {
+		b := btf.NewBuilder(binary.LittleEndian)
+		number := b.Type("int", btf.KindInt, false, 0, 4)
+		b.Word(32)
+		var types []uint32
+		for range 12 {
+			types = append(types, uint32(b.Type("", btf.KindPtr, false, 0, uint32(number))), uint32(b.Type("", btf.KindConst, false, 0, uint32(number))))
+		}
+		var protos, funcs []uint32
+		for i := range 12 {
+			id := b.Type("", btf.KindFuncProto, false, 1+i%3, uint32(number))
+			for range 1 + i%3 {
+				b.Word(b.String(word()), types[r.IntN(len(types))])
+			}
+			protos = append(protos, uint32(id))
+			if r.IntN(3) > 0 {
+				funcs = append(funcs, uint32(b.Type(fmt.Sprintf("f%d", r.IntN(1000)), btf.KindFunc, false, 1, uint32(id))))
+			}
+			types = append(types, uint32(b.Type("", btf.KindPtr, false, 0, uint32(id))))
+		}
+		for _, f := range funcs {
+			if r.IntN(2) > 0 {
+				b.Type(word(), btf.KindDeclTag, false, 0, f)
+				b.Word(^uint32(0))
+			}
+		}
+		for i := range 20 {
+			b.Type(fmt.Sprintf("s%d", i), btf.KindStruct, false, 2, 16)
+			for m := range 2 {
+				b.Word(b.String(word()), types[(i*7+n/5*m+r.IntN(2))%len(types)], uint32(64*m))
+			}
+		}
+		all = append(all, in(fmt.Sprintf("6.1.0-%d-amd64", n), b.Bytes()))
+	}
+	return all
+}
+
+// TestFront reads kernels whose functions share names and types with structs, as a whole and in part.
+func TestFront(t *testing.T) {
+	all := moving()
+	data := written(t, nil, all...)
+	f := open(t, data)
+	same(t, f, all...)
+	q := NewQuery(map[string]btf.Reach{"s1": btf.ReachAll, "s7": btf.ReachPointees, "s8": btf.ReachValue})
+	parts := f.For(q)
+	backs := 0
+	for i, k := range all {
+		p, err := parts.Part(ctx, i, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone, err := open(t, written(t, nil, k)).For(q).Part(ctx, 0, nil, nil)
+		if err != nil || !bytes.Equal(p.BTF, alone.BTF) {
+			t.Fatalf("kernel %d: a part of %d bytes, alone of %d, error %v", i, len(p.BTF), len(alone.BTF), err)
+		}
+		whole := members(load(t, k.btf, nil))
+		for name, got := range members(load(t, p.BTF, nil)) {
+			if got != whole[name] {
+				t.Errorf("kernel %d: struct %s has %s, want %s", i, name, got, whole[name])
+			}
+		}
+		if f.entries[i].Chunks[partBTF].Back.Size > 0 {
+			backs++
+		}
+	}
+	if backs < len(all)/2 {
+		t.Errorf("%d kernels with a back", backs)
+	}
+	if slow.Enabled() {
+		second(t, data, all...)
+	}
+}
+
+// members returns the members of structs, with the kinds of their types.
+func members(b *btf.BTF) map[string]string {
+	all := make(map[string]string)
+	for id := range b.Named {
+		ty := b.Type(id)
+		if ty.Kind() != btf.KindStruct {
+			continue
+		}
+		var s strings.Builder
+		for i := range ty.Vlen() {
+			m := ty.Member(i)
+			fmt.Fprintf(&s, "%s %d %v, ", b.Name(m.NameOff), m.BitOffset, b.Type(m.Type).Kind())
+		}
+		all[string(ty.Name())] = s.String()
+	}
+	return all
+}

@@ -20,8 +20,22 @@ type state struct {
 	entities []uint32                 // of types
 	strings  func() ([]uint32, error) // names in the order of the string sections, of all units
 
-	found []uint32 // of a state for a query: the contents that it selects, ascending
+	front     bitList // which types are at the front, of all
+	backNames []span  // the names at the back
+
+	// A state for a query is decoded from the front alone. It has the types at the front, no strings, and empty contents and names for the
+	// numbers of others. These are the contents that the query selects, ascending.
+	found []uint32
 }
+
+// span is some consecutive numbers.
+type span struct{ first, end uint32 }
+
+// backMark marks contents at the back, in their second word.
+const backMark = 0x40 << 24
+
+// atBack reports whether a content is at the back.
+func atBack(w []uint32) bool { return w[1]&backMark != 0 }
 
 // unit is a kernel's or a module's BTF, or a text of lines, with so many types and strings of a state.
 type unit struct {
@@ -123,6 +137,13 @@ func (p *pages[T]) push(size int) []T {
 	return page.data[at:]
 }
 
+// skip adds n empty items, for which extend has made room.
+func (p *pages[T]) skip(n int) {
+	for range n {
+		p.push(0)
+	}
+}
+
 func (p *pages[T]) at(i uint32) []T {
 	page, i := p.all[i>>pageBits], i%pageLen
 	return page.data[page.ends[i]:page.ends[i+1]]
@@ -167,7 +188,7 @@ func recordLen(second uint32) uint64 {
 	return uint64(layouts[k].first) + uint64(layouts[k].words)*n
 }
 
-func kindOf(w []uint32) btf.Kind { return btf.Kind(w[1] >> 24 & 0x7f) }
+func kindOf(w []uint32) btf.Kind { return btf.Kind(w[1] >> 24 & 0x3f) }
 
 // eachRef yields the indices of the references in a record.
 func eachRef(w []uint32, yield func(int)) {

@@ -50,25 +50,32 @@ func (t *Taker) Take(i int) (taken bool, err error) {
 	w.end += e.Packed()
 	w.mu.Unlock()
 	for p := range e.Chunks {
-		c := &e.Chunks[p]
-		sum := sha256.New()
-		n, err := io.Copy(io.MultiWriter(io.NewOffsetWriter(w.spool, at), sum), io.NewSectionReader(t.f.r, c.offset, c.Packed))
-		switch {
-		case err != nil:
-		case n < c.Packed:
-			err = btfa.ErrCut
-		case n > 0 && Sum(sum.Sum(nil)) != c.Check:
-			err = errFrame
+		for _, f := range from.Chunks[p].frames() {
+			if err := f.copy(io.NewOffsetWriter(w.spool, at), t.f.r); err != nil {
+				return false, err
+			}
+			at += f.Packed
 		}
-		if err != nil {
-			return false, err
-		}
-		c.offset = at
-		at += n
 	}
+	e.setOffset(at - e.Packed())
 	t.at[i] = w.Len()
 	w.append(&e)
 	return true, nil
+}
+
+// copy copies a frame, and checks its sum.
+func (f *frame) copy(to io.Writer, from io.ReaderAt) error {
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(to, sum), io.NewSectionReader(from, f.offset, f.Packed))
+	switch {
+	case err != nil:
+		return err
+	case n < f.Packed:
+		return btfa.ErrCut
+	case n > 0 && Sum(sum.Sum(nil)) != f.Check:
+		return errFrame
+	}
+	return nil
 }
 
 // Input returns kernel i as Prepare takes it, to be encoded anew.

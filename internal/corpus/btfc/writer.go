@@ -56,7 +56,7 @@ func NewWriter(old *File, dir string) (*Writer, error) {
 	}
 	os.Remove(spool.Name())
 	w := &Writer{
-		spool: spool, maker: maker, file: newFile(spool, nil, nil),
+		spool: spool, maker: maker, file: newFile(spool, nil),
 		at: make(map[kernel.Key]int), series: make(map[kernel.Key]*series), likeOf: make(map[Sketch]int), same: make(map[Sum]int),
 	}
 	if old != nil {
@@ -184,10 +184,7 @@ func (w *Writer) finish(e *Entry, chunks []byte) error {
 	if _, err := w.spool.WriteAt(chunks, at); err != nil {
 		return err
 	}
-	for p := range e.Chunks {
-		e.Chunks[p].offset = at
-		at += e.Chunks[p].Packed
-	}
+	e.setOffset(at)
 	close(e.made)
 	return nil
 }
@@ -203,9 +200,7 @@ func (w *Writer) WriteTo(out io.Writer) (n int64, err error) {
 	}
 	put(bytes.NewReader(append([]byte(Magic), version)))
 	for _, e := range w.file.entries {
-		for _, c := range e.Chunks {
-			put(io.NewSectionReader(w.spool, c.offset, c.Packed))
-		}
+		put(io.NewSectionReader(w.spool, e.Chunks[partBTF].offset, e.Packed()))
 	}
 	if err != nil {
 		return n, err

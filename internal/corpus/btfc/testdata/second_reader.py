@@ -70,6 +70,7 @@ class State:
         p = parent
         self.names = list(p.names) if p else [b""]
         self.contents = list(p.contents) if p else []
+        self.back = list(p.back) if p else []  # of contents: whether they are at the back
         self.entity = list(p.entity) if p else []
         self.entities = p.entities if p else 0
         self.types, self.strings = [], []
@@ -116,32 +117,50 @@ def unused(uses, have, n):
     return out
 
 
+def split(top):
+    """The streams of a payload."""
+    lens = [top.number() for _ in range(20)]
+    streams = [Stream(top.bytes(n)) for n in lens]
+    assert top.at == len(top.data)
+    return streams
+
+
 class Reader:
-    def __init__(self, parent, payload):
+    def __init__(self, parent, front, back):
         self.p, self.st = parent, State(parent)
         self.listed, self.guess = [], ({}, {})
-        top = Stream(payload)
-        lens = [top.number() for _ in range(20)]
-        self.s = [Stream(top.bytes(n)) for n in lens]
-        assert top.at == len(payload)
-        self.new_names()
+        top = Stream(front)
+        back_names, front = top.number(), split(top)
+        back = split(Stream(back or bytes(20)))
+        first = [len(parent.names)]
+        self.new_names(front)
+        first.append(len(self.st.names))
+        self.new_names(back)
+        assert len(self.st.names) == first[1] + back_names
+        self.s = front
         self.units()
         self.types()
-        self.L, self.last_name, self.next_new = 0, 0, len(parent.names)
-        for c, id, old in self.fresh:
-            if old is not None:
-                self.learn(parent.contents[old])
-            self.st.contents[c] = self.content(id)
+        self.strings_order = front[5:7]
+        self.L, self.last_name = 0, 0
+        for n, self.s in enumerate((front, back)):
+            self.next_new = first[n]
+            self.list = [c for c in self.st.types if n or not self.st.back[c]]
+            for at, c in enumerate(self.list):
+                if c in self.fresh and self.st.back[c] == bool(n):
+                    kind, old = self.fresh[c]
+                    if old is not None:
+                        self.learn(parent.contents[old])
+                    self.st.contents[c] = self.content(at + 1, kind)
         self.strings()
-        for s in self.s:
+        for s in front + back:
             assert s.at == len(s.data), "bytes left"
 
-    def new_names(self):
+    def new_names(self, streams):
         last = b""
-        for shared in self.s[2].data:
-            last = last[:shared] + self.s[1].text()
+        for shared in streams[2].data:
+            last = last[:shared] + streams[1].text()
             self.st.names.append(last)
-        self.s[2].at = len(self.s[2].data)
+        streams[2].at = len(streams[2].data)
 
     def units(self):
         s, self.st.units = self.s[0], []
@@ -151,13 +170,24 @@ class Reader:
 
     def types(self):
         p, st = self.p, self.st
-        order, self.fresh = Order(self.s[3:5], len(p.types), 0), []
+        order, self.fresh = Order(self.s[3:5], len(p.types), 0), {}
+        kinds = iter(self.s[7].data)
+        backs = [bool(kind & 64) for kind in self.s[7].data]
+        self.s[7].at = len(backs)
+        next = [len(st.contents), len(st.contents) + backs.count(False)]
+        st.contents += [None] * len(backs)
+        st.entity += [None] * len(backs)
+        st.back += sorted(backs)
 
         def new(entity, old=None):
-            st.contents.append(None)
-            st.entity.append(entity)
-            st.types.append(len(st.contents) - 1)
-            self.fresh.append((len(st.contents) - 1, len(st.types), old))
+            kind = kinds.__next__()
+            back = bool(kind & 64)
+            assert back or old is None or not p.back[old]
+            c = next[back]
+            next[back] += 1
+            st.entity[c] = entity
+            st.types.append(c)
+            self.fresh[c] = kind & ~64, old
 
         n = sum(u[2] for u in st.units)
         while len(st.types) < n:
@@ -172,7 +202,7 @@ class Reader:
                 for _ in range(count):
                     st.entities += 1
                     new(st.entities)
-        assert len(st.types) == n and len(st.contents) == len(p.contents) + len(self.s[7].data)
+        assert len(st.types) == n and len(self.fresh) == len(backs)
 
     @staticmethod
     def slot(a, b):
@@ -197,44 +227,43 @@ class Reader:
     def name(self, stream, a, b):
         names, f = self.guess[0], self.slot(a, b)
         x = self.s[stream].byte()
-        if x in (0, 3):
-            n = self.next_new + (unzigzag(self.s[15].number()) if x == 3 else 0)
-            assert 0 <= n < len(self.st.names)
+        if x == 0:
+            n = self.next_new
+            assert n < len(self.st.names)
             self.next_new = n + 1
         elif x == 1:
             n = names.get(f, 0)
         elif x == 2:
             n = 0
         else:
-            n = self.s[15].number() if x == 4 else self.last_name + x - 130
+            n = self.s[15].number() if x == 3 else self.last_name + x - 130
             assert 0 <= n < len(self.st.names)
         self.last_name = n or self.last_name
         names[f] = n
         return n
 
-    def ref(self, stream, id, a, b):
+    def ref(self, stream, at, a, b):
         refs, f = self.guess[1], self.slot(a, b)
         x = self.s[stream].byte()
         if x == 0:
-            e = self.at(id + unzigzag(self.s[18].number()))
+            e = self.at(at + unzigzag(self.s[18].number()))
             self.listed.append(e)
         elif x == 1:
             e = refs.get(f, 0)
         elif x < 49:
-            e = self.at(id + x - 25)
+            e = self.at(at + x - 25)
         else:
             e = self.listed[x - 49 if x < 255 else self.s[19].number()]
         refs[f] = e
         return e
 
-    def at(self, id):
-        if id == 0:
+    def at(self, at):
+        if at == 0:
             return 0
-        assert id > 0
-        return self.st.entity[self.st.types[id - 1]]
+        assert at > 0
+        return self.st.entity[self.list[at - 1]]
 
-    def content(self, id):
-        b = self.s[7].byte()
+    def content(self, at, b):
         kind = b & 127
         assert 0 < kind <= ENUM64
         count = self.s[8].number() if kind in ELEM or kind == FUNC else 0
@@ -243,12 +272,12 @@ class Reader:
         numbers = self.s[12]
         third = 0
         if kind in REF:
-            third = self.ref(16, id, kind, self.L)
+            third = self.ref(16, at, kind, self.L)
         elif kind in SIZE:
             third = (self.s[10] if kind in (STRUCT, UNION) else numbers).number()
         w = [T, b << 24 | count, third]
         if kind == ARRAY:
-            w += [self.ref(17, id, kind, 0), self.ref(17, id, kind, 1), numbers.number()]
+            w += [self.ref(17, at, kind, 0), self.ref(17, at, kind, 1), numbers.number()]
         elif kind in EXTRA:
             w.append(numbers.number())
         if kind not in ELEM:
@@ -256,7 +285,7 @@ class Reader:
         A, B, v, R = T, kind, 0, third if kind == PROTO else 0
         for _ in range(count):
             if kind == DATASEC:
-                e = self.ref(17, id, kind, 0)
+                e = self.ref(17, at, kind, 0)
                 v = v + unzigzag(self.s[11].number()) & M
                 size = numbers.number()
                 w += [e, v, size]
@@ -270,7 +299,7 @@ class Reader:
                 if kind == ENUM64:
                     w.append(numbers.number())
             else:
-                R = self.ref(17, id, N or R, A)
+                R = self.ref(17, at, N or R, A)
                 w.append(R)
             if kind in (STRUCT, UNION):
                 o = self.s[9].number()
@@ -281,7 +310,7 @@ class Reader:
 
     def strings(self):
         p, st = self.p, self.st
-        order, out, first = Order(self.s[5:7], len(p.strings), len(st.names)), st.strings, 0
+        order, out, first = Order(self.strings_order, len(p.strings), len(st.names)), st.strings, 0
         for i, (_, _, types, n, _) in enumerate(st.units):
             uses, own = used(st, st.types[first:first + types]), []
             have = set(kernel) if i else set()
@@ -390,15 +419,22 @@ def main(path):
             if not has[part]:
                 assert not chunk
                 continue
-            parent, packed = chunk.get("Parent", 0), chunk["Packed"]
+            parent = chunk.get("Parent", 0)
             if parent >= 0:
                 assert parent < i
                 parent = states[parent][part]
             else:
                 parent = states[i][0] if part else State()
-            assert hashlib.sha256(data[at:at + packed]).hexdigest() == chunk["Check"]
-            r = Reader(parent, unpack(data[at:at + packed], chunk["Size"]))
-            at += packed
+            payloads = []
+            for frame in chunk, chunk.get("Back"):
+                if frame:
+                    packed = frame["Packed"]
+                    assert hashlib.sha256(data[at:at + packed]).hexdigest() == frame["Check"]
+                    payloads.append(unpack(data[at:at + packed], frame["Size"]))
+                    at += packed
+                else:
+                    payloads.append(b"")
+            r = Reader(parent, *payloads)
             states[i][part] = r.st
             blobs = r.blobs()
             assert sum(len(b) for _, b in blobs) == sizes[part]
