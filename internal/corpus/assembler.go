@@ -56,7 +56,7 @@ func (a *assembler) add(in *unpack.Stream, b blob) error {
 		a.drop(&b)
 		return skip.Wrap(in.Path, "btf", err)
 	}
-	b.path, b.member, b.part, b.rel = in.Path, in.Member, a.current, in.Release(b.rel)
+	b.path, b.member, b.file, b.rel = in.Path, in.Member, a.current, in.Release(b.rel)
 	if b.split {
 		a.addModule(in, &b)
 	} else {
@@ -82,7 +82,7 @@ func (a *assembler) begin(b *blob) {
 	}
 	before := len(a.s.pending)
 	a.s.pending = append(a.s.pending, *b)
-	wait := len(a.f.parts) > 1 && int64(b.off) < a.f.opts.MaxSize
+	wait := len(a.f.files) > 1 && int64(b.off) < a.f.opts.MaxSize
 	if !wait && slices.ContainsFunc(a.s.pending[:before], isKernel) {
 		a.end(before)
 	}
@@ -126,7 +126,7 @@ func isKernel(b blob) bool { return !b.split }
 
 // skip reports whether a kernel is not selected, before there is BTF of it. Such a kernel is not added.
 func (a *assembler) skip(in *unpack.Stream, arch, rel string) bool {
-	b := blob{member: in.Member, part: a.current, arch: arch, rel: in.Release(rel)}
+	b := blob{member: in.Member, file: a.current, arch: arch, rel: in.Release(rel)}
 	if key := a.key(&b, true); !key.Known() || a.f.opts.selectsMet(key) {
 		return false
 	}
@@ -201,7 +201,7 @@ func (a *assembler) finish() {
 // extra is an extra that was read.
 type extra struct {
 	kind   naming.Extra
-	part   *part
+	file   *diskFile
 	member string
 	rel    string
 	data   []byte

@@ -24,9 +24,9 @@ func (f *File) Bootable(ctx context.Context, modules []string) (*bootable.System
 		return f.caught(ctx, func(s *scratch) error {
 			r := newRun(ctx, f, s)
 			to := taker(r.Run)
-			for i := range f.parts {
-				if p := &f.parts[i]; p.extra != naming.Symbols {
-					r.part(p, to)
+			for i := range f.files {
+				if p := &f.files[i]; p.extra != naming.Symbols {
+					r.file(p, to)
 				}
 			}
 			return cmp.Or(ctx.Err(), errors.Join(r.Errs...))

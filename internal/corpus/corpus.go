@@ -67,7 +67,7 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 	for _, f := range append(units, packed...) {
 		f.opts = &opts
 		if !f.Key.Known() {
-			opts.met.later(&f.parts[0])
+			opts.met.later(&f.files[0])
 		}
 		c.Files = append(c.Files, f)
 	}

@@ -110,8 +110,8 @@ func TestOpenTree(t *testing.T) {
 	if len(kernels) != 4 || kernels[2].mods["nf_conntrack"] != string(splitLE) {
 		t.Errorf("kernels: %+v", kernels)
 	}
-	if got := c.Files[2].parts; len(got) != 2 || c.Files[2].Size != int64(2*len(txz)-len(txz))+fileSize(t, got[1].Path) {
-		t.Errorf("parts %v, size %d", got, c.Files[2].Size)
+	if got := c.Files[2].files; len(got) != 2 || c.Files[2].Size != int64(2*len(txz)-len(txz))+fileSize(t, got[1].Path) {
+		t.Errorf("files %v, size %d", got, c.Files[2].Size)
 	}
 }
 

@@ -37,7 +37,7 @@ func (a *assembler) addDWARF(in *unpack.Stream, file io.ReaderAt) error {
 		return skip.Wrap(in.Path, "elf", err)
 	}
 	a.s.pending = append(a.s.pending, blob{
-		path: in.Path, member: in.Member, part: a.current, rel: in.Release(""), split: true, dwarf: dwarf,
+		path: in.Path, member: in.Member, file: a.current, rel: in.Release(""), split: true, dwarf: dwarf,
 	})
 	return nil
 }

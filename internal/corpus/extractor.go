@@ -22,9 +22,9 @@ type extractor struct {
 }
 
 // file takes the BTF of one file on disk.
-func (x *extractor) file(p *part) {
+func (x *extractor) file(p *diskFile) {
 	seen, extras, errs := x.to.seen, len(x.to.extras), len(x.Errs)
-	x.part(p, x)
+	x.run.file(p, x)
 	if p.extra != naming.NoExtra || p.mods && len(x.to.extras) > extras {
 		return
 	}

@@ -28,7 +28,7 @@ type File struct {
 	Key  kernel.Key // from the path; may be incomplete
 	Size int64      // bytes on disk, module files included
 
-	parts  []part
+	files  []diskFile
 	packed *packed  // where the kernel is in a corpus in one file, or nil
 	config []byte   // Extras.Config of its kernel if it is set; see WithConfig
 	opts   *Options // shared by all of the corpus
@@ -123,8 +123,8 @@ func (k *Kernel) Load(ctx context.Context, t *core.Target, name string) error {
 
 // Paths returns the files of f: the one with the kernel, then those with its modules.
 func (f *File) Paths() []string {
-	paths := make([]string, len(f.parts))
-	for i, p := range f.parts {
+	paths := make([]string, len(f.files))
+	for i, p := range f.files {
 		paths[i] = p.Path
 	}
 	return paths
@@ -136,8 +136,8 @@ func (f *File) Sums(ctx context.Context) ([][sha256.Size]byte, error) {
 	if f.packed != nil {
 		return f.packed.file.Sources(f.packed.entry), nil
 	}
-	sums := make([][sha256.Size]byte, len(f.parts))
-	for i, p := range f.parts {
+	sums := make([][sha256.Size]byte, len(f.files))
+	for i, p := range f.files {
 		var err error
 		if sums[i], err = hashFile(ctx, p.Path); err != nil {
 			return nil, err

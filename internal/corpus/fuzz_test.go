@@ -28,7 +28,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(tarOf(member{"vmlinux", blobLE}, member{"nf.btf", splitLE}))
 	const limit = 1 << 20
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file := &File{Path: "f", Size: int64(len(data)), parts: []part{{File: &find.File{Path: "f", Size: int64(len(data))}}}, opts: &Options{MaxSize: limit, Extras: true}}
+		file := &File{Path: "f", Size: int64(len(data)), files: []diskFile{{File: &find.File{Path: "f", Size: int64(len(data))}}}, opts: &Options{MaxSize: limit, Extras: true}}
 		kernels, s := 0, scratches.Get().(*scratch)
 		defer scratches.Put(s)
 		a := &assembler{run: newRun(context.Background(), file, s), yield: func(it *Kernel) error {
@@ -43,7 +43,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return nil
 		}}
-		a.Budget, a.current = decompress.NewBudget(0), &file.parts[0]
+		a.Budget, a.current = decompress.NewBudget(0), &file.files[0]
 		r := unpack.NewReader(a.Run, &extractor{a.run, a})
 		defer s.trim()
 		r.Stream(bytes.NewReader(data), unpack.Stream{Path: "f", Member: "f", Size: int64(len(data))})

@@ -22,17 +22,17 @@ import (
 func group(files []*find.File, opts *Options) (units []*File, skipped []*Error) {
 	slices.SortFunc(files, func(a, b *find.File) int { return strings.Compare(a.Path, b.Path) })
 	ix := index{make(map[kernel.Key]*File), make(map[string][]*File), make(map[string][]*File)}
-	var mods []part
+	var mods []diskFile
 	for _, f := range files {
-		p := part{File: f}
+		p := diskFile{File: f}
 		if f.HasModules() {
 			mods = append(mods, p)
 			continue
 		}
 		p.key = opts.key(p.Path, p.Below, p.Abs)
-		u := &File{Path: p.Path, Key: p.key, Size: p.Size, parts: []part{p}}
+		u := &File{Path: p.Path, Key: p.key, Size: p.Size, files: []diskFile{p}}
 		if opts.Extras {
-			u.parts = append(u.parts, extraFiles(&p)...)
+			u.files = append(u.files, extraFiles(&p)...)
 		}
 		units = append(units, u)
 		ix.add(u, p.Abs)
@@ -51,7 +51,7 @@ func group(files []*find.File, opts *Options) (units []*File, skipped []*Error) 
 			skipped = append(skipped, &Error{Path: p.Path, Err: ErrNoKernel})
 			continue
 		}
-		u.parts = append(u.parts, p)
+		u.files = append(u.files, p)
 		u.Size += p.Size
 	}
 	return units, skipped
@@ -78,7 +78,7 @@ func (ix *index) add(u *File, abs string) {
 }
 
 // kernelOf returns the kernel of a module's file, nil if there is none or no single one.
-func (ix *index) kernelOf(p *part) *File {
+func (ix *index) kernelOf(p *diskFile) *File {
 	k := p.key
 	if u := ix.key[k]; u != nil {
 		return u

@@ -23,7 +23,7 @@ import (
 // finishKernel yields a kernel with its modules and extras.
 func (a *assembler) finishKernel(b *blob, last bool) {
 	a.found++
-	single := last && (a.found == 1 || len(a.f.parts) > 1) && a.kernelsIn(b.part) == 1
+	single := last && (a.found == 1 || len(a.f.files) > 1) && a.kernelsIn(b.file) == 1
 	key := a.key(b, single)
 	if !a.f.opts.selectsMet(key) {
 		a.takeModules(b, key)
@@ -35,7 +35,7 @@ func (a *assembler) finishKernel(b *blob, last bool) {
 	if !key.Known() {
 		k.Name = b.path
 		if single {
-			k.Name = b.part.Path
+			k.Name = b.file.Path
 		}
 	}
 	k.Modules, k.ModulePaths = a.takeModules(b, key)
@@ -67,9 +67,9 @@ func (a *assembler) give(k *Kernel) (err error) {
 }
 
 // kernelsIn counts the pending kernels of one file on disk.
-func (a *assembler) kernelsIn(p *part) (n int) {
+func (a *assembler) kernelsIn(p *diskFile) (n int) {
 	for i := range a.s.pending {
-		if b := &a.s.pending[i]; !b.split && b.part == p {
+		if b := &a.s.pending[i]; !b.split && b.file == p {
 			n++
 		}
 	}
@@ -79,9 +79,9 @@ func (a *assembler) kernelsIn(p *part) (n int) {
 // key returns the key of a kernel, from its path and its content. The path of a tree takes precedence over the names inside a file with
 // a single kernel.
 func (a *assembler) key(b *blob, single bool) kernel.Key {
-	k := b.part.key
+	k := b.file.key
 	var member kernel.Key
-	if b.member != b.part.Path {
+	if b.member != b.file.Path {
 		member = a.f.opts.key(b.member, b.member, "")
 	}
 	switch {
@@ -162,7 +162,7 @@ func (l *lazyBTF) relocate(ctx context.Context, kernel, module, base []byte) ([]
 // belongs reports whether a module in the same file, or in one of its modules, is the kernel's: by the release in a package's tree, else by
 // its directory.
 func (a *assembler) belongs(mod, kernel *blob, key kernel.Key) bool {
-	if mod.part != kernel.part {
+	if mod.file != kernel.file {
 		return true
 	}
 	if mod.rel != "" && key.Release != "" {
@@ -194,7 +194,7 @@ func (e *extra) belongs(b *blob, key kernel.Key) bool {
 	switch {
 	case e.rel != "" && key.Release != "":
 		return e.rel == key.Release
-	case e.part != b.part:
+	case e.file != b.file:
 		return true
 	}
 	name := naming.StripCompression(e.member)

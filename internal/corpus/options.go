@@ -69,7 +69,7 @@ type met struct {
 	mu      sync.Mutex
 	matched []bool              // by selector
 	keys    map[kernel.Key]bool // of all kernels, up to limits.SelectedKeys
-	unread  map[*part]bool      // files whose kernels are not known before they are read
+	unread  map[*diskFile]bool  // files whose kernels are not known before they are read
 }
 
 func newMet(opts *Options) *met {
@@ -78,7 +78,7 @@ func newMet(opts *Options) *met {
 	}
 	return &met{
 		opts: opts, all: slices.Concat(opts.Select, opts.Exclude), matched: make([]bool, len(opts.Select)+len(opts.Exclude)),
-		keys: make(map[kernel.Key]bool), unread: make(map[*part]bool),
+		keys: make(map[kernel.Key]bool), unread: make(map[*diskFile]bool),
 	}
 }
 
@@ -101,13 +101,13 @@ func (m *met) note(k kernel.Key) {
 }
 
 // later records that the kernels in a file are known only after reading; read records that this has happened.
-func (m *met) later(p *part) {
+func (m *met) later(p *diskFile) {
 	if m != nil {
 		m.unread[p] = true
 	}
 }
 
-func (m *met) read(p *part) {
+func (m *met) read(p *diskFile) {
 	if m != nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()

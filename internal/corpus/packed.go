@@ -61,7 +61,7 @@ func unitsIn(f *find.File, keep func(kernel.Key) bool) (units []*File, err error
 		}
 		units = append(units, &File{
 			Path: f.Path + "!" + key.String(), Key: key, Size: e.Packed(),
-			parts: []part{{File: &find.File{Path: f.Path, Size: e.Packed()}, key: key}}, packed: &packed{file, i},
+			files: []diskFile{{File: &find.File{Path: f.Path, Size: e.Packed()}, key: key}}, packed: &packed{file, i},
 		})
 	}
 	return units, nil
@@ -167,7 +167,7 @@ func (f *File) ReadPart(ctx context.Context, yield func(*Kernel) error) error {
 func CompareWork(a, b *File) int {
 	switch {
 	case a.packed != nil && b.packed != nil:
-		return cmp.Or(cmp.Compare(a.parts[0].Path, b.parts[0].Path), cmp.Compare(a.packed.entry, b.packed.entry))
+		return cmp.Or(cmp.Compare(a.files[0].Path, b.files[0].Path), cmp.Compare(a.packed.entry, b.packed.entry))
 	case a.packed != nil:
 		return -1
 	case b.packed != nil:

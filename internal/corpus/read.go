@@ -48,7 +48,7 @@ func (f *File) First(ctx context.Context, yield func(btf []byte)) error {
 		opts.DWARF = opts.DWARF.Disabled()
 	}
 	opts.Modules, opts.Extras = selection.NoModules(), false
-	file.opts, file.parts = &opts, f.parts[:1]
+	file.opts, file.files = &opts, f.files[:1]
 	err := file.caught(ctx, func(s *scratch) error {
 		return file.assemble(ctx, s, &assembler{first: yield})
 	})
@@ -86,11 +86,11 @@ func (f *File) assemble(ctx context.Context, s *scratch, a *assembler) (err erro
 		defer s.guardMaps(&err)()
 	}
 	defer a.dwarf.Close()
-	for i := range f.parts {
+	for i := range f.files {
 		if a.Stopped() {
 			break
 		}
-		x.file(&f.parts[i])
+		x.file(&f.files[i])
 		if i == 0 && a.found == 0 && len(s.pending) == 0 && len(a.Errs) > 0 {
 			break // modules need their kernel
 		}
@@ -103,7 +103,7 @@ func (f *File) assemble(ctx context.Context, s *scratch, a *assembler) (err erro
 		return err
 	}
 	if a.first == nil {
-		f.opts.met.read(&f.parts[0])
+		f.opts.met.read(&f.files[0])
 	}
 	return errors.Join(a.Errs...)
 }

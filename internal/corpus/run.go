@@ -14,15 +14,15 @@ type run struct {
 	*unpack.Run
 	f       *File
 	s       *scratch
-	current *part // the file on disk that is read
+	current *diskFile // the file on disk that is read
 }
 
 func newRun(ctx context.Context, f *File, s *scratch) *run {
 	return &run{Run: unpack.NewRun(ctx, f.Path, f.Size, f.opts.MaxSize), f: f, s: s}
 }
 
-// part passes the content of one file on disk to a taker.
-func (r *run) part(p *part, to unpack.Taker) {
+// file passes the content of one file on disk to a taker.
+func (r *run) file(p *diskFile, to unpack.Taker) {
 	r.current = p
 	unpack.NewReader(r.Run, to).File(p.Path, p.Size, p.extra)
 }

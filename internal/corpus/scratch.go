@@ -82,7 +82,7 @@ type blob struct {
 	split  bool
 	used   bool
 	module string // name, once it is taken
-	part   *part
+	file   *diskFile
 	arch   string // as the content shows
 	rel    string // release, as the content or a package's tree shows
 	made   btfc.Made

@@ -12,8 +12,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// part is a file that may hold kernels, modules or extras.
-type part struct {
+// diskFile is a file on disk that may hold kernels, modules or extras.
+type diskFile struct {
 	*find.File
 	key   kernel.Key   // from the path
 	mods  bool         // only modules are expected in it
@@ -21,7 +21,7 @@ type part struct {
 }
 
 // extraFiles returns the files with the extras of the kernel in a file.
-func extraFiles(f *part) (parts []part) {
+func extraFiles(f *diskFile) (files []diskFile) {
 	dir, base := filepath.Dir(f.Path), path.Base(f.Abs)
 	names := map[naming.Extra][]string{
 		naming.Config:  {filepath.Join(dir, naming.Stem(base)+naming.ConfigSuffix)},
@@ -42,20 +42,20 @@ func extraFiles(f *part) (parts []part) {
 	for _, kind := range []naming.Extra{naming.Config, naming.Symbols} {
 		if p, ok := firstFile(names[kind]); ok {
 			p.extra = kind
-			parts = append(parts, p)
+			files = append(files, p)
 		}
 	}
-	return parts
+	return files
 }
 
 // firstFile returns the first file of these names that exists, compressed or not.
-func firstFile(names []string) (part, bool) {
+func firstFile(names []string) (diskFile, bool) {
 	for _, name := range names {
 		for _, suffix := range append([]string{""}, naming.Compressions...) {
 			if fi, err := os.Stat(name + suffix); err == nil && fi.Mode().IsRegular() {
-				return part{File: &find.File{Path: name + suffix, Size: fi.Size()}}, true
+				return diskFile{File: &find.File{Path: name + suffix, Size: fi.Size()}}, true
 			}
 		}
 	}
-	return part{}, false
+	return diskFile{}, false
 }
