@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/job/store"
@@ -344,7 +345,7 @@ var errorClasses = []struct {
 }{
 	{minimize.ErrNoObject, skipped},
 	{corpus.ErrNoObject, skipped},
-	{errNoRelocations, skipped},
+	{core.ErrNoRelocations, skipped},
 	{naming.ErrNoKey, unmatched},
 	{corpus.ErrUnselected, skipped},
 	{corpus.ErrUnmet, unmatched},

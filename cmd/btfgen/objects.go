@@ -91,12 +91,10 @@ func readPrograms(c *cli.Context, args []string) (*programs, error) {
 	return o, err
 }
 
-// errNoRelocations is matched by the errors of valid objects that are skipped.
-var errNoRelocations = errors.New("no CO-RE relocations")
-
+// emptyError is why a valid object is skipped. It counts as [core.ErrNoRelocations] if a section is missing, too.
 type emptyError struct{ error }
 
-func (e emptyError) Is(target error) bool { return target == errNoRelocations }
+func (e emptyError) Is(target error) bool { return target == core.ErrNoRelocations }
 
 // readEach reads the objects of arguments with parse and assigns their machines. It reports these, and what it skips.
 func readEach[T interface {
