@@ -118,7 +118,7 @@ func programOf(section string, functions ...[]insn) *Object {
 		prog.Funcs = append(prog.Funcs, bpfobj.Function{Insns: code})
 		prog.Programs[0].Funcs = append(prog.Programs[0].Funcs, i)
 	}
-	return newObject("", prog, records{})
+	return NewObject("", prog, nil)
 }
 
 // TestOldLicenses checks the verdicts on helpers that old kernels keep from programs without a license compatible with the GPL.

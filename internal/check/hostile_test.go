@@ -84,7 +84,7 @@ func objectOf(t *testing.T, n int, code []insn, externs ...bpfobj.Extern) *Objec
 		o.Funcs = append(o.Funcs, bpfobj.Function{Name: fmt.Sprint("p", i), Insns: code})
 		o.Programs = append(o.Programs, bpfobj.Program{Fn: i, Funcs: []int{i}})
 	}
-	return newObject("hostile", o, noRecords(t))
+	return NewObject("hostile", o, noRecords(t))
 }
 
 // different makes the programs of an object differ, so that none shares the exploration of another one.

@@ -89,11 +89,11 @@ func around(in insn, reached bool, section string) *Object {
 	if reached {
 		code[6].Op = 0x55
 	}
-	return newObject("", &bpfobj.Code{
+	return NewObject("", &bpfobj.Code{
 		Order:    binary.LittleEndian,
 		Funcs:    []bpfobj.Function{{Insns: code}},
 		Programs: []bpfobj.Program{{Funcs: []int{0}, Section: section, Attach: bpfobj.SectionOf(section)}},
-	}, records{})
+	}, nil)
 }
 
 // judgeCode is the verdict on the code of an object's first program.

@@ -21,7 +21,7 @@ import (
 // helpers, and to the objects one whose only helper few kernels have.
 func TestCodeKey(t *testing.T) {
 	raceflag.SkipSerial(t)
-	objects := []*Object{newObject("helper", &bpfobj.Code{
+	objects := []*Object{NewObject("helper", &bpfobj.Code{
 		Funcs:    []bpfobj.Function{{Insns: []insn{{Op: bpfobj.OpCall, Imm: int64(asm.FnLoop)}, {Op: bpfobj.OpExit}}}},
 		Programs: []bpfobj.Program{{Funcs: []int{0}}},
 	}, noRecords(t))}
@@ -84,13 +84,13 @@ func TestCodeKey(t *testing.T) {
 }
 
 // noRecords is the records of an object without any.
-func noRecords(t *testing.T) records {
+func noRecords(t *testing.T) *core.Object {
 	t.Helper()
 	o, err := core.ParseObject("none", testinput.Named(t, "nobtf.bpfel.o").Data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return records{o}
+	return o
 }
 
 // TestCalleesCalledBack wants what a function has called back among what exploring it depends on.

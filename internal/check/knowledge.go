@@ -12,6 +12,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/interp"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 )
 
@@ -31,6 +32,15 @@ type symbolCount struct {
 }
 
 func (c symbolCount) any() bool { return c.text > 0 || c.data > 0 || c.loaded }
+
+// inspectKernel finds the wanted names in a kernel's BTF, which is loaded, configuration and symbols. noOwnBTF says that kernels have no
+// BTF of their own where nothing else shows whether they do. It stops early when ctx ends.
+func inspectKernel(ctx context.Context, t *core.Target, w *wanted, it *corpus.Kernel, noOwnBTF bool) *inventory {
+	k := inspect(ctx, t, w, it.Key, it.Arch)
+	k.learn(ctx, &it.Extras)
+	k.maker, k.noOwnBTF = it.Made.By, noOwnBTF
+	return k
+}
 
 // learn reads a kernel's configuration and symbols. It stops early when ctx ends.
 func (k *inventory) learn(ctx context.Context, x *corpus.Extras) {

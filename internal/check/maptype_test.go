@@ -35,7 +35,7 @@ func mapSubjects(t *testing.T, types []uint32, kernels ...string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := Run(context.Background(), Config{Objects: []*Object{newObject("maps", prog, noRecords(t))}, Corpus: corp, Jobs: 1})
+	rep, err := Run(context.Background(), Config{Objects: []*Object{NewObject("maps", prog, noRecords(t))}, Corpus: corp, Jobs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestSuggestLoaderMap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := Run(t.Context(), Config{Objects: []*Object{newObject("dir/tool.o", prog, noRecords(t))}, Corpus: corp, Jobs: 1})
+	rep, err := Run(t.Context(), Config{Objects: []*Object{NewObject("dir/tool.o", prog, noRecords(t))}, Corpus: corp, Jobs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

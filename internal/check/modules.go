@@ -42,7 +42,7 @@ func (d dryRun) apart(ctx context.Context, t *target, it *corpus.Kernel, togethe
 	names = slices.Compact(names)
 	best, on = make([]decisions, len(together)), make([]*target, len(together))
 	most := make([]int, len(together))
-	for n, keep := range names[:min(len(names), someModules)] {
+	for n, keep := range names[:min(len(names), triedApart)] {
 		if n == len(t.apart) {
 			t.apart = append(t.apart, new(target))
 		}
@@ -72,6 +72,9 @@ func (d dryRun) apart(ctx context.Context, t *target, it *corpus.Kernel, togethe
 	}
 	return best, on, nil
 }
+
+// triedApart is how many of the modules that define a type differently are tried without the others.
+const triedApart = 3
 
 // withoutModules judges program j of an object once more where no module is loaded: p is the object there, own and code are
 // the findings on it and on its code where all are. What fails in one of the two and not in the other may fail, and what would be

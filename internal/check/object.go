@@ -61,7 +61,7 @@ func Parse(ctx context.Context, name string, data []byte) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := newObject(name, prog, records{r})
+	o := NewObject(name, prog, r)
 	o.unread = o.ebpfGoReads(ctx, data)
 	if err := o.follow(ctx); err != nil {
 		return nil, &bpfobj.Error{Object: name, Err: err}
@@ -143,8 +143,9 @@ func (o *Object) otherMachine() Finding {
 	return Finding{Status: Other, Code: AnalysisByteOrder, Subject: "byte order"}
 }
 
-func newObject(name string, prog *bpfobj.Code, r records) *Object {
-	o := &Object{Code: prog, name: name, records: r, uses: make([][]use, len(prog.Funcs)), recordsOf: make([][]int32, len(prog.Funcs))}
+// NewObject returns an object of code. r has its relocations; it may be nil in tests.
+func NewObject(name string, prog *bpfobj.Code, r *core.Object) *Object {
+	o := &Object{Code: prog, name: name, records: records{r}, uses: make([][]use, len(prog.Funcs)), recordsOf: make([][]int32, len(prog.Funcs))}
 	o.calls = findCallees(prog)
 	for r, at := range prog.Sites {
 		if at.Fn >= 0 {

@@ -21,8 +21,8 @@ func newDryRun(objects []*Object, aya bool) dryRun {
 	d := dryRun{at: make(map[*core.Object]int), aya: aya}
 	var all []*core.Object
 	for i, o := range objects {
-		d.at[o.records.Object] = i
-		all = append(all, o.records.Object)
+		d.at[o.Relocations()] = i
+		all = append(all, o.Relocations())
 	}
 	d.sets = core.NewSets(all)
 	return d

@@ -34,6 +34,11 @@ type Kernel struct {
 	key kernel.Key
 }
 
+// NewKernel returns a column with a name, for a kernel with a key.
+func NewKernel(name string, key kernel.Key, modules []string) Kernel {
+	return Kernel{Name: name, Modules: modules, key: key}
+}
+
 // Key returns what is known of the kernel's identity.
 func (k *Kernel) Key() kernel.Key {
 	if k.key == (kernel.Key{}) {

@@ -20,7 +20,6 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Config says what to do.
@@ -49,7 +48,12 @@ type Config struct {
 }
 
 func (c *Config) settable(variable string) bool {
-	return slices.ContainsFunc(c.Rodata, func(g string) bool { return matches(g, variable) })
+	return slices.ContainsFunc(c.Rodata, func(g string) bool { return isGlobOf(g, variable) })
+}
+
+func isGlobOf(glob, name string) bool {
+	ok, _ := path.Match(glob, name)
+	return ok
 }
 
 // UnmatchedRodata returns those of Rodata that match no variable of the objects.
@@ -58,7 +62,7 @@ func (c *Config) UnmatchedRodata() []string {
 	for _, o := range c.Objects {
 		for i := range o.Data {
 			for _, name := range o.Data[i].Variables() {
-				unmatched = slices.DeleteFunc(unmatched, func(g string) bool { return matches(g, name) })
+				unmatched = slices.DeleteFunc(unmatched, func(g string) bool { return isGlobOf(g, name) })
 			}
 		}
 	}
@@ -205,9 +209,7 @@ func (r *run) judge(ctx context.Context, t *target, it *corpus.Kernel) (*kernelR
 		return nil, err
 	}
 	res := new(kernelResult)
-	k := inspect(ctx, &t.Target, r.want, it.Key, it.Arch)
-	k.learn(ctx, &it.Extras)
-	k.maker, k.noOwnBTF = it.Made.By, r.NoOwnBTF
+	k := inspectKernel(ctx, &t.Target, r.want, it, r.NoOwnBTF)
 	if r.inspected != nil {
 		r.inspected(k)
 	}
@@ -245,11 +247,11 @@ func (r *run) pair(i int, k *inventory, d decisions, t *target, withModules, tog
 	o := r.Objects[i]
 	p := newPairing(o, k, d, Loading{
 		Loaders: r.setup.LoadersOf(o), SetsMap: func(m string) bool { return r.Policy.setsMap(o, m) }, Added: len(r.loader.adds) > 0,
-		Unit: t.unit(o.records.Object), WithModules: withModules, Together: together,
+		Unit: t.unit(o.Relocations()), WithModules: withModules, Together: together,
 	})
 	return &objectCode{
 		pairing: p, o: o, settable: r.settable, results: &r.results, found: r.found, ahead: new(atomic.Int64),
-		input: &input{k.features, p.value},
+		input: &input{p.input().Features, p.value},
 	}
 }
 
@@ -356,7 +358,7 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 	})
 	rep := &Report{Version: ReportVersion, Skipped: r.skippedList()}
 	for _, k := range r.kernels {
-		rep.Kernels = append(rep.Kernels, Kernel{Name: k.name, Modules: k.modules, key: k.key})
+		rep.Kernels = append(rep.Kernels, NewKernel(k.name, k.key, k.modules))
 	}
 	for i, o := range r.Objects {
 		alike := r.alike(i)
@@ -386,61 +388,6 @@ func (r *run) skippedList() []*corpus.Error {
 	return out
 }
 
-// fromLoader has the codes that replace those of findings on what no kernel has: the loader seems to supply it.
-var fromLoader = map[Code]Code{AttachTargetMissing: AttachTargetLoader, relo.NoCandidate: TypesSupplied}
-
-// blameLoader turns failures for a target or type that no kernel has into Unknown: the loader seems to supply it. Kernels that cannot
-// know do not count; where fewer than three can, it stays a failure.
-func (p *Program) blameLoader(kernels int) {
-	const enough = 3
-	type thing struct {
-		code                Code
-		subject, relocation string // "" for anything
-	}
-	without, cannotKnow := make(map[thing]kernelSet), make(map[thing]kernelSet)
-	add := func(sets map[thing]kernelSet, t thing, kernels []int) {
-		s := sets[t]
-		for _, k := range kernels {
-			s.add(k)
-		}
-		sets[t] = s
-	}
-	for i := range p.Findings {
-		f := &p.Findings[i]
-		if fromLoader[f.Code] != "" {
-			add(without, thing{f.Code, f.Subject, f.Relocation}, f.Kernels)
-			continue
-		}
-		for code := range fromLoader {
-			if f.cannotKnow(code) {
-				add(cannotKnow, thing{code: code}, f.Kernels)
-			}
-		}
-	}
-	for i := range p.Findings {
-		f := &p.Findings[i]
-		if f.Status != Fails || fromLoader[f.Code] == "" {
-			continue
-		}
-		all := slices.Clone(without[thing{f.Code, f.Subject, f.Relocation}])
-		n := len(all.list())
-		if all.addAll(cannotKnow[thing{code: f.Code}]); n >= enough && len(all.list()) == kernels {
-			f.Status, f.Code, f.Args = Unknown, fromLoader[f.Code], Args{}
-		}
-	}
-}
-
-// cannotKnow reports whether a kernel with the finding may have any target, or any type, unseen.
-func (f *Finding) cannotKnow(code Code) bool {
-	switch {
-	case f.Status == Other:
-		return true
-	case code == AttachTargetMissing:
-		return FamilyOf(f.Code) == FamilyTarget && (f.Status == Unknown || f.Code == AttachTargetModule)
-	}
-	return f.Code == AnalysisFindings
-}
-
 // row collects the results of program j of object i. alike is what alike returns for the object.
 func (r *run) row(i, j int, alike map[list]kernelSet) Program {
 	o := r.Objects[i]
@@ -448,7 +395,7 @@ func (r *run) row(i, j int, alike map[list]kernelSet) Program {
 	p := Program{Object: o.Name(), Name: o.ProgramName(j), Section: pr.Section, AutoLoad: pr.AutoLoad}
 	p.Notes = o.notes(j, r.setup.LoadersOf(o), r.Loaders, func(m string) bool { return r.Policy.setsMap(o, m) })
 	p.Findings = r.tally(j, alike)
-	p.blameLoader(len(r.kernels))
+	blameLoader(p.Findings, len(r.kernels))
 	p.sum(len(r.kernels))
 	p.Status, p.Load = r.kept(p.Status), r.kept(p.Load)
 	p.Findings = r.changed(p.Findings, i, j, p.Status)

@@ -18,7 +18,7 @@ import (
 // programs and the target.
 func suggested(t *testing.T, p Policy, programs string) (*Report, *ObjectRow) {
 	t.Helper()
-	o := &Object{Code: new(bpfobj.Code), name: "dir/tool.o"}
+	o := NewObject("dir/tool.o", new(bpfobj.Code), nil)
 	rep := new(Report)
 	for _, v := range []string{"5.10.0", "6.1.0", "6.12.0", "7.0.0"} {
 		key := kernel.Key{ID: "debian", VersionID: "1", Arch: "x86_64", Release: v}
@@ -135,7 +135,7 @@ func TestSuggestTargets(t *testing.T) {
 // TestSuggestNames holds that options are about their object, whatever its name is.
 func TestSuggestNames(t *testing.T) {
 	for _, name := range []string{"dir/tool.o", "a=b.o", "tool:x!y_bpf", "[a]*?.o", `a\b.o`, "a,b+c.o"} {
-		e := &evidence{o: &Object{name: name}}
+		e := &evidence{o: NewObject(name, new(bpfobj.Code), nil)}
 		for _, option := range []Option{{"optional", e.prefix() + "p"}, {"one-of", e.prefix() + "p,q"}, {"when", e.prefix() + "p=>=5"}} {
 			p, err := new(Policy).with([]Option{option})
 			if err != nil {

@@ -140,7 +140,7 @@ func TestVotes(t *testing.T) {
 		}, Fails},
 	} {
 		p := &Program{Findings: tt.findings}
-		p.blameLoader(4)
+		blameLoader(p.Findings, 4)
 		if got := p.Findings[0].Status; got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}

@@ -192,7 +192,7 @@ func (g *generator) object() *Object {
 	if !calls {
 		o.Funcs, o.Programs[0].Funcs = o.Funcs[:1], []int{0}
 	}
-	return newObject("", o, records{})
+	return NewObject("", o, nil)
 }
 
 func (g *generator) condition() insn {

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// What is said of a program on a kernel because of other kernels: a pass over its findings on all of them.
+
+// fromLoader has the codes that replace those of findings on what no kernel has: the loader seems to supply it.
+var fromLoader = map[Code]Code{AttachTargetMissing: AttachTargetLoader, relo.NoCandidate: TypesSupplied}
+
+// blameLoader turns failures for a target or type that no kernel has into Unknown: the loader seems to supply it. Kernels that cannot
+// know do not count; where fewer than three can, it stays a failure.
+func blameLoader(findings []KernelFinding, kernels int) {
+	const enough = 3
+	type thing struct {
+		code                Code
+		subject, relocation string // "" for anything
+	}
+	without, unseen := make(map[thing]kernelSet), make(map[thing]kernelSet)
+	add := func(sets map[thing]kernelSet, t thing, kernels []int) {
+		s := sets[t]
+		for _, k := range kernels {
+			s.add(k)
+		}
+		sets[t] = s
+	}
+	for i := range findings {
+		f := &findings[i]
+		if fromLoader[f.Code] != "" {
+			add(without, thing{f.Code, f.Subject, f.Relocation}, f.Kernels)
+			continue
+		}
+		for code := range fromLoader {
+			if cannotKnow(&f.Finding, code) {
+				add(unseen, thing{code: code}, f.Kernels)
+			}
+		}
+	}
+	for i := range findings {
+		f := &findings[i]
+		if f.Status != Fails || fromLoader[f.Code] == "" {
+			continue
+		}
+		all := slices.Clone(without[thing{f.Code, f.Subject, f.Relocation}])
+		n := len(all.list())
+		if all.addAll(unseen[thing{code: f.Code}]); n >= enough && len(all.list()) == kernels {
+			f.Status, f.Code, f.Args = Unknown, fromLoader[f.Code], Args{}
+		}
+	}
+}
+
+// cannotKnow reports whether a kernel with the finding may have any target, or any type, unseen.
+func cannotKnow(f *Finding, code Code) bool {
+	switch {
+	case f.Status == Other:
+		return true
+	case code == AttachTargetMissing:
+		return FamilyOf(f.Code) == FamilyTarget && (f.Status == Unknown || f.Code == AttachTargetModule)
+	}
+	return f.Code == AnalysisFindings
+}
+
+// shapes are those of an object's programs, by program.
+type shapes map[int]*shape
+
+// shapesOf returns the shapes of what an object's programs read, each kept once; nil for none.
+func (r *run) shapesOf(all []*programCode) shapes {
+	var out shapes
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for j, c := range all {
+		s := c.e.shape
+		if s == nil {
+			continue
+		}
+		if r.shapes[s.text] == nil {
+			r.shapes[s.text] = s
+		}
+		if out == nil {
+			out = make(shapes)
+		}
+		out[j] = r.shapes[s.text]
+	}
+	return out
+}
+
+// reading is what a program reads of a shape: an argument or, of a record, so many bytes.
+type reading struct {
+	argument  int
+	off, size int64
+	record    bool
+}
+
+// of returns the slot of a shape that the program reads, nil for none or for parts of several.
+func (x *reading) of(s *shape) *slot {
+	for i := range s.slots {
+		f := &s.slots[i]
+		if x.record && f.off <= x.off && x.off+x.size <= f.off+f.size && i > 0 || !x.record && i == x.argument {
+			return f
+		}
+	}
+	return nil
+}
+
+// differs reports whether a shape has something else than another one where that has a slot: it is known to be elsewhere, or its type
+// tells.
+func (x *reading) differs(here, ref *shape) bool {
+	a, b := x.of(ref), x.of(here)
+	switch {
+	case a == nil || b == nil:
+		return a != nil && x.record
+	case a.field() != b.field() && (here.slot(a) != nil || ref.slot(b) != nil):
+		return true
+	case x.record:
+		array := strings.Contains(a.text, "[") && strings.Contains(b.text, "[") // whose beginning the program reads
+		return a.off != b.off || a.size != b.size && !array
+	}
+	return a.number != b.number || a.to != b.to && a.to != "" && b.to != ""
+}
+
+// knows reports whether a program's own struct has names of a kernel's record, at least of what is read.
+func (x *reading) knows(own, s *shape) bool {
+	a, b := x.of(own), x.of(s)
+	return a != nil && (s.slot(a) != nil || b != nil && own.slot(b) != nil)
+}
+
+// text is the slot that the program reads, in C: "" for no field, and the whole prototype for an argument.
+func (x *reading) text(s *shape) string {
+	if !x.record {
+		return s.text
+	}
+	if f := x.of(s); f != nil {
+		return f.text
+	}
+	return ""
+}
+
+// changed replaces what program j of object i reads by warnings on the kernels where that is something else than the program was
+// compiled for: by its own types or, if these do not say, by the newest kernel. Kernels on which it fails do not count.
+func (r *run) changed(findings []KernelFinding, i, j int, status []Status) (out []KernelFinding) {
+	if !slices.ContainsFunc(findings, func(f KernelFinding) bool { return f.Status == OK }) {
+		return findings
+	}
+	own := r.Objects[i].ownRecord(j)
+	kernels := make(map[Finding][]int)
+	for _, f := range findings {
+		if f.Status != OK {
+			out = append(out, f)
+			continue
+		}
+		x := &reading{argument: int(f.Count), off: f.Offset, size: max(f.Size, 1), record: f.Code == ChangedField}
+		w := f.Finding
+		w.Count, w.Size = 0, 0
+		on := slices.DeleteFunc(slices.Clone(f.Kernels), func(k int) bool {
+			return status[k] == Fails || status[k] == Other || r.kernels[k].shapes[i][j] == nil
+		})
+		shape := func(k int) *shape { return r.kernels[k].shapes[i][j] }
+		if w.Other != "" { // the program's own type
+			for _, k := range on {
+				if !x.of(shape(k)).number || r.somewhere(w.Other, x, i, j, status) {
+					kernels[w] = append(kernels[w], k)
+				}
+			}
+			continue
+		}
+		compiled := x.record && own != nil && slices.ContainsFunc(on, func(k int) bool { return x.knows(own, shape(k)) })
+		newest := make(map[int]int) // by the size of pointers, which change the places of fields
+		for _, k := range on {
+			word := r.kernels[k].word
+			if n, ok := newest[word]; x.of(shape(k)) != nil && (!ok || kernel.CompareVersions(r.kernels[k].key.Release, r.kernels[n].key.Release) >= 0) {
+				newest[word] = k
+			}
+		}
+		for _, k := range on {
+			ref := own
+			if n, ok := newest[r.kernels[k].word]; !compiled && ok {
+				ref, w.Where = shape(n), r.kernels[n].name
+			} else if !compiled {
+				continue
+			}
+			if !x.differs(shape(k), ref) {
+				continue
+			}
+			w.Name, w.Other, w.Max = x.text(shape(k)), x.text(ref), 0
+			if moved := shape(k).slot(x.of(ref)); x.record && moved != nil && moved != x.of(shape(k)) {
+				w.Max = moved.off
+			}
+			kernels[w] = append(kernels[w], k)
+		}
+	}
+	for w, on := range kernels {
+		out = append(out, KernelFinding{w, on})
+	}
+	return out
+}
+
+// somewhere reports whether an argument points to a type on a kernel where the program does not fail.
+func (r *run) somewhere(to string, x *reading, i, j int, status []Status) bool {
+	for k := range r.kernels {
+		if s := r.kernels[k].shapes[i][j]; s != nil && status[k] != Fails && status[k] != Other {
+			if f := x.of(s); f != nil && "struct "+f.to == to {
+				return true
+			}
+		}
+	}
+	return false
+}
