@@ -267,7 +267,7 @@ const noArguments = "__do_sys_"
 const enterRecord, exitRecord = "syscall_trace_enter", "syscall_trace_exit"
 
 // syscallFields is the newest release without more fields behind the arguments.
-var syscallFields = linux(6, 18)
+var syscallFields = Linux(6, 18)
 
 // syscallRecord returns where the last field of an event of a system call ends (syscall_enter_define_fields in
 // kernel/trace/trace_syscalls.c), at least; 0 if that is not known.

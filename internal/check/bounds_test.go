@@ -34,25 +34,25 @@ func TestOldBounds(t *testing.T) {
 	greaterCopy := []insn{{Op: 0xb5, Off: 5}}     // if r0 <= 0
 	load4 := []insn{{Op: 0xbf, Dst: 4, Src: 2}, {Op: 0xbf, Dst: 1, Src: 6}, {Op: 0xbf, Dst: 3, Src: 10}, call(asm.FnSkbLoadBytes), {Op: 0xb7}, {Op: bpfobj.OpExit}}
 	k := oldest(t, newWanted(nil))
-	for _, to := range []release{linux(5, 10), linux(5, 7), linux(5, 6), linux(5, 4), linux(5, 3), linux(5, 1)} {
-		k.age(to)
+	for _, to := range []release{Linux(5, 10), Linux(5, 7), Linux(5, 6), Linux(5, 4), Linux(5, 3), Linux(5, 1)} {
+		k.Age(to)
 		for _, tt := range []struct {
 			name    string
 			code    [][]insn
 			refused release // 0 for no kernel
 		}{
-			{"half", [][]insn{number, atMost32, lower, read}, linux(5, 6)},
-			{"half of memory", [][]insn{load, atMost32, lower, read}, linux(5, 6)},
-			{"half, other way", [][]insn{number, notMore32, lower, read}, linux(5, 6)},
+			{"half", [][]insn{number, atMost32, lower, read}, Linux(5, 6)},
+			{"half of memory", [][]insn{load, atMost32, lower, read}, Linux(5, 6)},
+			{"half, other way", [][]insn{number, notMore32, lower, read}, Linux(5, 6)},
 			{"half before", [][]insn{number, lower, {{Op: 0xbf, Src: 2}}, atMost32, whole, read}, 0},
 			{"known half", [][]insn{loadHalf, atMost32, lower, read}, 0},
 			{"whole", [][]insn{number, atMost, lower, read}, 0},
 			{"half and whole", [][]insn{number, atMost32, lower, atMostLater, read}, 0},
 			{"half and not 0", [][]insn{number, atMost32, lower, not0, read}, 0},
-			{"not 0", [][]insn{number, not0Before, atMost, lower, load4}, linux(6, 7)},
-			{"not 0 after", [][]insn{number, atMost, lower, not0, load4}, linux(6, 7)},
-			{"not 0, masked", [][]insn{number, whole, masked, not0, load4}, linux(6, 7)},
-			{"not 0, 1 at most", [][]insn{number, whole, {{Op: 0x25, Dst: 2, Off: 5, Imm: 1}}, not0, load4}, linux(6, 7)},
+			{"not 0", [][]insn{number, not0Before, atMost, lower, load4}, Linux(6, 7)},
+			{"not 0 after", [][]insn{number, atMost, lower, not0, load4}, Linux(6, 7)},
+			{"not 0, masked", [][]insn{number, whole, masked, not0, load4}, Linux(6, 7)},
+			{"not 0, 1 at most", [][]insn{number, whole, {{Op: 0x25, Dst: 2, Off: 5, Imm: 1}}, not0, load4}, Linux(6, 7)},
 			{"not 0, 0 at most", [][]insn{number, whole, {{Op: 0x25, Dst: 2, Off: 5}}, not0, load4}, 0},
 			{"greater than 0", [][]insn{number, atMost, lower, greater, not0, load4}, 0},
 			{"greater than 0, of a copy", [][]insn{number, atMost, whole, greaterCopy, not0, load4}, 0},

@@ -3,6 +3,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -183,6 +184,9 @@ const (
 
 var families = []Family{FamilyModule, FamilyHelper, FamilyKfunc, FamilyInsn, FamilyFeature, FamilyKsym, FamilyKconfig, FamilyMapType, FamilyMapDef, FamilyStructOps,
 	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyReturn, FamilyChanged, FamilyAnalysis, FamilyRunning}
+
+// Families returns all families.
+func Families() []Family { return append(slices.Clone(families), FamilyCORE) }
 
 // FamilyOf returns the family of a code.
 func FamilyOf(c Code) Family {

@@ -58,7 +58,7 @@ func expectVerdicts(t *testing.T, object string, want map[string]expected) {
 					status = s
 				}
 				found := findingsOn(p, k, judged...)
-				if got := worst(found); got != status {
+				if got := Worst(found); got != status {
 					t.Errorf("%s: %s on %s: %s, want %s: %v", object, p.Name, name, got, status, found)
 				}
 				attach := w.attach || w.attachFrom != "" && kernel.CompareVersions(release, w.attachFrom) >= 0
@@ -73,7 +73,7 @@ func expectVerdicts(t *testing.T, object string, want map[string]expected) {
 }
 
 // judged are all families but those on the running kernel.
-var judged = slices.DeleteFunc(append(slices.Clone(families), FamilyCORE), func(f Family) bool { return f == FamilyRunning })
+var judged = slices.DeleteFunc(Families(), func(f Family) bool { return f == FamilyRunning })
 
 // kernelSeries is 6.1 of 6.1.0-47-amd64.
 func kernelSeries(release string) string {
@@ -150,7 +150,7 @@ func TestSyscallRecords(t *testing.T) {
 		e := evaluation{pairing: pairOn(o, oldest(t, newWanted([]*Object{o}))), pr: &o.Programs[0]}
 		e.attachment()
 		e.kind = e.accesses(0)
-		if got := worst(e.onCode(t.Context())); got != p.want {
+		if got := Worst(e.onCode(t.Context())); got != p.want {
 			t.Errorf("%s at %d: %s, want %s", p.section, p.off, got, p.want)
 		}
 	}
@@ -195,8 +195,8 @@ func TestContextFieldWithoutStruct(t *testing.T) {
 	for _, tt := range []struct {
 		to   release
 		want Status
-	}{{linux(5, 10), OK}, {linux(5, 4), Fails}} {
-		k.age(tt.to)
+	}{{Linux(5, 10), OK}, {Linux(5, 4), Fails}} {
+		k.Age(tt.to)
 		e := &evaluation{pairing: pairOn(o, k), pr: &o.Programs[0]}
 		var got Status
 		for _, a := range e.accesses(0) {

@@ -4,6 +4,3 @@ package check
 
 // Summarize makes the headline of a row.
 func (r *Report) Summarize(row *ObjectRow) { row.Headline = r.axis().headline(row) }
-
-// ReleaseOf returns a release of Linux.
-func ReleaseOf(major, minor uint64) release { return linux(major, minor) }

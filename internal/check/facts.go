@@ -243,17 +243,18 @@ func parseWitness(word string) witness {
 // release is a version of Linux, as LINUX_KERNEL_VERSION without the patch level.
 type release uint32
 
-func linux(major, minor uint64) release { return release(major<<16 | minor<<8) }
+// Linux returns a release of Linux.
+func Linux(major, minor uint64) release { return release(major<<16 | minor<<8) }
 
 func (r release) String() string { return fmt.Sprintf("%d.%d", r>>16, r>>8&255) }
 
 // next is the release after r, within a major version.
-func (r release) next() release { return r + linux(0, 1) }
+func (r release) next() release { return r + Linux(0, 1) }
 
 // isNext reports whether no release is between r and s, which is newer. 4.20, 5.19 and 6.19 were the last of their major versions.
 func (r release) isNext(s release) bool {
-	if r == linux(4, 20) || r == linux(5, 19) || r == linux(6, 19) {
-		return s == linux(uint64(r>>16)+1, 0)
+	if r == Linux(4, 20) || r == Linux(5, 19) || r == Linux(6, 19) {
+		return s == Linux(uint64(r>>16)+1, 0)
 	}
 	return r.next() == s
 }
@@ -262,7 +263,7 @@ func (r release) isNext(s release) bool {
 func parseRelease(text string) (release, error) {
 	var major, minor uint64
 	_, err := fmt.Sscanf(text, "%d.%d", &major, &minor)
-	return linux(major, minor), err
+	return Linux(major, minor), err
 }
 
 // staticFunction is a static function of every kernel with BPF, which compilers cannot inline: where it is missing, the BTF lists no such functions,

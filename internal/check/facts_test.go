@@ -108,7 +108,7 @@ func programVerdict(t *testing.T, o *Object, n int, k *inventory) (Status, []Fin
 	all := e.out
 	e.kind, e.may = e.calls(n), e.returns(n)
 	all = append(all, e.onCode(t.Context())...)
-	return worst(all), all
+	return Worst(all), all
 }
 
 // programOf makes an object of functions; the first is a program of a section.
@@ -128,8 +128,8 @@ func TestOldLicenses(t *testing.T) {
 		return []insn{{Op: bpfobj.OpCall, Imm: int64(id)}, {Op: 0xb7}, {Op: bpfobj.OpExit}}
 	}
 	k := oldest(t, newWanted(nil))
-	for _, to := range []release{linux(5, 10), linux(5, 8), linux(5, 7), linux(4, 19)} {
-		k.age(to)
+	for _, to := range []release{Linux(5, 10), Linux(5, 8), Linux(5, 7), Linux(4, 19)} {
+		k.Age(to)
 		for _, license := range []string{"GPL", "Dual MIT/GPL", "Apache-2.0", ""} {
 			for _, tt := range []struct {
 				section string
@@ -137,8 +137,8 @@ func TestOldLicenses(t *testing.T) {
 				since   release
 				without Status // before that
 			}{
-				{"xdp", asm.FnKtimeGetNs, linux(5, 8), MayFail}, {"xdp", asm.FnGetSmpProcessorId, 0, OK}, {"kprobe", asm.FnGetStackid, 0, OK},
-				{"perf_event", asm.FnGetStackid, linux(5, 9), Fails},
+				{"xdp", asm.FnKtimeGetNs, Linux(5, 8), MayFail}, {"xdp", asm.FnGetSmpProcessorId, 0, OK}, {"kprobe", asm.FnGetStackid, 0, OK},
+				{"perf_event", asm.FnGetStackid, Linux(5, 9), Fails},
 			} {
 				o, want := programOf(tt.section, call(tt.helper)), OK
 				if o.License = license; to < tt.since && !strings.Contains(license, "GPL") {
@@ -166,25 +166,25 @@ func TestOldVerifiers(t *testing.T) {
 		refused release // 0 for no kernel
 	}{
 		{"nothing", programOf("socket", ret), 0},
-		{"global data", programOf("socket", slices.Concat([]insn{data, {}}, ret)), linux(5, 1)},
-		{"unreached data", programOf("socket", slices.Concat(ret, []insn{data, {}}, ret)), linux(5, 1)},
-		{"loop", programOf("socket", loop), linux(5, 2)},
-		{"loop in a function", programOf("socket", slices.Concat([]insn{call}, ret), loop), linux(5, 2)},
+		{"global data", programOf("socket", slices.Concat([]insn{data, {}}, ret)), Linux(5, 1)},
+		{"unreached data", programOf("socket", slices.Concat(ret, []insn{data, {}}, ret)), Linux(5, 1)},
+		{"loop", programOf("socket", loop), Linux(5, 2)},
+		{"loop in a function", programOf("socket", slices.Concat([]insn{call}, ret), loop), Linux(5, 2)},
 		{"jump back", programOf("socket", []insn{{Op: 0x05, Off: 2}, {Op: 0xb7}, {Op: bpfobj.OpExit}, {Op: 0x05, Off: -3}}), 0},
 		{"4096 instructions", programOf("socket", slices.Concat(slices.Repeat([]insn{{Op: 0xb7}}, 4095), []insn{{Op: bpfobj.OpExit}})), 0},
-		{"4097 instructions", programOf("socket", slices.Concat(slices.Repeat([]insn{{Op: 0xb7}}, 4096), []insn{{Op: bpfobj.OpExit}})), linux(5, 1)},
+		{"4097 instructions", programOf("socket", slices.Concat(slices.Repeat([]insn{{Op: 0xb7}}, 4096), []insn{{Op: bpfobj.OpExit}})), Linux(5, 1)},
 		{"function", programOf("socket", slices.Concat([]insn{call}, ret), ret), 0},
 		{"tail call", programOf("socket", slices.Concat(tail[2:3], ret)), 0},
-		{"tail call with function", programOf("socket", tail, ret), linux(5, 9)},
+		{"tail call with function", programOf("socket", tail, ret), Linux(5, 9)},
 		{"xdp", programOf("xdp", ret), 0},
-		{"xdp.frags", programOf("xdp.frags", ret), linux(5, 17)},
-		{"fentry.s", programOf("fentry.s/vfs_read", ret), linux(5, 9)},
+		{"xdp.frags", programOf("xdp.frags", ret), Linux(5, 17)},
+		{"fentry.s", programOf("fentry.s/vfs_read", ret), Linux(5, 9)},
 		{"uprobe", programOf("uprobe", ret), 0},
-		{"uprobe.s", programOf("uprobe.s", ret), linux(5, 19)},
+		{"uprobe.s", programOf("uprobe.s", ret), Linux(5, 19)},
 	}
 	k := oldest(t, newWanted(nil))
-	for _, to := range []release{linux(5, 10), linux(5, 9), linux(5, 4), linux(5, 2), linux(5, 1), linux(4, 19)} {
-		k.age(to)
+	for _, to := range []release{Linux(5, 10), Linux(5, 9), Linux(5, 4), Linux(5, 2), Linux(5, 1), Linux(4, 19)} {
+		k.Age(to)
 		for _, tt := range programs {
 			want := OK
 			if tt.refused >= to {
@@ -203,8 +203,8 @@ func TestOldVerifiers(t *testing.T) {
 func TestOldMaps(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := oldest(t, newWanted(nil))
-	for _, to := range []release{linux(5, 10), linux(5, 8), linux(5, 7), linux(5, 6), linux(5, 4), linux(4, 19)} {
-		k.age(to)
+	for _, to := range []release{Linux(5, 10), Linux(5, 8), Linux(5, 7), Linux(5, 6), Linux(5, 4), Linux(4, 19)} {
+		k.Age(to)
 		for _, tt := range []struct {
 			name    string
 			m       bpfobj.Map
@@ -212,16 +212,16 @@ func TestOldMaps(t *testing.T) {
 			then    Status
 		}{
 			{"keys", bpfobj.Map{Type: uint32(ebpf.Hash), KeySize: 512, ValueSize: 8}, 0, OK},
-			{"large keys", bpfobj.Map{Type: uint32(ebpf.Hash), KeySize: 513, ValueSize: 8}, linux(5, 10), MayFail},
+			{"large keys", bpfobj.Map{Type: uint32(ebpf.Hash), KeySize: 513, ValueSize: 8}, Linux(5, 10), MayFail},
 			{"devices", bpfobj.Map{Type: uint32(ebpf.DevMap), KeySize: 4, ValueSize: 4}, 0, OK},
-			{"devices with programs", bpfobj.Map{Type: uint32(ebpf.DevMap), KeySize: 4, ValueSize: 8}, linux(5, 7), Fails},
-			{"processors with programs", bpfobj.Map{Type: uint32(ebpf.CPUMap), KeySize: 4, ValueSize: 8}, linux(5, 8), Fails},
+			{"devices with programs", bpfobj.Map{Type: uint32(ebpf.DevMap), KeySize: 4, ValueSize: 8}, Linux(5, 7), Fails},
+			{"processors with programs", bpfobj.Map{Type: uint32(ebpf.CPUMap), KeySize: 4, ValueSize: 8}, Linux(5, 8), Fails},
 			{"sockets", bpfobj.Map{Type: uint32(ebpf.SockMap), KeySize: 4, ValueSize: 4}, 0, OK},
-			{"sockets with cookies", bpfobj.Map{Type: uint32(ebpf.SockMap), KeySize: 4, ValueSize: 8}, linux(5, 6), Fails},
-			{"hashed sockets with cookies", bpfobj.Map{Type: uint32(ebpf.SockHash), KeySize: 4, ValueSize: 8}, linux(5, 6), Fails},
+			{"sockets with cookies", bpfobj.Map{Type: uint32(ebpf.SockMap), KeySize: 4, ValueSize: 8}, Linux(5, 6), Fails},
+			{"hashed sockets with cookies", bpfobj.Map{Type: uint32(ebpf.SockHash), KeySize: 4, ValueSize: 8}, Linux(5, 6), Fails},
 			{"sockets of a port with cookies", bpfobj.Map{Type: uint32(ebpf.ReusePortSockArray), KeySize: 4, ValueSize: 8}, 0, OK},
-			{"frozen", bpfobj.Map{Type: uint32(ebpf.Array), KeySize: 4, ValueSize: 8, Flags: 0x80}, linux(5, 1), Fails},
-			{"mapped", bpfobj.Map{Type: uint32(ebpf.Array), KeySize: 4, ValueSize: 8, Flags: 0x400}, linux(5, 4), Fails},
+			{"frozen", bpfobj.Map{Type: uint32(ebpf.Array), KeySize: 4, ValueSize: 8, Flags: 0x80}, Linux(5, 1), Fails},
+			{"mapped", bpfobj.Map{Type: uint32(ebpf.Array), KeySize: 4, ValueSize: 8, Flags: 0x400}, Linux(5, 4), Fails},
 		} {
 			want := OK
 			if tt.refused >= to {
@@ -239,9 +239,9 @@ func TestOldMaps(t *testing.T) {
 func TestGlobalArguments(t *testing.T) {
 	raceflag.SkipSerial(t)
 	kernels := make(map[release]*inventory)
-	for _, to := range []release{linux(5, 10), linux(5, 6), linux(5, 5), linux(4, 19)} {
+	for _, to := range []release{Linux(5, 10), Linux(5, 6), Linux(5, 5), Linux(4, 19)} {
 		kernels[to] = oldest(t, newWanted(nil))
-		kernels[to].age(to)
+		kernels[to].Age(to)
 	}
 	c, err := corpus.Open(t.Context(), []string{filepath.Join(testinput.Vmlinux(t), "debian", "12", "x86_64"), filepath.Join(testinput.Vmlinux(t), "debian", "13", "x86_64")}, corpus.Options{})
 	if err != nil {
@@ -255,15 +255,15 @@ func TestGlobalArguments(t *testing.T) {
 		last release // that refuses it, from 5.6 on
 		then Status
 	}{
-		"calls_with_pair":           {linux(5, 11), Fails},
-		"uses_key":                  {linux(6, 1), MayFail},
-		"calls_for_nothing":         {linux(7, 0), MayFail},
-		"calls_with_anything":       {linux(99, 0), Fails},
-		"calls_with_tagged_context": {linux(6, 7), Fails}, // with cilium/ebpf
-		"calls_with_some":           {linux(6, 7), MayFail},
-		"calls_with_task":           {linux(6, 8), Fails},
-		"calls_with_maybe_task":     {linux(6, 8), Fails},
-		"calls_with_dynptr":         {linux(6, 7), Fails},
+		"calls_with_pair":           {Linux(5, 11), Fails},
+		"uses_key":                  {Linux(6, 1), MayFail},
+		"calls_for_nothing":         {Linux(7, 0), MayFail},
+		"calls_with_anything":       {Linux(99, 0), Fails},
+		"calls_with_tagged_context": {Linux(6, 7), Fails}, // with cilium/ebpf
+		"calls_with_some":           {Linux(6, 7), MayFail},
+		"calls_with_task":           {Linux(6, 8), Fails},
+		"calls_with_maybe_task":     {Linux(6, 8), Fails},
+		"calls_with_dynptr":         {Linux(6, 7), Fails},
 	}
 	for _, order := range []string{"bpfel", "bpfeb"} {
 		data, err := os.ReadFile(testinput.Path(t, "testdata", "bpf", "globals."+order+".o"))
@@ -278,15 +278,15 @@ func TestGlobalArguments(t *testing.T) {
 			name, found := o.ProgramName(i), 0
 			for to, k := range kernels {
 				want := OK
-				if r := refused[name]; to >= linux(5, 6) && to <= r.last {
+				if r := refused[name]; to >= Linux(5, 6) && to <= r.last {
 					want = r.then
 				}
-				if (name == "calls_with_some" || name == "uses_key") && want != OK && to < linux(5, 12) {
+				if (name == "calls_with_some" || name == "uses_key") && want != OK && to < Linux(5, 12) {
 					want = Fails // as it does for a pointer without a tag
 				}
 				_, l := programVerdict(t, o, i, k)
 				l = slices.DeleteFunc(l, func(f Finding) bool { return !strings.Contains(f.Subject, "global functions") })
-				if got := worst(l); got != want {
+				if got := Worst(l); got != want {
 					t.Errorf("%s on %s: %s, want %s: %+v", name, to, got, want, l)
 				}
 				found += len(l)
@@ -303,8 +303,8 @@ func TestGlobalArguments(t *testing.T) {
 func TestPreallocation(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := oldest(t, newWanted(nil))
-	for _, to := range []release{linux(5, 10), linux(5, 4), linux(4, 19)} {
-		k.age(to)
+	for _, to := range []release{Linux(5, 10), Linux(5, 4), Linux(4, 19)} {
+		k.Age(to)
 		for _, section := range []string{"perf_event", "kprobe", "socket", "tp", "raw_tp"} {
 			for _, m := range []bpfobj.Map{
 				{Type: uint32(ebpf.Hash)}, {Type: uint32(ebpf.Hash), Flags: 1}, {Type: uint32(ebpf.PerCPUHash), Flags: 1}, {Type: uint32(ebpf.LPMTrie), Flags: 1},
@@ -341,8 +341,8 @@ func callWith(t *testing.T, section string, m bpfobj.Map, at asm.Register, helpe
 func TestOldMapCalls(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := oldest(t, newWanted(nil))
-	for _, to := range []release{linux(5, 10), linux(5, 9), linux(5, 7), linux(5, 6), linux(5, 4), linux(5, 2), linux(4, 19)} {
-		k.age(to)
+	for _, to := range []release{Linux(5, 10), Linux(5, 9), Linux(5, 7), Linux(5, 6), Linux(5, 4), Linux(5, 2), Linux(4, 19)} {
+		k.Age(to)
 		for _, tt := range []struct {
 			section string
 			m       ebpf.MapType
@@ -352,16 +352,16 @@ func TestOldMapCalls(t *testing.T) {
 			then    Status
 		}{
 			{"xdp", ebpf.Hash, asm.R1, asm.FnMapLookupElem, 0, OK},
-			{"xdp", ebpf.XSKMap, asm.R1, asm.FnMapLookupElem, linux(5, 2), Fails},
+			{"xdp", ebpf.XSKMap, asm.R1, asm.FnMapLookupElem, Linux(5, 2), Fails},
 			{"xdp", ebpf.XSKMap, asm.R1, asm.FnRedirectMap, 0, OK},
-			{"xdp", ebpf.DevMap, asm.R1, asm.FnMapLookupElem, linux(5, 2), MayFail},
+			{"xdp", ebpf.DevMap, asm.R1, asm.FnMapLookupElem, Linux(5, 2), MayFail},
 			{"sk_reuseport", ebpf.ReusePortSockArray, asm.R2, asm.FnSkSelectReuseport, 0, OK},
-			{"sk_reuseport", ebpf.SockMap, asm.R2, asm.FnSkSelectReuseport, linux(5, 6), Fails},
-			{"sk_reuseport", ebpf.SockHash, asm.R2, asm.FnSkSelectReuseport, linux(5, 6), Fails},
-			{"tc", ebpf.SockMap, asm.R1, asm.FnMapLookupElem, linux(5, 7), MayFail},
-			{"tc", ebpf.SockHash, asm.R1, asm.FnMapLookupElem, linux(5, 7), MayFail},
-			{"tc", ebpf.SockMap, asm.R1, asm.FnMapUpdateElem, linux(5, 9), Fails},
-			{"tc", ebpf.SockHash, asm.R1, asm.FnMapUpdateElem, linux(5, 9), Fails},
+			{"sk_reuseport", ebpf.SockMap, asm.R2, asm.FnSkSelectReuseport, Linux(5, 6), Fails},
+			{"sk_reuseport", ebpf.SockHash, asm.R2, asm.FnSkSelectReuseport, Linux(5, 6), Fails},
+			{"tc", ebpf.SockMap, asm.R1, asm.FnMapLookupElem, Linux(5, 7), MayFail},
+			{"tc", ebpf.SockHash, asm.R1, asm.FnMapLookupElem, Linux(5, 7), MayFail},
+			{"tc", ebpf.SockMap, asm.R1, asm.FnMapUpdateElem, Linux(5, 9), Fails},
+			{"tc", ebpf.SockHash, asm.R1, asm.FnMapUpdateElem, Linux(5, 9), Fails},
 			{"tc", ebpf.SockMap, asm.R1, asm.FnMapDeleteElem, 0, OK},
 			{"sk_msg", ebpf.Hash, asm.R1, asm.FnMapDeleteElem, 0, OK},
 		} {
@@ -383,8 +383,8 @@ func TestSockmapDeletions(t *testing.T) {
 	for _, tt := range []struct {
 		to   release
 		want Status
-	}{{linux(5, 4), OK}, {linux(5, 9), OK}, {linux(5, 10), MayFail}, {linux(6, 8), MayFail}, {linux(6, 10), Fails}, {linux(7, 1), Fails}} {
-		k.age(tt.to)
+	}{{Linux(5, 4), OK}, {Linux(5, 9), OK}, {Linux(5, 10), MayFail}, {Linux(6, 8), MayFail}, {Linux(6, 10), Fails}, {Linux(7, 1), Fails}} {
+		k.Age(tt.to)
 		for section, refused := range map[string]bool{"sk_msg": true, "kprobe": true, "cgroup_skb/egress": true, "sockops": false, "tc": false, "xdp": false} {
 			o, want := callWith(t, section, bpfobj.Map{Name: "m", Type: uint32(ebpf.SockHash)}, asm.R1, asm.FnMapDeleteElem), OK
 			if refused {
@@ -396,7 +396,7 @@ func TestSockmapDeletions(t *testing.T) {
 		}
 	}
 	k = oldest(t, newWanted(nil))
-	k.age(linux(6, 10))
+	k.Age(Linux(6, 10))
 	for section, want := range map[string]Status{"fentry/vfs_read": Fails, "iter/task": OK} {
 		if got, l := verdictOn(t, callWith(t, section, bpfobj.Map{Name: "m", Type: uint32(ebpf.SockMap)}, asm.R1, asm.FnMapDeleteElem), k); got != want {
 			t.Errorf("%s: %s, want %s: %+v", section, got, want, l)
@@ -425,16 +425,16 @@ func TestSleepableMaps(t *testing.T) {
 			{bpfobj.Map{Type: uint32(ebpf.Hash)}, 0, OK},
 			{bpfobj.Map{Type: uint32(ebpf.LRUHash)}, 0, OK},
 			{bpfobj.Map{Type: uint32(ebpf.Array)}, 0, OK},
-			{bpfobj.Map{Type: uint32(ebpf.Hash), Flags: 1}, linux(6, 1), Fails},
-			{bpfobj.Map{Type: uint32(ebpf.PerCPUArray)}, linux(5, 12), Fails},
-			{bpfobj.Map{Type: uint32(ebpf.LRUCPUHash)}, linux(5, 12), Fails},
-			{bpfobj.Map{Type: uint32(ebpf.HashOfMaps), Inner: &bpfobj.Map{Type: uint32(ebpf.Array)}}, linux(5, 12), Fails},
-			{bpfobj.Map{Type: uint32(ebpf.RingBuf)}, linux(5, 12), MayFail},
-			{bpfobj.Map{Type: uint32(ebpf.InodeStorage)}, linux(5, 17), MayFail},
-			{bpfobj.Map{Type: uint32(ebpf.SkStorage)}, linux(5, 17), MayFail},
-			{bpfobj.Map{Type: uint32(ebpf.Queue)}, linux(6, 12), MayFail},
-			{bpfobj.Map{Type: uint32(ebpf.ProgramArray)}, linux(7, 0), MayFail},
-			{bpfobj.Map{Type: uint32(ebpf.LPMTrie), Flags: 1}, linux(7, 3), MayFail},
+			{bpfobj.Map{Type: uint32(ebpf.Hash), Flags: 1}, Linux(6, 1), Fails},
+			{bpfobj.Map{Type: uint32(ebpf.PerCPUArray)}, Linux(5, 12), Fails},
+			{bpfobj.Map{Type: uint32(ebpf.LRUCPUHash)}, Linux(5, 12), Fails},
+			{bpfobj.Map{Type: uint32(ebpf.HashOfMaps), Inner: &bpfobj.Map{Type: uint32(ebpf.Array)}}, Linux(5, 12), Fails},
+			{bpfobj.Map{Type: uint32(ebpf.RingBuf)}, Linux(5, 12), MayFail},
+			{bpfobj.Map{Type: uint32(ebpf.InodeStorage)}, Linux(5, 17), MayFail},
+			{bpfobj.Map{Type: uint32(ebpf.SkStorage)}, Linux(5, 17), MayFail},
+			{bpfobj.Map{Type: uint32(ebpf.Queue)}, Linux(6, 12), MayFail},
+			{bpfobj.Map{Type: uint32(ebpf.ProgramArray)}, Linux(7, 0), MayFail},
+			{bpfobj.Map{Type: uint32(ebpf.LPMTrie), Flags: 1}, Linux(7, 3), MayFail},
 		} {
 			for _, section := range []string{"lsm.s/bpf", "lsm/bpf"} {
 				o, want := programOf(section, []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}, {Op: bpfobj.OpLdImm64, Dst: 1}, {}, {Op: bpfobj.OpExit}}), OK
@@ -466,10 +466,10 @@ func TestRingMemory(t *testing.T) {
 		if err := o.follow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for _, to := range []release{linux(5, 10), linux(6, 1), linux(6, 2)} {
-			k.age(to)
+		for _, to := range []release{Linux(5, 10), Linux(6, 1), Linux(6, 2)} {
+			k.Age(to)
 			want := OK
-			if to < linux(6, 2) && name == "from the ring" {
+			if to < Linux(6, 2) && name == "from the ring" {
 				want = MayFail
 			}
 			if got, l := verdictOn(t, o, k); got != want {

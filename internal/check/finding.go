@@ -212,3 +212,12 @@ func (f *Finding) cameWith() release {
 	}
 	return f.Since
 }
+
+// Worst returns the worst status of some findings.
+func Worst(l []Finding) Status {
+	s := OK
+	for i := range l {
+		s = max(s, l[i].Status)
+	}
+	return s
+}

@@ -27,8 +27,8 @@ func TestHeadline(t *testing.T) {
 	undeclared := check.Finding{Status: check.Fails, Code: check.KsymUndeclared, Subject: "lib_init"}
 	unread := check.Finding{Status: check.Fails, Code: check.ObjectUnread, Subject: "lib.o"}
 	version := check.Finding{Status: check.Fails, Code: check.KconfigEbpfGo, Subject: "LINUX_KERNEL_VERSION"}
-	kfuncs := check.Finding{Status: check.Fails, Code: check.FeatureMissing, Subject: "calls of kfuncs", Args: check.Args{Since: check.ReleaseOf(5, 13)}}
-	mayLack := check.Finding{Status: check.MayFail, Code: check.FeatureMissing, Subject: "links of it", Args: check.Args{Since: check.ReleaseOf(6, 0)}}
+	kfuncs := check.Finding{Status: check.Fails, Code: check.FeatureMissing, Subject: "calls of kfuncs", Args: check.Args{Since: check.Linux(5, 13)}}
+	mayLack := check.Finding{Status: check.MayFail, Code: check.FeatureMissing, Subject: "links of it", Args: check.Args{Since: check.Linux(6, 0)}}
 	for _, tt := range []struct {
 		name    string
 		kernels map[string][]check.Finding // by key; one with none works

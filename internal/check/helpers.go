@@ -37,7 +37,7 @@ var helperTable = sync.OnceValue(func() permissions {
 })
 
 // helpersRead is the newest release whose source was read for the table.
-var helpersRead = linux(7, 3)
+var helpersRead = Linux(7, 3)
 
 // lastHelper is the last number in helperText. Since Linux 6.2 new functions for
 // programs are kfuncs.
@@ -99,7 +99,7 @@ func parsePermission(word string) (name string, p permission, err error) {
 	if _, err := fmt.Sscanf(when, "%d.%d..%d.%d", &major, &minor, &byMajor, &byMinor); err != nil {
 		return name, p, fmt.Errorf("%s: want @AFTER..BY: %w", word, err)
 	}
-	return name, permission{after: linux(major, minor), by: linux(byMajor, byMinor)}, nil
+	return name, permission{after: Linux(major, minor), by: Linux(byMajor, byMinor)}, nil
 }
 
 // readTable calls f for each line "NAMES: WORDS" of a table, in which +NAME is replaced by the words of an earlier line. Lines that

@@ -93,8 +93,8 @@ func TestWithdrawn(t *testing.T) {
 		for _, tt := range []struct {
 			to   release
 			want Status
-		}{{linux(5, 10), Fails}, {linux(5, 4), Fails}, {linux(4, 20), MayFail}, {linux(4, 19), MayFail}} {
-			k.age(tt.to)
+		}{{Linux(5, 10), Fails}, {Linux(5, 4), Fails}, {Linux(4, 20), MayFail}, {Linux(4, 19), MayFail}} {
+			k.Age(tt.to)
 			if got, l := verdictOn(t, o, k); got != tt.want {
 				t.Errorf("%s on %s: %s, want %s: %v", section, tt.to, got, tt.want, l)
 			}

@@ -69,7 +69,7 @@ func (h *hook) passes(id btf.TypeID, result bool) bool {
 }
 
 // hooksRead is the newest release whose source was read for hooks of LSM.
-var hooksRead = linux(7, 2)
+var hooksRead = Linux(7, 2)
 
 // lsmHook judges a hook of LSM that the kernel has: whether programs can be attached, and those that may sleep.
 func (e *evaluation) lsmHook(name string) {
@@ -106,7 +106,7 @@ func (e *evaluation) mayInject(subject, name string) {
 	switch {
 	case f.Status == OK && !call:
 		f = Finding{Status: MayFail, Code: AttachTargetSleeps}
-	case f.Status == Fails && e.k.atLeast(linux(6, 13)):
+	case f.Status == Fails && e.k.atLeast(Linux(6, 13)):
 		f.Status, f.Doubt = MayFail, NotShown
 	}
 	if f.Code == AttachTargetSleepsUnset {

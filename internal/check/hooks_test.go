@@ -38,7 +38,7 @@ func TestDisabledHooks(t *testing.T) {
 			missing := slices.ContainsFunc(found, func(f Finding) bool {
 				return f.Code == AttachTargetMissing || f.Code == AttachTargetNoFunctions
 			})
-			if got := worst(found); got != want && !missing {
+			if got := Worst(found); got != want && !missing {
 				t.Errorf("%s on %s: %s, want %s: %v", program, name, got, want, found)
 			}
 		}
@@ -65,7 +65,7 @@ func TestSleepableHooks(t *testing.T) {
 				want = MayFail
 			}
 			found := slices.DeleteFunc(findingsOn(p, k, FamilyTarget), func(f Finding) bool { return f.Code != AttachTargetHookSleeps })
-			if got := worst(found); got != want {
+			if got := Worst(found); got != want {
 				t.Errorf("%s on %s: %s, want %s: %v", program, release, got, want, found)
 			}
 		}
@@ -121,7 +121,7 @@ func TestVerifierSleepableHooks(t *testing.T) {
 		e := evaluation{pairing: &pairing{k: k}, pr: &bpfobj.Program{Attach: bpfobj.SectionOf("lsm.s/" + hook)}}
 		e.lsmHook(hook)
 		e.out = slices.DeleteFunc(e.out, func(f Finding) bool { return f.Code != AttachTargetHookSleeps })
-		if got := worst(e.out); refused && got == OK || !refused && got == Fails {
+		if got := Worst(e.out); refused && got == OK || !refused && got == Fails {
 			t.Errorf("%s: %s, refused: %t: %s", hook, got, refused, log)
 		}
 		if !refused {

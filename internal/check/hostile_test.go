@@ -4,6 +4,7 @@ package check
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
@@ -13,13 +14,16 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
-	"github.com/btfgen/btfgen/internal/check/interp"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/internal/testing/testlimit"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 const absentHelper, presentHelper = 400, int64(asm.FnGetPrandomU32)
@@ -59,7 +63,7 @@ func guarded(n, absent int) []insn {
 // that is absent.
 func settings(n int) (code []insn, externs []bpfobj.Extern) {
 	for i := range n {
-		externs = append(externs, bpfobj.Extern{Name: fmt.Sprintf("LINUX_%d", i), Kind: bpfobj.ExternKconfig, Weak: true, Size: 8})
+		externs = append(externs, bpfobj.Extern{Name: fmt.Sprintf("LINUX_%d", i), Kind: bpfobj.ExternKconfig, Weak: true, Size: 8, Type: 5}) // after int, u8, u32 and u64
 		code = append(code,
 			insn{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefExtern, i)}, insn{},
 			insn{Op: asm.LoadMemOp(asm.DWord), Dst: 0, Src: 1},
@@ -123,8 +127,16 @@ func TestHostileAccesses(t *testing.T) {
 func TestHostile(t *testing.T) {
 	slow.Skip(t)
 	raceflag.SkipSerial(t)
+	types := new(btf.BTF)
+	if err := types.Load(t.Context(), testbtf.Types(t, binary.LittleEndian, "var x u64"), nil); err != nil {
+		t.Fatal(err)
+	}
 	code, externs := settings(20_000)
 	long := append(slices.Repeat([]insn{{Op: asm.Add.Op(asm.ImmSource), Dst: 6}}, limits.ExploreSteps+1), helperCall(absentHelper), insn{Op: bpfobj.OpExit})
+	tg := new(core.Target)
+	if err := tg.Load(t.Context(), "k", testbtf.Types(t, binary.LittleEndian, fmt.Sprintf("enum bpf_func_id 4: BPF_FUNC_get_prandom_u32 %d", presentHelper))); err != nil {
+		t.Fatal(err)
+	}
 	for name, h := range map[string]struct {
 		o    *Object
 		last Status
@@ -137,20 +149,19 @@ func TestHostile(t *testing.T) {
 		"programs that take too long": {objectOf(t, 2, long), Unknown, Finding{Args: Args{Reach: TooLarge}}},
 		"findings":                    {objectOf(t, 30, differing(10_000)), Unknown, Finding{Code: AnalysisFindings, Args: Args{Max: 131072}}},
 	} {
+		h.o.BTF = types
 		r := newRun(Config{Objects: []*Object{h.o}})
-		k := &inventory{want: r.want, symbols: make([][]symbol, len(r.want.names)), helpers: map[int64]bool{presentHelper: true}, version: interp.Number{V: 6<<16 | 12<<8}}
-		k.settle()
-		k.features = interp.Rodata | interp.Partial | interp.StImm
+		k := inspectKernel(t.Context(), tg, r.want, &corpus.Kernel{Key: kernel.Key{Release: "6.12.1"}, Arch: "x86_64"}, false)
 		p := r.pair(0, k, decisions{}, new(target), nil, nil)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		var last []Finding
 		for i := range h.o.Programs {
-			last = r.found.read(r.code(t.Context(), &programCode{objectCode: p, e: &evaluation{pairing: p.pairing, pr: &h.o.Programs[i]}, pr: &h.o.Programs[i]}))
+			last = r.found.read(r.code(t.Context(), r.program(p, i)))
 		}
 		runtime.ReadMemStats(&after)
-		if len(last) == 0 || worst(last) != h.last || last[0].Reach != h.says.Reach || last[0].Max != h.says.Max || h.says.Code != "" && last[0].Code != h.says.Code {
-			t.Errorf("%s: %d findings, %s: %v", name, len(last), worst(last), last[:min(1, len(last))])
+		if len(last) == 0 || Worst(last) != h.last || last[0].Reach != h.says.Reach || last[0].Max != h.says.Max || h.says.Code != "" && last[0].Code != h.says.Code {
+			t.Errorf("%s: %d findings, %s: %v", name, len(last), Worst(last), last[:min(1, len(last))])
 		}
 		if p.work > limits.ObjectWork+limits.ExploreWork {
 			t.Errorf("%s: %d units of work", name, p.work)

@@ -100,7 +100,7 @@ func around(in insn, reached bool, section string) *Object {
 func judgeCode(o *Object, k *inventory) (Status, []Finding) {
 	e := evaluation{pairing: pairOn(o, k), pr: &o.Programs[0]}
 	l := e.onCode(context.Background())
-	return worst(l), l
+	return Worst(l), l
 }
 
 // TestInstructionVerdicts wants each instruction refused on the kernels of the

@@ -94,7 +94,7 @@ func (k *inventory) readVersion(head string) {
 	if n, _ := fmt.Sscanf(words[2], "%d.%d.%d", &major, &minor, &patch); n != 3 || major == 0 || major > 255 || minor > 255 || patch == 0 {
 		return
 	}
-	series := uint64(linux(major, minor))
+	series := uint64(Linux(major, minor))
 	if !k.dated() || k.version.V == series {
 		k.version = interp.Number{V: series | min(patch, 255)}
 	}

@@ -31,7 +31,7 @@ func TestManyKernels(t *testing.T) {
 		r.item(t.Context(), tg, it)
 		if loaded, err := r.loader.on(t.Context(), tg); err != nil {
 			t.Fatal(err)
-		} else if !loaded[0].forKernel() {
+		} else if loaded[0] == nil {
 			r.kernels = nil
 			return
 		}

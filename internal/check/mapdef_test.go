@@ -47,8 +47,8 @@ func TestLoadersMaps(t *testing.T) {
 func TestInnerMapNames(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := oldest(t, newWanted(nil))
-	for _, release := range []release{linux(5, 10), linux(5, 2), linux(5, 1), linux(4, 19)} {
-		k.age(release)
+	for _, release := range []release{Linux(5, 10), Linux(5, 2), Linux(5, 1), Linux(4, 19)} {
+		k.Age(release)
 		for name, refused := range map[string]bool{"few": true, "fourteen_chars": true, "a_name_of_15_ch": false, "a_name_of_more_than_15_chars": false} {
 			o := programOf("socket", []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}})
 			o.Maps = []bpfobj.Map{
@@ -57,7 +57,7 @@ func TestInnerMapNames(t *testing.T) {
 			}
 			for _, l := range []Loader{Libbpf, EbpfGo} {
 				found := pairOn(o, k, l).definitions()
-				want := refused && release < linux(5, 2) && l == Libbpf
+				want := refused && release < Linux(5, 2) && l == Libbpf
 				if got := len(found) == 1 && found[0].f.Status == Fails && found[0].f.Witness != ""; got != want || len(found) > 1 {
 					t.Errorf("%s on %s with %s: %+v", name, release, l, found)
 				}

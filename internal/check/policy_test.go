@@ -11,6 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // policy reads a policy from "option value" lines.
@@ -56,7 +57,7 @@ func short(rep *Report, row []Status, arch string) string {
 	for k := range row {
 		kernels[k] = k
 	}
-	slices.SortFunc(kernels, func(a, b int) int { return int(rep.Kernels[a].release()) - int(rep.Kernels[b].release()) })
+	slices.SortFunc(kernels, func(a, b int) int { return kernel.CompareVersions(rep.Kernels[a].Release(), rep.Kernels[b].Release()) })
 	var out []string
 	last := Other
 	for _, k := range kernels {

@@ -36,8 +36,8 @@ var stand = map[string]struct {
 	id, arch, series string
 	release          release
 }{
-	"4.19.108": {"bclinux", "x86_64", "4.19", linux(4, 19)},
-	"5.4.273":  {"debian", "x86_64", "5.10", linux(5, 4)},
+	"4.19.108": {"bclinux", "x86_64", "4.19", Linux(4, 19)},
+	"5.4.273":  {"debian", "x86_64", "5.10", Linux(5, 4)},
 }
 
 // Reasons why a verdict differs from what a booted kernel did.
@@ -78,7 +78,7 @@ func TestRecorded(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(stand)) {
 		s := stand[name]
 		r := newRun(Config{Objects: objects, Jobs: 1, Loaders: []Loader{Libbpf}})
-		r.inspected = func(k *inventory) { k.age(s.release) }
+		r.inspected = func(k *inventory) { k.Age(s.release) }
 		testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
 			if it.Key.ID == s.id && strings.HasPrefix(it.Key.Release, s.series) && it.Key.Arch == s.arch {
 				it.Modules = nil
@@ -93,7 +93,7 @@ func TestRecorded(t *testing.T) {
 		for i, o := range objects {
 			for j := range o.Programs {
 				p := r.row(i, j, r.alike(i))
-				programs[o.name+":"+p.Name] = &p
+				programs[o.Name()+":"+p.Name] = &p
 			}
 		}
 		var counts [2][Fails + 1][2]int // of real tools and of testdata: works, does not
@@ -219,27 +219,4 @@ func recordedObjects(t *testing.T, dir string) (all []*Object) {
 		t.Fatal(err)
 	}
 	return all
-}
-
-// age removes from an inventory what came after a release.
-func (k *inventory) age(to release) {
-	for name, came := range facts().came {
-		if enum, enumerator := enumeratorOf(name); came > to && k.enums[enum] != nil {
-			delete(k.enums[enum], enumerator)
-		}
-	}
-	if to < linux(5, 8) { // when flags became an enum
-		k.enums[enumMapFlag] = nil
-	}
-	k.version.V, k.version.Unknown = uint64(to), 0
-	k.readHelpers()
-	k.settle()
-	for i, f := range facts().all {
-		if r := &k.facts[i]; f.since > to && r.decided == ByWitness {
-			if r.presence, r.witness = lacking, f.witness[0].text; f.witness[0].unsure {
-				r.presence = untold
-			}
-		}
-	}
-	k.setFeatures()
 }

@@ -37,7 +37,7 @@ func TestHookReturns(t *testing.T) {
 			if !errs && kernel.CompareVersions(release, "6.12") >= 0 {
 				want = Fails
 			}
-			if got := worst(findingsOn(p, k, FamilyReturn)); got != want {
+			if got := Worst(findingsOn(p, k, FamilyReturn)); got != want {
 				t.Errorf("%s on %s: %s, want %s", program, name, got, want)
 			}
 		}
@@ -48,15 +48,15 @@ func TestHookReturns(t *testing.T) {
 func TestOldReturns(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := oldest(t, newWanted(nil))
-	for _, to := range []release{linux(5, 12), linux(5, 10), linux(5, 3), linux(5, 2), linux(4, 19)} {
-		k.age(to)
+	for _, to := range []release{Linux(5, 12), Linux(5, 10), Linux(5, 3), Linux(5, 2), Linux(4, 19)} {
+		k.Age(to)
 		for _, tt := range []struct {
 			section string
 			value   int64
 			since   release // 0 for what no kernel takes, or all
 		}{
-			{"cgroup_skb/egress", 1, 0}, {"cgroup_skb/egress", 3, linux(5, 3)}, {"cgroup_skb/egress", 4, 0}, {"cgroup_skb/egress", -1, 0},
-			{"cgroup_skb/ingress", 3, 0}, {"cgroup/bind4", 2, linux(5, 12)}, {"cgroup/bind6", 3, linux(5, 12)}, {"cgroup/bind6", 4, 0},
+			{"cgroup_skb/egress", 1, 0}, {"cgroup_skb/egress", 3, Linux(5, 3)}, {"cgroup_skb/egress", 4, 0}, {"cgroup_skb/egress", -1, 0},
+			{"cgroup_skb/ingress", 3, 0}, {"cgroup/bind4", 2, Linux(5, 12)}, {"cgroup/bind6", 3, Linux(5, 12)}, {"cgroup/bind6", 4, 0},
 			{"cgroup/connect4", 2, 0}, {"xdp", 9, 0},
 		} {
 			want := OK

@@ -379,7 +379,7 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 func (r *run) skippedList() []*corpus.Error {
 	out := slices.Clone(r.skipped)
 	for i, o := range r.Objects {
-		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return worst(r.found.read(k.whole[i])) != Other })
+		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return Worst(r.found.read(k.whole[i])) != Other })
 		if !met && len(r.kernels) > 0 {
 			out = append(out, r.Corpus.Unmet(o.Name()))
 		}
@@ -401,13 +401,4 @@ func (r *run) row(i, j int, alike map[list]kernelSet) Program {
 	p.Findings = r.changed(p.Findings, i, j, p.Status)
 	sortRow(p.Findings)
 	return p
-}
-
-// worst returns the worst status of some findings.
-func worst(l []Finding) Status {
-	s := OK
-	for i := range l {
-		s = max(s, l[i].Status)
-	}
-	return s
 }

@@ -22,7 +22,7 @@ func suggested(t *testing.T, p Policy, programs string) (*Report, *ObjectRow) {
 	rep := new(Report)
 	for _, v := range []string{"5.10.0", "6.1.0", "6.12.0", "7.0.0"} {
 		key := kernel.Key{ID: "debian", VersionID: "1", Arch: "x86_64", Release: v}
-		rep.Kernels = append(rep.Kernels, Kernel{Name: key.String(), key: key})
+		rep.Kernels = append(rep.Kernels, NewKernel(key.String(), key, nil))
 	}
 	findings := map[rune]Finding{
 		'X': {Status: Fails, Code: AttachTargetMissing}, 'a': {Status: MayFail, Attach: true, Code: AttachTargetUnlisted},
@@ -33,7 +33,7 @@ func suggested(t *testing.T, p Policy, programs string) (*Report, *ObjectRow) {
 		f := strings.Fields(line)
 		o.Programs = append(o.Programs, bpfobj.Program{Fn: len(o.Funcs), Section: f[0], Attach: bpfobj.SectionOf(f[0]), AutoLoad: true})
 		o.Funcs = append(o.Funcs, bpfobj.Function{Name: f[1]})
-		p := Program{Object: o.name, Name: f[1]}
+		p := Program{Object: o.Name(), Name: f[1]}
 		for k, c := range []rune(f[2]) {
 			if c == 'T' {
 				p.Findings = append(p.Findings, KernelFinding{findings['X'], []int{k}})

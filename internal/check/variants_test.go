@@ -21,14 +21,14 @@ func several(t *testing.T, p Policy, objects string) *Report {
 	rep := new(Report)
 	for k, v := range []string{"5.4.0", "5.10.0", "6.1.0", "6.12.0", "z-lts"} {
 		key := kernel.Key{ID: []string{"debian", "zz"}[k/4], VersionID: "1", Arch: "x86_64", Release: v}
-		rep.Kernels = append(rep.Kernels, Kernel{Name: key.String(), key: key})
+		rep.Kernels = append(rep.Kernels, NewKernel(key.String(), key, nil))
 	}
 	found := map[rune]Finding{
 		'f': {Status: Fails, Code: relo.FieldMissing, Subject: "struct s.f"}, 'a': {Status: MayFail, Attach: true, Code: AttachTargetUnlisted},
 		'-': {Status: Other, Code: AnalysisMachine},
 	}
 	same := make(map[string][]Status) // of programs
-	var letters []string // by object, of the kernels
+	var letters []string              // by object, of the kernels
 	for line := range strings.SplitSeq(objects, ", ") {
 		f := strings.Fields(line)
 		o := NewObject(f[0], new(bpfobj.Code), nil)
