@@ -49,7 +49,7 @@ func (g *group) Verdict() string {
 	if g.status == check.OK {
 		return "warning"
 	}
-	return verdict(g.status, g.attach)
+	return statusText(g.status, g.attach)
 }
 
 // reason is what is wrong, with the code.

@@ -78,8 +78,8 @@ func note(f *check.Finding) string {
 	return s + " [" + string(f.Code) + "]"
 }
 
-// verdict is a status in words, with what it is about where that is only attaching.
-func verdict(s check.Status, attach bool) string {
+// statusText is a status in words, with what it is about where that is only attaching.
+func statusText(s check.Status, attach bool) string {
 	if attach && (s == check.Fails || s == check.MayFail) {
 		return s.String() + " to attach"
 	}
