@@ -94,7 +94,7 @@ for arch in "${archs[@]}"; do
 	GOARCH=$arch go build -trimpath -ldflags '-s -w' -o "$work/$arch" ./cmd/btfgen
 done
 export GOARCH=amd64
-go test -c -trimpath -ldflags '-s -w' -o "$work/check.test" ./internal/check
+go test -c -trimpath -ldflags '-s -w' -o "$work/rule.test" ./internal/check/rule
 go test -c -trimpath -ldflags '-s -w' -o "$work/boot.test" ./internal/check/boot
 # Newer libelf is linked with zstd.
 loader=(cc -O1 -static -o "$work/load" internal/check/boot/testdata/load.c -lbpf -lelf -lz)
@@ -120,7 +120,7 @@ in_kernel() {
 # tests runs those that judge check's model of the verifier, and real libbpf, in the booted kernel.
 tests() {
 	in_kernel boot.test '^TestRunningKernel$' 'BTFGEN_LOADER=./load BTFGEN_DEBIAN=.' go.mod "$work/load" "${own[@]}"
-	in_kernel check.test '^TestVerifier' ''
+	in_kernel rule.test '^TestVerifier' ''
 }
 
 status=0
@@ -159,9 +159,9 @@ for i in "${!kernels[@]}"; do
 		status=1
 	fi
 	# A skipped test has not passed.
-	if ! awk '/^ *--- PASS: TestVerifier/ { n++ } /: exit status 0$/ { end = 1 } END { exit !(end && n > 1) }' "$work/check.test.log"; then
+	if ! awk '/^ *--- PASS: TestVerifier/ { n++ } /: exit status 0$/ { end = 1 } END { exit !(end && n > 1) }' "$work/rule.test.log"; then
 		say "$kernel: a test has failed, or they did not come to an end"
-		tail -n 5 "$work/check.test.err" >&2
+		tail -n 5 "$work/rule.test.err" >&2
 		status=1
 	fi
 done

@@ -18,6 +18,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/report"
@@ -55,8 +57,8 @@ type checkOptions struct {
 	format  string // of the report
 	report  report.Options
 	require []selection.Selector
-	loaders []check.Loader
-	policy  check.Policy
+	loaders []rule.Loader
+	policy  verdict.Policy
 	args    []string // the OBJECT arguments
 }
 
@@ -67,7 +69,7 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 	if o.loaders, o.policy, err = readPolicy(c); err != nil {
 		return o, err
 	}
-	if slices.Contains(o.loaders, check.Aya) && c.IsSet("types") {
+	if slices.Contains(o.loaders, rule.Aya) && c.IsSet("types") {
 		return o, optionf("types", "does not go with --loader aya, which adds no types to the kernel's")
 	}
 	if o.require, err = selectors(c, "require"); err != nil {
@@ -77,9 +79,9 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 	if len(o.args) == 0 {
 		return o, usagef("no BPF object given")
 	}
-	var old *check.Baseline
+	var old *verdict.Baseline
 	if f := c.String("baseline"); f != "" {
-		if old, err = check.ReadBaseline(c.Context, f); err != nil {
+		if old, err = verdict.ReadBaseline(c.Context, f); err != nil {
 			return o, usageError{err}
 		}
 	}
@@ -173,14 +175,14 @@ func runCheck(c *cli.Context) error {
 }
 
 // reportUnmatchedPolicy reports options of a policy that match nothing.
-func reportUnmatchedPolicy(c *cli.Context, p *check.Policy, objects []*check.Object) {
+func reportUnmatchedPolicy(c *cli.Context, p *verdict.Policy, objects []*rule.Object) {
 	for _, x := range p.Unmatched(objects) {
 		reportUnmatched(c, x.Name, x.Value, noSuch(x, objects))
 	}
 }
 
 // noSuch says why an option of the policy matches nothing.
-func noSuch(x check.Option, objects []*check.Object) string {
+func noSuch(x verdict.Option, objects []*rule.Object) string {
 	switch {
 	case x.Name == "loader-map":
 		return "no object has such a map"
@@ -188,7 +190,7 @@ func noSuch(x check.Option, objects []*check.Object) string {
 		return "there is no such object"
 	}
 	for word := range strings.FieldsFuncSeq(x.Value, func(r rune) bool { return strings.ContainsRune("=,+", r) }) {
-		if word != "*" && slices.ContainsFunc(objects, func(o *check.Object) bool { ok, _ := path.Match(word, path.Base(o.Name())); return ok }) {
+		if word != "*" && slices.ContainsFunc(objects, func(o *rule.Object) bool { ok, _ := path.Match(word, path.Base(o.Name())); return ok }) {
 			return fmt.Sprintf("no object has such a program (%s: is the object)", word)
 		}
 	}
@@ -197,12 +199,12 @@ func noSuch(x check.Option, objects []*check.Object) string {
 
 // reportUnloaded reports objects, or variants, that are loaded on no kernel. If --select or --exclude leave kernels out, they may be
 // loaded on those.
-func reportUnloaded(c *cli.Context, rep *check.Report) {
+func reportUnloaded(c *cli.Context, rep *verdict.Report) {
 	for _, o := range rep.Whole() {
 		if !o.Headline.NeverLoaded() {
 			continue
 		}
-		x := finding{Class: unmatched, Code: string(check.AnalysisUnloaded), Object: o.Object,
+		x := finding{Class: unmatched, Code: string(rule.AnalysisUnloaded), Object: o.Object,
 			Message: fmt.Sprintf("not loaded on any of %s", words.Plural(o.Headline.Unloaded, "kernel"))}
 		if len(c.StringSlice("select"))+len(c.StringSlice("exclude")) > 0 {
 			x.Class = skipped
@@ -227,7 +229,7 @@ func readChecked(c *cli.Context, args []string, targets map[string]string) (*pro
 }
 
 // setTarget overrides the attach target of the programs that match target, which is PROGRAM=NAME. It adds it to targets by program.
-func setTarget(c *cli.Context, objs []*check.Object, target string, targets map[string]string) {
+func setTarget(c *cli.Context, objs []*rule.Object, target string, targets map[string]string) {
 	glob, to, _ := strings.Cut(target, "=")
 	matched := false
 	for i, o := range objs {
@@ -243,7 +245,7 @@ func setTarget(c *cli.Context, objs []*check.Object, target string, targets map[
 
 // checkVerdict records the findings of a report, as --require and --baseline select them. The result of whole objects counts,
 // not of single programs.
-func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
+func checkVerdict(c *cli.Context, rep *verdict.Report, o *checkOptions) error {
 	for _, w := range rep.Warnings() {
 		recordCause(c, rep, &w, warned)
 	}
@@ -251,9 +253,9 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 		if slices.Contains(answers, o.format) {
 			return nil
 		}
-		for _, cause := range rep.Deciding(check.Unknown) {
+		for _, cause := range rep.Deciding(rule.Unknown) {
 			class := failing
-			if cause.Status != check.Fails {
+			if cause.Status != rule.Fails {
 				class = uncertain
 			}
 			recordCause(c, rep, &cause, class)
@@ -280,7 +282,7 @@ func checkVerdict(c *cli.Context, rep *check.Report, o *checkOptions) error {
 }
 
 // reportUnmet reports that a requirement is not met, or may not be. It adds to the options where nothing is loaded.
-func reportUnmet(c *cli.Context, rep *check.Report, s selection.Selector, keys []kernel.Key, o *report.Options) {
+func reportUnmet(c *cli.Context, rep *verdict.Report, s selection.Selector, keys []kernel.Key, o *report.Options) {
 	required := func(k int) bool { return s.Match(keys[k]) }
 	for _, gap := range rep.Gaps(required) {
 		o.Unmet = append(o.Unmet, report.Unmet{Selector: s.String(), Gap: gap})
@@ -291,15 +293,15 @@ func reportUnmet(c *cli.Context, rep *check.Report, s selection.Selector, keys [
 		reportf(c, failing, "--require %s: not met: %s is loaded on %s", s, what, words.Kernels(kernelNames(rep, gap.Kernels), len(rep.Kernels), found(c).verbose))
 	}
 	switch worst := rep.Worst(required); {
-	case worst == check.Fails:
+	case worst == rule.Fails:
 		reportf(c, failing, "--require %s: not met", s)
-	case worst >= check.Unknown:
+	case worst >= rule.Unknown:
 		reportIfVerbose(c, finding{Class: uncertain, Message: fmt.Sprintf("--require %s: may not be met", s)})
 	}
 }
 
 // reportWorse reports what is worse than in the baseline, on kernels that are required.
-func reportWorse(c *cli.Context, rep *check.Report, o *checkOptions, keys []kernel.Key) error {
+func reportWorse(c *cli.Context, rep *verdict.Report, o *checkOptions, keys []kernel.Key) error {
 	if err := reportLost(c, rep, o); err != nil {
 		return err
 	}
@@ -311,7 +313,7 @@ func reportWorse(c *cli.Context, rep *check.Report, o *checkOptions, keys []kern
 		text := fmt.Sprintf("%s, was %s", ch.New, ch.Old)
 		if ch.Lost() {
 			why := "the object is no longer for this machine"
-			if ch.New == check.Unloaded {
+			if ch.New == rule.Unloaded {
 				why = "the object is no longer loaded on this kernel"
 			}
 			reportFinding(c, finding{Class: lost, Message: text + ": " + why, Object: ch.Object, Kernel: ch.Kernel})
@@ -340,7 +342,7 @@ func reportWorse(c *cli.Context, rep *check.Report, o *checkOptions, keys []kern
 }
 
 // recordCause records a cause with its objects and kernels.
-func recordCause(c *cli.Context, rep *check.Report, cause *check.Cause, class class) {
+func recordCause(c *cli.Context, rep *verdict.Report, cause *verdict.Cause, class class) {
 	var objects []string
 	for _, p := range cause.Programs {
 		objects = append(objects, rep.Programs[p].Object)
@@ -359,7 +361,7 @@ func recordCause(c *cli.Context, rep *check.Report, cause *check.Cause, class cl
 }
 
 // kernelNames returns the names of kernels of a report.
-func kernelNames(rep *check.Report, kernels []int) (names []string) {
+func kernelNames(rep *verdict.Report, kernels []int) (names []string) {
 	for _, k := range kernels {
 		names = append(names, rep.Kernels[k].Name)
 	}
@@ -367,22 +369,22 @@ func kernelNames(rep *check.Report, kernels []int) (names []string) {
 }
 
 // reportLostPrograms reports programs that are no longer loaded on a kernel while their objects are.
-func reportLostPrograms(c *cli.Context, rep *check.Report, old *check.Baseline, required func(kernel int) bool) {
+func reportLostPrograms(c *cli.Context, rep *verdict.Report, old *verdict.Baseline, required func(kernel int) bool) {
 	at := make(map[string]int)
 	for k := range rep.Kernels {
 		at[rep.Kernels[k].Name] = k
 	}
 	type key struct {
 		object, program string
-		was             check.Status
+		was             rule.Status
 	}
-	changes := slices.DeleteFunc(rep.Compare(old), func(ch check.Change) bool {
+	changes := slices.DeleteFunc(rep.Compare(old), func(ch verdict.Change) bool {
 		k := at[ch.Kernel]
-		return ch.New != check.Unloaded || !required(k) || slices.ContainsFunc(rep.Objects, func(o check.ObjectRow) bool {
+		return ch.New != rule.Unloaded || !required(k) || slices.ContainsFunc(rep.Objects, func(o verdict.ObjectRow) bool {
 			return o.Object == ch.Object && !o.Status[k].Judged()
 		})
 	})
-	for _, same := range words.Group(changes, func(ch *check.Change) any { return key{ch.Object, ch.Program, ch.Old} }) {
+	for _, same := range words.Group(changes, func(ch *verdict.Change) any { return key{ch.Object, ch.Program, ch.Old} }) {
 		var kernels []string
 		for i := range same {
 			kernels = append(kernels, same[i].Kernel)
@@ -394,7 +396,7 @@ func reportLostPrograms(c *cli.Context, rep *check.Report, old *check.Baseline, 
 }
 
 // reportLost reports what the baseline has and the report does not: kernels that the options select, objects and programs.
-func reportLost(c *cli.Context, rep *check.Report, o *checkOptions) error {
+func reportLost(c *cli.Context, rep *verdict.Report, o *checkOptions) error {
 	chosen, err := selectors(c, "select")
 	if err != nil {
 		return err
@@ -431,10 +433,10 @@ func quoted(word string) string {
 }
 
 // readPolicy reads policyFlags.
-func readPolicy(c *cli.Context) (loaders []check.Loader, p check.Policy, err error) {
-	loaders = check.Loaders()
+func readPolicy(c *cli.Context) (loaders []rule.Loader, p verdict.Policy, err error) {
+	loaders = rule.Loaders()
 	if l := c.String("loader"); l != "both" {
-		loaders = []check.Loader{check.Loader(l)}
+		loaders = []rule.Loader{rule.Loader(l)}
 	}
 	p.Exact = c.Bool("no-guess")
 	for _, option := range []string{"optional", "one-of", "when", "loader-map"} {

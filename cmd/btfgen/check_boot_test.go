@@ -20,8 +20,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/check/boot"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
@@ -455,7 +455,7 @@ type bootDocument struct {
 
 type bootedProgram struct {
 	Program, Wrong string
-	Load           check.Status
+	Load           rule.Status
 	Actual         boot.Actual
 	Findings       []struct{ Code, Message string }
 }
@@ -509,10 +509,10 @@ func TestCheckBootOutput(t *testing.T) {
 	for _, p := range rep.Kernels[0].Programs {
 		got[p.Program] = p
 	}
-	if a := got["sound"]; a.Actual != (boot.Actual{Outcome: "loads", Attach: "attached", EbpfGo: "odd section"}) || a.Load != check.OK || a.Wrong != "was to load with cilium/ebpf, but does not" {
+	if a := got["sound"]; a.Actual != (boot.Actual{Outcome: "loads", Attach: "attached", EbpfGo: "odd section"}) || a.Load != rule.OK || a.Wrong != "was to load with cilium/ebpf, but does not" {
 		t.Errorf("sound: %+v", a)
 	}
-	if a := got["no_guard"]; a.Actual.Outcome != "loads" || a.Load != check.Fails || a.Wrong != "was to fail, but loads" {
+	if a := got["no_guard"]; a.Actual.Outcome != "loads" || a.Load != rule.Fails || a.Wrong != "was to fail, but loads" {
 		t.Errorf("no_guard: %+v", a)
 	}
 	if a := got["unknown_helper"]; a.Actual.Outcome != "fails" || a.Actual.Reason != "invalid func unknown#9999" || a.Actual.Errno != 22 || a.Wrong != "" {
@@ -733,7 +733,7 @@ func TestCheckBoot(t *testing.T) {
 		if p.Actual.Attach == boot.Attached {
 			attached++
 		}
-		if p.Load == check.Fails && p.Actual.Outcome != "loads" {
+		if p.Load == rule.Fails && p.Actual.Outcome != "loads" {
 			fail++
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
@@ -59,7 +59,7 @@ func TestCheckRealObjects(t *testing.T) {
 		Kernels, Objects []any
 		Programs         []struct {
 			Object, Program string
-			Status          []check.Status
+			Status          []rule.Status
 		}
 		Findings []finding
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/bundle"
@@ -182,7 +182,7 @@ func reportKept(c *cli.Context, rep *generate.Report) {
 // reportExternals reports what the objects take from the running kernel's own BTF.
 func reportExternals(c *cli.Context, objs *objects[*core.Object]) {
 	for _, o := range objs.list {
-		for _, x := range check.Externals(o) {
+		for _, x := range rule.Externals(o) {
 			text := strings.Join(x.Subjects, ", ")
 			if few := 3; len(x.Subjects) > few+1 && !c.Bool("verbose") {
 				text = fmt.Sprintf("%s and %d more", strings.Join(x.Subjects[:few], ", "), len(x.Subjects)-few)

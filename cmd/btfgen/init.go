@@ -21,7 +21,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/text/escape"
@@ -43,8 +43,8 @@ type project struct {
 	// their names, and the archive comes after the objects.
 	GoPackage, GoFile string
 
-	Loader     check.Loader // that the project seems to use, "" for an unknown one
-	LoaderFrom string       // the file that shows it
+	Loader     rule.Loader // that the project seems to use, "" for an unknown one
+	LoaderFrom string      // the file that shows it
 }
 
 // Archive returns the name of the archive.
@@ -223,7 +223,7 @@ func detect(ctx context.Context) (*project, error) {
 		if !slices.Contains(order, ".") {
 			p = packages[order[0]]
 		}
-		p.Loader, p.LoaderFrom = check.EbpfGo, filepath.Join(p.Dir, p.GoFile)
+		p.Loader, p.LoaderFrom = rule.EbpfGo, filepath.Join(p.Dir, p.GoFile)
 		err = p.addBpf2go(t.bpf2goObjects)
 	case len(order) > 1:
 		err = fmt.Errorf("bpf2go lines in %s: run init in one of them", strings.Join(order, ", "))

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"sync"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -16,24 +16,24 @@ import (
 type loaderSign struct {
 	file   string         // a pattern of its name
 	text   *regexp.Regexp // what is in it; nil for anything
-	loader check.Loader
+	loader rule.Loader
 	weak   bool
 }
 
 var loaderSigns = sync.OnceValue(func() []loaderSign {
 	genSkeleton, namesLibbpf := regexp.MustCompile(`\bgen\s+skeleton\b`), regexp.MustCompile(`\blibbpf\b|-lbpf\b`)
 	return []loaderSign{
-		{"*.skel.h", nil, check.Libbpf, false},
-		{"go.mod", regexp.MustCompile(`(?m)^\s*(?:require\s+)?github\.com/cilium/ebpf\s+v[^/\s]*\s*$`), check.EbpfGo, false}, // not an indirect one
-		{"go.mod", regexp.MustCompile(`(?m)^\s*(?:require\s+)?github\.com/aquasecurity/libbpfgo\s+v[^/\s]*\s*$`), check.Libbpf, false},
-		{"Cargo.toml", regexp.MustCompile(`(?m)^\s*aya\s*=|^\s*\[(?:workspace\.)?dependencies\.aya\]`), check.Aya, false},
-		{"Cargo.toml", regexp.MustCompile(`(?m)^\s*libbpf-(?:rs|cargo|sys)\s*=`), check.Libbpf, false},
-		{"Makefile", genSkeleton, check.Libbpf, false},
-		{"meson.build", genSkeleton, check.Libbpf, false},
-		{"CMakeLists.txt", genSkeleton, check.Libbpf, false},
-		{"Makefile", namesLibbpf, check.Libbpf, true},
-		{"meson.build", namesLibbpf, check.Libbpf, true},
-		{"CMakeLists.txt", namesLibbpf, check.Libbpf, true},
+		{"*.skel.h", nil, rule.Libbpf, false},
+		{"go.mod", regexp.MustCompile(`(?m)^\s*(?:require\s+)?github\.com/cilium/ebpf\s+v[^/\s]*\s*$`), rule.EbpfGo, false}, // not an indirect one
+		{"go.mod", regexp.MustCompile(`(?m)^\s*(?:require\s+)?github\.com/aquasecurity/libbpfgo\s+v[^/\s]*\s*$`), rule.Libbpf, false},
+		{"Cargo.toml", regexp.MustCompile(`(?m)^\s*aya\s*=|^\s*\[(?:workspace\.)?dependencies\.aya\]`), rule.Aya, false},
+		{"Cargo.toml", regexp.MustCompile(`(?m)^\s*libbpf-(?:rs|cargo|sys)\s*=`), rule.Libbpf, false},
+		{"Makefile", genSkeleton, rule.Libbpf, false},
+		{"meson.build", genSkeleton, rule.Libbpf, false},
+		{"CMakeLists.txt", genSkeleton, rule.Libbpf, false},
+		{"Makefile", namesLibbpf, rule.Libbpf, true},
+		{"meson.build", namesLibbpf, rule.Libbpf, true},
+		{"CMakeLists.txt", namesLibbpf, rule.Libbpf, true},
 	}
 })
 
@@ -49,7 +49,7 @@ func isLoaderSign(name string) bool {
 
 // guessLoader guesses from files which loader the project uses. It is unknown if they show none or several.
 func (p *project) guessLoader(files []string) error {
-	found := map[bool]map[check.Loader]string{false: {}, true: {}} // by whether the sign is weak, the first file that shows each
+	found := map[bool]map[rule.Loader]string{false: {}, true: {}} // by whether the sign is weak, the first file that shows each
 	for _, name := range files {
 		var data []byte
 		for _, s := range loaderSigns() {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -40,7 +40,7 @@ func (o *objects[T]) announce(c *cli.Context) {
 }
 
 // programs are objects with programs.
-type programs = objects[*check.Object]
+type programs = objects[*rule.Object]
 
 // readObjects reads objects with relocations. Unusable ones are reported and skipped; it is an error if none is left.
 func readObjects(c *cli.Context, args []string) (*objects[*core.Object], error) {
@@ -74,12 +74,12 @@ func readKept(c *cli.Context, args []string, keep *core.KeepPatterns, bare bool)
 // readPrograms is readObjects for objects with programs, which need no relocations.
 func readPrograms(c *cli.Context, args []string) (*programs, error) {
 	var known sync.Map // objects by hash of their file
-	o, err := readEach(c, args, func(name string, data []byte) (*check.Object, error) {
+	o, err := readEach(c, args, func(name string, data []byte) (*rule.Object, error) {
 		sum := sha256.Sum256(data)
 		if o, ok := known.Load(sum); ok {
-			return o.(*check.Object).Named(name), nil
+			return o.(*rule.Object).Named(name), nil
 		}
-		o, err := check.Parse(c.Context, name, data)
+		o, err := rule.Parse(c.Context, name, data)
 		if err == nil {
 			known.Store(sum, o)
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
@@ -22,11 +24,11 @@ import (
 const ayaTypes = "struct task 40: before u64 0, ids u32[4] 8, wide u64 24, signed int 32\nproto p void\nfunc register_kprobe p"
 
 // runAya judges an object on a kernel with ayaTypes and a module, as loaders do.
-func runAya(t *testing.T, o *Object, loaders ...Loader) *Report {
+func runAya(t *testing.T, o *rule.Object, loaders ...rule.Loader) *verdict.Report {
 	t.Helper()
 	vmlinux := testbtf.Types(t, binary.LittleEndian, ayaTypes)
 	module := testbtf.Module(t, binary.LittleEndian, ayaTypes, "struct only 8: a u32 4\nstruct task 8: moved u32 4\nfunc modular p")
-	r := newRun(Config{Objects: []*Object{o}, Loaders: loaders})
+	r := newRun(Config{Objects: []*rule.Object{o}, Loaders: loaders})
 	r.item(t.Context(), new(target), &corpus.Kernel{
 		Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: []relo.Module{{Name: "md_mod", BTF: module}},
 	})
@@ -58,14 +60,14 @@ func TestAyaRelocations(t *testing.T) {
 		{"type_size struct none", "", "fails: no-candidate", true},
 		{"type_matches struct task", "", "fails: invalid-relocation", true},
 	} {
-		for _, loader := range []Loader{Libbpf, Aya} {
+		for _, loader := range []rule.Loader{rule.Libbpf, rule.Aya} {
 			data := testbtf.Object(t, binary.LittleEndian, local, "program asks\n"+tt.ask+"\nprogram beside", localValue[tt.ask])
-			o, err := Parse(t.Context(), "o", data)
+			o, err := rule.Parse(t.Context(), "o", data)
 			if err != nil {
 				t.Fatal(err)
 			}
 			want, beside := tt.libbpf, false
-			if loader == Aya {
+			if loader == rule.Aya {
 				want, beside = tt.aya, tt.all
 			}
 			for _, p := range runAya(t, o, loader).Programs {
@@ -74,7 +76,7 @@ func TestAyaRelocations(t *testing.T) {
 					if f.Relocation != "" {
 						f.Loader = ""
 						got += brief(&f.Finding)
-						if f.Stops == LoadStops != beside {
+						if f.Stops == rule.LoadStops != beside {
 							t.Errorf("%s with %s: stops %q", tt.ask, loader, f.Stops)
 						}
 					}
@@ -91,21 +93,6 @@ func TestAyaRelocations(t *testing.T) {
 var localValue = map[string]uint64{
 	"byte_off struct task.wide": 16, "byte_off struct task.ids": 8, "byte_off struct task.signed": 16, "byte_off struct task.gone": 20,
 	"byte_off struct task.moved": 20, "field_exists struct task.gone": 1, "type_exists struct none": 1, "type_size struct none": 4, "type_matches struct task": 1,
-}
-
-// TestAyaSections has names of sections that aya knows, and others.
-func TestAyaSections(t *testing.T) {
-	for section, want := range map[string]bool{
-		"kprobe": true, "kprobe/vfs_read": true, "?kprobe/vfs_read": false, "kprobe.multi/vfs_*": false, "ksyscall/open": false,
-		"tc": false, "classifier": true, "classifier/x/y": true, "xdp": true, "xdp/cpumap": true, "xdp.frags/devmap/x": true, "xdp/x": false,
-		"cgroup/connect4": true, "cgroup/connect_unix": false, "cgroup_skb/ingress": true, "cgroup_skb": false,
-		"sk_reuseport": true, "sk_reuseport/migrate": true, "sk_reuseport/x": false, "struct_ops/x": false, "iter.s/task": true,
-		".text": true, ".text.unlikely": true, "usdt": false, "fmod_ret/x": false,
-	} {
-		if got := ayaReads(section); got != want {
-			t.Errorf("%s: %t", section, got)
-		}
-	}
 }
 
 // programsIn is an object with a program in each section.
@@ -133,15 +120,15 @@ func TestAyaUnopened(t *testing.T) {
 		{"maps", programsIn("socket", "maps"), []string{"unknown: object-aya-maps maps"}},
 		{"kfuncs", testinput.Named(t, "kfuncs.bpfel.o").Data, []string{"fails: object-aya-extern .kconfig", "fails: object-aya-extern .ksyms"}},
 	} {
-		o, err := Parse(t.Context(), tt.name, tt.data)
+		o, err := rule.Parse(t.Context(), tt.name, tt.data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		rep := runAya(t, o, Aya)
+		rep := runAya(t, o, rule.Aya)
 		for _, p := range rep.Programs {
 			var got []string
 			for _, f := range p.Findings {
-				if f.ofObject() {
+				if f.OfObject() {
 					got = append(got, f.Status.String()+": "+string(f.Code)+" "+f.Name)
 				}
 			}
@@ -149,7 +136,7 @@ func TestAyaUnopened(t *testing.T) {
 				t.Errorf("%s: %s: %q, want %q", tt.name, p.Name, got, tt.want)
 			}
 		}
-		if got, fails := rep.Objects[0].Load[0], strings.HasPrefix(fmt.Sprint(tt.want), "[fails"); (got == Fails) != fails {
+		if got, fails := rep.Objects[0].Load[0], strings.HasPrefix(fmt.Sprint(tt.want), "[fails"); (got == rule.Fails) != fails {
 			t.Errorf("the object %s: %s", tt.name, got)
 		}
 	}
@@ -157,11 +144,11 @@ func TestAyaUnopened(t *testing.T) {
 
 // TestAyaModules attaches to a function of a module. aya does not find its BTF, and the kernel finds its name.
 func TestAyaModules(t *testing.T) {
-	for section, want := range map[string]map[Loader]string{
-		"fentry/modular": {Libbpf: "may fail: module-needed md_mod", Aya: "fails: attach-target-aya-module md_mod"},
-		"kprobe/modular": {Libbpf: "may fail to attach: module-needed md_mod", Aya: "may fail to attach: module-needed md_mod"},
+	for section, want := range map[string]map[rule.Loader]string{
+		"fentry/modular": {rule.Libbpf: "may fail: module-needed md_mod", rule.Aya: "fails: attach-target-aya-module md_mod"},
+		"kprobe/modular": {rule.Libbpf: "may fail to attach: module-needed md_mod", rule.Aya: "may fail to attach: module-needed md_mod"},
 	} {
-		o, err := Parse(t.Context(), section, programsIn(section))
+		o, err := rule.Parse(t.Context(), section, programsIn(section))
 		if err != nil {
 			t.Fatal(err)
 		}

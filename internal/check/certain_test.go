@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/report"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
@@ -26,14 +27,14 @@ func TestCertain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var objects []*check.Object
+	var objects []*rule.Object
 	for _, f := range files {
 		found, err := embedded.ReadFile(f.Path)
 		if err != nil {
 			continue
 		}
 		for _, x := range found {
-			if o, err := check.Parse(t.Context(), x.Name, x.Data); err == nil {
+			if o, err := rule.Parse(t.Context(), x.Name, x.Data); err == nil {
 				objects = append(objects, o)
 			}
 		}

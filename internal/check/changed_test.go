@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -38,13 +39,13 @@ func TestChanged(t *testing.T) {
 			p := &rep.Programs[i]
 			for k := range rep.Kernels {
 				key := rep.Kernels[k].Key()
-				if p.Status[k] == Other {
+				if p.Status[k] == rule.Other {
 					continue
 				}
-				tried[p.Name] = tried[p.Name] || p.Status[k] != Fails
+				tried[p.Name] = tried[p.Name] || p.Status[k] != rule.Fails
 				alone := p.Name == "moved_unnamed" && narrow(key) || order == ".bpfeb" && slices.Contains([]string{"untyped", "number", "inserted_number", "moved_unnamed"}, p.Name) // with no other kernel
-				if got := len(findingsOn(p, k, FamilyChanged)) > 0; got != (want[p.Name](key) && !alone && p.Status[k] != Fails) {
-					t.Errorf("%s on %s: warning %t: %+v", p.Name, rep.Kernels[k].Name, got, findingsOn(p, k, FamilyChanged))
+				if got := len(findingsOn(p, k, rule.FamilyChanged)) > 0; got != (want[p.Name](key) && !alone && p.Status[k] != rule.Fails) {
+					t.Errorf("%s on %s: warning %t: %+v", p.Name, rep.Kernels[k].Name, got, findingsOn(p, k, rule.FamilyChanged))
 				}
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
@@ -21,7 +23,7 @@ func TestMain(m *testing.M) { testinput.Main(m) }
 
 // runOn checks objects of testdata/bpf, without their suffix .o, on
 // testdata/vmlinux.
-func runOn(t *testing.T, names ...string) *Report {
+func runOn(t *testing.T, names ...string) *verdict.Report {
 	t.Helper()
 	if raceflag.Enabled {
 		t.Skip("skipped with the race detector: TestIndependent has more objects, and more workers")
@@ -30,14 +32,14 @@ func runOn(t *testing.T, names ...string) *Report {
 }
 
 // runWith is runOn with what else cfg says.
-func runWith(t *testing.T, cfg Config, names ...string) *Report {
+func runWith(t *testing.T, cfg Config, names ...string) *verdict.Report {
 	t.Helper()
 	for _, n := range names {
 		data, err := os.ReadFile(testinput.Path(t, "testdata", "bpf", n+".o"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := Parse(t.Context(), n, data)
+		o, err := rule.Parse(t.Context(), n, data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +80,7 @@ func TestExpected(t *testing.T) {
 		t.Fatal(err)
 	}
 	for object, programs := range exp.Objects {
-		libbpf := Config{Loaders: []Loader{Libbpf}} // sizes with ebpf-go: see TestAbsentSizes
+		libbpf := Config{Loaders: []rule.Loader{rule.Libbpf}} // sizes with ebpf-go: see TestAbsentSizes
 		el, eb := runWith(t, libbpf, object+".bpfel"), runWith(t, libbpf, object+".bpfeb")
 		for name, want := range programs {
 			for i, kernel := range exp.Kernels {
@@ -87,20 +89,20 @@ func TestExpected(t *testing.T) {
 					rep = eb
 				}
 				p, k := find(t, rep, name, kernel)
-				got := statusOf(p, k, FamilyCORE, FamilyHelper)
-				status := OK
+				got := statusOf(p, k, rule.FamilyCORE, rule.FamilyHelper)
+				status := rule.OK
 				if slices.Contains(want.Guarded, i) {
-					status = Guarded
+					status = rule.Guarded
 				} else if slices.Contains(want.Fails, i) {
-					status = Fails
+					status = rule.Fails
 				} else if !slices.Contains(want.OK, i) {
 					t.Errorf("%s: %s: nothing is expected of %s", object, name, kernel)
 				}
 				if name == "kconfig" {
-					status = MayFail // BTF does not show the configuration
+					status = rule.MayFail // BTF does not show the configuration
 				}
-				if status == Fails && got == Unknown && slices.ContainsFunc(p.Findings, func(f KernelFinding) bool {
-					return f.Code == TypesSupplied
+				if status == rule.Fails && got == rule.Unknown && slices.ContainsFunc(p.Findings, func(f verdict.KernelFinding) bool {
+					return f.Code == rule.TypesSupplied
 				}) {
 					continue
 				}
@@ -122,9 +124,9 @@ func TestDeterministic(t *testing.T) {
 	slow.Skip(t)
 	var last []byte
 	for _, jobs := range []int{1, 2, 7} {
-		var objs []*Object
+		var objs []*rule.Object
 		for _, n := range []string{"guards.bpfel", "broken.bpfeb", "kfuncs.bpfel", "filelife.bpfel"} {
-			o, err := Parse(t.Context(), n, testinput.Named(t, n+".o").Data)
+			o, err := rule.Parse(t.Context(), n, testinput.Named(t, n+".o").Data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,10 +151,10 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-func find(t *testing.T, rep *Report, program, kernel string) (*Program, int) {
+func find(t *testing.T, rep *verdict.Report, program, kernel string) (*verdict.ProgramRow, int) {
 	t.Helper()
-	k := slices.IndexFunc(rep.Kernels, func(k Kernel) bool { return k.Name == kernel })
-	i := slices.IndexFunc(rep.Programs, func(p Program) bool { return p.Name == program })
+	k := slices.IndexFunc(rep.Kernels, func(k verdict.Column) bool { return k.Name == kernel })
+	i := slices.IndexFunc(rep.Programs, func(p verdict.ProgramRow) bool { return p.Name == program })
 	if k < 0 || i < 0 {
 		t.Fatalf("no program %s or no kernel %s", program, kernel)
 	}
@@ -160,10 +162,10 @@ func find(t *testing.T, rep *Report, program, kernel string) (*Program, int) {
 }
 
 // statusOf is the worst of a program's findings on some families on a kernel.
-func statusOf(p *Program, kernel int, families ...Family) Status {
-	s := OK
+func statusOf(p *verdict.ProgramRow, kernel int, families ...rule.Family) rule.Status {
+	s := rule.OK
 	for _, f := range p.Findings {
-		if slices.Contains(f.Kernels, kernel) && slices.Contains(families, FamilyOf(f.Code)) {
+		if slices.Contains(f.Kernels, kernel) && slices.Contains(families, rule.FamilyOf(f.Code)) {
 			s = max(s, f.Status)
 		}
 	}

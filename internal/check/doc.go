@@ -4,7 +4,7 @@
 // why not on the others, from the kernels' BTF alone.
 //
 // A program is its entry function with the functions that it can call. For each
-// program and kernel the package answers four questions:
+// program and kernel check answers four questions:
 //
 //   - Which CO-RE relocations do not resolve? The loader makes such an
 //     instruction invalid, and the verifier rejects the program only if it can
@@ -28,24 +28,22 @@
 //
 // a kernel of 5.10 gives two findings: the offset of __state is absent, but
 // guarded by the branch that field_exists decides; bpf_loop is no helper there,
-// and reached. The verdict is the worse one, [Fails]. On 5.17 it is [OK].
+// and reached. The verdict is the worse one, [rule.Fails]. On 5.17 it is [rule.OK].
 //
-// The result is findings: codes with arguments. This package never makes
-// sentences of them; internal/report does.
+// Three packages share the work:
 //
-// [Run] takes each kernel through these passes: inspect finds the names that any
-// object uses; dryRun relocates all objects; an evaluation of each program then
-// judges its interfaces, externs, attachment and code. Several workers explore code; verdicts
-// are made in order, so they do not depend on timing. Results for code are cached
-// by everything that they depend on (memo), so kernels with equal relevant input
-// share them. Kernels with equal contents, machine and version are judged once. A ledger keeps each distinct finding once, and [Report] merges them.
-// [Program.Load] leaves out findings that count only for attaching. An [ObjectRow] combines the programs of an object as its
-// loader does, by a [Policy] or by guesses, and its [Headline] sums it up. An
-// executable with several objects needs all of them.
+//   - Package rule has facts and rules of kernels and programs, and the findings
+//     that they make: codes with arguments. internal/report makes sentences of them.
+//   - Package verdict has the report: what findings on programs make of objects.
+//   - This package is the run. It knows workers, memory and time, and no rule.
 //
-// What kernels differ in is data with sources: facts.txt, whose witnesses in a
-// kernel's BTF decide (facts.go), and helpers.txt. A kernel's configuration and
-// symbols are used where the source has them (knowledge); without them, what
-// depends on them is [MayFail]. Package bpfobj reads objects, package core decides
-// relocations.
+// [Run] takes each kernel through these passes: rule.Inspect finds the names that
+// any object uses; dryRun relocates all objects; rules evaluate each program; then
+// its code is explored and judged (explore.go). Several workers explore code;
+// findings are noted in order, so they do not depend on timing. Results for code
+// are cached by everything that they depend on (memo), so kernels with equal
+// relevant input share them, and kernels with equal contents, machine and version are judged
+// once. A ledger keeps each distinct finding once. After the
+// last kernel, what other kernels show changes some findings (vote.go), and
+// package verdict judges the objects.
 package check

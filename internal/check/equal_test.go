@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -18,13 +19,13 @@ func TestEqualKernels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := Parse(t.Context(), "o", data)
+	o, err := rule.Parse(t.Context(), "o", data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	judged := 0
-	r := newRun(Config{Objects: []*Object{o}, Jobs: 1})
-	r.inspected = func(*inventory) { judged++ }
+	r := newRun(Config{Objects: []*rule.Object{o}, Jobs: 1})
+	r.inspected = func(*rule.Inventory) { judged++ }
 	corp, err := corpus.Open(t.Context(), []string{testinput.Vmlinux(t)}, corpus.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -10,13 +10,14 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/check/interp"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // objectCode is the code of an object on a kernel: what its explorations share, and what they cost. It is for one goroutine at a time.
 type objectCode struct {
-	*pairing
-	o         *Object
+	*rule.Pairing
+	o         *rule.Object
 	settable  func(variable string) bool
 	results   *results
 	found     *ledger
@@ -31,7 +32,7 @@ type objectCode struct {
 // programCode is the code of a program on a kernel.
 type programCode struct {
 	*objectCode
-	e   *evaluation
+	e   *rule.Evaluation
 	pr  *bpfobj.Program
 	own list // findings on it, except on its code
 
@@ -67,11 +68,11 @@ func (c *programCode) code(ctx context.Context) (list, []*interp.Result) {
 
 // dependsOnCode reports whether findings depend on what an exploration finds.
 func (c *programCode) dependsOnCode() bool {
-	return c.e.needsExploration() || slices.ContainsFunc(c.pr.Funcs, func(fn int) bool { return c.codeOf(fn).lacks })
+	return c.e.NeedsExploration() || slices.ContainsFunc(c.pr.Funcs, func(fn int) bool { return c.codeOf(fn).lacks })
 }
 
 func (c *programCode) explore(ctx context.Context, precise bool) *interp.Result {
-	in := c.pairing.input()
+	in := c.Pairing.Input()
 	in.Settable, in.Precise, in.Units = c.settable, precise, sharedUnits{c, precise}
 	return interp.Explore(ctx, c.o.Code, c.pr, &in)
 }
@@ -79,14 +80,14 @@ func (c *programCode) explore(ctx context.Context, precise bool) *interp.Result 
 // judge returns the findings on the program's code that follow from an exploration, and whether it was not precise enough for one.
 func (c *programCode) judge(r *interp.Result) (l list, doubted bool) {
 	n := notes{found: c.found, seen: make(map[int32]bool)}
-	doubted = c.e.judgeCode(r, n.add)
+	doubted = c.e.JudgeCode(r, n.add)
 	return n.list(), doubted
 }
 
 // notes collects the findings on a program's code.
 type notes struct {
 	found *ledger
-	insns []Finding      // on instructions and features
+	insns []rule.Finding // on instructions and features
 	noted []int32        // the other findings: numbers in the ledger, as there may be many
 	seen  map[int32]bool // noted as a set
 }
@@ -100,8 +101,8 @@ func (n *notes) list() list {
 }
 
 // add adds a finding on code, once. A program may have many instructions of one kind: the first that is worst is enough.
-func (n *notes) add(f Finding) {
-	if !f.ofInsn() {
+func (n *notes) add(f rule.Finding) {
+	if !f.OfInsn() {
 		n.addNumber(n.found.number(f))
 		return
 	}
@@ -126,7 +127,7 @@ func (n *notes) addNumber(number int32) {
 // key returns the key of the program's code.
 func (c *programCode) key() programKey {
 	key := programKey{o: c.o.Code, fn: c.pr.Fn}
-	if b := c.e.key(c.found.number); b != nil {
+	if b := c.e.Key(c.found.number); b != nil {
 		key.kind = c.results.number(b)
 	}
 	b := make([]byte, 0, 4*len(c.pr.Funcs))
@@ -153,10 +154,10 @@ func (c *objectCode) codeOf(fn int) *function {
 	if f.key != 0 {
 		return f
 	}
-	explored, absences := c.functionKeys(fn, c.found.number)
+	explored, absences := c.FunctionKeys(fn, c.found.number)
 	f.lacks = absences != nil
 	f.key = c.results.number(slices.Concat(explored, []byte{0}, absences))
-	if callees, shared := c.o.callees(fn); shared {
+	if callees, shared := c.o.Callees(fn); shared {
 		for _, fn := range callees {
 			explored = binary.NativeEndian.AppendUint32(explored, c.codeOf(fn).calls)
 		}

@@ -4,14 +4,9 @@ package check
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/btf"
-	"golang.org/x/sys/unix"
-
-	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -24,21 +19,21 @@ func TestDisabledHooks(t *testing.T) {
 			"open": "", "getprocattr": "6.12", "listsecurity": "6.12", "alloc_security": "7.0", "decode_session": "7.3",
 		} {
 			p, _ := find(t, rep, program, name)
-			if p.Status[k] == Other {
+			if p.Status[k] == rule.Other {
 				continue
 			}
-			want := MayFail
+			want := rule.MayFail
 			if since == "" {
-				want = OK
+				want = rule.OK
 			} else if since == "6.12" && kernel.CompareVersions(release, since) >= 0 {
-				want = Fails
+				want = rule.Fails
 			}
 			// Not every kernel has each hook.
-			found := findingsOn(p, k, FamilyTarget)
-			missing := slices.ContainsFunc(found, func(f Finding) bool {
-				return f.Code == AttachTargetMissing || f.Code == AttachTargetNoFunctions
+			found := findingsOn(p, k, rule.FamilyTarget)
+			missing := slices.ContainsFunc(found, func(f rule.Finding) bool {
+				return f.Code == rule.AttachTargetMissing || f.Code == rule.AttachTargetNoFunctions
 			})
-			if got := Worst(found); got != want && !missing {
+			if got := rule.Worst(found); got != want && !missing {
 				t.Errorf("%s on %s: %s, want %s: %v", program, name, got, want, found)
 			}
 		}
@@ -52,20 +47,20 @@ func TestSleepableHooks(t *testing.T) {
 		release := rep.Kernels[k].Key().Release
 		for program, since := range map[string]string{"committed": "5.10", "open": "6.1", "mkdir": "6.12", "permission": ""} {
 			p, _ := find(t, rep, program, rep.Kernels[k].Name)
-			if p.Status[k] == Other {
+			if p.Status[k] == rule.Other {
 				continue
 			}
-			want := OK
+			want := rule.OK
 			switch {
 			case since == "" && kernel.CompareVersions(release, "7.3") >= 0:
-				want = MayFail
+				want = rule.MayFail
 			case since == "":
-				want = Fails
+				want = rule.Fails
 			case kernel.CompareVersions(release, since) < 0:
-				want = MayFail
+				want = rule.MayFail
 			}
-			found := slices.DeleteFunc(findingsOn(p, k, FamilyTarget), func(f Finding) bool { return f.Code != AttachTargetHookSleeps })
-			if got := Worst(found); got != want {
+			found := slices.DeleteFunc(findingsOn(p, k, rule.FamilyTarget), func(f rule.Finding) bool { return f.Code != rule.AttachTargetHookSleeps })
+			if got := rule.Worst(found); got != want {
 				t.Errorf("%s on %s: %s, want %s: %v", program, release, got, want, found)
 			}
 		}
@@ -76,10 +71,10 @@ func TestSleepableHooks(t *testing.T) {
 // made for error injection.
 func TestSleepableFunctions(t *testing.T) {
 	const injection = "CONFIG_FUNCTION_ERROR_INJECTION=y\n"
-	for config, want := range map[string]map[string]Status{
-		"":                      {"of_call": Fails, "of_function": Fails}, // by a function that the BTF lacks
-		usualConfig:             {"of_call": Fails, "of_function": Fails},
-		usualConfig + injection: {"of_call": Fails, "of_function": Fails}, // which is not the configuration of this BTF
+	for config, want := range map[string]map[string]rule.Status{
+		"":                      {"of_call": rule.Fails, "of_function": rule.Fails}, // by a function that the BTF lacks
+		usualConfig:             {"of_call": rule.Fails, "of_function": rule.Fails},
+		usualConfig + injection: {"of_call": rule.Fails, "of_function": rule.Fails}, // which is not the configuration of this BTF
 	} {
 		rep := runKnown(t, "sleepable.bpfel", config, "")
 		for program, want := range want {
@@ -89,48 +84,4 @@ func TestSleepableFunctions(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestVerifierSleepableHooks asks the running kernel for the hooks of LSM to which programs that may sleep can be attached.
-// With -v the answers are logged: the paragraph of facts.txt is made of them.
-func TestVerifierSleepableHooks(t *testing.T) {
-	k := datedKernel(t)
-	spec, err := btf.LoadKernelSpec()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sleepable []string
-	asked := 0
-	for typ := range spec.All() {
-		fn, ok := typ.(*btf.Func)
-		if !ok || !strings.HasPrefix(fn.Name, "bpf_lsm_") {
-			continue
-		}
-		id, err := spec.TypeID(fn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		hook := strings.TrimPrefix(fn.Name, "bpf_lsm_")
-		l := &loader{kind: uint32(ebpf.LSM), attach: uint32(ebpf.AttachLSMMac), btfID: uint32(id), flags: unix.BPF_F_SLEEPABLE}
-		log, err := l.load(insn{Op: 0xb7})
-		refused := strings.Contains(log, "is not sleepable")
-		if !refused && err != nil {
-			continue // it is no hook, or none for programs
-		}
-		asked++
-		e := evaluation{pairing: &pairing{k: k}, pr: &bpfobj.Program{Attach: bpfobj.SectionOf("lsm.s/" + hook)}}
-		e.lsmHook(hook)
-		e.out = slices.DeleteFunc(e.out, func(f Finding) bool { return f.Code != AttachTargetHookSleeps })
-		if got := Worst(e.out); refused && got == OK || !refused && got == Fails {
-			t.Errorf("%s: %s, refused: %t: %s", hook, got, refused, log)
-		}
-		if !refused {
-			sleepable = append(sleepable, hook)
-		}
-	}
-	if asked == 0 {
-		t.Skip("needs rights to load programs of LSM")
-	}
-	slices.Sort(sleepable)
-	t.Logf("of %d hooks: %v", asked, sleepable)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -22,7 +23,6 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
-	"github.com/btfgen/btfgen/internal/testing/testlimit"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -82,44 +82,23 @@ func differing(n int) (code []insn) {
 }
 
 // objectOf is an object of n programs that have the same code.
-func objectOf(t *testing.T, n int, code []insn, externs ...bpfobj.Extern) *Object {
+func objectOf(t *testing.T, n int, code []insn, externs ...bpfobj.Extern) *rule.Object {
 	o := &bpfobj.Code{Externs: externs}
 	for i := range n {
 		o.Funcs = append(o.Funcs, bpfobj.Function{Name: fmt.Sprint("p", i), Insns: code})
 		o.Programs = append(o.Programs, bpfobj.Program{Fn: i, Funcs: []int{i}})
 	}
-	return NewObject("hostile", o, noRecords(t))
+	return rule.NewObject("hostile", o, noRecords(t))
 }
 
 // different makes the programs of an object differ, so that none shares the exploration of another one.
-func different(o *Object) *Object {
+func different(o *rule.Object) *rule.Object {
 	for i := range o.Funcs {
 		code := slices.Clone(o.Funcs[i].Insns)
 		code[0].Imm = int64(i) // a store of it
 		o.Funcs[i].Insns = code
 	}
 	return o
-}
-
-// TestHostileAccesses wants what all programs of an object read of their context
-// to be looked for within one limit, and not after the context of the run has ended.
-func TestHostileAccesses(t *testing.T) {
-	slow.Skip(t)
-	raceflag.SkipSerial(t)
-	code := slices.Concat(slices.Repeat([]insn{{Op: asm.Add.Op(asm.ImmSource), Dst: 6}}, 1<<16), []insn{{Op: asm.LoadMemOp(asm.DWord), Dst: 0, Src: 1, Off: 8}, {Op: bpfobj.OpExit}})
-	o := objectOf(t, 200, code)
-	for i := range o.Programs {
-		o.Programs[i].Attach = bpfobj.SectionOf("tp_btf/sched_switch")
-	}
-	if err := o.follow(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if first, last := o.accesses[0], o.accesses[199]; len(first) != 1 || last != nil {
-		t.Errorf("%v, %v", first, last)
-	}
-	if err := o.follow(testlimit.Looks(100)); err != context.Canceled {
-		t.Errorf("%v", err)
-	}
 }
 
 // TestHostile bounds what hostile objects cost on a kernel that has one helper,
@@ -138,30 +117,30 @@ func TestHostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, h := range map[string]struct {
-		o    *Object
-		last Status
-		says Finding
+		o    *rule.Object
+		last rule.Status
+		says rule.Finding
 	}{
-		"a block behind a guard":      {objectOf(t, 1, guarded(4_000, 50)), Guarded, Finding{}},
-		"a large block":               {objectOf(t, 1, guarded(400_000, 50_000)), Guarded, Finding{}},
-		"facts":                       {objectOf(t, 1, code, externs...), MayFail, Finding{Args: Args{Reach: BySettings}}},
-		"crowded":                     {different(objectOf(t, 20, crowded())), Fails, Finding{}},
-		"programs that take too long": {objectOf(t, 2, long), Unknown, Finding{Args: Args{Reach: TooLarge}}},
-		"findings":                    {objectOf(t, 30, differing(10_000)), Unknown, Finding{Code: AnalysisFindings, Args: Args{Max: 131072}}},
+		"a block behind a guard":      {objectOf(t, 1, guarded(4_000, 50)), rule.Guarded, rule.Finding{}},
+		"a large block":               {objectOf(t, 1, guarded(400_000, 50_000)), rule.Guarded, rule.Finding{}},
+		"facts":                       {objectOf(t, 1, code, externs...), rule.MayFail, rule.Finding{Args: rule.Args{Reach: rule.BySettings}}},
+		"crowded":                     {different(objectOf(t, 20, crowded())), rule.Fails, rule.Finding{}},
+		"programs that take too long": {objectOf(t, 2, long), rule.Unknown, rule.Finding{Args: rule.Args{Reach: rule.TooLarge}}},
+		"findings":                    {objectOf(t, 30, differing(10_000)), rule.Unknown, rule.Finding{Code: rule.AnalysisFindings, Args: rule.Args{Max: 131072}}},
 	} {
 		h.o.BTF = types
-		r := newRun(Config{Objects: []*Object{h.o}})
-		k := inspectKernel(t.Context(), tg, r.want, &corpus.Kernel{Key: kernel.Key{Release: "6.12.1"}, Arch: "x86_64"}, false)
-		p := r.pair(0, k, decisions{}, new(target), nil, nil)
+		r := newRun(Config{Objects: []*rule.Object{h.o}})
+		k := rule.Inspect(t.Context(), tg, r.want, &corpus.Kernel{Key: kernel.Key{Release: "6.12.1"}, Arch: "x86_64"}, false)
+		p := r.pair(0, k, rule.Decisions{}, new(target), nil, nil)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		var last []Finding
+		var last []rule.Finding
 		for i := range h.o.Programs {
 			last = r.found.read(r.code(t.Context(), r.program(p, i)))
 		}
 		runtime.ReadMemStats(&after)
-		if len(last) == 0 || Worst(last) != h.last || last[0].Reach != h.says.Reach || last[0].Max != h.says.Max || h.says.Code != "" && last[0].Code != h.says.Code {
-			t.Errorf("%s: %d findings, %s: %v", name, len(last), Worst(last), last[:min(1, len(last))])
+		if len(last) == 0 || rule.Worst(last) != h.last || last[0].Reach != h.says.Reach || last[0].Max != h.says.Max || h.says.Code != "" && last[0].Code != h.says.Code {
+			t.Errorf("%s: %d findings, %s: %v", name, len(last), rule.Worst(last), last[:min(1, len(last))])
 		}
 		if p.work > limits.ObjectWork+limits.ExploreWork {
 			t.Errorf("%s: %d units of work", name, p.work)
@@ -179,7 +158,7 @@ func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	o := objectOf(t, 3, crowded())
-	r := newRun(Config{Objects: []*Object{o}, Corpus: new(corpus.Corpus)})
+	r := newRun(Config{Objects: []*rule.Object{o}, Corpus: new(corpus.Corpus)})
 	tg := new(target)
 	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) { r.item(ctx, tg, it) })
 	if len(r.kernels) > 0 {
@@ -189,7 +168,7 @@ func TestCanceled(t *testing.T) {
 		t.Errorf("report: %v", err)
 	}
 	data := testinput.Named(t, "subprogs.bpfel.o").Data
-	if _, err := Parse(ctx, "o", data); !errors.Is(err, context.Canceled) {
+	if _, err := rule.Parse(ctx, "o", data); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -17,12 +18,12 @@ import (
 func TestIndependent(t *testing.T) {
 	const large = 300_000 // bytes; larger objects take too long
 	corp := testinput.Varied(t)
-	var objects []*Object
+	var objects []*rule.Object
 	for _, in := range testinput.Objects(t) {
 		if len(in.Data) > large {
 			continue
 		}
-		o, err := Parse(t.Context(), in.Name(), in.Data)
+		o, err := rule.Parse(t.Context(), in.Name(), in.Data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,11 +45,11 @@ func TestIndependent(t *testing.T) {
 				}
 				for lacks, supplied := range fromLoader {
 					if f.Code == supplied {
-						f.Status, f.Code = Fails, lacks
+						f.Status, f.Code = rule.Fails, lacks
 					}
 				}
-				if f.Code == relo.NoCandidate && f.Status == Fails { // without what only one loader does, and what TypesSupplied does not have
-					f.Args = Args{}
+				if f.Code == relo.NoCandidate && f.Status == rule.Fails { // without what only one loader does, and what TypesSupplied does not have
+					f.Args = rule.Args{}
 				}
 				for _, k := range f.Kernels {
 					key := rep.Kernels[k].Name + " " + p.Object + " " + p.Name

@@ -4,13 +4,13 @@ package check
 
 import (
 	"encoding/binary"
-	"slices"
 	"testing"
 
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/check/interp"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
@@ -23,12 +23,12 @@ import (
 // helpers, and to the objects one whose only helper few kernels have.
 func TestCodeKey(t *testing.T) {
 	raceflag.SkipSerial(t)
-	objects := []*Object{NewObject("helper", &bpfobj.Code{
+	objects := []*rule.Object{rule.NewObject("helper", &bpfobj.Code{
 		Funcs:    []bpfobj.Function{{Insns: []insn{{Op: bpfobj.OpCall, Imm: int64(asm.FnLoop)}, {Op: bpfobj.OpExit}}}},
 		Programs: []bpfobj.Program{{Funcs: []int{0}}},
 	}, noRecords(t))}
 	for _, in := range testinput.Objects(t) {
-		o, err := Parse(t.Context(), in.Name(), in.Data)
+		o, err := rule.Parse(t.Context(), in.Name(), in.Data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,15 +46,15 @@ func TestCodeKey(t *testing.T) {
 		if why := it.Load(t.Context(), &tg.Target, "k"); why != nil {
 			t.Fatal(it.Name, why)
 		}
-		k := inspectKernel(t.Context(), &tg.Target, r.want, it, false)
-		silent := inspectKernel(t.Context(), empty, r.want, it, false)
+		k := rule.Inspect(t.Context(), &tg.Target, r.want, it, false)
+		silent := rule.Inspect(t.Context(), empty, r.want, it, false)
 		loaded, err := r.loader.on(t.Context(), tg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, d := range loaded {
 			for j := range objects[i].Programs {
-				for _, k := range []*inventory{k, silent} {
+				for _, k := range []*rule.Inventory{k, silent} {
 					if d == nil {
 						continue
 					}
@@ -96,18 +96,4 @@ func noRecords(t *testing.T) *core.Object {
 		t.Fatal(err)
 	}
 	return o
-}
-
-// TestCalleesCalledBack wants what a function has called back among what exploring it depends on.
-func TestCalleesCalledBack(t *testing.T) {
-	o, err := Parse(t.Context(), "loops", testinput.Named(t, "loops.bpfel.o").Data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range o.Programs {
-		pr := &o.Programs[i]
-		if calls, shared := o.callees(pr.Fn); len(calls) != 1 || !shared || !slices.Contains(pr.Funcs, calls[0]) {
-			t.Errorf("%s: %v, %t", o.ProgramName(i), calls, shared)
-		}
-	}
 }

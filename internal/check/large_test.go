@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
@@ -17,11 +18,11 @@ import (
 func TestManyKernels(t *testing.T) {
 	slow.Skip(t)
 	raceflag.SkipSerial(t)
-	o, err := Parse(t.Context(), "large", testinput.Large(testinput.LargeConfig{}))
+	o, err := rule.Parse(t.Context(), "large", testinput.Large(testinput.LargeConfig{}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRun(Config{Objects: []*Object{o}})
+	r := newRun(Config{Objects: []*rule.Object{o}})
 	tg := new(target)
 	done := false
 	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {

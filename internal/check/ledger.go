@@ -6,14 +6,16 @@ import (
 	"encoding/binary"
 	"slices"
 	"sync"
+
+	"github.com/btfgen/btfgen/internal/check/rule"
 )
 
 // ledger keeps findings, and lists of them, once each: most kernels have the
 // same. It is safe for use by many goroutines.
 type ledger struct {
 	mu      sync.Mutex
-	all     []Finding
-	at      map[Finding]int32
+	all     []rule.Finding
+	at      map[rule.Finding]int32
 	lists   [][]int32
 	numbers map[string]list // by content
 }
@@ -22,11 +24,11 @@ type ledger struct {
 type list int32
 
 func newLedger() *ledger {
-	return &ledger{at: make(map[Finding]int32), lists: make([][]int32, 1), numbers: make(map[string]list)}
+	return &ledger{at: make(map[rule.Finding]int32), lists: make([][]int32, 1), numbers: make(map[string]list)}
 }
 
 // note returns the list of findings.
-func (l *ledger) note(findings []Finding) list {
+func (l *ledger) note(findings []rule.Finding) list {
 	var numbers []int32
 	for _, f := range findings {
 		numbers = append(numbers, l.number(f))
@@ -35,7 +37,7 @@ func (l *ledger) note(findings []Finding) list {
 }
 
 // number returns the number of a finding.
-func (l *ledger) number(f Finding) int32 {
+func (l *ledger) number(f rule.Finding) int32 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n, ok := l.at[f]
@@ -75,7 +77,7 @@ func (l *ledger) of(n list) []int32 {
 }
 
 // read returns the findings of a list.
-func (l *ledger) read(n list) (findings []Finding) {
+func (l *ledger) read(n list) (findings []rule.Finding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, f := range l.lists[n] {

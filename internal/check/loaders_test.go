@@ -8,19 +8,21 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
 // expectLoads compares the verdicts on programs with a loader, on all kernels that their object is for.
-func expectLoads(t *testing.T, object string, loader Loader, policy Policy, want map[string]Status) {
+func expectLoads(t *testing.T, object string, loader rule.Loader, policy verdict.Policy, want map[string]rule.Status) {
 	t.Helper()
-	rep := runWith(t, Config{Loaders: []Loader{loader}, Policy: policy}, object)
+	rep := runWith(t, Config{Loaders: []rule.Loader{loader}, Policy: policy}, object)
 	for k := range rep.Kernels {
 		for program, want := range want {
 			p, _ := find(t, rep, program, rep.Kernels[k].Name)
-			if p.Load[k] != Other && p.Load[k] != want {
+			if p.Load[k] != rule.Other && p.Load[k] != want {
 				t.Errorf("%s with %s on %s: %s: %s, want %s: %v", object, loader, rep.Kernels[k].Name, program, p.Load[k], want, p.Findings)
 			}
 		}
@@ -32,13 +34,13 @@ func expectLoads(t *testing.T, object string, loader Loader, policy Policy, want
 func TestKernelVersion(t *testing.T) {
 	raceflag.SkipSerial(t)
 	for _, object := range []string{"loaders.bpfel", "loaders.bpfeb"} {
-		expectLoads(t, object, Libbpf, policy(t, "loader-map outer"), map[string]Status{"plain": OK, "asks_version": OK})
-		expectLoads(t, object, EbpfGo, policy(t, "loader-map outer"), map[string]Status{"plain": OK, "asks_version": Fails})
+		expectLoads(t, object, rule.Libbpf, policy(t, "loader-map outer"), map[string]rule.Status{"plain": rule.OK, "asks_version": rule.OK})
+		expectLoads(t, object, rule.EbpfGo, policy(t, "loader-map outer"), map[string]rule.Status{"plain": rule.OK, "asks_version": rule.Fails})
 	}
 	rep := runOn(t, "biolat.bpfel") // its variable is an int
 	for i := range rep.Programs {
 		for k := range rep.Kernels {
-			if got := statusOf(&rep.Programs[i], k, FamilyKconfig); got != OK {
+			if got := statusOf(&rep.Programs[i], k, rule.FamilyKconfig); got != rule.OK {
 				t.Errorf("%s on %s: %s", rep.Programs[i].Name, rep.Kernels[k].Name, got)
 			}
 		}
@@ -49,9 +51,9 @@ func TestKernelVersion(t *testing.T) {
 func TestNoInnerMap(t *testing.T) {
 	raceflag.SkipSerial(t)
 	for _, object := range []string{"loaders.bpfel", "loaders.bpfeb"} {
-		expectLoads(t, object, Libbpf, Policy{}, map[string]Status{"plain": MayFail, "looks_up": MayFail})
-		expectLoads(t, object, EbpfGo, Policy{}, map[string]Status{"plain": OK, "looks_up": MayFail})
-		expectLoads(t, object, Libbpf, policy(t, "loader-map outer"), map[string]Status{"plain": OK, "looks_up": OK})
+		expectLoads(t, object, rule.Libbpf, verdict.Policy{}, map[string]rule.Status{"plain": rule.MayFail, "looks_up": rule.MayFail})
+		expectLoads(t, object, rule.EbpfGo, verdict.Policy{}, map[string]rule.Status{"plain": rule.OK, "looks_up": rule.MayFail})
+		expectLoads(t, object, rule.Libbpf, policy(t, "loader-map outer"), map[string]rule.Status{"plain": rule.OK, "looks_up": rule.OK})
 	}
 }
 
@@ -63,12 +65,12 @@ func TestStaticProgram(t *testing.T) {
 	for _, tt := range []struct {
 		section string
 		bind    elf.SymBind
-		libbpf  Status
+		libbpf  rule.Status
 	}{
-		{"raw_tp/sys_enter", elf.STB_GLOBAL, OK},
-		{"raw_tp/sys_enter", elf.STB_LOCAL, Fails},
-		{"no_such_type", elf.STB_LOCAL, Fails},
-		{".text", elf.STB_LOCAL, OK},
+		{"raw_tp/sys_enter", elf.STB_GLOBAL, rule.OK},
+		{"raw_tp/sys_enter", elf.STB_LOCAL, rule.Fails},
+		{"no_such_type", elf.STB_LOCAL, rule.Fails},
+		{".text", elf.STB_LOCAL, rule.OK},
 	} {
 		f := testelf.File{
 			Order: binary.LittleEndian, Type: elf.ET_REL, Machine: elf.EM_BPF,
@@ -82,14 +84,14 @@ func TestStaticProgram(t *testing.T) {
 			},
 		}
 		data, _ := f.Build()
-		o, err := Parse(t.Context(), tt.section, data)
+		o, err := rule.Parse(t.Context(), tt.section, data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for loader, want := range map[Loader]Status{Libbpf: tt.libbpf, EbpfGo: OK} {
-			rep := runWith(t, Config{Loaders: []Loader{loader}, Objects: []*Object{o}})
+		for loader, want := range map[rule.Loader]rule.Status{rule.Libbpf: tt.libbpf, rule.EbpfGo: rule.OK} {
+			rep := runWith(t, Config{Loaders: []rule.Loader{loader}, Objects: []*rule.Object{o}})
 			for k := range rep.Kernels {
-				if p, _ := find(t, rep, "plain", rep.Kernels[k].Name); p.Load[k] != Other && p.Load[k] != want {
+				if p, _ := find(t, rep, "plain", rep.Kernels[k].Name); p.Load[k] != rule.Other && p.Load[k] != want {
 					t.Errorf("%s, %s, with %s on %s: %s, want %s: %v", tt.section, tt.bind, loader, rep.Kernels[k].Name, p.Load[k], want, p.Findings)
 				}
 			}
@@ -106,21 +108,21 @@ func TestUnreadable(t *testing.T) {
 	}
 	for i, l := range both.Loaders {
 		for k, s := range l.Load {
-			if s != Other && (s == Fails) != (i == 1) {
+			if s != rule.Other && (s == rule.Fails) != (i == 1) {
 				t.Errorf("with both loaders: %s on kernel %d: %s", l.Loader, k, s)
 			}
 		}
 	}
-	for loader, want := range map[Loader]Status{Libbpf: OK, EbpfGo: Fails} {
-		rep := runWith(t, Config{Loaders: []Loader{loader}}, "settings.bpfel")
+	for loader, want := range map[rule.Loader]rule.Status{rule.Libbpf: rule.OK, rule.EbpfGo: rule.Fails} {
+		rep := runWith(t, Config{Loaders: []rule.Loader{loader}}, "settings.bpfel")
 		for k := range rep.Kernels {
 			p, _ := find(t, rep, "probed", rep.Kernels[k].Name)
-			if p.Load[k] != Other && (p.Load[k] == Fails) != (want == Fails) {
+			if p.Load[k] != rule.Other && (p.Load[k] == rule.Fails) != (want == rule.Fails) {
 				t.Errorf("with %s on %s: %s: %v", loader, rep.Kernels[k].Name, p.Load[k], p.Findings)
 			}
 		}
 		for k, s := range rep.Objects[0].Load {
-			if s != Other && (s == Fails) != (want == Fails) {
+			if s != rule.Other && (s == rule.Fails) != (want == rule.Fails) {
 				t.Errorf("the object with %s on %s: %s", loader, rep.Kernels[k].Name, s)
 			}
 		}
@@ -131,16 +133,16 @@ func TestUnreadable(t *testing.T) {
 // cilium/ebpf leaves the width alone, and whether the verifier takes that is not judged.
 func TestUnchangedWidth(t *testing.T) {
 	raceflag.SkipSerial(t)
-	for _, loader := range Loaders() {
+	for _, loader := range rule.Loaders() {
 		for _, object := range []string{"broken.bpfel", "broken.bpfeb"} {
-			rep := runWith(t, Config{Loaders: []Loader{loader}}, object)
+			rep := runWith(t, Config{Loaders: []rule.Loader{loader}}, object)
 			for k := range rep.Kernels {
 				p, _ := find(t, rep, "signed_widened", rep.Kernels[k].Name)
-				want := Fails
-				if loader == EbpfGo {
-					want = MayFail
+				want := rule.Fails
+				if loader == rule.EbpfGo {
+					want = rule.MayFail
 				}
-				if p.Load[k] != Other && p.Load[k] != want {
+				if p.Load[k] != rule.Other && p.Load[k] != want {
 					t.Errorf("%s with %s on %s: %s, want %s: %v", object, loader, rep.Kernels[k].Name, p.Load[k], want, p.Findings)
 				}
 			}

@@ -7,12 +7,12 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
@@ -35,13 +35,13 @@ func mapSubjects(t *testing.T, types []uint32, kernels ...string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := Run(context.Background(), Config{Objects: []*Object{NewObject("maps", prog, noRecords(t))}, Corpus: corp, Jobs: 1})
+	rep, err := Run(context.Background(), Config{Objects: []*rule.Object{rule.NewObject("maps", prog, noRecords(t))}, Corpus: corp, Jobs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	subjects := make(map[string]bool)
 	for _, f := range rep.Programs[0].Findings {
-		if FamilyOf(f.Code) == FamilyMapType {
+		if rule.FamilyOf(f.Code) == rule.FamilyMapType {
 			subjects[f.Subject] = true
 		}
 	}
@@ -60,12 +60,12 @@ func TestSuggestLoaderMap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := Run(t.Context(), Config{Objects: []*Object{NewObject("dir/tool.o", prog, noRecords(t))}, Corpus: corp, Jobs: 1})
+	rep, err := Run(t.Context(), Config{Objects: []*rule.Object{rule.NewObject("dir/tool.o", prog, noRecords(t))}, Corpus: corp, Jobs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := &rep.Objects[0]
-	if o.Suggestion == nil || !slices.Equal(o.Suggestion.Options, []Option{{"loader-map", "tool.o:arena_buf"}}) {
+	if o.Suggestion == nil || !slices.Equal(o.Suggestion.Options, []verdict.Option{{Name: "loader-map", Value: "tool.o:arena_buf"}}) {
 		t.Fatalf("%+v", o.Suggestion)
 	}
 	if h := &o.Suggestion.Row.Headline; h.Works != h.Total || len(h.Lacks) > 0 || o.Headline.Works == o.Headline.Total {
@@ -88,28 +88,5 @@ func TestMapTypeNames(t *testing.T) {
 		if got := mapSubjects(t, types, tt.kernels...); !slices.Equal(got, tt.want) {
 			t.Errorf("on %v: %q, want %q", tt.kernels, got, tt.want)
 		}
-	}
-}
-
-// TestKnownMapTypes compares the table with every kernel at hand.
-func TestKnownMapTypes(t *testing.T) {
-	raceflag.SkipSerial(t)
-	n := 0
-	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
-		names := inspectItem(t, it, &wanted{names: make(map[string]int)}).enums[enumMap]
-		numbers := make(map[uint64]bool)
-		for name, v := range names {
-			if !strings.HasPrefix(name, mapPrefix) {
-				continue
-			}
-			numbers[v] = true
-			if got, ok := names[mapTypeName(uint32(v))]; !ok && !strings.HasSuffix(name, "_DEPRECATED") || ok && got != v {
-				t.Errorf("%s: %d is %s, not %s", it.Name, v, name, mapTypeName(uint32(v)))
-			}
-		}
-		n = max(n, len(numbers))
-	})
-	if n != len(knownMapTypes) {
-		t.Errorf("the kernels have %d types, the table %d", n, len(knownMapTypes))
 	}
 }

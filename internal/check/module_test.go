@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
-	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -18,115 +17,12 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// TestModule attaches programs to a function that only a module has, and to one
-// of vmlinux.
-func TestModule(t *testing.T) {
-	vmlinux := testbtf.Types(t, binary.LittleEndian, "proto #p int: a int\nfunc built_in #p\nfunc register_kprobe #p")
-	module := funcBTF(vmlinux, "in_module", 5) // after int, u8, u32 and u64
-	tg := new(core.Target)
-	if err := tg.Load(t.Context(), "k", vmlinux, relo.Module{Name: "md_mod", BTF: module}); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		section string
-		want    Status
-		attach  bool
-	}{
-		{"fentry/built_in", OK, false}, {"kprobe/built_in", OK, false},
-		{"fentry/in_module", MayFail, false}, {"kprobe/in_module", MayFail, true},
-	} {
-		want := &wanted{names: make(map[string]int)}
-		o := around(insn{Op: 0xb7}, true, tt.section)
-		names, _ := attachNames(&o.Programs[0])
-		want.add(featureNames()...)
-		want.add(names...)
-		e := evaluation{pairing: &pairing{o: o, k: inspect(t.Context(), tg, want, kernel.Key{}, "x86_64")}, pr: &o.Programs[0]}
-		e.attachment()
-		if got := Worst(e.out); got != tt.want {
-			t.Errorf("%s: %s, want %s: %v", tt.section, got, tt.want, e.out)
-		}
-		for _, f := range e.out {
-			if f.Code != ModuleNeeded || f.Names != "md_mod" || f.Attach != tt.attach {
-				t.Errorf("%s: %v", tt.section, f)
-			}
-		}
-		if e.hook == nil && e.pr.Attach.Kind == bpfobj.AttachFunc {
-			t.Errorf("%s: what it is given is not known", tt.section)
-		}
-	}
-}
-
-// TestAttachByBTF attaches programs to functions that BTF has more than once, to functions of a module that the section names, and to
-// events of system calls. Findings are those of both loaders, in order.
-func TestAttachByBTF(t *testing.T) {
-	vmlinux := testbtf.Types(t, binary.LittleEndian, `proto #p int: a int
-func built_in #p
-func twice #p
-proto #q int: a u32
-func twice #q
-func register_kprobe #p
-func __x64_sys_bpf #p
-func __do_sys_sync #p
-func __x64_sys_sync_file_range #p
-func __x64_sys_sync_file_range2 #p`)
-	module := funcBTF(vmlinux, "in_module", 5) // after int, u8, u32 and u64
-	const loaded, missing = "may fail: module-needed md_mod", "fails: attach-target-missing"
-	for name, tt := range map[string]struct {
-		section string
-		modules bool
-		want    []string
-	}{
-		"vmlinux":                    {"fentry/vmlinux:built_in", true, nil},
-		"module":                     {"fexit/md_mod:in_module", true, []string{loaded}},
-		"beginning of its name":      {"fentry/md:in_module", true, []string{loaded}},
-		"another module":             {"fentry/nf_nat:in_module", true, []string{missing}},
-		"not in the module":          {"fmod_ret/md_mod:built_in", true, []string{missing}},
-		"no BTF of modules":          {"fentry/nf_nat:in_module", false, []string{"may fail: attach-target-module-btf nf_nat"}},
-		"not in vmlinux":             {"fentry/vmlinux:in_module", false, []string{missing}},
-		"twice":                      {"fentry/twice", false, nil},
-		"a kprobe":                   {"kprobe/twice", false, nil},
-		"system call":                {"tracepoint/syscalls/sys_enter_sync_file_range", false, nil},
-		"one without arguments":      {"tracepoint/syscalls/sys_enter_sync", false, nil},
-		"its end":                    {"tp/syscalls/sys_exit_sync_file_range", false, nil},
-		"system call without number": {"tp/syscalls/sys_enter_sync_file_range2", false, []string{"fails to attach: attach-target-syscall"}},
-		"one of arm":                 {"tp/syscalls/sys_exit_arm_sync_file_range", false, []string{"fails to attach: attach-target-syscall"}},
-		"no system call":             {"tp/syscalls/sys_exit_openat2", false, []string{"may fail to attach: attach-target-syscall-unlisted"}},
-		"no event of one":            {"tp/syscalls/other", false, nil},
-	} {
-		tg := new(core.Target)
-		var modules []relo.Module
-		if tt.modules {
-			modules = append(modules, relo.Module{Name: "md_mod", BTF: module})
-		}
-		if err := tg.Load(t.Context(), "k", vmlinux, modules...); err != nil {
-			t.Fatal(err)
-		}
-		want := &wanted{names: make(map[string]int)}
-		o := around(insn{Op: 0xb7}, true, tt.section)
-		names, _ := attachNames(&o.Programs[0])
-		want.add(featureNames()...)
-		want.add(names...)
-		want.add(allSyscallNames("bpf")...)
-		e := evaluation{pairing: &pairing{o: o, k: inspect(t.Context(), tg, want, kernel.Key{}, "x86_64"), Loading: Loading{Loaders: Loaders()}}, pr: &o.Programs[0]}
-		e.attachment()
-		var got []string
-		for _, f := range e.out {
-			if f.Code != AttachTargetInjection {
-				got = append(got, brief(&f))
-			}
-		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s:\n%q, want\n%q", name, got, tt.want)
-		}
-	}
-}
-
 // TestModuleTypes reads types that only a module has: those that the verifier reaches without it need it.
 func TestModuleTypes(t *testing.T) {
 	vmlinux := testbtf.Types(t, binary.LittleEndian, "struct task_struct 8: pid u32 0") // after int, u8, u32 and u64
 	module := splitBTF(vmlinux, "\x00my_state\x00started\x00count\x00", 1, uint32(btf.KindStruct)<<24|2, 16, 10, 4, 0, 18, 3, 64)
 	other := splitBTF(vmlinux, "\x00my_state\x00finished\x00", 1, uint32(btf.KindStruct)<<24|1, 8, 10, 4, 0)
-	o, err := Parse(t.Context(), "supplied", testinput.Named(t, "supplied.bpfel.o").Data)
+	o, err := rule.Parse(t.Context(), "supplied", testinput.Named(t, "supplied.bpfel.o").Data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +47,7 @@ func TestModuleTypes(t *testing.T) {
 			"added": "may fail: module-needed md_mod", "asked_for": none, "flavored": "may fail: module-needed a_mod",
 		}},
 	} {
-		r := newRun(Config{Objects: []*Object{o}})
+		r := newRun(Config{Objects: []*rule.Object{o}})
 		r.item(t.Context(), new(target), &corpus.Kernel{Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: tt.modules})
 		rep, err := r.report(t.Context())
 		if err != nil || len(rep.Kernels) != 1 {
@@ -159,7 +55,7 @@ func TestModuleTypes(t *testing.T) {
 		}
 		for _, p := range rep.Programs {
 			want, ok := tt.want[p.Name]
-			got, s := none, Guarded
+			got, s := none, rule.Guarded
 			for _, f := range p.Findings {
 				if f.Relocation != "" && f.Status > s {
 					got, s = brief(&f.Finding), f.Status
@@ -177,15 +73,15 @@ func TestHiddenTypes(t *testing.T) {
 	const types = "struct req 4: a u32 0"
 	vmlinux := testbtf.Types(t, binary.LittleEndian, types)
 	module := testbtf.Module(t, binary.LittleEndian, types, "struct req 12: a u32 0, b u32 8")
-	o, err := Parse(t.Context(), "o", testbtf.Object(t, binary.LittleEndian, "struct req 8: a u32 0, b u32 4", "byte_off struct req.b", 4))
+	o, err := rule.Parse(t.Context(), "o", testbtf.Object(t, binary.LittleEndian, "struct req 8: a u32 0, b u32 4", "byte_off struct req.b", 4))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for loader, want := range map[Loader][]string{
-		Libbpf: {"fails: field-missing"},
-		EbpfGo: {"may fail: module-needed md_mod"},
+	for loader, want := range map[rule.Loader][]string{
+		rule.Libbpf: {"fails: field-missing"},
+		rule.EbpfGo: {"may fail: module-needed md_mod"},
 	} {
-		r := newRun(Config{Objects: []*Object{o}, Loaders: []Loader{loader}})
+		r := newRun(Config{Objects: []*rule.Object{o}, Loaders: []rule.Loader{loader}})
 		r.item(t.Context(), new(target), &corpus.Kernel{
 			Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: []relo.Module{{Name: "md_mod", BTF: module}},
 		})
@@ -210,23 +106,23 @@ func TestHiddenTypes(t *testing.T) {
 func TestAbsentSizes(t *testing.T) {
 	vmlinux := testbtf.Types(t, binary.LittleEndian, "struct task_struct 8: pid u32 0") // after int, u8, u32 and u64
 	module := splitBTF(vmlinux, "\x00no_such_struct\x00a\x00", 1, uint32(btf.KindStruct)<<24|1, 4, 16, 1, 0)
-	o, err := Parse(t.Context(), "kinds", testinput.Named(t, "kinds.bpfel.o").Data)
+	o, err := rule.Parse(t.Context(), "kinds", testinput.Named(t, "kinds.bpfel.o").Data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	type verdicts map[string]Status // of CO-RE, by program
+	type verdicts map[string]rule.Status // of CO-RE, by program
 	for _, tt := range []struct {
-		loaders []Loader
+		loaders []rule.Loader
 		modules []relo.Module
 		want    verdicts
 	}{
-		{[]Loader{Libbpf}, nil, verdicts{}},
-		{[]Loader{EbpfGo}, nil, verdicts{"no_size": Fails, "no_type_id": Fails}},
-		{Loaders(), nil, verdicts{"no_size": Fails, "no_type_id": Fails}},
-		{[]Loader{Libbpf}, []relo.Module{{Name: "md_mod", BTF: module}}, verdicts{}},
-		{[]Loader{EbpfGo}, []relo.Module{{Name: "md_mod", BTF: module}}, verdicts{"no_size": MayFail, "no_type_id": Fails}},
+		{[]rule.Loader{rule.Libbpf}, nil, verdicts{}},
+		{[]rule.Loader{rule.EbpfGo}, nil, verdicts{"no_size": rule.Fails, "no_type_id": rule.Fails}},
+		{rule.Loaders(), nil, verdicts{"no_size": rule.Fails, "no_type_id": rule.Fails}},
+		{[]rule.Loader{rule.Libbpf}, []relo.Module{{Name: "md_mod", BTF: module}}, verdicts{}},
+		{[]rule.Loader{rule.EbpfGo}, []relo.Module{{Name: "md_mod", BTF: module}}, verdicts{"no_size": rule.MayFail, "no_type_id": rule.Fails}},
 	} {
-		r := newRun(Config{Objects: []*Object{o}, Loaders: tt.loaders})
+		r := newRun(Config{Objects: []*rule.Object{o}, Loaders: tt.loaders})
 		r.item(t.Context(), new(target), &corpus.Kernel{Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: tt.modules})
 		rep, err := r.report(t.Context())
 		if err != nil || len(rep.Kernels) != 1 {
@@ -236,12 +132,12 @@ func TestAbsentSizes(t *testing.T) {
 			if !slices.Contains([]string{"no_size", "no_type_id", "no_type", "no_match", "no_struct_field"}, p.Name) {
 				continue
 			}
-			got := OK
+			got := rule.OK
 			for _, f := range p.Findings {
 				if f.Relocation == "" {
 					continue
 				}
-				if got = max(got, f.Status); f.Loader != EbpfGo {
+				if got = max(got, f.Status); f.Loader != rule.EbpfGo {
 					t.Errorf("%s: %v", p.Name, f)
 				}
 			}
@@ -250,32 +146,6 @@ func TestAbsentSizes(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestKprobes attaches programs on a kernel without kprobes: they load, and
-// cannot be attached.
-func TestKprobes(t *testing.T) {
-	tg := new(core.Target)
-	if err := tg.Load(t.Context(), "k", testbtf.Types(t, binary.LittleEndian, "proto #p int: a int\nfunc built_in #p")); err != nil {
-		t.Fatal(err)
-	}
-	for section, want := range map[string]Status{"kprobe/built_in": Fails, "kretprobe/no_such": Fails, "ksyscall/open": Fails, "fentry/built_in": OK, "uprobe": OK} {
-		w := &wanted{names: make(map[string]int)}
-		o := around(insn{Op: 0xb7}, true, section)
-		names, _ := attachNames(&o.Programs[0])
-		w.add(names...)
-		e := evaluation{pairing: &pairing{o: o, k: inspect(t.Context(), tg, w, kernel.Key{}, "x86_64")}, pr: &o.Programs[0]}
-		e.attachment()
-		if got := Worst(e.out); got != want || want == Fails && (!e.out[0].Attach || len(e.out) > 1) {
-			t.Errorf("%s: %v", section, e.out)
-		}
-	}
-}
-
-// funcBTF returns the BTF of a module that has one function, of a prototype of
-// vmlinux.
-func funcBTF(vmlinux []byte, name string, proto uint32) []byte {
-	return splitBTF(vmlinux, "\x00"+name+"\x00", 1, uint32(btf.KindFunc)<<24, proto)
 }
 
 // splitBTF returns the BTF of a module that has one type. Names are places in its strings.
@@ -296,7 +166,7 @@ func splitBTF(vmlinux []byte, strs string, name, info uint32, words ...uint32) [
 }
 
 // brief is a finding without what it is about.
-func brief(f *Finding) string {
+func brief(f *rule.Finding) string {
 	text := f.Status.String()
 	if f.Attach {
 		text += " to attach"

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -14,8 +15,8 @@ import (
 // bare relocates each object on a kernel none of whose modules is loaded. It is nil where that makes no difference, since
 // loaders search the BTF of all modules that are loaded: both libbpf (bpf_core_find_cands) and cilium/ebpf (applyRelocations in
 // linker.go). What it returns is valid until the next call.
-func (d dryRun) bare(ctx context.Context, t *target, it *corpus.Kernel, loaded []decisions) ([]decisions, error) {
-	if !slices.ContainsFunc(loaded, decisions.needAny) {
+func (d dryRun) bare(ctx context.Context, t *target, it *corpus.Kernel, loaded []rule.Decisions) ([]rule.Decisions, error) {
+	if !slices.ContainsFunc(loaded, rule.Decisions.NeedAny) {
 		return nil, nil
 	}
 	if t.bare == nil {
@@ -31,7 +32,7 @@ func (d dryRun) bare(ctx context.Context, t *target, it *corpus.Kernel, loaded [
 
 // apart returns the objects on a kernel without modules that define a type of theirs differently, except one of these: the one with which most
 // records resolve. It returns nil for objects without such a type. A host seldom loads all modules.
-func (d dryRun) apart(ctx context.Context, t *target, it *corpus.Kernel, together []decisions) (best []decisions, on []*target, err error) {
+func (d dryRun) apart(ctx context.Context, t *target, it *corpus.Kernel, together []rule.Decisions) (best []rule.Decisions, on []*target, err error) {
 	var names []string
 	for _, l := range together {
 		for i := range l {
@@ -40,7 +41,7 @@ func (d dryRun) apart(ctx context.Context, t *target, it *corpus.Kernel, togethe
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	best, on = make([]decisions, len(together)), make([]*target, len(together))
+	best, on = make([]rule.Decisions, len(together)), make([]*target, len(together))
 	most := make([]int, len(together))
 	for n, keep := range names[:min(len(names), triedApart)] {
 		if n == len(t.apart) {
@@ -81,24 +82,24 @@ const triedApart = 3
 // fine if a module was loaded needs it.
 func (r *run) withoutModules(ctx context.Context, p *objectCode, j int, own, code list) (ownHere, codeHere list) {
 	pr := &p.o.Programs[j]
-	names := p.modulesOf(pr.Records)
+	names := p.ModulesOf(pr.Records)
 	if len(names) == 0 {
 		return own, code
 	}
-	bare := &programCode{objectCode: p, e: p.evaluateCode(j), pr: pr} // of what that refuses, own has what is refused where modules are loaded
+	bare := &programCode{objectCode: p, e: p.EvaluateCode(j), pr: pr} // of what that refuses, own has what is refused where modules are loaded
 	loaded, unloaded := r.found.read(code), r.found.read(r.code(ctx, bare))
 	changed := slices.Clone(loaded)
 	for i := range changed {
-		if f := &changed[i]; f.Status == Fails && !failsFor(f.Loader, unloaded) {
-			f.Status, f.Names, f.When = MayFail, namesOf(names), Loaded
+		if f := &changed[i]; f.Status == rule.Fails && !failsFor(f.Loader, unloaded) {
+			f.Status, f.Names, f.When = rule.MayFail, rule.NamesOf(names), rule.Loaded
 		}
 	}
-	var more []Finding
+	var more []rule.Finding
 	for _, f := range unloaded {
 		switch {
-		case f.Status == Fails && !failsFor(f.Loader, loaded):
-			f.Status, f.Names, f.When = MayFail, namesOf(names), NotLoaded
-		case f.Status == Guarded || f.Code != ModuleNeeded:
+		case f.Status == rule.Fails && !failsFor(f.Loader, loaded):
+			f.Status, f.Names, f.When = rule.MayFail, rule.NamesOf(names), rule.NotLoaded
+		case f.Status == rule.Guarded || f.Code != rule.ModuleNeeded:
 			continue
 		}
 		more = append(more, f)
@@ -107,9 +108,9 @@ func (r *run) withoutModules(ctx context.Context, p *objectCode, j int, own, cod
 }
 
 // failsFor reports whether one of the findings fails with a loader, or with every one, where no module is loaded if it needs one.
-func failsFor(l Loader, findings []Finding) bool {
-	return slices.ContainsFunc(findings, func(f Finding) bool {
-		needs := f.Code == ModuleNeeded && f.Reach == Reached && f.When == Always && f.Stops == NothingStops
-		return f.concerns(l) && (f.Status == Fails || f.Status == MayFail && needs)
+func failsFor(l rule.Loader, findings []rule.Finding) bool {
+	return slices.ContainsFunc(findings, func(f rule.Finding) bool {
+		needs := f.Code == rule.ModuleNeeded && f.Reach == rule.Reached && f.When == rule.Always && f.Stops == rule.NothingStops
+		return f.Concerns(l) && (f.Status == rule.Fails || f.Status == rule.MayFail && needs)
 	})
 }

@@ -5,13 +5,11 @@ package check
 import (
 	"debug/elf"
 	"encoding/binary"
-	"slices"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
-	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -19,18 +17,18 @@ import (
 func TestStructOps(t *testing.T) {
 	raceflag.SkipSerial(t)
 	for _, name := range []string{"ops.bpfel", "ops.bpfeb"} {
-		for loader, want := range map[Loader]Status{Libbpf: Fails, EbpfGo: OK} {
-			rep := runWith(t, Config{Loaders: []Loader{loader}}, name)
+		for loader, want := range map[rule.Loader]rule.Status{rule.Libbpf: rule.Fails, rule.EbpfGo: rule.OK} {
+			rep := runWith(t, Config{Loaders: []rule.Loader{loader}}, name)
 			for k := range rep.Kernels {
 				p, _ := find(t, rep, "beside", rep.Kernels[k].Name)
-				if p.Load[k] != Other && p.Load[k] != want {
+				if p.Load[k] != rule.Other && p.Load[k] != want {
 					t.Errorf("%s with %s on %s: %s, want %s: %v", name, loader, rep.Kernels[k].Name, p.Load[k], want, p.Findings)
 				}
 				// Without links, cilium/ebpf loads the programs of a struct_ops, but cannot register it.
 				key := rep.Kernels[k].Key()
 				p, _ = find(t, rep, "ssthresh", rep.Kernels[k].Name)
 				links := kernel.CompareVersions(key.Release, "6.4") >= 0
-				if key.Arch == "x86_64" && loader == EbpfGo && p.Load[k] != Other && (p.Load[k] != OK || (p.Status[k] == OK) != links) {
+				if key.Arch == "x86_64" && loader == rule.EbpfGo && p.Load[k] != rule.Other && (p.Load[k] != rule.OK || (p.Status[k] == rule.OK) != links) {
 					t.Errorf("%s on %s: %s, %s to load: %v", name, key, p.Status[k], p.Load[k], p.Findings)
 				}
 			}
@@ -39,47 +37,20 @@ func TestStructOps(t *testing.T) {
 		// struct_ops at all, and on 32-bit ARM, which has no BTF of its own.
 		rep := runWith(t, Config{Policy: policy(t, "loader-map missing")}, name)
 		for k := range rep.Kernels {
-			others := OK
+			others := rule.OK
 			if name == "ops.bpfeb" || kernel.CompareVersions(rep.Kernels[k].Key().Release, "6.4") < 0 {
-				others = Fails
+				others = rule.Fails
 			}
 			for _, program := range []string{"beside", "ssthresh"} {
 				p, _ := find(t, rep, program, rep.Kernels[k].Name)
 				others := others
 				if program == "ssthresh" && rep.Kernels[k].Key().Arch == "arm" {
-					others = Fails
+					others = rule.Fails
 				}
-				if p.Load[k] != Other && p.Load[k] != others {
+				if p.Load[k] != rule.Other && p.Load[k] != others {
 					t.Errorf("%s without the map on %s: %s: %s, want %s: %v", name, rep.Kernels[k].Name, program, p.Load[k], others, p.Findings)
 				}
 			}
-		}
-	}
-}
-
-// TestStructOpsMembers holds which members are set and by which programs, and the verdict on one that the kernel does not have.
-func TestStructOpsMembers(t *testing.T) {
-	o, err := Parse(t.Context(), "ops", testinput.Named(t, "ops.bpfel.o").Data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var control bpfobj.StructOpsMap
-	for _, m := range o.StructOps {
-		if m.Name == "control" {
-			control = m
-		}
-	}
-	if want := []string{"ssthresh", "undo_cwnd", "cong_avoid", "name"}; !slices.Equal(control.Members, want) || !control.Link || len(control.Funcs) != 3 {
-		t.Errorf("%+v, want members %v, a link and three functions", control, want)
-	}
-	for member, want := range map[string]Status{"cong_control": OK, "no_such_member": Fails} {
-		found := Finding{}
-		k := oldest(t, newWanted([]*Object{o}))
-		for _, f := range (&pairing{o: o, k: k}).structOps(&bpfobj.StructOpsMap{Type: "tcp_congestion_ops", Members: []string{"name", member}}) {
-			found = f
-		}
-		if found.Status != want || want == Fails && (found.Code != StructOpsMember || found.Witness != "tcp_congestion_ops."+member) {
-			t.Errorf("%s: %+v, want %s", member, found, want)
 		}
 	}
 }
@@ -91,12 +62,12 @@ func TestUnread(t *testing.T) {
 	cases := []struct {
 		section string
 		refers  bool
-		libbpf  Status
+		libbpf  rule.Status
 	}{
-		{"maps", false, Fails}, {"maps", true, Fails}, {"maps/x", true, Fails}, {"maps/x", false, OK}, {"lirc_mode2/maps", true, Fails},
-		{".data", true, OK}, {".rodata.x", true, OK}, {".bss", true, OK},
+		{"maps", false, rule.Fails}, {"maps", true, rule.Fails}, {"maps/x", true, rule.Fails}, {"maps/x", false, rule.OK}, {"lirc_mode2/maps", true, rule.Fails},
+		{".data", true, rule.OK}, {".rodata.x", true, rule.OK}, {".bss", true, rule.OK},
 	}
-	var objects []*Object
+	var objects []*rule.Object
 	for _, tt := range cases {
 		f := testelf.File{
 			Order: binary.LittleEndian, Type: elf.ET_REL, Machine: elf.EM_BPF,
@@ -114,23 +85,23 @@ func TestUnread(t *testing.T) {
 			f.Sections = append(f.Sections, testelf.Section{Name: ".relraw_tp/sys_enter", Type: elf.SHT_REL, Info: 1, Data: binary.LittleEndian.AppendUint64(rel, elf.R_INFO(1, 1))})
 		}
 		data, _ := f.Build()
-		o, err := Parse(t.Context(), tt.section, data)
+		o, err := rule.Parse(t.Context(), tt.section, data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		objects = append(objects, o)
 	}
-	for _, loader := range Loaders() {
-		rep := runWith(t, Config{Loaders: []Loader{loader}, Objects: objects})
+	for _, loader := range rule.Loaders() {
+		rep := runWith(t, Config{Loaders: []rule.Loader{loader}, Objects: objects})
 		for i, tt := range cases {
-			want := OK
-			if loader == Libbpf {
+			want := rule.OK
+			if loader == rule.Libbpf {
 				want = tt.libbpf
 			} else if tt.section == "lirc_mode2/maps" { // which cilium/ebpf does not read either
-				want = Fails
+				want = rule.Fails
 			}
 			for k, got := range rep.Programs[i].Load {
-				if got != Other && got != want {
+				if got != rule.Other && got != want {
 					t.Errorf("%s, referred to: %t, with %s on %s: %s, want %s: %v", tt.section, tt.refers, loader, rep.Kernels[k].Name, got, want, rep.Programs[i].Findings)
 				}
 			}
@@ -160,23 +131,23 @@ func TestUndeclared(t *testing.T) {
 		},
 	}
 	data, _ := f.Build()
-	o, err := Parse(t.Context(), "undeclared", data)
+	o, err := rule.Parse(t.Context(), "undeclared", data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		loaders             []Loader
-		calls, plain, whole Status
+		loaders             []rule.Loader
+		calls, plain, whole rule.Status
 	}{
-		{[]Loader{Libbpf}, Fails, Fails, Fails},
-		{[]Loader{EbpfGo}, Unknown, OK, Unknown},
-		{Loaders(), Unknown, OK, Unknown},
+		{[]rule.Loader{rule.Libbpf}, rule.Fails, rule.Fails, rule.Fails},
+		{[]rule.Loader{rule.EbpfGo}, rule.Unknown, rule.OK, rule.Unknown},
+		{rule.Loaders(), rule.Unknown, rule.OK, rule.Unknown},
 	} {
-		rep := runWith(t, Config{Loaders: tt.loaders, Objects: []*Object{o}})
+		rep := runWith(t, Config{Loaders: tt.loaders, Objects: []*rule.Object{o}})
 		for k := range rep.Kernels {
 			calls, _ := find(t, rep, "calls", rep.Kernels[k].Name)
 			plain, _ := find(t, rep, "plain", rep.Kernels[k].Name)
-			if calls.Load[k] == Other {
+			if calls.Load[k] == rule.Other {
 				continue
 			}
 			if calls.Load[k] != tt.calls || plain.Load[k] != tt.plain || rep.Objects[0].Load[k] != tt.whole {

@@ -2,13 +2,17 @@
 
 package check
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/check/rule"
+)
 
 // TestRanges holds verdicts on guards that compare the size of a number. The guarded field has been absent since Linux 5.14. Verifiers
 // know the bounds that comparisons give and package interp does not, so what depends on them may fail.
 func TestRanges(t *testing.T) {
-	mayFail := expected{from: "5.14", status: MayFail, others: OK}
-	guarded := expected{from: "5.14", status: Guarded, others: OK} // by bits
+	mayFail := expected{from: "5.14", status: rule.MayFail, others: rule.OK}
+	guarded := expected{from: "5.14", status: rule.Guarded, others: rule.OK} // by bits
 	expectVerdicts(t, "ranges", map[string]expected{
 		"early_return":        mayFail,
 		"early_return_32":     mayFail,

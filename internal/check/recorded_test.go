@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
@@ -34,10 +36,10 @@ type recorded struct {
 // may have facts.
 var stand = map[string]struct {
 	id, arch, series string
-	release          release
+	release          rule.Release
 }{
-	"4.19.108": {"bclinux", "x86_64", "4.19", Linux(4, 19)},
-	"5.4.273":  {"debian", "x86_64", "5.10", Linux(5, 4)},
+	"4.19.108": {"bclinux", "x86_64", "4.19", rule.Linux(4, 19)},
+	"5.4.273":  {"debian", "x86_64", "5.10", rule.Linux(5, 4)},
 }
 
 // Reasons why a verdict differs from what a booted kernel did.
@@ -77,8 +79,8 @@ func TestRecorded(t *testing.T) {
 	var table []string
 	for _, name := range slices.Sorted(maps.Keys(stand)) {
 		s := stand[name]
-		r := newRun(Config{Objects: objects, Jobs: 1, Loaders: []Loader{Libbpf}})
-		r.inspected = func(k *inventory) { k.Age(s.release) }
+		r := newRun(Config{Objects: objects, Jobs: 1, Loaders: []rule.Loader{rule.Libbpf}})
+		r.inspected = func(k *rule.Inventory) { k.Age(s.release) }
 		testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
 			if it.Key.ID == s.id && strings.HasPrefix(it.Key.Release, s.series) && it.Key.Arch == s.arch {
 				it.Modules = nil
@@ -89,15 +91,15 @@ func TestRecorded(t *testing.T) {
 			t.Errorf("%s: %d kernels stand for it", name, len(r.kernels))
 			continue
 		}
-		programs := make(map[string]*Program)
+		programs := make(map[string]*verdict.ProgramRow)
 		for i, o := range objects {
 			for j := range o.Programs {
 				p := r.row(i, j, r.alike(i))
 				programs[o.Name()+":"+p.Name] = &p
 			}
 		}
-		var counts [2][Fails + 1][2]int // of real tools and of testdata: works, does not
-		var left, wrong [2]int          // without a verdict; in knownDiffers
+		var counts [2][rule.Fails + 1][2]int // of real tools and of testdata: works, does not
+		var left, wrong [2]int               // without a verdict; in knownDiffers
 		for _, row := range rows {
 			p := programs[row.Object+":"+row.Program]
 			if row.Kernel != name {
@@ -116,7 +118,7 @@ func TestRecorded(t *testing.T) {
 				not = 1
 			}
 			counts[own][got][not]++
-			if row.Loads && got == Fails || !row.Loads && got <= Guarded {
+			if row.Loads && got == rule.Fails || !row.Loads && got <= rule.Guarded {
 				id := strings.TrimSuffix(filepath.Base(row.Object), ".bpfel.o") + ":" + row.Program
 				wrong[own]++
 				if known[id] = true; own == 0 || knownDiffers[id] == "" {
@@ -126,7 +128,7 @@ func TestRecorded(t *testing.T) {
 		}
 		for own, objects := range []string{"real tools", "testdata"} {
 			line := "|" + name + "|" + objects
-			for _, s := range []Status{OK, Guarded, MayFail, Unknown, Fails} {
+			for _, s := range []rule.Status{rule.OK, rule.Guarded, rule.MayFail, rule.Unknown, rule.Fails} {
 				line += fmt.Sprintf("|%d/%d", counts[own][s][0], counts[own][s][1])
 			}
 			table = append(table, fmt.Sprintf("%s|%d|%d|", line, wrong[own], left[own]))
@@ -183,7 +185,7 @@ func readRecorded(t *testing.T, path string) (all []recorded) {
 }
 
 // recordedObjects are the objects below a directory with the names that they have in the records.
-func recordedObjects(t *testing.T, dir string) (all []*Object) {
+func recordedObjects(t *testing.T, dir string) (all []*rule.Object) {
 	packages := map[string]string{"bpf": "libxdp1"}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
@@ -209,7 +211,7 @@ func recordedObjects(t *testing.T, dir string) (all []*Object) {
 				}
 				name += ".bpf.o"
 			}
-			if o, err := Parse(t.Context(), name, f.Data); err == nil {
+			if o, err := rule.Parse(t.Context(), name, f.Data); err == nil {
 				all = append(all, o)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/core"
 )
 
@@ -13,11 +14,11 @@ import (
 type dryRun struct {
 	sets *core.Sets
 	at   map[*core.Object]int // place in the objects
-	adds [][]decisions        // by file of types that the loader adds, by object
+	adds [][]rule.Decisions   // by file of types that the loader adds, by object
 	aya  bool                 // decide as aya does
 }
 
-func newDryRun(objects []*Object, aya bool) dryRun {
+func newDryRun(objects []*rule.Object, aya bool) dryRun {
 	d := dryRun{at: make(map[*core.Object]int), aya: aya}
 	var all []*core.Object
 	for i, o := range objects {
@@ -52,8 +53,8 @@ func (t *target) unit(o *core.Object) func(section, name string) (*core.UnitDeci
 }
 
 // on relocates each object. What it returns is valid until the next call.
-func (d dryRun) on(ctx context.Context, t *target) ([]decisions, error) {
-	out := make([]decisions, len(d.at))
+func (d dryRun) on(ctx context.Context, t *target) ([]rule.Decisions, error) {
+	out := make([]rule.Decisions, len(d.at))
 	t.number = nil
 	s := d.sets.For(&t.Target)
 	if s == nil {
@@ -67,7 +68,7 @@ func (d dryRun) on(ctx context.Context, t *target) ([]decisions, error) {
 	t.number = make(map[*core.Object]int)
 	for i, o := range s.Objects() {
 		t.number[o] = i
-		list := make(decisions, 0, len(o.Records()))
+		list := make(rule.Decisions, 0, len(o.Records()))
 		all := libbpf.Decisions(i)
 		if d.aya {
 			all = aya.Decisions(i)

@@ -3,18 +3,17 @@
 package check
 
 import (
-	"math"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // TestReturns checks the verdicts on what programs return, where that differs between kernels.
 func TestReturns(t *testing.T) {
-	ok, fails := expected{}, expected{status: Fails}
+	ok, fails := expected{}, expected{status: rule.Fails}
 	expectVerdicts(t, "returns", map[string]expected{
-		"entry_0": ok, "entry_1": fails, "exit_1": fails, "exit_some": {status: MayFail},
+		"entry_0": ok, "entry_1": fails, "exit_1": fails, "exit_some": {status: rule.MayFail},
 		"entry_at_times": fails, "entry_never": ok,
 		"raw_1": ok, "tp_1": ok, "kprobe_2": ok, "xdp_9": ok,
 		"iter_1": ok, "egress_3": ok, "connect_1": ok,
@@ -30,74 +29,16 @@ func TestHookReturns(t *testing.T) {
 		name, release := rep.Kernels[k].Name, rep.Kernels[k].Key().Release
 		for program, errs := range map[string]bool{"open": true, "returns_1": false, "returns_too_little": false, "returns_nothing": true} {
 			p, _ := find(t, rep, program, name)
-			if p.Status[k] == Other {
+			if p.Status[k] == rule.Other {
 				continue
 			}
-			want := OK
+			want := rule.OK
 			if !errs && kernel.CompareVersions(release, "6.12") >= 0 {
-				want = Fails
+				want = rule.Fails
 			}
-			if got := Worst(findingsOn(p, k, FamilyReturn)); got != want {
+			if got := rule.Worst(findingsOn(p, k, rule.FamilyReturn)); got != want {
 				t.Errorf("%s on %s: %s, want %s", program, name, got, want)
 			}
-		}
-	}
-}
-
-// TestOldReturns checks the verdicts on values that programs of cgroups could not return at first.
-func TestOldReturns(t *testing.T) {
-	raceflag.SkipSerial(t)
-	k := oldest(t, newWanted(nil))
-	for _, to := range []release{Linux(5, 12), Linux(5, 10), Linux(5, 3), Linux(5, 2), Linux(4, 19)} {
-		k.Age(to)
-		for _, tt := range []struct {
-			section string
-			value   int64
-			since   release // 0 for what no kernel takes, or all
-		}{
-			{"cgroup_skb/egress", 1, 0}, {"cgroup_skb/egress", 3, Linux(5, 3)}, {"cgroup_skb/egress", 4, 0}, {"cgroup_skb/egress", -1, 0},
-			{"cgroup_skb/ingress", 3, 0}, {"cgroup/bind4", 2, Linux(5, 12)}, {"cgroup/bind6", 3, Linux(5, 12)}, {"cgroup/bind6", 4, 0},
-			{"cgroup/connect4", 2, 0}, {"xdp", 9, 0},
-		} {
-			want := OK
-			if to < tt.since {
-				want = MayFail // without a witness
-				if tt.section == "cgroup_skb/egress" {
-					want = Fails
-				}
-			}
-			o := programOf(tt.section, []insn{{Op: 0xb7, Imm: tt.value}, {Op: 0x95}})
-			if got, l := verdictOn(t, o, k); got != want {
-				t.Errorf("%s that returns %d on %s: %s, want %s: %v", tt.section, tt.value, to, got, want, l)
-			}
-		}
-	}
-}
-
-func TestExtents(t *testing.T) {
-	for _, c := range []struct {
-		may      extent
-		lo, hi   uint64
-		excludes bool
-		text     string
-	}{
-		{extent{0, 0}, 0, 0, false, "0"},
-		{extent{0, 0}, 1, 1, true, "1"},
-		{extent{0, 0}, 3, 8, true, "3 to 8"},
-		{extent{0, 1}, 1, 2, false, "1 or 2"},
-		{extent{0, 1}, 1 << 32, 1 << 32, false, "4294967296"}, // half of them 0
-		{extent{0, 1}, math.MaxUint32, math.MaxUint32, true, "-1"},
-		{extent{-4095, 0}, math.MaxUint32, math.MaxUint32, false, "-1"},
-		{extent{-4095, 0}, math.MaxUint64, math.MaxUint64, false, "-1"},
-		{extent{-4095, 0}, math.MaxUint64 - 4095, math.MaxUint64 - 4095, true, "-4096"},
-		{extent{-4095, 0}, math.MaxUint32 - 4095, math.MaxUint32 - 4095, true, "-4096"},
-		{extent{0, 1}, math.MaxInt32 - 1, math.MaxInt32 + 2, false, "2147483646 to 2147483649"}, // whose halves change sign
-	} {
-		if got := c.may.excludes(c.lo, c.hi); got != c.excludes {
-			t.Errorf("%v excludes %#x to %#x: %t", c.may, c.lo, c.hi, got)
-		}
-		if got := numbers(c.lo, c.hi).String(); got != c.text {
-			t.Errorf("%#x to %#x: %s, want %s", c.lo, c.hi, got, c.text)
 		}
 	}
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/check/interp"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -24,17 +26,17 @@ import (
 
 // Config says what to do.
 type Config struct {
-	Objects []*Object
+	Objects []*rule.Object
 	Corpus  *corpus.Corpus
 	Jobs    int                 // workers, at least 1
 	Done    func(walk.Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
 	Doing   func(what string)   // called with OBJECT:PROGRAM before it is explored, by many goroutines; may be nil
 
 	// Loaders are those that load the objects; the worst verdict counts. None are all of [Loaders]. Aya is alone.
-	Loaders []Loader
+	Loaders []rule.Loader
 
 	// Policy says which programs of an object have to work.
-	Policy Policy
+	Policy verdict.Policy
 
 	// Rodata are globs of the names of read-only variables that the loader may
 	// set before it loads, so that their value in the object does not count.
@@ -72,7 +74,7 @@ func (c *Config) UnmatchedRodata() []string {
 // Run judges every program of the objects on every kernel of the corpus. An
 // error is returned only where there is no point in going on, or when ctx
 // ends.
-func Run(ctx context.Context, cfg Config) (*Report, error) {
+func Run(ctx context.Context, cfg Config) (*verdict.Report, error) {
 	r := newRun(cfg)
 	if err := r.loader.add(ctx, cfg.Types); err != nil {
 		return nil, err
@@ -93,9 +95,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 // run is the state that workers share.
 type run struct {
 	Config
-	setup  Setup
+	setup  verdict.Setup
 	loader dryRun
-	want   *wanted
+	want   *rule.Wanted
 
 	found   *ledger
 	equal   workers.Once[[sha256.Size]byte, kernelResult] // by contentsOf
@@ -105,11 +107,11 @@ type run struct {
 
 	exploring map[*bpfobj.Program]*sync.Mutex // held while a program is explored
 	sets      map[string][]int                // of kernels, for the report
-	verdicts  map[string][]Status             // by kernel, for the report
-	shapes    map[string]*shape               // by text
+	verdicts  map[string][]rule.Status        // by kernel, for the report
+	shapes    map[string]*rule.Shape          // by text
 	skipped   []*corpus.Error
 
-	inspected func(*inventory) // called with what a kernel has; nil except in tests
+	inspected func(*rule.Inventory) // called with what a kernel has; nil except in tests
 }
 
 // kernelResult is one kernel and what became of each object on it. Equal kernels share slices.
@@ -127,11 +129,11 @@ type kernelResult struct {
 
 func newRun(cfg Config) *run {
 	if len(cfg.Loaders) == 0 {
-		cfg.Loaders = Loaders()
+		cfg.Loaders = rule.Loaders()
 	}
 	r := &run{
-		Config: cfg, setup: Setup{cfg.Objects, cfg.Loaders, cfg.Policy}, loader: newDryRun(cfg.Objects, slices.Contains(cfg.Loaders, Aya)), want: newWanted(cfg.Objects),
-		found: newLedger(), sets: make(map[string][]int), verdicts: make(map[string][]Status), shapes: make(map[string]*shape),
+		Config: cfg, setup: verdict.Setup{Objects: cfg.Objects, Loaders: cfg.Loaders, Policy: cfg.Policy}, loader: newDryRun(cfg.Objects, slices.Contains(cfg.Loaders, rule.Aya)), want: rule.NewWanted(cfg.Objects),
+		found: newLedger(), sets: make(map[string][]int), verdicts: make(map[string][]rule.Status), shapes: make(map[string]*rule.Shape),
 		exploring: make(map[*bpfobj.Program]*sync.Mutex),
 	}
 	for _, o := range cfg.Objects {
@@ -177,7 +179,7 @@ func contentsOf(it *corpus.Kernel) [sha256.Size]byte {
 		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(part))))
 		h.Write(part)
 	}
-	add(fmt.Appendf(nil, "%q %q %q %v %t %t", it.Key.Arch, it.Arch, it.Made.By, versionOf(it.Key), it.Config != nil, it.Symbols != nil))
+	add(fmt.Appendf(nil, "%q %q %q %v %t %t", it.Key.Arch, it.Arch, it.Made.By, rule.VersionOf(it.Key), it.Config != nil, it.Symbols != nil))
 	add(it.BTF)
 	add(it.Config)
 	add(it.Symbols)
@@ -190,13 +192,13 @@ func contentsOf(it *corpus.Kernel) [sha256.Size]byte {
 
 // judge judges all programs on one kernel, which is loaded.
 func (r *run) judge(ctx context.Context, t *target, it *corpus.Kernel) (*kernelResult, error) {
-	var bare, apart []decisions
+	var bare, apart []rule.Decisions
 	var on []*target
 	loaded, err := r.loader.on(ctx, t)
 	if err == nil {
 		apart, on, err = r.loader.apart(ctx, t, it, loaded)
 	}
-	together := make([]decisions, len(loaded))
+	together := make([]rule.Decisions, len(loaded))
 	for i := range apart {
 		if apart[i] != nil {
 			together[i], loaded[i] = loaded[i], apart[i]
@@ -209,18 +211,18 @@ func (r *run) judge(ctx context.Context, t *target, it *corpus.Kernel) (*kernelR
 		return nil, err
 	}
 	res := new(kernelResult)
-	k := inspectKernel(ctx, &t.Target, r.want, it, r.NoOwnBTF)
+	k := rule.Inspect(ctx, &t.Target, r.want, it, r.NoOwnBTF)
 	if r.inspected != nil {
 		r.inspected(k)
 	}
-	res.arch, res.word = k.arch, t.PointerSize()
+	res.arch, res.word = k.Arch, t.PointerSize()
 	all := make([][]*programCode, len(loaded)) // by object
 	for i, d := range loaded {
 		for j := range d {
-			res.modules = append(res.modules, d.modules(j)...)
+			res.modules = append(res.modules, d.Modules(j)...)
 		}
 		p := r.pair(i, k, d, cmp.Or(on[i], t), nil, together[i])
-		res.whole = append(res.whole, r.found.note(p.needs()))
+		res.whole = append(res.whole, r.found.note(p.Needs()))
 		for j := 0; j < len(p.o.Programs) && ctx.Err() == nil; j++ {
 			all[i] = append(all[i], r.program(p, j))
 		}
@@ -243,15 +245,15 @@ func (r *run) judge(ctx context.Context, t *target, it *corpus.Kernel) (*kernelR
 }
 
 // pair returns object i on a kernel.
-func (r *run) pair(i int, k *inventory, d decisions, t *target, withModules, together decisions) *objectCode {
+func (r *run) pair(i int, k *rule.Inventory, d rule.Decisions, t *target, withModules, together rule.Decisions) *objectCode {
 	o := r.Objects[i]
-	p := newPairing(o, k, d, Loading{
-		Loaders: r.setup.LoadersOf(o), SetsMap: func(m string) bool { return r.Policy.setsMap(o, m) }, Added: len(r.loader.adds) > 0,
+	p := rule.NewPairing(o, k, d, rule.Loading{
+		Loaders: r.setup.LoadersOf(o), SetsMap: func(m string) bool { return r.Policy.SetsMap(o, m) }, Added: len(r.loader.adds) > 0,
 		Unit: t.unit(o.Relocations()), WithModules: withModules, Together: together,
 	})
 	return &objectCode{
-		pairing: p, o: o, settable: r.settable, results: &r.results, found: r.found, ahead: new(atomic.Int64),
-		input: &input{p.input().Features, p.value},
+		Pairing: p, o: o, settable: r.settable, results: &r.results, found: r.found, ahead: new(atomic.Int64),
+		input: &input{p.Input().Features, p.Value},
 	}
 }
 
@@ -264,7 +266,7 @@ func (r *run) programs(ctx context.Context, all []*programCode, bare *objectCode
 			return 0
 		}
 		own, code := e.own, list(0)
-		if e.forKernel() {
+		if e.ForKernel() {
 			code = r.code(ctx, e)
 		}
 		if bare != nil {
@@ -277,8 +279,8 @@ func (r *run) programs(ctx context.Context, all []*programCode, bare *objectCode
 
 // program judges program j of an object without its code.
 func (r *run) program(p *objectCode, j int) *programCode {
-	e := p.evaluate(j)
-	return &programCode{objectCode: p, e: e, pr: &p.o.Programs[j], own: r.found.note(e.out)}
+	e := p.Evaluate(j)
+	return &programCode{objectCode: p, e: e, pr: &p.o.Programs[j], own: r.found.note(e.Findings)}
 }
 
 // explore explores programs whose code is not judged yet, where several workers can. A program is explored on one kernel
@@ -286,7 +288,7 @@ func (r *run) program(p *objectCode, j int) *programCode {
 func (r *run) explore(ctx context.Context, all []*programCode) {
 	var pending []*programCode
 	for _, e := range all {
-		if e.forKernel() && e.dependsOnCode() {
+		if e.ForKernel() && e.dependsOnCode() {
 			if _, known := e.results.programs.find(e.key(), e.input); !known {
 				pending = append(pending, e)
 			}
@@ -328,7 +330,7 @@ func (r *run) perKernel() int {
 // code judges the code of a program, or returns the earlier result for equal input.
 func (r *run) code(ctx context.Context, e *programCode) list {
 	if e.findings > limits.Findings {
-		return r.found.note([]Finding{{Status: Unknown, Code: AnalysisFindings, Subject: "findings", Args: Args{Max: limits.Findings}}})
+		return r.found.note([]rule.Finding{{Status: rule.Unknown, Code: rule.AnalysisFindings, Subject: "findings", Args: rule.Args{Max: limits.Findings}}})
 	}
 	key := e.key()
 	c, ok := e.results.programs.find(key, e.input)
@@ -352,13 +354,13 @@ func (r *run) code(ctx context.Context, e *programCode) list {
 
 // report puts all together in an order that does not depend on timing. An error
 // is ctx's.
-func (r *run) report(ctx context.Context) (*Report, error) {
+func (r *run) report(ctx context.Context) (*verdict.Report, error) {
 	slices.SortFunc(r.kernels, func(a, b kernelResult) int {
 		return cmp.Or(a.key.Compare(b.key), cmp.Compare(a.name, b.name), cmp.Compare(a.path, b.path))
 	})
-	rep := &Report{Version: ReportVersion, Skipped: r.skippedList()}
+	rep := &verdict.Report{Version: verdict.ReportVersion, Skipped: r.skippedList()}
 	for _, k := range r.kernels {
-		rep.Kernels = append(rep.Kernels, NewKernel(k.name, k.key, k.modules))
+		rep.Kernels = append(rep.Kernels, verdict.NewColumn(k.name, k.key, k.modules))
 	}
 	for i, o := range r.Objects {
 		alike := r.alike(i)
@@ -369,7 +371,7 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 			rep.Programs = append(rep.Programs, r.row(i, j, alike))
 		}
 	}
-	needs := func(k, object int) []Finding { return r.found.read(r.kernels[k].whole[object]) }
+	needs := func(k, object int) []rule.Finding { return r.found.read(r.kernels[k].whole[object]) }
 	if err := r.setup.Judge(ctx, rep, needs); err != nil {
 		return nil, err
 	}
@@ -379,7 +381,7 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 func (r *run) skippedList() []*corpus.Error {
 	out := slices.Clone(r.skipped)
 	for i, o := range r.Objects {
-		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return Worst(r.found.read(k.whole[i])) != Other })
+		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return rule.Worst(r.found.read(k.whole[i])) != rule.Other })
 		if !met && len(r.kernels) > 0 {
 			out = append(out, r.Corpus.Unmet(o.Name()))
 		}
@@ -389,16 +391,16 @@ func (r *run) skippedList() []*corpus.Error {
 }
 
 // row collects the results of program j of object i. alike is what alike returns for the object.
-func (r *run) row(i, j int, alike map[list]kernelSet) Program {
+func (r *run) row(i, j int, alike map[list]kernelSet) verdict.ProgramRow {
 	o := r.Objects[i]
 	pr := &o.Programs[j]
-	p := Program{Object: o.Name(), Name: o.ProgramName(j), Section: pr.Section, AutoLoad: pr.AutoLoad}
-	p.Notes = o.notes(j, r.setup.LoadersOf(o), r.Loaders, func(m string) bool { return r.Policy.setsMap(o, m) })
+	p := verdict.ProgramRow{Object: o.Name(), Name: o.ProgramName(j), Section: pr.Section, AutoLoad: pr.AutoLoad}
+	p.Notes = o.Notes(j, r.setup.LoadersOf(o), r.Loaders, func(m string) bool { return r.Policy.SetsMap(o, m) })
 	p.Findings = r.tally(j, alike)
 	blameLoader(p.Findings, len(r.kernels))
-	p.sum(len(r.kernels))
+	p.Sum(len(r.kernels))
 	p.Status, p.Load = r.kept(p.Status), r.kept(p.Load)
 	p.Findings = r.changed(p.Findings, i, j, p.Status)
-	sortRow(p.Findings)
+	verdict.SortFindings(p.Findings)
 	return p
 }

@@ -6,6 +6,9 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 )
 
 // kernelSet is a set of indices of kernels, as bits.
@@ -51,7 +54,7 @@ func (r *run) alike(i int) map[list]kernelSet {
 
 // tally returns all findings on program j of an object with their kernels, which are those of alike. Equal sets of kernels are one slice.
 // Kernels with the same lists of findings are looked at once.
-func (r *run) tally(j int, alike map[list]kernelSet) (l []KernelFinding) {
+func (r *run) tally(j int, alike map[list]kernelSet) (l []verdict.KernelFinding) {
 	same, on := make(map[[2]int32]kernelSet), make(map[int32]kernelSet)
 	for n, kernels := range alike {
 		lists := [2]int32(r.found.of(n)[2*j:])
@@ -76,13 +79,13 @@ func (r *run) tally(j int, alike map[list]kernelSet) (l []KernelFinding) {
 			kernels = s.list()
 			r.sets[string(key)] = kernels
 		}
-		l = append(l, KernelFinding{r.found.all[n], kernels})
+		l = append(l, verdict.KernelFinding{Finding: r.found.all[n], Kernels: kernels})
 	}
 	return l
 }
 
 // kept returns verdicts by kernel. Equal ones are one slice, which must not be changed.
-func (r *run) kept(verdicts []Status) []Status {
+func (r *run) kept(verdicts []rule.Status) []rule.Status {
 	key := make([]byte, len(verdicts))
 	for k, s := range verdicts {
 		key[k] = byte(s)

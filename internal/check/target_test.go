@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
@@ -27,7 +29,7 @@ import (
 func TestTarget(t *testing.T) {
 	raceflag.SkipSerial(t)
 	data := testinput.Named(t, "lsmhooks.bpfel.o").Data
-	o, err := Parse(t.Context(), "o", data)
+	o, err := rule.Parse(t.Context(), "o", data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,18 +37,18 @@ func TestTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verdicts := func(o *Object) map[Status]int {
-		rep, err := Run(t.Context(), Config{Objects: []*Object{o}, Corpus: corp, Jobs: 1})
+	verdicts := func(o *rule.Object) map[rule.Status]int {
+		rep, err := Run(t.Context(), Config{Objects: []*rule.Object{o}, Corpus: corp, Jobs: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		counts := make(map[Status]int)
+		counts := make(map[rule.Status]int)
 		p, _ := find(t, rep, "no_such_hook", rep.Kernels[0].Name)
 		for k := range rep.Kernels {
-			s := OK
-			for _, f := range findingsOn(p, k, FamilyTarget) {
+			s := rule.OK
+			for _, f := range findingsOn(p, k, rule.FamilyTarget) {
 				s = max(s, f.Status)
-				if supplied := f.Code == AttachTargetLoader; supplied != (f.Status == Unknown) {
+				if supplied := f.Code == rule.AttachTargetLoader; supplied != (f.Status == rule.Unknown) {
 					t.Errorf("%v", f)
 				}
 			}
@@ -54,12 +56,12 @@ func TestTarget(t *testing.T) {
 		}
 		return counts
 	}
-	if got := verdicts(o); got[Fails] != 0 || got[Unknown] == 0 {
+	if got := verdicts(o); got[rule.Fails] != 0 || got[rule.Unknown] == 0 {
 		t.Errorf("a hook that no kernel has: %v", got)
 	}
-	for hook, want := range map[string]Status{"userns_create": Fails, "file_open": OK} {
+	for hook, want := range map[string]rule.Status{"userns_create": rule.Fails, "file_open": rule.OK} {
 		to, programs := o.WithTarget("no_such_*", hook)
-		if got := verdicts(to); len(programs) != 1 || got[want] == 0 || got[Unknown] != 0 {
+		if got := verdicts(to); len(programs) != 1 || got[want] == 0 || got[rule.Unknown] != 0 {
 			t.Errorf("%s: %v", hook, got)
 		}
 	}
@@ -71,7 +73,7 @@ func TestTarget(t *testing.T) {
 // TestTargetVotes adds a kernel whose BTF has no functions, which cannot know a hook: it does not change the verdicts on the others.
 func TestTargetVotes(t *testing.T) {
 	raceflag.SkipSerial(t)
-	o, err := Parse(t.Context(), "o", testinput.Named(t, "lsmhooks.bpfel.o").Data)
+	o, err := rule.Parse(t.Context(), "o", testinput.Named(t, "lsmhooks.bpfel.o").Data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,59 +89,59 @@ func TestTargetVotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := Run(t.Context(), Config{Objects: []*Object{o}, Corpus: corp, Jobs: 1})
+	rep, err := Run(t.Context(), Config{Objects: []*rule.Object{o}, Corpus: corp, Jobs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p, odds := find(t, rep, "no_such_hook", "kylin/V10/x86_64/4.19.90")
 	for k := range rep.Kernels {
-		if got := statusOf(p, k, FamilyTarget); (got < Unknown || got == Fails) && p.Status[k] != Other {
+		if got := statusOf(p, k, rule.FamilyTarget); (got < rule.Unknown || got == rule.Fails) && p.Status[k] != rule.Other {
 			t.Errorf("%s: %s", rep.Kernels[k].Name, got)
 		}
 	}
-	if p.Status[odds] == Other {
+	if p.Status[odds] == rule.Other {
 		t.Error("the kernel is for another machine")
 	}
 }
 
 // TestVotes holds which kernels count where no kernel has a type or target.
 func TestVotes(t *testing.T) {
-	finding := func(s Status, code Code, subject string, kernels ...int) KernelFinding {
-		return KernelFinding{Finding{Status: s, Code: code, Subject: subject}, kernels}
+	finding := func(s rule.Status, code rule.Code, subject string, kernels ...int) verdict.KernelFinding {
+		return verdict.KernelFinding{Finding: rule.Finding{Status: s, Code: code, Subject: subject}, Kernels: kernels}
 	}
 	for name, tt := range map[string]struct {
-		findings []KernelFinding
-		want     Status // of the first one
+		findings []verdict.KernelFinding
+		want     rule.Status // of the first one
 	}{
-		"all lack a type":            {[]KernelFinding{finding(Fails, relo.NoCandidate, "struct x.a", 0, 1, 2, 3)}, Unknown},
-		"one has it":                 {[]KernelFinding{finding(Fails, relo.NoCandidate, "struct x.a", 0, 1, 2)}, Fails},
-		"one is for another machine": {[]KernelFinding{finding(Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(Other, AnalysisMachine, "o", 3)}, Unknown},
-		"one lacks it and is guarded": {[]KernelFinding{
-			finding(Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(Guarded, relo.NoCandidate, "struct x.a", 3),
-		}, Unknown},
-		"one lacks it and may reach it": {[]KernelFinding{
-			finding(Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(MayFail, relo.NoCandidate, "struct x.a", 3),
-		}, Unknown},
-		"one has too much to find": {[]KernelFinding{
-			finding(Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(Unknown, AnalysisFindings, "findings", 3),
-		}, Unknown},
-		"one lacks another type": {[]KernelFinding{
-			finding(Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(Guarded, relo.NoCandidate, "struct y.a", 3),
-		}, Fails},
-		"one has no functions": {[]KernelFinding{
-			finding(Fails, AttachTargetMissing, "function f", 0, 1, 2), finding(Unknown, AttachTargetNoFunctions, "lsm/f", 3),
-		}, Unknown},
-		"one may have it in a module": {[]KernelFinding{
-			finding(Fails, AttachTargetMissing, "function f", 0, 1, 2), finding(MayFail, AttachTargetModule, "function f", 3),
-		}, Unknown},
-		"one has it in a module": {[]KernelFinding{
-			finding(Fails, AttachTargetMissing, "function f", 0, 1, 2), finding(MayFail, ModuleNeeded, "function f", 3),
-		}, Fails},
-		"too few know": {[]KernelFinding{
-			finding(Fails, AttachTargetMissing, "function f", 0, 1), finding(Unknown, AttachTargetNoFunctions, "lsm/f", 2, 3),
-		}, Fails},
+		"all lack a type":            {[]verdict.KernelFinding{finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2, 3)}, rule.Unknown},
+		"one has it":                 {[]verdict.KernelFinding{finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2)}, rule.Fails},
+		"one is for another machine": {[]verdict.KernelFinding{finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(rule.Other, rule.AnalysisMachine, "o", 3)}, rule.Unknown},
+		"one lacks it and is guarded": {[]verdict.KernelFinding{
+			finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(rule.Guarded, relo.NoCandidate, "struct x.a", 3),
+		}, rule.Unknown},
+		"one lacks it and may reach it": {[]verdict.KernelFinding{
+			finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(rule.MayFail, relo.NoCandidate, "struct x.a", 3),
+		}, rule.Unknown},
+		"one has too much to find": {[]verdict.KernelFinding{
+			finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(rule.Unknown, rule.AnalysisFindings, "findings", 3),
+		}, rule.Unknown},
+		"one lacks another type": {[]verdict.KernelFinding{
+			finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(rule.Guarded, relo.NoCandidate, "struct y.a", 3),
+		}, rule.Fails},
+		"one has no functions": {[]verdict.KernelFinding{
+			finding(rule.Fails, rule.AttachTargetMissing, "function f", 0, 1, 2), finding(rule.Unknown, rule.AttachTargetNoFunctions, "lsm/f", 3),
+		}, rule.Unknown},
+		"one may have it in a module": {[]verdict.KernelFinding{
+			finding(rule.Fails, rule.AttachTargetMissing, "function f", 0, 1, 2), finding(rule.MayFail, rule.AttachTargetModule, "function f", 3),
+		}, rule.Unknown},
+		"one has it in a module": {[]verdict.KernelFinding{
+			finding(rule.Fails, rule.AttachTargetMissing, "function f", 0, 1, 2), finding(rule.MayFail, rule.ModuleNeeded, "function f", 3),
+		}, rule.Fails},
+		"too few know": {[]verdict.KernelFinding{
+			finding(rule.Fails, rule.AttachTargetMissing, "function f", 0, 1), finding(rule.Unknown, rule.AttachTargetNoFunctions, "lsm/f", 2, 3),
+		}, rule.Fails},
 	} {
-		p := &Program{Findings: tt.findings}
+		p := &verdict.ProgramRow{Findings: tt.findings}
 		blameLoader(p.Findings, 4)
 		if got := p.Findings[0].Status; got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
@@ -151,7 +153,7 @@ func TestVotes(t *testing.T) {
 func TestTypes(t *testing.T) {
 	raceflag.SkipSerial(t)
 	data := testinput.Named(t, "supplied.bpfel.o").Data
-	o, err := Parse(t.Context(), "supplied", data)
+	o, err := rule.Parse(t.Context(), "supplied", data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,28 +173,28 @@ func TestTypes(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		types []Types
-		want  map[string]Status
+		want  map[string]rule.Status
 	}{
-		{nil, map[string]Status{"added": Unknown, "asked_for": Guarded, "flavored": Unknown, "kernels_own": Fails}},
-		{[]Types{{"supplied", blob}}, map[string]Status{"kernels_own": Fails}},
-		{[]Types{{"memberless", empty.Bytes()}}, map[string]Status{"added": Fails, "asked_for": Fails, "flavored": Fails, "kernels_own": Fails}},
-		{[]Types{{"memberless", empty.Bytes()}, {"supplied", blob}}, map[string]Status{"added": Fails, "asked_for": Fails, "flavored": Fails, "kernels_own": Fails}},
+		{nil, map[string]rule.Status{"added": rule.Unknown, "asked_for": rule.Guarded, "flavored": rule.Unknown, "kernels_own": rule.Fails}},
+		{[]Types{{"supplied", blob}}, map[string]rule.Status{"kernels_own": rule.Fails}},
+		{[]Types{{"memberless", empty.Bytes()}}, map[string]rule.Status{"added": rule.Fails, "asked_for": rule.Fails, "flavored": rule.Fails, "kernels_own": rule.Fails}},
+		{[]Types{{"memberless", empty.Bytes()}, {"supplied", blob}}, map[string]rule.Status{"added": rule.Fails, "asked_for": rule.Fails, "flavored": rule.Fails, "kernels_own": rule.Fails}},
 	} {
-		rep, err := Run(t.Context(), Config{Objects: []*Object{o}, Corpus: corp, Jobs: 2, Types: tt.types})
+		rep, err := Run(t.Context(), Config{Objects: []*rule.Object{o}, Corpus: corp, Jobs: 2, Types: tt.types})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range rep.Programs {
 			p := &rep.Programs[i]
 			for k, s := range p.Status {
-				if s != Other && s != tt.want[p.Name] {
+				if s != rule.Other && s != tt.want[p.Name] {
 					t.Errorf("%d files: %s on %s: %s, want %s: %v", len(tt.types), p.Name, rep.Kernels[k].Name, s, tt.want[p.Name], p.Findings)
 				}
 			}
 		}
 	}
 	for name, bad := range map[string][]byte{"damaged": blob[:len(blob)-1], "empty": nil} {
-		_, err := Run(t.Context(), Config{Objects: []*Object{o}, Corpus: corp, Jobs: 1, Types: []Types{{name, bad}}})
+		_, err := Run(t.Context(), Config{Objects: []*rule.Object{o}, Corpus: corp, Jobs: 1, Types: []Types{{name, bad}}})
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -208,13 +210,13 @@ func TestReplaced(t *testing.T) {
 		Symbols:  []testelf.Symbol{{Name: "f", Size: uint64(len(code)), Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)}},
 	}
 	data, _ := f.Build()
-	o, err := Parse(t.Context(), "x", data)
+	o, err := rule.Parse(t.Context(), "x", data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep := runWith(t, Config{Objects: []*Object{o}})
+	rep := runWith(t, Config{Objects: []*rule.Object{o}})
 	for k, got := range rep.Programs[0].Load {
-		if got != Other && got != Unknown {
+		if got != rule.Other && got != rule.Unknown {
 			t.Errorf("on %s: %s", rep.Kernels[k].Name, got)
 		}
 	}
@@ -225,8 +227,8 @@ func TestReplaced(t *testing.T) {
 func TestUnnamedTarget(t *testing.T) {
 	raceflag.SkipSerial(t)
 	code := []byte{0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0} // return 0
-	cases := map[string]Status{
-		"lsm": Unknown, "fentry": Unknown, "fexit.s": Unknown, "fmod_ret": Unknown, "tp_btf": Unknown, "kprobe": OK, "raw_tp": OK,
+	cases := map[string]rule.Status{
+		"lsm": rule.Unknown, "fentry": rule.Unknown, "fexit.s": rule.Unknown, "fmod_ret": rule.Unknown, "tp_btf": rule.Unknown, "kprobe": rule.OK, "raw_tp": rule.OK,
 	}
 	f := testelf.File{Order: binary.LittleEndian, Type: elf.ET_REL, Machine: elf.EM_BPF}
 	for i, name := range slices.Sorted(maps.Keys(cases)) {
@@ -235,13 +237,13 @@ func TestUnnamedTarget(t *testing.T) {
 	}
 	f.Sections = append(f.Sections, testelf.Section{Name: "license", Data: []byte("GPL\x00")})
 	data, _ := f.Build()
-	o, err := Parse(t.Context(), "unnamed", data)
+	o, err := rule.Parse(t.Context(), "unnamed", data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep := runWith(t, Config{Objects: []*Object{o}})
+	rep := runWith(t, Config{Objects: []*rule.Object{o}})
 	for name, want := range cases {
-		k := slices.IndexFunc(rep.Kernels, func(k Kernel) bool { return k.Key().Release == "6.1.0-47-amd64" })
+		k := slices.IndexFunc(rep.Kernels, func(k verdict.Column) bool { return k.Key().Release == "6.1.0-47-amd64" })
 		if p, _ := find(t, rep, name, rep.Kernels[k].Name); p.Load[k] != want {
 			t.Errorf("%s: %s, want %s: %v", name, p.Load[k], want, p.Findings)
 		}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -54,7 +55,7 @@ func TestV4(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := Parse(t.Context(), "v4", data)
+	o, err := rule.Parse(t.Context(), "v4", data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestV4(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := Run(context.Background(), Config{Objects: []*Object{o}, Corpus: corp, Jobs: 1})
+	rep, err := Run(context.Background(), Config{Objects: []*rule.Object{o}, Corpus: corp, Jobs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,18 +72,18 @@ func TestV4(t *testing.T) {
 		k := &rep.Kernels[i]
 		for _, name := range []string{"guarded", "reads", "plain"} {
 			p, ki := find(t, rep, name, k.Name)
-			if p.Status[ki] == Other {
+			if p.Status[ki] == rule.Other {
 				continue
 			}
-			want := OK
+			want := rule.OK
 			if name == "reads" && kernel.CompareVersions(k.Key().Release, "6.6") < 0 {
-				want = Fails
+				want = rule.Fails
 				refused++
 			}
-			if got := statusOf(p, ki, FamilyInsn); got != want {
+			if got := statusOf(p, ki, rule.FamilyInsn); got != want {
 				t.Errorf("%s: %s: %s, want %s: %v", k.Name, name, got, want, p.Findings)
 			}
-			if got := statusOf(p, ki, FamilyCORE); (got == Guarded) != (name == "guarded") {
+			if got := statusOf(p, ki, rule.FamilyCORE); (got == rule.Guarded) != (name == "guarded") {
 				t.Errorf("%s: %s: relocations %s: %v", k.Name, name, got, p.Findings)
 			}
 		}

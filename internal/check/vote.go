@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -13,14 +15,14 @@ import (
 // What is said of a program on a kernel because of other kernels: a pass over its findings on all of them.
 
 // fromLoader has the codes that replace those of findings on what no kernel has: the loader seems to supply it.
-var fromLoader = map[Code]Code{AttachTargetMissing: AttachTargetLoader, relo.NoCandidate: TypesSupplied}
+var fromLoader = map[rule.Code]rule.Code{rule.AttachTargetMissing: rule.AttachTargetLoader, relo.NoCandidate: rule.TypesSupplied}
 
 // blameLoader turns failures for a target or type that no kernel has into Unknown: the loader seems to supply it. Kernels that cannot
 // know do not count; where fewer than three can, it stays a failure.
-func blameLoader(findings []KernelFinding, kernels int) {
+func blameLoader(findings []verdict.KernelFinding, kernels int) {
 	const enough = 3
 	type thing struct {
-		code                Code
+		code                rule.Code
 		subject, relocation string // "" for anything
 	}
 	without, unseen := make(map[thing]kernelSet), make(map[thing]kernelSet)
@@ -45,30 +47,30 @@ func blameLoader(findings []KernelFinding, kernels int) {
 	}
 	for i := range findings {
 		f := &findings[i]
-		if f.Status != Fails || fromLoader[f.Code] == "" {
+		if f.Status != rule.Fails || fromLoader[f.Code] == "" {
 			continue
 		}
 		all := slices.Clone(without[thing{f.Code, f.Subject, f.Relocation}])
 		n := len(all.list())
 		if all.addAll(unseen[thing{code: f.Code}]); n >= enough && len(all.list()) == kernels {
-			f.Status, f.Code, f.Args = Unknown, fromLoader[f.Code], Args{}
+			f.Status, f.Code, f.Args = rule.Unknown, fromLoader[f.Code], rule.Args{}
 		}
 	}
 }
 
 // cannotKnow reports whether a kernel with the finding may have any target, or any type, unseen.
-func cannotKnow(f *Finding, code Code) bool {
+func cannotKnow(f *rule.Finding, code rule.Code) bool {
 	switch {
-	case f.Status == Other:
+	case f.Status == rule.Other:
 		return true
-	case code == AttachTargetMissing:
-		return FamilyOf(f.Code) == FamilyTarget && (f.Status == Unknown || f.Code == AttachTargetModule)
+	case code == rule.AttachTargetMissing:
+		return rule.FamilyOf(f.Code) == rule.FamilyTarget && (f.Status == rule.Unknown || f.Code == rule.AttachTargetModule)
 	}
-	return f.Code == AnalysisFindings
+	return f.Code == rule.AnalysisFindings
 }
 
 // shapes are those of an object's programs, by program.
-type shapes map[int]*shape
+type shapes map[int]*rule.Shape
 
 // shapesOf returns the shapes of what an object's programs read, each kept once; nil for none.
 func (r *run) shapesOf(all []*programCode) shapes {
@@ -76,17 +78,17 @@ func (r *run) shapesOf(all []*programCode) shapes {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for j, c := range all {
-		s := c.e.shape
+		s := c.e.Shape
 		if s == nil {
 			continue
 		}
-		if r.shapes[s.text] == nil {
-			r.shapes[s.text] = s
+		if r.shapes[s.Text] == nil {
+			r.shapes[s.Text] = s
 		}
 		if out == nil {
 			out = make(shapes)
 		}
-		out[j] = r.shapes[s.text]
+		out[j] = r.shapes[s.Text]
 	}
 	return out
 }
@@ -99,10 +101,10 @@ type reading struct {
 }
 
 // of returns the slot of a shape that the program reads, nil for none or for parts of several.
-func (x *reading) of(s *shape) *slot {
-	for i := range s.slots {
-		f := &s.slots[i]
-		if x.record && f.off <= x.off && x.off+x.size <= f.off+f.size && i > 0 || !x.record && i == x.argument {
+func (x *reading) of(s *rule.Shape) *rule.Slot {
+	for i := range s.Slots {
+		f := &s.Slots[i]
+		if x.record && f.Off <= x.off && x.off+x.size <= f.Off+f.Size && i > 0 || !x.record && i == x.argument {
 			return f
 		}
 	}
@@ -111,60 +113,60 @@ func (x *reading) of(s *shape) *slot {
 
 // differs reports whether a shape has something else than another one where that has a slot: it is known to be elsewhere, or its type
 // tells.
-func (x *reading) differs(here, ref *shape) bool {
+func (x *reading) differs(here, ref *rule.Shape) bool {
 	a, b := x.of(ref), x.of(here)
 	switch {
 	case a == nil || b == nil:
 		return a != nil && x.record
-	case a.field() != b.field() && (here.slot(a) != nil || ref.slot(b) != nil):
+	case a.Field() != b.Field() && (here.Named(a) != nil || ref.Named(b) != nil):
 		return true
 	case x.record:
-		array := strings.Contains(a.text, "[") && strings.Contains(b.text, "[") // whose beginning the program reads
-		return a.off != b.off || a.size != b.size && !array
+		array := strings.Contains(a.Text, "[") && strings.Contains(b.Text, "[") // whose beginning the program reads
+		return a.Off != b.Off || a.Size != b.Size && !array
 	}
-	return a.number != b.number || a.to != b.to && a.to != "" && b.to != ""
+	return a.Number != b.Number || a.To != b.To && a.To != "" && b.To != ""
 }
 
 // knows reports whether a program's own struct has names of a kernel's record, at least of what is read.
-func (x *reading) knows(own, s *shape) bool {
+func (x *reading) knows(own, s *rule.Shape) bool {
 	a, b := x.of(own), x.of(s)
-	return a != nil && (s.slot(a) != nil || b != nil && own.slot(b) != nil)
+	return a != nil && (s.Named(a) != nil || b != nil && own.Named(b) != nil)
 }
 
 // text is the slot that the program reads, in C: "" for no field, and the whole prototype for an argument.
-func (x *reading) text(s *shape) string {
+func (x *reading) text(s *rule.Shape) string {
 	if !x.record {
-		return s.text
+		return s.Text
 	}
 	if f := x.of(s); f != nil {
-		return f.text
+		return f.Text
 	}
 	return ""
 }
 
 // changed replaces what program j of object i reads by warnings on the kernels where that is something else than the program was
 // compiled for: by its own types or, if these do not say, by the newest kernel. Kernels on which it fails do not count.
-func (r *run) changed(findings []KernelFinding, i, j int, status []Status) (out []KernelFinding) {
-	if !slices.ContainsFunc(findings, func(f KernelFinding) bool { return f.Status == OK }) {
+func (r *run) changed(findings []verdict.KernelFinding, i, j int, status []rule.Status) (out []verdict.KernelFinding) {
+	if !slices.ContainsFunc(findings, func(f verdict.KernelFinding) bool { return f.Status == rule.OK }) {
 		return findings
 	}
-	own := r.Objects[i].ownRecord(j)
-	kernels := make(map[Finding][]int)
+	own := r.Objects[i].OwnRecord(j)
+	kernels := make(map[rule.Finding][]int)
 	for _, f := range findings {
-		if f.Status != OK {
+		if f.Status != rule.OK {
 			out = append(out, f)
 			continue
 		}
-		x := &reading{argument: int(f.Count), off: f.Offset, size: max(f.Size, 1), record: f.Code == ChangedField}
+		x := &reading{argument: int(f.Count), off: f.Offset, size: max(f.Size, 1), record: f.Code == rule.ChangedField}
 		w := f.Finding
 		w.Count, w.Size = 0, 0
 		on := slices.DeleteFunc(slices.Clone(f.Kernels), func(k int) bool {
-			return status[k] == Fails || status[k] == Other || r.kernels[k].shapes[i][j] == nil
+			return status[k] == rule.Fails || status[k] == rule.Other || r.kernels[k].shapes[i][j] == nil
 		})
-		shape := func(k int) *shape { return r.kernels[k].shapes[i][j] }
+		shape := func(k int) *rule.Shape { return r.kernels[k].shapes[i][j] }
 		if w.Other != "" { // the program's own type
 			for _, k := range on {
-				if !x.of(shape(k)).number || r.somewhere(w.Other, x, i, j, status) {
+				if !x.of(shape(k)).Number || r.somewhere(w.Other, x, i, j, status) {
 					kernels[w] = append(kernels[w], k)
 				}
 			}
@@ -189,23 +191,23 @@ func (r *run) changed(findings []KernelFinding, i, j int, status []Status) (out 
 				continue
 			}
 			w.Name, w.Other, w.Max = x.text(shape(k)), x.text(ref), 0
-			if moved := shape(k).slot(x.of(ref)); x.record && moved != nil && moved != x.of(shape(k)) {
-				w.Max = moved.off
+			if moved := shape(k).Named(x.of(ref)); x.record && moved != nil && moved != x.of(shape(k)) {
+				w.Max = moved.Off
 			}
 			kernels[w] = append(kernels[w], k)
 		}
 	}
 	for w, on := range kernels {
-		out = append(out, KernelFinding{w, on})
+		out = append(out, verdict.KernelFinding{Finding: w, Kernels: on})
 	}
 	return out
 }
 
 // somewhere reports whether an argument points to a type on a kernel where the program does not fail.
-func (r *run) somewhere(to string, x *reading, i, j int, status []Status) bool {
+func (r *run) somewhere(to string, x *reading, i, j int, status []rule.Status) bool {
 	for k := range r.kernels {
-		if s := r.kernels[k].shapes[i][j]; s != nil && status[k] != Fails && status[k] != Other {
-			if f := x.of(s); f != nil && "struct "+f.to == to {
+		if s := r.kernels[k].shapes[i][j]; s != nil && status[k] != rule.Fails && status[k] != rule.Other {
+			if f := x.of(s); f != nil && "struct "+f.To == to {
 				return true
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -38,7 +38,7 @@ func DrawBadge(label, value, color string) string {
 
 // Badge writes an SVG that says on which releases of Linux all objects work: green where that
 // is so on every kernel here of these releases, yellow where on some it is not so or not certain, red where there is no such release.
-func Badge(w io.Writer, r *check.Report, _ Options) error {
+func Badge(w io.Writer, r *verdict.Report, _ Options) error {
 	since, until, color := "", "", ""
 	sure, none, some := true, false, false
 	unloaded := false
@@ -51,7 +51,7 @@ func Badge(w io.Writer, r *check.Report, _ Options) error {
 		if color == "" {
 			color = green
 		}
-		if h.MayFail > 0 || slices.ContainsFunc(h.Exceptions, func(x check.Exception) bool { return !x.Works }) {
+		if h.MayFail > 0 || slices.ContainsFunc(h.Exceptions, func(x verdict.Exception) bool { return !x.Works }) {
 			color = yellow
 		}
 		sure = sure && h.Works > 0

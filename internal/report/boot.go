@@ -9,8 +9,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/btfgen/btfgen/internal/check"
 	"github.com/btfgen/btfgen/internal/check/boot"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
@@ -44,16 +44,16 @@ type (
 		Programs []bootedProgram `json:"programs"`
 	}
 	bootedProgram struct {
-		Object   string        `json:"object"`
-		Name     string        `json:"program"`
-		Section  string        `json:"section"`
-		AutoLoad bool          `json:"autoload"`
-		Status   check.Status  `json:"status"`                 // predicted
-		Load     check.Status  `json:"load"`                   // the same of loading alone
-		EbpfGo   *check.Status `json:"load_ebpf_go,omitempty"` // the same of loading with cilium/ebpf
-		Findings []jsonNote    `json:"findings,omitempty"`     // reasons for the prediction
-		Actual   boot.Actual   `json:"actual"`
-		Wrong    string        `json:"wrong,omitempty"`
+		Object   string       `json:"object"`
+		Name     string       `json:"program"`
+		Section  string       `json:"section"`
+		AutoLoad bool         `json:"autoload"`
+		Status   rule.Status  `json:"status"`                 // predicted
+		Load     rule.Status  `json:"load"`                   // the same of loading alone
+		EbpfGo   *rule.Status `json:"load_ebpf_go,omitempty"` // the same of loading with cilium/ebpf
+		Findings []jsonNote   `json:"findings,omitempty"`     // reasons for the prediction
+		Actual   boot.Actual  `json:"actual"`
+		Wrong    string       `json:"wrong,omitempty"`
 	}
 )
 
@@ -118,12 +118,12 @@ func (b *Boot) Object(rows []boot.Row) {
 		if row.Wrong() != "" {
 			mark = "WRONG: "
 			wrong = append(wrong, row)
-		} else if a.Outcome == boot.Loads && differs(row, a) == "" && !different && p.Status[0] <= check.Guarded && !b.verbose {
+		} else if a.Outcome == boot.Loads && differs(row, a) == "" && !different && p.Status[0] <= rule.Guarded && !b.verbose {
 			b.fine++
 			continue
 		}
 		predicted := p.Load[0].String()
-		if all := p.Status[0]; all > max(p.Load[0], check.Guarded) {
+		if all := p.Status[0]; all > max(p.Load[0], rule.Guarded) {
 			predicted += ", " + all.String() + " to attach"
 		}
 		escape.Fprintf(w, "  %s\t%s\t%s\t%s%s\n", p.Object, p.Name, predicted, mark, actual(row, a))
@@ -232,7 +232,7 @@ func (b *Boot) End(k *boot.Kernel) {
 			for _, f := range row.Findings() {
 				findings = append(findings, jsonNote{f.Finding, Sentence(&f.Finding)})
 			}
-			var other *check.Status
+			var other *rule.Status
 			if row.EbpfGo != nil {
 				other = &row.EbpfGo.Load[0]
 			}

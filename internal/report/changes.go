@@ -7,7 +7,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
@@ -27,7 +28,7 @@ func (c *docChanges) text(row *docChange) string {
 }
 
 // lostTexts say what a baseline has and the report does not, kernels in one line.
-func lostTexts(l []check.Lost) (out []string) {
+func lostTexts(l []verdict.Lost) (out []string) {
 	const gone = "In the baseline, not checked now: "
 	var kernels []string
 	for i := range l {
@@ -46,13 +47,13 @@ func lostTexts(l []check.Lost) (out []string) {
 type docChange struct {
 	Name, Was string
 	Icon      string // of Was, "" for a new program
-	Is        check.Status
+	Is        rule.Status
 	New       cell
 	Where     string
 }
 
 // Markdown writes the report for a pull request.
-func Markdown(w io.Writer, r *check.Report, o Options) error {
+func Markdown(w io.Writer, r *verdict.Report, o Options) error {
 	d := newDocument(r, 5, o.Verbose)
 	d.require(o)
 	if o.Baseline != nil {
@@ -65,7 +66,7 @@ func Markdown(w io.Writer, r *check.Report, o Options) error {
 const worseTitle = "Worse than the baseline"
 
 // changes returns what got worse, what got better and what is new, objects first.
-func (v *view) changes(old *check.Baseline) (all []docChanges) {
+func (v *view) changes(old *verdict.Baseline) (all []docChanges) {
 	l := v.CompareObjects(old, func(int) bool { return true })
 	for i := range l {
 		l[i].Program, l[i].ProgramAdded = "", false // whichever decides
@@ -75,18 +76,18 @@ func (v *view) changes(old *check.Baseline) (all []docChanges) {
 	for k := range v.Kernels {
 		at[v.Kernels[k].Name] = k
 	}
-	groups := words.Group(l, func(c *check.Change) any {
+	groups := words.Group(l, func(c *verdict.Change) any {
 		anywhere := *c
 		anywhere.Kernel = ""
 		return anywhere
 	})
 	for _, part := range []struct {
 		title string
-		in    func(*check.Change) bool
+		in    func(*verdict.Change) bool
 	}{
-		{worseTitle, (*check.Change).Worse},
-		{"Better than the baseline", (*check.Change).Better},
-		{"Not in the baseline", func(c *check.Change) bool { return c.Added }},
+		{worseTitle, (*verdict.Change).Worse},
+		{"Better than the baseline", (*verdict.Change).Better},
+		{"Not in the baseline", func(c *verdict.Change) bool { return c.Added }},
 	} {
 		out := docChanges{Title: part.title}
 		for _, alike := range groups {

@@ -11,7 +11,8 @@ import (
 	"text/template"
 	"unicode/utf8"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
@@ -22,15 +23,15 @@ type document struct {
 	Most    int // names in a list
 	Verbose bool
 
-	Shown    []*check.ObjectRow // those that do not work everywhere first
-	Fine     string             // how many objects without failures are not shown; "" for none
+	Shown    []*verdict.ObjectRow // those that do not work everywhere first
+	Fine     string               // how many objects without failures are not shown; "" for none
 	Changes  []docChanges
 	Compared bool // with a baseline
-	Lost     []check.Lost
+	Lost     []verdict.Lost
 }
 
 // newDocument returns the document of a report. Its lists have at most so many names, or all with verbose.
-func newDocument(r *check.Report, most int, verbose bool) *document {
+func newDocument(r *verdict.Report, most int, verbose bool) *document {
 	if verbose {
 		most = 1000
 	}
@@ -48,7 +49,7 @@ func (d *document) require(o Options) {
 // Unmet is the number of kernels that no object is for.
 func (d *document) Unmet() (n int) {
 	for k := range d.Kernels {
-		if !slices.ContainsFunc(d.Objects, func(o check.ObjectRow) bool { return o.Status[k] != check.Other }) {
+		if !slices.ContainsFunc(d.Objects, func(o verdict.ObjectRow) bool { return o.Status[k] != rule.Other }) {
 			n++
 		}
 	}
@@ -145,7 +146,7 @@ func (c cell) Icon() string { return cellTexts[c].icon }
 func (c cell) Text() string { return cellTexts[c].name }
 
 // longText writes the whole report for a terminal.
-func longText(w io.Writer, r *check.Report, o Options) error {
+func longText(w io.Writer, r *verdict.Report, o Options) error {
 	d := newDocument(r, 3, o.Verbose)
 	if !o.Verbose {
 		d.require(o)

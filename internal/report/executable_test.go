@@ -7,17 +7,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 )
 
 // TestExecutables checks that each form has the verdict on an executable with several objects.
 func TestExecutables(t *testing.T) {
-	r := &check.Report{Kernels: []check.Kernel{{Name: "debian/12/x86_64/6.1.0-1"}}}
-	row := func(name string, works int, status check.Status) check.ObjectRow {
-		return check.ObjectRow{Object: name, Status: []check.Status{status}, Load: []check.Status{status}, Headline: check.Headline{Works: works, Total: 1}}
+	r := &verdict.Report{Kernels: []verdict.Column{{Name: "debian/12/x86_64/6.1.0-1"}}}
+	row := func(name string, works int, status rule.Status) verdict.ObjectRow {
+		return verdict.ObjectRow{Object: name, Status: []rule.Status{status}, Load: []rule.Status{status}, Headline: verdict.Headline{Works: works, Total: 1}}
 	}
-	r.Objects = []check.ObjectRow{row("tool!a", 1, check.OK), row("tool!b", 0, check.Fails)}
-	r.Executables = []check.ObjectRow{row("tool", 0, check.Fails)}
+	r.Objects = []verdict.ObjectRow{row("tool!a", 1, rule.OK), row("tool!b", 0, rule.Fails)}
+	r.Executables = []verdict.ObjectRow{row("tool", 0, rule.Fails)}
 	for format, want := range map[string]string{
 		"text":       "\nexecutables:\n  tool: None of 1 kernel.\n\nobjects:\n  tool!b: None of 1 kernel.\n",
 		"markdown":   "\n- **tool**: None of 1 kernel.\n- tool!b: None of 1 kernel.\n",

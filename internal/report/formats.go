@@ -10,7 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
@@ -26,35 +27,35 @@ type Options struct {
 
 	Unmet []Unmet // what keeps --require from being met, besides failures
 
-	Baseline   *check.Baseline // of Markdown, GitHub and Summary: say what got worse and better since
-	Lost       []check.Lost    // of these: what the baseline has and the report does not
-	Findings   any             // of JSON: what the run found
-	SourceRoot string          // of SARIF and GitHub: an absolute path, from which on sources are named
-	Version    string          // btfgen's
-	Command    string          // of HTML: what was run
+	Baseline   *verdict.Baseline // of Markdown, GitHub and Summary: say what got worse and better since
+	Lost       []verdict.Lost    // of these: what the baseline has and the report does not
+	Findings   any               // of JSON: what the run found
+	SourceRoot string            // of SARIF and GitHub: an absolute path, from which on sources are named
+	Version    string            // btfgen's
+	Command    string            // of HTML: what was run
 }
 
 // Unmet is a selector of required kernels with those on which nothing is loaded; none if the selector matches no kernel.
 type Unmet struct {
 	Selector string
-	check.Gap
+	verdict.Gap
 }
 
 // Formats are the writers of reports, by the name of the format.
-var Formats = map[string]func(io.Writer, *check.Report, Options) error{
+var Formats = map[string]func(io.Writer, *verdict.Report, Options) error{
 	"text": Text, "markdown": Markdown, "json": JSON, "junit": JUnit, "sarif": SARIF, "github": GitHub, "html": HTML,
 	"min-kernel": Headlines, "suggest": Suggestions, "table": Table, "badge": Badge,
 }
 
-func summaryLine(r *check.Report) string {
+func summaryLine(r *verdict.Report) string {
 	objects := make(map[string]bool)
 	for i := range r.Programs {
 		objects[r.Programs[i].Object] = true
 	}
 	n := r.Counts()
 	var parts []string
-	for _, s := range []check.Status{check.Fails, check.MayFail, check.Unknown, check.Guarded, check.Unloaded, check.Other, check.OK} {
-		if n[s] == 1 || n[s] > 1 && s != check.Fails {
+	for _, s := range []rule.Status{rule.Fails, rule.MayFail, rule.Unknown, rule.Guarded, rule.Unloaded, rule.Other, rule.OK} {
+		if n[s] == 1 || n[s] > 1 && s != rule.Fails {
 			parts = append(parts, fmt.Sprintf("%d %s", n[s], s))
 		} else if n[s] > 0 {
 			parts = append(parts, fmt.Sprintf("%d fail", n[s]))
@@ -65,12 +66,12 @@ func summaryLine(r *check.Report) string {
 }
 
 // remarks says where loaders differ on an object and, if rules is set, which of its programs have to work.
-func (v *view) remarks(o *check.ObjectRow, rules bool) (out []string) {
+func (v *view) remarks(o *verdict.ObjectRow, rules bool) (out []string) {
 	for _, l := range o.Loaders {
 		var alone [numCell][]int // kernels, by the verdict with this loader
 		now := cells(l.Status, l.Load)
 		for k, c := range now {
-			if v.counts(k) && slices.ContainsFunc(o.Loaders, func(x check.LoaderRow) bool { return cellOf(x.Status, x.Load, k) < c }) {
+			if v.counts(k) && slices.ContainsFunc(o.Loaders, func(x verdict.LoaderRow) bool { return cellOf(x.Status, x.Load, k) < c }) {
 				alone[c] = append(alone[c], k)
 			}
 		}
@@ -85,7 +86,7 @@ func (v *view) remarks(o *check.ObjectRow, rules bool) (out []string) {
 		}
 	}
 	for i := range o.Rules {
-		if rules || o.Rules[i].Guess == check.Exclusive {
+		if rules || o.Rules[i].Guess == verdict.Exclusive {
 			out = append(out, ruleText(v.Report, &o.Rules[i]))
 		}
 	}
@@ -93,7 +94,7 @@ func (v *view) remarks(o *check.ObjectRow, rules bool) (out []string) {
 }
 
 // ruleText says what a rule says.
-func ruleText(r *check.Report, rule *check.Rule) string {
+func ruleText(r *verdict.Report, rule *verdict.Rule) string {
 	var alternatives []string
 	for _, l := range rule.Programs {
 		var names []string
@@ -104,11 +105,11 @@ func ruleText(r *check.Report, rule *check.Rule) string {
 	}
 	s := ""
 	switch rule.Kind {
-	case check.Optional:
+	case verdict.Optional:
 		s = "works without " + strings.Join(alternatives, ", ")
-	case check.OneOf:
+	case verdict.OneOf:
 		s = "one of these has to work: " + strings.Join(alternatives, " | ")
-	case check.OnlyWhen:
+	case verdict.OnlyWhen:
 		s = strings.TrimSpace(strings.Join(alternatives, ", ") + " only on " + rule.When)
 	}
 	if guess := guessText(rule); guess != "" {

@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
@@ -25,7 +26,7 @@ var (
 // GitHub writes workflow commands that annotate the first source line of each cause, or the object if there is none. Of each level it has
 // the causes that cost most kernels. Before these are the errors that no source line shows: what is not loaded where it has to work, and what
 // is worse than in the baseline.
-func GitHub(w io.Writer, r *check.Report, o Options) error {
+func GitHub(w io.Writer, r *verdict.Report, o Options) error {
 	b := bufio.NewWriter(w)
 	v := newView(r).of(o)
 	n := make(map[string]int)
@@ -58,9 +59,9 @@ func GitHub(w io.Writer, r *check.Report, o Options) error {
 	for _, g := range all {
 		level := "warning"
 		switch g.status {
-		case check.Fails:
+		case rule.Fails:
 			level = "error"
-		case check.Unknown:
+		case rule.Unknown:
 			level = "notice"
 		}
 		if n[level]++; n[level] > mostAnnotations {

@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -17,9 +18,9 @@ import (
 // group is causes that are one to a reader: relocations of one field, fields of
 // one type, or whatever else is missing for one reason, on the same kernels.
 type group struct {
-	status   check.Status
+	status   rule.Status
 	attach   bool
-	Code     check.Code
+	Code     rule.Code
 	what     []string // sorted
 	Why      string
 	Advice   string
@@ -31,10 +32,10 @@ type group struct {
 }
 
 // groupOf returns a finding as a group of its own.
-func groupOf(f *check.Finding) group {
+func groupOf(f *rule.Finding) group {
 	what := f.Subject
 	switch f.Code {
-	case check.FeatureMissing, check.StructOpsMissing, check.StructOpsMember: // which map or function needs it
+	case rule.FeatureMissing, rule.StructOpsMissing, rule.StructOpsMember: // which map or function needs it
 		if f.Name != "" {
 			what += " (" + f.Name + ")"
 		}
@@ -46,7 +47,7 @@ func groupOf(f *check.Finding) group {
 
 // Verdict is the status in words.
 func (g *group) Verdict() string {
-	if g.status == check.OK {
+	if g.status == rule.OK {
 		return "warning"
 	}
 	return statusText(g.status, g.attach)
@@ -57,14 +58,14 @@ func (g *group) reason() string { return g.Why + " [" + string(g.Code) + "]" }
 
 // Cell is how tables show the status.
 func (g *group) Cell() cell {
-	loads := check.OK
+	loads := rule.OK
 	if !g.attach {
 		loads = g.status
 	}
-	if g.status == check.OK {
+	if g.status == rule.OK {
 		return cellMayFail
 	}
-	return cellOf([]check.Status{g.status}, []check.Status{loads}, 0)
+	return cellOf([]rule.Status{g.status}, []rule.Status{loads}, 0)
 }
 
 // Subject names what a group is about, not more than most by name.
@@ -84,7 +85,7 @@ func (g *group) text(most int) string {
 // causes returns what is wrong on kernels that count, grouped by what is done about it: the worst first, and of that what costs most kernels. It has
 // findings on kernels on which the objects do not work, warnings and, with verbose, all and what is guarded.
 func (v *view) causes(verbose bool) [][]group {
-	owner := make([]*check.ObjectRow, len(v.Programs))
+	owner := make([]*verdict.ObjectRow, len(v.Programs))
 	for i := range v.Objects {
 		for _, p := range v.Objects[i].Programs {
 			owner[p] = &v.Objects[i]
@@ -96,16 +97,16 @@ func (v *view) causes(verbose bool) [][]group {
 		for i := range v.Programs[p].Findings {
 			f := &v.Programs[p].Findings[i]
 			kernels := slices.DeleteFunc(slices.Clone(f.Kernels), func(k int) bool {
-				return !v.counts(k) || f.Status >= check.Unknown && f.Status < max(worst[causeOn(f, k, "")], worst[causeOn(f, k, f.Loader)])
+				return !v.counts(k) || f.Status >= rule.Unknown && f.Status < max(worst[causeOn(f, k, "")], worst[causeOn(f, k, f.Loader)])
 			})
 			switch {
-			case f.Status == check.Other:
+			case f.Status == rule.Other:
 				continue
-			case verbose, f.Status == check.OK:
-			case f.Status < check.Unknown || o == nil:
+			case verbose, f.Status == rule.OK:
+			case f.Status < rule.Unknown || o == nil:
 				continue
 			default:
-				kernels = slices.DeleteFunc(kernels, func(k int) bool { return o.Status[k] <= check.Other })
+				kernels = slices.DeleteFunc(kernels, func(k int) bool { return o.Status[k] <= rule.Other })
 			}
 			if len(kernels) == 0 {
 				continue
@@ -130,7 +131,7 @@ func (v *view) causes(verbose bool) [][]group {
 	all = merge(all, func(g *group) any { return groupKey{g.status, g.attach, g.Code, g.what[0], g.Why, ""} })
 	all = merge(all, func(g *group) any {
 		what := ""
-		if check.FamilyOf(g.Code) == check.FamilyCORE && g.Code != relo.NoCandidate {
+		if rule.FamilyOf(g.Code) == rule.FamilyCORE && g.Code != relo.NoCandidate {
 			what, _ = splitSpec(g.what[0])
 		}
 		return groupKey{g.status, g.attach, g.Code, what, g.Why, fmt.Sprint(g.Kernels)}
@@ -147,20 +148,20 @@ func (v *view) causes(verbose bool) [][]group {
 
 // onKernel is what a finding is about, on a kernel.
 type onKernel struct {
-	code    check.Code
+	code    rule.Code
 	subject string
 	kernel  int
-	loader  check.Loader // "" for any
+	loader  rule.Loader // "" for any
 }
 
-func causeOn(f *check.KernelFinding, k int, l check.Loader) onKernel {
+func causeOn(f *verdict.KernelFinding, k int, l rule.Loader) onKernel {
 	return onKernel{f.Code, f.Subject, k, l}
 }
 
 // worstOf returns the worst verdict for each thing that a program's findings are about: a call that certainly fails is not in doubt
 // because another one of the same helper is.
-func worstOf(findings []check.KernelFinding) map[onKernel]check.Status {
-	worst := make(map[onKernel]check.Status)
+func worstOf(findings []verdict.KernelFinding) map[onKernel]rule.Status {
+	worst := make(map[onKernel]rule.Status)
 	for i := range findings {
 		f := &findings[i]
 		for _, k := range f.Kernels {
@@ -172,9 +173,9 @@ func worstOf(findings []check.KernelFinding) map[onKernel]check.Status {
 }
 
 type groupKey struct {
-	status             check.Status
+	status             rule.Status
 	attach             bool
-	code               check.Code
+	code               rule.Code
 	what, why, kernels string
 }
 

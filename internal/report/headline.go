@@ -9,17 +9,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 // Headline says on which releases of Linux an object works, and why not on others: "Linux 5.8 and later; 22 of 25 kernels. Older ones
 // lack BPF_MAP_TYPE_RINGBUF (5.8)."
-func Headline(r *check.Report, row *check.ObjectRow) string { return headline(r, row, "kernel") }
+func Headline(r *verdict.Report, row *verdict.ObjectRow) string { return headline(r, row, "kernel") }
 
 // headline is the Headline of an object. Where a view counts only the kernels that are required, these are what is counted.
-func (v *view) headline(row *check.ObjectRow) string {
+func (v *view) headline(row *verdict.ObjectRow) string {
 	if v.required == nil {
 		return Headline(v.Report, row)
 	}
@@ -27,7 +28,7 @@ func (v *view) headline(row *check.ObjectRow) string {
 }
 
 // counted returns an object as if it were for no kernel that is not required, where a view counts only these.
-func (v *view) counted(row *check.ObjectRow) *check.ObjectRow {
+func (v *view) counted(row *verdict.ObjectRow) *verdict.ObjectRow {
 	if v.required == nil {
 		return row
 	}
@@ -42,7 +43,7 @@ func (v *view) counted(row *check.ObjectRow) *check.ObjectRow {
 	for _, s := range counted.Status {
 		h.Count(s)
 	}
-	var exceptions []check.Exception
+	var exceptions []verdict.Exception
 	for _, x := range h.Exceptions {
 		if x.Kernels = slices.DeleteFunc(slices.Clone(x.Kernels), func(k int) bool { return !v.counts(k) }); len(x.Kernels) > 0 {
 			exceptions = append(exceptions, x)
@@ -53,18 +54,18 @@ func (v *view) counted(row *check.ObjectRow) *check.ObjectRow {
 }
 
 // onlyRequired returns verdicts by kernel, as if the object were for no kernel that is not required.
-func (v *view) onlyRequired(all []check.Status) []check.Status {
+func (v *view) onlyRequired(all []rule.Status) []rule.Status {
 	some := slices.Clone(all)
 	for k := range some {
 		if !v.counts(k) {
-			some[k] = check.Other
+			some[k] = rule.Other
 		}
 	}
 	return some
 }
 
 // headline is Headline with a name for the kernels that the row counts.
-func headline(r *check.Report, row *check.ObjectRow, kernel string) string {
+func headline(r *verdict.Report, row *verdict.ObjectRow, kernel string) string {
 	var b strings.Builder
 	h := &row.Headline
 	doubt := uncertain(r, row)
@@ -124,7 +125,7 @@ func headline(r *check.Report, row *check.ObjectRow, kernel string) string {
 		who   string
 		newer bool
 	}{{who, false}, {"Newer ones", true}} {
-		for _, text := range lackTexts(slices.DeleteFunc(slices.Clone(h.Lacks), func(l check.Lack) bool { return l.Newer != t.newer }), h.Since, false) {
+		for _, text := range lackTexts(slices.DeleteFunc(slices.Clone(h.Lacks), func(l verdict.Lack) bool { return l.Newer != t.newer }), h.Since, false) {
 			b.WriteString(" " + t.who + " " + text + ".")
 		}
 	}
@@ -134,7 +135,7 @@ func headline(r *check.Report, row *check.ObjectRow, kernel string) string {
 }
 
 // workingKernels says on how many kernels an object works, for each loader where that differs: "3 of 5 kernels with libbpf and 4 with ebpf-go".
-func workingKernels(row *check.ObjectRow, kernel string) string {
+func workingKernels(row *verdict.ObjectRow, kernel string) string {
 	h := &row.Headline
 	kernels := words.Plural(h.Total, kernel)
 	count := func(n int) string {
@@ -146,7 +147,7 @@ func workingKernels(row *check.ObjectRow, kernel string) string {
 	if !loadersDiffer(row) {
 		return count(h.Works) + " of " + kernels
 	}
-	var loaders []check.Loader
+	var loaders []rule.Loader
 	var counts []string
 	for _, l := range row.Loaders {
 		loaders, counts = append(loaders, l.Loader), append(counts, count(countWorks(l.Status)))
@@ -155,7 +156,7 @@ func workingKernels(row *check.ObjectRow, kernel string) string {
 }
 
 // perLoader gives each loader a count, the first with what is counted: "3 of 5 kernels with libbpf and none with ebpf-go".
-func perLoader(loaders []check.Loader, counts []string, of string) string {
+func perLoader(loaders []rule.Loader, counts []string, of string) string {
 	parts := []string{counts[0] + of + " with " + string(loaders[0])}
 	for i, l := range loaders[1:] {
 		parts = append(parts, lower(counts[i+1]+" with "+string(l)))
@@ -164,12 +165,12 @@ func perLoader(loaders []check.Loader, counts []string, of string) string {
 }
 
 // loadersDiffer reports whether an object works on more kernels with one loader than with another.
-func loadersDiffer(row *check.ObjectRow) bool {
-	return slices.ContainsFunc(row.Loaders, func(l check.LoaderRow) bool { return countWorks(l.Status) != row.Headline.Works })
+func loadersDiffer(row *verdict.ObjectRow) bool {
+	return slices.ContainsFunc(row.Loaders, func(l verdict.LoaderRow) bool { return countWorks(l.Status) != row.Headline.Works })
 }
 
 // workingReleases are those on which it works or, if it certainly works on none, may work.
-func workingReleases(h *check.Headline) string {
+func workingReleases(h *verdict.Headline) string {
 	switch h.Until {
 	case "":
 		return h.Since + " and later"
@@ -181,7 +182,7 @@ func workingReleases(h *check.Headline) string {
 
 // uncertain says on how many kernels an object may fail, and why: "18 are uncertain [attach-target-from-loader]". It is "" if there are none,
 // or if that is for what is wrong with the object itself.
-func uncertain(r *check.Report, row *check.ObjectRow) string {
+func uncertain(r *verdict.Report, row *verdict.ObjectRow) string {
 	h := &row.Headline
 	names := doubtsOn(r, row, func(int) bool { return true })
 	n := fmt.Sprint(h.MayFail)
@@ -210,18 +211,18 @@ func uncertainKernels(text string, n int, why []string) string {
 }
 
 // doubtsOn names for what an object may fail on some kernels, what is on most first, without what is wrong with the object itself.
-func doubtsOn(r *check.Report, row *check.ObjectRow, on func(kernel int) bool) (names []string) {
-	kernels, defects := make(map[check.Code]map[int]bool), make(map[check.Code]bool)
+func doubtsOn(r *verdict.Report, row *verdict.ObjectRow, on func(kernel int) bool) (names []string) {
+	kernels, defects := make(map[rule.Code]map[int]bool), make(map[rule.Code]bool)
 	for _, f := range row.Headline.Defects {
 		defects[f.Code] = true
 	}
 	for _, d := range row.Decides {
 		for _, f := range r.Programs[d.Program].Findings {
-			if f.Status != check.MayFail && f.Status != check.Unknown {
+			if f.Status != rule.MayFail && f.Status != rule.Unknown {
 				continue
 			}
 			for _, k := range f.Kernels {
-				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || row.Status[k] == check.Fails || !row.Status[k].Judged() || defects[f.Code] || !on(k) {
+				if _, decides := slices.BinarySearch(d.Kernels, k); !decides || row.Status[k] == rule.Fails || !row.Status[k].Judged() || defects[f.Code] || !on(k) {
 					continue
 				}
 				if kernels[f.Code] == nil {
@@ -231,7 +232,7 @@ func doubtsOn(r *check.Report, row *check.ObjectRow, on func(kernel int) bool) (
 			}
 		}
 	}
-	for _, c := range slices.SortedFunc(maps.Keys(kernels), func(a, b check.Code) int {
+	for _, c := range slices.SortedFunc(maps.Keys(kernels), func(a, b rule.Code) int {
 		return cmp.Or(-cmp.Compare(len(kernels[a]), len(kernels[b])), cmp.Compare(a, b))
 	}) {
 		names = append(names, fmt.Sprintf("%s [%s]", title(c), c))
@@ -240,7 +241,7 @@ func doubtsOn(r *check.Report, row *check.ObjectRow, on func(kernel int) bool) (
 }
 
 // loaderDecides returns the kernels on which an object is uncertain and the loader sets something.
-func loaderDecides(r *check.Report, row *check.ObjectRow) map[int]bool {
+func loaderDecides(r *verdict.Report, row *verdict.ObjectRow) map[int]bool {
 	decided := make(map[int]bool)
 	for _, d := range row.Decides {
 		for _, f := range r.Programs[d.Program].Findings {
@@ -248,7 +249,7 @@ func loaderDecides(r *check.Report, row *check.ObjectRow) map[int]bool {
 				continue
 			}
 			for _, k := range f.Kernels {
-				if s := row.Status[k]; s == check.MayFail || s == check.Unknown {
+				if s := row.Status[k]; s == rule.MayFail || s == rule.Unknown {
 					decided[k] = true
 				}
 			}
@@ -258,7 +259,7 @@ func loaderDecides(r *check.Report, row *check.ObjectRow) map[int]bool {
 }
 
 // title is the title of a code, as in the middle of a sentence.
-func title(c check.Code) string {
+func title(c rule.Code) string {
 	if e := codes.Of(c); e != nil {
 		return lower(e.Title)
 	}
@@ -273,9 +274,9 @@ func lower(s string) string {
 	return s
 }
 
-func countWorks(l []check.Status) (n int) {
+func countWorks(l []rule.Status) (n int) {
 	for _, s := range l {
-		if s <= check.Guarded {
+		if s <= rule.Guarded {
 			n++
 		}
 	}
@@ -283,8 +284,8 @@ func countWorks(l []check.Status) (n int) {
 }
 
 // defectTexts say what is wrong with the object itself, a sentence for each kind.
-func defectTexts(l []check.Finding) (out []string) {
-	for _, alike := range words.Group(l, func(f *check.Finding) any { return why(f) }) {
+func defectTexts(l []rule.Finding) (out []string) {
+	for _, alike := range words.Group(l, func(f *rule.Finding) any { return why(f) }) {
 		f := &alike[0]
 		var names []string
 		for i := range alike {
@@ -292,9 +293,9 @@ func defectTexts(l []check.Finding) (out []string) {
 		}
 		names = sorted(names)
 		switch g := groupOf(f); {
-		case f.Code == check.KsymUndeclared:
+		case f.Code == rule.KsymUndeclared:
 			out = append(out, fmt.Sprintf("It is not linked: it refers to %s, which other objects define ('bpftool gen object' links them) or the loader adds [%s]", some(names), f.Code))
-		case check.FamilyOf(f.Code) == check.FamilyObject:
+		case rule.FamilyOf(f.Code) == rule.FamilyObject:
 			out = append(out, g.reason()) // begins with the name of the loader
 		default:
 			g.what = names
@@ -316,14 +317,14 @@ func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // lackTexts say what kernels lack, and what they do not allow: "lack bpf_loop (5.17)". since is the release of the headline, which
 // need not be repeated; one says that it is a single kernel.
-func lackTexts(l []check.Lack, since string, one bool) (out []string) {
+func lackTexts(l []verdict.Lack, since string, one bool) (out []string) {
 	lack, forbid := "lack ", "do not allow "
 	if one {
 		lack, forbid = "lacks ", "does not allow "
 	}
 	names := make(map[string][]string)
-	for _, alike := range words.Group(l, func(l *check.Lack) any { // definitions of maps of one release are one
-		if l.Family == check.FamilyMapDef {
+	for _, alike := range words.Group(l, func(l *verdict.Lack) any { // definitions of maps of one release are one
+		if l.Family == rule.FamilyMapDef {
 			return [...]string{l.Came, l.Seen}
 		}
 		return *l
@@ -343,18 +344,18 @@ func lackTexts(l []check.Lack, since string, one bool) (out []string) {
 }
 
 // lackName names something that kernels lack, which may stand for several, with the release that has it.
-func lackName(l *check.Lack, several int, since string, one bool) string {
+func lackName(l *verdict.Lack, several int, since string, one bool) string {
 	name := l.Subject
 	switch l.Family {
-	case check.FamilyMapDef:
+	case rule.FamilyMapDef:
 		if name = "the definition of map " + name; several > 1 {
 			name = fmt.Sprintf("the definitions of %s such as %s", words.Plural(several, "map"), l.Subject)
 		}
-	case check.FamilyContext:
+	case rule.FamilyContext:
 		if name = "reading " + name; l.Subject == "context" {
 			name = "access of the context at a moved address"
 		}
-	case check.FamilyRunning:
+	case rule.FamilyRunning:
 		if name = "BTF of their own"; one {
 			name = "BTF of its own"
 		}
@@ -372,7 +373,7 @@ func lackName(l *check.Lack, several int, since string, one bool) string {
 }
 
 // except names the exceptions of one kind, and what those lack that fail.
-func except(b *strings.Builder, r *check.Report, h *check.Headline, verb string, works bool) {
+func except(b *strings.Builder, r *verdict.Report, h *verdict.Headline, verb string, works bool) {
 	var names []string
 	reasons := false
 	for _, x := range h.Exceptions {
@@ -396,7 +397,7 @@ func except(b *strings.Builder, r *check.Report, h *check.Headline, verb string,
 }
 
 // label names kernels of one family: "debian x86_64 5.10.0-30-amd64 … 6.1.0-47-amd64 (3)".
-func label(r *check.Report, kernels []int) string {
+func label(r *verdict.Report, kernels []int) string {
 	first, last := &r.Kernels[kernels[0]], &r.Kernels[kernels[len(kernels)-1]]
 	switch f := first.Family(); {
 	case f == "":

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
@@ -96,7 +96,7 @@ type pageCause struct {
 
 // HTML writes the report as one self-contained page: what to do, and a map of programs and
 // kernels that can be sorted, filtered, folded and opened to the reasons.
-func HTML(w io.Writer, r *check.Report, o Options) error {
+func HTML(w io.Writer, r *verdict.Report, o Options) error {
 	d := pageData{Run: []string{"btfgen " + o.Version}, Command: escape.Text(o.Command),
 		Sets: []string{}, Objects: []pageObject{}, Programs: []pageProgram{}, Advice: []string{}, Causes: []pageCause{},
 		column: make([]int, len(r.Kernels)), sets: make(map[string]int), texts: make(map[string]int)}

@@ -8,46 +8,47 @@ import (
 	"io"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-// The forms of a report in JSON have, in addition to what package check has, the text of findings and headlines.
+// The forms of a report in JSON have, in addition to what package verdict has, the text of findings and headlines.
 type (
 	jsonFinding struct {
-		check.KernelFinding
+		verdict.KernelFinding
 		Message string `json:"message"`
 	}
 	jsonNote struct {
-		check.Finding
+		rule.Finding
 		Message string `json:"message"`
 	}
 	jsonProgram struct {
-		check.Program
+		verdict.ProgramRow
 		Findings []jsonFinding `json:"findings,omitempty"`
 		Notes    []jsonNote    `json:"notes,omitempty"`
 	}
 	jsonHeadline struct {
 		Text string `json:"text"`
-		check.Headline
+		verdict.Headline
 	}
 	jsonObject struct {
-		check.ObjectRow
+		verdict.ObjectRow
 		Headline   jsonHeadline    `json:"headline"`
 		Suggestion *jsonSuggestion `json:"suggestion,omitempty"`
 	}
 	jsonSuggestion struct {
-		Options  []check.Option `json:"options,omitempty"`
-		Targets  []string       `json:"targets,omitempty"`
-		Headline jsonHeadline   `json:"headline"`
+		Options  []verdict.Option `json:"options,omitempty"`
+		Targets  []string         `json:"targets,omitempty"`
+		Headline jsonHeadline     `json:"headline"`
 	}
 	jsonProposal struct {
-		Object   string         `json:"object"`
-		Options  []check.Option `json:"options"`
-		Headline jsonHeadline   `json:"headline"`
+		Object   string           `json:"object"`
+		Options  []verdict.Option `json:"options"`
+		Headline jsonHeadline     `json:"headline"`
 	}
 	jsonCause struct {
-		check.Cause
+		verdict.Cause
 		Message string `json:"message"`
 		In      string `json:"in"` // "a.o: p, q": objects and programs
 	}
@@ -55,12 +56,12 @@ type (
 
 // JSON writes the report as check.ReadBaseline reads it, with the causes and what the run found in addition. It encodes one row at a
 // time: verdicts on many kernels take far more bytes in JSON than in memory.
-func JSON(w io.Writer, r *check.Report, o Options) error {
+func JSON(w io.Writer, r *verdict.Report, o Options) error {
 	out := jsonWriter{w: bufio.NewWriter(w), first: true}
 	out.text("{")
 	out.value("version", r.Version)
-	array(&out, "kernels", r.Kernels, func(k *check.Kernel) any { return k })
-	row := func(o *check.ObjectRow) any {
+	array(&out, "kernels", r.Kernels, func(k *verdict.Column) any { return k })
+	row := func(o *verdict.ObjectRow) any {
 		row := jsonObject{ObjectRow: *o, Headline: jsonHeadline{Headline(r, o), o.Headline}}
 		if s := o.Suggestion; s != nil {
 			row.Suggestion = &jsonSuggestion{s.Options, s.Targets, jsonHeadline{Headline(r, &s.Row), s.Row.Headline}}
@@ -70,11 +71,11 @@ func JSON(w io.Writer, r *check.Report, o Options) error {
 	arrayUnlessEmpty(&out, "objects", r.Objects, row)
 	arrayUnlessEmpty(&out, "executables", r.Executables, row)
 	arrayUnlessEmpty(&out, "variants", r.Variants, row)
-	arrayUnlessEmpty(&out, "proposals", r.Proposals, func(p *check.Proposal) any {
+	arrayUnlessEmpty(&out, "proposals", r.Proposals, func(p *verdict.Proposal) any {
 		return jsonProposal{p.Row.Object, p.Options, jsonHeadline{Headline(r, &p.Row), p.Row.Headline}}
 	})
-	array(&out, "programs", r.Programs, func(program *check.Program) any {
-		p := jsonProgram{Program: *program}
+	array(&out, "programs", r.Programs, func(program *verdict.ProgramRow) any {
+		p := jsonProgram{ProgramRow: *program}
 		for _, f := range program.Findings {
 			p.Findings = append(p.Findings, jsonFinding{f, Sentence(&f.Finding)})
 		}
@@ -84,10 +85,10 @@ func JSON(w io.Writer, r *check.Report, o Options) error {
 		return p
 	})
 	v := newView(r)
-	cause := func(c *check.Cause) any {
+	cause := func(c *verdict.Cause) any {
 		return jsonCause{*c, Sentence(&c.Finding), v.programs(c.Programs, mostNames)}
 	}
-	array(&out, "causes", r.Causes(check.Unknown), cause)
+	array(&out, "causes", r.Causes(rule.Unknown), cause)
 	arrayUnlessEmpty(&out, "warnings", r.Warnings(), cause)
 	out.value("findings", o.Findings)
 	out.text("}\n")

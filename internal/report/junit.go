@@ -7,7 +7,8 @@ import (
 	"io"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
@@ -43,14 +44,14 @@ type (
 // JUnit writes a test suite per kernel with a case per object, which is called
 // "object", one per group of variants and one per program. What may fail or is unknown counts as skipped, and so does
 // a program that fails while its object works.
-func JUnit(w io.Writer, r *check.Report, _ Options) error {
+func JUnit(w io.Writer, r *verdict.Report, _ Options) error {
 	all := suites{Name: "btfgen check"}
 	for k := range r.Kernels {
 		s := suite{Name: escape.Text(r.Kernels[k].Name)}
 		works := make(map[string]bool) // objects
 		for i := range r.Objects {
 			o := &r.Objects[i]
-			works[o.Object] = o.Status[k] <= check.Guarded
+			works[o.Object] = o.Status[k] <= rule.Guarded
 			s.add(o.Object, "object", o.Status[k], func() *message { return deciders(r, o, k) })
 		}
 		for i := range r.Variants {
@@ -60,8 +61,8 @@ func JUnit(w io.Writer, r *check.Report, _ Options) error {
 		for i := range r.Programs {
 			p := &r.Programs[i]
 			st := p.Status[k]
-			if st == check.Fails && works[p.Object] {
-				st = check.MayFail
+			if st == rule.Fails && works[p.Object] {
+				st = rule.MayFail
 			}
 			s.add(p.Object, p.Name, st, func() *message { return reasons(p, k) })
 		}
@@ -83,18 +84,18 @@ func JUnit(w io.Writer, r *check.Report, _ Options) error {
 }
 
 // add adds a case, unless it is for other machines.
-func (s *suite) add(object, name string, status check.Status, why func() *message) {
+func (s *suite) add(object, name string, status rule.Status, why func() *message) {
 	c := testCase{Name: escape.Text(name), Class: escape.Text(object)}
 	switch {
-	case status == check.Other:
+	case status == rule.Other:
 		return
-	case status == check.Unloaded:
+	case status == rule.Unloaded:
 		c.Skipped = &message{Message: "not loaded on this kernel"}
 		s.Skipped++
-	case status == check.Fails:
+	case status == rule.Fails:
 		c.Failure = why()
 		s.Failures++
-	case status > check.Other:
+	case status > rule.Other:
 		c.Skipped = why()
 		c.Skipped.Type = ""
 		s.Skipped++
@@ -104,12 +105,12 @@ func (s *suite) add(object, name string, status check.Status, why func() *messag
 
 // reasons lists what stands against a program on a kernel, the worst first. The
 // type is the code of that.
-func reasons(p *check.Program, kernel int) *message {
+func reasons(p *verdict.ProgramRow, kernel int) *message {
 	var m message
 	last := ""
 	for i := range p.Findings {
 		f := &p.Findings[i]
-		if f.Status <= check.Other || !slices.Contains(f.Kernels, kernel) {
+		if f.Status <= rule.Other || !slices.Contains(f.Kernels, kernel) {
 			continue
 		}
 		text := escape.Text(line(&f.Finding))
@@ -126,9 +127,9 @@ func reasons(p *check.Program, kernel int) *message {
 
 // deciders lists what stands against an object on a kernel: what does against the
 // programs that decide it, the worst in the message.
-func deciders(r *check.Report, o *check.ObjectRow, kernel int) *message {
+func deciders(r *verdict.Report, o *verdict.ObjectRow, kernel int) *message {
 	var m message
-	worst := check.OK
+	worst := rule.OK
 	for _, d := range o.Decides {
 		if !slices.Contains(d.Kernels, kernel) {
 			continue

@@ -18,14 +18,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-func pageOf(t *testing.T, r *check.Report) string {
+func pageOf(t *testing.T, r *verdict.Report) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := HTML(&b, r, Options{Version: "v1.2.3", Command: "btfgen check --format html a.o b.o"}); err != nil {
@@ -162,7 +163,7 @@ func TestPageMachines(t *testing.T) {
 	slow.Skip(t)
 	r := sample()
 	for i := range r.Programs {
-		r.Programs[i].Status[3] = check.Other
+		r.Programs[i].Status[3] = rule.Other
 	}
 	got := chromiumTitle(t, pageOf(t, r)+`<script>document.title = $("families").textContent + ", " + $("tip").textContent</script>`)
 	if want := "debian x86_64others, 4 of 4 programs, 4 of 5 kernels; 1 for machines of none of the programs"; got != want {
@@ -218,7 +219,7 @@ func TestScreenshots(t *testing.T) {
 	if dir == "" {
 		t.Skip("needs BTFGEN_SCREENSHOTS, a directory for pictures")
 	}
-	for what, r := range map[string]*check.Report{"small": sample(), "large": large()} {
+	for what, r := range map[string]*verdict.Report{"small": sample(), "large": large()} {
 		page := pageOf(t, r) + `<script>document.querySelector("tr.p .cells").click()</script>`
 		looks(func(name string, args ...string) {
 			width, _, _ := strings.Cut(name, "-")

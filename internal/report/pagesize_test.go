@@ -9,7 +9,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -18,25 +19,25 @@ import (
 // large is a report as big as is promised to be handled with ease: 50 programs
 // on 1,000 kernels, each with some 30 findings. Most begin or end at a release;
 // some hold on kernels here and there.
-func large() *check.Report {
+func large() *verdict.Report {
 	const programs, kernels, findings = 50, 1000, 30
 	rnd := rand.New(rand.NewPCG(1, 2))
-	r := &check.Report{Version: check.ReportVersion}
+	r := &verdict.Report{Version: verdict.ReportVersion}
 	for k := range kernels {
 		arch := []string{"x86_64", "arm64", "s390x", "ppc64le"}[k%4]
 		dist := []string{"debian/12", "ubuntu/22.04", "fedora/38", "centos/9"}[k/4%4]
-		r.Kernels = append(r.Kernels, check.Kernel{Name: fmt.Sprintf("%s/%s/%d.%d.%d-%d-generic", dist, arch, 4+k/300, k%300/20, k%7, k%90)})
+		r.Kernels = append(r.Kernels, verdict.Column{Name: fmt.Sprintf("%s/%s/%d.%d.%d-%d-generic", dist, arch, 4+k/300, k%300/20, k%7, k%90)})
 	}
 	for i := range programs {
-		p := check.Program{Object: fmt.Sprintf("tool%d.bpf.o", i/4), Name: fmt.Sprintf("handle_event_%d", i), Section: "kprobe/do_exit", Status: make([]check.Status, kernels)}
+		p := verdict.ProgramRow{Object: fmt.Sprintf("tool%d.bpf.o", i/4), Name: fmt.Sprintf("handle_event_%d", i), Section: "kprobe/do_exit", Status: make([]rule.Status, kernels)}
 		for j := range findings {
-			f := check.KernelFinding{Finding: check.Finding{
-				Status: []check.Status{check.Guarded, check.Unknown, check.MayFail, check.Fails}[j%4], Code: relo.FieldMissing,
+			f := verdict.KernelFinding{Finding: rule.Finding{
+				Status: []rule.Status{rule.Guarded, rule.Unknown, rule.MayFail, rule.Fails}[j%4], Code: relo.FieldMissing,
 				Relocation: "byte_off", Subject: fmt.Sprintf("struct task_struct.member_%d.inner_%d", j, i),
 				Source: fmt.Sprintf("./tool%d.bpf.c:%d", i/4, 10+j),
 			}}
-			if f.Status == check.Guarded {
-				f.Guard = check.Guard{By: check.Fact, Name: fmt.Sprintf("field_exists struct task_struct.member_%d", j), Source: fmt.Sprintf("./tool%d.bpf.c:%d", i/4, 9+j)}
+			if f.Status == rule.Guarded {
+				f.Guard = rule.Guard{By: rule.Fact, Name: fmt.Sprintf("field_exists struct task_struct.member_%d", j), Source: fmt.Sprintf("./tool%d.bpf.c:%d", i/4, 9+j)}
 			}
 			from, to, odds := rnd.IntN(kernels), rnd.IntN(kernels), 100
 			if j%5 == 0 {
@@ -58,19 +59,19 @@ func large() *check.Report {
 }
 
 // whole adds the rows of objects, which need all of their programs.
-func whole(r *check.Report) *check.Report {
+func whole(r *verdict.Report) *verdict.Report {
 	for i := range r.Programs {
 		p := &r.Programs[i]
 		n := len(r.Objects)
 		if n == 0 || r.Objects[n-1].Object != p.Object {
-			r.Objects = append(r.Objects, check.ObjectRow{Object: p.Object, Status: make([]check.Status, len(r.Kernels)), Headline: check.Headline{Total: len(r.Kernels)}})
+			r.Objects = append(r.Objects, verdict.ObjectRow{Object: p.Object, Status: make([]rule.Status, len(r.Kernels)), Headline: verdict.Headline{Total: len(r.Kernels)}})
 			n++
 		}
-		o, d := &r.Objects[n-1], check.Decider{Program: i}
+		o, d := &r.Objects[n-1], verdict.Decider{Program: i}
 		o.Programs = append(o.Programs, i)
 		for k, s := range p.Status {
 			o.Status[k] = max(o.Status[k], s)
-			if s > check.Other {
+			if s > rule.Other {
 				d.Kernels = append(d.Kernels, k)
 			}
 		}

@@ -10,33 +10,34 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 )
 
 // TestBadge holds what badges say of headlines, one or several.
 func TestBadge(t *testing.T) {
-	failing := []check.Exception{{Family: "debian arm"}}
+	failing := []verdict.Exception{{Family: "debian arm"}}
 	for _, tt := range []struct {
 		want, color string
-		headlines   []check.Headline
+		headlines   []verdict.Headline
 	}{
-		{"5.8+", green, []check.Headline{{Since: "5.8", Works: 3, Total: 4}}},
-		{"5.10+", green, []check.Headline{{Since: "5.8", Works: 3, Total: 4}, {Since: "5.10", Works: 1, Total: 4}, {Since: "4.18", Works: 4, Total: 4}}},
-		{"5.8+", yellow, []check.Headline{{Since: "5.8", Works: 3, MayFail: 1, Total: 4}}},
-		{"5.8+", yellow, []check.Headline{{Since: "5.8", Works: 3, Total: 4, Exceptions: failing}}},
-		{"5.8+", green, []check.Headline{{Since: "5.8", Works: 3, Total: 4, Exceptions: []check.Exception{{Works: true}}}}},
-		{"5.8+?", yellow, []check.Headline{{Since: "5.8", MayFail: 3, Total: 4}}},
-		{"5.8 to 6.1", green, []check.Headline{{Since: "5.8", Until: "6.12", Works: 3, Total: 4}, {Since: "4.18", Until: "6.1", Works: 3, Total: 4}}},
-		{"5.8", green, []check.Headline{{Since: "5.8", Until: "5.8", Works: 3, Total: 4}}},
-		{"none", red, []check.Headline{{Since: "5.8", Works: 3, Total: 4}, {Total: 4}}},
-		{"some kernels", yellow, []check.Headline{{Since: "5.8", Works: 3, Total: 4}, {Works: 1, Total: 4}}},
-		{"none", red, []check.Headline{{Since: "6.1", Works: 3, Total: 4}, {Since: "4.18", Until: "5.10", Works: 3, Total: 4}}},
-		{"5.8+", green, []check.Headline{{Since: "5.8", Works: 3, Total: 4}, {}}}, // no kernel is for the second
-		{"unknown", grey, []check.Headline{{}}},
+		{"5.8+", green, []verdict.Headline{{Since: "5.8", Works: 3, Total: 4}}},
+		{"5.10+", green, []verdict.Headline{{Since: "5.8", Works: 3, Total: 4}, {Since: "5.10", Works: 1, Total: 4}, {Since: "4.18", Works: 4, Total: 4}}},
+		{"5.8+", yellow, []verdict.Headline{{Since: "5.8", Works: 3, MayFail: 1, Total: 4}}},
+		{"5.8+", yellow, []verdict.Headline{{Since: "5.8", Works: 3, Total: 4, Exceptions: failing}}},
+		{"5.8+", green, []verdict.Headline{{Since: "5.8", Works: 3, Total: 4, Exceptions: []verdict.Exception{{Works: true}}}}},
+		{"5.8+?", yellow, []verdict.Headline{{Since: "5.8", MayFail: 3, Total: 4}}},
+		{"5.8 to 6.1", green, []verdict.Headline{{Since: "5.8", Until: "6.12", Works: 3, Total: 4}, {Since: "4.18", Until: "6.1", Works: 3, Total: 4}}},
+		{"5.8", green, []verdict.Headline{{Since: "5.8", Until: "5.8", Works: 3, Total: 4}}},
+		{"none", red, []verdict.Headline{{Since: "5.8", Works: 3, Total: 4}, {Total: 4}}},
+		{"some kernels", yellow, []verdict.Headline{{Since: "5.8", Works: 3, Total: 4}, {Works: 1, Total: 4}}},
+		{"none", red, []verdict.Headline{{Since: "6.1", Works: 3, Total: 4}, {Since: "4.18", Until: "5.10", Works: 3, Total: 4}}},
+		{"5.8+", green, []verdict.Headline{{Since: "5.8", Works: 3, Total: 4}, {}}}, // no kernel is for the second
+		{"unknown", grey, []verdict.Headline{{}}},
 	} {
-		r := new(check.Report)
+		r := new(verdict.Report)
 		for _, h := range tt.headlines {
-			r.Objects = append(r.Objects, check.ObjectRow{Headline: h})
+			r.Objects = append(r.Objects, verdict.ObjectRow{Headline: h})
 		}
 		var b bytes.Buffer
 		if err := Badge(&b, r, Options{}); err != nil {
@@ -70,14 +71,14 @@ func TestDrawBadge(t *testing.T) {
 
 // TestTable has a name with markup, a distribution whose kernels differ, one that an object is not for, and a kernel without a name.
 func TestTable(t *testing.T) {
-	r := new(check.Report)
+	r := new(verdict.Report)
 	for _, n := range []string{"debian/sid/x86_64/7.2.1-amd64", "debian/12/arm64/6.1.0-50-arm64", "debian/12/x86_64/6.1.0-47-amd64", "rhel/8/x86_64/4.18.0-553.el8.x86_64",
 		"ubuntu/22.04/x86_64/6.8.0-1-generic", "ubuntu/22.04/x86_64/5.15.0-1-generic", "some/vmlinux"} {
-		r.Kernels = append(r.Kernels, check.Kernel{Name: n})
+		r.Kernels = append(r.Kernels, verdict.Column{Name: n})
 	}
-	r.Objects = []check.ObjectRow{
-		{Object: "a|b.o", Status: []check.Status{check.OK, check.Fails, check.Guarded, check.Fails, check.MayFail, check.Unknown, check.OK}},
-		{Object: "c.o", Status: []check.Status{check.Fails, check.Other, check.OK, check.Other, check.MayFail, check.OK, check.Fails}},
+	r.Objects = []verdict.ObjectRow{
+		{Object: "a|b.o", Status: []rule.Status{rule.OK, rule.Fails, rule.Guarded, rule.Fails, rule.MayFail, rule.Unknown, rule.OK}},
+		{Object: "c.o", Status: []rule.Status{rule.Fails, rule.Other, rule.OK, rule.Other, rule.MayFail, rule.OK, rule.Fails}},
 	}
 	var b bytes.Buffer
 	if err := Table(&b, r, Options{}); err != nil {
@@ -98,9 +99,9 @@ func TestTable(t *testing.T) {
 
 // TestTableTurned has more objects than fit side by side.
 func TestTableTurned(t *testing.T) {
-	r := &check.Report{Kernels: []check.Kernel{{Name: "debian/12/x86_64/6.1.0-1"}, {Name: "debian/13/x86_64/6.12.0-1"}, {Name: "vmlinux"}}}
+	r := &verdict.Report{Kernels: []verdict.Column{{Name: "debian/12/x86_64/6.1.0-1"}, {Name: "debian/13/x86_64/6.12.0-1"}, {Name: "vmlinux"}}}
 	for i := range 13 {
-		r.Objects = append(r.Objects, check.ObjectRow{Object: fmt.Sprint("o", i), Status: []check.Status{check.Fails, check.OK, check.MayFail}})
+		r.Objects = append(r.Objects, verdict.ObjectRow{Object: fmt.Sprint("o", i), Status: []rule.Status{rule.Fails, rule.OK, rule.MayFail}})
 	}
 	var b bytes.Buffer
 	if err := Table(&b, r, Options{}); err != nil {

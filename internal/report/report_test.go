@@ -15,48 +15,49 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // sample has two distributions whose kernels are not in the order of releases,
 // one kernel that is only a path, and a program for each verdict.
-func sample() *check.Report {
-	r := &check.Report{Version: check.ReportVersion}
+func sample() *verdict.Report {
+	r := &verdict.Report{Version: verdict.ReportVersion}
 	for _, n := range []string{"debian/11/x86_64/5.10.0-30-amd64", "debian/13/x86_64/6.12.107+deb13-amd64", "debian/12/x86_64/6.1.0-47-amd64", "debian/12/arm64/6.1.0-50-arm64", "some/vmlinux"} {
-		r.Kernels = append(r.Kernels, check.Kernel{Name: n})
+		r.Kernels = append(r.Kernels, verdict.Column{Name: n})
 	}
-	core := func(s check.Status, kind string, kernels ...int) check.KernelFinding {
-		f := check.Finding{Status: s, Code: relo.FieldMissing, Relocation: kind, Subject: "struct s.f", Source: "./x.bpf.c:12"}
-		if s == check.Guarded {
-			f.Guard = check.Guard{By: check.Fact, Name: "field_exists struct s.f"}
+	core := func(s rule.Status, kind string, kernels ...int) verdict.KernelFinding {
+		f := rule.Finding{Status: s, Code: relo.FieldMissing, Relocation: kind, Subject: "struct s.f", Source: "./x.bpf.c:12"}
+		if s == rule.Guarded {
+			f.Guard = rule.Guard{By: rule.Fact, Name: "field_exists struct s.f"}
 		}
-		return check.KernelFinding{Finding: f, Kernels: kernels}
+		return verdict.KernelFinding{Finding: f, Kernels: kernels}
 	}
-	other := core(check.Fails, "byte_off", 1, 2)
+	other := core(rule.Fails, "byte_off", 1, 2)
 	other.Subject, other.Source = "struct s.g|h", "./x.bpf.c:9"
-	r.Programs = []check.Program{
-		{Object: "a.o", Name: "broken", Section: "kprobe/x", Status: []check.Status{0, check.Fails, check.Fails, 0, 0}, Load: []check.Status{0, check.Fails, check.Fails, 0, 0},
-			Findings: []check.KernelFinding{core(check.Fails, "byte_off", 1, 2), core(check.Fails, "byte_sz", 1, 2), other}},
-		{Object: "a.o", Name: "guard", Section: "kprobe/x", Status: []check.Status{0, check.Guarded, check.Guarded, 0, 0}, Findings: []check.KernelFinding{core(check.Guarded, "byte_off", 1, 2)}},
-		{Object: "b.o", Name: "<fine>", Section: "xdp", Status: make([]check.Status, 5)},
-		{Object: "b.o", Name: "perhaps", Section: "kprobe/y", Status: []check.Status{check.MayFail, check.MayFail, check.MayFail, check.MayFail, check.Unknown}, Load: []check.Status{0, 0, 0, 0, check.Unknown}, Findings: []check.KernelFinding{
-			{Finding: check.Finding{Status: check.MayFail, Code: check.AttachTargetUnlisted, Subject: "function y", Attach: true}, Kernels: []int{0, 1, 2, 3}},
-			{Finding: check.Finding{Status: check.Unknown, Code: check.AttachTargetNoFunctions, Subject: "function y"}, Kernels: []int{4}},
+	r.Programs = []verdict.ProgramRow{
+		{Object: "a.o", Name: "broken", Section: "kprobe/x", Status: []rule.Status{0, rule.Fails, rule.Fails, 0, 0}, Load: []rule.Status{0, rule.Fails, rule.Fails, 0, 0},
+			Findings: []verdict.KernelFinding{core(rule.Fails, "byte_off", 1, 2), core(rule.Fails, "byte_sz", 1, 2), other}},
+		{Object: "a.o", Name: "guard", Section: "kprobe/x", Status: []rule.Status{0, rule.Guarded, rule.Guarded, 0, 0}, Findings: []verdict.KernelFinding{core(rule.Guarded, "byte_off", 1, 2)}},
+		{Object: "b.o", Name: "<fine>", Section: "xdp", Status: make([]rule.Status, 5)},
+		{Object: "b.o", Name: "perhaps", Section: "kprobe/y", Status: []rule.Status{rule.MayFail, rule.MayFail, rule.MayFail, rule.MayFail, rule.Unknown}, Load: []rule.Status{0, 0, 0, 0, rule.Unknown}, Findings: []verdict.KernelFinding{
+			{Finding: rule.Finding{Status: rule.MayFail, Code: rule.AttachTargetUnlisted, Subject: "function y", Attach: true}, Kernels: []int{0, 1, 2, 3}},
+			{Finding: rule.Finding{Status: rule.Unknown, Code: rule.AttachTargetNoFunctions, Subject: "function y"}, Kernels: []int{4}},
 		}},
 	}
-	r.Objects = []check.ObjectRow{
-		{Object: "a.o", Programs: []int{0, 1}, Status: []check.Status{0, check.Fails, check.Fails, 0, 0}, Load: []check.Status{0, check.Fails, check.Fails, 0, 0},
-			Loaders: []check.LoaderRow{
-				{Loader: check.Libbpf, Status: []check.Status{0, check.Fails, check.Fails, 0, 0}, Load: []check.Status{0, check.Fails, check.Fails, 0, 0}},
-				{Loader: check.EbpfGo, Status: []check.Status{0, 0, check.Fails, 0, 0}, Load: []check.Status{0, 0, check.Fails, 0, 0}},
+	r.Objects = []verdict.ObjectRow{
+		{Object: "a.o", Programs: []int{0, 1}, Status: []rule.Status{0, rule.Fails, rule.Fails, 0, 0}, Load: []rule.Status{0, rule.Fails, rule.Fails, 0, 0},
+			Loaders: []verdict.LoaderRow{
+				{Loader: rule.Libbpf, Status: []rule.Status{0, rule.Fails, rule.Fails, 0, 0}, Load: []rule.Status{0, rule.Fails, rule.Fails, 0, 0}},
+				{Loader: rule.EbpfGo, Status: []rule.Status{0, 0, rule.Fails, 0, 0}, Load: []rule.Status{0, 0, rule.Fails, 0, 0}},
 			},
-			Decides:  []check.Decider{{Program: 0, Kernels: []int{1, 2}}},
-			Headline: check.Headline{Works: 3, Total: 5}},
-		{Object: "b.o", Programs: []int{2, 3}, Status: []check.Status{0, 0, 0, 0, 0}, Load: []check.Status{0, 0, 0, 0, 0},
-			Rules:    []check.Rule{{Kind: check.Optional, Programs: [][]int{{3}}, Guess: check.Marked}},
-			Headline: check.Headline{Works: 5, Total: 5}},
+			Decides:  []verdict.Decider{{Program: 0, Kernels: []int{1, 2}}},
+			Headline: verdict.Headline{Works: 3, Total: 5}},
+		{Object: "b.o", Programs: []int{2, 3}, Status: []rule.Status{0, 0, 0, 0, 0}, Load: []rule.Status{0, 0, 0, 0, 0},
+			Rules:    []verdict.Rule{{Kind: verdict.Optional, Programs: [][]int{{3}}, Guess: verdict.Marked}},
+			Headline: verdict.Headline{Works: 5, Total: 5}},
 	}
 	return r
 }
@@ -149,19 +150,19 @@ Attach these to something else or leave them out on such kernels. If the loader 
 
 // TestGroups has causes that are one to a reader.
 func TestGroups(t *testing.T) {
-	cause := func(code check.Code, subject string, kernels ...int) check.KernelFinding {
-		f := check.Finding{Status: check.Fails, Code: code, Subject: subject}
-		if kind, what, ok := strings.Cut(subject, " "); ok && check.FamilyOf(code) == check.FamilyCORE {
+	cause := func(code rule.Code, subject string, kernels ...int) verdict.KernelFinding {
+		f := rule.Finding{Status: rule.Fails, Code: code, Subject: subject}
+		if kind, what, ok := strings.Cut(subject, " "); ok && rule.FamilyOf(code) == rule.FamilyCORE {
 			f.Relocation, f.Subject = kind, what
 		}
-		return check.KernelFinding{Finding: f, Kernels: kernels}
+		return verdict.KernelFinding{Finding: f, Kernels: kernels}
 	}
-	lucky, modular := cause(relo.EnumeratorMissing, "enumval_value enum e::A", 0), cause(check.ModuleNeeded, "function f", 0)
-	lucky.Reach, modular.Names = check.TooManyPaths, "m"
-	other, alone := cause(check.HelperMissing, "bpf_a", 0, 1), cause(check.HelperMissing, "bpf_a", 0, 1)
-	other.Status, other.Reach = check.MayFail, check.TooManyPaths // another call, which on kernel 0 changes nothing
-	alone.Status, alone.Doubt, alone.Loader = check.Unknown, check.NoRelease, check.EbpfGo
-	r := &check.Report{Programs: []check.Program{{Object: "o", Name: "p", Findings: []check.KernelFinding{
+	lucky, modular := cause(relo.EnumeratorMissing, "enumval_value enum e::A", 0), cause(rule.ModuleNeeded, "function f", 0)
+	lucky.Reach, modular.Names = rule.TooManyPaths, "m"
+	other, alone := cause(rule.HelperMissing, "bpf_a", 0, 1), cause(rule.HelperMissing, "bpf_a", 0, 1)
+	other.Status, other.Reach = rule.MayFail, rule.TooManyPaths // another call, which on kernel 0 changes nothing
+	alone.Status, alone.Doubt, alone.Loader = rule.Unknown, rule.NoRelease, rule.EbpfGo
+	r := &verdict.Report{Programs: []verdict.ProgramRow{{Object: "o", Name: "p", Findings: []verdict.KernelFinding{
 		cause(relo.FieldMissing, "byte_off struct bits.a", 0, 1),
 		cause(relo.FieldMissing, "lshift_u64 struct bits.a", 0, 1),
 		cause(relo.FieldMissing, "byte_off struct bits.b", 0, 1),
@@ -174,11 +175,11 @@ func TestGroups(t *testing.T) {
 		lucky,
 		cause(relo.AmbiguousValue, "target_type_id struct two", 0, 1),
 		modular,
-		cause(check.HelperMissing, "bpf_a", 0),
-		cause(check.HelperMissing, "bpf_b", 0),
+		cause(rule.HelperMissing, "bpf_a", 0),
+		cause(rule.HelperMissing, "bpf_b", 0),
 		other,
 		alone,
-	}}}, Objects: []check.ObjectRow{{Object: "o", Programs: []int{0}, Status: []check.Status{check.Fails, check.Fails}}}}
+	}}}, Objects: []verdict.ObjectRow{{Object: "o", Programs: []int{0}, Status: []rule.Status{rule.Fails, rule.Fails}}}}
 	var got []string
 	for _, g := range slices.Concat(newView(r).causes(false)...) {
 		got = append(got, fmt.Sprint(len(g.Kernels), " ", g.text(3)))
@@ -218,12 +219,12 @@ func TestMarkdown(t *testing.T) {
 // TestChanges has what got worse and better since a baseline.
 func TestChanges(t *testing.T) {
 	old := sample()
-	old.Programs[0].Status = []check.Status{0, 0, 0, 0, 0}
+	old.Programs[0].Status = []rule.Status{0, 0, 0, 0, 0}
 	old.Objects[0].Status = old.Programs[0].Status
-	old.Programs[1].Status = []check.Status{0, 0, 0, 0, 0} // guarded is as good as ok
-	old.Programs[3].Status = []check.Status{check.Fails, check.MayFail, check.MayFail, check.MayFail, check.Unknown}
+	old.Programs[1].Status = []rule.Status{0, 0, 0, 0, 0} // guarded is as good as ok
+	old.Programs[3].Status = []rule.Status{rule.Fails, rule.MayFail, rule.MayFail, rule.MayFail, rule.Unknown}
 	for _, tt := range []struct {
-		old  *check.Report
+		old  *verdict.Report
 		want string
 	}{
 		{old, `
@@ -250,7 +251,7 @@ func TestChanges(t *testing.T) {
 		if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		baseline, err := check.ReadBaseline(t.Context(), path)
+		baseline, err := verdict.ReadBaseline(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,9 +276,9 @@ func TestJSON(t *testing.T) {
 	var got struct {
 		Objects  []struct{ Headline struct{ Text string } }
 		Programs []struct {
-			Status   []check.Status
+			Status   []rule.Status
 			Findings []struct {
-				Code    check.Code
+				Code    rule.Code
 				Subject string
 				Message string
 				Kernels []int
@@ -302,11 +303,11 @@ func TestJSON(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "old.json")
-	baseline := func(data []byte) (*check.Baseline, error) {
+	baseline := func(data []byte) (*verdict.Baseline, error) {
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		return check.ReadBaseline(t.Context(), path)
+		return verdict.ReadBaseline(t.Context(), path)
 	}
 	old, err := baseline(written)
 	if err != nil {
@@ -315,8 +316,8 @@ func TestJSON(t *testing.T) {
 	if changes := want.Compare(old); len(changes) != 0 {
 		t.Errorf("compared with itself: %v", changes)
 	}
-	want.Programs[0].Status[1] = check.OK
-	want.Programs[3].Status[0] = check.Fails
+	want.Programs[0].Status[1] = rule.OK
+	want.Programs[3].Status[0] = rule.Fails
 	changes := want.Compare(old)
 	if len(changes) != 2 || changes[0].Worse() || !changes[1].Worse() {
 		t.Errorf("%v", changes)
@@ -334,7 +335,7 @@ func TestJSON(t *testing.T) {
 
 func TestJUnit(t *testing.T) {
 	r := sample()
-	r.Programs[3].Status[0], r.Programs[3].Findings[0].Status = check.Fails, check.Fails // where its object works
+	r.Programs[3].Status[0], r.Programs[3].Findings[0].Status = rule.Fails, rule.Fails // where its object works
 	var b bytes.Buffer
 	if err := JUnit(&b, r, Options{}); err != nil {
 		t.Fatal(err)
@@ -374,7 +375,7 @@ func TestJUnit(t *testing.T) {
 
 func TestSARIF(t *testing.T) {
 	r := sample()
-	r.Objects = whole(&check.Report{Kernels: r.Kernels, Programs: r.Programs}).Objects // all causes count
+	r.Objects = whole(&verdict.Report{Kernels: r.Kernels, Programs: r.Programs}).Objects // all causes count
 	for _, at := range []string{"/src/my tool/x[1].c:7", "/src/my tool/../other.c:8"} {
 		f := r.Programs[0].Findings[0]
 		f.Source = at
@@ -405,8 +406,8 @@ func TestSARIF(t *testing.T) {
 			"fails: struct s.f, .g|h: field absent. On 2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2). Programs: a.o: broken. " +
 			codes.Of(relo.FieldMissing).Fix + " Also at [x.bpf.c:12](1), [other.c:8](2), [x\\[1\\].c:7](3).",
 		"warning attach-target-unlisted b.o 1 may fail to attach: function y: not in the kernel's BTF, which does not list every function. " +
-			"On 4 kernels: debian arm64 6.1.0-50-arm64; debian x86_64 5.10.0-30-amd64 … 6.12.107+deb13-amd64 (3). Programs: b.o: perhaps. " + codes.Of(check.AttachTargetUnlisted).Fix,
-		"note attach-target-functions b.o 1 unknown: function y: the kernel's BTF has no functions at all. On 1 kernel: some/vmlinux. Programs: b.o: perhaps. " + codes.Of(check.AttachTargetUnlisted).Fix,
+			"On 4 kernels: debian arm64 6.1.0-50-arm64; debian x86_64 5.10.0-30-amd64 … 6.12.107+deb13-amd64 (3). Programs: b.o: perhaps. " + codes.Of(rule.AttachTargetUnlisted).Fix,
+		"note attach-target-functions b.o 1 unknown: function y: the kernel's BTF has no functions at all. On 1 kernel: some/vmlinux. Programs: b.o: perhaps. " + codes.Of(rule.AttachTargetUnlisted).Fix,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("- want, + got:\n%s", diff)
@@ -415,22 +416,22 @@ func TestSARIF(t *testing.T) {
 
 // TestHTML holds the page to its limits and its data to the report.
 func TestHTML(t *testing.T) {
-	r := &check.Report{Version: check.ReportVersion}
+	r := &verdict.Report{Version: verdict.ReportVersion}
 	for i := range 1000 {
-		r.Kernels = append(r.Kernels, check.Kernel{Name: fmt.Sprintf("debian/%d/x86_64/5.%d.0-%d-amd64", i%10, i/10, i)})
+		r.Kernels = append(r.Kernels, verdict.Column{Name: fmt.Sprintf("debian/%d/x86_64/5.%d.0-%d-amd64", i%10, i/10, i)})
 	}
 	for p := range 50 {
-		pr := check.Program{Object: "x.o", Name: fmt.Sprintf("</script>%d", p), Section: "kprobe/f"}
+		pr := verdict.ProgramRow{Object: "x.o", Name: fmt.Sprintf("</script>%d", p), Section: "kprobe/f"}
 		var odd []int
 		for k := range r.Kernels {
-			s := check.OK
+			s := rule.OK
 			if (k+p)%2 == 1 { // the worst case for ranges
-				s, odd = check.Fails, append(odd, k)
+				s, odd = rule.Fails, append(odd, k)
 			}
 			pr.Status = append(pr.Status, s)
 		}
 		for f := range 5 {
-			pr.Findings = append(pr.Findings, check.KernelFinding{Finding: check.Finding{Status: check.Fails, Subject: fmt.Sprint(f), Code: relo.FieldMissing}, Kernels: odd})
+			pr.Findings = append(pr.Findings, verdict.KernelFinding{Finding: rule.Finding{Status: rule.Fails, Subject: fmt.Sprint(f), Code: relo.FieldMissing}, Kernels: odd})
 		}
 		r.Programs = append(r.Programs, pr)
 	}

@@ -12,7 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
@@ -79,10 +80,10 @@ const (
 
 // SARIF writes a result per cause at the first line where it shows, with links to the
 // others. One that no line shows is at the beginning of the object.
-func SARIF(w io.Writer, r *check.Report, o Options) error {
+func SARIF(w io.Writer, r *verdict.Report, o Options) error {
 	run := sarifRun{Results: []sarifResult{}}
 	run.Tool.Driver = sarifDriver{Name: "btfgen", Version: strings.TrimPrefix(o.Version, "v"), URI: project}
-	index := make(map[check.Code]int)
+	index := make(map[rule.Code]int)
 	for _, f := range codes.Families() {
 		for _, e := range f.Codes {
 			index[e.Code] = len(run.Tool.Driver.Rules)
@@ -95,9 +96,9 @@ func SARIF(w io.Writer, r *check.Report, o Options) error {
 		res := sarifResult{Level: "warning"}
 		res.Rule, res.Index, res.Prints.Cause = string(g.Code), index[g.Code], v.fingerprint(&g)
 		switch g.status {
-		case check.Fails:
+		case rule.Fails:
 			res.Level = "error"
-		case check.Unknown:
+		case rule.Unknown:
 			res.Level = "note"
 		}
 		text := escape.Sprintf("%s. On %s. Programs: %s. %s", g.text(10), v.where(g.Kernels, 5), v.programs(g.programs, 10), g.Advice)
@@ -131,7 +132,7 @@ func SARIF(w io.Writer, r *check.Report, o Options) error {
 		if !o.Headline.NeverLoaded() {
 			continue
 		}
-		res := sarifResult{Rule: string(check.AnalysisUnloaded), Index: index[check.AnalysisUnloaded], Level: "note"}
+		res := sarifResult{Rule: string(rule.AnalysisUnloaded), Index: index[rule.AnalysisUnloaded], Level: "note"}
 		res.Message.Text = noLinks.Replace(string(escape.Sprintf("%s: %s", o.Object, Headline(r, o))))
 		first := o
 		if o.Variants != nil {

@@ -12,7 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
@@ -57,7 +58,7 @@ type reason struct {
 
 // found is what is wrong with a program.
 type found struct {
-	*check.Finding
+	*rule.Finding
 	program int
 }
 
@@ -168,11 +169,11 @@ func (s *screen) write(w io.Writer, o Options) error {
 
 // notes say what else there is to know.
 func (s *screen) notes() (out []string) {
-	suggests := func(o *check.ObjectRow) bool { return o.Suggestion != nil && len(o.Suggestion.Options) > 0 }
+	suggests := func(o *verdict.ObjectRow) bool { return o.Suggestion != nil && len(o.Suggestion.Options) > 0 }
 	switch {
 	case len(s.Proposals) > 0:
 		out = append(out, "Some objects are named as versions of others: btfgen check --suggest has options for a loader that takes one of them")
-	case slices.ContainsFunc(s.Objects, func(o check.ObjectRow) bool { return suggests(&o) }):
+	case slices.ContainsFunc(s.Objects, func(o verdict.ObjectRow) bool { return suggests(&o) }):
 		out = append(out, "btfgen check --suggest describes loaders with which more objects work")
 	}
 	if n := len(s.Warnings()); n > 0 {
@@ -192,21 +193,21 @@ func attaches(n int) string {
 }
 
 // newScreen returns the screen of a report with the options.
-func newScreen(r *check.Report, o Options) *screen {
+func newScreen(r *verdict.Report, o Options) *screen {
 	return &screen{newView(r).of(o), o.Require, o.Unmet}
 }
 
 // tally counts the objects that are for a kernel that counts, those that work on all of these, and those that fail on some, with a
 // loader or, if that is "", with the worst.
-func (s *screen) tally(l check.Loader) (works, fails, total int) {
+func (s *screen) tally(l rule.Loader) (works, fails, total int) {
 	for i := range s.Objects {
 		worst, met := s.worst(s.Objects[i].StatusWith(l))
 		switch {
 		case !met:
 			continue
-		case worst <= check.Guarded:
+		case worst <= rule.Guarded:
 			works++
-		case worst == check.Fails:
+		case worst == rule.Fails:
 			fails++
 		}
 		total++
@@ -266,7 +267,7 @@ func (s *screen) open(n int) (text string) {
 	decided, _ := s.uncertain()
 	loader := 0
 	for _, i := range decided {
-		if worst, _ := s.worst(s.Objects[i].Status); worst != check.Fails {
+		if worst, _ := s.worst(s.Objects[i].Status); worst != rule.Fails {
 			loader++
 		}
 	}
@@ -281,7 +282,7 @@ func (s *screen) open(n int) (text string) {
 
 // working says how many objects work, for each loader where that differs: "14 of 21 objects with libbpf and 15 with ebpf-go".
 func (s *screen) working(works int, of string) string {
-	var loaders []check.Loader
+	var loaders []rule.Loader
 	for i := range s.Objects {
 		for _, l := range s.Objects[i].Loaders {
 			loaders = append(loaders, l.Loader)
@@ -302,7 +303,7 @@ func (s *screen) working(works int, of string) string {
 }
 
 // worst returns the worst of an object's verdicts on kernels that count, and whether it is for any.
-func (s *screen) worst(status []check.Status) (worst check.Status, met bool) {
+func (s *screen) worst(status []rule.Status) (worst rule.Status, met bool) {
 	for k, v := range status {
 		if v.Judged() && s.counts(k) {
 			worst, met = max(worst, v), true
@@ -312,7 +313,7 @@ func (s *screen) worst(status []check.Status) (worst check.Status, met bool) {
 }
 
 // each calls f for the findings of at least a status that decide about an object on a kernel, for all pairs of a verdict.
-func (s *screen) each(verdict func(object int, s check.Status) bool, f func(p pair, all []found)) {
+func (s *screen) each(verdict func(object int, s rule.Status) bool, f func(p pair, all []found)) {
 	for i := range s.Objects {
 		o := &s.Objects[i]
 		on := make(map[int][]found)
@@ -320,11 +321,11 @@ func (s *screen) each(verdict func(object int, s check.Status) bool, f func(p pa
 			p := &s.Programs[d.Program]
 			for j := range p.Findings {
 				x := &p.Findings[j]
-				if x.Status < check.Unknown {
+				if x.Status < rule.Unknown {
 					continue
 				}
 				for _, k := range x.Kernels {
-					if _, decides := slices.BinarySearch(d.Kernels, k); decides && s.counts(k) && verdict(i, o.Status[k]) && x.Status >= min(o.Status[k], check.Fails) {
+					if _, decides := slices.BinarySearch(d.Kernels, k); decides && s.counts(k) && verdict(i, o.Status[k]) && x.Status >= min(o.Status[k], rule.Fails) {
 						on[k] = append(on[k], found{&x.Finding, d.Program})
 					}
 				}
@@ -340,17 +341,17 @@ func (s *screen) each(verdict func(object int, s check.Status) bool, f func(p pa
 
 // blockers are the reasons for failures, the one that blocks most first. Those for the same pairs are one.
 func (s *screen) blockers() []reason {
-	return s.reasons(func(_ int, v check.Status) bool { return v == check.Fails }, subject)
+	return s.reasons(func(_ int, v rule.Status) bool { return v == rule.Fails }, subject)
 }
 
 // subject names what a finding is about, and the map that needs a type or is an argument.
-func subject(f *check.Finding) string {
+func subject(f *rule.Finding) string {
 	switch {
-	case f.Code == check.MapTypeMissing && f.Name != "":
+	case f.Code == rule.MapTypeMissing && f.Name != "":
 		return fmt.Sprintf("map %s needs %s", f.Name, f.Subject)
-	case f.Code == check.HelperMap && f.Other != "":
+	case f.Code == rule.HelperMap && f.Other != "":
 		return fmt.Sprintf("helper %s with map %s", f.Subject, f.Other)
-	case f.Code == check.RunningKernelNone:
+	case f.Code == rule.RunningKernelNone:
 		return "BTF of the kernel's own"
 	}
 	g := groupOf(f)
@@ -358,7 +359,7 @@ func subject(f *check.Finding) string {
 }
 
 // reasons groups what is found on pairs by what it is, and that by the pairs.
-func (s *screen) reasons(verdict func(object int, s check.Status) bool, name func(*check.Finding) string) []reason {
+func (s *screen) reasons(verdict func(object int, s rule.Status) bool, name func(*rule.Finding) string) []reason {
 	at := make(map[string]*reason)
 	var all []*reason
 	s.each(verdict, func(p pair, findings []found) {
@@ -428,7 +429,7 @@ func (s *screen) reasons(verdict func(object int, s check.Status) bool, name fun
 }
 
 // advice is the first sentence of what to do about a finding.
-func advice(f *check.Finding) string {
+func advice(f *rule.Finding) string {
 	e := codes.Of(f.Code)
 	if e == nil {
 		return ""
@@ -443,7 +444,7 @@ func advice(f *check.Finding) string {
 func (s *screen) loaderMap(r *reason) string {
 	for _, p := range r.pairs {
 		o := &s.Objects[p.object]
-		if r.code != string(check.MapTypeMissing) || o.Suggestion == nil {
+		if r.code != string(rule.MapTypeMissing) || o.Suggestion == nil {
 			continue
 		}
 		for _, x := range o.Suggestion.Options {
@@ -481,10 +482,10 @@ func (s *screen) text(r *reason) string {
 		text += " (" + r.came + ")"
 	}
 	if r.refused && r.code != "" {
-		text += ": " + title(check.Code(r.code))
+		text += ": " + title(rule.Code(r.code))
 	}
 	var places []string
-	if family := check.FamilyOf(check.Code(r.code)); len(objects) == 1 && len(r.programs) == 1 && family != check.FamilyMapType && family != check.FamilyMapDef {
+	if family := rule.FamilyOf(rule.Code(r.code)); len(objects) == 1 && len(r.programs) == 1 && family != rule.FamilyMapType && family != rule.FamilyMapDef {
 		places = append(places, "program "+s.Programs[r.programs[0]].Name)
 	}
 	if n := len(r.sources); n == 1 || n > 0 && len(objects) == 1 {
@@ -575,13 +576,13 @@ func (s *screen) meets(k int, kernels []int) bool {
 }
 
 // fromLoader are the codes of findings on what only the loader decides.
-var fromLoader = []check.Code{check.AttachTargetLoader, check.AttachTargetReplaced, check.TypesSupplied}
+var fromLoader = []rule.Code{rule.AttachTargetLoader, rule.AttachTargetReplaced, rule.TypesSupplied}
 
 // uncertain returns the objects about which the loader decides, and the doubts about the others.
 func (s *screen) uncertain() (loader []int, other []reason) {
 	decided := make(map[int]bool)
-	doubt := func(object int, v check.Status) bool {
-		return !decided[object] && (v == check.MayFail || v == check.Unknown)
+	doubt := func(object int, v rule.Status) bool {
+		return !decided[object] && (v == rule.MayFail || v == rule.Unknown)
 	}
 	s.each(doubt, func(p pair, findings []found) {
 		for _, f := range findings {
@@ -590,7 +591,7 @@ func (s *screen) uncertain() (loader []int, other []reason) {
 			}
 		}
 	})
-	other = s.reasons(doubt, func(f *check.Finding) string { return title(f.Code) })
+	other = s.reasons(doubt, func(f *rule.Finding) string { return title(f.Code) })
 	for i := range other {
 		if r := &other[i]; r.code != "" { // what is in doubt, and its title
 			r.texts, r.refused = r.subjects, true
@@ -601,20 +602,20 @@ func (s *screen) uncertain() (loader []int, other []reason) {
 }
 
 // showsNoTarget are the codes of findings on kernels that do not show what is there to attach to.
-var showsNoTarget = []check.Code{check.AnalysisWhen, check.AttachTargetNoFunctions, check.AttachTargetTracepoints}
+var showsNoTarget = []rule.Code{rule.AnalysisWhen, rule.AttachTargetNoFunctions, rule.AttachTargetTracepoints}
 
 // nowhere reports whether an attach target that BTF need not list is on no kernel that an object is for, and these are several: a
 // placeholder. Kernels that cannot show it do not count.
-func nowhere(r *check.Report, row *check.ObjectRow, f *check.Finding) bool {
+func nowhere(r *verdict.Report, row *verdict.ObjectRow, f *rule.Finding) bool {
 	const enough = 3
-	if !f.Attach || f.Code != check.AttachTargetUnlisted && f.Code != check.AttachTargetTracepoint {
+	if !f.Attach || f.Code != rule.AttachTargetUnlisted && f.Code != rule.AttachTargetTracepoint {
 		return false
 	}
 	lacking, silent := make(map[int]bool), make(map[int]bool)
 	for _, p := range row.Programs {
 		for _, x := range r.Programs[p].Findings {
 			for _, k := range x.Kernels {
-				lacking[k] = lacking[k] || x.Subject == f.Subject && ofTarget(x.Code) || x.Status == check.Fails
+				lacking[k] = lacking[k] || x.Subject == f.Subject && ofTarget(x.Code) || x.Status == rule.Fails
 				silent[k] = silent[k] || slices.Contains(showsNoTarget, x.Code)
 			}
 		}
@@ -633,7 +634,7 @@ func nowhere(r *check.Report, row *check.ObjectRow, f *check.Finding) bool {
 }
 
 // ofTarget reports whether a code is about what programs attach to.
-func ofTarget(c check.Code) bool { return check.FamilyOf(c) == check.FamilyTarget }
+func ofTarget(c rule.Code) bool { return rule.FamilyOf(c) == rule.FamilyTarget }
 
 // since says from which releases on how many objects work, "" without any.
 func (s *screen) since() string {
@@ -660,7 +661,7 @@ func (s *screen) since() string {
 }
 
 // Text writes the report for a terminal: all of it if it is short or verbose, else a screen, and always a screen if it is brief or quiet.
-func Text(w io.Writer, r *check.Report, o Options) error {
+func Text(w io.Writer, r *verdict.Report, o Options) error {
 	if o.Quiet || o.Brief {
 		return newScreen(r, o).write(w, o)
 	}
@@ -683,7 +684,7 @@ func Text(w io.Writer, r *check.Report, o Options) error {
 const mostSummary = 7
 
 // Summary writes Markdown of at most ten lines: the verdict, and what got worse than in the baseline or, without one, what blocks most.
-func Summary(w io.Writer, r *check.Report, o Options) error {
+func Summary(w io.Writer, r *verdict.Report, o Options) error {
 	s := newScreen(r, o)
 	var lines []string
 	if o.Baseline == nil {

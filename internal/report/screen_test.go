@@ -11,40 +11,41 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // many is a report of so many objects with a program each. All but the first five lack one of several fields on the older two kernels; the
 // first needs a map that 6.1 does not have; the second to fifth attach to what their loader sets.
-func many(objects int) *check.Report {
-	r := &check.Report{Kernels: []check.Kernel{{Name: "debian/11/x86_64/5.10.0-1-amd64"}, {Name: "debian/12/x86_64/6.1.0-1-amd64"}, {Name: "debian/13/x86_64/6.12.1-amd64"}}}
+func many(objects int) *verdict.Report {
+	r := &verdict.Report{Kernels: []verdict.Column{{Name: "debian/11/x86_64/5.10.0-1-amd64"}, {Name: "debian/12/x86_64/6.1.0-1-amd64"}, {Name: "debian/13/x86_64/6.12.1-amd64"}}}
 	for i := range objects {
-		o := check.ObjectRow{Object: fmt.Sprintf("o%03d.o", i), Programs: []int{i}}
-		f := check.Finding{Status: check.Fails, Code: relo.FieldMissing, Subject: fmt.Sprintf("struct s%d.f", i%9), Source: "x.bpf.c:7"}
+		o := verdict.ObjectRow{Object: fmt.Sprintf("o%03d.o", i), Programs: []int{i}}
+		f := rule.Finding{Status: rule.Fails, Code: relo.FieldMissing, Subject: fmt.Sprintf("struct s%d.f", i%9), Source: "x.bpf.c:7"}
 		kernels := []int{0}
 		switch {
 		case i == 0:
-			f = check.Finding{Status: check.Fails, Code: check.MapTypeMissing, Subject: "BPF_MAP_TYPE_ARENA", Args: check.Args{Name: "arena_buf"}}
+			f = rule.Finding{Status: rule.Fails, Code: rule.MapTypeMissing, Subject: "BPF_MAP_TYPE_ARENA", Args: rule.Args{Name: "arena_buf"}}
 			kernels = []int{0, 1}
 		case i < 5:
-			f = check.Finding{Status: check.Unknown, Code: check.AttachTargetLoader, Subject: "fentry/place"}
+			f = rule.Finding{Status: rule.Unknown, Code: rule.AttachTargetLoader, Subject: "fentry/place"}
 			kernels = []int{0, 1, 2}
 		}
-		status := make([]check.Status, len(r.Kernels))
+		status := make([]rule.Status, len(r.Kernels))
 		for _, k := range kernels {
 			status[k] = f.Status
 		}
 		o.Status, o.Load = status, status
-		o.Decides = []check.Decider{{Program: i, Kernels: kernels}}
-		r.Programs = append(r.Programs, check.Program{Object: o.Object, Name: "p", Section: "kprobe/x", Status: status, Load: status,
-			Findings: []check.KernelFinding{{Finding: f, Kernels: kernels}}})
+		o.Decides = []verdict.Decider{{Program: i, Kernels: kernels}}
+		r.Programs = append(r.Programs, verdict.ProgramRow{Object: o.Object, Name: "p", Section: "kprobe/x", Status: status, Load: status,
+			Findings: []verdict.KernelFinding{{Finding: f, Kernels: kernels}}})
 		r.Objects = append(r.Objects, o)
 	}
 	return r
 }
 
-func text(t *testing.T, r *check.Report, o Options) string {
+func text(t *testing.T, r *verdict.Report, o Options) string {
 	t.Helper()
 	var b strings.Builder
 	if err := Text(&b, r, o); err != nil {
@@ -90,7 +91,7 @@ func TestScreen(t *testing.T) {
 	}
 	required.Quiet = false
 	o := &r.Objects[0]
-	o.Loaders = append(o.Loaders, check.LoaderRow{Loader: check.Libbpf, Status: o.Status}, check.LoaderRow{Loader: check.EbpfGo, Status: make([]check.Status, 3)})
+	o.Loaders = append(o.Loaders, verdict.LoaderRow{Loader: rule.Libbpf, Status: o.Status}, verdict.LoaderRow{Loader: rule.EbpfGo, Status: make([]rule.Status, 3)})
 	if got := text(t, r, required); !strings.HasPrefix(got, "Must work (--require debian>=12): 95 of 100 objects with libbpf and 96 with ebpf-go on 2 kernels, 4 for the loader to decide   FAIL\n") {
 		t.Errorf("with a loader that loads all:\n%s", got)
 	}
@@ -111,11 +112,11 @@ func TestScreen(t *testing.T) {
 func TestScreenReasons(t *testing.T) {
 	r := many(1)
 	p := &r.Programs[0]
-	fails := check.Finding{Status: check.Fails, Code: check.HelperMap, Subject: "bpf_map_lookup_elem", Args: check.Args{Name: "XSKMAP", Other: "xsks_map"}}
+	fails := rule.Finding{Status: rule.Fails, Code: rule.HelperMap, Subject: "bpf_map_lookup_elem", Args: rule.Args{Name: "XSKMAP", Other: "xsks_map"}}
 	doubt := fails
-	doubt.Status, doubt.Doubt = check.MayFail, check.OlderRelease
-	p.Findings = []check.KernelFinding{{Finding: fails, Kernels: []int{0}}, {Finding: doubt, Kernels: []int{1}}}
-	p.Status[1] = check.MayFail
+	doubt.Status, doubt.Doubt = rule.MayFail, rule.OlderRelease
+	p.Findings = []verdict.KernelFinding{{Finding: fails, Kernels: []int{0}}, {Finding: doubt, Kernels: []int{1}}}
+	p.Status[1] = rule.MayFail
 	want := "1. o000.o, on 5.10 only: helper bpf_map_lookup_elem with map xsks_map: helper that does not take maps of this type (program p) [helper-map]\n" +
 		"   Use another helper or type of maps, or provide other programs for such kernels.\n" +
 		"2. Uncertain: o000.o, on 6.1 only: helper bpf_map_lookup_elem with map xsks_map: helper that does not take maps of this type (program p) [helper-map]\n"
@@ -126,10 +127,10 @@ func TestScreenReasons(t *testing.T) {
 
 	// Several things that are missing are one reason.
 	r = many(1)
-	r.Programs[0].Findings = append(r.Programs[0].Findings, check.KernelFinding{Kernels: []int{0, 1},
-		Finding: check.Finding{Status: check.Fails, Code: check.HelperMap, Subject: "bpf_map_lookup_elem"}})
+	r.Programs[0].Findings = append(r.Programs[0].Findings, verdict.KernelFinding{Kernels: []int{0, 1},
+		Finding: rule.Finding{Status: rule.Fails, Code: rule.HelperMap, Subject: "bpf_map_lookup_elem"}})
 	for _, helper := range []string{"bpf_loop", "bpf_for_each_map_elem"} {
-		r.Programs[0].Findings = append(r.Programs[0].Findings, check.KernelFinding{Kernels: []int{0, 1}, Finding: check.Finding{Status: check.Fails, Code: check.HelperMissing, Subject: helper}})
+		r.Programs[0].Findings = append(r.Programs[0].Findings, verdict.KernelFinding{Kernels: []int{0, 1}, Finding: rule.Finding{Status: rule.Fails, Code: rule.HelperMissing, Subject: helper}})
 	}
 	want = "\n1. o000.o, on 6.1 and older: needs helper bpf_for_each_map_elem (5.13), helper bpf_loop (5.17), BPF_MAP_TYPE_ARENA (6.9) for map arena_buf and helper bpf_map_lookup_elem (program p)\n"
 	if got := text(t, r, Options{Brief: true}); !strings.Contains(got, want) {
@@ -138,14 +139,14 @@ func TestScreenReasons(t *testing.T) {
 
 	r = many(1)
 	r.Kernels[2].Name = "debian/13/arm64/6.12.1-arm64"
-	r.Programs[0].Status[2] = check.Other
+	r.Programs[0].Status[2] = rule.Other
 	if got := text(t, r, Options{Brief: true}); !strings.Contains(got, "\n1. o000.o, on all x86_64 kernels: map arena_buf needs") {
 		t.Errorf("%s", got)
 	}
 	r = many(1)
 	r.Kernels[0].Name, r.Kernels[1].Name = "debian/11/arm64/weekly", "debian/12/s390x/6.1.0-1-s390x"
 	r.Objects[0].Decides[0].Kernels, r.Programs[0].Findings[0].Kernels = []int{0, 2}, []int{0, 2}
-	r.Programs[0].Status[1], r.Programs[0].Status[2] = check.Other, check.Fails
+	r.Programs[0].Status[1], r.Programs[0].Status[2] = rule.Other, rule.Fails
 	if got := text(t, r, Options{Brief: true}); !strings.Contains(got, "\n1. o000.o, on all arm64 and x86_64 kernels: map arena_buf needs") {
 		t.Errorf("%s", got)
 	}
@@ -154,7 +155,7 @@ func TestScreenReasons(t *testing.T) {
 // TestSummary wants ten lines at most, with a baseline what got worse.
 func TestSummary(t *testing.T) {
 	r := many(100)
-	r.Version = check.ReportVersion
+	r.Version = verdict.ReportVersion
 	summary := func(o Options) string {
 		var b strings.Builder
 		if err := Summary(&b, r, o); err != nil {
@@ -180,7 +181,7 @@ func TestSummary(t *testing.T) {
 	if err := errors.Join(JSON(&b, r, Options{}), os.WriteFile(file, b.Bytes(), 0o666)); err != nil {
 		t.Fatal(err)
 	}
-	old, err := check.ReadBaseline(t.Context(), file)
+	old, err := verdict.ReadBaseline(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,9 +215,9 @@ func TestRequiredCauses(t *testing.T) {
 func TestRequiredHeadlines(t *testing.T) {
 	r := many(1) // which fails on 5.10 and 6.1
 	works := &r.Objects[0]
-	works.Headline = check.Headline{Since: "6.12", Gap: "6.1", Works: 1, Total: 3}
-	works.Suggestion = &check.Suggestion{Options: []check.Option{{Name: "loader-map", Value: "m"}}, Row: check.ObjectRow{
-		Object: works.Object, Status: make([]check.Status, 3), Headline: check.Headline{Since: "5.10", Works: 3, Total: 3}}}
+	works.Headline = verdict.Headline{Since: "6.12", Gap: "6.1", Works: 1, Total: 3}
+	works.Suggestion = &verdict.Suggestion{Options: []verdict.Option{{Name: "loader-map", Value: "m"}}, Row: verdict.ObjectRow{
+		Object: works.Object, Status: make([]rule.Status, 3), Headline: verdict.Headline{Since: "5.10", Works: 3, Total: 3}}}
 	for _, tt := range []struct {
 		o    Options
 		want string
@@ -255,7 +256,7 @@ func TestRequiredObjects(t *testing.T) {
 		}
 		o.Headline.Since = "5.10"
 	}
-	r.Objects[7].Headline.Exceptions = []check.Exception{{Family: "debian x86_64", Kernels: []int{0}}, {Family: "debian x86_64", Kernels: []int{2}}}
+	r.Objects[7].Headline.Exceptions = []verdict.Exception{{Family: "debian x86_64", Kernels: []int{0}}, {Family: "debian x86_64", Kernels: []int{2}}}
 	o := Options{Require: "debian>=12", Required: func(k int) bool { return k > 0 }}
 	var b strings.Builder
 	if err := longText(&b, r, o); err != nil {
@@ -276,9 +277,9 @@ func TestRequiredObjects(t *testing.T) {
 // TestPageVerdict wants the verdict of the page in a word and a colour, and the kernels that readers look for first before others.
 func TestPageVerdict(t *testing.T) {
 	r := many(6)
-	r.Kernels = append([]check.Kernel{{Name: "android/12/arm64/5.10.1"}}, r.Kernels...)
+	r.Kernels = append([]verdict.Column{{Name: "android/12/arm64/5.10.1"}}, r.Kernels...)
 	for i := range r.Programs {
-		s := append([]check.Status{check.OK}, r.Programs[i].Status...)
+		s := append([]rule.Status{rule.OK}, r.Programs[i].Status...)
 		r.Programs[i].Status, r.Programs[i].Load, r.Objects[i].Status, r.Objects[i].Load = s, s, s, s
 	}
 	for required, want := range map[int]string{
@@ -294,7 +295,7 @@ func TestPageVerdict(t *testing.T) {
 	}
 }
 
-func htmlOf(t *testing.T, r *check.Report, o Options) string {
+func htmlOf(t *testing.T, r *verdict.Report, o Options) string {
 	t.Helper()
 	var b strings.Builder
 	if err := HTML(&b, r, o); err != nil {

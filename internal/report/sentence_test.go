@@ -7,26 +7,26 @@ import (
 	"os"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
 )
 
 // TestNamed wants the map or function in sentences that are about more than it.
 func TestNamed(t *testing.T) {
 	for _, tt := range []struct {
-		f    check.Finding
+		f    rule.Finding
 		want string
 	}{
-		{check.Finding{Code: check.MapTypeMissing, Subject: "BPF_MAP_TYPE_ARENA", Args: check.Args{Name: "pages"}},
+		{rule.Finding{Code: rule.MapTypeMissing, Subject: "BPF_MAP_TYPE_ARENA", Args: rule.Args{Name: "pages"}},
 			"map type BPF_MAP_TYPE_ARENA: the kernel has no such maps, as pages is [map-type-missing]"},
-		{check.Finding{Code: check.MapFlagUnknown, Subject: "events", Args: check.Args{Count: 0x400}},
+		{rule.Finding{Code: rule.MapFlagUnknown, Subject: "events", Args: rule.Args{Count: 0x400}},
 			"map events: the kernel does not know its flag BPF_F_MMAPABLE (0x400) [map-def-flag-unknown]"},
-		{check.Finding{Code: check.MapFlagUnknown, Subject: "events", Args: check.Args{Count: 1 << 31}},
+		{rule.Finding{Code: rule.MapFlagUnknown, Subject: "events", Args: rule.Args{Count: 1 << 31}},
 			"map events: the kernel does not know its flag 0x80000000 [map-def-flag-unknown]"},
-		{check.Finding{Code: check.HelperMap, Subject: "bpf_map_lookup_elem", Args: check.Args{Name: "XSKMAP", Other: "sockets"}},
+		{rule.Finding{Code: rule.HelperMap, Subject: "bpf_map_lookup_elem", Args: rule.Args{Name: "XSKMAP", Other: "sockets"}},
 			"helper bpf_map_lookup_elem: it does not take maps of type XSKMAP, as sockets is [helper-map]"},
-		{check.Finding{Code: check.FeatureMissing, Subject: "calls of kfuncs", Args: check.Args{Name: "bpf_task_acquire"}},
+		{rule.Finding{Code: rule.FeatureMissing, Subject: "calls of kfuncs", Args: rule.Args{Name: "bpf_task_acquire"}},
 			"calls of kfuncs (bpf_task_acquire): not supported [feature-missing]"},
-		{check.Finding{Code: check.StructOpsMissing, Subject: "struct_ops sched_ext_ops", Args: check.Args{Name: "simple_ops"}},
+		{rule.Finding{Code: rule.StructOpsMissing, Subject: "struct_ops sched_ext_ops", Args: rule.Args{Name: "simple_ops"}},
 			"struct_ops sched_ext_ops (simple_ops): the kernel has no such struct_ops [struct-ops-missing]"},
 	} {
 		if got := Sentence(&tt.f); got != tt.want {
@@ -56,7 +56,7 @@ func TestReaches(t *testing.T) {
 		t.Errorf("%d names in the schema, %d sentences", len(names), len(reaches))
 	}
 	for _, name := range names {
-		if reaches[check.Reach(name)] == "" {
+		if reaches[rule.Reach(name)] == "" {
 			t.Errorf("%s in the schema has no sentence", name)
 		}
 	}

@@ -10,13 +10,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 // suggestionText says with which options an object works on more kernels.
-func (v *view) suggestionText(o *check.ObjectRow) (out []string) {
+func (v *view) suggestionText(o *verdict.ObjectRow) (out []string) {
 	if s := o.Suggestion; s != nil && len(s.Options) > 0 {
 		var options []string
 		for _, x := range s.Options {
@@ -31,13 +31,13 @@ func (v *view) suggestionText(o *check.ObjectRow) (out []string) {
 }
 
 // loaderTargets names the programs of an object whose attach targets the loader seems to set.
-func loaderTargets(r *check.Report, o *check.ObjectRow) (names []string) {
+func loaderTargets(r *verdict.Report, o *verdict.ObjectRow) (names []string) {
 	if o.Suggestion != nil {
 		names = append(names, o.Suggestion.Targets...)
 	}
 	for _, p := range o.Programs {
 		pr := &r.Programs[p]
-		if !slices.Contains(names, pr.Name) && slices.ContainsFunc(pr.Findings, func(f check.KernelFinding) bool { return nowhere(r, o, &f.Finding) }) {
+		if !slices.Contains(names, pr.Name) && slices.ContainsFunc(pr.Findings, func(f verdict.KernelFinding) bool { return nowhere(r, o, &f.Finding) }) {
 			names = append(names, pr.Name)
 		}
 	}
@@ -45,7 +45,7 @@ func loaderTargets(r *check.Report, o *check.ObjectRow) (names []string) {
 }
 
 // Suggestions writes what is suggested as YAML for btfgen.yaml, with the headlines that follow.
-func Suggestions(w io.Writer, r *check.Report, _ Options) error {
+func Suggestions(w io.Writer, r *verdict.Report, _ Options) error {
 	b := bufio.NewWriter(w)
 	comment := func(indent, text string) { escape.Fprintf(b, "%s# %s\n", indent, text) }
 	lines := make(map[string][]string) // by option

@@ -10,14 +10,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Headlines writes a line for each object, or executable with several.
-func Headlines(w io.Writer, r *check.Report, _ Options) error {
+func Headlines(w io.Writer, r *verdict.Report, _ Options) error {
 	b := bufio.NewWriter(w)
 	for _, o := range r.Whole() {
 		escape.Fprintf(b, "%s: %s\n", o.Object, Headline(r, o))
@@ -29,7 +30,7 @@ func Headlines(w io.Writer, r *check.Report, _ Options) error {
 const manyObjects = 12
 
 // Table writes Markdown for a README: distributions, and which object or executable works there. Many objects are rows, few are columns.
-func Table(w io.Writer, r *check.Report, _ Options) error {
+func Table(w io.Writer, r *verdict.Report, _ Options) error {
 	all, objects := distributions(r), r.Whole()
 	rows := [][]string{{"distribution", "Linux"}} // the first is the head
 	for _, o := range objects {
@@ -76,7 +77,7 @@ type distribution struct {
 	kernels []int // indices
 }
 
-func distributions(r *check.Report) (out []distribution) {
+func distributions(r *verdict.Report) (out []distribution) {
 	keys, all := make([]kernel.Key, len(r.Kernels)), make([]int, len(r.Kernels))
 	for k := range all {
 		keys[k], all[k] = r.Kernels[k].Key().Canonical(), k
@@ -98,7 +99,7 @@ func distributions(r *check.Report) (out []distribution) {
 }
 
 // releases are the releases of Linux in a distribution, without patch levels.
-func (d distribution) releases(r *check.Report) string {
+func (d distribution) releases(r *verdict.Report) string {
 	var all []string
 	for _, k := range d.kernels {
 		if v := r.Kernels[k].Release(); v != "" {
@@ -116,18 +117,18 @@ func (d distribution) releases(r *check.Report) string {
 }
 
 // cell says on which of the kernels an object works.
-func (d distribution) cell(o *check.ObjectRow) string {
+func (d distribution) cell(o *verdict.ObjectRow) string {
 	works, fails, unloaded, total := 0, 0, 0, 0
 	for _, k := range d.kernels {
 		switch s := o.Status[k]; {
-		case s == check.Unloaded:
+		case s == rule.Unloaded:
 			unloaded++
 			continue
-		case s == check.Other:
+		case s == rule.Other:
 			continue
-		case s <= check.Guarded:
+		case s <= rule.Guarded:
 			works++
-		case s == check.Fails:
+		case s == rule.Fails:
 			fails++
 		}
 		total++
@@ -138,11 +139,11 @@ func (d distribution) cell(o *check.ObjectRow) string {
 	case total == 0:
 		return ""
 	case works == total:
-		return cellTexts[cellFor(check.OK)].icon
+		return cellTexts[cellFor(rule.OK)].icon
 	case fails == total:
-		return cellTexts[cellFor(check.Fails)].icon
+		return cellTexts[cellFor(rule.Fails)].icon
 	case works == 0 && fails == 0:
-		return cellTexts[cellFor(check.MayFail)].icon
+		return cellTexts[cellFor(rule.MayFail)].icon
 	}
 	return fmt.Sprintf("%d of %d", works, total)
 }

@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -16,13 +17,13 @@ import (
 
 // view is a report for people: its kernels are in an order in which neighbours are similar.
 type view struct {
-	*check.Report
+	*verdict.Report
 	ordered  []int                 // indices of Kernels, by distribution, machine and release, whatever release of the distribution they are from
 	required func(kernel int) bool // which kernels count in causes and headlines; nil for all
 }
 
 // newView returns the view of a report on which all kernels count.
-func newView(r *check.Report) *view {
+func newView(r *verdict.Report) *view {
 	v := &view{r, make([]int, len(r.Kernels)), nil}
 	keys := make([]kernel.Key, len(r.Kernels))
 	for i := range r.Kernels {
@@ -94,7 +95,7 @@ func (v *view) programs(list []int, most int) string {
 }
 
 // line is a finding in a line: verdict, subject, what is wrong, place and code.
-func line(f *check.Finding) string {
+func line(f *rule.Finding) string {
 	g := groupOf(f)
 	s := g.text(1)
 	if f.Source != "" {
@@ -140,12 +141,12 @@ var cellTexts = [numCell]struct {
 
 // cellOf returns the cell of a program or an object on kernel k from its verdicts
 // by kernel. Those of loading may be absent.
-func cellOf(status, load []check.Status, k int) cell {
-	loads := k < len(load) && load[k] <= check.Guarded
+func cellOf(status, load []rule.Status, k int) cell {
+	loads := k < len(load) && load[k] <= rule.Guarded
 	switch s := status[k]; {
-	case s == check.Fails && loads:
+	case s == rule.Fails && loads:
 		return cellFailsToAttach
-	case s == check.MayFail && loads:
+	case s == rule.MayFail && loads:
 		return cellMayFailToAttach
 	default:
 		return cellFor(s)
@@ -153,11 +154,11 @@ func cellOf(status, load []check.Status, k int) cell {
 }
 
 // cellFor returns the cell of a status alone.
-func cellFor(s check.Status) cell {
+func cellFor(s rule.Status) cell {
 	switch s {
-	case check.Fails:
+	case rule.Fails:
 		return cellFails
-	case check.MayFail:
+	case rule.MayFail:
 		return cellMayFail
 	}
 	return cell(s) // which are alike up to Unknown
@@ -194,9 +195,9 @@ func (m *mrow) worst() cell {
 }
 
 // spared reports whether the object works wherever the program does not.
-func (m *mrow) spared(object []check.Status) bool {
+func (m *mrow) spared(object []rule.Status) bool {
 	for k, c := range m.Cells {
-		if c > cellOther && object[k] > check.Other {
+		if c > cellOther && object[k] > rule.Other {
 			return false
 		}
 	}
@@ -217,7 +218,7 @@ type matrix struct {
 	unloaded int // programs that are not in it, because they are loaded on no kernel
 }
 
-func newMatrix(r *check.Report, verbose bool) *matrix {
+func newMatrix(r *verdict.Report, verbose bool) *matrix {
 	m := &matrix{view: newView(r)}
 	for i := range r.Objects {
 		o := &r.Objects[i]
@@ -235,7 +236,7 @@ func newMatrix(r *check.Report, verbose bool) *matrix {
 }
 
 // rowsOf returns the rows of an object's programs, and counts those that have none.
-func (m *matrix) rowsOf(o *check.ObjectRow, verbose bool) (rows []mrow) {
+func (m *matrix) rowsOf(o *verdict.ObjectRow, verbose bool) (rows []mrow) {
 	least := cellUnknown
 	if verbose {
 		least = cellGuarded
@@ -268,7 +269,7 @@ func (m *matrix) rowsOf(o *check.ObjectRow, verbose bool) (rows []mrow) {
 	return rows
 }
 
-func cells(status, load []check.Status) []cell {
+func cells(status, load []rule.Status) []cell {
 	out := make([]cell, len(status))
 	for k := range out {
 		out[k] = cellOf(status, load, k)
@@ -312,8 +313,8 @@ func (m *matrix) Rest() string {
 }
 
 // objectsByNeed returns the rows of objects, those that do not work everywhere first.
-func (v *view) objectsByNeed() []*check.ObjectRow {
-	var bad, good []*check.ObjectRow
+func (v *view) objectsByNeed() []*verdict.ObjectRow {
+	var bad, good []*verdict.ObjectRow
 	for i := range v.Objects {
 		if o := &v.Objects[i]; v.worksThroughout(o) {
 			good = append(good, o)
@@ -326,7 +327,7 @@ func (v *view) objectsByNeed() []*check.ObjectRow {
 
 // worksThroughout reports whether an object works on every kernel that counts and on which it is loaded, and is loaded on one, or on none for its
 // machines alone.
-func (v *view) worksThroughout(o *check.ObjectRow) bool {
+func (v *view) worksThroughout(o *verdict.ObjectRow) bool {
 	h := &v.counted(o).Headline
 	return h.Works == h.Total && !h.NeverLoaded()
 }

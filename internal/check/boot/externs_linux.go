@@ -20,7 +20,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/bpfobj/elffile"
 	"github.com/btfgen/btfgen/internal/btf"
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -32,7 +32,7 @@ import (
 const kconfigMap = ".kconfig"
 
 // readable returns an object that cilium/ebpf reads: the same bytes if it reads the original.
-func readable(data []byte, o *check.Object) ([]byte, error) {
+func readable(data []byte, o *rule.Object) ([]byte, error) {
 	f, err := elffile.New(bytes.NewReader(data), limits.Sections)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func strengthen(symtab []byte, f *elf.File) {
 
 // hideExterns renames the section of kconfig variables, removes the names of typed ksyms, so that their symbols look
 // undeclared, and makes other ksyms void.
-func hideExterns(blob []byte, o *check.Object) {
+func hideExterns(blob []byte, o *rule.Object) {
 	h, err := btf.ReadHeader(blob, int64(len(blob)))
 	if err != nil {
 		return // parsed objects have one
@@ -98,7 +98,7 @@ func hideExterns(blob []byte, o *check.Object) {
 }
 
 // nameInnerMaps lets values of maps point to structs instead of typedefs of these: __array(values, inner_t).
-func nameInnerMaps(blob []byte, o *check.Object) {
+func nameInnerMaps(blob []byte, o *rule.Object) {
 	h, err := btf.ReadHeader(blob, int64(len(blob)))
 	if err != nil {
 		return
@@ -142,7 +142,7 @@ func (m *missing) Unwrap() error { return m.errno }
 
 // resolve resolves externs, except void ksyms and kfuncs, where cilium/ebpf does the same as libbpf. After an error the result
 // has the externs before.
-func (l *loader) resolve(o *check.Object) (*externs, error) {
+func (l *loader) resolve(o *rule.Object) (*externs, error) {
 	e := &externs{offsets: make(map[string]uint32), typed: make(map[string]cbtf.TypeID)}
 	var value []byte
 	for i := range o.Externs {
@@ -206,7 +206,7 @@ func (e *externs) complete(spec *ebpf.CollectionSpec) {
 }
 
 // setting returns the value of a kconfig variable in the object's byte order, nil for an absent weak one.
-func (l *loader) setting(o *check.Object, x *bpfobj.Extern) ([]byte, error) {
+func (l *loader) setting(o *rule.Object, x *bpfobj.Extern) ([]byte, error) {
 	number := func(n uint64) []byte {
 		return binary.LittleEndian.AppendUint64(nil, n)[:min(x.Size, 8)] // all bootable machines are little-endian
 	}
@@ -253,7 +253,7 @@ func readConfig() (map[string]string, error) {
 		return nil, err
 	}
 	config := make(map[string]string)
-	for name, value := range check.ConfigLines(text) {
+	for name, value := range rule.ConfigLines(text) {
 		if _, again := config[name]; !again {
 			config[name] = value
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/rlimit"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
 )
 
@@ -36,7 +36,7 @@ func TestReadable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := check.Parse(t.Context(), file, data)
+		o, err := rule.Parse(t.Context(), file, data)
 		if err != nil {
 			continue // not an object
 		}
@@ -81,7 +81,7 @@ func TestExterns(t *testing.T) {
 		}
 		kept := l.config[tt.without]
 		delete(l.config, tt.without)
-		o, err := check.Parse(t.Context(), tt.object, data)
+		o, err := rule.Parse(t.Context(), tt.object, data)
 		if err != nil {
 			t.Fatal(err)
 		}

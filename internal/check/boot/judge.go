@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
 )
 
 // badRelocation is the number of the helper that poisoned instructions call.
@@ -39,15 +39,15 @@ func reason(errno int, log string) string {
 
 // Table counts predicted verdicts by what happened.
 type Table struct {
-	counts    [check.Fails + 1]Count // by verdict
-	Surprises []string               // programs that were predicted to work and did not, with the reasons
+	counts    [rule.Fails + 1]Count // by verdict
+	Surprises []string              // programs that were predicted to work and did not, with the reasons
 }
 
 // Count is a part of a Table: how many programs with a verdict loaded, and how many did not.
 type Count struct {
-	Verdict check.Status `json:"verdict"`
-	Loads   int          `json:"loads"`
-	Fails   int          `json:"fails"`
+	Verdict rule.Status `json:"verdict"`
+	Loads   int         `json:"loads"`
+	Fails   int         `json:"fails"`
 }
 
 // add counts a step of a program, if it was tried. The name includes the object's.
@@ -57,7 +57,7 @@ func (t *Table) add(name string, s step) {
 		t.counts[s.predicted].Loads++
 	case Fails:
 		t.counts[s.predicted].Fails++
-		if s.predicted <= check.Guarded {
+		if s.predicted <= rule.Guarded {
 			t.Surprises = append(t.Surprises, "predicted wrong: "+name+": "+s.why)
 		}
 	}
@@ -87,7 +87,7 @@ func (t *Table) Merge(o *Table) {
 func (t *Table) Counts() []Count {
 	l := []Count{}
 	for i, c := range t.counts {
-		if c.Verdict = check.Status(i); c.Loads+c.Fails > 0 {
+		if c.Verdict = rule.Status(i); c.Loads+c.Fails > 0 {
 			l = append(l, c)
 		}
 	}
@@ -95,7 +95,7 @@ func (t *Table) Counts() []Count {
 }
 
 // columns are the verdicts of a Markdown table.
-var columns = []check.Status{check.OK, check.Guarded, check.MayFail, check.Unknown, check.Fails}
+var columns = []rule.Status{rule.OK, rule.Guarded, rule.MayFail, rule.Unknown, rule.Fails}
 
 // Header returns the first lines of a Markdown table of Rows.
 func Header() []string {

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -54,15 +56,15 @@ func TestRunningKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	inputs := testinput.Objects(t)
-	var objects []*check.Object
+	var objects []*rule.Object
 	for _, in := range inputs {
-		o, err := check.Parse(t.Context(), in.Name(), in.Data)
+		o, err := rule.Parse(t.Context(), in.Name(), in.Data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		objects = append(objects, o)
 	}
-	rep, err := check.Run(context.Background(), check.Config{Objects: objects, Corpus: corp, Jobs: 1, Loaders: []check.Loader{check.Libbpf}})
+	rep, err := check.Run(context.Background(), check.Config{Objects: objects, Corpus: corp, Jobs: 1, Loaders: []rule.Loader{rule.Libbpf}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,7 @@ func TestRunningKernel(t *testing.T) {
 	for i, in := range inputs {
 		programs := rest[:len(objects[i].Programs)]
 		rest = rest[len(programs):]
-		if programs[0].Status[0] == check.Other {
+		if programs[0].Status[0] == rule.Other {
 			continue
 		}
 		path := filepath.Join(t.TempDir(), "object.o")
@@ -85,7 +87,7 @@ func TestRunningKernel(t *testing.T) {
 		}
 		for i := range outcomes {
 			got := &outcomes[i]
-			p := slices.IndexFunc(programs, func(p check.Program) bool { return p.Name == got.Program })
+			p := slices.IndexFunc(programs, func(p verdict.ProgramRow) bool { return p.Name == got.Program })
 			if p < 0 {
 				t.Errorf("%s: no verdict on %s: %s", in.Name(), got.Program, got.Log)
 				continue
@@ -124,26 +126,26 @@ func TestCompare(t *testing.T) {
 		helper = "invalid func unknown#9999"
 	)
 	for _, tt := range []struct {
-		codes []check.Code // that are to fail
+		codes []rule.Code // that are to fail
 		errno int
 		log   string
 		wrong string
 	}{
-		{[]check.Code{relo.NoCandidate}, 22, core, ""},
-		{[]check.Code{relo.NoCandidate}, 0, "", "was to fail, but loads"},
-		{[]check.Code{relo.NoCandidate}, 22, noMap, "was to fail, but fails for another reason"},
-		{[]check.Code{relo.NoCandidate, check.MapTypeMissing}, 22, noMap, ""},
-		{[]check.Code{relo.NoCandidate, check.MapTypeMissing}, 0, "", "was to fail, but loads"},
-		{[]check.Code{relo.NoCandidate}, 22, helper, "fails, but for another cause"},
-		{[]check.Code{check.MapTypeMissing}, 0, "", "was to fail for another reason, but loads"},
-		{[]check.Code{check.KconfigUnset}, 0, "", "was to fail for another reason, but loads"},
+		{[]rule.Code{relo.NoCandidate}, 22, core, ""},
+		{[]rule.Code{relo.NoCandidate}, 0, "", "was to fail, but loads"},
+		{[]rule.Code{relo.NoCandidate}, 22, noMap, "was to fail, but fails for another reason"},
+		{[]rule.Code{relo.NoCandidate, rule.MapTypeMissing}, 22, noMap, ""},
+		{[]rule.Code{relo.NoCandidate, rule.MapTypeMissing}, 0, "", "was to fail, but loads"},
+		{[]rule.Code{relo.NoCandidate}, 22, helper, "fails, but for another cause"},
+		{[]rule.Code{rule.MapTypeMissing}, 0, "", "was to fail for another reason, but loads"},
+		{[]rule.Code{rule.KconfigUnset}, 0, "", "was to fail for another reason, but loads"},
 		{nil, 22, core, "was to load, but fails"},
 		{nil, 22, noMap, ""},
 	} {
-		p := &check.Program{Object: "o", Name: "p", Load: []check.Status{check.OK}}
+		p := &verdict.ProgramRow{Object: "o", Name: "p", Load: []rule.Status{rule.OK}}
 		for _, code := range tt.codes {
-			p.Load[0] = check.Fails
-			p.Findings = append(p.Findings, check.KernelFinding{Finding: check.Finding{Status: check.Fails, Code: code}, Kernels: []int{0}})
+			p.Load[0] = rule.Fails
+			p.Findings = append(p.Findings, verdict.KernelFinding{Finding: rule.Finding{Status: rule.Fails, Code: code}, Kernels: []int{0}})
 		}
 		c := compare(p, 0, &Outcome{Program: "p", Errno: tt.errno, Log: tt.log})
 		if tt.wrong == "" && c.Wrong != "" || !strings.Contains(c.Wrong, "o: p "+tt.wrong) && tt.wrong != "" {

@@ -27,7 +27,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/workers"
@@ -170,7 +170,7 @@ type object struct {
 
 // read reads an object as both loaders do.
 func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
-	parsed, err := check.Parse(ctx, "object", data)
+	parsed, err := rule.Parse(ctx, "object", data)
 	if err != nil {
 		return nil, err
 	}
@@ -240,8 +240,8 @@ func withoutData(spec *ebpf.CollectionSpec) *ebpf.CollectionSpec {
 }
 
 // unopened returns why libbpf gives up on an object before it creates a map, nil if it does not.
-func (l *loader) unopened(o *check.Object) error {
-	for _, f := range o.Unopened(check.Libbpf) {
+func (l *loader) unopened(o *rule.Object) error {
+	for _, f := range o.Unopened(rule.Libbpf) {
 		return fmt.Errorf("%s: libbpf does not open the object [%s]: %w", f.Subject, f.Code, syscall.ENOTSUP)
 	}
 	for i := range o.Externs {
@@ -261,7 +261,7 @@ func (l *loader) unopened(o *check.Object) error {
 			return fmt.Errorf("map %s: %w: %w", m.Name, err, syscall.ESRCH)
 		}
 		var t *cbtf.Struct
-		if err := kernel.TypeByName(check.StructOpsPrefix+m.Type, &t); err != nil {
+		if err := kernel.TypeByName(rule.StructOpsPrefix+m.Type, &t); err != nil {
 			return fmt.Errorf("map %s: the kernel has no struct_ops %s: %w", m.Name, m.Type, syscall.ENOENT)
 		}
 	}
@@ -269,7 +269,7 @@ func (l *loader) unopened(o *check.Object) error {
 }
 
 // untyped returns an error for each program whose section libbpf does not know, if cilium/ebpf does.
-func untyped(o *check.Object) map[string]error {
+func untyped(o *rule.Object) map[string]error {
 	out := make(map[string]error)
 	for i := range o.Programs {
 		if pr := &o.Programs[i]; pr.Attach != nil && !pr.Attach.Libbpf(pr.Section) {
@@ -282,20 +282,20 @@ func untyped(o *check.Object) map[string]error {
 // differences are what libbpf does with programs that cilium/ebpf does not do.
 var differences = []struct {
 	what string
-	of   func(o *check.Object, program int) bool
+	of   func(o *rule.Object, program int) bool
 }{
-	{"libbpf changes the types of arguments with the tag ctx", (*check.Object).TagsContext},
-	{"libbpf maps the arena", func(o *check.Object, _ int) bool {
+	{"libbpf changes the types of arguments with the tag ctx", (*rule.Object).TagsContext},
+	{"libbpf maps the arena", func(o *rule.Object, _ int) bool {
 		return slices.ContainsFunc(o.Maps, func(m bpfobj.Map) bool { return m.Type == uint32(ebpf.Arena) })
 	}},
-	{"libbpf loads programs of lsm_cgroup in its own way", func(o *check.Object, n int) bool {
+	{"libbpf loads programs of lsm_cgroup in its own way", func(o *rule.Object, n int) bool {
 		s := o.Programs[n].Attach
 		return s != nil && s.Type == "BPF_LSM_CGROUP"
 	}},
 }
 
 // unlike returns an error for each program with which libbpf does something that is not done here.
-func unlike(o *check.Object) map[string]error {
+func unlike(o *rule.Object) map[string]error {
 	out := make(map[string]error)
 	for i := range o.Programs {
 		for _, d := range differences {
@@ -310,7 +310,7 @@ func unlike(o *check.Object) map[string]error {
 
 // perfArrays creates an object's perf event arrays as libbpf does, with the sizes of their definitions; cilium/ebpf corrects
 // these. It returns the error of the first that the kernel refuses. The tool sets sizes of 0.
-func perfArrays(o *check.Object) error {
+func perfArrays(o *rule.Object) error {
 	for i := range o.Maps {
 		m := &o.Maps[i]
 		if m.Type != uint32(ebpf.PerfEventArray) {
@@ -328,9 +328,9 @@ func perfArrays(o *check.Object) error {
 
 // innerNames creates a map with the name of each inner map that libbpf gives it; cilium/ebpf gives them none with a dot. It returns the
 // error of the first that the kernel refuses.
-func innerNames(o *check.Object) error {
+func innerNames(o *rule.Object) error {
 	for i := range o.Maps {
-		name := check.InnerName(&o.Maps[i])
+		name := rule.InnerName(&o.Maps[i])
 		if name == "" {
 			continue
 		}
@@ -535,7 +535,7 @@ func (l *loader) likeLibbpf(name string, o *object, t *types, by *relocator) (r 
 	}
 	own.Programs[name] = relocated
 	if p.Type == ebpf.Tracing { // cilium/ebpf looks in all modules
-		_, relocated.AttachTo = check.CutModule(p.AttachTo)
+		_, relocated.AttachTo = rule.CutModule(p.AttachTo)
 	}
 	coll, err := l.load(own, t)
 	if r.err = err; err != nil {

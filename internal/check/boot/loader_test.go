@@ -12,7 +12,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 )
 
 // Outcome is what the running kernel did with a program that testdata/load.c loads with libbpf.
@@ -65,17 +66,17 @@ func (o *Outcome) causes() (core, helper bool) {
 
 // comparison is a prediction and what happened.
 type comparison struct {
-	Program   string       // with its object
-	Verdict   check.Status // on loading it
-	Predicted check.Status // for relocations and helpers alone
-	Happened  string       // "loads", "fails" for such a cause, or "fails for another reason"
-	Wrong     string       // what was wrong with the prediction, "" if nothing was
+	Program   string      // with its object
+	Verdict   rule.Status // on loading it
+	Predicted rule.Status // for relocations and helpers alone
+	Happened  string      // "loads", "fails" for such a cause, or "fails for another reason"
+	Wrong     string      // what was wrong with the prediction, "" if nothing was
 }
 
 // compare compares an outcome with the report on the kernel with this index.
-func compare(p *check.Program, kernel int, got *Outcome) (c comparison) {
+func compare(p *verdict.ProgramRow, kernel int, got *Outcome) (c comparison) {
 	c.Program, c.Verdict = p.Object+": "+p.Name, p.Load[kernel]
-	core, helper := statusOf(p, kernel, check.FamilyCORE), statusOf(p, kernel, check.FamilyHelper)
+	core, helper := statusOf(p, kernel, rule.FamilyCORE), statusOf(p, kernel, rule.FamilyHelper)
 	c.Predicted = max(core, helper)
 	byCore, byHelper := got.causes()
 	switch {
@@ -90,13 +91,13 @@ func compare(p *check.Program, kernel int, got *Outcome) (c comparison) {
 		c.Happened = "fails for another reason"
 	}
 	switch {
-	case c.Predicted == check.Fails && got.Errno != 0 && c.Happened != "fails" && failsToLoad(p, kernel):
+	case c.Predicted == rule.Fails && got.Errno != 0 && c.Happened != "fails" && failsToLoad(p, kernel):
 		// The other reason, such as a map, was predicted, too.
-	case c.Predicted == check.Fails && c.Happened != "fails":
+	case c.Predicted == rule.Fails && c.Happened != "fails":
 		c.Wrong = "was to fail, but " + c.Happened
-	case c.Predicted < check.Unknown && c.Happened == "fails":
+	case c.Predicted < rule.Unknown && c.Happened == "fails":
 		c.Wrong = "was to load, but fails"
-	case c.Predicted == check.Fails && (byCore && core != check.Fails || !byCore && helper != check.Fails):
+	case c.Predicted == rule.Fails && (byCore && core != rule.Fails || !byCore && helper != rule.Fails):
 		c.Wrong = "fails, but for another cause"
 	case got.Errno == 0 && failsToLoad(p, kernel):
 		c.Wrong = "was to fail for another reason, but loads"
@@ -110,10 +111,10 @@ func compare(p *check.Program, kernel int, got *Outcome) (c comparison) {
 func tail(log string) string { return log[max(0, len(log)-800):] }
 
 // statusOf returns the worst status of a program's findings of a family, except for findings about attaching.
-func statusOf(p *check.Program, kernel int, family check.Family) check.Status {
-	s := check.OK
+func statusOf(p *verdict.ProgramRow, kernel int, family rule.Family) rule.Status {
+	s := rule.OK
 	for _, f := range p.Findings {
-		if check.FamilyOf(f.Code) == family && !f.Attach && slices.Contains(f.Kernels, kernel) {
+		if rule.FamilyOf(f.Code) == family && !f.Attach && slices.Contains(f.Kernels, kernel) {
 			s = max(s, f.Status)
 		}
 	}
@@ -121,9 +122,9 @@ func statusOf(p *check.Program, kernel int, family check.Family) check.Status {
 }
 
 // failsToLoad reports whether a finding predicts that the program does not load.
-func failsToLoad(p *check.Program, kernel int) bool {
-	for _, k := range []check.Family{check.FamilyKfunc, check.FamilyInsn, check.FamilyKsym, check.FamilyKconfig, check.FamilyMapType, check.FamilyProg, check.FamilyAttach, check.FamilyTarget, check.FamilyContext, check.FamilyReturn, check.FamilyMapDef} {
-		if statusOf(p, kernel, k) == check.Fails {
+func failsToLoad(p *verdict.ProgramRow, kernel int) bool {
+	for _, k := range []rule.Family{rule.FamilyKfunc, rule.FamilyInsn, rule.FamilyKsym, rule.FamilyKconfig, rule.FamilyMapType, rule.FamilyProg, rule.FamilyAttach, rule.FamilyTarget, rule.FamilyContext, rule.FamilyReturn, rule.FamilyMapDef} {
+		if statusOf(p, kernel, k) == rule.Fails {
 			return true
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -25,7 +25,7 @@ type relocator struct {
 }
 
 // newRelocator decides an object's records on a kernel's types, with those that the loader adds.
-func newRelocator(ctx context.Context, o *check.Object, kernel *core.Target, added ...types) (*relocator, error) {
+func newRelocator(ctx context.Context, o *rule.Object, kernel *core.Target, added ...types) (*relocator, error) {
 	r := &relocator{functions: make(map[string]*bpfobj.Function)}
 	for i := range o.Funcs {
 		r.functions[o.Funcs[i].Name] = &o.Funcs[i]

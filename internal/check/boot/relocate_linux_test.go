@@ -16,7 +16,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
@@ -185,9 +185,9 @@ func TestRelocatorSameName(t *testing.T) {
 	}
 }
 
-func parseObject(t *testing.T, data []byte) *check.Object {
+func parseObject(t *testing.T, data []byte) *rule.Object {
 	t.Helper()
-	o, err := check.Parse(t.Context(), "object", data)
+	o, err := rule.Parse(t.Context(), "object", data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestNesting(t *testing.T) {
 
 // TestUnlike checks which programs of an object libbpf loads in a way that is not followed here.
 func TestUnlike(t *testing.T) {
-	o, err := check.Parse(t.Context(), "globals", testinput.Named(t, "globals.bpfel.o").Data)
+	o, err := rule.Parse(t.Context(), "globals", testinput.Named(t, "globals.bpfel.o").Data)
 	if err != nil {
 		t.Fatal(err)
 	}

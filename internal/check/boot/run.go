@@ -17,6 +17,8 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj/elffile"
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/workers"
@@ -33,11 +35,11 @@ type Config struct {
 	Init    *Executable    // btfgen itself
 
 	// Objects, with Data as their files, are checked and loaded. Targets overrides attach targets, by program.
-	Objects []*check.Object
+	Objects []*rule.Object
 	Data    [][]byte
 	Types   []check.Types
-	Rodata  []string     // as for package check
-	Policy  check.Policy // whose --when says which programs are loaded on a kernel
+	Rodata  []string       // as for package check
+	Policy  verdict.Policy // whose --when says which programs are loaded on a kernel
 	Targets map[string]string
 
 	// Archive has types to load the objects with again; may be nil.
@@ -185,17 +187,17 @@ func (k *kernelRun) boot(ctx context.Context) error {
 
 // predictions checks the objects against the kernel, and passes those that are tried to the machine. It returns libbpf's report, nil
 // without an error if the kernel was skipped.
-func (k *kernelRun) predictions(ctx context.Context, m *Machine) (*check.Report, error) {
+func (k *kernelRun) predictions(ctx context.Context, m *Machine) (*verdict.Report, error) {
 	if err := k.findTypes(ctx, m); err != nil {
 		return nil, err
 	}
-	rep, err := k.check(ctx, check.Libbpf)
+	rep, err := k.check(ctx, rule.Libbpf)
 	if rep == nil || err != nil {
 		return nil, err
 	}
-	var other *check.Report
+	var other *verdict.Report
 	if len(k.Types) == 0 { // cilium/ebpf also takes an added type of a name that the kernel has
-		if other, err = k.check(ctx, check.EbpfGo); err != nil {
+		if other, err = k.check(ctx, rule.EbpfGo); err != nil {
 			return nil, err
 		}
 	}
@@ -324,13 +326,13 @@ var errManyKernels = errors.New("holds several kernels; one at a time can be boo
 
 // check checks the objects against the kernel, as a loader loads them. It returns nil without an error if the kernel was skipped
 // and, for libbpf, the reason passed on.
-func (k *kernelRun) check(ctx context.Context, l check.Loader) (*check.Report, error) {
+func (k *kernelRun) check(ctx context.Context, l rule.Loader) (*verdict.Report, error) {
 	k.predict.Lock()
 	defer k.predict.Unlock()
 	one := *k.Corpus
 	one.Files, one.Skipped = []*corpus.File{k.types}, nil
 	rep, err := check.Run(ctx, check.Config{
-		Objects: k.Objects, Corpus: &one, Jobs: 1, Loaders: []check.Loader{l}, Policy: k.Policy, Rodata: k.Rodata, Types: k.Types,
+		Objects: k.Objects, Corpus: &one, Jobs: 1, Loaders: []rule.Loader{l}, Policy: k.Policy, Rodata: k.Rodata, Types: k.Types,
 		NoOwnBTF: k.types != k.Corpus.Files[k.index],
 	})
 	if err != nil {
@@ -339,7 +341,7 @@ func (k *kernelRun) check(ctx context.Context, l check.Loader) (*check.Report, e
 	skipped := len(rep.Skipped) > 0
 	// Objects for other machines may be for the machine of another kernel.
 	rest := slices.DeleteFunc(rep.Skipped, func(e *corpus.Error) bool { return errors.Is(e, corpus.ErrUnmet) })
-	if len(rest) > 0 && l == check.Libbpf {
+	if len(rest) > 0 && l == rule.Libbpf {
 		k.call(func() {
 			k.w.Skipped(k.Kernel, rest)
 			if k.BTF == nil && len(rep.Kernels) == 0 {

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 )
 
 // Trial compares the report on one kernel with what that kernel, booted, does with the objects.
@@ -24,9 +25,9 @@ type Trial struct {
 
 // Row is a program on the booted kernel.
 type Row struct {
-	Program *check.Program // as libbpf loads it
-	EbpfGo  *check.Program // as cilium/ebpf loads it; nil if that is not predicted
-	Unread  string         // why cilium/ebpf does not read the object unchanged; "" if it does
+	Program *verdict.ProgramRow // as libbpf loads it
+	EbpfGo  *verdict.ProgramRow // as cilium/ebpf loads it; nil if that is not predicted
+	Unread  string              // why cilium/ebpf does not read the object unchanged; "" if it does
 
 	got   *Event // what the kernel did with the program alone; nil if no event came
 	whole *Event // why libbpf does not load the object; nil if it does
@@ -34,21 +35,21 @@ type Row struct {
 
 // NewTrial returns the trial of reports on one kernel about these objects, as libbpf and as cilium/ebpf load them.
 // Without the second, nothing is predicted for cilium/ebpf.
-func NewTrial(rep, ebpfGo *check.Report, objects []*check.Object) *Trial {
+func NewTrial(rep, ebpfGo *verdict.Report, objects []*rule.Object) *Trial {
 	t := &Trial{first: []int{0}}
 	n := 0
 	for i, o := range objects {
-		programs, others := rep.Programs[n:][:len(o.Programs)], []check.Program(nil)
+		programs, others := rep.Programs[n:][:len(o.Programs)], []verdict.ProgramRow(nil)
 		if ebpfGo != nil {
 			others = ebpfGo.Programs[n:]
 		}
 		n += len(programs)
-		if len(programs) == 0 || programs[0].Status[0] == check.Other {
+		if len(programs) == 0 || programs[0].Status[0] == rule.Other {
 			continue
 		}
 		var unloaded []string
 		for j := range programs {
-			if programs[j].Status[0] == check.Unloaded {
+			if programs[j].Status[0] == rule.Unloaded {
 				unloaded = append(unloaded, programs[j].Name)
 				continue
 			}
@@ -194,7 +195,7 @@ var Steps = [...]struct{ Name, fails, works string }{
 
 // step is what was predicted of one of Steps, and what happened.
 type step struct {
-	predicted check.Status
+	predicted rule.Status
 	outcome   string
 	why       string // it fails or was not tried
 }
@@ -224,9 +225,9 @@ func (r *Row) steps() [len(Steps)]step {
 func (r *Row) wrong() (how string, n int) {
 	for i, s := range r.steps() {
 		switch {
-		case s.outcome == Fails && s.predicted <= check.Guarded:
+		case s.outcome == Fails && s.predicted <= rule.Guarded:
 			return Steps[i].fails, i
-		case s.outcome == Loads && s.predicted == check.Fails:
+		case s.outcome == Loads && s.predicted == rule.Fails:
 			return Steps[i].works, i
 		}
 	}
@@ -240,7 +241,7 @@ func (r *Row) Wrong() string {
 }
 
 // Findings returns the reasons for the verdict that was wrong, or else for the verdict with libbpf.
-func (r *Row) Findings() []check.KernelFinding {
+func (r *Row) Findings() []verdict.KernelFinding {
 	if _, n := r.wrong(); n == 1 {
 		return r.EbpfGo.Findings
 	}

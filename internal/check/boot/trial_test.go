@@ -8,34 +8,35 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 )
 
 // report returns a report on an object, with the same verdicts for all its programs.
-func report(t *testing.T, load, all check.Status) (*check.Report, []*check.Object) {
+func report(t *testing.T, load, all rule.Status) (*verdict.Report, []*rule.Object) {
 	t.Helper()
 	data, err := os.ReadFile("../../../testdata/bpf/biolat.bpfel.o")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := check.Parse(t.Context(), "biolat", data)
+	o, err := rule.Parse(t.Context(), "biolat", data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep := new(check.Report)
+	rep := new(verdict.Report)
 	for i := range o.Programs {
-		rep.Programs = append(rep.Programs, check.Program{
-			Object: "biolat", Name: o.Funcs[o.Programs[i].Fn].Name, Load: []check.Status{load}, Status: []check.Status{all},
+		rep.Programs = append(rep.Programs, verdict.ProgramRow{
+			Object: "biolat", Name: o.Funcs[o.Programs[i].Fn].Name, Load: []rule.Status{load}, Status: []rule.Status{all},
 		})
 	}
-	return rep, []*check.Object{o}
+	return rep, []*rule.Object{o}
 }
 
 func TestTrial(t *testing.T) {
 	refused := Event{Error: "program p: load program: no", Errno: 22, Log: "0: (b7)\ninvalid func unknown#195896080\nprocessed 1 insns", Alone: "load program: no"}
 	for _, tt := range []struct {
 		name       string
-		load, all  check.Status
+		load, all  rule.Status
 		got        *Event // nil for none
 		object     string // error about the whole object
 		loads      bool
@@ -44,25 +45,25 @@ func TestTrial(t *testing.T) {
 		untold     bool
 		unread     string
 		wantReason string
-		ebpfGo     check.Status
+		ebpfGo     rule.Status
 	}{
 		{name: "loads", got: &Event{Alone: "loads"}, loads: true},
 		{name: "refused", got: &refused, wrong: "was to load, but does not", wantReason: "reaches an unresolved relocation"},
-		{name: "refused, guarded", load: check.Guarded, got: &refused, wrong: "was to load, but does not"},
-		{name: "refused, as predicted", load: check.Fails, all: check.Fails, got: &refused, ebpfGo: check.MayFail},
-		{name: "refused, perhaps", load: check.MayFail, all: check.MayFail, got: &refused, ebpfGo: check.MayFail},
-		{name: "was to fail", load: check.Fails, all: check.Fails, got: &Event{Alone: "loads"}, loads: true, wrong: "was to fail, but loads"},
+		{name: "refused, guarded", load: rule.Guarded, got: &refused, wrong: "was to load, but does not"},
+		{name: "refused, as predicted", load: rule.Fails, all: rule.Fails, got: &refused, ebpfGo: rule.MayFail},
+		{name: "refused, perhaps", load: rule.MayFail, all: rule.MayFail, got: &refused, ebpfGo: rule.MayFail},
+		{name: "was to fail", load: rule.Fails, all: rule.Fails, got: &Event{Alone: "loads"}, loads: true, wrong: "was to fail, but loads"},
 		{name: "not attached", got: &Event{Alone: "loads", Attach: "not attached: why"}, loads: true, wrong: "was to attach, but does not"},
-		{name: "attached", all: check.Fails, got: &Event{Alone: "loads", Attach: Attached}, loads: true, wrong: "was not to attach, but does"},
-		{name: "not attached, perhaps", all: check.MayFail, got: &Event{Alone: "loads", Attach: "not attached: why"}, loads: true},
+		{name: "attached", all: rule.Fails, got: &Event{Alone: "loads", Attach: Attached}, loads: true, wrong: "was not to attach, but does"},
+		{name: "not attached, perhaps", all: rule.MayFail, got: &Event{Alone: "loads", Attach: "not attached: why"}, loads: true},
 		{name: "nothing came", untold: true},
-		{name: "the library does not read it", got: &Event{Error: "odd section", Alone: "odd section"}, untold: true, ebpfGo: check.MayFail},
+		{name: "the library does not read it", got: &Event{Error: "odd section", Alone: "odd section"}, untold: true, ebpfGo: rule.MayFail},
 		{name: "the library does not load it", got: &Event{Alone: "bad"}, loads: true, alone: "bad", wrong: "was to load with cilium/ebpf, but does not"},
-		{name: "the library does not load it, as predicted", got: &Event{Alone: "bad"}, loads: true, alone: "bad", ebpfGo: check.Fails},
-		{name: "the library loads it", got: &Event{Alone: "loads"}, loads: true, ebpfGo: check.Fails, wrong: "was to fail with cilium/ebpf, but loads"},
-		{name: "only the library loads it", load: check.Fails, all: check.Fails, got: &Event{Error: "ambiguous", Errno: 22, Alone: "loads"}, alone: "loads"},
-		{name: "the library does not read the object", got: &Event{}, loads: true, unread: "weak", ebpfGo: check.MayFail},
-		{name: "nor loads it libbpf", load: check.Fails, all: check.Fails, got: &Event{Error: "no", Errno: 22}, unread: "weak", ebpfGo: check.MayFail},
+		{name: "the library does not load it, as predicted", got: &Event{Alone: "bad"}, loads: true, alone: "bad", ebpfGo: rule.Fails},
+		{name: "the library loads it", got: &Event{Alone: "loads"}, loads: true, ebpfGo: rule.Fails, wrong: "was to fail with cilium/ebpf, but loads"},
+		{name: "only the library loads it", load: rule.Fails, all: rule.Fails, got: &Event{Error: "ambiguous", Errno: 22, Alone: "loads"}, alone: "loads"},
+		{name: "the library does not read the object", got: &Event{}, loads: true, unread: "weak", ebpfGo: rule.MayFail},
+		{name: "nor loads it libbpf", load: rule.Fails, all: rule.Fails, got: &Event{Error: "no", Errno: 22}, unread: "weak", ebpfGo: rule.MayFail},
 		{name: "a map of the object", got: &Event{Alone: "loads"}, object: "map x: too large", alone: "loads", wrong: "was to load, but does not", wantReason: "map x: too large"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -99,8 +100,8 @@ func TestTrial(t *testing.T) {
 
 // TestTrialExtern checks that libbpf loads no program of an object that lacks an extern.
 func TestTrialExtern(t *testing.T) {
-	rep, objects := report(t, check.Fails, check.Fails)
-	other, _ := report(t, check.MayFail, check.MayFail)
+	rep, objects := report(t, rule.Fails, rule.Fails)
+	other, _ := report(t, rule.MayFail, rule.MayFail)
 	trial := NewTrial(rep, other, objects)
 	for i := range rep.Programs {
 		e := Event{Kind: Program, Name: rep.Programs[i].Name, Alone: "loads"}
@@ -121,16 +122,16 @@ func TestTrialExtern(t *testing.T) {
 
 // TestTables checks that each step is counted with its own prediction, and what the rows look like.
 func TestTables(t *testing.T) {
-	p := func(load, all check.Status) *check.Program {
-		return &check.Program{Object: "o", Name: "p", Load: []check.Status{load}, Status: []check.Status{all}}
+	p := func(load, all rule.Status) *verdict.ProgramRow {
+		return &verdict.ProgramRow{Object: "o", Name: "p", Load: []rule.Status{load}, Status: []rule.Status{all}}
 	}
 	var tables Tables
 	for _, r := range []Row{
-		{Program: p(check.OK, check.OK), EbpfGo: p(check.OK, check.OK), got: &Event{Name: "p", Alone: Loads, Attach: Attached}},
-		{Program: p(check.Guarded, check.Fails), EbpfGo: p(check.Unknown, check.Fails), got: &Event{Name: "p", Alone: Loads, Attach: "not attached: why"}},
-		{Program: p(check.OK, check.OK), EbpfGo: p(check.Fails, check.Fails), got: &Event{Name: "p", Alone: "odd", Attach: "not attached: why"}},
-		{Program: p(check.MayFail, check.MayFail), EbpfGo: p(check.Guarded, check.Guarded), got: &Event{Name: "p", Error: "no", Errno: 22, Alone: "no"}},
-		{Program: p(check.OK, check.OK), EbpfGo: p(check.OK, check.OK)}, // not tried
+		{Program: p(rule.OK, rule.OK), EbpfGo: p(rule.OK, rule.OK), got: &Event{Name: "p", Alone: Loads, Attach: Attached}},
+		{Program: p(rule.Guarded, rule.Fails), EbpfGo: p(rule.Unknown, rule.Fails), got: &Event{Name: "p", Alone: Loads, Attach: "not attached: why"}},
+		{Program: p(rule.OK, rule.OK), EbpfGo: p(rule.Fails, rule.Fails), got: &Event{Name: "p", Alone: "odd", Attach: "not attached: why"}},
+		{Program: p(rule.MayFail, rule.MayFail), EbpfGo: p(rule.Guarded, rule.Guarded), got: &Event{Name: "p", Error: "no", Errno: 22, Alone: "no"}},
+		{Program: p(rule.OK, rule.OK), EbpfGo: p(rule.OK, rule.OK)}, // not tried
 	} {
 		tables.Add(&r)
 	}

@@ -7,7 +7,7 @@ import "github.com/btfgen/btfgen/internal/bpfobj"
 // Features are abilities of a verifier that decide what it can reach. Without any it is that of Linux 4.14.
 type Features uint16
 
-// The features. A release is that of the mainline commit; package check decides which of them a kernel has.
+// The features. A release is that of the mainline commit; package rule decides which of them a kernel has.
 const (
 	// Spilled constants keep their value, and branches are decided by registers, JSET and order, not by == and !=
 	// with an immediate alone (5.3). Before, some releases decide by order, keep spilled zeros and 32-bit moves.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
@@ -77,7 +77,7 @@ type Note struct {
 	Reason  string `json:"reason,omitempty"` // why its loader refuses the object, or ""
 	Records int    `json:"records"`          // not compared by its rules
 
-	Unread check.Finding `json:"-"` // if its loader refuses the object for one of several reasons; then Reason is any of these
+	Unread rule.Finding `json:"-"` // if its loader refuses the object for one of several reasons; then Reason is any of these
 }
 
 // sort makes the order of the report independent of timing.

@@ -21,7 +21,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
@@ -107,7 +107,7 @@ func NewJudge(ctx context.Context, cfg Config) *Judge {
 		if (c.note != "" || c.missed > 0) && (r.Loader == "" || r.Loader == Cilium) {
 			n := Note{Object: o.Name(), Reason: c.note, Records: c.missed}
 			if c.unread {
-				if f, ok := check.EbpfGoUnread(ctx, o.Name(), o.Data); ok {
+				if f, ok := rule.EbpfGoUnread(ctx, o.Name(), o.Data); ok {
 					n.Unread = f
 				}
 			}

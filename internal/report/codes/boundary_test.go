@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -31,7 +31,7 @@ func TestSentencesStayHere(t *testing.T) {
 			}
 		}
 	}
-	for _, typ := range []reflect.Type{reflect.TypeFor[relo.Reason](), reflect.TypeFor[check.Args]()} {
+	for _, typ := range []reflect.Type{reflect.TypeFor[relo.Reason](), reflect.TypeFor[rule.Args]()} {
 		for i := range typ.NumField() {
 			// Names of codes, of causes, of the words of an enumeration, and of what objects and kernels have.
 			names := []string{"Code", "Cause", "Doubt", "Reach", "When", "Stops", "Decided", "Witness", "Name", "Names", "Other", "Where", "Local", "Target"}

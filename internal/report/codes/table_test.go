@@ -19,7 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -125,7 +125,7 @@ func declared(t *testing.T, path, name string) (all []string) {
 // TestCodes wants an entry for every code and a code for every entry, with all fields.
 func TestCodes(t *testing.T) {
 	known := make(map[relo.Code]bool)
-	for _, path := range []string{"../../../pkg/relo/reason.go", "../../check/codes.go"} {
+	for _, path := range []string{"../../../pkg/relo/reason.go", "../../check/rule/codes.go"} {
 		all := declared(t, path, "Code")
 		if len(all) < 20 {
 			t.Errorf("%s: only %d codes", path, len(all))
@@ -152,7 +152,7 @@ func TestCodes(t *testing.T) {
 			if !regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(string(e.Code)) {
 				t.Errorf("%s is not a word with dashes", e.Code)
 			}
-			if f := check.FamilyOf(e.Code); f != check.FamilyCORE && string(f) != e.Family.Name {
+			if f := rule.FamilyOf(e.Code); f != rule.FamilyCORE && string(f) != e.Family.Name {
 				t.Errorf("%s is in family %s, want %s", e.Code, e.Family.Name, f)
 			}
 		}
@@ -187,7 +187,7 @@ func TestCauses(t *testing.T) {
 
 // TestSentences executes every template, so that none names an argument that does not exist.
 func TestSentences(t *testing.T) {
-	args := check.Args{Name: "name", Cause: relo.CauseOperand, LocalNumber: 7, TargetNumber: 9, Names: "a,b,c", Offset: 1, Size: 8, Count: 3, Max: 4, Since: 6<<16 | 1<<8}
+	args := rule.Args{Name: "name", Cause: relo.CauseOperand, LocalNumber: 7, TargetNumber: 9, Names: "a,b,c", Offset: 1, Size: 8, Count: 3, Max: 4, Since: 6<<16 | 1<<8}
 	reason := relo.Reason{Name: "name", Local: "local", Target: "target", LocalNumber: 7, TargetNumber: 9, Cause: relo.CauseOperand}
 	for _, f := range Families() {
 		for _, e := range f.Codes {

@@ -16,22 +16,24 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/btfgen/btfgen/internal/check"
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
 // report checks an object on the running kernel.
-func report(t *testing.T, o testinput.Object, cfg check.Config) *check.Report {
+func report(t *testing.T, o testinput.Object, cfg check.Config) *verdict.Report {
 	t.Helper()
-	obj, err := check.Parse(t.Context(), o.Name(), o.Data)
+	obj, err := rule.Parse(t.Context(), o.Name(), o.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if cfg.Corpus, err = corpus.Open(t.Context(), []string{kernelBTF}, corpus.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	cfg.Objects, cfg.Jobs = []*check.Object{obj}, 1
+	cfg.Objects, cfg.Jobs = []*rule.Object{obj}, 1
 	rep, err := check.Run(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -40,10 +42,10 @@ func report(t *testing.T, o testinput.Object, cfg check.Config) *check.Report {
 }
 
 // predicted returns the verdict of check for each program with a loader, by name.
-func predicted(t *testing.T, o testinput.Object, l check.Loader) map[string]check.Status {
+func predicted(t *testing.T, o testinput.Object, l rule.Loader) map[string]rule.Status {
 	t.Helper()
-	got := make(map[string]check.Status)
-	for _, p := range report(t, o, check.Config{Loaders: []check.Loader{l}}).Programs {
+	got := make(map[string]rule.Status)
+	for _, p := range report(t, o, check.Config{Loaders: []rule.Loader{l}}).Programs {
 		got[p.Name] = p.Load[0]
 	}
 	return got
@@ -62,7 +64,7 @@ func TestLoadersDiffer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, want := range predicted(t, o, check.EbpfGo) {
+		for name, want := range predicted(t, o, rule.EbpfGo) {
 			if name == "uses_map" { // every kernel refuses the map, so check does not judge it
 				continue
 			}
@@ -81,7 +83,7 @@ func TestLoadersDiffer(t *testing.T) {
 		loader := build(t)
 		path := filepath.Join(t.TempDir(), "needy.o")
 		write(t, path, o.Data)
-		want := predicted(t, o, check.Libbpf)
+		want := predicted(t, o, rule.Libbpf)
 		list := run(t, o.Order(), loader, kernelBTF, path)
 		if len(list) != len(want) {
 			t.Errorf("%d programs, want %d", len(list), len(want))
@@ -104,9 +106,9 @@ func TestWholeObjects(t *testing.T) {
 		if name := o.Name(); strings.HasPrefix(name, "license.") || strings.HasPrefix(name, "perfvalue.") {
 			continue // every kernel refuses what check does not judge: a helper without the license, and the size of a map's values
 		}
-		rep := report(t, o, check.Config{Loaders: []check.Loader{check.Libbpf}, Policy: check.Policy{Exact: true}})
+		rep := report(t, o, check.Config{Loaders: []rule.Loader{rule.Libbpf}, Policy: verdict.Policy{Exact: true}})
 		row := &rep.Objects[0]
-		if row.Load[0] == check.Other {
+		if row.Load[0] == rule.Other {
 			continue
 		}
 		path := filepath.Join(dir, fmt.Sprint(i))
@@ -124,7 +126,7 @@ func TestWholeObjects(t *testing.T) {
 			continue
 		}
 		counts["predicted "+row.Load[0].String()+", "+happened]++
-		if works := row.Load[0] <= check.Guarded; (works || row.Load[0] == check.Fails) && works != (happened == "loads") {
+		if works := row.Load[0] <= rule.Guarded; (works || row.Load[0] == rule.Fails) && works != (happened == "loads") {
 			t.Errorf("%s: predicted %s, %s: %s%s", o.Name(), row.Load[0], happened, out, fmt.Sprintf("%+v", row.Headline))
 		}
 	}
@@ -136,9 +138,9 @@ func TestWholeObjects(t *testing.T) {
 	}
 }
 
-func compareLoad(t *testing.T, program string, predicted check.Status, loads bool) {
+func compareLoad(t *testing.T, program string, predicted rule.Status, loads bool) {
 	t.Helper()
-	if loads != (predicted == check.OK) {
+	if loads != (predicted == rule.OK) {
 		t.Errorf("%s: predicted %s, loads: %t", program, predicted, loads)
 	} else {
 		t.Logf("%s: predicted %s, loads: %t", program, predicted, loads)

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+)
+
+// Callees are the functions that one calls, or has called back.
+type callees struct {
+	calls  []int // each once, in order of the code
+	shared bool  // its result is kept for other programs and kernels: calls nest no deeper than verifiers accept
+}
+
+// Callees returns the functions that one calls or has called back, each once, and whether its exploration can be kept for other programs
+// and kernels: calls nest no deeper than verifiers accept.
+func (o *Object) Callees(fn int) (calls []int, shared bool) {
+	c := &o.calls[fn]
+	return c.calls, c.shared
+}
+
+// findCallees returns those of each function.
+func findCallees(o *bpfobj.Code) []callees {
+	const (
+		deepest = 8
+		busy    = deepest + 1 // while its callees are looked at: it calls itself
+	)
+	all, depth := make([]callees, len(o.Funcs)), make([]int, len(o.Funcs))
+	for fn := range o.Funcs {
+		all[fn].calls = o.Funcs[fn].Calls()
+	}
+	var visit func(fn int) int
+	visit = func(fn int) int {
+		if depth[fn] == 0 {
+			depth[fn] = busy
+			d := 1
+			for _, c := range all[fn].calls {
+				d = max(d, 1+visit(c))
+			}
+			depth[fn] = min(d, busy)
+			all[fn].shared = d <= deepest
+		}
+		return depth[fn]
+	}
+	for fn := range o.Funcs {
+		visit(fn)
+	}
+	return all
+}
+
+// The facts that global functions need which take pointers to memory, or to anything. Of the latter there is no line: no verifier takes them
+// that checks global functions on their own.
+const (
+	globalMemory = "memory for global functions"
+	globalVoid   = "global functions with pointers to void"
+
+	argumentFact    = "global argument " // and a tag
+	argumentContext = argumentFact + "ctx"
+	argumentNonnull = argumentFact + "nonnull"
+)
+
+// globalNeeds returns the facts that global functions need because of their prototypes (btf_prepare_func_args in kernel/bpf/btf.c), and which
+// arguments are pointers to memory, by function.
+func globalNeeds(o *bpfobj.Code) (map[int][]string, map[int]bpfobj.Registers) {
+	named := make(map[string]int)
+	for i := range o.Funcs {
+		if o.Funcs[i].Global {
+			named[o.Funcs[i].Name] = i
+		}
+	}
+	out, memory := make(map[int][]string), make(map[int]bpfobj.Registers)
+	if o.BTF == nil || len(named) == 0 {
+		return out, memory
+	}
+	tags := argumentTags(o.BTF)
+	eachPrototype(o.BTF, func(id btf.TypeID, name string, proto btf.Type) {
+		fn, ok := named[name]
+		if !ok {
+			return
+		}
+		for i := range proto.Vlen() {
+			tagged := tags[argument{id, i}]
+			out[fn] = append(out[fn], tagged...)
+			if len(tagged) > 0 && !slices.Equal(tagged, []string{argumentNonnull}) {
+				continue // the tags say what it is
+			}
+			if fact := ofPointer(o.BTF, proto.Param(i).Type); fact != "" {
+				out[fn] = append(out[fn], fact)
+				if r := asm.R1 + asm.Register(i); fact == globalMemory && r <= asm.R5 {
+					memory[fn] |= 1 << r
+				}
+			}
+		}
+		if t, ok := o.BTF.SkipMods(proto.Ref()); ok && t.Kind() == btf.KindVoid {
+			out[fn] = append(out[fn], "global result void")
+		}
+	})
+	return out, memory
+}
+
+// argument is one of a FUNC.
+type argument struct {
+	of btf.TypeID
+	n  uint32
+}
+
+// argumentTags returns the facts that arguments of functions need because of their declaration tags, "arg:nonnull".
+func argumentTags(b *btf.BTF) map[argument][]string {
+	tags := make(map[argument][]string)
+	for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
+		t := b.Type(id)
+		if t.Kind() != btf.KindDeclTag {
+			continue
+		}
+		tag, ok := strings.CutPrefix(string(t.Name()), "arg:")
+		for _, n := range t.Words() {
+			if a := (argument{t.Ref(), n}); ok {
+				tags[a] = append(tags[a], argumentFact+tag)
+			}
+		}
+	}
+	return tags
+}
+
+// eachPrototype calls f for each function of an object's BTF.
+func eachPrototype(b *btf.BTF, f func(id btf.TypeID, name string, proto btf.Type)) {
+	for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
+		t := b.Type(id)
+		if t.Kind() != btf.KindFunc {
+			continue
+		}
+		if proto := b.Type(t.Ref()); proto.Kind() == btf.KindFuncProto {
+			f(id, string(t.Name()), proto)
+		}
+	}
+}
+
+// ofPointer returns the fact that a global function needs to take an argument without tags, "" for none: a pointer to something of a known
+// size, except a context.
+func ofPointer(b *btf.BTF, id btf.TypeID) string {
+	t, ok := b.SkipMods(id)
+	if !ok || t.Kind() != btf.KindPtr {
+		return ""
+	}
+	to, ok := b.SkipMods(t.Ref())
+	name := string(b.Name(to.NameOff))
+	_, err := b.SizeOf(t.Ref())
+	switch {
+	case !ok, to.Kind() == btf.KindStruct && isContext(name):
+	case to.Kind() == btf.KindVoid:
+		return globalVoid
+	case to.Kind() == btf.KindStruct && name == "bpf_dynptr":
+		return argumentFact + "dynptr"
+	case err == nil:
+		return globalMemory
+	}
+	return ""
+}
+
+// TagsContext reports whether a program calls a global function with an argument that a tag says is the context.
+func (o *Object) TagsContext(program int) bool {
+	for _, fn := range o.Programs[program].Funcs {
+		for i := range o.uses[fn] {
+			if u := &o.uses[fn][i]; u.in.Op == bpfobj.OpCall && slices.Contains(u.facts, argumentContext) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// judgeGlobal judges what a call of a global function needs. Verifiers that do not check these on their own check them where they are called,
+// with what they are given there.
+func (p *Pairing) judgeGlobal(fact string) Finding {
+	f := Finding{Status: Fails, Code: FeatureMissing, Subject: fact}
+	if fact != globalVoid {
+		f = p.k.judgeAny(fact, FeatureMissing)
+	}
+	f.Status = min(f.Status, p.k.strict())
+	switch fact {
+	case argumentContext: // libbpf replaces the type for older kernels: bpf_program_fixup_func_info in its src/libbpf.c
+		if f.Loader = EbpfGo; !p.counts(EbpfGo) {
+			return Finding{}
+		}
+	case argumentNonnull: // the function may compare the pointer
+		f.Status = min(f.Status, MayFail)
+	}
+	return f
+}
+
+// contexts are the structs of the kernel's interface that programs of some types get: include/linux/bpf_types.h.
+var contexts = []struct {
+	name string
+	of   []string // types of programs
+}{
+	{"__sk_buff", []string{"SOCKET_FILTER", "SCHED_CLS", "SCHED_ACT", "CGROUP_SKB", "SK_SKB", "LWT_IN", "LWT_OUT", "LWT_XMIT", "LWT_SEG6LOCAL", "FLOW_DISSECTOR"}},
+	{"xdp_md", []string{"XDP"}},
+	{"bpf_sock", []string{"CGROUP_SOCK"}},
+	{"bpf_sock_addr", []string{"CGROUP_SOCK_ADDR"}},
+	{"bpf_sock_ops", []string{"SOCK_OPS"}},
+	{"sk_msg_md", []string{"SK_MSG"}},
+	{"bpf_perf_event_data", []string{"PERF_EVENT"}},
+	{"bpf_cgroup_dev_ctx", []string{"CGROUP_DEVICE"}},
+	{"bpf_sysctl", []string{"CGROUP_SYSCTL"}},
+	{"bpf_sockopt", []string{"CGROUP_SOCKOPT"}},
+	{"sk_reuseport_md", []string{"SK_REUSEPORT"}},
+	{"bpf_sk_lookup", []string{"SK_LOOKUP"}},
+}
+
+// contextOf returns the struct that programs of a type get, "" for none of contexts.
+func contextOf(progType string) string {
+	for _, c := range contexts {
+		if slices.Contains(c.of, progType) {
+			return c.name
+		}
+	}
+	return ""
+}
+
+// isContext reports whether a struct is the context of programs: one of contexts, or the registers, which have a name for each machine.
+func isContext(name string) bool {
+	switch name {
+	case "bpf_flow_keys", "bpf_raw_tracepoint_args", "bpf_nf_ctx", "pt_regs", "user_pt_regs", "user_regs_struct":
+		return true
+	}
+	for _, c := range contexts {
+		if c.name == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/flow"
+)
+
+// Shape is what a hook gives to programs on a kernel: the arguments of a function or tracepoint, or the fields of a tracepoint's
+// record. Programs that read the same argument or offset on two kernels may read different things: see run.changed.
+type Shape struct {
+	Text  string // in C; equal shapes have one text
+	Slots []Slot // up to the first that is larger than the others
+}
+
+// Slot is an argument, the result or a field.
+type Slot struct {
+	name      string // "" where it is not known
+	Text      string // in C
+	Number    bool   // no pointer
+	To        string // the struct or union that a pointer is to, "" for other types
+	Off, Size int64  // of a field, bytes
+}
+
+// resultName is the name of a function's result among its arguments.
+const resultName = "return"
+
+// tracepointCaller begins the name of the function that calls the programs of a tracepoint, with the names of its arguments.
+const tracepointCaller = "__traceiter_"
+
+// recordPrefix begins the name of a tracepoint's record. A class of tracepoints has one record.
+const recordPrefix = "trace_event_raw_"
+
+// newSlot describes a type with a name.
+func newSlot(b *btf.BTF, id btf.TypeID, name string) Slot {
+	s := Slot{name: name, Text: prototype(b, id)}
+	if name != "" && name != resultName {
+		if !strings.HasSuffix(s.Text, "*") {
+			s.Text += " "
+		}
+		s.Text += name
+	}
+	t, _ := b.SkipMods(id)
+	if s.Number = t.Kind() != btf.KindPtr; s.Number {
+		return s
+	}
+	if to, ok := b.SkipMods(t.Ref()); ok && (to.Kind().IsComposite() || to.Kind() == btf.KindFwd) {
+		s.To = string(to.Name())
+	}
+	return s
+}
+
+// Shape describes the arguments of a hook, with the names that names has.
+func (h *hook) shape(names *btf.Type) *Shape {
+	out := new(Shape)
+	for i := range h.params() {
+		p := h.proto.Param(uint32(h.first + i))
+		if h.wide(i) {
+			break
+		}
+		name := string(h.view.Name(p.NameOff))
+		if names != nil && int(names.Vlen()) == int(h.proto.Vlen()) {
+			name = string(names.BTF().Name(names.Param(uint32(h.first + i)).NameOff))
+		}
+		out.Slots = append(out.Slots, newSlot(h.view, p.Type, name))
+	}
+	out.Text = "(" + strings.Join(out.texts(), ", ") + ")"
+	if len(out.Slots) < h.params() {
+		out.Text = strings.TrimSuffix(out.Text, ")") + ", …)"
+	} else if h.result {
+		out.Slots = append(out.Slots, newSlot(h.view, h.proto.Ref(), resultName))
+		out.Text = out.Slots[len(out.Slots)-1].Text + " " + out.Text
+	}
+	return out
+}
+
+func (s *Shape) texts() (l []string) {
+	for i := range s.Slots {
+		l = append(l, s.Slots[i].Text)
+	}
+	return l
+}
+
+// recordShape describes the fields of a record; nil if their places are not known.
+func recordShape(t btf.Type) *Shape {
+	out, b := new(Shape), t.BTF()
+	for i := range t.Vlen() {
+		m := t.Member(i)
+		size, err := b.SizeOf(m.Type)
+		if err != nil || m.BitSize != 0 {
+			return nil
+		}
+		s := newSlot(b, m.Type, string(b.Name(m.NameOff)))
+		s.Off, s.Size = int64(m.BitOffset/8), int64(size)
+		out.Slots = append(out.Slots, s)
+		out.Text += fmt.Sprintf("%s at %d; ", s.Text, s.Off)
+	}
+	return out
+}
+
+// record is the name of the record of program i, "" if it is given none: that of its tracepoint, or the one that it takes its context for.
+func (o *Object) record(i int) string {
+	pr := &o.Programs[i]
+	if s := pr.Attach; s == nil || s.Kind != bpfobj.AttachTP {
+		return ""
+	}
+	if i < len(o.contexts) {
+		if t := o.contexts[i]; strings.HasPrefix(string(t.Name()), recordPrefix) {
+			return string(btf.Essential(t.Name()))
+		}
+	}
+	return recordPrefix + path.Base(pr.Attach.Target(pr.Section))
+}
+
+// findContexts returns the struct to which the argument of each program points.
+func (o *Object) findContexts() []btf.Type {
+	out := make([]btf.Type, len(o.Programs))
+	if o.records.Object == nil || o.records.types() == nil {
+		return out
+	}
+	b, at := o.records.types(), make(map[string]int)
+	for i := range o.Programs {
+		if s := o.Programs[i].Attach; s != nil && s.Kind == bpfobj.AttachTP {
+			at[o.Funcs[o.Programs[i].Fn].Name] = i
+		}
+	}
+	eachPrototype(b, func(_ btf.TypeID, name string, proto btf.Type) {
+		i, ok := at[name]
+		if !ok || proto.Vlen() == 0 {
+			return
+		}
+		if p, _ := b.SkipMods(proto.Param(0).Type); p.Kind() == btf.KindPtr {
+			if t, _ := b.SkipMods(p.Ref()); t.Kind() == btf.KindStruct {
+				out[i] = t
+			}
+		}
+	})
+	return out
+}
+
+// typed returns the CO-RE record by which an access uses an argument as a struct.
+func (o *Object) typed(a *flow.Access) (record int, ok bool) {
+	if a.Kind == flow.Typed {
+		return a.Record, true
+	}
+	n := o.Funcs[a.At.Fn].Insns[a.At.Insn].Record
+	return int(n - 1), a.Arg >= 0 && n != 0
+}
+
+// straight reports whether the verifier reaches an instruction on every path: no jump, call of a function or exit is before it.
+func (o *Object) straight(pr *bpfobj.Program, at bpfobj.Site) bool {
+	code := o.Funcs[at.Fn].Insns
+	return at.Fn == pr.Fn && !slices.ContainsFunc(code[:at.Insn], func(in bpfobj.Insn) bool {
+		_, jumps := in.Jump()
+		return jumps || in.IsFuncCall() || !in.FallsThrough()
+	})
+}
+
+// findShape describes what the program is given on the kernel.
+func (e *Evaluation) findShape(n int) *Shape {
+	switch {
+	case e.pr.Attach == nil || len(e.o.accesses[n]) == 0:
+	case e.pr.Attach.Kind == bpfobj.AttachTP:
+		if y, ok := e.k.find(e.o.record(n), btf.KindStruct); ok {
+			return recordShape(y.typ())
+		}
+	case e.pr.Attach.Kind == bpfobj.AttachIter:
+	case e.hook != nil && e.hook.first == 0:
+		return e.hook.shape(nil)
+	case e.hook != nil:
+		return e.hook.shape(e.k.caller(e.hook.name))
+	case e.raw != nil:
+		return e.raw.shape(e.k.caller(e.raw.name))
+	}
+	return nil
+}
+
+// caller returns the prototype of the function that calls the programs of a tracepoint.
+func (k *Inventory) caller(tracepoint string) *btf.Type {
+	y, ok := k.find(tracepointCaller+tracepoint, btf.KindFunc)
+	if !ok {
+		return nil
+	}
+	f := y.typ()
+	proto := y.view.Type(f.Ref())
+	if proto.Kind() != btf.KindFuncProto {
+		return nil
+	}
+	return &proto
+}
+
+// reads returns what program n reads, as warnings that run.changed keeps where it is not what was meant. They depend on the kernel only
+// where the kernel's own types show that, so that kernels share explorations.
+func (e *Evaluation) reads(n int) (l []absence) {
+	e.Shape = e.findShape(n)
+	if e.Shape == nil {
+		return nil
+	}
+	all := e.o.accesses[n]
+	typed := make(map[int]bool) // arguments
+	add := func(at bpfobj.Site, f Finding) {
+		f.Source = e.o.Source(at)
+		l = append(l, absence{at: at, f: f, anyhow: e.o.straight(e.pr, at)})
+	}
+	record := e.pr.Attach.Kind == bpfobj.AttachTP
+	for i := range all {
+		a := &all[i]
+		r, ok := e.o.typed(a)
+		if !ok || record || a.Arg >= len(e.Shape.Slots) {
+			continue
+		}
+		as := e.o.records.root(r)
+		if s := &e.Shape.Slots[a.Arg]; as != "" {
+			typed[a.Arg] = true
+			if s.Number || s.To != "" && !e.pointsTo(a.Arg, as) {
+				add(a.At, Finding{Code: ChangedArgument, Subject: e.argument(a.Arg), Args: Args{Count: int64(a.Arg), Name: e.Shape.Text, Other: "struct " + as}})
+			}
+		}
+	}
+	for i := range all {
+		a := &all[i]
+		switch {
+		case a.Arg >= 0 || a.Struct != "" || a.Moved || a.Computed || a.Chosen || a.Write || a.Kind == flow.Typed:
+		case e.o.Funcs[a.At.Fn].Insns[a.At.Insn].Record != 0:
+		case record:
+			add(a.At, Finding{Code: ChangedField, Subject: "record of " + e.pr.Attach.Target(e.pr.Section), Args: Args{Offset: a.Off, Size: int64(a.Size)}})
+		case a.Kind == flow.Direct && a.Off >= 0 && !typed[int(a.Off/8)]:
+			add(a.At, Finding{Code: ChangedArgument, Subject: e.argument(int(a.Off / 8)), Args: Args{Count: a.Off / 8}})
+		}
+	}
+	return l
+}
+
+// argument names 8 bytes of the context, the same on all kernels.
+func (e *Evaluation) argument(n int) string {
+	return fmt.Sprintf("argument %d of %s", n+1, e.pr.Attach.Target(e.pr.Section))
+}
+
+// pointsTo reports whether an argument, a pointer to a struct, can be the address of a struct with a name: one begins with the other, or
+// both with the same, as sockets do. A struct that the kernel does not have can be anything.
+func (e *Evaluation) pointsTo(n int, name string) bool {
+	h := e.hook
+	if h == nil {
+		h = e.raw
+	}
+	t, _ := h.slot(n)
+	to, _ := h.view.SkipMods(t.Ref())
+	as, ok := e.k.find(name, btf.KindStruct)
+	if !ok || to.Kind() == btf.KindFwd {
+		return true
+	}
+	x := beginning(to)
+	return slices.ContainsFunc(beginning(as.typ()), func(s string) bool { return slices.Contains(x, s) })
+}
+
+// beginning returns the names of a struct and of the structs that it begins with, except those of a few words, which many begin with.
+func beginning(t btf.Type) (l []string) {
+	const few, deepest = 64, 8
+	var visit func(t btf.Type, depth int)
+	visit = func(t btf.Type, depth int) {
+		if t.NameOff != 0 && (depth == 0 || t.Size() > few) {
+			l = append(l, string(t.Name()))
+		}
+		for i := range t.Vlen() {
+			m := t.Member(i)
+			if in, ok := t.BTF().SkipMods(m.Type); ok && m.BitOffset == 0 && in.Kind().IsComposite() && depth < deepest {
+				visit(in, depth+1)
+			}
+		}
+	}
+	visit(t, 0)
+	return l
+}
+
+// Field is the name of a slot without the prefix of a field that has the place of a string instead of the string.
+func (s *Slot) Field() string {
+	_, name, ok := strings.Cut(s.name, "_loc_")
+	if !ok || !strings.HasPrefix(s.name, "__") {
+		return s.name
+	}
+	return name
+}
+
+// Named returns the one with the name of another.
+func (s *Shape) Named(other *Slot) *Slot {
+	for i := range s.Slots {
+		if f := &s.Slots[i]; f.name != "" && f.Field() == other.Field() {
+			return f
+		}
+	}
+	return nil
+}
+
+// OwnRecord describes the record that program i takes its context for, by its own types; nil if these do not say.
+func (o *Object) OwnRecord(i int) *Shape {
+	if i < len(o.contexts) && o.contexts[i].Kind() == btf.KindStruct {
+		return recordShape(o.contexts[i])
+	}
+	return nil
+}

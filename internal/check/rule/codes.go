@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// Code names a kind of finding. A code begins with its family; those of relocations are package relo's, or have no family.
+type Code = relo.Code
+
+// The codes of findings. internal/report/codes has a sentence for each.
+const (
+	// Relocations.
+	EbpfGoRefuses  Code = "ebpf-go-refuses"   // Cause
+	EbpfGoModuleID Code = "ebpf-go-module-id" // a type ID of a module
+	EbpfGoNoMatch  Code = "ebpf-go-no-match"  // it takes another type than libbpf
+	TypesSupplied  Code = "types-from-loader" // no kernel has the type
+	ModuleNeeded   Code = "module-needed"     // Modules; of relocations, kfuncs, ksyms and attach targets
+
+	HelperMissing   Code = "helper-missing"
+	HelperForbidden Code = "helper-forbidden" // Name: the type of programs
+	HelperSleeps    Code = "helper-sleeps"    // Name: the section
+	HelperPoisoned  Code = "helper-poisoned"
+	HelperUnset     Code = "helper-setting-missing" // Name: the setting
+	HelperSetting   Code = "helper-setting-unknown" // Name: the setting
+	HelperLicense   Code = "helper-license"         // Name: the license
+	HelperMap       Code = "helper-map"             // Name: the type of the map; Since
+
+	KfuncMissing   Code = "kfunc-missing"
+	KfuncNoBTF     Code = "kfunc-btf-missing"
+	KfuncPrototype Code = "kfunc-prototype" // Type: the kernel's
+	KfuncUntagged  Code = "kfunc-not-one"
+	KfuncForbidden Code = "kfunc-forbidden" // Name: the type of programs
+	KfuncSleeps    Code = "kfunc-sleeps"    // Name: the section
+
+	FeatureMissing Code = "feature-missing" // Since
+
+	InsnUnsupported Code = "instruction-unsupported" // Since
+
+	KsymMissing     Code = "ksym-missing"
+	KsymType        Code = "ksym-type" // Type: the kernel's
+	KsymUnlisted    Code = "ksym-unlisted"
+	KsymUnset       Code = "ksym-setting-missing" // Name: the setting
+	KsymUndeclared  Code = "ksym-undeclared"
+	KsymVariant     Code = "ksym-variant" // Name: what the compiler made of it
+	KsymLeftOut     Code = "ksym-left-out"
+	KsymNoSymbol    Code = "ksym-no-symbol"
+	KsymMaybeModule Code = "ksym-maybe-module"
+
+	KconfigUnknown  Code = "kconfig-unknown"
+	KconfigUnset    Code = "kconfig-unset"
+	KconfigType     Code = "kconfig-type"         // Name: the value
+	KconfigEbpfGo   Code = "kconfig-ebpf-go-type" // Size: what it wants, 0 for any
+	KconfigNoLookup Code = "kconfig-ebpf-go-lookup"
+
+	MapTypeMissing   Code = "map-type-missing"         // Name: the map
+	MapTypeUnset     Code = "map-type-setting-missing" // Name: the map
+	StructOpsMissing Code = "struct-ops-missing"
+	StructOpsMember  Code = "struct-ops-member"
+
+	MapFlagUnknown Code = "map-def-flag-unknown" // Count: the flag
+	MapKeySize     Code = "map-def-key-size"     // Size; or Max
+	MapValueSize   Code = "map-def-value-size"   // Size
+	MapInner       Code = "map-def-inner"
+	MapInnerName   Code = "map-def-inner-name" // Name: the name
+	MapSection     Code = "map-def-section"
+	MapPinning     Code = "map-def-pinning"      // Count: the value, 0 of an inner map
+	MapSizes       Code = "map-def-sizes"        // Size: bytes of the values
+	MapNoSizes     Code = "map-def-no-sizes"     // of a perf event array
+	MapRingSize    Code = "map-def-ringbuf-size" // Size; Max: bytes of a page, where these decide
+	MapNoEntries   Code = "map-def-no-entries"
+
+	ObjectUnread   Code = "object-unread"
+	ObjectWeakMap  Code = "object-weak-map"       // Name
+	ObjectTypedVar Code = "object-typed-variable" // Name
+	ObjectWeakVar  Code = "object-weak-variable"  // Name
+	ObjectStatic   Code = "object-static-function"
+	ObjectTooLarge Code = "object-too-large"
+	ObjectArena    Code = "object-arena-data"  // Name: the section
+	ObjectAya      Code = "object-aya-section" // Name
+	ObjectAyaExt   Code = "object-aya-extern"  // Name: the section
+	ObjectAyaMaps  Code = "object-aya-maps"    // Name: the section
+
+	ProgTypeMissing   Code = "prog-type-missing"
+	AttachTypeMissing Code = "attach-type-missing"
+	LinkTypeMissing   Code = "link-type-missing"
+	LinkTypeTCX       Code = "link-type-tcx"
+
+	AttachTargetMissing     Code = "attach-target-missing"
+	AttachTargetKprobes     Code = "attach-target-kprobes"
+	AttachTargetUnlisted    Code = "attach-target-unlisted"
+	AttachTargetPattern     Code = "attach-target-pattern"         // no function of the BTF matches
+	AttachTargetNoMatch     Code = "attach-target-pattern-missing" // no function of the kernel matches
+	AttachTargetMaybeMatch  Code = "attach-target-pattern-module"
+	AttachTargetModule      Code = "attach-target-module-btf" // Modules
+	AttachTargetAya         Code = "attach-target-aya-module" // Modules
+	AttachTargetSame        Code = "attach-target-same-name"  // Count
+	AttachTargetVariant     Code = "attach-target-variant"    // Name: what the compiler made of it
+	AttachTargetLeftOut     Code = "attach-target-left-out"
+	AttachTargetNoSymbol    Code = "attach-target-no-symbol"
+	AttachTargetMaybeModule Code = "attach-target-maybe-module"
+	AttachTargetPatterns    Code = "attach-target-patterns" // Max
+	AttachTargetLoader      Code = "attach-target-from-loader"
+	AttachTargetReplaced    Code = "attach-target-replaced"
+	AttachTargetNoFunctions Code = "attach-target-functions"
+	AttachTargetTracepoints Code = "attach-target-tracepoints"
+	AttachTargetTracepoint  Code = "attach-target-tracepoint"
+	AttachTargetTrampoline  Code = "attach-target-trampoline" // Name: the machine; Since
+	AttachTargetRegisters   Code = "attach-target-registers"  // Count, Max, Name: the machine; Since
+	AttachTargetStruct      Code = "attach-target-struct"     // Count: which argument; Since
+	AttachTargetPrototype   Code = "attach-target-prototype"  // Name: the prototype
+	AttachTargetSleeps      Code = "attach-target-sleeps"
+	AttachTargetSleepsUnset Code = "attach-target-sleeps-setting" // Name: the setting
+	AttachTargetHook        Code = "attach-target-hook-disabled"
+	AttachTargetHookSleeps  Code = "attach-target-hook-sleeps" // Since, Until
+	AttachTargetSyscall     Code = "attach-target-syscall"     // Name: the machine
+	AttachTargetSyscallBTF  Code = "attach-target-syscall-unlisted"
+	AttachTargetWritable    Code = "attach-target-writable"
+	AttachTargetInjection   Code = "attach-target-error-injection"
+
+	ContextNoArgument Code = "context-no-argument" // Name: the function; Count
+	ContextNumber     Code = "context-number"
+	ContextTagged     Code = "context-tagged"        // Name: the memory
+	ContextBeyond     Code = "context-beyond-struct" // Offset, Type
+	ContextRegisters  Code = "context-registers"     // Since
+	ContextUprobe     Code = "context-registers-uprobe"
+	ContextMoved      Code = "context-moved" // Since
+	ContextSpilled    Code = "context-spilled"
+	ContextRecord     Code = "context-beyond-record" // Offset, Size
+
+	ReturnRange Code = "return-range" // Name: the section; Offset, Max: the least and the greatest value
+
+	ChangedArgument Code = "changed-argument" // Name, Other, Where
+	ChangedField    Code = "changed-field"    // Name, Other, Where, Offset; Max: where Other is
+
+	AnalysisNoHelpers Code = "analysis-helpers"
+	AnalysisSection   Code = "analysis-section"
+	AnalysisUnit      Code = "analysis-relocations" // Max
+	AnalysisFindings  Code = "analysis-findings"    // Max
+	AnalysisMachine   Code = "analysis-machine"     // Name: the object's machines
+	AnalysisByteOrder Code = "analysis-byte-order"
+	AnalysisWhen      Code = "analysis-when"
+	AnalysisUnloaded  Code = "analysis-not-loaded"
+
+	SectionUnknown       Code = "section-ebpf-go" // Name: the section that ebpf-go takes it for
+	RunningKernelBTF     Code = "running-kernel-btf"
+	RunningKernelNone    Code = "running-kernel-no-btf" // Name: what decides it
+	RunningKernelUnknown Code = "running-kernel-unknown"
+	RunningKernelSymbol  Code = "running-kernel-symbol"
+	RunningKernelTypeID  Code = "running-kernel-type-id"
+)
+
+// Family is a group of codes, which begin with its name; those of relocations have no such beginning.
+type Family string
+
+// The families of codes.
+const (
+	FamilyCORE      Family = "core"
+	FamilyModule    Family = "module"
+	FamilyHelper    Family = "helper"
+	FamilyKfunc     Family = "kfunc"
+	FamilyInsn      Family = "instruction"
+	FamilyFeature   Family = "feature"
+	FamilyKsym      Family = "ksym"
+	FamilyKconfig   Family = "kconfig"
+	FamilyMapType   Family = "map-type"
+	FamilyMapDef    Family = "map-def"
+	FamilyStructOps Family = "struct-ops"
+	FamilyObject    Family = "object"
+	FamilyProg      Family = "prog-type"
+	FamilyAttach    Family = "attach-type"
+	FamilyLink      Family = "link-type"
+	FamilyTarget    Family = "attach-target"
+	FamilyContext   Family = "context"
+	FamilyReturn    Family = "return"
+	FamilyChanged   Family = "changed"
+	FamilyAnalysis  Family = "analysis"
+	FamilyRunning   Family = "running-kernel"
+)
+
+var families = []Family{FamilyModule, FamilyHelper, FamilyKfunc, FamilyInsn, FamilyFeature, FamilyKsym, FamilyKconfig, FamilyMapType, FamilyMapDef, FamilyStructOps,
+	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyReturn, FamilyChanged, FamilyAnalysis, FamilyRunning}
+
+// Families returns all families.
+func Families() []Family { return append(slices.Clone(families), FamilyCORE) }
+
+// FamilyOf returns the family of a code.
+func FamilyOf(c Code) Family {
+	for _, f := range families {
+		if rest, ok := strings.CutPrefix(string(c), string(f)); ok && strings.HasPrefix(rest, "-") {
+			return f
+		}
+	}
+	return FamilyCORE
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/flow"
+	"github.com/btfgen/btfgen/internal/check/interp"
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// hook is a function or tracepoint of the kernel with BTF, as the verifier shows it
+// to programs: an array of its arguments, 8 bytes each, and of its result behind
+// them where the program runs after it.
+type hook struct {
+	name   string
+	view   *btf.BTF
+	proto  btf.Type // a FUNC_PROTO
+	first  int      // parameters that programs do not see: the void *__data of a tracepoint
+	result bool
+	sec    *bpfobj.Section
+}
+
+// newHook returns nil where id is no FUNC_PROTO.
+func newHook(name string, view *btf.BTF, id btf.TypeID, s *bpfobj.Section) *hook {
+	h := &hook{name: name, view: view, proto: view.Type(id), sec: s}
+	if h.proto.Kind() != btf.KindFuncProto {
+		return nil
+	}
+	switch s.Type {
+	case "BPF_TRACE_RAW_TP":
+		h.first = 1
+	case "BPF_TRACE_FEXIT", "BPF_TRACE_FSESSION", "BPF_MODIFY_RETURN", "BPF_LSM_MAC", "BPF_LSM_CGROUP":
+		h.result = true
+	}
+	return h
+}
+
+func (h *hook) params() int { return max(0, int(h.proto.Vlen())-h.first) }
+
+// slot returns the type of 8 bytes of the context, and whether they can be read: btf_ctx_access in kernel/bpf/btf.c.
+func (h *hook) slot(n int) (t btf.Type, f Finding) {
+	id := h.proto.Ref()
+	switch p := h.params(); {
+	case h.wide(n):
+		return t, f
+	case n < p:
+		id = h.proto.Param(uint32(h.first + n)).Type
+	case n > p || !h.result:
+		return t, Finding{Status: Fails, Code: ContextNoArgument, Args: Args{Name: h.name, Count: int64(p)}}
+	}
+	t, _ = h.view.SkipMods(id)
+	return t, f
+}
+
+// wide reports whether an argument up to n takes more than 8 bytes, so that it is
+// not said here which is at n.
+func (h *hook) wide(n int) bool {
+	for i := range min(n+1, h.params()) {
+		if size, err := h.view.SizeOf(h.proto.Param(uint32(h.first + i)).Type); err == nil && size > 8 {
+			return true
+		}
+	}
+	return false
+}
+
+// argument names 8 bytes of the context.
+func (h *hook) argument(n int) string {
+	if n == h.params() && h.result {
+		return "result of " + h.name
+	}
+	return fmt.Sprintf("argument %d of %s", n+1, h.name)
+}
+
+// read judges an access to the context itself. What every kernel refuses is not judged: writes, and offsets that are no multiple of 8.
+func (h *hook) read(off int64) (f Finding) {
+	if off < 0 || off%8 != 0 {
+		return f
+	}
+	_, f = h.slot(int(off / 8))
+	f.Subject = h.argument(int(off / 8))
+	return f
+}
+
+// through judges a read through an argument.
+func (h *hook) through(p *Pairing, a *flow.Access, off int64, size int) (f Finding) {
+	n := a.Arg
+	t, refused := h.slot(n)
+	if refused.Status != OK || h.sec.Kind == bpfobj.AttachIter || h.wide(n) {
+		return f // judged where it is read, or not at all
+	}
+	if t.Kind() != btf.KindPtr {
+		f = Finding{Status: Fails, Code: ContextNumber}
+	} else if tag := h.tagOf(t); tag != "" {
+		f = Finding{Status: Fails, Code: ContextTagged, Args: Args{Name: tag, Decided: ByWitness, Witness: "!type tag " + tag}}
+	} else if to, _ := h.view.SkipMods(t.Ref()); to.Kind().IsComposite() {
+		f = p.member(to, a, off, size)
+	}
+	f.Subject = h.argument(n)
+	return f
+}
+
+// tagOf returns which memory a pointer leads to that programs cannot read through it: "user" (Linux 5.18, c6f1bfe89ac9 bpf: reject
+// program if a __user tagged memory accessed in kernel way) or "percpu" (5.18, 5844101a1be9 bpf: Reject programs that try to load
+// __percpu memory). The tag is the witness: the releases that have it in their types refuse, and BTF of compilers without tags shows
+// verifiers nothing.
+func (h *hook) tagOf(pointer btf.Type) string {
+	if to := pointer.Ref(); to != 0 {
+		if t := h.view.Type(to); t.Kind() == btf.KindTypeTag {
+			if name := string(t.Name()); name == "user" || name == "percpu" {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// result judges a read through a pointer to a struct that a helper returned.
+func (p *Pairing) result(a *flow.Access, off int64, size int) (f Finding) {
+	if y, ok := p.k.find(a.Struct, btf.KindStruct); ok && y.module == "" {
+		f = p.member(y.typ(), a, off, size)
+		f.Subject = "struct " + a.Struct
+	}
+	return f
+}
+
+// field judges an access to a context that is a struct of the kernel's interface. Fields are added at its end, and verifiers know those
+// of their kernel's struct.
+func (e *Evaluation) field(off int64, size int) (f Finding) {
+	of := contextOf(e.pr.Attach.ProgType)
+	if y, ok := e.k.find(of, btf.KindStruct); ok && y.module == "" {
+		f = e.member(y.typ(), new(flow.Access), off, size)
+	} else if f = e.k.judgeAny(fmt.Sprintf("context %s+%d", of, off), ContextBeyond); f.Status != OK {
+		f.Args.Offset, f.Args.Name = off, "struct "+of
+	}
+	f.Subject = wholeContext
+	return f
+}
+
+// member judges a read of a struct of the kernel (btf_struct_walk in kernel/bpf/btf.c). A size of 0 is not known.
+func (p *Pairing) member(t btf.Type, a *flow.Access, off int64, size int) Finding {
+	if off < 0 || off+int64(max(size, 1)) > int64(t.Size()) && !openEnded(&t) {
+		return Finding{Status: Fails, Code: ContextBeyond, Args: Args{Offset: off, Name: prototype(t.BTF(), t.ID)}}
+	}
+	if a.Given {
+		return p.k.given()
+	}
+	return Finding{}
+}
+
+// openEnded reports whether a struct ends with an array of no length.
+func openEnded(t *btf.Type) bool {
+	n := t.Vlen()
+	if n == 0 {
+		return false
+	}
+	last, ok := t.BTF().SkipMods(t.Member(n - 1).Type)
+	return !ok || last.Kind() == btf.KindArray && last.Array().Nelems == 0 || last.Kind().IsComposite()
+}
+
+// givesContext reports whether what programs of a kind read of their context is judged. Of
+// others it is only whether they read it where it is.
+func givesContext(kind bpfobj.AttachKind) bool {
+	return attachesByBTF(kind) || kind == bpfobj.AttachRawTP || kind == bpfobj.AttachTP
+}
+
+// contextAccesses returns what is judged of the accesses of a program to its context, and to what helpers return, and its calls with maps.
+func contextAccesses(o *Object, pr *bpfobj.Program, steps *limits.Meter) ([]flow.Access, []flow.MapCall) {
+	s := pr.Attach
+	known := s != nil && s.Kind != bpfobj.AttachOps && s.Kind != bpfobj.AttachExt
+	l, calls := flow.Accesses(o.Code, pr, o.memory, steps)
+	if known && givesContext(s.Kind) {
+		return l, calls
+	}
+	return slices.DeleteFunc(l, func(a flow.Access) bool {
+		return a.Kind != flow.Direct || a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a) && !ofContext(s, &a))
+	}), calls
+}
+
+// writesRegisters reports whether an access is a write to the registers that programs of kprobes and uprobes are given.
+func writesRegisters(s *bpfobj.Section, a *flow.Access) bool {
+	return s.ProgType == "KPROBE" && a.Struct == "" && a.Arg < 0 && a.Write
+}
+
+// ofContext reports whether an access is to the context of a program that is a struct of the kernel's interface.
+func ofContext(s *bpfobj.Section, a *flow.Access) bool {
+	return contextOf(s.ProgType) != "" && a.Struct == "" && a.Arg < 0
+}
+
+// wholeContext is the subject of findings on any part of the context.
+const wholeContext = "context"
+
+// written judges a write to the registers (kprobe_prog_is_valid_access in kernel/trace/bpf_trace.c): since kernels accept
+// it, they do so when they load a program, and refuse to attach it to anything but a uprobe.
+func (e *Evaluation) written() (f Finding) {
+	f = e.k.judge("context registers", ContextRegisters)
+	if f.Status == OK && e.pr.Attach.Kind != bpfobj.AttachNone {
+		f = Finding{Status: Fails, Code: ContextUprobe, Attach: true}
+	}
+	f.Subject = wholeContext
+	return f
+}
+
+// moved judges an access through an address of the context to which something was added
+// (check_ptr_off_reg in kernel/bpf/verifier.c).
+func (k *Inventory) moved(s *bpfobj.Section) Finding {
+	switch s.ProgType {
+	case "KPROBE", "TRACEPOINT", "RAW_TRACEPOINT", "RAW_TRACEPOINT_WRITABLE", "TRACING", "LSM", "SYSCALL", "NETFILTER", "CGROUP_DEVICE":
+		return k.judge("context moved", ContextMoved)
+	}
+	return Finding{Status: Fails, Code: ContextMoved}
+}
+
+// given judges a read through a pointer that was on the stack when a helper was given that memory to read:
+// whether it is a number since (check_stack_range_initialized in kernel/bpf/verifier.c).
+func (k *Inventory) given() Finding {
+	if !k.has("context given") {
+		return Finding{}
+	}
+	return k.judge("context kept", ContextSpilled)
+}
+
+// accesses judges what program number n of the object reads from its context.
+func (e *Evaluation) accesses(n int) (l []absence) {
+	for i := range e.o.accesses[n] {
+		a := &e.o.accesses[n][i]
+		if a.Kind != flow.Direct {
+			continue
+		}
+		if a.Moved || a.Computed {
+			if f := e.k.moved(e.pr.Attach); f.Status != OK {
+				f.Subject, f.Source = wholeContext, e.o.Source(a.At)
+				x := absence{at: a.At, f: f}
+				if a.Computed {
+					x.flaw = interp.Moved
+				}
+				l = append(l, x)
+				continue
+			}
+		}
+		writes := writesRegisters(e.pr.Attach, a)
+		if a.Computed || a.Struct == "" && !givesContext(e.pr.Attach.Kind) && !writes && !ofContext(e.pr.Attach, a) {
+			continue
+		}
+		var f Finding
+		if r := e.o.Funcs[a.At.Fn].Insns[a.At.Insn].Record; r != 0 {
+			f = e.relocated(a, int(r-1), writes)
+		} else {
+			f = e.access(a, a.Off, a.Size, writes)
+		}
+		if f.Status != OK {
+			f.Source = e.o.Source(a.At)
+			l = append(l, absence{at: a.At, f: f})
+		}
+	}
+	return l
+}
+
+// relocated judges an access whose offset a record changes.
+func (e *Evaluation) relocated(a *flow.Access, record int, writes bool) (f Finding) {
+	if v, ok := e.decisions.value(record); ok {
+		return e.access(a, a.Off+int64(v), 0, writes) // the loader may change the width
+	}
+	if d := e.decisions[record]; d.Unresizable() && e.counts(EbpfGo) && a.Arg < 0 && a.Struct == "" { // cilium/ebpf leaves the width alone
+		f = e.o.records.finding(record, MayFail, d.Reason())
+		f.Loader, f.Doubt = EbpfGo, KeepsWidth
+	}
+	return f // else judged as a relocation
+}
+
+// access judges an access at an offset. A size of 0 is not known.
+func (e *Evaluation) access(a *flow.Access, off int64, size int, writes bool) Finding {
+	switch {
+	case writes:
+		return e.written()
+	case a.Struct != "":
+		return e.result(a, off, size)
+	case ofContext(e.pr.Attach, a):
+		return e.field(off, size)
+	case e.hook == nil:
+		return e.plain(a, off, size)
+	case a.Arg < 0:
+		return e.hook.read(off)
+	}
+	return e.hook.through(e.Pairing, a, off, size)
+}
+
+// plain judges an access to the context of a program that is not attached by BTF: the kernel compares it with
+// what the tracepoint gives when the program is attached.
+func (e *Evaluation) plain(a *flow.Access, off int64, size int) Finding {
+	if a.Arg >= 0 || e.given == 0 || off+int64(max(size, 1)) <= e.given {
+		return Finding{}
+	}
+	s := e.pr.Attach
+	subject := "arguments of "
+	if s.Kind == bpfobj.AttachTP {
+		subject = "record of "
+	}
+	return Finding{Status: Fails, Code: ContextRecord, Subject: subject + s.Target(e.pr.Section), Attach: true, Args: Args{Offset: off, Size: e.given}}
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"testing"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// TestSyscallRecords checks reads of the records of system calls' events: of exits, of one with arguments and of one without.
+func TestSyscallRecords(t *testing.T) {
+	raceflag.SkipSerial(t)
+	const fits, beyond = OK, Fails
+	reads := func(off int16) []insn {
+		return []insn{{Op: 0x79, Src: 1, Off: off}, {Op: 0xb7}, {Op: bpfobj.OpExit}}
+	}
+	for _, p := range []struct {
+		section string
+		off     int16
+		want    Status
+	}{
+		{"tracepoint/syscalls/sys_exit_openat", 16, fits}, {"tracepoint/syscalls/sys_exit_openat", 24, beyond}, {"tp/syscalls/sys_exit_close", 160, beyond},
+		{"tracepoint/syscalls/sys_enter_openat", 16, fits}, {"tracepoint/syscalls/sys_enter_openat", 40, fits}, {"tp/syscalls/sys_enter_close", 64, beyond},
+		{"tracepoint/syscalls/sys_enter_sync", 16, beyond},
+		{"tracepoint/raw_syscalls/sys_exit", 16, fits}, {"tracepoint/raw_syscalls/sys_exit", 160, beyond},
+	} {
+		o := programOf(p.section, reads(p.off))
+		if err := o.follow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		e := Evaluation{Pairing: pairOn(o, oldest(t, NewWanted([]*Object{o}))), pr: &o.Programs[0]}
+		e.attachment()
+		e.kind = e.accesses(0)
+		if got := Worst(e.onCode(t.Context())); got != p.want {
+			t.Errorf("%s at %d: %s, want %s", p.section, p.off, got, p.want)
+		}
+	}
+}
+
+// TestContextField reads a field that __sk_buff has since Linux 5.16, and the one before it.
+func TestContextField(t *testing.T) {
+	raceflag.SkipSerial(t)
+	for _, tt := range []struct {
+		off   int16
+		since string
+	}{{176, ""}, {184, "5.16"}} {
+		code := []insn{{Op: bpfobj.OpExit}}
+		o := programOf("tc", append([]insn{{Op: asm.LoadMemOp(asm.DWord), Src: asm.R1, Off: tt.off}, {Op: 0xb7}}, code...))
+		if err := o.follow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := NewWanted([]*Object{o})
+		testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
+			k := inspectItem(t, it, want)
+			e := &Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+			e.attachment()
+			l, status := e.accesses(0), OK
+			if len(l) > 0 {
+				status = l[0].f.Status
+			}
+			if fails := tt.since != "" && kernel.CompareVersions(it.Key.Release, tt.since) < 0; it.Key.ID == "debian" && (status == Fails) != fails {
+				t.Errorf("offset %d on %s: %v", tt.off, it.Name, l)
+			}
+		})
+	}
+}
+
+// TestContextFieldWithoutStruct reads egress_ifindex, of 5.8, where the BTF has no struct xdp_md.
+func TestContextFieldWithoutStruct(t *testing.T) {
+	raceflag.SkipSerial(t)
+	o := programOf("xdp/devmap", []insn{{Op: asm.LoadMemOp(asm.Word), Src: asm.R1, Off: 20}, {Op: 0xb7}, {Op: bpfobj.OpExit}})
+	if err := o.follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	k := oldest(t, NewWanted(nil)) // which has no name of the object's
+	for _, tt := range []struct {
+		to   Release
+		want Status
+	}{{Linux(5, 10), OK}, {Linux(5, 4), Fails}} {
+		k.Age(tt.to)
+		e := &Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+		var got Status
+		for _, a := range e.accesses(0) {
+			got = max(got, a.f.Status)
+		}
+		if got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.to, got, tt.want)
+		}
+	}
+}

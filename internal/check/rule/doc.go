@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rule judges a BPF program on a kernel by what the kernel has and what
+// its verifier and loaders take.
+//
+// [Parse] reads an [Object], and finds what its programs use before any kernel is
+// known. [Inspect] finds in a kernel's BTF, configuration and symbols what any
+// object uses ([Wanted]): an [Inventory]. A [Pairing] is an object on a kernel with
+// the loader's decisions on its relocations. [Pairing.Evaluate] applies all rules
+// to a program. What they find counts at once, or if the verifier reaches an
+// instruction: [Evaluation.JudgeCode] says that after package interp has explored
+// the code.
+//
+// For example, a program of type XDP calls bpf_loop on 5.10. The rule of helpers
+// (calls in helpers.go) asks the inventory, whose enum bpf_func_id does not have it,
+// and returns an absence: a [Finding] of code helper-missing at that instruction. If
+// an exploration reaches it, the finding [Fails]; if not, it is [Guarded].
+//
+// What kernels differ in is data with sources: facts.txt, whose witnesses in a
+// kernel's BTF decide (facts.go), and helpers.txt. A kernel's configuration and
+// symbols are used where the source has them (knowledge.go); without them, what
+// depends on them is [MayFail].
+//
+// The files of rules, each with the functions of the kernel and of loaders that it
+// follows:
+//
+//   - attach.go, hooks.go, interface.go, returns.go: what a program is attached to,
+//     and of which type it is
+//   - context.go, changed.go: what it reads of its context
+//   - helpers.go, kfuncs.go, callees.go: what it calls
+//   - interface.go, opening.go, extern.go, kconfig.go, ownbtf.go: what its object
+//     needs before any program is loaded
+//   - loader.go, aya.go, pairing.go: what only one loader refuses
+//
+// Rules do not know how objects are combined, what was found on other kernels, or
+// whether a result was known before.
+package rule

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/interp"
+)
+
+// Evaluation is what rules find of one program on one kernel.
+type Evaluation struct {
+	*Pairing
+	pr       *bpfobj.Program
+	Findings []Finding
+	hook     *hook     // nil where the program is not attached by BTF, or what to is not known
+	given    int64     // bytes of the context of a tracepoint, 0 where that is not known
+	raw      *hook     // the arguments of a raw tracepoint; nil where they are not known
+	Shape    *Shape    // of the context, for run.changed; nil where that is not known, or where it is not read
+	kind     []absence // what depends on its kind or on all of it, in addition to the absences of its functions
+	may      *returned // what it may return; nil for anything
+}
+
+// Evaluate judges program j of the object without its code.
+func (p *Pairing) Evaluate(j int) *Evaluation {
+	e := &Evaluation{Pairing: p, pr: &p.o.Programs[j]}
+	if !p.ForKernel() {
+		e.add(p.o.otherMachine())
+		return e
+	}
+	e.attachment()
+	e.interfaces()
+	e.ownTypes()
+	e.variables()
+	for _, w := range p.needed {
+		if f, ok := p.ofProgram(w.f, p.o.refers[j][w.name]); ok {
+			e.add(f)
+		}
+	}
+	e.disagreements()
+	e.ebpfGoUnit()
+	e.kind, e.may = slices.Concat(e.kind, e.accesses(j), e.calls(j), e.kfuncCalls(), e.reads(j)), e.returns(j)
+	return e
+}
+
+// EvaluateCode judges only what the code of program j depends on, where the same program was evaluated on the kernel with modules.
+func (p *Pairing) EvaluateCode(j int) *Evaluation {
+	e := &Evaluation{Pairing: p, pr: &p.o.Programs[j]}
+	e.ebpfGoUnit()
+	return e
+}
+
+// absence is an instruction that the verifier refuses if it reaches it.
+type absence struct {
+	at     bpfobj.Site
+	f      Finding
+	flaw   interp.Flaw // only if it reaches it with this
+	anyhow bool        // whether it reaches it or not
+}
+
+func (e *Evaluation) add(f Finding) { e.Findings = append(e.Findings, f) }
+
+// addAll adds findings that are not OK.
+func (e *Evaluation) addAll(all []Finding) {
+	for _, f := range all {
+		if f.Status != OK {
+			e.add(f)
+		}
+	}
+}
+
+func (e *Evaluation) eachUse(f func(*use)) {
+	for _, fn := range e.pr.Funcs {
+		for i := range e.o.uses[fn] {
+			f(&e.o.uses[fn][i])
+		}
+	}
+}
+
+// poisonedCall is the helper that loaders call where a relocation does not resolve (bpf_core_poison_insn in libbpf's relo_core.c), and that
+// libraries for BPF programs call where control must not get. No kernel has it.
+const poisonedCall = 0xbad2310
+
+// absences calls f for the instructions of a function that the kernel does not take, whatever the program is.
+func (p *Pairing) absences(fn int, f func(absence)) {
+	gone := make(map[bpfobj.Site]bool) // made invalid
+	for _, n := range p.o.recordsOf[fn] {
+		r := int(n)
+		poisoned, refused, reason := p.decisions.outcome(r)
+		alone := poisoned && (p.decisions[r].Unresizable() || len(p.decisions[r].HiddenIn()) > 0) // not for cilium/ebpf
+		alone = alone || refused && p.alone(r)
+		if !poisoned && !refused || alone && !p.counts(Libbpf) || refused && p.counts(Aya) {
+			continue
+		}
+		a := absence{at: p.o.Sites[r], f: p.unlessLoaded(r, p.o.records.finding(r, Fails, reason)), anyhow: refused}
+		if refused {
+			a.f.Stops = ObjectStops
+		}
+		if alone {
+			a.f.Loader = Libbpf
+		}
+		gone[p.o.Sites[r]] = poisoned
+		if a.f.Loader == EbpfGo { // for which a module makes up for it
+			if p.counts(EbpfGo) {
+				f(a)
+			}
+			if !p.counts(Libbpf) {
+				continue
+			}
+			a.f = p.o.records.finding(r, Fails, reason)
+			a.f.Loader = Libbpf
+		}
+		f(a)
+	}
+	for i := range p.o.uses[fn] {
+		u := &p.o.uses[fn][i]
+		a := absence{at: u.at}
+		switch {
+		case u.in.IsHelper() && u.in.Imm == poisonedCall:
+			a.f = Finding{Status: Fails, Code: HelperPoisoned, Subject: fmt.Sprintf("in %s", p.o.Funcs[fn].Name)}
+		case u.in.IsHelper():
+			if p.k.lacksHelper(u.in.Imm) {
+				a.f = Finding{Status: Fails, Code: HelperMissing, Subject: helperName(u.in.Imm), Args: Args{Decided: ByWitness, Witness: helperWitness(u.in.Imm)}}
+			}
+		case u.in.Op == bpfobj.OpCall:
+			// Of a strong kfunc that is absent, loaders refuse the object before the verifier sees it: see strong.
+			switch x := p.o.extern(u.in); {
+			case x == nil:
+				a.f = p.k.judge("function calls", FeatureMissing)
+			case x.Weak && !p.hasKsym(x):
+				a.f = p.missing(x)
+				a.f.Status, a.f.Subject = Fails, x.Name
+			case x.Kind == bpfobj.ExternKsym:
+				a.f = p.k.judge("kfunc calls", FeatureMissing).named(x.Name)
+			}
+		case u.newer != nil && !gone[u.at]:
+			a.f, a.anyhow = p.instruction(u.newer)
+		}
+		emit := func() {
+			if a.f.Status != OK {
+				a.f.Source = p.o.Source(u.at)
+				f(a)
+			}
+		}
+		emit()
+		for _, fact := range u.facts {
+			if u.in.Op == bpfobj.OpCall {
+				a.f, a.anyhow = p.judgeGlobal(fact), !p.k.has("verifier global functions if called")
+			} else {
+				a.f, a.anyhow = p.k.judge(fact, FeatureMissing), true
+			}
+			emit()
+		}
+	}
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// External is a note on relocations or externs of an object, such as why a shipped BTF does not matter for them.
+type External struct {
+	Finding           // without a subject
+	Subjects []string // "target_type_id struct task_struct", "bpf_task_acquire"; distinct, at most limits.Externals
+}
+
+// Externals returns what the object takes from the running kernel, whatever BTF is shipped with it. It does not look at the code
+// of programs.
+func Externals(o *core.Object) []External {
+	var ids []External
+	seen := make(map[Finding]bool)
+	add := func(l []External, f Finding, subject string) []External {
+		f.Subject, f.Relocation, f.Source = "", "", ""
+		i := slices.IndexFunc(l, func(x External) bool { return x.Finding == f })
+		if i < 0 {
+			i = len(l)
+			l = append(l, External{Finding: f})
+		}
+		if x := &l[i]; len(x.Subjects) < limits.Externals {
+			x.Subjects = append(x.Subjects, subject)
+		}
+		return l
+	}
+	r := records{o}
+	for i := range r.Records() {
+		for _, f := range r.notes(i) {
+			if f.Source = ""; seen[f] || len(seen) == limits.Externals {
+				continue
+			}
+			seen[f] = true
+			ids = add(ids, f, r.text(i))
+		}
+	}
+	var names []External
+	if b := r.types(); b != nil {
+		for _, name := range bpfobj.TypedKsyms(b) {
+			names = add(names, Finding{Code: RunningKernelSymbol}, name)
+		}
+	}
+	return slices.Concat(names, ids)
+}
+
+// Notes returns what is noted of program j, whatever the kernel: open are those of the loaders that count for the object.
+func (o *Object) Notes(j int, open, loaders []Loader, setsMap func(name string) bool) []Finding {
+	notes := o.external(j, open)
+	for i := range o.Maps {
+		if m := &o.Maps[i]; needsEntries(m) && o.refers[j][m.Name] && !setsMap(m.Name) {
+			notes = append(notes, Finding{Code: MapNoEntries, Subject: m.Name})
+		}
+	}
+	for _, l := range loaders {
+		if slices.Contains(open, l) {
+			continue
+		}
+		for _, note := range o.Unopened(l) {
+			note.Status = OK
+			notes = append(notes, note)
+		}
+	}
+	return notes
+}
+
+// external notes what needs the running kernel's own BTF, so that a shipped
+// one does not help, and names that loaders read differently.
+func (o *Object) external(j int, loaders []Loader) (notes []Finding) {
+	e := Evaluation{Pairing: &Pairing{Loading: Loading{Loaders: loaders}, o: o}, pr: &o.Programs[j]}
+	seen := make(map[Finding]bool)
+	note := func(f Finding) {
+		n := f
+		if n.Source = ""; !seen[n] {
+			seen[n] = true
+			notes = append(notes, f)
+		}
+	}
+	if s := e.pr.Attach; s != nil {
+		if f := Untyped(e.pr); f.Status != OK && !e.counts(Libbpf) && !e.counts(Aya) {
+			f.Status, f.Loader = OK, ""
+			note(f)
+		}
+		if what := needsOwnBTF(s); what != "" {
+			note(Finding{Code: RunningKernelBTF, Subject: what})
+		}
+	}
+	e.eachUse(func(u *use) {
+		if x := e.o.extern(u.in); x != nil && x.Kind == bpfobj.ExternKsym && x.Type != 0 {
+			note(Finding{Code: RunningKernelSymbol, Subject: x.Name})
+		}
+	})
+	for _, r := range e.pr.Records {
+		for _, f := range e.o.records.notes(r) {
+			note(f)
+		}
+	}
+	return notes
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// Finding is something that a program uses and a kernel lacks or refuses, or that cannot be judged: a code with
+// arguments, which internal/report turns into a sentence. A finding of status OK is a note or, on some kernels, a warning. Findings are comparable.
+type Finding struct {
+	Status     Status `json:"status"`
+	Attach     bool   `json:"attach,omitempty"` // counts where the program is attached; loading it does not depend on it
+	Code       Code   `json:"code"`
+	Subject    string `json:"subject"`              // "struct task_struct.state", "bpf_loop", "function vfs_read"
+	Relocation string `json:"relocation,omitempty"` // the kind of a relocation: "byte_off"
+	Args
+	Source string `json:"source,omitempty"` // file:line
+	Guard  any    `json:"guard,omitempty"`  // a Guard: what keeps the verifier away; nil for nothing
+	Loader Loader `json:"loader,omitempty"` // the only loader for which it counts; "" for all
+}
+
+// Args are arguments of codes. Each code uses few of them.
+type Args struct {
+	Cause        relo.Cause `json:"cause,omitempty"`
+	Name         string     `json:"name,omitempty"`   // of a function, member, setting, machine or type of programs; or a type in C
+	Names        Names      `json:"names,omitempty"`  // modules: one is enough
+	Other        string     `json:"other,omitempty"`  // what is elsewhere instead of Name
+	Where        string     `json:"where,omitempty"`  // the kernel that has Other, "" for the object
+	Local        string     `json:"local,omitempty"`  // of a cause, a type or kind in the object
+	Target       string     `json:"target,omitempty"` // the same in the kernel
+	Offset       int64      `json:"offset,omitempty"`
+	Size         int64      `json:"size,omitempty"` // bytes
+	Count        int64      `json:"count,omitempty"`
+	Max          int64      `json:"max,omitempty"`
+	LocalNumber  uint64     `json:"local_number,omitempty"` // of a cause, as in relo.Reason
+	TargetNumber uint64     `json:"target_number,omitempty"`
+	Since        Release    `json:"since,omitempty"` // kernels before it refuse
+	Until        Release    `json:"until,omitempty"` // kernels up to it refuse; with Since, the change was between the two
+	Doubt        Doubt      `json:"doubt,omitempty"`
+	Decided      Decided    `json:"decided,omitempty"` // what the verdict is from
+	Witness      string     `json:"witness,omitempty"` // what the kernel's BTF does not have, or has, as in facts.txt
+	Reach        Reach      `json:"reach,omitempty"`
+	When         When       `json:"when,omitempty"`
+	Stops        Stops      `json:"stops,omitempty"` // what a loader gives up on
+}
+
+// named returns the finding with the name of the map or function that needs a feature.
+func (f Finding) named(name string) Finding {
+	if f.Status != OK {
+		f.Name = name
+	}
+	return f
+}
+
+// Names is a list of names with commas between them. It is a string so that findings are comparable.
+type Names string
+
+func NamesOf(list []string) Names { return Names(strings.Join(list, ",")) }
+
+// List returns the names.
+func (n Names) List() []string { return strings.Split(string(n), ",") }
+
+// MarshalJSON returns an array.
+func (n Names) MarshalJSON() ([]byte, error) { return json.Marshal(n.List()) }
+
+// UnmarshalJSON reads an array.
+func (n *Names) UnmarshalJSON(text []byte) error {
+	var list []string
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	*n = NamesOf(list)
+	return nil
+}
+
+// Guard is the branch that keeps the verifier from an instruction.
+type Guard struct {
+	By     GuardKind `json:"by"`
+	Name   string    `json:"name,omitempty"` // of the relocation, variable or setting that decides
+	Value  uint64    `json:"value,omitempty"`
+	Source string    `json:"source,omitempty"`
+}
+
+// GuardKind says what decides a guard.
+type GuardKind string
+
+// The kinds of guards.
+const (
+	Unreachable GuardKind = "unreachable" // no path leads there
+	Constant    GuardKind = "constant"    // a constant condition
+	Fact        GuardKind = "fact"        // Name has Value on this kernel
+)
+
+// Doubt says why a verdict is not certain.
+type Doubt string
+
+// The doubts.
+const (
+	NoDoubt      Doubt = ""
+	OlderRelease Doubt = "older-release" // the release is older, and the BTF does not show it
+	NoRelease    Doubt = "no-release"    // neither BTF nor name shows the release
+	NotShown     Doubt = "not-shown"     // some builds or releases are so, and nothing shows whether this is one
+	KeepsWidth   Doubt = "keeps-width"   // ebpf-go does not change the width of an access
+)
+
+// Decided says from what it is known that a kernel does not have something.
+type Decided string
+
+// The ways to decide.
+const (
+	ByWitness Decided = "witness"
+	ByConfig  Decided = "configuration"
+	ByRelease Decided = "release"
+)
+
+// Reach says how the verifier gets to an instruction, where that is not certain.
+type Reach string
+
+// The ways to an instruction.
+const (
+	Reached        Reach = ""
+	BySettings     Reach = "by-settings"     // with some updates or settings of the kernel, or some of the loader
+	TooManyPaths   Reach = "too-many-paths"  // the analysis lost track of values
+	TooLarge       Reach = "too-large"       // the analysis gave up
+	LeavesFunction Reach = "leaves-function" // not followed: execution beyond the end of a function
+	UnnamedAddress Reach = "unnamed-address" // not followed: a function without a symbol whose address is taken
+	UnnamedCall    Reach = "unnamed-call"    // not followed: a call of a function without a symbol
+	CallsNest      Reach = "calls-nest"      // not followed: calls that nest too deeply
+)
+
+// When says in which state of modules a finding counts.
+type When string
+
+// The states of modules.
+const (
+	Always    When = ""
+	Loaded    When = "loaded"     // where one of Modules is loaded
+	NotLoaded When = "not-loaded" // where none of Modules is loaded
+	Together  When = "together"   // where all of Modules are loaded
+)
+
+// Stops says what a loader gives up on because of a finding.
+type Stops string
+
+// What loaders give up on.
+const (
+	NothingStops Stops = ""
+	ObjectStops  Stops = "object"  // libbpf, on the whole object
+	ProgramStops Stops = "program" // ebpf-go, on the program
+	LoadStops    Stops = "load"    // aya, on the whole object
+)
+
+// MarshalText returns "6.1".
+func (r Release) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// Compare orders findings by what they are about.
+func (f *Finding) Compare(g *Finding) int {
+	if c := cmp.Or(strings.Compare(f.Subject, g.Subject), strings.Compare(string(f.Code), string(g.Code)), strings.Compare(f.Relocation, g.Relocation),
+		strings.Compare(f.Source, g.Source)); c != 0 || *f == *g {
+		return c
+	}
+	return strings.Compare(fmt.Sprint(*f), fmt.Sprint(*g))
+}
+
+// Absent reports whether the kernel does not have what the finding is about; else it does not allow what the program does with it.
+func (f *Finding) Absent() bool {
+	switch f.Code {
+	case HelperMissing, AttachTargetMissing, AttachTargetKprobes, AttachTargetSyscall:
+		return true
+	}
+	switch FamilyOf(f.Code) {
+	case FamilyHelper, FamilyTarget, FamilyMapDef, FamilyObject, FamilyContext, FamilyReturn:
+		return false
+	}
+	return true
+}
+
+// OfFile reports whether the finding is about the object, whatever the kernel.
+func (f *Finding) OfFile() bool {
+	switch f.Code {
+	case relo.InvalidRelocation, HelperPoisoned, KsymUndeclared, KconfigEbpfGo, KconfigNoLookup, SectionUnknown,
+		MapSection, MapPinning, MapSizes, MapNoSizes:
+		return true
+	case MapRingSize:
+		return f.Max == 0
+	}
+	return FamilyOf(f.Code) == FamilyObject
+}
+
+// Came returns the release with which came what the finding misses, "5.8", or "" if that is not known.
+func (f *Finding) Came() string {
+	if v := f.CameWith(); v != 0 {
+		return v.String()
+	}
+	return ""
+}
+
+// CameWith returns the release with which what the finding misses came, 0 where that is not known.
+func (f *Finding) CameWith() Release {
+	switch f.Code {
+	case HelperMissing, MapTypeMissing, ProgTypeMissing, AttachTypeMissing, LinkTypeMissing:
+		return facts().came[f.Subject]
+	}
+	if f.Until != 0 {
+		return 0
+	}
+	return f.Since
+}
+
+// Worst returns the worst status of some findings.
+func Worst(l []Finding) Status {
+	s := OK
+	for i := range l {
+		s = max(s, l[i].Status)
+	}
+	return s
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+)
+
+// trampoline judges whether the machine's kernels can attach to functions, which BTF does not show: arch_prepare_bpf_trampoline in
+// arch/*/net/bpf_jit_comp*.c. Functions that ftrace knows also need its direct calls, without which register_fentry in
+// kernel/bpf/trampoline.c returns ENOTSUPP.
+func (e *Evaluation) trampoline(s *bpfobj.Section) {
+	f := e.k.judgeAny("trampolines/"+e.k.Arch, AttachTargetTrampoline)
+	if e.k.Arch == "arm" { // no release has them
+		f = Finding{Status: MayFail, Code: AttachTargetTrampoline}
+	}
+	f.Subject, f.Attach, f.Name = s.Prefix, true, e.k.Arch
+	e.addAll([]Finding{f})
+}
+
+// registers are how many registers of 8 bytes trampolines passed on at first, by machine; others pass on all.
+var registers = map[string]int{"x86_64": 6, "arm64": 8, "riscv64": 8}
+
+// prototype judges whether programs can be attached to a function with the hook's prototype. Kernels look at its types when they load a
+// program (btf_distill_func_proto in kernel/bpf/btf.c), and at the registers when they attach it.
+func (e *Evaluation) prototype(subject string) {
+	const most = 12 // MAX_BPF_FUNC_ARGS
+	h, words, structs := e.hook, 0, 0
+	fits := h.params() <= most && h.passes(h.proto.Ref(), true)
+	for i := range h.params() {
+		id := h.proto.Param(uint32(i)).Type
+		fits = fits && id != 0 && h.passes(id, false)
+		if t, _ := h.view.SkipMods(id); t.Kind() == btf.KindStruct && structs == 0 {
+			structs = i + 1
+		}
+		size, _ := h.view.SizeOf(id)
+		words += max(1, int(size+7)/8)
+	}
+	f := Finding{}
+	if !fits {
+		f = Finding{Status: Fails, Code: AttachTargetPrototype, Args: Args{Name: prototype(h.view, h.proto.ID)}}
+	} else if structs > 0 {
+		f = e.k.judge("struct arguments", AttachTargetStruct)
+		f.Count = int64(structs)
+	}
+	if n := registers[e.k.Arch]; f.Status == OK && n > 0 && words > n && e.pr.Attach.Kind != bpfobj.AttachIter {
+		f = e.k.judge("many arguments/"+e.k.Arch, AttachTargetRegisters)
+		f.Attach, f.Count, f.Max, f.Name = true, int64(words), int64(n), e.k.Arch
+	}
+	f.Subject = subject
+	e.addAll([]Finding{f})
+}
+
+// passes reports whether trampolines pass on an argument, or a result, of a type.
+func (h *hook) passes(id btf.TypeID, result bool) bool {
+	t, _ := h.view.SkipMods(id)
+	switch k := t.Kind(); {
+	case k == btf.KindInt, k.IsAnyEnum(), k == btf.KindPtr:
+		return true
+	case k == btf.KindVoid:
+		return result
+	case k == btf.KindStruct:
+		return !result && t.Size() <= 16
+	}
+	return false
+}
+
+// hooksRead is the newest release whose source was read for hooks of LSM.
+var hooksRead = Linux(7, 2)
+
+// lsmHook judges a hook of LSM that the kernel has: whether programs can be attached, and those that may sleep.
+func (e *Evaluation) lsmHook(name string) {
+	h := facts().hooks[name]
+	var f, sleeps Finding
+	if h.disabled != 0 {
+		f = Finding{Status: MayFail, Code: AttachTargetHook, Args: Args{Decided: ByRelease, Doubt: NotShown}}
+		if fact := facts().named["disabled hooks"]; h.disabled == fact.since && e.k.has(fact.name) {
+			r := e.k.facts[fact.at]
+			if f.Decided, f.Witness = r.decided, r.witness; r.decided == ByWitness {
+				f.Status, f.Doubt = Fails, NoDoubt
+			}
+		}
+	}
+	switch {
+	case !maySleep(e.pr.Attach):
+	case h.sleepable:
+		sleeps = e.k.permits(h.sleeps, AttachTargetHookSleeps)
+	case h.withdrawn, e.k.atLeast(hooksRead.next()):
+		sleeps = Finding{Status: MayFail, Code: AttachTargetHookSleeps, Args: Args{Decided: ByRelease, Doubt: NotShown}}
+	default:
+		sleeps = Finding{Status: Fails, Code: AttachTargetHookSleeps}
+	}
+	f.Subject, sleeps.Subject = "hook "+name, "hook "+name
+	e.addAll([]Finding{f, sleeps})
+}
+
+// mayInject judges a function for programs of fentry, fexit and fmod_ret that may sleep: it has to be made for error injection
+// (bpf_check_attach_target in kernel/bpf/verifier.c), which BTF does not show; the functions of system calls are, if there are
+// wrappers of them. Linux 7.2 without the setting let them have a system call, 6.12 did not.
+func (e *Evaluation) mayInject(subject, name string) {
+	f := e.k.judge("error injection", AttachTargetSleepsUnset)
+	call := e.k.wrapper && strings.HasPrefix(name, "__") && strings.Contains(name, "_sys_")
+	switch {
+	case f.Status == OK && !call:
+		f = Finding{Status: MayFail, Code: AttachTargetSleeps}
+	case f.Status == Fails && e.k.atLeast(Linux(6, 13)):
+		f.Status, f.Doubt = MayFail, NotShown
+	}
+	if f.Code == AttachTargetSleepsUnset {
+		f.Since, f.Name = 0, facts().named["error injection"].setting
+	}
+	f.Subject = subject
+	e.addAll([]Finding{f})
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// TestKfuncs checks verdicts on which programs may call kfuncs between the releases that differ.
+func TestKfuncs(t *testing.T) {
+	for _, tt := range []struct {
+		release, section, kfunc string
+		want                    Status
+	}{
+		{"6.12.1", "tp_btf/sched_switch", "bpf_task_acquire", OK},
+		{"6.12.1", "raw_tp/sched_switch", "bpf_task_acquire", MayFail},
+		{"7.0.1", "raw_tp/sched_switch", "bpf_task_acquire", MayFail},
+		{"7.2.1", "raw_tp/sched_switch", "bpf_task_acquire", OK},
+		{"6.12.1", "sockops", "bpf_task_acquire", MayFail},
+		{"6.18.1", "sockops", "bpf_task_acquire", OK},
+		{"6.18.1", "kprobe/vfs_read", "bpf_rcu_read_lock", OK},
+		{"7.0.1", "kprobe/vfs_read", "bpf_arena_alloc_pages", MayFail},
+		{"7.0.1", "uprobe.s", "bpf_arena_alloc_pages", OK},
+		{"7.2.1", "kprobe/vfs_read", "bpf_arena_alloc_pages", OK},
+		{"6.18.1", "tc", "bpf_of_a_module", OK},
+	} {
+		k := &Inventory{version: VersionOf(kernel.Key{Release: tt.release})}
+		if got := k.kfuncForbidden(bpfobj.SectionOf(tt.section), tt.kfunc); got.Status != tt.want {
+			t.Errorf("%s: %s: %s: %v, want %s", tt.release, tt.section, tt.kfunc, got, tt.want)
+		}
+	}
+}
+
+// TestKfuncTags checks that kernels whose BTF tags kfuncs tag those that their programs can call, and no other function.
+func TestKfuncTags(t *testing.T) {
+	raceflag.SkipSerial(t)
+	want := &Wanted{names: make(map[string]int)}
+	want.add(featureNames()...)
+	want.add("vfs_read", "schedule")
+	for name := range facts().kfuncs {
+		want.add(name)
+	}
+	kernels := 0
+	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
+		k := inspectItem(t, it, want)
+		tagged := 0
+		for name := range want.names {
+			y, ok := k.find(name, btf.KindFunc)
+			if !ok || k.kfuncs == nil {
+				continue
+			}
+			_, is := facts().kfuncs[name]
+			if is {
+				tagged++
+			}
+			if is && it.Key.ID != "debian" { // built without a setting, a kernel can have the function outside of the sets
+				continue
+			}
+			if k.notKfunc(y) == is {
+				t.Errorf("%s: %s is tagged: %t, want %t", it.Name, name, !k.notKfunc(y), is)
+			}
+		}
+		if tagged > 0 {
+			kernels++
+		}
+	})
+	if kernels == 0 {
+		t.Error("no kernel has tags")
+	}
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/pkg/kernel"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// TestModule attaches programs to a function that only a module has, and to one
+// of vmlinux.
+func TestModule(t *testing.T) {
+	vmlinux := testbtf.Types(t, binary.LittleEndian, "proto #p int: a int\nfunc built_in #p\nfunc register_kprobe #p")
+	module := funcBTF(vmlinux, "in_module", 5) // after int, u8, u32 and u64
+	tg := new(core.Target)
+	if err := tg.Load(t.Context(), "k", vmlinux, relo.Module{Name: "md_mod", BTF: module}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		section string
+		want    Status
+		attach  bool
+	}{
+		{"fentry/built_in", OK, false}, {"kprobe/built_in", OK, false},
+		{"fentry/in_module", MayFail, false}, {"kprobe/in_module", MayFail, true},
+	} {
+		want := &Wanted{names: make(map[string]int)}
+		o := around(insn{Op: 0xb7}, true, tt.section)
+		names, _ := attachNames(&o.Programs[0])
+		want.add(featureNames()...)
+		want.add(names...)
+		e := Evaluation{Pairing: &Pairing{o: o, k: inspectBTF(t.Context(), tg, want, kernel.Key{}, "x86_64")}, pr: &o.Programs[0]}
+		e.attachment()
+		if got := Worst(e.Findings); got != tt.want {
+			t.Errorf("%s: %s, want %s: %v", tt.section, got, tt.want, e.Findings)
+		}
+		for _, f := range e.Findings {
+			if f.Code != ModuleNeeded || f.Names != "md_mod" || f.Attach != tt.attach {
+				t.Errorf("%s: %v", tt.section, f)
+			}
+		}
+		if e.hook == nil && e.pr.Attach.Kind == bpfobj.AttachFunc {
+			t.Errorf("%s: what it is given is not known", tt.section)
+		}
+	}
+}
+
+// TestAttachByBTF attaches programs to functions that BTF has more than once, to functions of a module that the section names, and to
+// events of system calls. Findings are those of both loaders, in order.
+func TestAttachByBTF(t *testing.T) {
+	vmlinux := testbtf.Types(t, binary.LittleEndian, `proto #p int: a int
+func built_in #p
+func twice #p
+proto #q int: a u32
+func twice #q
+func register_kprobe #p
+func __x64_sys_bpf #p
+func __do_sys_sync #p
+func __x64_sys_sync_file_range #p
+func __x64_sys_sync_file_range2 #p`)
+	module := funcBTF(vmlinux, "in_module", 5) // after int, u8, u32 and u64
+	const loaded, missing = "may fail: module-needed md_mod", "fails: attach-target-missing"
+	for name, tt := range map[string]struct {
+		section string
+		modules bool
+		want    []string
+	}{
+		"vmlinux":                    {"fentry/vmlinux:built_in", true, nil},
+		"module":                     {"fexit/md_mod:in_module", true, []string{loaded}},
+		"beginning of its name":      {"fentry/md:in_module", true, []string{loaded}},
+		"another module":             {"fentry/nf_nat:in_module", true, []string{missing}},
+		"not in the module":          {"fmod_ret/md_mod:built_in", true, []string{missing}},
+		"no BTF of modules":          {"fentry/nf_nat:in_module", false, []string{"may fail: attach-target-module-btf nf_nat"}},
+		"not in vmlinux":             {"fentry/vmlinux:in_module", false, []string{missing}},
+		"twice":                      {"fentry/twice", false, nil},
+		"a kprobe":                   {"kprobe/twice", false, nil},
+		"system call":                {"tracepoint/syscalls/sys_enter_sync_file_range", false, nil},
+		"one without arguments":      {"tracepoint/syscalls/sys_enter_sync", false, nil},
+		"its end":                    {"tp/syscalls/sys_exit_sync_file_range", false, nil},
+		"system call without number": {"tp/syscalls/sys_enter_sync_file_range2", false, []string{"fails to attach: attach-target-syscall"}},
+		"one of arm":                 {"tp/syscalls/sys_exit_arm_sync_file_range", false, []string{"fails to attach: attach-target-syscall"}},
+		"no system call":             {"tp/syscalls/sys_exit_openat2", false, []string{"may fail to attach: attach-target-syscall-unlisted"}},
+		"no event of one":            {"tp/syscalls/other", false, nil},
+	} {
+		tg := new(core.Target)
+		var modules []relo.Module
+		if tt.modules {
+			modules = append(modules, relo.Module{Name: "md_mod", BTF: module})
+		}
+		if err := tg.Load(t.Context(), "k", vmlinux, modules...); err != nil {
+			t.Fatal(err)
+		}
+		want := &Wanted{names: make(map[string]int)}
+		o := around(insn{Op: 0xb7}, true, tt.section)
+		names, _ := attachNames(&o.Programs[0])
+		want.add(featureNames()...)
+		want.add(names...)
+		want.add(allSyscallNames("bpf")...)
+		e := Evaluation{Pairing: &Pairing{o: o, k: inspectBTF(t.Context(), tg, want, kernel.Key{}, "x86_64"), Loading: Loading{Loaders: Loaders()}}, pr: &o.Programs[0]}
+		e.attachment()
+		var got []string
+		for _, f := range e.Findings {
+			if f.Code != AttachTargetInjection {
+				got = append(got, brief(&f))
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s:\n%q, want\n%q", name, got, tt.want)
+		}
+	}
+}
+
+// TestKprobes attaches programs on a kernel without kprobes: they load, and
+// cannot be attached.
+func TestKprobes(t *testing.T) {
+	tg := new(core.Target)
+	if err := tg.Load(t.Context(), "k", testbtf.Types(t, binary.LittleEndian, "proto #p int: a int\nfunc built_in #p")); err != nil {
+		t.Fatal(err)
+	}
+	for section, want := range map[string]Status{"kprobe/built_in": Fails, "kretprobe/no_such": Fails, "ksyscall/open": Fails, "fentry/built_in": OK, "uprobe": OK} {
+		w := &Wanted{names: make(map[string]int)}
+		o := around(insn{Op: 0xb7}, true, section)
+		names, _ := attachNames(&o.Programs[0])
+		w.add(names...)
+		e := Evaluation{Pairing: &Pairing{o: o, k: inspectBTF(t.Context(), tg, w, kernel.Key{}, "x86_64")}, pr: &o.Programs[0]}
+		e.attachment()
+		if got := Worst(e.Findings); got != want || want == Fails && (!e.Findings[0].Attach || len(e.Findings) > 1) {
+			t.Errorf("%s: %v", section, e.Findings)
+		}
+	}
+}
+
+// funcBTF returns the BTF of a module that has one function, of a prototype of
+// vmlinux.
+func funcBTF(vmlinux []byte, name string, proto uint32) []byte {
+	return splitBTF(vmlinux, "\x00"+name+"\x00", 1, uint32(btf.KindFunc)<<24, proto)
+}
+
+// splitBTF returns the BTF of a module that has one type. Names are places in its strings.
+func splitBTF(vmlinux []byte, strs string, name, info uint32, words ...uint32) []byte {
+	at := binary.LittleEndian.Uint32(vmlinux[20:]) // strings of a module continue those of vmlinux
+	words = append([]uint32{at + name, info}, words...)
+	if btf.Kind(info>>24) == btf.KindStruct {
+		for i := 3; i < len(words); i += 3 {
+			words[i] += at
+		}
+	}
+	size := uint32(4 * len(words))
+	out := []byte{0x9f, 0xeb, 1, 0}
+	for _, w := range append([]uint32{24, 0, size, size, uint32(len(strs))}, words...) {
+		out = binary.LittleEndian.AppendUint32(out, w)
+	}
+	return append(out, strs...)
+}
+
+// brief is a finding without what it is about.
+func brief(f *Finding) string {
+	text := f.Status.String()
+	if f.Attach {
+		text += " to attach"
+	}
+	text += ": " + string(f.Code)
+	if f.Loader != "" {
+		text = string(f.Loader) + ": " + text
+	}
+	return strings.TrimSpace(text + " " + string(f.Names) + " " + string(f.When))
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/flow"
+	"github.com/btfgen/btfgen/internal/check/interp"
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// Object is a BPF object with its programs. It is immutable and safe for use
+// by many goroutines.
+type Object struct {
+	*bpfobj.Code
+	name    string
+	records records
+
+	uses      [][]use                  // by function
+	recordsOf [][]int32                // by function
+	calls     []callees                // by function
+	flawed    [][]interp.Flawed        // by function: what may have flaws of sizes
+	memory    map[int]bpfobj.Registers // by global function: arguments that are pointers to memory
+	accesses  [][]flow.Access          // by program: see contextAccesses
+	mapCalls  [][]flow.MapCall
+	contexts  []btf.Type        // by program: the struct of its own that it takes its context for, void for none
+	called    []helperSet       // by program
+	refers    []map[string]bool // by program: to which maps and externs
+	unread    Finding           // that cilium/ebpf does not read the object; Subject is "" where it does
+}
+
+// use is an instruction that not every kernel takes, whatever the registers
+// hold: one that calls a helper, refers to an extern, or is newer than BTF.
+type use struct {
+	at    bpfobj.Site
+	in    *bpfobj.Insn
+	newer *bpfobj.Newer // nil for the others
+	facts []string      // that it needs, which verifiers look for even if they do not reach it
+}
+
+// Parse reads a BPF ELF object. Errors and reports call it by the name.
+func Parse(ctx context.Context, name string, data []byte) (*Object, error) {
+	f, err := bpfobj.Open(data)
+	if err != nil {
+		return nil, &bpfobj.Error{Object: name, Err: err}
+	}
+	prog, err := f.Parse(ctx)
+	if err != nil {
+		return nil, &bpfobj.Error{Object: name, Err: err}
+	}
+	r, err := core.NewObject(name, f, func() (*bpfobj.Code, error) { return prog, nil })
+	if err != nil {
+		return nil, err
+	}
+	o := NewObject(name, prog, r)
+	o.unread = o.ebpfGoReads(ctx, data)
+	if err := o.follow(ctx); err != nil {
+		return nil, &bpfobj.Error{Object: name, Err: err}
+	}
+	return o, nil
+}
+
+// Named returns the same object with another name. What is found out about one holds for the other, and is found out once.
+func (o *Object) Named(name string) *Object {
+	out := *o
+	out.name, out.records = name, records{o.records.Named(name)}
+	return &out
+}
+
+// Name returns the name that was given to Parse.
+func (o *Object) Name() string { return o.name }
+
+// ProgramName returns the name of program i.
+func (o *Object) ProgramName(i int) string { return o.Funcs[o.Programs[i].Fn].Name }
+
+// Order returns the byte order of the object.
+func (o *Object) Order() binary.ByteOrder { return o.records.Order() }
+
+// Relocations returns the object's relocation records.
+func (o *Object) Relocations() *core.Object { return o.records.Object }
+
+// Machines returns the machines that the object is for, none for any.
+func (o *Object) Machines() []string { return o.records.Machines() }
+
+// ForMachines returns the same object for these machines, as core.Object.ForMachines does.
+func (o *Object) ForMachines(machines ...string) *Object {
+	out := *o
+	out.records = records{o.records.ForMachines(machines...)}
+	return &out
+}
+
+// WithTarget returns the same object with the programs whose name matches a glob attached to another
+// function, tracepoint or hook than the section says, or than it leaves to the loader. It also returns
+// their names.
+func (o *Object) WithTarget(glob, to string) (_ *Object, programs []string) {
+	prog, out := *o.Code, *o
+	matches := func(name string) bool { ok, _ := path.Match(glob, name); return ok }
+	prog.Programs = slices.Clone(prog.Programs)
+	for i := range prog.Programs {
+		pr := &prog.Programs[i]
+		if s := pr.Attach; s != nil && attachesByName(s.Kind) && matches(prog.Funcs[pr.Fn].Name) {
+			pr.Section = s.Prefix + "/" + to
+			programs = append(programs, prog.Funcs[pr.Fn].Name)
+		}
+	}
+	out.Code = &prog
+	return &out, programs
+}
+
+// attachesByName reports whether programs of a kind are attached to something of
+// the kernel that has a name.
+func attachesByName(kind bpfobj.AttachKind) bool {
+	switch kind {
+	case bpfobj.AttachNone, bpfobj.AttachOps, bpfobj.AttachExt:
+		return false
+	}
+	return true
+}
+
+// attachesByBTF reports whether the kernel needs the BTF of what programs of a kind are attached to.
+func attachesByBTF(kind bpfobj.AttachKind) bool {
+	switch kind {
+	case bpfobj.AttachFunc, bpfobj.AttachModRet, bpfobj.AttachBTFTP, bpfobj.AttachLSM, bpfobj.AttachIter:
+		return true
+	}
+	return false
+}
+
+// otherMachine is the finding where the object is not for the kernel.
+func (o *Object) otherMachine() Finding {
+	if m := o.records.Machines(); len(m) > 0 {
+		return Finding{Status: Other, Code: AnalysisMachine, Subject: "machine", Args: Args{Name: strings.Join(m, ", ")}}
+	}
+	return Finding{Status: Other, Code: AnalysisByteOrder, Subject: "byte order"}
+}
+
+// NewObject returns an object of code. r has its relocations; it may be nil in tests.
+func NewObject(name string, prog *bpfobj.Code, r *core.Object) *Object {
+	o := &Object{Code: prog, name: name, records: records{r}, uses: make([][]use, len(prog.Funcs)), recordsOf: make([][]int32, len(prog.Funcs))}
+	o.calls = findCallees(prog)
+	for r, at := range prog.Sites {
+		if at.Fn >= 0 {
+			o.recordsOf[at.Fn] = append(o.recordsOf[at.Fn], int32(r))
+		}
+	}
+	for _, l := range o.recordsOf {
+		slices.SortStableFunc(l, func(a, b int32) int { return cmp.Compare(prog.Sites[a].Insn, prog.Sites[b].Insn) })
+	}
+	needs, memory := globalNeeds(prog)
+	o.memory = memory
+	for fn := range prog.Funcs {
+		code, data := prog.Funcs[fn].Insns, false
+		o.flawed = append(o.flawed, interp.MayBeFlawed(code))
+		back := prog.Funcs[fn].BackEdge()
+		for i := range code {
+			u := use{at: bpfobj.Site{Fn: fn, Insn: i}, in: &code[i]}
+			if n, ok := u.in.Newer(); ok {
+				u.newer = &n
+			}
+			switch x := o.extern(u.in); {
+			case i == back:
+				u.facts = []string{"loops"}
+			case u.in.IsFuncCall() && u.in.Ref.Kind() == bpfobj.RefFunc:
+				u.facts = needs[u.in.Ref.N()]
+			case !data && (u.in.Ref.Kind() == bpfobj.RefData || x != nil && x.Kind == bpfobj.ExternKconfig):
+				u.facts, data = []string{"global data"}, true
+			}
+			if u.newer != nil || len(u.facts) > 0 || u.in.IsHelper() || u.in.IsFuncCall() || u.in.Ref.Kind() == bpfobj.RefExtern {
+				o.uses[fn] = append(o.uses[fn], u)
+			}
+		}
+	}
+	o.accesses, o.mapCalls = make([][]flow.Access, len(prog.Programs)), make([][]flow.MapCall, len(prog.Programs))
+	for i := range prog.Programs {
+		o.called = append(o.called, o.helpersOf(&prog.Programs[i]))
+		o.refers = append(o.refers, o.references(&prog.Programs[i]))
+	}
+	return o
+}
+
+// follow finds what the programs read of their context. An error is ctx's.
+func (o *Object) follow(ctx context.Context) error {
+	steps := limits.NewMeter(ctx, limits.AccessSteps, "instructions")
+	for i := range o.Programs {
+		o.accesses[i], o.mapCalls[i] = contextAccesses(o, &o.Programs[i], steps)
+	}
+	o.contexts = o.findContexts()
+	return ctx.Err()
+}
+
+// extern returns what an instruction refers to, nil unless that is an extern.
+func (o *Object) extern(in *bpfobj.Insn) *bpfobj.Extern {
+	if in.Ref.Kind() != bpfobj.RefExtern {
+		return nil
+	}
+	return &o.Externs[in.Ref.N()]
+}

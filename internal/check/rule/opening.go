@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/workers"
+)
+
+// StructOpsPrefix is what the name of a struct begins with that a kernel has for each struct_ops that
+// programs may implement.
+const StructOpsPrefix = "bpf_struct_ops_"
+
+// ebpfGoReads asks cilium/ebpf whether it reads the object. Which of several errors it returns is up to chance, so the reason
+// comes from what is known of the object.
+func (o *Object) ebpfGoReads(ctx context.Context, data []byte) Finding {
+	f := o.ebpfGoHint()
+	f.Status, f.Subject, f.Loader = Fails, o.name, EbpfGo
+	if o.BTF != nil && o.BTF.NumTypes() > limits.LoaderTypes || o.Unfolded > limits.Inflated {
+		return Finding{Status: Unknown, Code: ObjectTooLarge, Subject: o.name, Loader: EbpfGo}
+	}
+	if o.BTF != nil && btf.CheckRecursion(ctx, o.BTF) != nil { // it would end the process
+		return f
+	}
+	var err error
+	if d := workers.Catch(ctx, func() { _, err = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data)) }); d != nil {
+		err = d
+	}
+	if err != nil {
+		return f
+	}
+	return Finding{}
+}
+
+// EbpfGoUnread returns why cilium/ebpf does not read an object, and false if it does. The reason is the same in each run.
+func EbpfGoUnread(ctx context.Context, name string, data []byte) (Finding, bool) {
+	o, err := Parse(ctx, name, data)
+	if err != nil {
+		return Finding{Status: Fails, Code: ObjectUnread, Subject: name, Loader: EbpfGo}, true
+	}
+	return o.unread, o.unread.Subject != ""
+}
+
+// ebpfGoHint names something that cilium/ebpf refuses to read: references to weak maps and settings (relocateInstruction in its
+// elf_reader.go), or typed variables of the kernel (loadKsymsSection).
+func (o *Object) ebpfGoHint() Finding {
+	refers := func(kind bpfobj.RefKind, n int) bool {
+		return slices.ContainsFunc(o.Funcs, func(f bpfobj.Function) bool {
+			return slices.ContainsFunc(f.Insns, func(in bpfobj.Insn) bool { return in.Ref.Kind() == kind && in.Ref.N() == n })
+		})
+	}
+	for i, m := range o.Maps {
+		if m.Weak && refers(bpfobj.RefMap, i) {
+			return Finding{Code: ObjectWeakMap, Args: Args{Name: m.Name}}
+		}
+	}
+	for i, x := range o.Externs {
+		switch {
+		case x.Kind == bpfobj.ExternKsym && x.Type != 0 && o.isVar(x.Type):
+			return Finding{Code: ObjectTypedVar, Args: Args{Name: x.Name}}
+		case x.Kind == bpfobj.ExternKconfig && x.Weak && refers(bpfobj.RefExtern, i):
+			return Finding{Code: ObjectWeakVar, Args: Args{Name: x.Name}}
+		}
+	}
+	return Finding{Code: ObjectUnread}
+}
+
+func (o *Object) isVar(id btf.TypeID) bool {
+	t := o.BTF.Type(id)
+	return t.Kind() == btf.KindVar
+}
+
+// Unopened returns the reasons why a loader does not open the object, whatever the kernel; none if it does. libbpf refuses sections
+// that it does not know (bpf_object__elf_collect and bpf_program__record_reloc in libbpf.c), values of pinning that it does not know
+// (parse_btf_map_def), variables of an arena without a map for them (bpf_object__init_user_btf_maps), static programs
+// (bpf_object__add_programs) and symbols without a declaration (bpf_object__collect_externs).
+func (o *Object) Unopened(l Loader) (all []Finding) {
+	switch l {
+	case EbpfGo:
+		if o.unread.Subject != "" {
+			all = append(all, o.unread)
+		}
+		return all
+	case Aya:
+		return o.ayaUnopened()
+	}
+	if o.Unread != "" {
+		all = append(all, Finding{Status: Fails, Code: MapSection, Subject: "in section " + o.Unread, Loader: l})
+	}
+	for i := range o.Maps {
+		if m := &o.Maps[i]; m.Pinning > pinByName || m.Inner != nil && m.Inner.Pinned {
+			all = append(all, Finding{Status: Fails, Code: MapPinning, Subject: m.Name, Loader: l, Args: Args{Count: int64(m.Pinning)}})
+		}
+	}
+	if o.ArenaData && !slices.ContainsFunc(o.Maps, func(m bpfobj.Map) bool { return ebpf.MapType(m.Type) == ebpf.Arena }) {
+		all = append(all, Finding{Status: Fails, Code: ObjectArena, Subject: o.name, Loader: l, Args: Args{Name: arenaData}})
+	}
+	if o.Static != "" {
+		all = append(all, Finding{Status: Fails, Code: ObjectStatic, Subject: "function " + o.Static, Loader: l})
+	}
+	for i := range o.Externs {
+		if x := &o.Externs[i]; x.Kind == bpfobj.ExternUndeclared {
+			all = append(all, Finding{Status: Fails, Code: KsymUndeclared, Subject: x.Name, Loader: l, Args: Args{Stops: ObjectStops}})
+		}
+	}
+	return all
+}
+
+// Untyped returns a finding if libbpf does not know the name of a program's section, and ebpf-go does.
+func Untyped(pr *bpfobj.Program) Finding {
+	if s := pr.Attach; s == nil || s.Libbpf(pr.Section) {
+		return Finding{}
+	}
+	return Finding{Status: Fails, Code: SectionUnknown, Subject: pr.Section, Loader: Libbpf, Args: Args{Name: pr.Attach.Prefix}}
+}
+
+// opening judges what libbpf checks before it creates the first map: struct_ops that the kernel does not have
+// (bpf_map__init_kern_struct_ops), except in maps that the loader leaves out.
+func (p *Pairing) opening() (l []part) {
+	for i := range p.o.StructOps {
+		m := &p.o.StructOps[i]
+		if m.Optional || p.SetsMap(m.Name) {
+			continue
+		}
+		for _, f := range p.structOps(m) {
+			if f.Status != OK {
+				if f.Loader != EbpfGo {
+					f.Stops = ObjectStops
+				}
+				l = append(l, part{structOpsOf(m.Type), f})
+			}
+		}
+	}
+	return l
+}
+
+// structOps judges a struct_ops: whether the kernel has it, with the members that are set, which libbpf wants, and links, without which
+// kernels refuse the flag of the map.
+func (p *Pairing) structOps(m *bpfobj.StructOpsMap) (l []Finding) {
+	y, ok := p.k.find(StructOpsPrefix+m.Type, btf.KindStruct)
+	if !ok {
+		return []Finding{{Status: Fails, Code: StructOpsMissing, Subject: structOpsOf(m.Type), Args: Args{Name: m.Name, Decided: ByWitness, Witness: StructOpsPrefix + m.Type}}}
+	}
+	if y.module != "" {
+		l = append(l, Finding{Status: MayFail, Code: ModuleNeeded, Subject: structOpsOf(m.Type), Args: Args{Names: Names(y.module)}})
+	}
+	for _, member := range m.Members {
+		if y, ok := p.k.find(m.Type, btf.KindStruct); ok && !hasMember(y.typ(), member, 0) {
+			w := m.Type + "." + member
+			l = append(l, Finding{Status: Fails, Code: StructOpsMember, Subject: structOpsOf(w), Loader: Libbpf, Args: Args{Decided: ByWitness, Witness: w}})
+		}
+	}
+	if m.Link { // libbpf creates the map first; cilium/ebpf loads programs without it
+		loads := p.k.judge("struct_ops links", FeatureMissing)
+		loads.Loader = Libbpf
+		attaches := loads
+		attaches.Loader, attaches.Attach = EbpfGo, true
+		l = append(l, loads, attaches)
+	}
+	for i := range l {
+		l[i] = l[i].named(m.Name)
+	}
+	return l
+}
+
+// structOpsOf is what findings on a struct_ops are about.
+func structOpsOf(name string) string { return "struct_ops " + name }

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/interp"
+)
+
+// extent is the numbers from lo to hi.
+type extent struct{ lo, hi int64 }
+
+// String says which they are.
+func (s extent) String() string {
+	switch s {
+	case extent{s.lo, s.lo}:
+		return strconv.FormatInt(s.lo, 10)
+	case extent{s.lo, s.lo + 1}:
+		return fmt.Sprintf("%d or %d", s.lo, s.hi)
+	}
+	return fmt.Sprintf("%d to %d", s.lo, s.hi)
+}
+
+// yesOrNo is what programs of cgroups may return on every kernel, and those at hooks of LSM that return a boolean.
+var yesOrNo = extent{0, 1}
+
+// returnFact is what programs of a type of attachment may return on the kernels that have a fact.
+type returnFact struct {
+	*fact
+	extent
+	only bool // kernels without the fact take every value; else they take yesOrNo
+}
+
+// parseReturn reads the name of a fact, "returns CGROUP_INET_EGRESS 0..3" or "returns LSM_MAC only -4095..0".
+func parseReturn(f *fact) (attach string, r returnFact, err error) {
+	r.fact = f
+	words := strings.Fields(f.name)
+	r.only = len(words) > 2 && words[2] == "only"
+	_, err = fmt.Sscanf(words[len(words)-1], "%d..%d", &r.lo, &r.hi)
+	return words[1], r, err
+}
+
+// returned is what a program may return on a kernel.
+type returned struct {
+	f    Finding // about other values: of status OK if the kernel takes them
+	may  extent
+	only bool
+	any  bool // a number that is not known here may be known to the verifier
+}
+
+// returns judges what program number n of the object may return, where kernels differ in that (check_return_code in
+// kernel/bpf/verifier.c). It returns nil if the kernel takes what the program can return.
+func (e *Evaluation) returns(n int) *returned {
+	s := e.pr.Attach
+	if s == nil || e.o.returnsZero(e.pr.Fn) {
+		return nil
+	}
+	fact, ok := facts().returns[strings.TrimPrefix(s.Type, "BPF_")]
+	if !ok {
+		return nil
+	}
+	r := &returned{f: e.k.judge(fact.name, ReturnRange), may: fact.extent, only: fact.only}
+	if fact.only {
+		r.f = opposite(r.f)
+	}
+	if h := e.hook; h != nil && s.ProgType == "LSM" {
+		switch {
+		case h.proto.Ref() == 0:
+			return nil // what they return counts for nothing
+		case facts().hooks[strings.TrimPrefix(h.name, "bpf_lsm_")].yesOrNo:
+			r.may = yesOrNo
+		}
+		for i := range e.o.accesses[n] {
+			a := &e.o.accesses[n][i]
+			r.any = r.any || a.Arg < 0 && a.Struct == "" && a.Off == int64(8*h.params())
+		}
+	}
+	if r.f.Status == OK {
+		return nil
+	}
+	allowed := r.may
+	if !fact.only {
+		allowed = yesOrNo
+	}
+	r.f.Name, r.f.Offset, r.f.Max = s.Prefix, allowed.lo, allowed.hi
+	return r
+}
+
+// opposite turns a finding that a kernel lacks a restriction into one that it has it.
+func opposite(f Finding) Finding {
+	switch f.Status {
+	case OK:
+		return Finding{Status: Fails, Code: ReturnRange}
+	case Fails:
+		return Finding{}
+	}
+	f.Since = 0
+	return f
+}
+
+// returnsZero reports whether a function returns 0 alone, as its code shows at once.
+func (o *Object) returnsZero(fn int) bool {
+	code := o.Funcs[fn].Insns
+	targets := bpfobj.JumpTargets(code)
+	for i := range code {
+		zero := i > 0 && !targets[i] && code[i-1].Op.Class().IsALU() && code[i-1].Op.ALUOp() == asm.Mov && code[i-1].Op.Source() == asm.ImmSource &&
+			code[i-1].Dst == asm.R0 && code[i-1].Imm == 0 && code[i-1].Record == 0
+		if code[i].Op == bpfobj.OpExit && !zero {
+			return false
+		}
+	}
+	return true
+}
+
+// judgeReturns judges what a program returns. Of several values the surest is enough.
+func (j *judgement) judgeReturns(may *returned) {
+	worst := Finding{}
+	for _, x := range j.r.Returns() {
+		f := may.f
+		switch {
+		case !may.only && (x.Max <= uint64(yesOrNo.hi) || x.Max > uint64(may.may.hi)), may.only && may.may.includes(x.Min, x.Max):
+			continue // every kernel takes it, or none
+		case may.only && !may.may.excludes(x.Min, x.Max):
+			if may.any {
+				continue // the verifier may know more
+			}
+			f.Status, f.Subject = MayFail, "unknown value"
+		default:
+			f.Subject = "value " + numbers(x.Min, x.Max).String()
+		}
+		f.Source = j.o.Source(x.At)
+		switch x.Level {
+		case interp.Depends:
+			f.Status, f.Reach = MayFail, BySettings
+		case interp.Imprecise:
+			j.doubted = true
+			f.Status, f.Reach = MayFail, TooManyPaths
+		}
+		if f.Status > worst.Status || f.Status == worst.Status && f.Reach == Reached && worst.Reach != Reached {
+			worst = f
+		}
+	}
+	if worst.Status == OK && j.r.GaveUp {
+		worst = may.f
+		worst.Status, worst.Subject, worst.Reach = Unknown, "returned value", TooLarge
+	}
+	if worst.Status != OK {
+		j.note(worst)
+	}
+}
+
+// numbers are bounds of what a register has as people write them: the half of a negative number is one.
+func numbers(lo, hi uint64) extent {
+	if lo > math.MaxInt32 && hi <= math.MaxUint32 {
+		return extent{int64(int32(lo)), int64(int32(hi))}
+	}
+	return extent{int64(lo), int64(hi)}
+}
+
+// excludes reports that none of the numbers from lo to hi, which are those of a register, is in s, whether the whole register
+// counts or its lower half.
+func (s extent) excludes(lo, hi uint64) bool {
+	out := func(lo, hi int64) bool { return lo <= hi && (hi < s.lo || s.hi < lo) }
+	return hi-lo <= math.MaxInt32 && out(int64(lo), int64(hi)) && out(int64(int32(lo)), int64(int32(hi)))
+}
+
+// includes reports that all of these numbers are in s, whether the whole register counts or its lower half.
+func (s extent) includes(lo, hi uint64) bool {
+	in := func(lo, hi int64) bool { return s.lo <= lo && lo <= hi && hi <= s.hi }
+	return hi-lo <= math.MaxInt32 && (in(int64(lo), int64(hi)) || in(int64(int32(lo)), int64(int32(hi))))
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// Wanted is the names to look for in a kernel's BTF. It is immutable.
+type Wanted struct {
+	names    map[string]int
+	patterns []string        // of functions, with * and ?
+	symbols  map[string]bool // of functions and untyped ksyms
+	config   map[string]bool // CONFIG_*
+}
+
+func (w *Wanted) add(names ...string) {
+	for _, n := range names {
+		if _, ok := w.names[n]; !ok && n != "" {
+			w.names[n] = len(w.names)
+		}
+	}
+}
+
+// NewWanted returns what is looked for to judge objects.
+func NewWanted(objects []*Object) *Wanted {
+	w := &Wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)}
+	w.add(featureNames()...)
+	w.add(allSyscallNames("bpf")...)
+	w.config[settingOwnBTF] = true
+	for helper, setting := range helperSettings {
+		w.config[setting] = true
+		w.add(helperName(int64(helper)))
+		w.symbols[helperName(int64(helper))] = true
+	}
+	for _, f := range facts().all {
+		w.config[f.setting] = true
+	}
+	for _, s := range pageSettings {
+		w.config[s.name] = true
+	}
+	for _, settings := range everyKernels {
+		for _, s := range settings {
+			w.config[s] = true
+		}
+	}
+	for _, o := range objects {
+		for i := range o.Programs {
+			names, pattern := attachNames(&o.Programs[i])
+			w.add(names...)
+			for _, n := range names {
+				w.symbols[n] = true
+			}
+			w.add(o.record(i))
+			if pattern != "" && len(w.patterns) < limits.Patterns && !slices.Contains(w.patterns, pattern) {
+				w.patterns = append(w.patterns, pattern)
+			}
+		}
+		for j, l := range o.accesses {
+			if s := o.Programs[j].Attach; s != nil && len(l) > 0 {
+				w.add(contextOf(s.ProgType))
+			}
+			for i := range l {
+				w.add(l[i].Struct)
+				if record, ok := o.typed(&l[i]); ok {
+					w.add(o.records.root(record))
+				}
+			}
+		}
+		for i := range o.Externs {
+			x := &o.Externs[i]
+			w.add(btf.Essential(x.Name))
+			w.symbols[x.Name], w.config[x.Name] = true, true
+		}
+		for _, m := range o.StructOps {
+			w.add(StructOpsPrefix+m.Type, m.Type)
+		}
+	}
+	return w
+}
+
+// featureNames are what is looked for in every kernel.
+func featureNames() []string {
+	return append([]string{wholeBTF, staticFunction, anyTracepoint, kprobes, ownBTFInit, ownBTFModule, bpfInit}, facts().structs...)
+}

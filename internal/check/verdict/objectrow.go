@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import (
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// ObjectRow says of a whole object on which kernels it works: whether its loader
+// gets it loaded, and what it has to attach attached. Indices are those of
+// [Report.Programs] and [Report.Kernels].
+type ObjectRow struct {
+	Object   string        `json:"object"`
+	Programs []int         `json:"programs"`           // all of the object, ascending
+	Variants [][]int       `json:"variants,omitempty"` // of a row of [Report.Variants]: the alternatives, as indices of [Report.Objects]
+	Status   []rule.Status `json:"status"`             // by kernel, the worst of the loaders
+	Load     []rule.Status `json:"load"`               // by kernel: of loading it alone, whether it can be attached or not
+	Loaders  []LoaderRow   `json:"loaders,omitempty"`  // each of the loaders, where they differ; none where they agree. One that does not open the object does not count in Status and Load, if another does
+	Decides  []Decider     `json:"decides,omitempty"`  // the programs for which it does not work, or may not
+	Rules    []Rule        `json:"rules,omitempty"`    // which programs have to work, where that is not all
+	Headline Headline      `json:"headline"`
+
+	Suggestion *Suggestion `json:"-"` // nil for none
+
+	excused func(*rule.Finding) bool // findings on maps that the loader sets, in a policy that was tried; nil for none
+}
+
+// LoaderRow is the verdicts on an object with one loader.
+type LoaderRow struct {
+	Loader rule.Loader   `json:"loader"`
+	Status []rule.Status `json:"status"` // by kernel
+	Load   []rule.Status `json:"load"`   // by kernel, of loading it alone
+}
+
+// StatusWith returns the verdicts with a loader, by kernel, or those of the worst if loaders agree or it is "".
+func (o *ObjectRow) StatusWith(l rule.Loader) []rule.Status {
+	for _, r := range o.Loaders {
+		if r.Loader == l {
+			return r.Status
+		}
+	}
+	return o.Status
+}
+
+// Decider is a program that an object needs and that is unknown, may fail or fails on
+// some kernels, ascending.
+type Decider struct {
+	Program int   `json:"program"`
+	Kernels []int `json:"kernels"`
+}
+
+// Rule says of some programs of an object when they have to work.
+type Rule struct {
+	Kind     RuleKind `json:"kind"`
+	Programs [][]int  `json:"programs"`        // OneOf: the alternatives, each with all its programs; else one list, or none for the whole object
+	When     string   `json:"when,omitempty"`  // the selector of OnlyWhen
+	Guess    Guess    `json:"guess,omitempty"` // why it was guessed; "" where the user says it
+	At       string   `json:"at,omitempty"`    // of SameTarget: what all are attached to, such as "tracepoint sched_switch"
+}
+
+// Guess says why a rule was guessed.
+type Guess string
+
+// The guesses.
+const (
+	Marked      Guess = "marked"       // SEC has a ?
+	AllMarked   Guess = "all_marked"   // SEC of all programs has a ?
+	SomeMachine Guess = "some_machine" // only some machines have the system call
+	SameTarget  Guess = "same_target"  // all are attached to At
+	SameName    Guess = "same_name"    // the names differ only in words about the way of attaching
+	Exclusive   Guess = "exclusive"    // the names differ only as those of renamed functions do, and each kernel runs one of them at most
+)
+
+// RuleKind is what a rule says.
+type RuleKind string
+
+// The kinds of rules.
+const (
+	Optional RuleKind = "optional"  // the object works without them
+	OneOf    RuleKind = "one_of"    // one of the alternatives has to work
+	OnlyWhen RuleKind = "only_when" // they are loaded on some kernels only
+)
+
+// objectRow puts the rows of object i's programs together as its loader does, by a policy.
+func (v *judge) objectRow(i int, policy *Policy) (ObjectRow, *evidence) {
+	rep, o, first := v.Report, v.Setup.Objects[i], v.first[i]
+	row := ObjectRow{Object: o.Name(), Programs: []int{}}
+	for j := range o.Programs {
+		row.Programs = append(row.Programs, first+j)
+	}
+	pl := policy.planFor(o)
+	e := newEvidence(pl, o, rep.Programs[first:first+len(o.Programs)], rep.Kernels)
+	if !policy.Exact {
+		e.joinRenamed()
+	}
+	for _, rule := range pl.rules {
+		rule.Programs = shifted(rule.Programs, first)
+		row.Rules = append(row.Rules, rule)
+	}
+	excused := func(f *rule.Finding) bool { return mapName(f) != "" && policy.SetsMap(o, mapName(f)) }
+	row.excused = excused
+	var views []view
+	for _, l := range v.Loaders {
+		of := view{plan: pl, marked: policy.Exact && l == rule.EbpfGo}
+		for j := range o.Programs {
+			of.programs = append(of.programs, rep.Programs[first+j].with(l, excused))
+		}
+		views = append(views, of)
+		row.Loaders = append(row.Loaders, LoaderRow{Loader: l})
+	}
+	open := v.LoadersOf(o)
+	decides := make([][]int, len(o.Programs))
+	for k := range rep.Kernels {
+		worst, by := result{}, []int(nil)
+		for n := range views {
+			l := &row.Loaders[n]
+			of, deciding := views[n].on(k, rep.Kernels[k].Key())
+			switch s := v.wholeStatus(k, i, l.Loader, excused); {
+			case s == rule.Other:
+				of, deciding = result{rule.Other, rule.Other}, nil
+			case s > of.status && of.status.Judged():
+				of, deciding = result{s, max(s, of.load)}, views[n].all(k, s)
+			}
+			aside := of.status.Judged() && !slices.Contains(open, l.Loader) // another loader opens the object
+			if aside {
+				for _, f := range v.refused(o, l.Loader) {
+					of = of.or(result{f.Status, f.Status})
+				}
+			}
+			l.Status, l.Load = append(l.Status, of.status), append(l.Load, of.load)
+			if aside {
+				continue
+			}
+			worst, by = worst.or(of), append(by, deciding...)
+		}
+		row.Status, row.Load = append(row.Status, worst.status), append(row.Load, worst.load)
+		slices.Sort(by)
+		for _, j := range slices.Compact(by) {
+			decides[j] = append(decides[j], k)
+		}
+	}
+	if !slices.ContainsFunc(row.Loaders, func(l LoaderRow) bool {
+		return !slices.Equal(l.Status, row.Status) || !slices.Equal(l.Load, row.Load)
+	}) {
+		row.Loaders = nil
+	}
+	for j, kernels := range decides {
+		if len(kernels) > 0 {
+			row.Decides = append(row.Decides, Decider{first + j, kernels})
+		}
+	}
+	return row, e
+}
+
+func shifted(lists [][]int, by int) [][]int {
+	out := [][]int{}
+	for _, l := range lists {
+		var s []int
+		for _, i := range l {
+			s = append(s, i+by)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// wholeStatus returns the verdict on what object i needs on kernel k whichever of its programs are loaded.
+// cilium/ebpf needs only what the loaded programs refer to.
+func (v *judge) wholeStatus(k, i int, l rule.Loader, excused func(*rule.Finding) bool) (s rule.Status) {
+	for _, f := range v.needs(k, i) {
+		if excused(&f) {
+			continue
+		}
+		if f.Status == rule.Other || (l != rule.EbpfGo || f.OfObject()) && f.Concerns(l) {
+			s = max(s, f.Status)
+		}
+	}
+	return s
+}
+
+// result is a verdict on one kernel.
+type result struct {
+	status rule.Status
+	load   rule.Status // of loading it alone
+}
+
+// or is the verdict on two things that have to work both.
+func (v result) or(w result) result { return result{max(v.status, w.status), max(v.load, w.load)} }
+
+// verdictRow is verdicts by kernel.
+type verdictRow struct{ status, load []rule.Status }
+
+func (r verdictRow) on(k int) result { return result{r.status[k], r.load[k]} }
+
+// with are the verdicts on a program with one loader.
+func (p *ProgramRow) with(l rule.Loader, excused func(*rule.Finding) bool) verdictRow {
+	if !slices.ContainsFunc(p.Findings, func(f KernelFinding) bool { return f.Loader != "" || excused(&f.Finding) }) {
+		return verdictRow{p.Status, p.Load}
+	}
+	status, load := p.verdicts(len(p.Status), func(f *rule.Finding) bool { return f.Concerns(l) && !excused(f) })
+	return verdictRow{status, load}
+}
+
+// view is an object as one loader sees it.
+type view struct {
+	*plan
+	marked   bool // it loads those that are marked with a ?
+	programs []verdictRow
+}
+
+// on returns the verdict on the programs that are loaded on a kernel, and those of them that do not work there.
+func (v *view) on(k int, key kernel.Key) (all result, by []int) {
+	switch v.loadsAny(len(v.programs), key) {
+	case isNotLoaded:
+		return result{rule.Unloaded, rule.Unloaded}, nil
+	case mayBeLoaded:
+		for i := range v.programs {
+			if v.loads(i, key) == mayBeLoaded {
+				by = append(by, i)
+			}
+		}
+		return result{rule.Unknown, rule.Unknown}, by
+	}
+	needs := v.needs
+	if v.marked {
+		needs = append(slices.Clip(needs), need{alternatives: [][]int{v.plan.marked}})
+	}
+	for _, n := range needs {
+		chosen, of := v.best(n, k, key)
+		all = all.or(of)
+		for _, i := range chosen {
+			if v.programs[i].status[k] > rule.Other {
+				by = append(by, i)
+			}
+		}
+	}
+	return all, by
+}
+
+// best returns the alternative that works best on a kernel, as far as it is loaded there, with its verdict.
+func (v *view) best(n need, k int, key kernel.Key) (best []int, of result) {
+	for _, a := range n.alternatives {
+		var loaded []int
+		var w result
+		for _, i := range a {
+			switch of := v.programs[i].on(k); v.loads(i, key) {
+			case isLoaded:
+				loaded, w = append(loaded, i), w.or(of)
+			case mayBeLoaded: // if it does not work, that may not count
+				loaded, w = append(loaded, i), w.or(result{min(of.status, rule.Unknown), min(of.load, rule.Unknown)})
+			}
+		}
+		if len(loaded) > 0 && (best == nil || w.status < of.status || w.status == of.status && w.load < of.load) {
+			best, of = loaded, w
+		}
+	}
+	return best, of
+}
+
+// all returns the programs whose verdict is least or worse.
+func (v *view) all(k int, least rule.Status) (list []int) {
+	for i := range v.programs {
+		if v.programs[i].on(k).status >= least {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// mapName returns the map that the finding is about, "" for none.
+func mapName(f *rule.Finding) string {
+	switch {
+	case f.Code == rule.MapTypeMissing, f.Code == rule.MapTypeUnset:
+		return f.Name
+	case rule.FamilyOf(f.Code) == rule.FamilyMapDef:
+		return f.Subject
+	}
+	return ""
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// ReportVersion is the version of the report's JSON form. Within one version
+// fields are only added.
+const ReportVersion = 1
+
+// Report says of each program and kernel whether it works, and why not.
+type Report struct {
+	Version     int             `json:"version"`
+	Kernels     []Column        `json:"kernels"`               // in order
+	Objects     []ObjectRow     `json:"objects,omitempty"`     // in the order of the arguments
+	Executables []ObjectRow     `json:"executables,omitempty"` // the files with several objects
+	Variants    []ObjectRow     `json:"variants,omitempty"`    // the groups of objects from which the loader takes one
+	Programs    []ProgramRow    `json:"programs"`              // by object, then by section
+	Proposals   []Proposal      `json:"-"`
+	Skipped     []*corpus.Error `json:"-"`
+}
+
+// Column is a column of the report.
+type Column struct {
+	Name    string   `json:"name"` // ID/VERSION_ID/ARCH/RELEASE, or a path
+	Modules []string `json:"-"`    // some that have types which relocations resolve to, sorted
+
+	key kernel.Key
+}
+
+// NewColumn returns a column with a name, for a kernel with a key.
+func NewColumn(name string, key kernel.Key, modules []string) Column {
+	return Column{Name: name, Modules: modules, key: key}
+}
+
+// Key returns what is known of the kernel's identity.
+func (k *Column) Key() kernel.Key {
+	if k.key == (kernel.Key{}) {
+		k.key, _ = kernel.ParseKey(k.Name)
+	}
+	return k.key
+}
+
+// ProgramRow is a row of the report.
+type ProgramRow struct {
+	Object   string          `json:"object"`
+	Name     string          `json:"program"`
+	Section  string          `json:"section"`
+	AutoLoad bool            `json:"autoload"`       // loaded by default
+	Status   []rule.Status   `json:"status"`         // by kernel
+	Load     []rule.Status   `json:"load,omitempty"` // by kernel: of loading it alone, whether it can be attached or not
+	Findings []KernelFinding `json:"findings,omitempty"`
+	Notes    []rule.Finding  `json:"notes,omitempty"` // true of every kernel
+}
+
+// KernelFinding is a finding and the indices of its kernels, ascending.
+type KernelFinding struct {
+	rule.Finding
+	Kernels []int `json:"kernels"`
+}
+
+// SortFindings sorts the findings on a program: the worst first, of these the ones that most
+// kernels have.
+func SortFindings(l []KernelFinding) {
+	slices.SortStableFunc(l, func(a, b KernelFinding) int {
+		if c := cmp.Or(-cmp.Compare(a.Status, b.Status), -cmp.Compare(len(a.Kernels), len(b.Kernels))); c != 0 {
+			return c
+		}
+		return cmp.Or(a.Finding.Compare(&b.Finding), slices.Compare(a.Kernels, b.Kernels))
+	})
+}
+
+// Sum makes the verdicts on each of so many kernels of the findings.
+func (p *ProgramRow) Sum(kernels int) {
+	p.Status, p.Load = p.verdicts(kernels, func(*rule.Finding) bool { return true })
+}
+
+// verdicts returns the worst status of the findings that count, by kernel.
+func (p *ProgramRow) verdicts(kernels int, counts func(*rule.Finding) bool) (status, load []rule.Status) {
+	status, load = make([]rule.Status, kernels), make([]rule.Status, kernels)
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		if !counts(&f.Finding) {
+			continue
+		}
+		for _, k := range f.Kernels {
+			status[k] = max(status[k], f.Status)
+			if !f.Attach {
+				load[k] = max(load[k], f.Status)
+			}
+		}
+	}
+	return status, load
+}

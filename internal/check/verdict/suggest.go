@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/check/rule"
+)
+
+// Suggestion is options that describe a loader with which an object works on more kernels. Whether its
+// loader is like that, only the user knows.
+type Suggestion struct {
+	Options []Option
+	Row     ObjectRow // with the options
+	Targets []string  // programs whose attach targets the loader seems to set
+}
+
+// with returns the policy with options added.
+func (p *Policy) with(options []Option) (out Policy, err error) {
+	out = *p
+	out.choices = slices.Clip(p.choices)
+	for _, o := range options {
+		err = errors.Join(err, out.Add(o.Name, o.Value))
+	}
+	return out, err
+}
+
+// evidence is the plan for an object, and on which kernels its programs work with any loader.
+type evidence struct {
+	view
+	o       *rule.Object
+	rows    []ProgramRow // of the object
+	kernels []Column
+}
+
+func newEvidence(pl *plan, o *rule.Object, rows []ProgramRow, kernels []Column) *evidence {
+	e := &evidence{view: view{plan: pl}, o: o, rows: rows, kernels: kernels}
+	for i := range rows {
+		e.programs = append(e.programs, verdictRow{rows[i].Status, rows[i].Load})
+	}
+	return e
+}
+
+// status returns the verdict on a need on kernel k.
+func (e *evidence) status(n need, k int) rule.Status {
+	_, of := e.best(n, k, e.kernels[k].Key())
+	return of.status
+}
+
+// mostPrograms limits the objects for which suggestions are searched.
+const mostPrograms = 512
+
+// spared is programs without which an object may work, the number of their needs, and the kernels that lack what they are attached to.
+type spared struct {
+	programs []int
+	needs    int
+	kernels  []int
+}
+
+// spare returns groups of needs that work on some kernels, and fail on the same others only because these lack what
+// the programs are attached to.
+func (e *evidence) spare() (groups []spared) {
+	for _, n := range e.needs {
+		lacking := e.lacking(n)
+		if n.said || len(lacking) == 0 {
+			continue
+		}
+		i := slices.IndexFunc(groups, func(g spared) bool { return slices.Equal(g.kernels, lacking) })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, spared{kernels: lacking})
+		}
+		groups[i].programs = append(groups[i].programs, slices.Concat(n.alternatives...)...)
+		groups[i].needs++
+	}
+	return groups
+}
+
+// lacking returns the kernels that lack what a need's programs are attached to, none if it fails for something else on a
+// kernel or certainly works on none.
+func (e *evidence) lacking(n need) (kernels []int) {
+	works := false
+	for k := range e.kernels {
+		switch s := e.status(n, k); {
+		case s <= rule.Guarded:
+			works = true
+		case s > rule.Other:
+			absent, other := e.absent(n, k)
+			if other {
+				return nil
+			}
+			if absent {
+				kernels = append(kernels, k)
+			}
+		}
+	}
+	if !works {
+		return nil
+	}
+	return kernels
+}
+
+// absent reports whether kernel k seems to lack what a program of a need is attached to, and whether something else makes one fail
+// that has nothing to do with attaching. A kernel that lacks the program's type says nothing about targets.
+func (e *evidence) absent(n need, k int) (absent, other bool) {
+	noType := false
+	for _, i := range slices.Concat(n.alternatives...) {
+		for j := range e.rows[i].Findings {
+			f := &e.rows[i].Findings[j]
+			if _, has := slices.BinarySearch(f.Kernels, k); !has || f.Status <= rule.Other {
+				continue
+			}
+			switch f.Code {
+			case rule.AttachTargetMissing, rule.AttachTargetUnlisted, rule.AttachTargetTracepoint, rule.AttachTargetNoSymbol, rule.AttachTargetLeftOut, rule.AttachTargetKprobes, rule.AttachTargetSyscall:
+				absent = true
+			case rule.ProgTypeMissing, rule.AttachTypeMissing:
+				noType = true
+			default:
+				other = other || rule.FamilyOf(f.Code) != rule.FamilyTarget || f.Code == rule.AttachTargetLoader
+			}
+		}
+	}
+	return absent && !noType, other
+}
+
+// releasesWithout returns a selector of releases that has no kernel of a list and all others that the object is for, "" if there is none.
+func (e *evidence) releasesWithout(list []int) string {
+	var first, last [2]rule.Release // of the others, and of the list
+	for k := range e.kernels {
+		v, in := e.kernels[k].release(), 0
+		if slices.Contains(list, k) {
+			in = 1
+		} else if e.status(e.needs[0], k) == rule.Other {
+			continue
+		}
+		if v == 0 {
+			return ""
+		}
+		if first[in] == 0 || v < first[in] {
+			first[in] = v
+		}
+		last[in] = max(last[in], v)
+	}
+	switch {
+	case last[1] < first[0]:
+		return ">=" + first[0].String()
+	case last[0] < first[1]:
+		return "<" + first[1].String()
+	}
+	return ""
+}
+
+// pattern names programs of the object.
+func (e *evidence) pattern(programs []int) string {
+	var names []string
+	for _, i := range programs {
+		if name := e.o.ProgramName(i); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, "+")
+}
+
+// prefix limits an option to the object.
+func (e *evidence) prefix() string { return patternOf(e.o) + ":" }
+
+// patternOf returns a pattern that matches an object's name. Letters that mean something in options become a ?.
+func patternOf(o *rule.Object) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`*[\=,:+`, r) {
+			return '?'
+		}
+		return r
+	}, path.Base(o.Name()))
+}
+
+// suggest looks for options with which object i, whose plan is given, works on more kernels. It returns nil if there are none.
+func (v *judge) suggest(i int, e *evidence) *Suggestion {
+	row := &v.Report.Objects[i]
+	s := &Suggestion{Row: *row}
+	for j := range e.rows {
+		if slices.ContainsFunc(e.rows[j].Findings, func(f KernelFinding) bool { return f.Code == rule.AttachTargetLoader }) {
+			s.Targets = append(s.Targets, e.rows[j].Name)
+		}
+	}
+	if row.Headline.Works < row.Headline.Total && len(e.rows) <= mostPrograms {
+		v.search(i, e, s)
+	}
+	if len(s.Options)+len(s.Targets) == 0 {
+		return nil
+	}
+	return s
+}
+
+// missingMaps returns the maps whose type some kernels do not have.
+func (e *evidence) missingMaps() (names []string) {
+	for j := range e.rows {
+		for _, f := range e.rows[j].Findings {
+			if rule.FamilyOf(f.Code) == rule.FamilyMapType && f.Name != "" && !slices.Contains(names, f.Name) {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// search adds options.
+func (v *judge) search(i int, e *evidence, s *Suggestion) {
+	try := func(more Option) bool {
+		options := append(slices.Clip(s.Options), more)
+		p, err := v.Policy.with(options)
+		if err != nil { // a name is not one that options can have
+			return false
+		}
+		row, with := v.objectRow(i, &p)
+		if row.Headline = v.headline(&row); !row.Headline.better(&s.Row.Headline) {
+			return false
+		}
+		s.Options, s.Row, e = options, row, with
+		return true
+	}
+	for _, name := range e.missingMaps() {
+		try(Option{loaderMap, e.prefix() + name})
+	}
+	dropped, all := 0, len(e.needs)
+	for again := true; again; {
+		again = false
+		for _, g := range e.spare() {
+			if 2*(dropped+g.needs) >= all {
+				continue
+			}
+			names := e.prefix() + e.pattern(g.programs)
+			releases := e.releasesWithout(g.kernels)
+			if releases != "" && try(Option{when, names + "=" + releases}) || try(Option{optional, names}) {
+				dropped, again = dropped+g.needs, true
+				break
+			}
+		}
+	}
+}
+
+// better reports whether an object works on more kernels, or on as many and fails on fewer.
+func (h *Headline) better(than *Headline) bool {
+	return h.Works > than.Works || h.Works == than.Works && h.Works+h.MayFail > than.Works+than.MayFail
+}
