@@ -24,6 +24,8 @@ type decoder struct {
 	query *Query  // nil if all is decoded
 	err   error
 
+	seconds [2][]uint32 // words of the contents at the front and at the back, without the mark
+
 	touched uint32 // of no meaning: what ahead has read
 }
 
@@ -36,22 +38,16 @@ type encoder struct {
 	ranks       []uint32            // in listed, from 1, by entity
 }
 
-// contents decodes the new contents: first those at the front, then those at the back. It is given their bytes of streamKinds.
-func (d *decoder) contents(kinds []byte) error {
-	counts := [2]btfa.Cursor{d.in[streamCounts], d.back[streamCounts]}
-	for _, back := range []bool{false, true} {
-		if back && d.query != nil {
-			d.st.contents.skip(len(kinds) - len(d.fresh))
-			break
-		}
-		for _, kind := range kinds {
-			if (kind&(backMark>>24) != 0) == back {
-				word, _ := d.second(kind, &counts)
-				d.st.contents.push(int(recordLen(word &^ backMark)))[1] = word
-			}
+// contents decodes the n new contents: first those at the front, then those at the back.
+func (d *decoder) contents(n int) error {
+	for at, mark := range []uint32{0, backMark} {
+		for _, second := range d.seconds[at] {
+			d.st.contents.push(int(recordLen(second)))[1] = second | mark
 		}
 	}
-	d.in[streamCounts], d.back[streamCounts] = counts[0], counts[1]
+	if d.query != nil {
+		d.st.contents.skip(n - len(d.fresh))
+	}
 	first := uint32(d.parent.contents.n)
 	if err := d.each(d.fresh, first); err != nil || len(d.late) == 0 {
 		return err

@@ -33,7 +33,8 @@ func decode(parent *state, front, back []byte, size int64, q *Query) (*state, er
 	if err != nil {
 		return nil, err
 	}
-	words, err := d.words(len(front) + len(back))
+	kinds := d.in[streamKinds].Rest()
+	words, err := d.readSizes(kinds, len(front)+len(back))
 	if err != nil {
 		return nil, err
 	}
@@ -44,10 +45,9 @@ func decode(parent *state, front, back []byte, size int64, q *Query) (*state, er
 			strings[i] = btfa.NewCursor(bytes.Clone(order))
 		}
 	}
-	kinds := d.in[streamKinds].Rest()
 	err = d.begin(kinds, words, n, size)
 	if err == nil {
-		err = d.contents(kinds)
+		err = d.contents(len(kinds))
 	}
 	if err = cmp.Or(err, end(d.in[:], 0), end(d.back[:], 0)); err != nil {
 		return nil, err
@@ -71,6 +71,7 @@ func (d *decoder) release() {
 	clear(d.refs[:])
 	d.parent, d.st, d.query, d.in, d.back, d.err = nil, nil, nil, [numStreams]btfa.Cursor{}, [numStreams]btfa.Cursor{}, nil
 	d.fresh, d.late, d.listed = d.fresh[:0], d.late[:0], d.listed[:0]
+	d.seconds[0], d.seconds[1] = d.seconds[0][:0], d.seconds[1][:0]
 	d.list, d.at, d.lastType, d.lastName, d.nextNew = nil, 0, 0, 0, 0
 	decoders.Put(d)
 }
@@ -93,39 +94,26 @@ func split(p *btfa.Cursor, in *[numStreams]btfa.Cursor) error {
 	return p.Err
 }
 
-// words returns how many words the new contents have that will be decoded. A word takes half a byte or more.
-func (d *decoder) words(payload int) (n int, err error) {
-	kinds, counts := d.in[streamKinds], [2]btfa.Cursor{d.in[streamCounts], d.back[streamCounts]}
-	for _, kind := range kinds.Rest() {
-		second, decoded := d.second(kind, &counts)
-		if !decoded {
+// readSizes reads the second words of the new contents that will be decoded, and returns how many words these have. A word takes half a
+// byte or more.
+func (d *decoder) readSizes(kinds []byte, payload int) (n int, err error) {
+	counts := [2]*btfa.Cursor{&d.in[streamCounts], &d.back[streamCounts]}
+	for _, kind := range kinds {
+		at, count := int(kind&backKind)/backKind, uint64(0)
+		if at == 1 && d.query != nil {
 			continue
 		}
-		size := recordLen(second &^ backMark)
-		if n += int(size); size == 0 || n > 2*payload {
-			return 0, cmp.Or(counts[0].Err, counts[1].Err, errWrong)
+		if k := kind & (backKind - 1); int(k) < btf.NumKinds && layouts[k].counted {
+			count = counts[at].Uvarint()
 		}
+		second := uint32(kind&^backKind)<<24 | uint32(count)
+		size := recordLen(second)
+		if n += int(size); size == 0 || count > 1<<24-1 || n > 2*payload {
+			return 0, cmp.Or(counts[at].Err, errWrong)
+		}
+		d.seconds[at] = append(d.seconds[at], second)
 	}
 	return n, nil
-}
-
-// second returns the second word of a content, given its byte of streamKinds and streamCounts of front and back. decoded is false for
-// contents at the back if only the front is decoded. A wrong word is 0.
-func (d *decoder) second(kind byte, counts *[2]btfa.Cursor) (word uint32, decoded bool) {
-	at, count := 0, uint64(0)
-	if word = uint32(kind) << 24; word&backMark != 0 {
-		if d.query != nil {
-			return 0, false
-		}
-		at = 1
-	}
-	if k := kind & 0x3f; int(k) < btf.NumKinds && layouts[k].counted {
-		count = counts[at].Uvarint()
-	}
-	if count > 1<<24-1 {
-		return 0, true
-	}
-	return word | uint32(count), true
 }
 
 // begin makes the state with all but the new contents, for which it makes room. It is given their bytes of streamKinds, and how many new
@@ -225,9 +213,7 @@ func (d *decoder) readTypes(kinds []byte) error {
 	}
 	all, late := d.query == nil, 0
 	for _, kind := range kinds {
-		if kind&(backMark>>24) != 0 {
-			late++
-		}
+		late += int(kind&backKind) / backKind
 	}
 	d.fresh = slices.Grow(d.fresh, len(kinds)-late)
 	room := n
@@ -240,7 +226,7 @@ func (d *decoder) readTypes(kinds []byte) error {
 	o := newOrderReader(d.in[streamTypes:streamStrings], p.front.n, 0)
 	next, nextBack := uint32(p.contents.n), uint32(p.contents.n+len(kinds)-late)
 	add := func(entity, old uint32) {
-		front := kinds[0]&(backMark>>24) == 0
+		front := kinds[0]&backKind == 0
 		kinds = kinds[1:]
 		st.front.add(front)
 		content := next
@@ -272,7 +258,7 @@ func (d *decoder) readTypes(kinds []byte) error {
 			st.entities = append(st.entities, p.entities[first:end]...)
 		case runChanged:
 			for i := first; i < end; i++ {
-				front := kinds[0]&(backMark>>24) == 0
+				front := kinds[0]&backKind == 0
 				switch at := i; {
 				case front && !p.front.has(i):
 					return errWrong

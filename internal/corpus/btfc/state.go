@@ -31,8 +31,11 @@ type state struct {
 // span is some consecutive numbers.
 type span struct{ first, end uint32 }
 
-// backMark marks contents at the back, in their second word.
-const backMark = 0x40 << 24
+// Marks of contents at the back, in their byte of streamKinds and in their second word.
+const (
+	backKind = 0x40
+	backMark = backKind << 24
+)
 
 // atBack reports whether a content is at the back.
 func atBack(w []uint32) bool { return w[1]&backMark != 0 }
