@@ -79,23 +79,10 @@ func TestOddLoaders(t *testing.T) {
 			"proto p int: int\nfunc s p", "func"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			data := testbtf.Object(t, binary.LittleEndian, tt.local, tt.asks)
-			o, err := core.ParseObject("o", data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			kernel := testbtf.Types(t, binary.LittleEndian, tt.kernel)
-			target, err := testinput.NewKernel("k", kernel)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := minimize.Blob(minimize.New([]*core.Object{o}, minimize.Options{}).Minimize(t.Context(), target))
-			if err != nil {
-				t.Fatal(err)
-			}
+			object, target, kernel, out := minimizeTypes(t, tt.local, tt.asks, tt.kernel)
 			validFunctions(t, out)
 			if tt.refused != "" {
-				log, err := core.Run(t.Context(), o, target)
+				log, err := core.Run(t.Context(), object.Object, target)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -119,6 +106,24 @@ func TestOddLoaders(t *testing.T) {
 			}
 		})
 	}
+}
+
+// minimizeTypes minimizes a kernel with these types for an object with these types and relocations.
+func minimizeTypes(t *testing.T, local, asks, types string) (o verify.Object, target *core.Target, kernel, out []byte) {
+	t.Helper()
+	data := testbtf.Object(t, binary.LittleEndian, local, asks)
+	object, err := core.ParseObject("o", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernel = testbtf.Types(t, binary.LittleEndian, types)
+	if target, err = testinput.NewKernel("k", kernel); err != nil {
+		t.Fatal(err)
+	}
+	if out, err = minimize.Blob(minimize.New([]*core.Object{object}, minimize.Options{}).Minimize(t.Context(), target)); err != nil {
+		t.Fatal(err)
+	}
+	return verify.Object{Object: object, Data: data}, target, kernel, out
 }
 
 // validFunctions wants prototypes of functions: libbpf 1.3 and later reads no BTF without.
@@ -173,20 +178,7 @@ func TestFlavors(t *testing.T) {
 			"enum e_ 4: A 1\nstruct s 4: a e_ 0", "e_ s a"},
 	} {
 		t.Run(tt.local, func(t *testing.T) {
-			data := testbtf.Object(t, binary.LittleEndian, tt.local, tt.ask)
-			o, err := core.ParseObject("o", data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			kernel := testbtf.Types(t, binary.LittleEndian, tt.kernel)
-			target, err := testinput.NewKernel("k", kernel)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := minimize.Blob(minimize.New([]*core.Object{o}, minimize.Options{}).Minimize(t.Context(), target))
-			if err != nil {
-				t.Fatal(err)
-			}
+			object, _, kernel, out := minimizeTypes(t, tt.local, tt.ask, tt.kernel)
 			got := namesIn(t, out)
 			for _, name := range strings.Fields(tt.want) {
 				if !slices.Contains(got, name) {
@@ -196,7 +188,7 @@ func TestFlavors(t *testing.T) {
 			if n := strings.Count(strings.Join(got, " "), "X") + strings.Count(strings.Join(got, " "), "s__ "); n > 0 {
 				t.Errorf("more than is needed: %q", got)
 			}
-			for _, d := range newLoaders(t, verify.Object{Object: o, Data: data}).compare(kernel, out) {
+			for _, d := range newLoaders(t, object).compare(kernel, out) {
 				t.Error(d)
 			}
 		})
