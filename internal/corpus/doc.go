@@ -18,8 +18,8 @@
 // files of the package are in layers: a file uses only names of those below it.
 //
 // The packages below have what needs no Kernel: find and sniff find files, unpack, decompress and image open them, naming and selection
-// say which kernels they have and choose some, extras reads configurations, and pahole makes BTF of DWARF. Package skip has the reasons for
-// what is left out.
+// say which kernels they have and choose some, extras reads configurations, and pahole makes BTF of DWARF. Package skip has the reasons why
+// files are skipped.
 //
 // # Formats
 //

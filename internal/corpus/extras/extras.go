@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package extras reads what a kernel has besides BTF: its configuration and its symbols. It keeps only lines that say something.
+// Package extras reads the configuration and the symbols of a kernel. It keeps only lines that set or name something.
 package extras
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package naming says what paths and names of files tell about the kernels in them: keys, releases, and which files have modules,
-// configurations or symbols. It opens no file.
+// Package naming reads keys and releases from paths, and decides by name which files have modules, configurations or symbols. It
+// opens no file.
 //
 //	k := naming.KernelKey("debian/12/x86_64/6.1.0-47-amd64.btf.tar.xz") // debian/12/x86_64/6.1.0-47-amd64
 //	rule, err := naming.Parse("rhel/8/{arch}")                          // of --as

@@ -191,7 +191,7 @@ func Unprefixed(version string) string {
 	return version
 }
 
-// Extra is a kind of extra: what a kernel has besides BTF.
+// Extra is a kind of file that comes with a kernel.
 type Extra uint8
 
 // Kinds of extras.

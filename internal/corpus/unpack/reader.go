@@ -64,7 +64,7 @@ func (r *Reader) File(path string, size int64, extra naming.Extra) {
 	r.Stream(decompress.Until(r.Ctx, file), Stream{Path: path, Member: path, Size: size, File: file, Extra: extra})
 }
 
-// Stream reads a stream, of which in has what is known.
+// Stream reads a stream. in has its path and what else is known.
 func (r *Reader) Stream(stream io.Reader, in Stream) {
 	opened, done := r.open(stream, in)
 	defer done()
