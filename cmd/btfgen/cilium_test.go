@@ -13,7 +13,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// relocateAsCilium is the command cj OBJECT BTF [MODULE...]: it prints what cilium/ebpf makes of the relocations of an object, as its loader
+// relocateAsCilium is the command cj OBJECT BTF [MODULE...]. It prints how cilium/ebpf resolves the relocations of an object, as its loader
 // relocates a program with one local type.
 func relocateAsCilium(args []string) error {
 	data, err := os.ReadFile(args[0])

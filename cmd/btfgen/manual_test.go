@@ -18,7 +18,7 @@ import (
 	"github.com/cpuguy83/go-md2man/v2/md2man"
 )
 
-// manualDir and manualHead are of scripts/release.sh, which takes the manual from TestManual.
+// manualDir and manualHead are set by scripts/release.sh, which takes the manual from TestManual.
 var (
 	manualDir  = flag.String("manual", "", "write the manual to this folder")
 	manualHead = flag.String("manual-head", `"1970-01-01" "btfgen" "User Commands"`, "date, version and title of the manual's pages")

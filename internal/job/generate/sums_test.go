@@ -21,9 +21,9 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// TestSums generates from a .btfc file in which some SHA-256 sums are wrong: those of chunks, or those of kernels, which only a run that reads
-// kernels as a whole compares. A run with hashes has sums of chunks in its manifest. The relocation uses struct wanted, of which the four kernels have two versions. The BTF of the first and the last kernel is
-// equal, and every kernel is encoded against the one before.
+// TestSums generates from a .btfc file in which some SHA-256 sums are wrong: those of chunks, or those of kernels, which are compared only if
+// kernels are read as a whole. A run with hashes has sums of chunks in its manifest. The relocation uses struct wanted, which has two
+// versions in the four kernels. The BTF of the first and the last kernel is equal, and every kernel is encoded against the one before.
 func TestSums(t *testing.T) {
 	raceflag.SkipSerial(t)
 	le := binary.LittleEndian
