@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -268,6 +269,19 @@ func TestRequiredObjects(t *testing.T) {
 	want := "Linux 5.10 and later; 2 of 2 required kernels. Fails on debian x86_64 6.12.1-amd64."
 	if got := newView(r).of(o).headline(&r.Objects[7]); got != want {
 		t.Errorf("%s\nwant %s", got, want)
+	}
+	for name, f := range map[string]func(io.Writer, *verdict.Report, Options) error{"text": longText, "markdown": Markdown} {
+		var b strings.Builder
+		if err := f(&b, r, o); err != nil {
+			t.Fatal(err)
+		}
+		want := "8 programs of 8 objects on 2 required kernels: 1 fails, 4 unknown, 3 ok\n"
+		if name == "markdown" {
+			want = "### Portability: Must work (--require debian>=12): 3 of 8 objects on 2 kernels, 4 for the loader to decide   FAIL\n\n" + want
+		}
+		if !strings.HasPrefix(b.String(), want) {
+			t.Errorf("%s: no %q:\n%s", name, want, &b)
+		}
 	}
 	if want, page := `"required":[1,2]`, htmlOf(t, r, o); !strings.Contains(page, want) {
 		t.Errorf("no %s", want)
