@@ -28,6 +28,7 @@ type document struct {
 	Changes  []docChanges
 	Compared bool // with a baseline
 	Lost     []verdict.Lost
+	Verdict  string // of the kernels that are required, "" without any
 }
 
 // newDocument returns the document of a report. Its lists have at most so many names, or all with verbose.
@@ -44,6 +45,9 @@ func newDocument(r *verdict.Report, most int, verbose bool) *document {
 func (d *document) require(o Options) {
 	d.of(o)
 	d.Shown = d.objectsByNeed()
+	if o.Require != "" {
+		d.Verdict = newScreen(d.Report, o).verdict(false)
+	}
 }
 
 // Unmet is the number of kernels that no object is for.
@@ -122,7 +126,7 @@ func (d *document) write(w io.Writer, source string, color bool) error {
 		"code":     escape.Code,
 		"paint":    paint,
 		"sign":     func(c cell) string { return paint(c, string(cellTexts[c].sign)) },
-		"summary":  summaryLine,
+		"summary":  d.summary,
 		"plural":   words.Plural,
 		"headline": d.headline,
 		"remarks":  d.remarks,

@@ -47,12 +47,22 @@ var Formats = map[string]func(io.Writer, *verdict.Report, Options) error{
 	"min-kernel": Headlines, "suggest": Suggestions, "table": Table, "badge": Badge,
 }
 
-func summaryLine(r *verdict.Report) string {
+// summary counts the programs by their worst verdict on kernels that count.
+func (v *view) summary() string {
 	objects := make(map[string]bool)
-	for i := range r.Programs {
-		objects[r.Programs[i].Object] = true
+	for i := range v.Programs {
+		objects[v.Programs[i].Object] = true
 	}
-	n := r.Counts()
+	kernels, what := 0, "kernel"
+	for k := range v.Kernels {
+		if v.counts(k) {
+			kernels++
+		}
+	}
+	if v.required != nil {
+		what = "required kernel"
+	}
+	n := v.Counts(v.counts)
 	var parts []string
 	for _, s := range []rule.Status{rule.Fails, rule.MayFail, rule.Unknown, rule.Guarded, rule.Unloaded, rule.Other, rule.OK} {
 		if n[s] == 1 || n[s] > 1 && s != rule.Fails {
@@ -61,8 +71,8 @@ func summaryLine(r *verdict.Report) string {
 			parts = append(parts, fmt.Sprintf("%d fail", n[s]))
 		}
 	}
-	return fmt.Sprintf("%s of %s on %s: %s", words.Plural(len(r.Programs), "program"), words.Plural(len(objects), "object"),
-		words.Plural(len(r.Kernels), "kernel"), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s of %s on %s: %s", words.Plural(len(v.Programs), "program"), words.Plural(len(objects), "object"),
+		words.Plural(kernels, what), strings.Join(parts, ", "))
 }
 
 // remarks says where loaders differ on an object and, if rules is set, which of its programs have to work.

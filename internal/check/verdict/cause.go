@@ -106,16 +106,14 @@ func (r *Report) Worst(sel func(kernel int) bool) rule.Status {
 	return w
 }
 
-// Counts returns how many programs have each verdict at worst, on kernels on which they are loaded. Those that are loaded on none count
-// as Unloaded, or as Other if that is for their machines alone.
-func (r *Report) Counts() map[rule.Status]int {
+// Counts returns how many programs have each verdict at worst, on kernels that sel chooses and on which they are loaded. Those that are
+// loaded on none count as Unloaded, or as Other if that is for their machines alone.
+func (r *Report) Counts(sel func(kernel int) bool) map[rule.Status]int {
 	n := make(map[rule.Status]int)
 	for i := range r.Programs {
-		w := rule.OK
-		for n, s := range r.Programs[i].Status {
-			if n == 0 {
-				w = s
-			} else {
+		w := rule.Other
+		for k, s := range r.Programs[i].Status {
+			if sel(k) {
 				w = both(w, s)
 			}
 		}
