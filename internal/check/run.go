@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"path"
 	"slices"
@@ -100,7 +99,7 @@ type run struct {
 	want   *rule.Wanted
 
 	found   *ledger
-	equal   workers.Once[[sha256.Size]byte, kernelResult] // by contentsOf
+	equal   workers.Once[[sha256.Size]byte, kernelResult] // by contents, machine and version
 	mu      sync.Mutex
 	results results
 	kernels []kernelResult
@@ -149,7 +148,8 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	var res *kernelResult
 	err := it.Load(ctx, &t.Target, it.Path)
 	if err == nil {
-		res, _ = r.equal.Do(contentsOf(it), func() (res *kernelResult) {
+		// Of its name, results depend on the version and the machine.
+		res, _ = r.equal.Do(it.Sum(fmt.Append(nil, rule.VersionOf(it.Key))), func() (res *kernelResult) {
 			res, err = r.judge(ctx, t, it)
 			return res
 		})
@@ -169,25 +169,6 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	own := *res
 	own.key, own.name, own.path = it.Key, it.Name, it.Path
 	r.kernels = append(r.kernels, own)
-}
-
-// contentsOf returns a sum of everything that the results for a kernel depend on. It does not depend on the kernel's name, except for the
-// version and the machine in it.
-func contentsOf(it *corpus.Kernel) [sha256.Size]byte {
-	h := sha256.New()
-	add := func(part []byte) {
-		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(part))))
-		h.Write(part)
-	}
-	add(fmt.Appendf(nil, "%q %q %q %v %t %t", it.Key.Arch, it.Arch, it.Made.By, rule.VersionOf(it.Key), it.Config != nil, it.Symbols != nil))
-	add(it.BTF)
-	add(it.Config)
-	add(it.Symbols)
-	for _, m := range it.Modules {
-		add([]byte(m.Name))
-		add(m.BTF)
-	}
-	return [sha256.Size]byte(h.Sum(nil))
 }
 
 // judge judges all programs on one kernel, which is loaded.

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -71,6 +72,32 @@ type Kernel struct {
 // and variable, "t NAME" or "d NAME", followed by " [MODULE]" for those of a loaded module. Nil is unknown: the System.map of some
 // distributions only says where the real one is.
 type Extras = btfc.Extras
+
+// Sum returns a hash of the contents and the machine of the kernel, and of other data. Kernels with other names may have the same.
+func (k *Kernel) Sum(other ...[]byte) [sha256.Size]byte {
+	h := sha256.New()
+	add := func(part []byte) {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(part))))
+		h.Write(part)
+	}
+	add(fmt.Appendf(nil, "%q %q %q %t %t", k.Key.Arch, k.Arch, k.Made.By, k.Config != nil, k.Symbols != nil))
+	for _, part := range append([][]byte{k.BTF, k.Config, k.Symbols}, other...) {
+		add(part)
+	}
+	for _, m := range k.Modules {
+		add([]byte(m.Name))
+		add(m.BTF)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// Reserve lets n bytes of what a caller makes of the kernel count as memory of kernels until give is called. It waits until they are free.
+func (k *Kernel) Reserve(n int64) (give func(), err error) {
+	if err := k.task.Take(n); err != nil {
+		return nil, err
+	}
+	return func() { k.task.Give(n) }, nil
+}
 
 // Detach lets a copy of the BTF, the modules and the extras count as memory of kernels until give is called, once.
 func (k *Kernel) Detach() (give func(), err error) {
