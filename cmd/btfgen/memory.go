@@ -50,8 +50,8 @@ func followHeap(least int64) {
 	}, least)
 }
 
-// growSlowly keeps the heap below 1.5 times its live size, for commands that keep results for all kernels and so have little
-// to collect. The user's GOGC takes precedence.
+// growSlowly keeps the heap below 1.5 times its live size, for commands with little to collect: check keeps results for all kernels, and
+// verify the types of each kernel for all objects. The user's GOGC takes precedence.
 func growSlowly() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)

@@ -24,6 +24,7 @@ func runVerify(c *cli.Context) error {
 	if c.NArg() < 2 {
 		return usagef("verify needs ARCHIVE and at least one OBJECT")
 	}
+	growSlowly()
 	loaders := map[string]string{"libbpf": verify.Libbpf, "ebpf-go": verify.Cilium, "aya": verify.Aya}
 	objs, err := readObjects(c, c.Args().Slice()[1:])
 	if err != nil {

@@ -13,10 +13,13 @@
 //     BTF is vmlinux's and all modules', as in linker.go.
 //  4. compareAya compares aya's decisions.
 //  5. compareTables compares all outcomes of all candidates. It finds what no decision shows, such as the size of a load.
+//
+// Kernels with equal contents and equal minimized BTF are compared once, unless there are differences.
 package verify
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
@@ -25,6 +28,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
+	"github.com/btfgen/btfgen/internal/workers"
 )
 
 // Object is a BPF object and its ELF file, which cilium/ebpf parses again.
@@ -80,6 +84,7 @@ type run struct {
 	plain   []*core.Object
 	objects []*ciliumObject // of each object
 	sets    *core.Sets
+	equal   workers.Once[[sha256.Size]byte, Comparison] // by contents of a kernel and its minimized BTF
 
 	mu     sync.Mutex
 	report Report
@@ -141,9 +146,20 @@ func (j *Judge) kernel(ctx context.Context, it *corpus.Kernel) {
 	}
 	var k *Comparison
 	if small != nil && err == nil {
-		if k, err = j.Compare(ctx, small.BTF); err == nil {
-			k.Minimized = small.Name
-			err = j.compareTables(ctx, k)
+		var equal *Comparison // without differences
+		equal, _ = j.equal.Do(it.Sum(small.BTF), func() *Comparison {
+			if k, err = j.whole(ctx, it, small); err != nil || len(k.Differences) > 0 {
+				return nil
+			}
+			return k
+		})
+		switch {
+		case equal != nil:
+			own := *equal
+			own.Name, own.Minimized = it.Name, small.Name
+			k = &own
+		case k == nil && err == nil: // the equal one failed, or has differences, which name it
+			k, err = j.whole(ctx, it, small)
 		}
 	}
 	j.mu.Lock()
@@ -162,6 +178,29 @@ func (j *Judge) kernel(ctx context.Context, it *corpus.Kernel) {
 	default:
 		rep.Kernels = append(rep.Kernels, *k)
 	}
+}
+
+// ciliumSize is how many bytes cilium/ebpf may take for each byte of BTF: its copy, and the types that relocations refer to.
+const ciliumSize = 10
+
+// whole compares decisions and tables.
+func (j *Judge) whole(ctx context.Context, it *corpus.Kernel, small *Minimized) (*Comparison, error) {
+	n := len(it.BTF)
+	for _, m := range it.Modules {
+		n += len(m.BTF)
+	}
+	give, err := it.Reserve(ciliumSize * int64(n))
+	if err != nil {
+		return nil, err
+	}
+	defer give()
+	defer func() { j.cilium = nil }() // which is large
+	k, err := j.Compare(ctx, small.BTF)
+	if err != nil {
+		return nil, err
+	}
+	k.Minimized = small.Name
+	return k, j.compareTables(ctx, k)
 }
 
 var errOrder = errors.New("byte order of the minimized BTF differs from the kernel's")
