@@ -16,7 +16,7 @@ import (
 
 // objectCode is the code of an object on a kernel: what its explorations share, and what they cost. It is for one goroutine at a time.
 type objectCode struct {
-	*rule.Pairing
+	pairing   *rule.Pairing
 	o         *rule.Object
 	settable  func(variable string) bool
 	results   *results
@@ -72,8 +72,8 @@ func (c *programCode) dependsOnCode() bool {
 }
 
 func (c *programCode) explore(ctx context.Context, precise bool) *interp.Result {
-	in := c.Pairing.Input()
-	in.Settable, in.Precise, in.Units = c.settable, precise, sharedUnits{c, precise}
+	in := c.pairing.Input()
+	in.Settable, in.Precise, in.Units = c.settable, precise, c.sharedUnits(precise)
 	return interp.Explore(ctx, c.o.Code, c.pr, &in)
 }
 
@@ -154,7 +154,7 @@ func (c *objectCode) codeOf(fn int) *function {
 	if f.key != 0 {
 		return f
 	}
-	explored, absences := c.FunctionKeys(fn, c.found.number)
+	explored, absences := c.pairing.FunctionKeys(fn, c.found.number)
 	f.lacks = absences != nil
 	f.key = c.results.number(slices.Concat(explored, []byte{0}, absences))
 	if callees, shared := c.o.Callees(fn); shared {

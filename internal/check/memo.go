@@ -124,30 +124,34 @@ type unitKey struct {
 	precise bool
 }
 
-// sharedUnits are the units of a program on one kernel.
+// sharedUnits are the units of an object on one kernel. They hold no object or kernel: what an interface holds is kept with all methods of
+// its parts, for reflection.
 type sharedUnits struct {
-	*programCode
-	precise bool
+	known *memo[unitKey, *interp.Unit]
+	input *input
+	key   func(from interp.Entry) (key unitKey, ok bool)
 }
 
-func (s sharedUnits) key(from interp.Entry) (k unitKey, ok bool) {
-	n := s.codeOf(from.Fn).calls
-	return unitKey{s.o.Code, n, from, s.precise}, n != 0
+func (c *objectCode) sharedUnits(precise bool) *sharedUnits {
+	return &sharedUnits{&c.results.units, c.input, func(from interp.Entry) (unitKey, bool) {
+		n := c.codeOf(from.Fn).calls
+		return unitKey{c.o.Code, n, from, precise}, n != 0
+	}}
 }
 
 // Find returns what Add was given for equal input.
-func (s sharedUnits) Find(from interp.Entry) *interp.Unit {
+func (s *sharedUnits) Find(from interp.Entry) *interp.Unit {
 	key, ok := s.key(from)
 	if !ok {
 		return nil
 	}
-	u, _ := s.results.units.find(key, s.input)
+	u, _ := s.known.find(key, s.input)
 	return u
 }
 
 // Add caches the result for a function.
-func (s sharedUnits) Add(from interp.Entry, u *interp.Unit) {
+func (s *sharedUnits) Add(from interp.Entry, u *interp.Unit) {
 	if key, ok := s.key(from); ok {
-		s.results.units.add(key, u.Relevant(), s.input, u)
+		s.known.add(key, u.Relevant(), s.input, u)
 	}
 }

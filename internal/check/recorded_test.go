@@ -80,7 +80,7 @@ func TestRecorded(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(stand)) {
 		s := stand[name]
 		r := newRun(Config{Objects: objects, Jobs: 1, Loaders: []rule.Loader{rule.Libbpf}})
-		r.inspected = func(k *rule.Inventory) { k.Age(s.release) }
+		r.inspected = func(k *rule.Inventory) { rule.Age(k, s.release) }
 		testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
 			if it.Key.ID == s.id && strings.HasPrefix(it.Key.Release, s.series) && it.Key.Arch == s.arch {
 				it.Modules = nil

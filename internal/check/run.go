@@ -203,7 +203,7 @@ func (r *run) judge(ctx context.Context, t *target, it *corpus.Kernel) (*kernelR
 			res.modules = append(res.modules, d.Modules(j)...)
 		}
 		p := r.pair(i, k, d, cmp.Or(on[i], t), nil, together[i])
-		res.whole = append(res.whole, r.found.note(p.Needs()))
+		res.whole = append(res.whole, r.found.note(p.pairing.Needs()))
 		for j := 0; j < len(p.o.Programs) && ctx.Err() == nil; j++ {
 			all[i] = append(all[i], r.program(p, j))
 		}
@@ -233,7 +233,7 @@ func (r *run) pair(i int, k *rule.Inventory, d rule.Decisions, t *target, withMo
 		Unit: t.unit(o.Relocations()), WithModules: withModules, Together: together,
 	})
 	return &objectCode{
-		Pairing: p, o: o, settable: r.settable, results: &r.results, found: r.found, ahead: new(atomic.Int64),
+		pairing: p, o: o, settable: r.settable, results: &r.results, found: r.found, ahead: new(atomic.Int64),
 		input: &input{p.Input().Features, p.Value},
 	}
 }
@@ -247,7 +247,7 @@ func (r *run) programs(ctx context.Context, all []*programCode, bare *objectCode
 			return 0
 		}
 		own, code := e.own, list(0)
-		if e.ForKernel() {
+		if e.pairing.ForKernel() {
 			code = r.code(ctx, e)
 		}
 		if bare != nil {
@@ -260,7 +260,7 @@ func (r *run) programs(ctx context.Context, all []*programCode, bare *objectCode
 
 // program judges program j of an object without its code.
 func (r *run) program(p *objectCode, j int) *programCode {
-	e := p.Evaluate(j)
+	e := p.pairing.Evaluate(j)
 	return &programCode{objectCode: p, e: e, pr: &p.o.Programs[j], own: r.found.note(e.Findings)}
 }
 
@@ -269,7 +269,7 @@ func (r *run) program(p *objectCode, j int) *programCode {
 func (r *run) explore(ctx context.Context, all []*programCode) {
 	var pending []*programCode
 	for _, e := range all {
-		if e.ForKernel() && e.dependsOnCode() {
+		if e.pairing.ForKernel() && e.dependsOnCode() {
 			if _, known := e.results.programs.find(e.key(), e.input); !known {
 				pending = append(pending, e)
 			}

@@ -3,7 +3,7 @@
 package rule
 
 // Age removes from an inventory what came after a release, so that tests have older kernels than their corpus.
-func (k *Inventory) Age(to Release) {
+func Age(k *Inventory, to Release) {
 	for name, came := range facts().came {
 		if enum, enumerator := enumeratorOf(name); came > to && k.enums[enum] != nil {
 			delete(k.enums[enum], enumerator)

@@ -35,7 +35,7 @@ func TestOldBounds(t *testing.T) {
 	load4 := []insn{{Op: 0xbf, Dst: 4, Src: 2}, {Op: 0xbf, Dst: 1, Src: 6}, {Op: 0xbf, Dst: 3, Src: 10}, call(asm.FnSkbLoadBytes), {Op: 0xb7}, {Op: bpfobj.OpExit}}
 	k := oldest(t, NewWanted(nil))
 	for _, to := range []Release{Linux(5, 10), Linux(5, 7), Linux(5, 6), Linux(5, 4), Linux(5, 3), Linux(5, 1)} {
-		k.Age(to)
+		Age(k, to)
 		for _, tt := range []struct {
 			name    string
 			code    [][]insn

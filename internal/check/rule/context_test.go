@@ -84,7 +84,7 @@ func TestContextFieldWithoutStruct(t *testing.T) {
 		to   Release
 		want Status
 	}{{Linux(5, 10), OK}, {Linux(5, 4), Fails}} {
-		k.Age(tt.to)
+		Age(k, tt.to)
 		e := &Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
 		var got Status
 		for _, a := range e.accesses(0) {

@@ -129,7 +129,7 @@ func TestOldLicenses(t *testing.T) {
 	}
 	k := oldest(t, NewWanted(nil))
 	for _, to := range []Release{Linux(5, 10), Linux(5, 8), Linux(5, 7), Linux(4, 19)} {
-		k.Age(to)
+		Age(k, to)
 		for _, license := range []string{"GPL", "Dual MIT/GPL", "Apache-2.0", ""} {
 			for _, tt := range []struct {
 				section string
@@ -184,7 +184,7 @@ func TestOldVerifiers(t *testing.T) {
 	}
 	k := oldest(t, NewWanted(nil))
 	for _, to := range []Release{Linux(5, 10), Linux(5, 9), Linux(5, 4), Linux(5, 2), Linux(5, 1), Linux(4, 19)} {
-		k.Age(to)
+		Age(k, to)
 		for _, tt := range programs {
 			want := OK
 			if tt.refused >= to {
@@ -204,7 +204,7 @@ func TestOldMaps(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := oldest(t, NewWanted(nil))
 	for _, to := range []Release{Linux(5, 10), Linux(5, 8), Linux(5, 7), Linux(5, 6), Linux(5, 4), Linux(4, 19)} {
-		k.Age(to)
+		Age(k, to)
 		for _, tt := range []struct {
 			name    string
 			m       bpfobj.Map
@@ -241,7 +241,7 @@ func TestGlobalArguments(t *testing.T) {
 	kernels := make(map[Release]*Inventory)
 	for _, to := range []Release{Linux(5, 10), Linux(5, 6), Linux(5, 5), Linux(4, 19)} {
 		kernels[to] = oldest(t, NewWanted(nil))
-		kernels[to].Age(to)
+		Age(kernels[to], to)
 	}
 	c, err := corpus.Open(t.Context(), []string{filepath.Join(testinput.Vmlinux(t), "debian", "12", "x86_64"), filepath.Join(testinput.Vmlinux(t), "debian", "13", "x86_64")}, corpus.Options{})
 	if err != nil {
@@ -304,7 +304,7 @@ func TestPreallocation(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := oldest(t, NewWanted(nil))
 	for _, to := range []Release{Linux(5, 10), Linux(5, 4), Linux(4, 19)} {
-		k.Age(to)
+		Age(k, to)
 		for _, section := range []string{"perf_event", "kprobe", "socket", "tp", "raw_tp"} {
 			for _, m := range []bpfobj.Map{
 				{Type: uint32(ebpf.Hash)}, {Type: uint32(ebpf.Hash), Flags: 1}, {Type: uint32(ebpf.PerCPUHash), Flags: 1}, {Type: uint32(ebpf.LPMTrie), Flags: 1},
@@ -342,7 +342,7 @@ func TestOldMapCalls(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := oldest(t, NewWanted(nil))
 	for _, to := range []Release{Linux(5, 10), Linux(5, 9), Linux(5, 7), Linux(5, 6), Linux(5, 4), Linux(5, 2), Linux(4, 19)} {
-		k.Age(to)
+		Age(k, to)
 		for _, tt := range []struct {
 			section string
 			m       ebpf.MapType
@@ -384,7 +384,7 @@ func TestSockmapDeletions(t *testing.T) {
 		to   Release
 		want Status
 	}{{Linux(5, 4), OK}, {Linux(5, 9), OK}, {Linux(5, 10), MayFail}, {Linux(6, 8), MayFail}, {Linux(6, 10), Fails}, {Linux(7, 1), Fails}} {
-		k.Age(tt.to)
+		Age(k, tt.to)
 		for section, refused := range map[string]bool{"sk_msg": true, "kprobe": true, "cgroup_skb/egress": true, "sockops": false, "tc": false, "xdp": false} {
 			o, want := callWith(t, section, bpfobj.Map{Name: "m", Type: uint32(ebpf.SockHash)}, asm.R1, asm.FnMapDeleteElem), OK
 			if refused {
@@ -396,7 +396,7 @@ func TestSockmapDeletions(t *testing.T) {
 		}
 	}
 	k = oldest(t, NewWanted(nil))
-	k.Age(Linux(6, 10))
+	Age(k, Linux(6, 10))
 	for section, want := range map[string]Status{"fentry/vfs_read": Fails, "iter/task": OK} {
 		if got, l := verdictOn(t, callWith(t, section, bpfobj.Map{Name: "m", Type: uint32(ebpf.SockMap)}, asm.R1, asm.FnMapDeleteElem), k); got != want {
 			t.Errorf("%s: %s, want %s: %+v", section, got, want, l)
@@ -467,7 +467,7 @@ func TestRingMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, to := range []Release{Linux(5, 10), Linux(6, 1), Linux(6, 2)} {
-			k.Age(to)
+			Age(k, to)
 			want := OK
 			if to < Linux(6, 2) && name == "from the ring" {
 				want = MayFail

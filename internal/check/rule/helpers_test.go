@@ -94,7 +94,7 @@ func TestWithdrawn(t *testing.T) {
 			to   Release
 			want Status
 		}{{Linux(5, 10), Fails}, {Linux(5, 4), Fails}, {Linux(4, 20), MayFail}, {Linux(4, 19), MayFail}} {
-			k.Age(tt.to)
+			Age(k, tt.to)
 			if got, l := verdictOn(t, o, k); got != tt.want {
 				t.Errorf("%s on %s: %s, want %s: %v", section, tt.to, got, tt.want, l)
 			}

@@ -18,7 +18,7 @@ import (
 func TestAttachTypes(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := oldest(t, NewWanted(nil))
-	k.Age(Linux(4, 19))
+	Age(k, Linux(4, 19))
 	for section, loads := range map[string]bool{
 		"xdp/devmap": true, "xdp/cpumap": true, "kprobe.multi/do_*": true, "sk_reuseport/migrate": true, "cgroup/getpeername4": false, "sk_lookup": false, "lsm/file_open": false,
 	} {

@@ -17,7 +17,7 @@ func TestInnerMapNames(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := oldest(t, NewWanted(nil))
 	for _, release := range []Release{Linux(5, 10), Linux(5, 2), Linux(5, 1), Linux(4, 19)} {
-		k.Age(release)
+		Age(k, release)
 		for name, refused := range map[string]bool{"few": true, "fourteen_chars": true, "a_name_of_15_ch": false, "a_name_of_more_than_15_chars": false} {
 			o := programOf("socket", []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}})
 			o.Maps = []bpfobj.Map{

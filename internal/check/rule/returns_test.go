@@ -14,7 +14,7 @@ func TestOldReturns(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := oldest(t, NewWanted(nil))
 	for _, to := range []Release{Linux(5, 12), Linux(5, 10), Linux(5, 3), Linux(5, 2), Linux(4, 19)} {
-		k.Age(to)
+		Age(k, to)
 		for _, tt := range []struct {
 			section string
 			value   int64
