@@ -14,7 +14,7 @@ import (
 )
 
 // Shape is what a hook gives to programs on a kernel: the arguments of a function or tracepoint, or the fields of a tracepoint's
-// record. Programs that read the same argument or offset on two kernels may read different things: see run.changed.
+// record. Programs that read the same argument or offset on two kernels may read different things: package check compares them.
 type Shape struct {
 	Text  string // in C; equal shapes have one text
 	Slots []Slot // up to the first that is larger than the others
@@ -196,7 +196,7 @@ func (k *Inventory) caller(tracepoint string) *btf.Type {
 	return &proto
 }
 
-// reads returns what program n reads, as warnings that run.changed keeps where it is not what was meant. They depend on the kernel only
+// reads returns what program n reads, as warnings that package check keeps where it is not what was meant. They depend on the kernel only
 // where the kernel's own types show that, so that kernels share explorations.
 func (e *Evaluation) reads(n int) (l []absence) {
 	e.Shape = e.findShape(n)

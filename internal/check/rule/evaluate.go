@@ -18,7 +18,7 @@ type Evaluation struct {
 	hook     *hook     // nil where the program is not attached by BTF, or what to is not known
 	given    int64     // bytes of the context of a tracepoint, 0 where that is not known
 	raw      *hook     // the arguments of a raw tracepoint; nil where they are not known
-	Shape    *Shape    // of the context, for run.changed; nil where that is not known, or where it is not read
+	Shape    *Shape    // of the context; nil where that is not known, or where it is not read
 	kind     []absence // what depends on its kind or on all of it, in addition to the absences of its functions
 	may      *returned // what it may return; nil for anything
 }
