@@ -185,6 +185,22 @@ func framed(page string, width int) string {
 	return fmt.Sprintf(`<!DOCTYPE html><body style="margin:0"><iframe style="border:0;width:%dpx;height:900px" srcdoc="%s"></iframe>`, width, html.EscapeString(page))
 }
 
+// TestPageObjects wants executables and objects that fail on required kernels first, and others not marked for what fails elsewhere.
+func TestPageObjects(t *testing.T) {
+	slow.Skip(t)
+	r := many(6)
+	r.Executables = []verdict.ObjectRow{{Object: "fine", Status: make([]rule.Status, 3), Load: make([]rule.Status, 3)},
+		{Object: "broken", Status: []rule.Status{0, rule.Fails, 0}, Load: []rule.Status{0, rule.Fails, 0}}}
+	var b bytes.Buffer
+	if err := HTML(&b, r, Options{Require: "debian>=12", Required: func(k int) bool { return k > 0 }}); err != nil {
+		t.Fatal(err)
+	}
+	got := chromiumTitle(t, b.String()+`<script>document.title = [...document.querySelectorAll("#objects li")].map(e => e.textContent.split(":")[0]).join(", ")</script>`)
+	if want := "X broken, · fine, X o000.o, u o001.o, u o002.o, u o003.o, u o004.o, · o005.o"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
 // TestAxe has axe-core look at the page, with something open.
 func TestAxe(t *testing.T) {
 	raceflag.SkipSerial(t)
