@@ -375,6 +375,9 @@ func (b *bootWatcher) End(k *boot.Kernel, err error) {
 		if e, ok := err.(*corpus.Error); ok && e.Path == k.Path {
 			x.Message = e.Reason()
 		}
+		if errors.As(err, new(boot.Unused)) {
+			x.Class = unmatched
+		}
 		reportFinding(c, x)
 	case b.cfg.Tool == nil:
 	case k.Exit == nil:

@@ -211,15 +211,20 @@ func (k *kernelRun) predictions(ctx context.Context, m *Machine) (*verdict.Repor
 	m.Job.Skip = k.Trial.skip()
 	switch {
 	case len(m.Objects) == 0 && k.Trial.Unloaded > 0:
-		return nil, errors.New("no program is loaded on it")
+		return nil, Unused("no program is loaded on it")
 	case len(m.Objects) == 0:
-		return nil, errors.New("no object is for its machine")
+		return nil, Unused("no object is for its machine")
 	}
 	for _, t := range k.Types {
 		m.Types = append(m.Types, t.BTF)
 	}
 	return rep, nil
 }
+
+// Unused is the reason for which a kernel is not booted although it can be: there is nothing to load on it.
+type Unused string
+
+func (u Unused) Error() string { return string(u) }
 
 // equip gives the machine the kernel, with its modules, and the archive's types for it.
 func (k *kernelRun) equip(ctx context.Context, m *Machine, key kernel.Key, modules []string) error {
