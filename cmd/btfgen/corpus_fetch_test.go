@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testrepo"
@@ -98,5 +99,31 @@ func TestFetchKilled(t *testing.T) {
 				t.Errorf("left behind: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// TestFetchDryRun plans N kernels of a series with --newest N while another run has the lock, and exits with 0.
+func TestFetchDryRun(t *testing.T) {
+	slow.Skip(t)
+	repo := testrepo.New(t, "apt")
+	for n := range 4 {
+		repo.Add(repo.Release(n+1), []byte("not read"))
+	}
+	repo.Index()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Chdir(t.TempDir())
+	write(t, "my.yaml", repo.Catalogue(repo.URL, repo.Key()))
+	unlock, err := output.Lock(t.Context(), "x.btfc", false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	var stdout, stderr bytes.Buffer
+	if s := run(t.Context(), strings.Fields("corpus fetch test/1 --catalogue my.yaml --newest 2 --dry-run -o x.btfc"), &stdout, &stderr); s != statusOK {
+		t.Errorf("exit status %d", s)
+	}
+	if !strings.Contains(stderr.String(), "2 kernels to download") || strings.Contains(stderr.String(), "waiting") ||
+		!strings.Contains(stdout.String(), repo.Release(4)) || !strings.Contains(stdout.String(), repo.Release(3)) || strings.Contains(stdout.String(), repo.Release(2)) {
+		t.Errorf("%s%s", &stderr, &stdout)
 	}
 }
