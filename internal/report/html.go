@@ -117,53 +117,8 @@ func HTML(w io.Writer, r *verdict.Report, o Options) error {
 			d.Required = append(d.Required, i)
 		}
 	}
-	row := func(cells []cell) string {
-		b := make([]byte, len(v.ordered))
-		for i, k := range v.ordered {
-			b[i] = '0' + byte(cells[k])
-		}
-		return string(b)
-	}
-	for i := range r.Executables {
-		x := &r.Executables[i]
-		d.Executables = append(d.Executables, pageObject{Name: escape.Text(x.Object), Headline: escape.Text(v.headline(x)), Cells: row(cells(x.Status, x.Load))})
-	}
-	for i := range r.Variants {
-		x := &r.Variants[i]
-		d.Executables = append(d.Executables, pageObject{Name: escape.Text(x.Object), Headline: escape.Text(v.headline(x)), Cells: row(cells(x.Status, x.Load))})
-	}
-	object := make([]int, len(r.Programs))
-	for i := range r.Objects {
-		x := &r.Objects[i]
-		for _, p := range x.Programs {
-			object[p] = i
-		}
-		out := pageObject{Name: escape.Text(x.Object), Headline: escape.Text(v.headline(x)), Cells: row(cells(x.Status, x.Load))}
-		for _, remark := range v.remarks(x, true) {
-			out.Remarks = append(out.Remarks, escape.Text(remark))
-		}
-		for _, dec := range x.Decides {
-			out.Decides = append(out.Decides, pageDecider{dec.Program, d.set(dec.Kernels)})
-		}
-		d.Objects = append(d.Objects, out)
-	}
-	for i := range r.Programs {
-		p := &r.Programs[i]
-		out := pageProgram{Object: object[i], Name: escape.Text(p.Name), Section: escape.Text(p.Section), Cells: row(cells(p.Status, p.Load)), Findings: []pageFinding{}}
-		seen := make(map[pageFinding]bool)
-		for _, f := range p.Findings {
-			g := groupOf(&f.Finding)
-			x := pageFinding{g.Cell(), d.text(g.Subject(1) + ": " + g.reason()), d.text(f.Source), d.text(guardText(&f.Finding)), d.set(f.Kernels)}
-			if !seen[x] { // as several relocations of one field are
-				seen[x] = true
-				out.Findings = append(out.Findings, x)
-			}
-		}
-		for i := range p.Notes {
-			out.Notes = append(out.Notes, escape.Text(note(&p.Notes[i])))
-		}
-		d.Programs = append(d.Programs, out)
-	}
+	d.objects(v, r)
+	d.programs(v, r)
 	for i, list := range v.causes(false) {
 		d.Advice = append(d.Advice, list[0].Advice)
 		for _, g := range list {
@@ -180,6 +135,65 @@ func HTML(w io.Writer, r *verdict.Report, o Options) error {
 	b.Write(bytes.TrimSpace(data.Bytes()))
 	b.WriteString(tail)
 	return b.Flush()
+}
+
+// row returns the cells of a row, a character for each kernel.
+func (d *pageData) row(v *view, cells []cell) string {
+	b := make([]byte, len(v.ordered))
+	for i, k := range v.ordered {
+		b[i] = '0' + byte(cells[k])
+	}
+	return string(b)
+}
+
+// objects adds executables, variants and objects.
+func (d *pageData) objects(v *view, r *verdict.Report) {
+	object := func(x *verdict.ObjectRow) pageObject {
+		return pageObject{Name: escape.Text(x.Object), Headline: escape.Text(v.headline(x)), Cells: d.row(v, cells(x.Status, x.Load))}
+	}
+	for _, rows := range [][]verdict.ObjectRow{r.Executables, r.Variants} {
+		for i := range rows {
+			d.Executables = append(d.Executables, object(&rows[i]))
+		}
+	}
+	for i := range r.Objects {
+		x := &r.Objects[i]
+		out := object(x)
+		for _, remark := range v.remarks(x, true) {
+			out.Remarks = append(out.Remarks, escape.Text(remark))
+		}
+		for _, dec := range x.Decides {
+			out.Decides = append(out.Decides, pageDecider{dec.Program, d.set(dec.Kernels)})
+		}
+		d.Objects = append(d.Objects, out)
+	}
+}
+
+// programs adds programs.
+func (d *pageData) programs(v *view, r *verdict.Report) {
+	object := make([]int, len(r.Programs))
+	for i := range r.Objects {
+		for _, p := range r.Objects[i].Programs {
+			object[p] = i
+		}
+	}
+	for i := range r.Programs {
+		p := &r.Programs[i]
+		out := pageProgram{Object: object[i], Name: escape.Text(p.Name), Section: escape.Text(p.Section), Cells: d.row(v, cells(p.Status, p.Load)), Findings: []pageFinding{}}
+		seen := make(map[pageFinding]bool)
+		for _, f := range p.Findings {
+			g := groupOf(&f.Finding)
+			x := pageFinding{g.Cell(), d.text(g.Subject(1) + ": " + g.reason()), d.text(f.Source), d.text(guardText(&f.Finding)), d.set(f.Kernels)}
+			if !seen[x] { // as several relocations of one field are
+				seen[x] = true
+				out.Findings = append(out.Findings, x)
+			}
+		}
+		for i := range p.Notes {
+			out.Notes = append(out.Notes, escape.Text(note(&p.Notes[i])))
+		}
+		d.Programs = append(d.Programs, out)
+	}
 }
 
 // firstFamilies are the kernels that readers look for first, in this order.
