@@ -13,9 +13,6 @@ import (
 // is not for the kernel.
 type Decisions []*core.Decision
 
-// forKernel reports whether the object is for the kernel.
-func (d Decisions) forKernel() bool { return d != nil }
-
 // value is what the loader writes for a record; false where it writes nothing,
 // or an invalid instruction.
 func (d Decisions) value(i int) (uint64, bool) { return d[i].New, d[i].Result.OK() }

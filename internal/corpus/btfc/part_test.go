@@ -250,13 +250,12 @@ func moving() (all []input) {
 		for range 12 {
 			types = append(types, uint32(b.Type("", btf.KindPtr, false, 0, uint32(number))), uint32(b.Type("", btf.KindConst, false, 0, uint32(number))))
 		}
-		var protos, funcs []uint32
+		var funcs []uint32
 		for i := range 12 {
 			id := b.Type("", btf.KindFuncProto, false, 1+i%3, uint32(number))
 			for range 1 + i%3 {
 				b.Word(b.String(word()), types[r.IntN(len(types))])
 			}
-			protos = append(protos, uint32(id))
 			if r.IntN(3) > 0 {
 				funcs = append(funcs, uint32(b.Type(fmt.Sprintf("f%d", r.IntN(1000)), btf.KindFunc, false, 1, uint32(id))))
 			}
