@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check/rule"
@@ -18,13 +19,20 @@ type docChanges struct {
 	Rows  []docChange
 }
 
-// text is a row in a line.
-func (c *docChanges) text(row *docChange) string {
-	was := ", was " + row.Was
-	if row.Icon == "" {
-		was = ""
+// texts are the rows in a line each, without programs whose objects are among them.
+func (c *docChanges) texts() (out []string) {
+	for i := range c.Rows {
+		row := &c.Rows[i]
+		if row.Of != "" && slices.ContainsFunc(c.Rows, func(r docChange) bool { return r.Name == row.Of }) {
+			continue
+		}
+		was := ", was " + row.Was
+		if row.Icon == "" {
+			was = ""
+		}
+		out = append(out, fmt.Sprintf("%s: %s: %s%s (%s)", c.Title, row.Name, row.Is, was, row.Where))
 	}
-	return fmt.Sprintf("%s: %s: %s%s (%s)", c.Title, row.Name, row.Is, was, row.Where)
+	return out
 }
 
 // lostTexts say what a baseline has and the report does not, kernels in one line.
@@ -46,6 +54,7 @@ func lostTexts(l []verdict.Lost) (out []string) {
 
 type docChange struct {
 	Name, Was string
+	Of        string // the object of a program
 	Icon      string // of Was, "" for a new program
 	Is        rule.Status
 	New       cell
@@ -99,15 +108,15 @@ func (v *view) changes(old *verdict.Baseline) (all []docChanges) {
 			for i := range alike {
 				on = append(on, at[alike[i].Kernel])
 			}
-			n := c.Object
+			n, of := c.Object, ""
 			if c.Program != "" {
-				n += ": " + c.Program
+				n, of = n+": "+c.Program, n
 			}
 			was, icon := "new", ""
 			if !c.Added {
 				was, icon = c.Old.String(), cellFor(c.Old).Icon()
 			}
-			out.Rows = append(out.Rows, docChange{n, was, icon, c.New, cellFor(c.New), v.where(on, 5)})
+			out.Rows = append(out.Rows, docChange{n, was, of, icon, c.New, cellFor(c.New), v.where(on, 5)})
 		}
 		if len(out.Rows) > 0 {
 			all = append(all, out)

@@ -45,10 +45,8 @@ func GitHub(w io.Writer, r *verdict.Report, o Options) error {
 	if o.Baseline != nil {
 		general("lost", lostTexts(o.Lost))
 		for _, part := range s.changes(o.Baseline) {
-			for i := range part.Rows {
-				if part.Title == worseTitle {
-					general("worse", []string{part.text(&part.Rows[i])})
-				}
+			if part.Title == worseTitle {
+				general("worse", part.texts())
 			}
 		}
 	}

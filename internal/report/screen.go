@@ -694,9 +694,7 @@ func Summary(w io.Writer, r *verdict.Report, o Options) error {
 	} else {
 		lines = lostTexts(o.Lost)
 		for _, part := range s.changes(o.Baseline) {
-			for i := range part.Rows {
-				lines = append(lines, part.text(&part.Rows[i]))
-			}
+			lines = append(lines, part.texts()...)
 		}
 		if len(lines) == 0 {
 			lines = append(lines, "Nothing is worse or better than the baseline")
