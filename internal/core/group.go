@@ -28,10 +28,11 @@ type choice struct {
 }
 
 // CiliumDecider decides as cilium/ebpf does, with the candidates of a table. It remembers
-// what it computes, and is not safe for concurrent use. The zero value needs [CiliumDecider.Reset].
+// what it computes for one object, and is not safe for concurrent use. The zero value needs [CiliumDecider.Reset].
 type CiliumDecider struct {
 	tb      *Table
 	m       ciliumMatcher
+	of      *setObject // of the last unit
 	fixups  map[fixupKey]fixup
 	choices map[*group]choice
 	unit    map[int32]choice // of the last unit, by root
@@ -169,6 +170,11 @@ func (d *CiliumDecider) Unit(i int, section, name string) (*UnitDecision, error)
 	all, err := m.groups()
 	if err != nil {
 		return nil, err
+	}
+	if d.of != m { // objects do not share specs
+		d.of = m
+		clear(d.fixups)
+		clear(d.choices)
 	}
 	n := slices.IndexFunc(all.units, func(u Unit) bool { return u.Section == section && u.Name == name })
 	if n < 0 {
