@@ -21,8 +21,8 @@ type objectCode struct {
 	settable  func(variable string) bool
 	results   *results
 	found     *ledger
-	input     *input
-	functions []function // filled by codeOf
+	input     *memoInput
+	functions []functionNumbers // filled by codeOf
 
 	work     int           // of the explorations of its programs so far
 	ahead    *atomic.Int64 // of those that are not judged yet, too
@@ -138,17 +138,17 @@ func (c *programCode) key() programKey {
 	return key
 }
 
-// function is the keys of a function on a kernel.
-type function struct {
+// functionNumbers are the numbers of the keys of a function on a kernel.
+type functionNumbers struct {
 	key   uint32 // number of what its code depends on, without what is relevant; 0 before it is made
 	calls uint32 // number of what exploring it and its callees depends on; 0 if calls nest too deep
 	lacks bool   // it has absences
 }
 
 // codeOf returns the keys of a function, which several programs may share.
-func (c *objectCode) codeOf(fn int) *function {
+func (c *objectCode) codeOf(fn int) *functionNumbers {
 	if c.functions == nil {
-		c.functions = make([]function, len(c.o.Funcs))
+		c.functions = make([]functionNumbers, len(c.o.Funcs))
 	}
 	f := &c.functions[fn]
 	if f.key != 0 {

@@ -35,7 +35,7 @@ func TestCodeKey(t *testing.T) {
 		objects = append(objects, o)
 	}
 	r := newRun(Config{Objects: objects})
-	first := make(map[*bpfobj.Program]*memo[programKey, code])
+	first := make(map[*bpfobj.Program]*memo[programKey, codeFindings])
 	tg := new(target)
 	empty := new(core.Target)
 	if err := empty.Load(t.Context(), "empty", testbtf.Types(t, binary.LittleEndian, "struct s 4: a u32 0")); err != nil {
@@ -60,7 +60,7 @@ func TestCodeKey(t *testing.T) {
 					}
 					e := r.program(r.pair(i, k, d, new(target), nil, nil), j)
 					if first[e.pr] == nil {
-						first[e.pr] = new(memo[programKey, code])
+						first[e.pr] = new(memo[programKey, codeFindings])
 					}
 					key := e.key()
 					known, ok := first[e.pr].find(key, e.input)
@@ -72,7 +72,7 @@ func TestCodeKey(t *testing.T) {
 						relevant.Add(x.Relevant())
 					}
 					if !ok {
-						first[e.pr].add(key, relevant, e.input, code{findings: list, work: work})
+						first[e.pr].add(key, relevant, e.input, codeFindings{findings: list, work: work})
 						continue
 					}
 					same++

@@ -16,11 +16,11 @@ import (
 // It is safe for use by many goroutines.
 type memo[K comparable, V any] struct {
 	mu    sync.Mutex
-	known map[K][]variant[V]
+	known map[K][]memoVariant[V]
 }
 
-// variant is the results of a key for which the same input is relevant.
-type variant[V any] struct {
+// memoVariant is the results of a key for which the same input is relevant.
+type memoVariant[V any] struct {
 	relevant interp.Relevant
 	results  map[answer]V
 }
@@ -31,13 +31,13 @@ type answer struct {
 	values   string
 }
 
-// input is what results may depend on, except for what is in their keys.
-type input struct {
+// memoInput is what results may depend on, except for what is in their keys.
+type memoInput struct {
 	features interp.Features
 	value    func(record int) uint64 // that the loader writes
 }
 
-func (in *input) answer(r interp.Relevant) answer {
+func (in *memoInput) answer(r interp.Relevant) answer {
 	var b []byte
 	for _, n := range r.Records {
 		b = binary.AppendUvarint(b, in.value(int(n)))
@@ -46,7 +46,7 @@ func (in *input) answer(r interp.Relevant) answer {
 }
 
 // find returns the cached result for a key and an input.
-func (m *memo[K, V]) find(key K, in *input) (v V, ok bool) {
+func (m *memo[K, V]) find(key K, in *memoInput) (v V, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, x := range m.known[key] {
@@ -58,19 +58,19 @@ func (m *memo[K, V]) find(key K, in *input) (v V, ok bool) {
 }
 
 // add caches the result for a key and an input.
-func (m *memo[K, V]) add(key K, r interp.Relevant, in *input, v V) {
+func (m *memo[K, V]) add(key K, r interp.Relevant, in *memoInput, v V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known == nil {
-		m.known = make(map[K][]variant[V])
+		m.known = make(map[K][]memoVariant[V])
 	}
 	l := m.known[key]
-	i := slices.IndexFunc(l, func(x variant[V]) bool {
+	i := slices.IndexFunc(l, func(x memoVariant[V]) bool {
 		return x.relevant.Features == r.Features && slices.Equal(x.relevant.Records, r.Records)
 	})
 	if i < 0 {
 		i = len(l)
-		l = append(l, variant[V]{r, make(map[answer]V)})
+		l = append(l, memoVariant[V]{r, make(map[answer]V)})
 		m.known[key] = l
 	}
 	l[i].results[in.answer(r)] = v
@@ -78,7 +78,7 @@ func (m *memo[K, V]) add(key K, r interp.Relevant, in *input, v V) {
 
 // results caches the results for code. It is safe for use by many goroutines.
 type results struct {
-	programs memo[programKey, code]
+	programs memo[programKey, codeFindings]
 	units    memo[unitKey, *interp.Unit]
 
 	mu   sync.Mutex
@@ -110,8 +110,8 @@ type programKey struct {
 	funcs string // numbers of the keys of its functions
 }
 
-// code is the result for the code of a program.
-type code struct {
+// codeFindings is the result for the code of a program.
+type codeFindings struct {
 	findings list
 	work     int // of exploring it
 }
@@ -128,7 +128,7 @@ type unitKey struct {
 // its parts, for reflection.
 type sharedUnits struct {
 	known *memo[unitKey, *interp.Unit]
-	input *input
+	input *memoInput
 	key   func(from interp.Entry) (key unitKey, ok bool)
 }
 

@@ -234,7 +234,7 @@ func (r *run) pair(i int, k *rule.Inventory, d rule.Decisions, t *target, withMo
 	})
 	return &objectCode{
 		pairing: p, o: o, settable: r.settable, results: &r.results, found: r.found, ahead: new(atomic.Int64),
-		input: &input{p.Input().Features, p.Value},
+		input: &memoInput{p.Input().Features, p.Value},
 	}
 }
 

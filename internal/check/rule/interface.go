@@ -269,7 +269,7 @@ func (k *Inventory) flags(flags uint32) Finding {
 
 // definitions judges the types and definitions of all maps of the object but those that the loader sets. Where libbpf cannot make a map it loads
 // no program of the object; cilium/ebpf may still load programs that do not need it.
-func (p *Pairing) definitions() (l []part) {
+func (p *Pairing) definitions() (l []neededPart) {
 	types, page := p.k.enums[enumMap], p.k.page()
 	for i := range p.o.Maps {
 		m := &p.o.Maps[i]
@@ -287,7 +287,7 @@ func (p *Pairing) definitions() (l []part) {
 		}
 		if f.Status != OK {
 			f.Subject, f.Stops = subject, ObjectStops
-			l = append(l, part{m.Name, f})
+			l = append(l, neededPart{m.Name, f})
 		}
 		if FamilyOf(f.Code) == FamilyMapType {
 			continue
@@ -303,7 +303,7 @@ func (p *Pairing) definitions() (l []part) {
 				if loader == EbpfGo {
 					f.Stops = ProgramStops
 				}
-				l = append(l, part{m.Name, f})
+				l = append(l, neededPart{m.Name, f})
 			}
 		}
 	}

@@ -64,7 +64,7 @@ func TestRingPages(t *testing.T) {
 		o.Maps = []bpfobj.Map{{Name: "events", Type: uint32(ebpf.RingBuf), MaxEntries: tt.entries}}
 		for _, l := range []Loader{Libbpf, EbpfGo} {
 			found := pairOn(o, k, l).definitions()
-			found = slices.DeleteFunc(found, func(p part) bool { return p.f.Code != MapRingSize })
+			found = slices.DeleteFunc(found, func(p neededPart) bool { return p.f.Code != MapRingSize })
 			should := tt.refused && l == EbpfGo
 			if got := len(found) == 1 && !found[0].f.OfFile() && found[0].f.Decided == ByConfig; got != should || !should && len(found) > 0 {
 				t.Errorf("%d bytes with %s and %s: %+v", tt.entries, tt.setting, l, found)

@@ -124,7 +124,7 @@ func Untyped(pr *bpfobj.Program) Finding {
 
 // opening judges what libbpf checks before it creates the first map: struct_ops that the kernel does not have
 // (bpf_map__init_kern_struct_ops), except in maps that the loader leaves out.
-func (p *Pairing) opening() (l []part) {
+func (p *Pairing) opening() (l []neededPart) {
 	for i := range p.o.StructOps {
 		m := &p.o.StructOps[i]
 		if m.Optional || p.SetsMap(m.Name) {
@@ -135,7 +135,7 @@ func (p *Pairing) opening() (l []part) {
 				if f.Loader != EbpfGo {
 					f.Stops = ObjectStops
 				}
-				l = append(l, part{structOpsOf(m.Type), f})
+				l = append(l, neededPart{structOpsOf(m.Type), f})
 			}
 		}
 	}

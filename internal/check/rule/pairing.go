@@ -22,7 +22,7 @@ type Pairing struct {
 	k         *Inventory
 	decisions Decisions
 
-	needed  []part                     // findings on what the object needs for any program
+	needed  []neededPart               // findings on what the object needs for any program
 	externs map[*bpfobj.Extern]Finding // why one cannot be used
 }
 
@@ -64,7 +64,7 @@ func NewPairing(o *Object, k *Inventory, d Decisions, l Loading) *Pairing {
 		all = append(all, o.Unopened(l)...)
 	}
 	for _, f := range all {
-		p.needed = append(p.needed, part{f.Subject, f})
+		p.needed = append(p.needed, neededPart{f.Subject, f})
 	}
 	return p
 }
@@ -83,8 +83,8 @@ func (p *Pairing) Needs() (all []Finding) {
 	return all
 }
 
-// part is a finding on a part of an object, and the name by which code refers to that part.
-type part struct {
+// neededPart is a finding on a part of an object, and the name by which code refers to that part.
+type neededPart struct {
 	name string
 	f    Finding
 }

@@ -46,19 +46,19 @@ type Lost struct {
 
 // Baseline is what an older report says of objects, programs and kernels.
 type Baseline struct {
-	rows    map[row][]rule.Status // of programs; that of an object has its name alone
-	columns map[string]int        // of kernels, in each row
+	rows    map[rowName][]rule.Status // of programs; that of an object has its name alone
+	columns map[string]int            // of kernels, in each row
 	kernels []string
 }
 
-// row is what a program is known by.
-type row struct{ object, program, section string }
+// rowName is what a program is known by.
+type rowName struct{ object, program, section string }
 
-func (w row) compare(o row) int {
+func (w rowName) compare(o rowName) int {
 	return cmp.Or(cmp.Compare(w.object, o.object), cmp.Compare(w.program, o.program), cmp.Compare(w.section, o.section))
 }
 
-func rowOf(p *ProgramRow) row { return row{p.Object, p.Name, p.Section} }
+func rowOf(p *ProgramRow) rowName { return rowName{p.Object, p.Name, p.Section} }
 
 // has reports whether the report has a program.
 func (b *Baseline) has(p *ProgramRow) bool {
@@ -84,7 +84,7 @@ func ReadBaseline(ctx context.Context, path string) (*Baseline, error) {
 	if r.Version != ReportVersion {
 		return nil, fmt.Errorf("%s: not %s: version %d, want %d", path, what, r.Version, ReportVersion)
 	}
-	b := &Baseline{rows: make(map[row][]rule.Status), columns: make(map[string]int)}
+	b := &Baseline{rows: make(map[rowName][]rule.Status), columns: make(map[string]int)}
 	unnamed := false
 	for i, k := range r.Kernels {
 		b.columns[k.Name], unnamed = i, unnamed || k.Name == ""
@@ -95,7 +95,7 @@ func ReadBaseline(ctx context.Context, path string) (*Baseline, error) {
 		if len(p.Status) != len(r.Kernels) {
 			return nil, fmt.Errorf("%s: not %s: %s: %d verdicts on %d kernels", path, what, cmp.Or(p.Program, p.Object), len(p.Status), len(r.Kernels))
 		}
-		b.rows[row{p.Object, p.Program, p.Section}] = p.Status
+		b.rows[rowName{p.Object, p.Program, p.Section}] = p.Status
 	}
 	if unnamed {
 		return nil, fmt.Errorf("%s: not %s: a kernel or an object has no name", path, what)
@@ -149,12 +149,12 @@ func (r *Report) CompareObjects(old *Baseline, sel func(kernel int) bool) (out [
 // unit returns the verdicts on an object or on variants, nil if the older report has none.
 func (b *Baseline) unit(r *Report, o *ObjectRow) (status []rule.Status) {
 	if o.Variants == nil {
-		return b.rows[row{object: o.Object}]
+		return b.rows[rowName{object: o.Object}]
 	}
 	for _, a := range o.Variants {
 		var together []rule.Status // of the objects of an alternative
 		for _, i := range a {
-			l := b.rows[row{object: r.Objects[i].Object}]
+			l := b.rows[rowName{object: r.Objects[i].Object}]
 			if together == nil {
 				together = slices.Clone(l)
 				continue
@@ -194,9 +194,9 @@ func (b *Baseline) each(r *Report, was, now []rule.Status, changed func(k int, b
 // Lost returns what the older report has verdicts on and r does not have: kernels that sel chooses by name, in the older report's order,
 // then objects and programs with verdicts on such kernels, by name.
 func (r *Report) Lost(old *Baseline, sel func(kernel string) bool) (out []Lost) {
-	has := make(map[row]bool)
+	has := make(map[rowName]bool)
 	for i := range r.Objects {
-		has[row{object: r.Objects[i].Object}] = true
+		has[rowName{object: r.Objects[i].Object}] = true
 	}
 	for i := range r.Programs {
 		has[rowOf(&r.Programs[i])] = true
@@ -211,9 +211,9 @@ func (r *Report) Lost(old *Baseline, sel func(kernel string) bool) (out []Lost) 
 			out = append(out, Lost{Kernel: name})
 		}
 	}
-	for _, w := range slices.SortedFunc(maps.Keys(old.rows), row.compare) {
+	for _, w := range slices.SortedFunc(maps.Keys(old.rows), rowName.compare) {
 		judged := slices.ContainsFunc(columns, func(i int) bool { return old.rows[w][i].Judged() })
-		if judged && !has[w] && (w.program == "" || has[row{object: w.object}]) {
+		if judged && !has[w] && (w.program == "" || has[rowName{object: w.object}]) {
 			out = append(out, Lost{Object: w.object, Program: w.program})
 		}
 	}

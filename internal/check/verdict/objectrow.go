@@ -102,9 +102,9 @@ func (v *judge) objectRow(i int, policy *Policy) (ObjectRow, *evidence) {
 	}
 	excused := func(f *rule.Finding) bool { return mapName(f) != "" && policy.SetsMap(o, mapName(f)) }
 	row.excused = excused
-	var views []view
+	var views []loaderView
 	for _, l := range v.Loaders {
-		of := view{plan: pl, marked: policy.Exact && l == rule.EbpfGo}
+		of := loaderView{plan: pl, marked: policy.Exact && l == rule.EbpfGo}
 		for j := range o.Programs {
 			of.programs = append(of.programs, rep.Programs[first+j].with(l, excused))
 		}
@@ -114,20 +114,20 @@ func (v *judge) objectRow(i int, policy *Policy) (ObjectRow, *evidence) {
 	open := v.LoadersOf(o)
 	decides := make([][]int, len(o.Programs))
 	for k := range rep.Kernels {
-		worst, by := result{}, []int(nil)
+		worst, by := kernelStatus{}, []int(nil)
 		for n := range views {
 			l := &row.Loaders[n]
 			of, deciding := views[n].on(k, rep.Kernels[k].Key())
 			switch s := v.wholeStatus(k, i, l.Loader, excused); {
 			case s == rule.Other:
-				of, deciding = result{rule.Other, rule.Other}, nil
+				of, deciding = kernelStatus{rule.Other, rule.Other}, nil
 			case s > of.status && of.status.Judged():
-				of, deciding = result{s, max(s, of.load)}, views[n].all(k, s)
+				of, deciding = kernelStatus{s, max(s, of.load)}, views[n].all(k, s)
 			}
 			aside := of.status.Judged() && !slices.Contains(open, l.Loader) // another loader opens the object
 			if aside {
 				for _, f := range v.refused(o, l.Loader) {
-					of = of.or(result{f.Status, f.Status})
+					of = of.or(kernelStatus{f.Status, f.Status})
 				}
 			}
 			l.Status, l.Load = append(l.Status, of.status), append(l.Load, of.load)
@@ -181,19 +181,21 @@ func (v *judge) wholeStatus(k, i int, l rule.Loader, excused func(*rule.Finding)
 	return s
 }
 
-// result is a verdict on one kernel.
-type result struct {
+// kernelStatus is a verdict on one kernel.
+type kernelStatus struct {
 	status rule.Status
 	load   rule.Status // of loading it alone
 }
 
 // or is the verdict on two things that have to work both.
-func (v result) or(w result) result { return result{max(v.status, w.status), max(v.load, w.load)} }
+func (v kernelStatus) or(w kernelStatus) kernelStatus {
+	return kernelStatus{max(v.status, w.status), max(v.load, w.load)}
+}
 
 // verdictRow is verdicts by kernel.
 type verdictRow struct{ status, load []rule.Status }
 
-func (r verdictRow) on(k int) result { return result{r.status[k], r.load[k]} }
+func (r verdictRow) on(k int) kernelStatus { return kernelStatus{r.status[k], r.load[k]} }
 
 // with are the verdicts on a program with one loader.
 func (p *ProgramRow) with(l rule.Loader, excused func(*rule.Finding) bool) verdictRow {
@@ -204,25 +206,25 @@ func (p *ProgramRow) with(l rule.Loader, excused func(*rule.Finding) bool) verdi
 	return verdictRow{status, load}
 }
 
-// view is an object as one loader sees it.
-type view struct {
+// loaderView is an object as one loader sees it.
+type loaderView struct {
 	*plan
 	marked   bool // it loads those that are marked with a ?
 	programs []verdictRow
 }
 
 // on returns the verdict on the programs that are loaded on a kernel, and those of them that do not work there.
-func (v *view) on(k int, key kernel.Key) (all result, by []int) {
+func (v *loaderView) on(k int, key kernel.Key) (all kernelStatus, by []int) {
 	switch v.loadsAny(len(v.programs), key) {
 	case isNotLoaded:
-		return result{rule.Unloaded, rule.Unloaded}, nil
+		return kernelStatus{rule.Unloaded, rule.Unloaded}, nil
 	case mayBeLoaded:
 		for i := range v.programs {
 			if v.loads(i, key) == mayBeLoaded {
 				by = append(by, i)
 			}
 		}
-		return result{rule.Unknown, rule.Unknown}, by
+		return kernelStatus{rule.Unknown, rule.Unknown}, by
 	}
 	needs := v.needs
 	if v.marked {
@@ -241,16 +243,16 @@ func (v *view) on(k int, key kernel.Key) (all result, by []int) {
 }
 
 // best returns the alternative that works best on a kernel, as far as it is loaded there, with its verdict.
-func (v *view) best(n need, k int, key kernel.Key) (best []int, of result) {
+func (v *loaderView) best(n need, k int, key kernel.Key) (best []int, of kernelStatus) {
 	for _, a := range n.alternatives {
 		var loaded []int
-		var w result
+		var w kernelStatus
 		for _, i := range a {
 			switch of := v.programs[i].on(k); v.loads(i, key) {
 			case isLoaded:
 				loaded, w = append(loaded, i), w.or(of)
 			case mayBeLoaded: // if it does not work, that may not count
-				loaded, w = append(loaded, i), w.or(result{min(of.status, rule.Unknown), min(of.load, rule.Unknown)})
+				loaded, w = append(loaded, i), w.or(kernelStatus{min(of.status, rule.Unknown), min(of.load, rule.Unknown)})
 			}
 		}
 		if len(loaded) > 0 && (best == nil || w.status < of.status || w.status == of.status && w.load < of.load) {
@@ -261,7 +263,7 @@ func (v *view) best(n need, k int, key kernel.Key) (best []int, of result) {
 }
 
 // all returns the programs whose verdict is least or worse.
-func (v *view) all(k int, least rule.Status) (list []int) {
+func (v *loaderView) all(k int, least rule.Status) (list []int) {
 	for i := range v.programs {
 		if v.programs[i].on(k).status >= least {
 			list = append(list, i)

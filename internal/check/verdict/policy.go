@@ -245,22 +245,22 @@ type need struct {
 	said         bool // by the user
 }
 
-// loading says whether something is loaded on a kernel.
-type loading uint8
+// loadState says whether something is loaded on a kernel.
+type loadState uint8
 
 const (
-	isLoaded loading = iota
+	isLoaded loadState = iota
 	mayBeLoaded
 	isNotLoaded
 )
 
 // loads says whether a program is loaded on a kernel. It may be if the kernel's key lacks what decides.
-func (p *plan) loads(program int, k kernel.Key) loading {
+func (p *plan) loads(program int, k kernel.Key) loadState {
 	return max(onKernel(p.whole, k), onKernel(p.when[program], k))
 }
 
 // onKernel says whether one of some selectors chooses a kernel, if there are any.
-func onKernel(l []selection.Selector, k kernel.Key) loading {
+func onKernel(l []selection.Selector, k kernel.Key) loadState {
 	switch {
 	case len(l) == 0 || slices.ContainsFunc(l, func(s selection.Selector) bool { return s.Match(k) }):
 		return isLoaded
@@ -272,7 +272,7 @@ func onKernel(l []selection.Selector, k kernel.Key) loading {
 
 // loadsAny says whether a program of the object is loaded on a kernel. One that only its section excludes does not count, unless
 // all are like that.
-func (p *plan) loadsAny(programs int, k kernel.Key) loading {
+func (p *plan) loadsAny(programs int, k kernel.Key) loadState {
 	least := onKernel(p.whole, k)
 	if len(p.when) == 0 {
 		return least

@@ -31,14 +31,14 @@ func (p *Policy) with(options []Option) (out Policy, err error) {
 
 // evidence is the plan for an object, and on which kernels its programs work with any loader.
 type evidence struct {
-	view
+	loaderView
 	o       *rule.Object
 	rows    []ProgramRow // of the object
 	kernels []Column
 }
 
 func newEvidence(pl *plan, o *rule.Object, rows []ProgramRow, kernels []Column) *evidence {
-	e := &evidence{view: view{plan: pl}, o: o, rows: rows, kernels: kernels}
+	e := &evidence{loaderView: loaderView{plan: pl}, o: o, rows: rows, kernels: kernels}
 	for i := range rows {
 		e.programs = append(e.programs, verdictRow{rows[i].Status, rows[i].Load})
 	}

@@ -49,18 +49,18 @@ func (r *Report) variants(group [][]int) (row ObjectRow) {
 	}
 	row.Object = folded(names)
 	for k := range r.Kernels {
-		best, of := -1, result{rule.Other, rule.Other}
-		verdicts := make([]result, len(group))
+		best, of := -1, kernelStatus{rule.Other, rule.Other}
+		verdicts := make([]kernelStatus, len(group))
 		for n, a := range group {
-			w := result{rule.Other, rule.Other}
+			w := kernelStatus{rule.Other, rule.Other}
 			for _, i := range a {
-				w = result{both(w.status, r.Objects[i].Status[k]), both(w.load, r.Objects[i].Load[k])}
+				w = kernelStatus{both(w.status, r.Objects[i].Status[k]), both(w.load, r.Objects[i].Load[k])}
 			}
 			verdicts[n] = w
 			switch {
 			case !w.status.Judged():
 				if best < 0 {
-					of = result{min(of.status, w.status), min(of.load, w.load)}
+					of = kernelStatus{min(of.status, w.status), min(of.load, w.load)}
 				}
 			case best < 0 || w.status < of.status || w.status == of.status && w.load < of.load:
 				best, of = n, w
