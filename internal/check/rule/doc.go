@@ -26,9 +26,9 @@
 //
 //   - attach.go, hooks.go, interface.go, returns.go: what a program is attached to,
 //     and of which type it is
-//   - context.go, changed.go: what it reads of its context
-//   - helpers.go, kfuncs.go, callees.go: what it calls
-//   - interface.go, opening.go, extern.go, kconfig.go, ownbtf.go: what its object
+//   - context.go, shape.go: what it reads of its context
+//   - helpers.go, mapcalls.go, kfuncs.go, callees.go: what it calls
+//   - maps.go, opening.go, extern.go, kconfig.go, ownbtf.go: what its object
 //     needs before any program is loaded
 //   - loader.go, aya.go, pairing.go: what only one loader refuses
 //

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package flow
+
+import (
+	"github.com/cilium/ebpf/asm"
+)
+
+// address is what is known of a register or stack slot. Which of the fields counts depends on the kind.
+type address struct {
+	kind   addressKind
+	arg    int32 // ofArg: the argument
+	helper int32 // ofResult: the helper that returned it
+	inMap  int32 // ofMap, inValue, ofHeld: the map
+	record int32 // isRecord: the record of CO-RE
+	value  int64 // isNumber
+	off    int64 // ofContext, ofArg, ofResult: bytes from the beginning; ofStack: from the top
+
+	computed bool // see Access
+	given    bool // see Access
+}
+
+type addressKind uint8
+
+const (
+	ofNothing addressKind = iota
+	ofContext
+	ofArg
+	ofResult
+	ofStack
+	ofMap
+	ofRing   // memory of a ring buffer
+	ofMemory // memory that a global function was given
+	inValue  // in a value of a map
+	ofHeld   // what a pointer in a value of a map leads to
+	isNumber
+	isRecord // the value of a CO-RE record
+)
+
+// plus returns a after a constant was added to it.
+func (a address) plus(n int64) address {
+	if a.kind == isNumber {
+		a.value += n
+	} else {
+		a.off += n
+	}
+	return a
+}
+
+// typed reports whether the verifier knows the type of what is at an address of the kernel.
+func (a address) typed() bool { return a.kind == ofArg || a.kind == ofResult }
+
+// addresses is what is known before an instruction.
+type addresses struct {
+	regs  [10]address
+	stack []slot
+}
+
+// stackSize is the size of a function's stack in bytes (MAX_BPF_STACK).
+const stackSize = 512
+
+// slot is 8 bytes of the stack.
+type slot struct {
+	at int64 // offset
+	address
+}
+
+// overlaps reports whether x shares bytes with size bytes at an offset.
+func (x slot) overlaps(off, size int64) bool { return x.at < off+size && off < x.at+8 }
+
+// slot returns what is known of the slot at an offset.
+func (s *addresses) slot(off int64) address {
+	for i := range s.stack {
+		if s.stack[i].at == off {
+			return s.stack[i].address
+		}
+	}
+	return address{}
+}
+
+func (s *addresses) reg(r asm.Register) address {
+	switch {
+	case r < asm.RFP:
+		return s.regs[r]
+	case r == asm.RFP:
+		return address{kind: ofStack}
+	}
+	return address{}
+}
+
+func (s *addresses) set(r asm.Register, a address) {
+	if r < asm.RFP {
+		s.regs[r] = a
+	}
+}
+
+// resultStruct maps helpers to the struct whose address they return: those with RET_PTR_TO_BTF_ID and
+// RET_PTR_TO_BTF_ID_OR_NULL in the kernel's net/core/filter.c and kernel/trace/bpf_trace.c.
+var resultStruct = map[asm.BuiltinFunc]string{
+	asm.FnSkcToTcp6Sock:        "tcp6_sock",
+	asm.FnSkcToTcpSock:         "tcp_sock",
+	asm.FnSkcToTcpTimewaitSock: "tcp_timewait_sock",
+	asm.FnSkcToTcpRequestSock:  "tcp_request_sock",
+	asm.FnSkcToUdp6Sock:        "udp6_sock",
+	asm.FnSkcToUnixSock:        "unix_sock",
+	asm.FnSkcToMptcpSock:       "mptcp_sock",
+	asm.FnGetCurrentTaskBtf:    "task_struct",
+	asm.FnTaskPtRegs:           "pt_regs",
+	asm.FnSockFromFile:         "socket",
+}

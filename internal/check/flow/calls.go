@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package flow
+
+import (
+	"slices"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+)
+
+// memory is memory that a helper accesses.
+type memory struct {
+	at, size asm.Register // of the address and the size; without one the size is that of the map in r1
+	value    bool         // the size is that of the map's values, else of its keys
+	writes   bool
+}
+
+var (
+	ofKey    = memory{at: asm.R2}
+	ofValue  = memory{at: asm.R3, value: true}
+	ofBuffer = memory{at: asm.R1, size: asm.R2, writes: true}
+)
+
+// helperMemory lists all memory that the most common helpers access.
+var helperMemory = map[asm.BuiltinFunc][]memory{
+	asm.FnMapLookupElem:      {ofKey},
+	asm.FnMapUpdateElem:      {ofKey, ofValue},
+	asm.FnMapDeleteElem:      {ofKey},
+	asm.FnProbeRead:          {ofBuffer},
+	asm.FnProbeReadKernel:    {ofBuffer},
+	asm.FnProbeReadUser:      {ofBuffer},
+	asm.FnProbeReadStr:       {ofBuffer},
+	asm.FnProbeReadKernelStr: {ofBuffer},
+	asm.FnProbeReadUserStr:   {ofBuffer},
+	asm.FnGetCurrentComm:     {ofBuffer},
+	asm.FnPerfEventOutput:    {{at: asm.R4, size: asm.R5}},
+	asm.FnRingbufOutput:      {{at: asm.R2, size: asm.R3}},
+}
+
+// bytes returns how much of its memory a helper accesses at most; false if that is unknown or not exact.
+func (f *flow) bytes(m memory, s *addresses) (n int64, exact bool) {
+	if m.size != 0 {
+		size := s.regs[m.size]
+		return size.value, size.kind == isNumber
+	}
+	a := s.regs[asm.R1]
+	switch {
+	case a.kind != ofMap || a.inMap < 0 || int(a.inMap) >= len(f.o.Maps):
+		return 0, false
+	case m.value:
+		return int64(f.o.Maps[a.inMap].ValueSize), true
+	}
+	return int64(f.o.Maps[a.inMap].KeySize), true
+}
+
+// helper follows what a helper does with memory. It reports false if it does not know.
+func (f *flow) helper(s *addresses, call asm.BuiltinFunc) bool {
+	list, known := helperMemory[call]
+	for _, m := range list {
+		a := s.regs[m.at]
+		n, exact := f.bytes(m, s)
+		if known = known && (exact || a.kind != ofStack); known && a.kind == ofStack {
+			s.give(a.off, n, m.writes)
+		}
+	}
+	return known
+}
+
+// give hands memory on the stack to a helper.
+func (s *addresses) give(off, size int64, writes bool) {
+	s.stack = slices.DeleteFunc(s.stack, func(x slot) bool { return x.overlaps(off, size) && (writes || !x.typed()) })
+	for i := range s.stack {
+		x := &s.stack[i]
+		x.given = x.given || x.overlaps(off, size)
+	}
+}
+
+// call follows a call. Global functions are verified on their own, whatever their arguments: they are entered with none.
+func (f *flow) call(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
+	call := asm.BuiltinFunc(in.Imm)
+	for r := asm.R2; r <= asm.R5 && in.IsHelper() && f.found != nil; r++ { // the first is the context itself, if a helper gets it
+		if a := s.regs[r]; a.kind == ofContext && a.off > 0 && !a.computed {
+			f.found[at] = Access{At: at, Kind: Passed, Arg: -1, Off: a.off}
+		}
+	}
+	if f.found != nil && in.IsHelper() {
+		f.withMap(s, at, call)
+	}
+	if !in.IsHelper() || !f.helper(s, call) {
+		for r := asm.R1; r <= asm.R5; r++ {
+			f.lose(at.Fn, s.regs[r])
+		}
+	}
+	if to := in.Ref.N(); in.IsFuncCall() && to >= 0 && f.found == nil {
+		args := &addresses{}
+		for r := asm.R1; r <= asm.R5 && !f.o.Funcs[to].Global; r++ {
+			if a := s.regs[r]; a.kind == ofContext || a.kind == ofMap || a.kind == ofRing || a.typed() {
+				args.regs[r] = a
+			}
+		}
+		for r := asm.R1; r <= asm.R5; r++ {
+			if f.memory[to].Has(r) {
+				args.regs[r].kind = ofMemory
+			}
+		}
+		f.arrive(bpfobj.Site{Fn: to}, args)
+	}
+	of := s.regs[asm.R1]
+	clear(s.regs[asm.R0 : asm.R5+1])
+	switch {
+	case in.IsHelper() && call == asm.FnMapLookupElem && of.kind == ofMap && of.inMap >= 0:
+		s.regs[asm.R0] = address{kind: inValue, inMap: of.inMap}
+	case in.IsHelper() && resultStruct[call] != "":
+		s.regs[asm.R0] = address{kind: ofResult, helper: int32(call)}
+	case in.IsHelper() && call == asm.FnRingbufReserve:
+		s.regs[asm.R0] = address{kind: ofRing}
+	}
+}
+
+// withMap reports a call of a helper with a map.
+func (f *flow) withMap(s *addresses, at bpfobj.Site, call asm.BuiltinFunc) {
+	x := MapCall{At: at, Map: -1}
+	for r := asm.R5; r >= asm.R1; r-- { // the first map counts
+		if a := s.regs[r]; a.kind == ofMap && a.inMap >= 0 {
+			x.Map = int(a.inMap)
+		}
+	}
+	switch call {
+	case asm.FnMapLookupElem, asm.FnMapUpdateElem, asm.FnMapDeleteElem, asm.FnMapPushElem, asm.FnMapPopElem, asm.FnMapPeekElem:
+		gets := func(kind addressKind) bool {
+			return s.regs[asm.R2].kind == kind || call == asm.FnMapUpdateElem && s.regs[asm.R3].kind == kind
+		}
+		x.Ring, x.Given = gets(ofRing), gets(ofMemory)
+	}
+	if x.Map >= 0 || x.Ring || x.Given {
+		f.calls[at] = x
+	}
+}
+
+// dead reports whether code overwrites a register before it reads it. It looks at the first instructions, up to a jump.
+func dead(code []bpfobj.Insn, r asm.Register) bool {
+	const most = 16
+	for i := 0; i < min(most, len(code)); i += code[i].Slots() {
+		in := &code[i]
+		reads, writes := in.Touches()
+		if _, jumps := in.Jump(); jumps || reads.Has(r) {
+			return false
+		}
+		if in.Op == bpfobj.OpExit || writes.Has(r) {
+			return true
+		}
+	}
+	return false
+}

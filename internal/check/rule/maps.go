@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"fmt"
+	"iter"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+)
+
+// sleepingMaps judges the maps that a program uses which may sleep, by their types and whether they are preallocated.
+func (e *Evaluation) sleepingMaps() (l []Finding) {
+	seen := make(map[uint32]bool)
+	for _, fn := range e.pr.Funcs {
+		if m := e.o.allocates(fn); m != nil {
+			l = append(l, e.k.judge("maps on demand", FeatureMissing).named(m.Name))
+		}
+		for m := range e.o.mapsOf(fn) {
+			name := strings.TrimPrefix(mapTypeName(m.Type), mapPrefix)
+			if seen[m.Type] || e.SetsMap(m.Name) {
+				continue
+			}
+			seen[m.Type] = true
+			f := e.k.judgeAny("sleepable "+name, FeatureMissing)
+			f.Subject = "maps of type " + name + " in programs that may sleep"
+			l = append(l, f.named(m.Name))
+		}
+	}
+	return l
+}
+
+// mapsOf yields the maps of all instructions of a function: verifiers look at these whether they reach them or not
+// (check_map_prog_compatibility in kernel/bpf/verifier.c).
+func (o *Object) mapsOf(fn int) iter.Seq[*bpfobj.Map] {
+	return func(yield func(*bpfobj.Map) bool) {
+		for i := range o.Funcs[fn].Insns {
+			if ref := o.Funcs[fn].Insns[i].Ref; ref.Kind() == bpfobj.RefMap && ref.N() >= 0 && !yield(&o.Maps[ref.N()]) {
+				return
+			}
+		}
+	}
+}
+
+// allocates returns the first map that a function uses which is a hash map that is not preallocated, or has such maps in it, nil for none.
+func (o *Object) allocates(fn int) *bpfobj.Map {
+	const noPrealloc = 1 // BPF_F_NO_PREALLOC
+	for used := range o.mapsOf(fn) {
+		for m := used; m != nil; m = m.Inner {
+			if m.Flags&noPrealloc != 0 && isMap(m, ebpf.Hash, ebpf.PerCPUHash, ebpf.HashOfMaps) {
+				return used
+			}
+		}
+	}
+	return nil
+}
+
+func isMap(m *bpfobj.Map, types ...ebpf.MapType) bool {
+	return slices.Contains(types, ebpf.MapType(m.Type))
+}
+
+// mapRefused judges the definition of a map and of its inner map: flags that the kernel does not know, and sizes since a release. What
+// every kernel refuses is not judged.
+func (k *Inventory) mapRefused(m *bpfobj.Map) (f Finding) {
+	const mostKey = 512
+	switch f = k.flags(m.Flags); {
+	case f.Status != OK:
+		return f
+	case m.KeySize > mostKey && isMap(m, ebpf.Hash, ebpf.PerCPUHash, ebpf.LRUHash, ebpf.LRUCPUHash, ebpf.HashOfMaps):
+		f = k.judge("map large-keys", MapKeySize)
+		f.Max = mostKey
+	case m.ValueSize == 8 && isMap(m, ebpf.DevMap, ebpf.DevMapHash): // struct bpf_devmap_val
+		f = k.judge("map devmap-program", MapValueSize)
+		f.Size = 8
+	case m.ValueSize == 8 && isMap(m, ebpf.SockMap, ebpf.SockHash): // the socket's cookie, for user space
+		f = k.judge("map cookies", MapValueSize)
+		f.Size = 8
+	case m.ValueSize == 8 && isMap(m, ebpf.CPUMap): // struct bpf_cpumap_val
+		f = k.judge("map cpumap-program", MapValueSize)
+		f.Size = 8
+	}
+	switch {
+	case f.Status != OK:
+	case m.Inner != nil:
+		return k.mapRefused(m.Inner)
+	case isMap(m, ebpf.ArrayOfMaps, ebpf.HashOfMaps):
+		return Finding{Status: MayFail, Code: MapInner}
+	}
+	return f
+}
+
+// flags judges the flags of a map: by the enum of all flags, which came with Linux 5.8, else each by its fact.
+func (k *Inventory) flags(flags uint32) Finding {
+	known := k.enums[enumMapFlag]
+	for _, v := range known {
+		flags &^= uint32(v)
+	}
+	for ; flags != 0; flags &= flags - 1 {
+		flag := uint32(1) << bits.TrailingZeros32(flags)
+		f := Finding{Status: Fails, Code: MapFlagUnknown, Args: Args{Decided: ByWitness, Witness: enumNames[enumMapFlag]}}
+		if known == nil {
+			f = k.judgeAny(fmt.Sprintf("map-flag %#x", flag), MapFlagUnknown)
+		}
+		if f.Status != OK {
+			f.Count = int64(flag)
+			return f
+		}
+	}
+	return Finding{}
+}
+
+// definitions judges the types and definitions of all maps of the object but those that the loader sets. Where libbpf cannot make a map it loads
+// no program of the object; cilium/ebpf may still load programs that do not need it.
+func (p *Pairing) definitions() (l []neededPart) {
+	types, page := p.k.enums[enumMap], p.k.page()
+	for i := range p.o.Maps {
+		m := &p.o.Maps[i]
+		if p.SetsMap(m.Name) {
+			continue
+		}
+		f := p.k.mapRefused(m)
+		subject := m.Name
+		if types != nil && !hasValue(types, uint64(m.Type)) {
+			subject = mapTypeName(m.Type)
+			f = Finding{Status: Fails, Code: MapTypeMissing, Args: Args{Name: m.Name, Decided: ByWitness, Witness: enumNames[enumMap] + ":" + subject}}
+		} else if unset := p.k.unsetMap(m.Type); unset.Status != OK {
+			subject, f = mapTypeName(m.Type), unset
+			f.Name = m.Name
+		}
+		if f.Status != OK {
+			f.Subject, f.Stops = subject, ObjectStops
+			l = append(l, neededPart{m.Name, f})
+		}
+		if FamilyOf(f.Code) == FamilyMapType {
+			continue
+		}
+		for _, loader := range p.Loaders {
+			f := loaderRefuses(m, loader, page)
+			if name := InnerName(m); name != "" && loader == Libbpf {
+				f = p.k.judge("map dotted-names", MapInnerName)
+				f.Name = name
+			}
+			if f.Status != OK {
+				f.Subject, f.Loader, f.Stops = m.Name, loader, ObjectStops
+				if loader == EbpfGo {
+					f.Stops = ProgramStops
+				}
+				l = append(l, neededPart{m.Name, f})
+			}
+		}
+	}
+	return l
+}
+
+// unsetMap judges whether a kernel whose enum has a type of maps was built with it.
+func (k *Inventory) unsetMap(kind uint32) Finding {
+	f := k.judgeAny("map-type "+strings.TrimPrefix(mapTypeName(kind), mapPrefix), MapTypeUnset)
+	f.Since = 0 // the enum has it
+	return f
+}
+
+// InnerName returns the name with a dot that libbpf gives to the inner map of a map (bpf_object__create_map in its src/libbpf.c), "" if
+// there is none.
+func InnerName(m *bpfobj.Map) string {
+	const most = 15 // BPF_OBJ_NAME_LEN without the zero
+	if m.Inner == nil || len(m.Name) >= most {
+		return ""
+	}
+	name := m.Name + ".inner"
+	return name[:min(len(name), most)]
+}
+
+// pinByName is the last value of pinning that loaders know, LIBBPF_PIN_BY_NAME.
+const pinByName = 1
+
+// arenaData is the section of the variables of an arena.
+const arenaData = ".addr_space.1"
+
+const leastPage = 4096
+
+// pageSettings are the settings for pages of more than 4 KiB, and their bytes (arch/arm64/Kconfig, arch/powerpc/Kconfig, arch/Kconfig).
+var pageSettings = []struct {
+	name  string
+	bytes uint32
+}{
+	{settingPrefix + "ARM64_16K_PAGES", 16384}, {settingPrefix + "ARM64_64K_PAGES", 65536}, {settingPrefix + "PPC_16K_PAGES", 16384}, {settingPrefix + "PPC_64K_PAGES", 65536},
+	{settingPrefix + "PAGE_SIZE_16KB", 16384}, {settingPrefix + "PAGE_SIZE_64KB", 65536},
+}
+
+// page returns the bytes of a page, as far as the configuration shows; 4096 is the least.
+func (k *Inventory) page() uint32 {
+	for _, s := range pageSettings {
+		if k.known.config[s.name] == "y" {
+			return s.bytes
+		}
+	}
+	return leastPage
+}
+
+// loaderRefuses judges what one loader passes to the kernel as it is, and another completes, whatever the kernel: mapSpecFromBTF in
+// cilium/ebpf's elf_reader.go and fixupMagicFields in its map.go; adjust_ringbuf_sz and map_set_def_max_entries in libbpf.c. Kernels want
+// no sizes for ring buffers (ringbuf_map_alloc in kernel/bpf/ringbuf.c), and those of numbers for perf event arrays
+// (fd_array_map_alloc_check in kernel/bpf/arraymap.c). aya is not judged.
+func loaderRefuses(m *bpfobj.Map, l Loader, page uint32) Finding {
+	const number = 4
+	goDrops := l == EbpfGo && m.TypedValue
+	switch {
+	case l == Aya:
+	case m.Pinning > pinByName && l == EbpfGo: // libbpf does not open the object: see Unopened
+		return Finding{Status: Fails, Code: MapPinning, Args: Args{Count: int64(m.Pinning)}}
+	case isMap(m, ebpf.RingBuf) && m.ValueSize != 0 && !goDrops, isMap(m, ebpf.UserRingbuf) && m.ValueSize != 0, isMap(m, ebpf.RingBuf, ebpf.UserRingbuf) && m.KeySize != 0:
+		return Finding{Status: Fails, Code: MapSizes}
+	case isMap(m, ebpf.RingBuf, ebpf.UserRingbuf) && l == EbpfGo && m.MaxEntries != 0 && (m.MaxEntries%page != 0 || bits.OnesCount32(m.MaxEntries) != 1):
+		f := Finding{Status: Fails, Code: MapRingSize, Args: Args{Size: int64(m.MaxEntries)}}
+		if m.MaxEntries%leastPage == 0 && bits.OnesCount32(m.MaxEntries) == 1 { // only on kernels with large pages
+			f.Max, f.Decided = int64(page), ByConfig
+		}
+		return f
+	case isMap(m, ebpf.PerfEventArray) && l == Libbpf && (m.KeySize != number || m.ValueSize != number):
+		return Finding{Status: Fails, Code: MapNoSizes}
+	case isMap(m, ebpf.PerfEventArray) && l == EbpfGo && (m.KeySize != 0 && m.KeySize != number || m.ValueSize != 0 && m.ValueSize != number && !m.TypedValue):
+		return Finding{Status: Fails, Code: MapNoSizes}
+	}
+	return Finding{}
+}
+
+// needsEntries reports whether a map has no size, which kernels want and loaders do not set by themselves.
+func needsEntries(m *bpfobj.Map) bool {
+	return m.MaxEntries == 0 && !isMap(m, ebpf.PerfEventArray, ebpf.CPUMap, ebpf.SkStorage, ebpf.InodeStorage, ebpf.TaskStorage,
+		ebpf.CgroupStorage, ebpf.CGroupStorage, ebpf.PerCPUCGroupStorage, ebpf.StructOpsMap)
+}
+
+func hasValue(m map[string]uint64, v uint64) bool {
+	for n, x := range m {
+		if x == v && !strings.HasPrefix(n, "__MAX") {
+			return true
+		}
+	}
+	return false
+}
+
+const mapPrefix = "BPF_MAP_TYPE_"
+
+// mapTypeName is the name of a type of maps in C.
+func mapTypeName(kind uint32) string {
+	if int64(kind) < int64(len(knownMapTypes)) {
+		return mapPrefix + knownMapTypes[kind]
+	}
+	return fmt.Sprintf("map type %d", kind)
+}
+
+// knownMapTypes are names by number: enum bpf_map_type of include/uapi/linux/bpf.h in Linux 7.3.
+var knownMapTypes = [...]string{
+	"UNSPEC", "HASH", "ARRAY", "PROG_ARRAY", "PERF_EVENT_ARRAY", "PERCPU_HASH", "PERCPU_ARRAY", "STACK_TRACE",
+	"CGROUP_ARRAY", "LRU_HASH", "LRU_PERCPU_HASH", "LPM_TRIE", "ARRAY_OF_MAPS", "HASH_OF_MAPS", "DEVMAP", "SOCKMAP",
+	"CPUMAP", "XSKMAP", "SOCKHASH", "CGROUP_STORAGE", "REUSEPORT_SOCKARRAY", "PERCPU_CGROUP_STORAGE", "QUEUE", "STACK",
+	"SK_STORAGE", "DEVMAP_HASH", "STRUCT_OPS", "RINGBUF", "INODE_STORAGE", "TASK_STORAGE", "BLOOM_FILTER", "USER_RINGBUF",
+	"CGRP_STORAGE", "ARENA", "INSN_ARRAY", "RHASH",
+}
