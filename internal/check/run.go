@@ -120,7 +120,7 @@ type kernelResult struct {
 	path     string
 	arch     string
 	word     int      // size of pointers in bytes
-	modules  []string // see Kernel.Modules
+	modules  []string // see verdict.Column
 	programs []list   // by object: see programs
 	whole    []list   // by object: what it needs, whichever of its programs are loaded
 	shapes   []shapes // by object, of its programs

@@ -12,15 +12,16 @@ import (
 
 // Evaluation is what rules find of one program on one kernel.
 type Evaluation struct {
+	Findings []Finding // on it, except on its code
+	Shape    *Shape    // of its context; nil where that is not known, or where it is not read
+
 	*Pairing
-	pr       *bpfobj.Program
-	Findings []Finding
-	hook     *hook     // nil where the program is not attached by BTF, or what to is not known
-	given    int64     // bytes of the context of a tracepoint, 0 where that is not known
-	raw      *hook     // the arguments of a raw tracepoint; nil where they are not known
-	Shape    *Shape    // of the context; nil where that is not known, or where it is not read
-	kind     []absence // what depends on its kind or on all of it, in addition to the absences of its functions
-	may      *returned // what it may return; nil for anything
+	pr    *bpfobj.Program
+	hook  *hook     // nil where the program is not attached by BTF, or what to is not known
+	given int64     // bytes of the context of a tracepoint, 0 where that is not known
+	raw   *hook     // the arguments of a raw tracepoint; nil where they are not known
+	kind  []absence // what depends on its kind or on all of it, in addition to the absences of its functions
+	may   *returned // what it may return; nil for anything
 }
 
 // Evaluate judges program j of the object without its code.
