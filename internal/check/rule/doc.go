@@ -28,9 +28,9 @@
 //     and of which type it is
 //   - context.go, shape.go: what it reads of its context
 //   - helpers.go, mapcalls.go, kfuncs.go, callees.go: what it calls
-//   - maps.go, opening.go, extern.go, kconfig.go, ownbtf.go: what its object
+//   - needs.go, maps.go, opening.go, extern.go, kconfig.go, ownbtf.go: what its object
 //     needs before any program is loaded
-//   - loader.go, aya.go, pairing.go: what only one loader refuses
+//   - ebpfgo.go, aya.go: what only one loader refuses
 //
 // Rules do not know how objects are combined, what was found on other kernels, or
 // whether a result was known before.

@@ -7,22 +7,7 @@ import (
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
-	"github.com/btfgen/btfgen/internal/check/interp"
 )
-
-// Evaluation is what rules find of one program on one kernel.
-type Evaluation struct {
-	Findings []Finding // on it, except on its code
-	Shape    *Shape    // of its context; nil where that is not known, or where it is not read
-
-	*Pairing
-	pr    *bpfobj.Program
-	hook  *hook     // nil where the program is not attached by BTF, or what to is not known
-	given int64     // bytes of the context of a tracepoint, 0 where that is not known
-	raw   *hook     // the arguments of a raw tracepoint; nil where they are not known
-	kind  []absence // what depends on its kind or on all of it, in addition to the absences of its functions
-	may   *returned // what it may return; nil for anything
-}
 
 // Evaluate judges program j of the object without its code.
 func (p *Pairing) Evaluate(j int) *Evaluation {
@@ -51,33 +36,6 @@ func (p *Pairing) EvaluateCode(j int) *Evaluation {
 	e := &Evaluation{Pairing: p, pr: &p.o.Programs[j]}
 	e.ebpfGoUnit()
 	return e
-}
-
-// absence is an instruction that the verifier refuses if it reaches it.
-type absence struct {
-	at     bpfobj.Site
-	f      Finding
-	flaw   interp.Flaw // only if it reaches it with this
-	anyhow bool        // whether it reaches it or not
-}
-
-func (e *Evaluation) add(f Finding) { e.Findings = append(e.Findings, f) }
-
-// addAll adds findings that are not OK.
-func (e *Evaluation) addAll(all []Finding) {
-	for _, f := range all {
-		if f.Status != OK {
-			e.add(f)
-		}
-	}
-}
-
-func (e *Evaluation) eachUse(f func(*use)) {
-	for _, fn := range e.pr.Funcs {
-		for i := range e.o.uses[fn] {
-			f(&e.o.uses[fn][i])
-		}
-	}
 }
 
 // poisonedCall is the helper that loaders call where a relocation does not resolve (bpf_core_poison_insn in libbpf's relo_core.c), and that

@@ -240,32 +240,6 @@ func parseWitness(word string) witness {
 	return w
 }
 
-// Release is a version of Linux, as LINUX_KERNEL_VERSION without the patch level.
-type Release uint32
-
-// Linux returns a release of Linux.
-func Linux(major, minor uint64) Release { return Release(major<<16 | minor<<8) }
-
-func (r Release) String() string { return fmt.Sprintf("%d.%d", r>>16, r>>8&255) }
-
-// next is the release after r, within a major version.
-func (r Release) next() Release { return r + Linux(0, 1) }
-
-// IsNext reports whether no release is between r and s, which is newer. 4.20, 5.19 and 6.19 were the last of their major versions.
-func (r Release) IsNext(s Release) bool {
-	if r == Linux(4, 20) || r == Linux(5, 19) || r == Linux(6, 19) {
-		return s == Linux(uint64(r>>16)+1, 0)
-	}
-	return r.next() == s
-}
-
-// parseRelease reads "6.1".
-func parseRelease(text string) (Release, error) {
-	var major, minor uint64
-	_, err := fmt.Sscanf(text, "%d.%d", &major, &minor)
-	return Linux(major, minor), err
-}
-
 // staticFunction is a static function of every kernel with BPF, which compilers cannot inline: where it is missing, the BTF lists no such functions,
 // as that which pahole 1.20 and older wrote for arm64.
 const staticFunction = "array_map_alloc"

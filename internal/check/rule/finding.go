@@ -156,9 +156,6 @@ const (
 	LoadStops    Stops = "load"    // aya, on the whole object
 )
 
-// MarshalText returns "6.1".
-func (r Release) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
-
 // Compare orders findings by what they are about.
 func (f *Finding) Compare(g *Finding) int {
 	if c := cmp.Or(strings.Compare(f.Subject, g.Subject), strings.Compare(string(f.Code), string(g.Code)), strings.Compare(f.Relocation, g.Relocation),

@@ -82,25 +82,6 @@ func readPermissions(text string) (permissions, error) {
 	return all, err
 }
 
-// permission is since when something is allowed: not up to after, and from by on, or the other way round. Both are 0 if it always is.
-type permission struct {
-	after, by Release
-	withdrawn bool // it is allowed up to after, and not from by on
-}
-
-// parsePermission cuts @AFTER..BY from a word, if it has that.
-func parsePermission(word string) (name string, p permission, err error) {
-	name, when, ok := strings.Cut(word, "@")
-	if !ok {
-		return name, p, nil
-	}
-	var major, minor, byMajor, byMinor uint64
-	if _, err := fmt.Sscanf(when, "%d.%d..%d.%d", &major, &minor, &byMajor, &byMinor); err != nil {
-		return name, p, fmt.Errorf("%s: want @AFTER..BY: %w", word, err)
-	}
-	return name, permission{after: Linux(major, minor), by: Linux(byMajor, byMinor)}, nil
-}
-
 // readTable calls f for each line "NAMES: WORDS" of a table, in which +NAME is replaced by the words of an earlier line. Lines that
 // begin with two spaces continue the line before; # begins a comment.
 func readTable(text string, f func(names, words []string) error) error {
@@ -203,19 +184,6 @@ func (k *Inventory) forbidden(s *bpfobj.Section, id int64) Finding {
 	f := k.permits(p, HelperForbidden)
 	f.Name = name
 	return f
-}
-
-// permits judges by code what is refused up to a release, as far as that is known.
-func (k *Inventory) permits(p permission, code Code) Finding {
-	switch {
-	case p.withdrawn && k.atLeast(p.by):
-		return Finding{Status: Fails, Code: code}
-	case p.withdrawn:
-		return Finding{Status: MayFail, Code: code, Args: Args{Decided: ByRelease, Doubt: NotShown}}
-	case p == permission{}, k.atLeast(p.by):
-		return Finding{}
-	}
-	return Finding{Status: MayFail, Code: code, Args: Args{Since: p.after, Until: p.by, Decided: ByRelease}}
 }
 
 // helperSet is a set of helpers, by number.

@@ -3,72 +3,10 @@
 package rule
 
 import (
-	"fmt"
 	"strings"
-
-	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
-
-// helperName is a helper's name in C.
-func helperName(id int64) string {
-	s := asm.BuiltinFunc(id).String()
-	if !strings.HasPrefix(s, "Fn") {
-		return fmt.Sprintf("#%d", id)
-	}
-	return fmt.Sprintf("bpf_%s", snake(s[2:]))
-}
-
-// helperWitness is the enumerator of a helper.
-func helperWitness(id int64) string {
-	enum, enumerator := enumeratorOf(helperName(id))
-	if enum != enumHelper { // none that is known
-		return enumNames[enumHelper] + ":" + strings.TrimPrefix(helperName(id), "#")
-	}
-	return enumNames[enum] + ":" + enumerator
-}
-
-// snake turns MapLookupElem into map_lookup_elem.
-func snake(s string) string {
-	var b strings.Builder
-	for i, r := range s {
-		if r >= 'A' && r <= 'Z' {
-			if i > 0 {
-				b.WriteByte('_')
-			}
-			r += 'a' - 'A'
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-// enumPrefixes begin the names in the enums of the kernel's interface. What has none of them is a type of attachment.
-var enumPrefixes = map[string]int{"BPF_FUNC_": enumHelper, "BPF_MAP_TYPE_": enumMap, "BPF_PROG_TYPE_": enumProg, "BPF_LINK_TYPE_": enumLink}
-
-// enumeratorOf returns which enumerator a part of the kernel's interface is, of a helper "bpf_loop".
-func enumeratorOf(name string) (enum int, enumerator string) {
-	if helper, ok := strings.CutPrefix(name, "bpf_"); ok {
-		return enumHelper, "BPF_FUNC_" + helper
-	}
-	for prefix, enum := range enumPrefixes {
-		if strings.HasPrefix(name, prefix) {
-			return enum, name
-		}
-	}
-	return enumAttach, name
-}
-
-// enumerator returns a finding if the BTF has the enum of a part of the kernel's interface, and the enum does not have it. The BTF of
-// a whole kernel without the enum of links is from before links.
-func (k *Inventory) enumerator(name string, code Code) Finding {
-	enum, enumerator := enumeratorOf(name)
-	if !k.lacks(enum, enumerator) && !(enum == enumLink && k.enums[enum] == nil && k.whole) {
-		return Finding{}
-	}
-	return Finding{Status: Fails, Code: code, Subject: name, Args: Args{Decided: ByWitness, Witness: enumNames[enum] + ":" + enumerator}}
-}
 
 // interfaces judges the types of programs, attachments and links by the enums in the
 // kernel's BTF. Without an enum, nothing is judged.

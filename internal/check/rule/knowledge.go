@@ -12,8 +12,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/interp"
-	"github.com/btfgen/btfgen/internal/core"
-	"github.com/btfgen/btfgen/internal/corpus"
 )
 
 // knowledge is what a kernel's configuration, symbols and modules say about wanted names.
@@ -32,26 +30,6 @@ type symbolCount struct {
 }
 
 func (c symbolCount) any() bool { return c.text > 0 || c.data > 0 || c.loaded }
-
-// Inspect finds the wanted names in a kernel's BTF, which is loaded, configuration and symbols. noOwnBTF says that kernels have no
-// BTF of their own where nothing else shows whether they do. It stops early when ctx ends.
-func Inspect(ctx context.Context, t *core.Target, w *Wanted, it *corpus.Kernel, noOwnBTF bool) *Inventory {
-	k := inspectBTF(ctx, t, w, it.Key, it.Arch)
-	k.learn(ctx, &it.Extras)
-	k.maker, k.noOwnBTF = it.Made.By, noOwnBTF
-	return k
-}
-
-// learn reads a kernel's configuration and symbols. It stops early when ctx ends.
-func (k *Inventory) learn(ctx context.Context, x *corpus.Extras) {
-	if x.Config != nil {
-		k.readConfig(x.Config)
-	}
-	if x.Symbols != nil {
-		k.readSymbols(ctx, x.Symbols)
-	}
-	k.settle()
-}
 
 // ConfigLines are the lines of a kernel's configuration: a setting's name and value, or "" and a line that is none.
 func ConfigLines(text []byte) iter.Seq2[string, string] {

@@ -3,8 +3,6 @@
 package rule
 
 import (
-	"cmp"
-	"context"
 	"encoding/binary"
 	"path"
 	"slices"
@@ -15,7 +13,6 @@ import (
 	"github.com/btfgen/btfgen/internal/check/flow"
 	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/core"
-	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // Object is a BPF object with its programs. It is immutable and safe for use
@@ -45,28 +42,6 @@ type use struct {
 	in    *bpfobj.Insn
 	newer *bpfobj.Newer // nil for the others
 	facts []string      // that it needs, which verifiers look for even if they do not reach it
-}
-
-// Parse reads a BPF ELF object. Errors and reports call it by the name.
-func Parse(ctx context.Context, name string, data []byte) (*Object, error) {
-	f, err := bpfobj.Open(data)
-	if err != nil {
-		return nil, &bpfobj.Error{Object: name, Err: err}
-	}
-	prog, err := f.Parse(ctx)
-	if err != nil {
-		return nil, &bpfobj.Error{Object: name, Err: err}
-	}
-	r, err := core.NewObject(name, f, func() (*bpfobj.Code, error) { return prog, nil })
-	if err != nil {
-		return nil, err
-	}
-	o := NewObject(name, prog, r)
-	o.unread = o.ebpfGoReads(ctx, data)
-	if err := o.follow(ctx); err != nil {
-		return nil, &bpfobj.Error{Object: name, Err: err}
-	}
-	return o, nil
 }
 
 // Named returns the same object with another name. What is found out about one holds for the other, and is found out once.
@@ -141,60 +116,6 @@ func (o *Object) otherMachine() Finding {
 		return Finding{Status: Other, Code: AnalysisMachine, Subject: "machine", Args: Args{Name: strings.Join(m, ", ")}}
 	}
 	return Finding{Status: Other, Code: AnalysisByteOrder, Subject: "byte order"}
-}
-
-// NewObject returns an object of code. r has its relocations; it may be nil in tests.
-func NewObject(name string, prog *bpfobj.Code, r *core.Object) *Object {
-	o := &Object{Code: prog, name: name, records: records{r}, uses: make([][]use, len(prog.Funcs)), recordsOf: make([][]int32, len(prog.Funcs))}
-	o.calls = findCallees(prog)
-	for r, at := range prog.Sites {
-		if at.Fn >= 0 {
-			o.recordsOf[at.Fn] = append(o.recordsOf[at.Fn], int32(r))
-		}
-	}
-	for _, l := range o.recordsOf {
-		slices.SortStableFunc(l, func(a, b int32) int { return cmp.Compare(prog.Sites[a].Insn, prog.Sites[b].Insn) })
-	}
-	needs, memory := globalNeeds(prog)
-	o.memory = memory
-	for fn := range prog.Funcs {
-		code, data := prog.Funcs[fn].Insns, false
-		o.flawed = append(o.flawed, interp.MayBeFlawed(code))
-		back := prog.Funcs[fn].BackEdge()
-		for i := range code {
-			u := use{at: bpfobj.Site{Fn: fn, Insn: i}, in: &code[i]}
-			if n, ok := u.in.Newer(); ok {
-				u.newer = &n
-			}
-			switch x := o.extern(u.in); {
-			case i == back:
-				u.facts = []string{"loops"}
-			case u.in.IsFuncCall() && u.in.Ref.Kind() == bpfobj.RefFunc:
-				u.facts = needs[u.in.Ref.N()]
-			case !data && (u.in.Ref.Kind() == bpfobj.RefData || x != nil && x.Kind == bpfobj.ExternKconfig):
-				u.facts, data = []string{"global data"}, true
-			}
-			if u.newer != nil || len(u.facts) > 0 || u.in.IsHelper() || u.in.IsFuncCall() || u.in.Ref.Kind() == bpfobj.RefExtern {
-				o.uses[fn] = append(o.uses[fn], u)
-			}
-		}
-	}
-	o.accesses, o.mapCalls = make([][]flow.Access, len(prog.Programs)), make([][]flow.MapCall, len(prog.Programs))
-	for i := range prog.Programs {
-		o.called = append(o.called, o.helpersOf(&prog.Programs[i]))
-		o.refers = append(o.refers, o.references(&prog.Programs[i]))
-	}
-	return o
-}
-
-// follow finds what the programs read of their context. An error is ctx's.
-func (o *Object) follow(ctx context.Context) error {
-	steps := limits.NewMeter(ctx, limits.AccessSteps, "instructions")
-	for i := range o.Programs {
-		o.accesses[i], o.mapCalls[i] = contextAccesses(o, &o.Programs[i], steps)
-	}
-	o.contexts = o.findContexts()
-	return ctx.Err()
 }
 
 // extern returns what an instruction refers to, nil unless that is an extern.

@@ -3,80 +3,17 @@
 package rule
 
 import (
-	"bytes"
-	"context"
 	"slices"
 
 	"github.com/cilium/ebpf"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
-	"github.com/btfgen/btfgen/internal/limits"
-	"github.com/btfgen/btfgen/internal/workers"
 )
 
 // StructOpsPrefix is what the name of a struct begins with that a kernel has for each struct_ops that
 // programs may implement.
 const StructOpsPrefix = "bpf_struct_ops_"
-
-// ebpfGoReads asks cilium/ebpf whether it reads the object. Which of several errors it returns is up to chance, so the reason
-// comes from what is known of the object.
-func (o *Object) ebpfGoReads(ctx context.Context, data []byte) Finding {
-	f := o.ebpfGoHint()
-	f.Status, f.Subject, f.Loader = Fails, o.name, EbpfGo
-	if o.BTF != nil && o.BTF.NumTypes() > limits.LoaderTypes || o.Unfolded > limits.Inflated {
-		return Finding{Status: Unknown, Code: ObjectTooLarge, Subject: o.name, Loader: EbpfGo}
-	}
-	if o.BTF != nil && btf.CheckRecursion(ctx, o.BTF) != nil { // it would end the process
-		return f
-	}
-	var err error
-	if d := workers.Catch(ctx, func() { _, err = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data)) }); d != nil {
-		err = d
-	}
-	if err != nil {
-		return f
-	}
-	return Finding{}
-}
-
-// EbpfGoUnread returns why cilium/ebpf does not read an object, and false if it does. The reason is the same in each run.
-func EbpfGoUnread(ctx context.Context, name string, data []byte) (Finding, bool) {
-	o, err := Parse(ctx, name, data)
-	if err != nil {
-		return Finding{Status: Fails, Code: ObjectUnread, Subject: name, Loader: EbpfGo}, true
-	}
-	return o.unread, o.unread.Subject != ""
-}
-
-// ebpfGoHint names something that cilium/ebpf refuses to read: references to weak maps and settings (relocateInstruction in its
-// elf_reader.go), or typed variables of the kernel (loadKsymsSection).
-func (o *Object) ebpfGoHint() Finding {
-	refers := func(kind bpfobj.RefKind, n int) bool {
-		return slices.ContainsFunc(o.Funcs, func(f bpfobj.Function) bool {
-			return slices.ContainsFunc(f.Insns, func(in bpfobj.Insn) bool { return in.Ref.Kind() == kind && in.Ref.N() == n })
-		})
-	}
-	for i, m := range o.Maps {
-		if m.Weak && refers(bpfobj.RefMap, i) {
-			return Finding{Code: ObjectWeakMap, Args: Args{Name: m.Name}}
-		}
-	}
-	for i, x := range o.Externs {
-		switch {
-		case x.Kind == bpfobj.ExternKsym && x.Type != 0 && o.isVar(x.Type):
-			return Finding{Code: ObjectTypedVar, Args: Args{Name: x.Name}}
-		case x.Kind == bpfobj.ExternKconfig && x.Weak && refers(bpfobj.RefExtern, i):
-			return Finding{Code: ObjectWeakVar, Args: Args{Name: x.Name}}
-		}
-	}
-	return Finding{Code: ObjectUnread}
-}
-
-func (o *Object) isVar(id btf.TypeID) bool {
-	t := o.BTF.Type(id)
-	return t.Kind() == btf.KindVar
-}
 
 // Unopened returns the reasons why a loader does not open the object, whatever the kernel; none if it does. libbpf refuses sections
 // that it does not know (bpf_object__elf_collect and bpf_program__record_reloc in libbpf.c), values of pinning that it does not know

@@ -3,14 +3,12 @@
 package rule
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/core"
-	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -37,51 +35,8 @@ type Loading struct {
 	Together    Decisions // on the same kernel with all modules; nil if this one has them, or if none of them define a type differently
 }
 
-// NewPairing judges what the object needs for any of its programs, except what the loader sets up. decisions are nil if the object is
-// not for the kernel.
-func NewPairing(o *Object, k *Inventory, d Decisions, l Loading) *Pairing {
-	p := &Pairing{Loading: l, o: o, k: k, decisions: d}
-	if !p.ForKernel() {
-		return p
-	}
-	for i := range o.Externs { // before several goroutines look for them
-		if x := &o.Externs[i]; x.Kind == bpfobj.ExternKsym && x.Type != 0 {
-			p.missing(x)
-		}
-	}
-	if l.WithModules != nil {
-		return p // judged there
-	}
-	p.needed = p.definitions()
-	var all []Finding
-	if p.counts(Aya) {
-		all = p.ayaRefusal()
-	} else {
-		p.needed = append(p.needed, p.opening()...)
-		all = slices.Concat(p.strong(), p.typedKsyms())
-	}
-	for _, l := range p.Loaders {
-		all = append(all, o.Unopened(l)...)
-	}
-	for _, f := range all {
-		p.needed = append(p.needed, neededPart{f.Subject, f})
-	}
-	return p
-}
-
 // ForKernel reports whether the object is for the kernel.
 func (p *Pairing) ForKernel() bool { return p.decisions != nil }
-
-// Needs returns findings on what the object needs, whichever of its programs are loaded.
-func (p *Pairing) Needs() (all []Finding) {
-	if !p.ForKernel() {
-		return []Finding{p.o.otherMachine()}
-	}
-	for _, w := range p.needed {
-		all = append(all, w.f)
-	}
-	return all
-}
 
 // neededPart is a finding on a part of an object, and the name by which code refers to that part.
 type neededPart struct {
@@ -105,66 +60,6 @@ func (p *Pairing) unlessLoaded(record int, f Finding) Finding {
 
 // counts reports whether the object is judged for a loader.
 func (p *Pairing) counts(l Loader) bool { return slices.Contains(p.Loaders, l) }
-
-// ebpfGoUnit judges the records of the program as cilium/ebpf does, together with those of the functions that it links, unless
-// libbpf refuses one, for another reason than that it is ambiguous. A refusal is a finding; instructions that only cilium/ebpf makes invalid are added to e.kind.
-// For a type without a match libbpf writes 0 as size and ID, and it accepts IDs of types in modules.
-func (e *Evaluation) ebpfGoUnit() {
-	if !e.counts(EbpfGo) || e.Unit == nil {
-		return
-	}
-	for _, r := range e.pr.Records {
-		if _, refused, _ := e.decisions.outcome(r); refused && !e.alone(r) {
-			return // by both
-		}
-	}
-	finding := func(r int, reason relo.Reason) Finding {
-		f := e.o.records.finding(r, Fails, reason)
-		f.Loader, f.Stops = EbpfGo, ProgramStops
-		return f
-	}
-	refuse := func(r int, err error) { e.add(finding(r, core.ReasonOf(EbpfGoRefuses, err))) }
-	poison := func(r int, code Code) {
-		e.kind = append(e.kind, absence{at: e.o.Sites[r], f: e.unlessLoaded(r, finding(r, relo.Reason{Code: code}))})
-	}
-	d, err := e.Unit(e.o.Funcs[e.pr.Fn].Section, e.o.Funcs[e.pr.Fn].Name)
-	switch {
-	case err != nil:
-		f := Finding{Status: Unknown, Code: AnalysisUnit, Subject: "relocations", Loader: EbpfGo}
-		if limit := (*limits.Exceeded)(nil); errors.As(err, &limit) {
-			f.Max = limit.Max
-		}
-		e.add(f)
-		return
-	case d == nil: // a static function
-		for _, r := range e.pr.Records {
-			if _, refused, reason := e.decisions.outcome(r); refused {
-				e.add(finding(r, reason))
-			}
-		}
-		return
-	case d.Err != nil:
-		refuse(d.Record, d.Err)
-		return
-	}
-	for _, r := range e.pr.Records {
-		f, ok := d.Fixup(r)
-		result := e.decisions[r].Result
-		switch {
-		case !ok || !result.OK() && len(e.decisions[r].HiddenIn()) == 0 && !e.alone(r):
-		case f.Err != nil:
-			refuse(r, f.Err)
-			return
-		case !f.Poison || e.Added && result == relo.Resolved:
-		case result == relo.Absent:
-			poison(r, relo.NoCandidate)
-		case e.o.records.asksForID(r) && len(e.decisions.Modules(r)) > 0:
-			poison(r, EbpfGoModuleID)
-		default:
-			poison(r, EbpfGoNoMatch)
-		}
-	}
-}
 
 // alone reports whether libbpf finds a record ambiguous, and cilium/ebpf decides it by itself, with the other records of a program.
 func (p *Pairing) alone(record int) bool {

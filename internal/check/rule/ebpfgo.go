@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/workers"
+	"github.com/btfgen/btfgen/pkg/relo"
+)
+
+// ebpfGoUnit judges the records of the program as cilium/ebpf does, together with those of the functions that it links, unless
+// libbpf refuses one, for another reason than that it is ambiguous. A refusal is a finding; instructions that only cilium/ebpf makes invalid are added to e.kind.
+// For a type without a match libbpf writes 0 as size and ID, and it accepts IDs of types in modules.
+func (e *Evaluation) ebpfGoUnit() {
+	if !e.counts(EbpfGo) || e.Unit == nil {
+		return
+	}
+	for _, r := range e.pr.Records {
+		if _, refused, _ := e.decisions.outcome(r); refused && !e.alone(r) {
+			return // by both
+		}
+	}
+	finding := func(r int, reason relo.Reason) Finding {
+		f := e.o.records.finding(r, Fails, reason)
+		f.Loader, f.Stops = EbpfGo, ProgramStops
+		return f
+	}
+	refuse := func(r int, err error) { e.add(finding(r, core.ReasonOf(EbpfGoRefuses, err))) }
+	poison := func(r int, code Code) {
+		e.kind = append(e.kind, absence{at: e.o.Sites[r], f: e.unlessLoaded(r, finding(r, relo.Reason{Code: code}))})
+	}
+	d, err := e.Unit(e.o.Funcs[e.pr.Fn].Section, e.o.Funcs[e.pr.Fn].Name)
+	switch {
+	case err != nil:
+		f := Finding{Status: Unknown, Code: AnalysisUnit, Subject: "relocations", Loader: EbpfGo}
+		if limit := (*limits.Exceeded)(nil); errors.As(err, &limit) {
+			f.Max = limit.Max
+		}
+		e.add(f)
+		return
+	case d == nil: // a static function
+		for _, r := range e.pr.Records {
+			if _, refused, reason := e.decisions.outcome(r); refused {
+				e.add(finding(r, reason))
+			}
+		}
+		return
+	case d.Err != nil:
+		refuse(d.Record, d.Err)
+		return
+	}
+	for _, r := range e.pr.Records {
+		f, ok := d.Fixup(r)
+		result := e.decisions[r].Result
+		switch {
+		case !ok || !result.OK() && len(e.decisions[r].HiddenIn()) == 0 && !e.alone(r):
+		case f.Err != nil:
+			refuse(r, f.Err)
+			return
+		case !f.Poison || e.Added && result == relo.Resolved:
+		case result == relo.Absent:
+			poison(r, relo.NoCandidate)
+		case e.o.records.asksForID(r) && len(e.decisions.Modules(r)) > 0:
+			poison(r, EbpfGoModuleID)
+		default:
+			poison(r, EbpfGoNoMatch)
+		}
+	}
+}
+
+// ebpfGoReads asks cilium/ebpf whether it reads the object. Which of several errors it returns is up to chance, so the reason
+// comes from what is known of the object.
+func (o *Object) ebpfGoReads(ctx context.Context, data []byte) Finding {
+	f := o.ebpfGoHint()
+	f.Status, f.Subject, f.Loader = Fails, o.name, EbpfGo
+	if o.BTF != nil && o.BTF.NumTypes() > limits.LoaderTypes || o.Unfolded > limits.Inflated {
+		return Finding{Status: Unknown, Code: ObjectTooLarge, Subject: o.name, Loader: EbpfGo}
+	}
+	if o.BTF != nil && btf.CheckRecursion(ctx, o.BTF) != nil { // it would end the process
+		return f
+	}
+	var err error
+	if d := workers.Catch(ctx, func() { _, err = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data)) }); d != nil {
+		err = d
+	}
+	if err != nil {
+		return f
+	}
+	return Finding{}
+}
+
+// EbpfGoUnread returns why cilium/ebpf does not read an object, and false if it does. The reason is the same in each run.
+func EbpfGoUnread(ctx context.Context, name string, data []byte) (Finding, bool) {
+	o, err := Parse(ctx, name, data)
+	if err != nil {
+		return Finding{Status: Fails, Code: ObjectUnread, Subject: name, Loader: EbpfGo}, true
+	}
+	return o.unread, o.unread.Subject != ""
+}
+
+// ebpfGoHint names something that cilium/ebpf refuses to read: references to weak maps and settings (relocateInstruction in its
+// elf_reader.go), or typed variables of the kernel (loadKsymsSection).
+func (o *Object) ebpfGoHint() Finding {
+	refers := func(kind bpfobj.RefKind, n int) bool {
+		return slices.ContainsFunc(o.Funcs, func(f bpfobj.Function) bool {
+			return slices.ContainsFunc(f.Insns, func(in bpfobj.Insn) bool { return in.Ref.Kind() == kind && in.Ref.N() == n })
+		})
+	}
+	for i, m := range o.Maps {
+		if m.Weak && refers(bpfobj.RefMap, i) {
+			return Finding{Code: ObjectWeakMap, Args: Args{Name: m.Name}}
+		}
+	}
+	for i, x := range o.Externs {
+		switch {
+		case x.Kind == bpfobj.ExternKsym && x.Type != 0 && o.isVar(x.Type):
+			return Finding{Code: ObjectTypedVar, Args: Args{Name: x.Name}}
+		case x.Kind == bpfobj.ExternKconfig && x.Weak && refers(bpfobj.RefExtern, i):
+			return Finding{Code: ObjectWeakVar, Args: Args{Name: x.Name}}
+		}
+	}
+	return Finding{Code: ObjectUnread}
+}
+
+func (o *Object) isVar(id btf.TypeID) bool {
+	t := o.BTF.Type(id)
+	return t.Kind() == btf.KindVar
+}
