@@ -68,8 +68,13 @@ func (v *view) onlyRequired(all []rule.Status) []rule.Status {
 func headline(r *verdict.Report, row *verdict.ObjectRow, kernel string) string {
 	var b strings.Builder
 	h := &row.Headline
-	doubt := uncertain(r, row)
-	decided := loaderDecides(r, row)
+	var doubt string
+	var decided map[int]bool // kernels on which the loader decides
+	if h.MayFail > 0 {
+		if doubt = uncertain(r, row); h.Works == 0 {
+			decided = loaderDecides(r, row)
+		}
+	}
 	kernels := workingKernels(row, kernel)
 	if h.Gap != "" && h.Works > 0 {
 		kernels += fmt.Sprintf(", none between %s and %s", h.Gap, h.Since)
@@ -79,7 +84,7 @@ func headline(r *verdict.Report, row *verdict.ObjectRow, kernel string) string {
 		return fmt.Sprintf("Not loaded on any of %s.", words.Plural(h.Unloaded, kernel))
 	case h.Total == 0:
 		return fmt.Sprintf("No %s here is one that it is for.", kernel)
-	case h.Works == 0 && len(decided) > 0:
+	case len(decided) > 0:
 		b.WriteString(fmt.Sprintf("The loader decides on %d of %s", len(decided), words.Plural(h.Total, kernel)))
 		if h.Since != "" && h.MayFail < h.Total {
 			b.WriteString(fmt.Sprintf(" (Linux %s)", workingReleases(h)))
@@ -107,7 +112,7 @@ func headline(r *verdict.Report, row *verdict.ObjectRow, kernel string) string {
 	if h.Unloaded > 0 {
 		b.WriteString(fmt.Sprintf("; not loaded on %d", h.Unloaded))
 	}
-	if h.Works == 0 && len(decided) > 0 && loadersDiffer(row) {
+	if len(decided) > 0 && loadersDiffer(row) {
 		b.WriteString("; it works on " + lower(kernels))
 	}
 	b.WriteString(".")
@@ -180,14 +185,14 @@ func workingReleases(h *verdict.Headline) string {
 	return h.Since + " to " + h.Until
 }
 
-// uncertain says on how many kernels an object may fail, and why: "18 are uncertain [attach-target-from-loader]". It is "" if there are none,
-// or if that is for what is wrong with the object itself.
+// uncertain says on how many kernels an object may fail, and why: "18 are uncertain [attach-target-from-loader]". It is "" if that is for
+// what is wrong with the object itself.
 func uncertain(r *verdict.Report, row *verdict.ObjectRow) string {
 	h := &row.Headline
 	names := doubtsOn(r, row, func(int) bool { return true })
 	n := fmt.Sprint(h.MayFail)
 	switch {
-	case h.MayFail == 0, len(names) == 0 && len(h.Defects) > 0:
+	case len(names) == 0 && len(h.Defects) > 0:
 		return ""
 	case h.MayFail == h.Total && h.Total > 1:
 		n = "all"

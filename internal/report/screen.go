@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/check/verdict"
@@ -67,6 +68,8 @@ type screen struct {
 	*view            // whose counts are what has to work
 	required string  // the selectors that say so, "" for none
 	unmet    []Unmet // of these selectors
+
+	doubts func() ([]int, []reason) // uncertain, once
 }
 
 // verdict says how many objects work and, if some have to, whether that is enough.
@@ -102,7 +105,7 @@ func (s *screen) items(reasons, doubts int) (out []item) {
 		out = append(out, item{text: text})
 	}
 	add(s.blockers(), reasons, "", "other reason", func(r *reason) string { return cmp.Or(s.loaderMap(r), r.advice) })
-	loader, other := s.uncertain()
+	loader, other := s.doubts()
 	if len(loader) > 0 {
 		out = append(out, item{text: fmt.Sprintf("The loader decides: %s to what it sets (%s)", words.Plural(len(loader), "object")+attaches(len(loader)), short(s.names(loader))),
 			advice: "btfgen check --suggest names the programs for --target"})
@@ -194,7 +197,9 @@ func attaches(n int) string {
 
 // newScreen returns the screen of a report with the options.
 func newScreen(r *verdict.Report, o Options) *screen {
-	return &screen{newView(r).of(o), o.Require, o.Unmet}
+	s := &screen{view: newView(r).of(o), required: o.Require, unmet: o.Unmet}
+	s.doubts = sync.OnceValues(s.uncertain)
+	return s
 }
 
 // tally counts the objects that are for a kernel that counts, those that work on all of these, and those that fail on some, with a
@@ -264,7 +269,7 @@ func (s *screen) counted() string {
 
 // open says how many objects of some are for the loader to decide, and how many are uncertain: ", 4 for the loader to decide, 1 uncertain".
 func (s *screen) open(n int) (text string) {
-	decided, _ := s.uncertain()
+	decided, _ := s.doubts()
 	loader := 0
 	for _, i := range decided {
 		if worst, _ := s.worst(s.Objects[i].Status); worst != rule.Fails {
