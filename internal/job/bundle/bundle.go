@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/limits"
@@ -149,7 +150,7 @@ func (o *Output) writeFile(write func(io.Writer) error) (res output.Result, err 
 // sorted checks the names of files and sorts them.
 func sorted(path string, files []File) ([]File, error) {
 	files = slices.Clone(files)
-	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	sort.Slice(files, func(i, j int) bool { return files[i].Name < files[j].Name })
 	for i, f := range files {
 		if !filepath.IsLocal(f.Name) {
 			return nil, fmt.Errorf("%s: name %q leaves the bundle", path, f.Name)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"sort"
 
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -117,7 +118,7 @@ func readSorted(ctx context.Context, name string, t *Totals) ([]archive.Kernel, 
 	if err != nil {
 		return nil, info, err
 	}
-	slices.SortFunc(kernels, func(a, b archive.Kernel) int { return a.Key.Compare(b.Key) })
+	sort.Slice(kernels, func(i, j int) bool { return kernels[i].Key.Compare(kernels[j].Key) < 0 })
 	*t = Totals{Archive: name, Kernels: len(kernels), Objects: len(info.Objects)}
 	different := make(map[string]bool)
 	for _, k := range kernels {

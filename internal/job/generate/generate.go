@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -339,8 +340,9 @@ func (r *run) finish(ctx context.Context) {
 			}
 		}
 	}
-	slices.SortFunc(rep.Kernels, func(a, b Kernel) int {
-		return cmp.Or(cmp.Compare(a.FileName(), b.FileName()), cmp.Compare(a.Path, b.Path))
+	sort.Slice(rep.Kernels, func(i, j int) bool {
+		a, b := &rep.Kernels[i], &rep.Kernels[j]
+		return cmp.Or(cmp.Compare(a.FileName(), b.FileName()), cmp.Compare(a.Path, b.Path)) < 0
 	})
 	kept := rep.Kernels[:0]
 	for _, k := range rep.Kernels {
@@ -374,14 +376,16 @@ func (r *Report) collect() {
 	for is, kernels := range on {
 		r.Unresolved = append(r.Unresolved, Unresolved{Issue: is, Kernels: kernels})
 	}
-	slices.SortFunc(r.Unresolved, func(a, b Unresolved) int {
-		return cmp.Or(-cmp.Compare(len(a.Kernels), len(b.Kernels)), cmp.Compare(a.Relo, b.Relo), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Result, b.Result), cmp.Compare(a.Modules, b.Modules))
+	sort.Slice(r.Unresolved, func(i, j int) bool {
+		a, b := &r.Unresolved[i], &r.Unresolved[j]
+		return cmp.Or(-cmp.Compare(len(a.Kernels), len(b.Kernels)), cmp.Compare(a.Relo, b.Relo), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Result, b.Result), cmp.Compare(a.Modules, b.Modules)) < 0
 	})
 	for p, kernels := range without {
 		r.Unmatched = append(r.Unmatched, Unmatched{p, kernels})
 	}
-	slices.SortFunc(r.Unmatched, func(a, b Unmatched) int {
-		return cmp.Or(-cmp.Compare(len(a.Kernels), len(b.Kernels)), cmp.Compare(a.Pattern, b.Pattern))
+	sort.Slice(r.Unmatched, func(i, j int) bool {
+		a, b := &r.Unmatched[i], &r.Unmatched[j]
+		return cmp.Or(-cmp.Compare(len(a.Kernels), len(b.Kernels)), cmp.Compare(a.Pattern, b.Pattern)) < 0
 	})
 }
 

@@ -42,6 +42,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/corpus"
@@ -117,11 +118,12 @@ func Run(ctx context.Context, cfg walk.Config) (*Report, error) {
 			rep.Notes++
 		}
 	}
-	slices.SortFunc(rep.Findings, func(a, b Finding) int {
+	sort.Slice(rep.Findings, func(i, j int) bool {
+		a, b := &rep.Findings[i], &rep.Findings[j]
 		return cmp.Or(
 			cmp.Compare(slices.Index(Codes, a.Code), slices.Index(Codes, b.Code)),
 			cmp.Compare(a.Kernel, b.Kernel), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Detail, b.Detail),
-		)
+		) < 0
 	})
 	return rep, nil
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 
 	"github.com/btfgen/btfgen/internal/corpus/artifact"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
@@ -193,8 +194,9 @@ func corpusLayers(ctx context.Context, in *os.File, dir string, jobs int) (*arti
 		}
 		a.Layers = append(a.Layers, l)
 	}
-	slices.SortFunc(a.Layers, func(a, b artifact.Layer) int {
-		return cmp.Or(a.Series.Compare(b.Series), cmp.Compare(a.Title, b.Title))
+	sort.Slice(a.Layers, func(i, j int) bool {
+		x, y := &a.Layers[i], &a.Layers[j]
+		return cmp.Or(x.Series.Compare(y.Series), cmp.Compare(x.Title, y.Title)) < 0
 	})
 	for i := range a.Layers {
 		l := &a.Layers[i]
