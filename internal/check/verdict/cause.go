@@ -30,6 +30,7 @@ func (r *Report) Warnings() []Cause {
 
 func (r *Report) causes(of func(rule.Status) bool) []Cause {
 	var out []Cause
+	var on [][]bool // of out, by kernel
 	at := make(map[rule.Finding]int)
 	for pi := range r.Programs {
 		for _, f := range r.Programs[pi].Findings {
@@ -42,7 +43,7 @@ func (r *Report) causes(of func(rule.Status) bool) []Cause {
 			if !ok {
 				i = len(out)
 				at[k] = i
-				out = append(out, Cause{Finding: k})
+				out, on = append(out, Cause{Finding: k}), append(on, make([]bool, len(r.Kernels)))
 			}
 			c := &out[i]
 			if n := len(c.Programs); n == 0 || c.Programs[n-1] != pi {
@@ -51,12 +52,17 @@ func (r *Report) causes(of func(rule.Status) bool) []Cause {
 			if f.Source != "" {
 				c.Sources = append(c.Sources, f.Source)
 			}
-			c.Kernels = append(c.Kernels, f.Kernels...)
+			for _, k := range f.Kernels {
+				on[i][k] = true
+			}
 		}
 	}
 	for i := range out {
-		slices.Sort(out[i].Kernels)
-		out[i].Kernels = slices.Compact(out[i].Kernels)
+		for k, counts := range on[i] {
+			if counts {
+				out[i].Kernels = append(out[i].Kernels, k)
+			}
+		}
 		slices.Sort(out[i].Sources)
 		out[i].Sources = slices.Compact(out[i].Sources)
 	}
@@ -78,10 +84,13 @@ func (r *Report) Deciding(least rule.Status) []Cause {
 			p := r.Programs[d.Program]
 			var l []KernelFinding
 			for _, f := range p.Findings {
-				f.Kernels = slices.DeleteFunc(slices.Clone(f.Kernels), func(k int) bool {
+				spared := func(k int) bool {
 					_, decides := slices.BinarySearch(d.Kernels, k)
 					return !decides
-				})
+				}
+				if slices.ContainsFunc(f.Kernels, spared) {
+					f.Kernels = slices.DeleteFunc(slices.Clone(f.Kernels), spared)
+				}
 				if len(f.Kernels) > 0 {
 					l = append(l, f)
 				}

@@ -148,9 +148,13 @@ func (v *judge) objectRow(i int, policy *Policy) (ObjectRow, *evidence) {
 		row.Loaders = nil
 	}
 	for j, kernels := range decides {
-		if len(kernels) > 0 {
-			row.Decides = append(row.Decides, Decider{first + j, kernels})
+		if len(kernels) == 0 {
+			continue
 		}
+		if n := len(row.Decides); n > 0 && slices.Equal(row.Decides[n-1].Kernels, kernels) {
+			kernels = row.Decides[n-1].Kernels // most programs of an object have the same
+		}
+		row.Decides = append(row.Decides, Decider{first + j, kernels})
 	}
 	return row, e
 }
