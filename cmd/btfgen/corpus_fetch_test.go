@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -126,4 +127,23 @@ func TestFetchDryRun(t *testing.T) {
 		!strings.Contains(stdout.String(), repo.Release(4)) || !strings.Contains(stdout.String(), repo.Release(3)) || strings.Contains(stdout.String(), repo.Release(2)) {
 		t.Errorf("%s%s", &stderr, &stdout)
 	}
+}
+
+// watched collects the output of a process that still runs.
+type watched struct {
+	mu    sync.Mutex
+	buf   bytes.Buffer
+	ended chan error
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.Write(b)
+}
+
+func (w *watched) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.String()
 }

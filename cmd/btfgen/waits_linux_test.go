@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -163,25 +161,6 @@ func TestHold(t *testing.T) {
 	}
 	fmt.Print("x")
 	select {}
-}
-
-// watched collects the output of a process that still runs.
-type watched struct {
-	mu    sync.Mutex
-	buf   bytes.Buffer
-	ended chan error
-}
-
-func (w *watched) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.buf.Write(b)
-}
-
-func (w *watched) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.buf.String()
 }
 
 // leftovers returns the paths of temporary files in a directory.
