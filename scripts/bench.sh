@@ -451,9 +451,13 @@ measure_packed() {
 	need zstd || return 0
 	objects 50
 	prepare_xz
-	local dir n=0
-	while read -r dir; do
+	local from dir key n=0
+	while read -r from; do
 		n=$((n + 1))
+		dir=$tmp/xz$n # with what the key consists of below it: ID/VERSION_ID/ARCH
+		key=${from#"${from%/*/*/*}"/}
+		mkdir -p "$dir/$key"
+		ln "$from"/*.btf.tar.xz "$dir/$key/"
 		packed_size "series$n" "$dir"
 		packed_speed "series$n" "$dir"
 		result "want at most 1/9 of .btf.tar.xz, and to be faster than that"
