@@ -5,7 +5,6 @@ package check
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"path"
 	"slices"
@@ -99,7 +98,7 @@ type run struct {
 	want   *rule.Wanted
 
 	found   *ledger
-	equal   workers.Once[[sha256.Size]byte, kernelResult] // by contents, machine and version
+	equal   workers.Once[corpus.Identity, kernelResult] // by contents, machine and version
 	mu      sync.Mutex
 	results results
 	kernels []kernelResult
@@ -149,7 +148,7 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 	err := it.Load(ctx, &t.Target, it.Path)
 	if err == nil {
 		// Of its name, results depend on the version and the machine.
-		res, _ = r.equal.Do(it.Sum(fmt.Append(nil, rule.VersionOf(it.Key))), func() (res *kernelResult) {
+		res, _ = r.equal.Do(it.Identity(fmt.Append(nil, rule.VersionOf(it.Key))), func() (res *kernelResult) {
 			res, err = r.judge(ctx, t, it)
 			return res
 		})

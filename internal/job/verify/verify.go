@@ -19,7 +19,6 @@ package verify
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
@@ -84,7 +83,7 @@ type run struct {
 	plain   []*core.Object
 	objects []*ciliumObject // of each object
 	sets    *core.Sets
-	equal   workers.Once[[sha256.Size]byte, Comparison] // by contents of a kernel and its minimized BTF
+	equal   workers.Once[corpus.Identity, Comparison] // by contents of a kernel and its minimized BTF
 
 	mu     sync.Mutex
 	report Report
@@ -147,7 +146,7 @@ func (j *Judge) kernel(ctx context.Context, it *corpus.Kernel) {
 	var k *Comparison
 	if small != nil && err == nil {
 		var equal *Comparison // without differences
-		equal, _ = j.equal.Do(it.Sum(small.BTF), func() *Comparison {
+		equal, _ = j.equal.Do(it.Identity(small.BTF), func() *Comparison {
 			if k, err = j.whole(ctx, it, small); err != nil || len(k.Differences) > 0 {
 				return nil
 			}
