@@ -125,7 +125,7 @@ func (f *File) Entry() *btfc.Entry {
 	return nil
 }
 
-// Indexed returns the entry of the kernel of f in a corpus in one file, if the index has all that listings show of what Read would yield.
+// Indexed returns the entry of the kernel of f in a corpus in one file, if the index has everything that a listing shows of it.
 // Otherwise it returns nil.
 func (f *File) Indexed() *btfc.Entry {
 	if f.packed == nil || !f.opts.Selects(f.Key) || f.opts.Modules != nil {

@@ -25,7 +25,7 @@ type Options struct {
 	Require  string                // the selectors of kernels on which objects must work, "" for none
 	Required func(kernel int) bool // whether such a selector chooses a kernel; nil for all. Verdicts, causes and headlines are about these, except in JSON and verbose text
 
-	Unmet []Unmet // what keeps --require from being met, besides failures
+	Unmet []Unmet // why --require is not met, other than failures
 
 	Baseline   *verdict.Baseline // of Markdown, GitHub and Summary: say what got worse and better since
 	Lost       []verdict.Lost    // of these: what the baseline has and the report does not

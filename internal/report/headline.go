@@ -348,7 +348,7 @@ func lackTexts(l []verdict.Lack, since string, one bool) (out []string) {
 	return out
 }
 
-// lackName names something that kernels lack, which may stand for several, with the release that has it.
+// lackName names something that kernels lack, or several such things, with the release that has it.
 func lackName(l *verdict.Lack, several int, since string, one bool) string {
 	name := l.Subject
 	switch l.Family {

@@ -606,7 +606,7 @@ func (s *screen) uncertain() (loader []int, other []reason) {
 	return slices.Sorted(maps.Keys(decided)), other
 }
 
-// showsNoTarget are the codes of findings on kernels that do not show what is there to attach to.
+// showsNoTarget are the codes of findings on kernels that do not show what programs can attach to.
 var showsNoTarget = []rule.Code{rule.AnalysisWhen, rule.AttachTargetNoFunctions, rule.AttachTargetTracepoints}
 
 // nowhere reports whether an attach target that BTF need not list is on no kernel that an object is for, and these are several: a

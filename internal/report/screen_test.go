@@ -249,7 +249,7 @@ func TestRequiredHeadlines(t *testing.T) {
 
 // TestRequiredObjects wants objects that work on all required kernels to look like it, and no exceptions on others.
 func TestRequiredObjects(t *testing.T) {
-	r := many(8) // of which the first fails on 6.1, and those from the sixth on only on 5.10
+	r := many(8) // the first fails on 6.1, and those from the sixth on only on 5.10
 	for i := range r.Objects {
 		o := &r.Objects[i]
 		for _, s := range o.Status {

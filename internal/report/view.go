@@ -213,7 +213,7 @@ type matrix struct {
 	fine    int // programs that are not in it
 	guarded int // of those, how many are guarded somewhere
 	spared  int // programs that are not in it, because their objects do without
-	other   int // programs that are not in it, because no kernel is of their machines
+	other   int // programs that are not in it, because no kernel has their machine
 
 	unloaded int // programs that are not in it, because they are loaded on no kernel
 }

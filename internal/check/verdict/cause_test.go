@@ -9,7 +9,7 @@ import (
 	"github.com/btfgen/btfgen/internal/check/rule"
 )
 
-// TestModules wants each module that programs need once, and the first of several of which one is enough.
+// TestModules wants each module that programs need once, and the first one where any of several is enough.
 func TestModules(t *testing.T) {
 	needs := func(names rule.Names) KernelFinding {
 		return KernelFinding{Finding: rule.Finding{Status: rule.MayFail, Code: rule.ModuleNeeded, Args: rule.Args{Names: names}}}

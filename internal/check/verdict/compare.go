@@ -30,7 +30,7 @@ type Change struct {
 // loaded.
 func (c *Change) Lost() bool { return !c.New.Judged() && c.Old.Judged() }
 
-// Worse reports whether it is a change for the worse: a worse verdict, or one that is lost. A change from ok to guarded is
+// Worse reports whether it is a change for the worse: a worse verdict, or a lost one. A change from ok to guarded is
 // not, and neither is a new object, program or kernel.
 func (c *Change) Worse() bool { return !c.Added && (c.Lost() || c.New > c.Old && c.New > rule.Other) }
 

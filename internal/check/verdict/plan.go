@@ -20,7 +20,7 @@ type plan struct {
 	rules  []Rule
 }
 
-// need is alternatives, of which one has to work with all its programs.
+// need is alternatives. One has to work with all its programs.
 type need struct {
 	alternatives [][]int
 	said         bool // by the user

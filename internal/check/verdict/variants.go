@@ -9,7 +9,7 @@ import (
 	"github.com/btfgen/btfgen/internal/check/rule"
 )
 
-// variantsOf returns the groups of whole objects of which a policy says that loaders take one: for each, the alternatives as indices of
+// variantsOf returns the groups of whole objects from which loaders take one, by a policy: for each, the alternatives as indices of
 // the objects. An object is in one group at most; what comes first counts. Alternatives without objects are left out, and so are groups
 // that have one alternative then.
 func (p *Policy) variantsOf(objects []*rule.Object) (groups [][][]int) {

@@ -11,7 +11,7 @@ func TestRule(t *testing.T) {
 	for _, tt := range []struct{ naming, path, want string }{
 		{"debian/12/x86_64", "/k/5.10.0-30-amd64.btf.zst", "debian/12/x86_64/5.10.0-30-amd64"},
 		{"debian/12/x86_64", "/k/vmlinuz-5.10.0-30-amd64", "debian/12/x86_64/5.10.0-30-amd64"},
-		{"debian/12/x86_64", "/k/vmlinux", "debian/12/x86_64/-"}, // the content may tell
+		{"debian/12/x86_64", "/k/vmlinux", "debian/12/x86_64/-"}, // its content may have the release
 		{"debian/12/x86_64", "/ubuntu/20.04/arm64/5.4.btf", "debian/12/x86_64/5.4"},
 		{"debian/12/x86_64/{release}", "/k/6.1.btf", "debian/12/x86_64/6.1"},
 		{"arch/-/x86_64/6.9", "/k/some.btf", "arch/-/x86_64/6.9"},

@@ -28,7 +28,7 @@ type Modules struct {
 // NoModules chooses no module.
 func NoModules() *Modules { return &Modules{} }
 
-// Words that stand for modules instead of names.
+// Words for modules that are no names.
 const (
 	allModules = "all"
 	noModules  = "none"
