@@ -238,7 +238,7 @@ func (b *builder) write(st *state, types []uint32, as binary.ByteOrder, out []by
 		o := out[:4*len(w)]
 		out = out[len(o):]
 		order.PutUint32(o, name(w[0]))
-		order.PutUint32(o[4:], w[1]&^backMark)
+		order.PutUint32(o[4:], w[1])
 		third := w[2]
 		if l.third == btf.Ref {
 			third = id(third)

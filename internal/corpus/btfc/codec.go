@@ -41,6 +41,9 @@ const (
 	numStreams
 )
 
+// backKind marks contents at the back, in their byte of streamKinds.
+const backKind = 0x40
+
 var (
 	errStreams = errors.New("streams do not add up")
 	errWrong   = errors.New("numbers do not fit together")

@@ -24,7 +24,7 @@ type decoder struct {
 	query *Query  // nil if all is decoded
 	err   error
 
-	seconds [2][]uint32 // words of the contents at the front and at the back, without the mark
+	seconds [2][]uint32 // words of the contents at the front and at the back
 
 	touched uint32 // of no meaning: what ahead has read
 }
@@ -40,9 +40,9 @@ type encoder struct {
 
 // contents decodes the n new contents: first those at the front, then those at the back.
 func (d *decoder) contents(n int) error {
-	for at, mark := range []uint32{0, backMark} {
-		for _, second := range d.seconds[at] {
-			d.st.contents.push(int(recordLen(second)))[1] = second | mark
+	for _, some := range d.seconds {
+		for _, second := range some {
+			d.st.contents.push(int(recordLen(second)))[1] = second
 		}
 	}
 	if d.query != nil {
@@ -112,20 +112,22 @@ func (d *decoder) ahead(some []fresh, olds *[aheadTypes][]uint32) {
 
 // contents encodes the new contents, which are the records of p that m does not copy.
 func (e *encoder) contents(p *parsed, m *matching) {
-	var records [2][][]uint32
+	var front, back [][]uint32
 	for i, it := range m.items {
-		if w := p.record(uint32(i) + 1); it.kind != runCopy && atBack(w) {
-			records[1] = append(records[1], w)
-		} else if it.kind != runCopy {
-			records[0] = append(records[0], w)
+		switch w := p.record(uint32(i) + 1); {
+		case it.kind == runCopy:
+		case m.front[i+1]:
+			front = append(front, w)
+		default:
+			back = append(back, w)
 		}
 	}
 	e.places = make([]uint32, m.numEnts+1)
 	e.out = &e.front
-	e.each(e.fresh, records[0])
+	e.each(e.fresh, front)
 	e.turn()
 	e.out = &e.back
-	e.each(e.late, records[1])
+	e.each(e.late, back)
 }
 
 // each encodes the contents of types.

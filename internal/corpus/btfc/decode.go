@@ -318,7 +318,7 @@ func (u *uses) more() bool {
 	for i := range types {
 		w := contents[i]
 		u.room = append(u.room, w[0])
-		if l := &layouts[kinds[i]>>24&0x3f]; l.names > 0 {
+		if l := &layouts[kinds[i]>>24&0x7f]; l.names > 0 {
 			for i := int(l.first); i < len(w); i += int(l.names) {
 				u.room = append(u.room, w[i])
 			}

@@ -225,7 +225,11 @@ func (p *parsed) encode(parent *state, m *matching) (out payloads, err error) {
 	for i, it := range m.items {
 		if it.kind != runCopy {
 			w := p.record(uint32(i) + 1)
-			e.front[streamKinds] = append(e.front[streamKinds], byte(w[1]>>24))
+			kind := byte(w[1] >> 24)
+			if !m.front[i+1] {
+				kind |= backKind
+			}
+			e.front[streamKinds] = append(e.front[streamKinds], kind)
 			words += len(w)
 		}
 	}

@@ -46,20 +46,16 @@ func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
 			if parts == nil {
 				continue
 			}
-			frame, size, err := m.pack(parts...)
+			packed, size, err := m.pack(parts...)
 			if err != nil {
 				return err
 			}
-			*c.frames()[i] = frameOf(frame, size)
-			chunks = append(chunks, frame...)
+			*c.frames()[i] = frame{Packed: int64(len(packed)), Size: size, Check: sha256.Sum256(packed)}
+			chunks = append(chunks, packed...)
 		}
 	}
 	k.Input, k.btf = Input{}, nil
 	return w.finish(e, chunks)
-}
-
-func frameOf(packed []byte, size int64) frame {
-	return frame{Packed: int64(len(packed)), Size: size, Check: sha256.Sum256(packed)}
 }
 
 // encode returns the payloads of a part. What does not have the usual form is encoded as bytes.

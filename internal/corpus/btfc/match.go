@@ -235,13 +235,12 @@ func (h *hasher) of(t uint32, depth int) uint64 {
 		h.hash[t] = 1
 		var room [8]uint32
 		sum := append(room[:0], w...)
-		sum[1] &^= backMark
 		eachRef(w, func(i int) { sum[i] = uint32(h.of(w[i], depth+1)) })
 		for _, v := range sum {
 			x = mix(x, uint64(v))
 		}
 	case h.labels[labelOf(w)] > 1: // several types of the name
-		x = mix(x, uint64(w[1]&^backMark))
+		x = mix(x, uint64(w[1]))
 		eachName(w, func(i int) { x = mix(x, uint64(w[i])) })
 	}
 	h.hash[t] = x
@@ -251,12 +250,13 @@ func (h *hasher) of(t uint32, depth int) uint64 {
 // matching says what of a chunk its parent has.
 type matching struct {
 	entity  []uint32 // by type ID
+	front   []bool   // by type ID: at the front; true for void
 	items   []item   // by type ID, from 1
 	numEnts uint32
 }
 
-// match finds the types of p that the parent has, and replaces the type IDs in p with entities. It marks what is at the back, and puts the
-// new names in order. If the parent is the kernel of these modules, its types come first.
+// match finds the types of p that the parent has, and replaces the type IDs in p with entities. It says what is at the front, and puts
+// the new names in order. If the parent is the kernel of these modules, its types come first.
 func match(parent *state, p *parsed, kernel bool) *matching {
 	n := p.numTypes() - 1
 	m := &matching{entity: make([]uint32, n+1), items: make([]item, n)}
@@ -279,13 +279,13 @@ func match(parent *state, p *parsed, kernel bool) *matching {
 		}
 	}
 	m.number(parent)
-	m.mark(parent, p)
+	m.choose(parent, p)
 	m.number(parent)
 	for id := 1; id <= n; id++ {
 		t := p.record(uint32(id))
 		eachRef(t, func(i int) { t[i] = m.entity[t[i]] })
 	}
-	p.place()
+	p.place(m.front)
 	for i := range m.items {
 		if it := &m.items[i]; it.kind != runNext && !slices.Equal(m.old(parent, i), p.record(uint32(i)+1)) {
 			it.kind = runChanged
@@ -310,15 +310,15 @@ func (m *matching) old(parent *state, item int) []uint32 {
 	return parent.content(parent.types[m.items[item].at])
 }
 
-// mark marks the types at the back. At the front are those that relocations can name, those that are at the front of the parent and have
+// choose sets m.front. At the front are those that relocations can name, those that are at the front of the parent and have
 // not changed, and what these refer to. A type that is not at the front of the parent is a new entity there.
-func (m *matching) mark(parent *state, p *parsed) {
-	front := make([]bool, len(m.entity))
-	front[0] = true
+func (m *matching) choose(parent *state, p *parsed) {
+	m.front = make([]bool, len(m.entity))
+	m.front[0] = true
 	var todo []uint32
 	add := func(id uint32) {
-		if !front[id] {
-			front[id] = true
+		if !m.front[id] {
+			m.front[id] = true
 			todo = append(todo, id)
 		}
 	}
@@ -341,10 +341,7 @@ func (m *matching) mark(parent *state, p *parsed) {
 		eachRef(w, func(i int) { add(w[i]) })
 	}
 	for i := range m.items {
-		switch it := &m.items[i]; {
-		case !front[i+1]:
-			p.record(uint32(i) + 1)[1] |= backMark
-		case it.kind != runNext && !parent.front.has(int(it.at)):
+		if it := &m.items[i]; m.front[i+1] && it.kind != runNext && !parent.front.has(int(it.at)) {
 			*it = item{kind: runNext}
 		}
 	}
@@ -352,7 +349,7 @@ func (m *matching) mark(parent *state, p *parsed) {
 
 // place numbers the new names in the order in which a reader needs them: first those of types at the front and those without types, then
 // those of types at the back. A type at the front does not use names that the parent has at the back.
-func (p *parsed) place() {
+func (p *parsed) place(front []bool) {
 	first := uint32(p.known.st.names.n)
 	to := make([]uint32, int(first)+len(p.fresh)) // new numbers, from 1, by number
 	var names [][]byte
@@ -371,10 +368,10 @@ func (p *parsed) place() {
 	var back []uint32
 	for _, at := range []bool{false, true} {
 		for id := 1; id < p.numTypes(); id++ {
-			w := p.record(uint32(id))
-			if atBack(w) != at {
+			if front[id] == at {
 				continue
 			}
+			w := p.record(uint32(id))
 			eachName(w, func(i int) {
 				switch n := w[i]; {
 				case !at && (n >= first || p.known.back[n]):

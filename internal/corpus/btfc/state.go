@@ -31,15 +31,6 @@ type state struct {
 // span is some consecutive numbers.
 type span struct{ first, end uint32 }
 
-// Marks of contents at the back, in their byte of streamKinds and in their second word.
-const (
-	backKind = 0x40
-	backMark = backKind << 24
-)
-
-// atBack reports whether a content is at the back.
-func atBack(w []uint32) bool { return w[1]&backMark != 0 }
-
 // unit is a kernel's or a module's BTF, or a text of lines, with so many types and strings of a state.
 type unit struct {
 	name           string // of a module; of a text, what each line begins with
@@ -191,7 +182,7 @@ func recordLen(second uint32) uint64 {
 	return uint64(layouts[k].first) + uint64(layouts[k].words)*n
 }
 
-func kindOf(w []uint32) btf.Kind { return btf.Kind(w[1] >> 24 & 0x3f) }
+func kindOf(w []uint32) btf.Kind { return btf.Kind(w[1] >> 24 & 0x7f) }
 
 // eachRef yields the indices of the references in a record.
 func eachRef(w []uint32, yield func(int)) {
