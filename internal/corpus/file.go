@@ -111,12 +111,15 @@ func (k *Kernel) Reserve(n int64) (give func(), err error) {
 }
 
 // Detach lets a copy of the BTF, the modules and the extras count as memory of kernels until give is called, once.
-func (k *Kernel) Detach() (give func(), err error) {
+func (k *Kernel) Detach() (give func(), err error) { return k.task.Detach(k.Size()) }
+
+// Size returns the bytes of the BTF, the modules and the extras.
+func (k *Kernel) Size() int64 {
 	n := len(k.BTF) + len(k.Config) + len(k.Symbols)
 	for _, m := range k.Modules {
 		n += len(m.BTF)
 	}
-	return k.task.Detach(int64(n))
+	return int64(n)
 }
 
 // Keep returns a copy that stays valid, without modules and extras.

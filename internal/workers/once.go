@@ -16,7 +16,8 @@ type once[V any] struct {
 }
 
 // Do returns the result for a key. Of several callers with the same key the first computes it, and the others wait and share it. shared
-// reports whether it is the result of another caller.
+// reports whether it is the result of another caller. compute must not wait for what callers hold, such as memory of kernels: they may
+// wait for it.
 func (o *Once[K, V]) Do(key K, compute func() *V) (value *V, shared bool) {
 	o.mu.Lock()
 	r, shared := o.of[key]

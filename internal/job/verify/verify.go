@@ -145,21 +145,7 @@ func (j *Judge) kernel(ctx context.Context, it *corpus.Kernel) {
 	}
 	var k *Comparison
 	if small != nil && err == nil {
-		var equal *Comparison // without differences
-		equal, _ = j.equal.Do(it.Identity(small.BTF), func() *Comparison {
-			if k, err = j.whole(ctx, it, small); err != nil || len(k.Differences) > 0 {
-				return nil
-			}
-			return k
-		})
-		switch {
-		case equal != nil:
-			own := *equal
-			own.Name, own.Minimized = it.Name, small.Name
-			k = &own
-		case k == nil && err == nil: // the equal one failed, or has differences, which name it
-			k, err = j.whole(ctx, it, small)
-		}
+		k, err = j.shared(ctx, it, small)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -182,17 +168,32 @@ func (j *Judge) kernel(ctx context.Context, it *corpus.Kernel) {
 // ciliumSize is how many bytes cilium/ebpf may take for each byte of BTF: its copy, and the types that relocations refer to.
 const ciliumSize = 10
 
-// whole compares decisions and tables.
-func (j *Judge) whole(ctx context.Context, it *corpus.Kernel, small *Minimized) (*Comparison, error) {
-	n := len(it.BTF)
-	for _, m := range it.Modules {
-		n += len(m.BTF)
-	}
-	give, err := it.Reserve(ciliumSize * int64(n))
+// shared compares one kernel, or takes the result for an equal one if that has no differences: these name the kernel.
+func (j *Judge) shared(ctx context.Context, it *corpus.Kernel, small *Minimized) (k *Comparison, err error) {
+	give, err := it.Reserve(ciliumSize * it.Size()) // before an equal kernel waits for this one, because it may be that one's turn
 	if err != nil {
 		return nil, err
 	}
 	defer give()
+	equal, _ := j.equal.Do(it.Identity(small.BTF), func() *Comparison {
+		if k, err = j.whole(ctx, it, small); err != nil || len(k.Differences) > 0 {
+			return nil
+		}
+		return k
+	})
+	switch {
+	case equal != nil:
+		own := *equal
+		own.Name, own.Minimized = it.Name, small.Name
+		return &own, nil
+	case k == nil && err == nil:
+		return j.whole(ctx, it, small)
+	}
+	return k, err
+}
+
+// whole compares decisions and tables.
+func (j *Judge) whole(ctx context.Context, it *corpus.Kernel, small *Minimized) (*Comparison, error) {
 	defer func() { j.cilium = nil }() // which is large
 	k, err := j.Compare(ctx, small.BTF)
 	if err != nil {
