@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
@@ -19,9 +18,10 @@ import (
 
 // TestModuleTypes reads types that only a module has: those that the verifier reaches without it need it.
 func TestModuleTypes(t *testing.T) {
-	vmlinux := testbtf.Types(t, binary.LittleEndian, "struct task_struct 8: pid u32 0") // after int, u8, u32 and u64
-	module := splitBTF(vmlinux, "\x00my_state\x00started\x00count\x00", 1, uint32(btf.KindStruct)<<24|2, 16, 10, 4, 0, 18, 3, 64)
-	other := splitBTF(vmlinux, "\x00my_state\x00finished\x00", 1, uint32(btf.KindStruct)<<24|1, 8, 10, 4, 0)
+	const types = "struct task_struct 8: pid u32 0"
+	vmlinux := testbtf.Types(t, binary.LittleEndian, types)
+	module := testbtf.Module(t, binary.LittleEndian, types, "struct my_state 16: started u64 0, count u32 8")
+	other := testbtf.Module(t, binary.LittleEndian, types, "struct my_state 8: finished u64 0")
 	o, err := rule.Parse(t.Context(), "supplied", testinput.Named(t, "supplied.bpfel.o").Data)
 	if err != nil {
 		t.Fatal(err)
@@ -104,8 +104,9 @@ func TestHiddenTypes(t *testing.T) {
 
 // TestAbsentSizes has relocations for the size and ID of a type that is missing, or only in a module: loaders differ.
 func TestAbsentSizes(t *testing.T) {
-	vmlinux := testbtf.Types(t, binary.LittleEndian, "struct task_struct 8: pid u32 0") // after int, u8, u32 and u64
-	module := splitBTF(vmlinux, "\x00no_such_struct\x00a\x00", 1, uint32(btf.KindStruct)<<24|1, 4, 16, 1, 0)
+	const types = "struct task_struct 8: pid u32 0"
+	vmlinux := testbtf.Types(t, binary.LittleEndian, types)
+	module := testbtf.Module(t, binary.LittleEndian, types, "struct no_such_struct 4: a int 0")
 	o, err := rule.Parse(t.Context(), "kinds", testinput.Named(t, "kinds.bpfel.o").Data)
 	if err != nil {
 		t.Fatal(err)
@@ -146,23 +147,6 @@ func TestAbsentSizes(t *testing.T) {
 			}
 		}
 	}
-}
-
-// splitBTF returns the BTF of a module that has one type. Names are places in its strings.
-func splitBTF(vmlinux []byte, strs string, name, info uint32, words ...uint32) []byte {
-	at := binary.LittleEndian.Uint32(vmlinux[20:]) // strings of a module continue those of vmlinux
-	words = append([]uint32{at + name, info}, words...)
-	if btf.Kind(info>>24) == btf.KindStruct {
-		for i := 3; i < len(words); i += 3 {
-			words[i] += at
-		}
-	}
-	size := uint32(4 * len(words))
-	out := []byte{0x9f, 0xeb, 1, 0}
-	for _, w := range append([]uint32{24, 0, size, size, uint32(len(strs))}, words...) {
-		out = binary.LittleEndian.AppendUint32(out, w)
-	}
-	return append(out, strs...)
 }
 
 // brief is a finding without what it is about.

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
-	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -19,8 +18,9 @@ import (
 // TestModule attaches programs to a function that only a module has, and to one
 // of vmlinux.
 func TestModule(t *testing.T) {
-	vmlinux := testbtf.Types(t, binary.LittleEndian, "proto #p int: a int\nfunc built_in #p\nfunc register_kprobe #p")
-	module := funcBTF(vmlinux, "in_module", 5) // after int, u8, u32 and u64
+	const types = "proto #p int: a int\nfunc built_in #p\nfunc register_kprobe #p\n"
+	vmlinux := testbtf.Types(t, binary.LittleEndian, types)
+	module := testbtf.Module(t, binary.LittleEndian, types, "func in_module #p")
 	tg := new(core.Target)
 	if err := tg.Load(t.Context(), "k", vmlinux, relo.Module{Name: "md_mod", BTF: module}); err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestModule(t *testing.T) {
 // TestAttachByBTF attaches programs to functions that BTF has more than once, to functions of a module that the section names, and to
 // events of system calls. Findings are those of both loaders, in order.
 func TestAttachByBTF(t *testing.T) {
-	vmlinux := testbtf.Types(t, binary.LittleEndian, `proto #p int: a int
+	const types = `proto #p int: a int
 func built_in #p
 func twice #p
 proto #q int: a u32
@@ -66,8 +66,10 @@ func register_kprobe #p
 func __x64_sys_bpf #p
 func __do_sys_sync #p
 func __x64_sys_sync_file_range #p
-func __x64_sys_sync_file_range2 #p`)
-	module := funcBTF(vmlinux, "in_module", 5) // after int, u8, u32 and u64
+func __x64_sys_sync_file_range2 #p
+`
+	vmlinux := testbtf.Types(t, binary.LittleEndian, types)
+	module := testbtf.Module(t, binary.LittleEndian, types, "func in_module #p")
 	const loaded, missing = "may fail: module-needed md_mod", "fails: attach-target-missing"
 	for name, tt := range map[string]struct {
 		section string
@@ -137,29 +139,6 @@ func TestKprobes(t *testing.T) {
 			t.Errorf("%s: %v", section, e.Findings)
 		}
 	}
-}
-
-// funcBTF returns the BTF of a module that has one function, of a prototype of
-// vmlinux.
-func funcBTF(vmlinux []byte, name string, proto uint32) []byte {
-	return splitBTF(vmlinux, "\x00"+name+"\x00", 1, uint32(btf.KindFunc)<<24, proto)
-}
-
-// splitBTF returns the BTF of a module that has one type. Names are places in its strings.
-func splitBTF(vmlinux []byte, strs string, name, info uint32, words ...uint32) []byte {
-	at := binary.LittleEndian.Uint32(vmlinux[20:]) // strings of a module continue those of vmlinux
-	words = append([]uint32{at + name, info}, words...)
-	if btf.Kind(info>>24) == btf.KindStruct {
-		for i := 3; i < len(words); i += 3 {
-			words[i] += at
-		}
-	}
-	size := uint32(4 * len(words))
-	out := []byte{0x9f, 0xeb, 1, 0}
-	for _, w := range append([]uint32{24, 0, size, size, uint32(len(strs))}, words...) {
-		out = binary.LittleEndian.AppendUint32(out, w)
-	}
-	return append(out, strs...)
 }
 
 // brief is a finding without what it is about.
