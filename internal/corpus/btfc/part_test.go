@@ -309,6 +309,17 @@ func TestFront(t *testing.T) {
 	if backs < len(all)/2 {
 		t.Errorf("%d kernels with a back", backs)
 	}
+	at := f.entries[0].Chunks[partBTF].Back.offset
+	data[at] ^= 1
+	for _, read := range []func(*File) error{
+		func(f *File) error { _, err := f.BTF(ctx, 0, nil); return err },
+		func(f *File) error { _, err := f.For(q).Part(ctx, 0, nil, nil); return err },
+	} {
+		if err := read(open(t, data)); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("at byte %d:", at)) {
+			t.Errorf("byte %d is damaged: error %v", at, err)
+		}
+	}
+	data[at] ^= 1
 	if slow.Enabled() {
 		second(t, data, all...)
 	}
