@@ -217,7 +217,7 @@ func (f *File) decodeState(ctx context.Context, id chunkID, states *cache) (*sta
 			payloads[i], err = f.read(ctx, from, b)
 		}
 		if err != nil {
-			return nil, e.wrap(ctx, id.part, err)
+			return nil, e.wrap(ctx, from, err)
 		}
 	}
 	st, err = decode(parent, payloads[0], payloads[1], e.unitsSize(id.part), states.query)
@@ -225,7 +225,7 @@ func (f *File) decodeState(ctx context.Context, id chunkID, states *cache) (*sta
 		err = errWrong
 	}
 	if err != nil {
-		return nil, e.wrap(ctx, id.part, err)
+		return nil, e.wrap(ctx, &e.Chunks[id.part].frame, err)
 	}
 	return st, nil
 }
@@ -250,7 +250,7 @@ func (f *File) build(ctx context.Context, p part, i int, out []byte, check func(
 	case err == errSum && p == partBTF: // callers name the kernel, and its chunk may be right
 		return out, err
 	case err != nil:
-		return out, f.entries[i].wrap(ctx, p, err)
+		return out, f.entries[i].wrap(ctx, &f.entries[i].Chunks[p].frame, err)
 	}
 	return all, nil
 }

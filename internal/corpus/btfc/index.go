@@ -208,12 +208,12 @@ func (e *Entry) Unpacked() (n int64) {
 	return n
 }
 
-// wrap adds to an error the kernel and the position of the chunk in question. If ctx is done, that is the error.
-func (e *Entry) wrap(ctx context.Context, p part, err error) error {
+// wrap adds to an error the kernel and the position of the frame in question. If ctx is done, that is the error.
+func (e *Entry) wrap(ctx context.Context, at *frame, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return fmt.Errorf("kernel %s, at byte %d: %w", e.Key, e.Chunks[p].offset, err)
+	return fmt.Errorf("kernel %s, at byte %d: %w", e.Key, at.offset, err)
 }
 
 // check returns an error if the entry cannot be that of a kernel behind those in before.
