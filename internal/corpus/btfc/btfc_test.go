@@ -468,10 +468,11 @@ func TestDoc(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want [numStreams][]byte
+	var want [2][numStreams][]byte // of the front and of the back
 	for line := range strings.Lines(string(doc)) {
 		columns := strings.Split(strings.TrimPrefix(line, "//\t"), "|")
-		stream, err := strconv.Atoi(strings.TrimSpace(columns[0]))
+		number, back := strings.CutPrefix(columns[0], "back")
+		stream, err := strconv.Atoi(strings.TrimSpace(number))
 		if len(columns) < 3 || err != nil {
 			continue
 		}
@@ -479,11 +480,17 @@ func TestDoc(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want[stream] = append(want[stream], data...)
+		of := &want[0]
+		if back {
+			of = &want[1]
+		}
+		of[stream] = append(of[stream], data...)
 	}
-	for i, got := range parts.front[1:] {
-		if !bytes.Equal(got, want[i]) {
-			t.Errorf("stream %d is % x, in doc.go % x", i, got, want[i])
+	for of, streams := range [][][]byte{parts.front[1:], parts.back[1:]} {
+		for i, got := range streams {
+			if want := want[of][i]; !bytes.Equal(got, want) {
+				t.Errorf("%s: stream %d is % x, in doc.go % x", []string{"front", "back"}[of], i, got, want)
+			}
 		}
 	}
 }

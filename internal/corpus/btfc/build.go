@@ -62,7 +62,7 @@ type builder struct {
 
 	// For parts:
 	units    []chosen
-	far      []btf.Reach // by position among the types of the state, from 1
+	far      []btf.Reach // by position among the types at the front, from 1
 	todo     []uint32    // such positions
 	selected []bool      // by content
 	own      []uint32    // types of a unit
@@ -93,7 +93,7 @@ func (b *builder) build(st *state, skip int, out []byte) ([]byte, error) {
 	b.ids, b.names = clean(b.ids, int(st.numEnts)+1), clean(b.names, st.names.n)
 	at, inKernel, lenKernel := 0, 0, 0
 	for i, u := range st.units {
-		own, entities, strings := st.types[at:][:u.types], st.entities[at:][:u.types], list[:u.strings]
+		own, entities, strings := st.all.contents[at:][:u.types], st.all.entities[at:][:u.types], list[:u.strings]
 		at, list = at+u.types, list[u.strings:]
 		if err := b.place(entities, inKernel); err != nil {
 			return nil, err

@@ -15,17 +15,17 @@ import (
 // A chunk has a payload at the front, and one at the back, which may be missing. At the back are the contents that no relocation leads to,
 // such as functions, and names that only these have. So a reader that wants types does without two thirds of the contents.
 
-// The streams of a payload. Each holds one sort of value, because similar values next to each other compress well. The back has names and
-// contents only.
+// The streams of a payload. Each holds one sort of value, because similar values next to each other compress well. The front has no order of
+// strings, and the back no units.
 const (
 	streamUnits        = iota
 	streamText         // new names, without the prefixes that they share with the name before
 	streamShared       // lengths of these prefixes
-	streamTypes        // order of types: runs
+	streamTypes        // order of the types at the front, or of all types: runs
 	streamTypeStarts   // their starts
 	streamStrings      // order of strings: runs
 	streamStringStarts // their starts
-	streamKinds        // of all new contents, those at the back marked
+	streamKinds        // of new contents
 	streamCounts       // of elements
 	streamOffsets      // of members
 	streamSizes        // of structs and unions
@@ -40,9 +40,6 @@ const (
 	streamRefRanks     // large ranks of references
 	numStreams
 )
-
-// backKind marks contents at the back, in their byte of streamKinds.
-const backKind = 0x40
 
 var (
 	errStreams = errors.New("streams do not add up")

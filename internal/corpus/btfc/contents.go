@@ -38,15 +38,12 @@ type encoder struct {
 	ranks       []uint32            // in listed, from 1, by entity
 }
 
-// contents decodes the n new contents: first those at the front, then those at the back.
-func (d *decoder) contents(n int) error {
+// contents decodes the new contents: first those at the front, then those at the back.
+func (d *decoder) contents() error {
 	for _, some := range d.seconds {
 		for _, second := range some {
 			d.st.contents.push(int(recordLen(second)))[1] = second
 		}
-	}
-	if d.query != nil {
-		d.st.contents.skip(n - len(d.fresh))
 	}
 	first := uint32(d.parent.contents.n)
 	if err := d.each(d.fresh, first); err != nil || len(d.late) == 0 {
@@ -60,7 +57,7 @@ func (d *decoder) contents(n int) error {
 
 // turn moves on from the front to the back.
 func (m *model) turn() {
-	m.list = m.st.entities
+	m.list = m.st.all.entities
 	if n := len(m.st.backNames); n > len(m.parent.backNames) {
 		m.nextNew = m.st.backNames[n-1].first
 	}

@@ -24,7 +24,8 @@ func decode(parent *state, front, back []byte, size int64, q *Query) (*state, er
 	defer d.release()
 	d.parent, d.query = parent, q
 	p := btfa.NewCursor(front)
-	n := p.Count(int(size), "names") // each is a string of a unit
+	// Each name is a string of a unit, and each entity a type.
+	late := late{names: p.Count(int(size), "names"), entities: p.Count(int(size/12), "entities")}
 	err := split(&p, &d.in)
 	if err == nil && len(back) > 0 {
 		p = btfa.NewCursor(back)
@@ -33,21 +34,18 @@ func decode(parent *state, front, back []byte, size int64, q *Query) (*state, er
 	if err != nil {
 		return nil, err
 	}
-	kinds := d.in[streamKinds].Rest()
-	words, err := d.readSizes(kinds, len(front)+len(back))
+	words, err := d.readSizes(len(front) + len(back))
 	if err != nil {
 		return nil, err
 	}
 	var strings [orderStreams]btfa.Cursor
 	for i := range strings {
-		order := d.in[streamStrings+i].Rest()
-		if q == nil {
-			strings[i] = btfa.NewCursor(bytes.Clone(order))
-		}
+		strings[i] = btfa.NewCursor(bytes.Clone(d.back[streamStrings+i].Rest()))
 	}
-	err = d.begin(kinds, words, n, size)
+	late.contents = len(d.seconds[1])
+	err = d.begin(len(d.seconds[0]), late, words, size)
 	if err == nil {
-		err = d.contents(len(kinds))
+		err = d.contents()
 	}
 	if err = cmp.Or(err, end(d.in[:], 0), end(d.back[:], 0)); err != nil {
 		return nil, err
@@ -94,35 +92,36 @@ func split(p *btfa.Cursor, in *[numStreams]btfa.Cursor) error {
 	return p.Err
 }
 
-// readSizes reads the second words of the new contents that will be decoded, and returns how many words these have. A word takes half a
-// byte or more.
-func (d *decoder) readSizes(kinds []byte, payload int) (n int, err error) {
-	counts := [2]*btfa.Cursor{&d.in[streamCounts], &d.back[streamCounts]}
-	for _, kind := range kinds {
-		at, count := int(kind&backKind)/backKind, uint64(0)
-		if at == 1 && d.query != nil {
-			continue
+// readSizes reads the second words of the new contents, and returns how many words these have. A word takes half a byte or more.
+func (d *decoder) readSizes(payload int) (n int, err error) {
+	for i, in := range []*[numStreams]btfa.Cursor{&d.in, &d.back} {
+		counts := &in[streamCounts]
+		for _, kind := range in[streamKinds].Rest() {
+			count := uint64(0)
+			if k := kind & 0x7f; int(k) < btf.NumKinds && layouts[k].counted {
+				count = counts.Uvarint()
+			}
+			second := uint32(kind)<<24 | uint32(count)
+			size := recordLen(second)
+			if n += int(size); size == 0 || count > 1<<24-1 || n > 2*payload {
+				return 0, cmp.Or(counts.Err, errWrong)
+			}
+			d.seconds[i] = append(d.seconds[i], second)
 		}
-		if k := kind & (backKind - 1); int(k) < btf.NumKinds && layouts[k].counted {
-			count = counts[at].Uvarint()
-		}
-		second := uint32(kind&^backKind)<<24 | uint32(count)
-		size := recordLen(second)
-		if n += int(size); size == 0 || count > 1<<24-1 || n > 2*payload {
-			return 0, cmp.Or(counts[at].Err, errWrong)
-		}
-		d.seconds[at] = append(d.seconds[at], second)
 	}
 	return n, nil
 }
 
-// begin makes the state with all but the new contents, for which it makes room. It is given their bytes of streamKinds, and how many new
-// names the back has.
-func (d *decoder) begin(kinds []byte, words, backNames int, size int64) error {
-	p, contents := d.parent, len(kinds)
+// late is how much of what is new is at the back. The contents are missing if only the front is decoded.
+type late struct{ names, entities, contents int }
+
+// begin makes the state with all but the new contents, for which it makes room. It is given how many are at the front, and how many words
+// they all have.
+func (d *decoder) begin(contents int, late late, words int, size int64) error {
+	p := d.parent
 	text := [2][]byte{d.in[streamText].Rest(), d.back[streamText].Rest()}
 	shared := [2][]byte{d.in[streamShared].Rest(), d.back[streamShared].Rest()}
-	if d.query == nil && len(shared[1]) != backNames {
+	if d.query == nil && len(shared[1]) != late.names {
 		return errWrong
 	}
 	textBytes := len(text[0]) + len(text[1])
@@ -131,12 +130,13 @@ func (d *decoder) begin(kinds []byte, words, backNames int, size int64) error {
 			textBytes += int(n)
 		}
 	}
-	names := len(shared[0]) + backNames
-	if p.memory()+textBytes+4*(words+names+contents) > limits.CorpusChain {
+	names := len(shared[0]) + late.names
+	all := contents + late.contents
+	if p.memory()+textBytes+4*(words+names+all+contents+late.entities) > limits.CorpusChain {
 		return &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is encoded against"}
 	}
 	d.st = &state{
-		names: p.names.extend(names, textBytes), contents: p.contents.extend(contents, words), numEnts: p.numEnts, backNames: slices.Clip(p.backNames),
+		names: p.names.extend(names, textBytes), contents: p.contents.extend(all, words), numEnts: p.numEnts, backNames: slices.Clip(p.backNames),
 	}
 	d.nextNew = uint32(p.names.n)
 	err := d.readNames(text[0], shared[0])
@@ -144,15 +144,23 @@ func (d *decoder) begin(kinds []byte, words, backNames int, size int64) error {
 		d.st.found = slices.Clip(p.found)
 		err = d.query.note(p, d.st)
 	}
-	if err == nil && backNames > 0 {
-		err = d.readBackNames(text[1], shared[1], backNames)
+	if err == nil && late.names > 0 {
+		err = d.readBackNames(text[1], shared[1], late.names)
 	}
 	if err == nil {
-		err = d.readUnits(contents, size)
+		err = d.readUnits(size)
 	}
 	if err == nil {
-		err = d.readTypes(kinds)
+		err = d.readFront(contents)
 	}
+	entities := d.st.numEnts + uint32(late.entities)
+	if err == nil && d.query == nil {
+		err = d.readAll(late.contents)
+		if err == nil && d.st.numEnts != entities {
+			err = errWrong
+		}
+	}
+	d.st.numEnts = entities
 	return err
 }
 
@@ -187,16 +195,16 @@ func (d *decoder) readNames(text, shared []byte) error {
 }
 
 // readUnits reads the units of size bytes. Memory is allocated for their types and strings, of which each takes some of these bytes.
-func (d *decoder) readUnits(contents int, size int64) error {
+func (d *decoder) readUnits(size int64) error {
 	in := &d.in[streamUnits]
-	types := d.parent.contents.n + contents
 	for in.Len() > 0 {
 		u := unit{name: string(in.Text())}
 		u.size = int64(in.Count(int(size), "bytes"))
-		u.types = in.Count(min(types, int(u.size/4)), "types")
+		u.types = in.Count(int(u.size/12), "types")
+		u.front = in.Count(u.types, "types at the front")
 		u.strings = in.Count(int(u.size), "strings")
 		u.rest = bytes.Clone(in.Bytes(in.Count(in.Len(), "bytes")))
-		size, types = size-u.size, types-u.types
+		size -= u.size
 		d.st.units = append(d.st.units, u)
 	}
 	if in.Err == nil && size != 0 {
@@ -212,6 +220,12 @@ func readStrings(parent, st *state, s [orderStreams]btfa.Cursor) ([]uint32, erro
 		return nil, err
 	}
 	o := newOrderReader(s[:], len(from), st.names.n)
+	if total := st.numStrings(); o.whole && total > 0 {
+		if total != len(from) {
+			return nil, errWrong
+		}
+		return from, end(s[:], streamStrings)
+	}
 	uses := newUses(st)
 	var out []uint32
 	for _, u := range st.units {
@@ -230,6 +244,8 @@ func readStrings(parent, st *state, s [orderStreams]btfa.Cursor) ([]uint32, erro
 				for ; first < end; first++ {
 					out = append(out, uint32(first))
 				}
+			default:
+				return nil, errRun
 			}
 			uses.pass(out[had:])
 		}
@@ -255,7 +271,7 @@ type uses struct {
 const usesAhead = 64
 
 func newUses(st *state) *uses {
-	return &uses{st: st, after: st.types, taken: make([]bool, st.names.n)}
+	return &uses{st: st, after: st.all.contents, taken: make([]bool, st.names.n)}
 }
 
 // unit moves on to the next unit. A module does not have the names of its kernel.

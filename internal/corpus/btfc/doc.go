@@ -10,8 +10,8 @@
 // (parse, match, encode) makes the payload, decodes it and compares the BTF. The modules of a kernel are encoded in the same way, behind
 // the types of their kernel, and so are its configuration and symbols, as strings.
 //
-// A chunk has a front and a back, each a payload. The back has functions and what only they refer to. A state for a query is made of the
-// fronts alone.
+// A chunk has a front and a back, each a payload. The back has functions and what only they refer to, and says where these types and all
+// strings stand. A state for a query is made of the fronts alone.
 //
 // A content, the record of a type, has entities where BTF has type IDs. So it stays the same when other types come and go. match
 // decides which type of a kernel is which entity of its parent; a bad decision costs bytes only.
@@ -22,11 +22,11 @@
 //
 //	struct point { u32 x; u32 y; };
 //
-// A new kernel's struct has z as well. Its front unpacks to 0, as nothing is at the back, the lengths of the streams and these streams; the
-// others are empty.
+// A new kernel's struct has z as well. Its front unpacks to 0 and 0, as no name and no entity is at the back, the lengths of the streams
+// and these streams; the others are empty.
 // TestDoc compares these bytes with those that are written.
 //
-//	 0 | 00 a4 01 05 09 18                  | no name, 164 bytes, 5 types, 9 strings, 24 bytes of rest
+//	 0 | 00 a4 01 05 05 09 18               | no name, 164 bytes, 5 types, all at the front, 9 strings, 24 bytes of rest
 //	 0 | 9f eb 01 00 18 00 00 00            | the rest is the header of BTF
 //	 0 | 00 00 00 00 70 00 00 00            |
 //	 0 | 70 00 00 00 1c 00 00 00            |
@@ -34,8 +34,6 @@
 //	 2 | 00                                 | it shares no bytes with a new name before
 //	 3 | 0c 01                              | types: copy 4 (3<<2 | 0), change 1 (0<<2 | 1)
 //	 4 | 00 00                              | both begin behind the last run
-//	 5 | 1c 02                              | strings: copy 8 (7<<2 | 0), the next 1 in order of use (0<<2 | 2)
-//	 6 | 00                                 | the copy begins at 0
 //	 7 | 04                                 | the new content is a struct
 //	 8 | 03                                 | of 3 members
 //	 9 | 00 0a 0a                           | offsets: 0, +32 and +32 bits (10 = 2<<2 | 2: the zigzag of 1, times 32)
@@ -43,4 +41,9 @@
 //	13 | 01                                 | its name is the guess, since point was learned from the old content
 //	14 | 01 01 00                           | so are x and y; then comes the next new name
 //	17 | 01 01 17                           | the types of x and y are guesses; that of z is 2 before point (23 - 25)
+//
+// The back has two streams. The order of all types is empty, as it is the parent's.
+//
+//	back 5 | 1c 02                          | strings: copy 8 (7<<2 | 0), the next 1 in order of use (0<<2 | 2)
+//	back 6 | 00                             | the copy begins at 0
 package btfc

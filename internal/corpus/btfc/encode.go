@@ -103,7 +103,7 @@ func (p *parsed) bytes(m Module) {
 func (p *parsed) btf(m Module) {
 	types, strings, fresh := p.numTypes(), len(p.strings), len(p.fresh)
 	if rest, ok := p.parse(m.BTF); ok {
-		p.units = append(p.units, unit{m.Name, p.numTypes() - types, len(p.strings) - strings, int64(len(m.BTF)), rest})
+		p.units = append(p.units, unit{name: m.Name, types: p.numTypes() - types, strings: len(p.strings) - strings, size: int64(len(m.BTF)), rest: rest})
 		return
 	}
 	for _, name := range slices.Backward(p.fresh[fresh:]) {
@@ -213,25 +213,39 @@ func (p *parsed) encode(parent *state, m *matching) (out payloads, err error) {
 	defer d.release()
 	d.parent = parent
 	e := &encoder{decoder: d, ranks: make([]uint32, m.numEnts+1)}
+	first := 1
 	for i := range p.units {
-		e.front[streamUnits] = p.units[i].append(e.front[streamUnits])
+		u := &p.units[i]
+		u.front = 0
+		for _, front := range m.front[first:][:u.types] {
+			if front {
+				u.front++
+			}
+		}
+		first += u.types
+		e.front[streamUnits] = u.append(e.front[streamUnits])
 	}
 	encodeNames(&e.front, p.fresh[:p.atFront])
 	encodeNames(&e.back, p.fresh[p.atFront:])
-	var types orderWriter
-	types.add(m.items)
-	copy(e.front[streamTypes:], types.s[:])
+	front, all := m.orders(parent)
+	copy(e.front[streamTypes:], encodeOrder(front, parent.front.len()))
+	copy(e.back[streamTypes:], encodeOrder(all, parent.all.len()))
+	late := late{names: len(p.fresh) - p.atFront}
 	words := 0
 	for i, it := range m.items {
-		if it.kind != runCopy {
-			w := p.record(uint32(i) + 1)
-			kind := byte(w[1] >> 24)
-			if !m.front[i+1] {
-				kind |= backKind
+		w, kinds := p.record(uint32(i)+1), &e.front[streamKinds]
+		switch {
+		case it.kind == runCopy:
+			continue
+		case !m.front[i+1]:
+			kinds = &e.back[streamKinds]
+			late.contents++
+			if it.kind == runNext {
+				late.entities++
 			}
-			e.front[streamKinds] = append(e.front[streamKinds], kind)
-			words += len(w)
 		}
+		*kinds = append(*kinds, byte(w[1]>>24))
+		words += len(w)
 	}
 	size := int64(0)
 	for _, u := range p.units {
@@ -240,8 +254,7 @@ func (p *parsed) encode(parent *state, m *matching) (out payloads, err error) {
 	for i := range streamStrings {
 		e.decoder.in[i], e.decoder.back[i] = btfa.NewCursor(e.front[i]), btfa.NewCursor(e.back[i])
 	}
-	backNames := len(p.fresh) - p.atFront
-	if err := e.begin(e.front[streamKinds], words, backNames, size); err != nil {
+	if err := e.begin(len(e.front[streamKinds]), late, words, size); err != nil {
 		return out, err
 	}
 	e.contents(p, m)
@@ -249,8 +262,8 @@ func (p *parsed) encode(parent *state, m *matching) (out payloads, err error) {
 	if err != nil {
 		return out, err
 	}
-	copy(e.front[streamStrings:], p.order(e.st, parent.names.n, from))
-	out.front = join(&e.front, backNames)
+	copy(e.back[streamStrings:], p.order(e.st, parent.names.n, from))
+	out.front = join(&e.front, late.names, late.entities)
 	if slices.ContainsFunc(e.back[:], func(s []byte) bool { return len(s) > 0 }) {
 		out.back = join(&e.back)
 	}
@@ -260,7 +273,7 @@ func (p *parsed) encode(parent *state, m *matching) (out payloads, err error) {
 // append appends the unit as streamUnits has it.
 func (u *unit) append(b []byte) []byte {
 	b = append(append(b, u.name...), 0)
-	for _, n := range []int{int(u.size), u.types, u.strings, len(u.rest)} {
+	for _, n := range []int{int(u.size), u.types, u.front, u.strings, len(u.rest)} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
 	return append(b, u.rest...)
@@ -280,6 +293,15 @@ func encodeNames(out *[numStreams][]byte, names [][]byte) {
 	}
 }
 
+// encodeOrder returns the streams of an order of types, where the parent has n types.
+func encodeOrder(items []item, n int) [][]byte {
+	o := orderWriter{kinds: 1}
+	if !isWhole(items, n) {
+		o.add(items)
+	}
+	return o.s[:]
+}
+
 // order returns the streams of the order of strings, which are of the parent's list, in the order of use, or by number.
 func (p *parsed) order(st *state, known int, from []uint32) [][]byte {
 	// The next position of each name in the parent's list, from 1: lines may occur more than once.
@@ -288,7 +310,7 @@ func (p *parsed) order(st *state, known int, from []uint32) [][]byte {
 		n := from[i]
 		at[n], next[i] = uint32(i)+1, at[n]
 	}
-	var o orderWriter
+	o := orderWriter{kinds: 2}
 	uses := newUses(st)
 	list := p.strings
 	for _, u := range st.units {
@@ -319,6 +341,9 @@ func (p *parsed) order(st *state, known int, from []uint32) [][]byte {
 		}
 		o.add(items)
 		list = list[u.strings:]
+	}
+	if slices.Equal(p.strings, from) {
+		return make([][]byte, orderStreams)
 	}
 	return o.s[:]
 }

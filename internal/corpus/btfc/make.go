@@ -94,7 +94,7 @@ func (w *Writer) encode(ctx context.Context, m *Maker, k *Kernel, p part) (out p
 		var st *state
 		if st, out, err = m.encode(parent, parsed, p == partModules && from.part == partBTF, k.blobs(p)); err == nil {
 			if p == partBTF {
-				k.btf, k.entry.Plain = st, len(st.types) == 0 && len(parsed.strings) == 0
+				k.btf, k.entry.Plain = st, st.all.len() == 0 && len(parsed.strings) == 0
 			}
 			w.file.states.put(id, st)
 			parsed.release()
@@ -186,21 +186,13 @@ func (w *Writer) equal(e *Entry, from chunkID) bool {
 		(from.part == partBTF || o.Modules == e.Modules && o.ModulesSum == e.ModulesSum && o.ModulesSize == e.ModulesSize)
 }
 
-// copyOf returns the payload for the units of the parent.
+// copyOf returns the payload for the units, types and strings of the parent.
 func copyOf(parent *state) payloads {
 	var out [numStreams][]byte
-	var types, strings orderWriter
-	types.run(runCopy, 0, len(parent.types))
-	at := 0
 	for i := range parent.units {
-		u := &parent.units[i]
-		out[streamUnits] = u.append(out[streamUnits])
-		strings.run(runCopy, at, u.strings)
-		at += u.strings
+		out[streamUnits] = parent.units[i].append(out[streamUnits])
 	}
-	copy(out[streamTypes:], types.s[:])
-	copy(out[streamStrings:], strings.s[:])
-	return payloads{front: join(&out, 0)}
+	return payloads{front: join(&out, 0, 0)}
 }
 
 // knownOf is newKnown for the state of a chunk. It keeps the last one for the next chunk with this parent.

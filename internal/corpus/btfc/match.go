@@ -32,12 +32,12 @@ func newKnown(st *state) *known {
 		k.names.set(nameOf(st.names.at(i)), i, k.name)
 	}
 	contents := make([]uint32, st.numEnts+1) // by entity
-	for i, c := range st.types {
-		e := st.entities[i]
+	for i, c := range st.all.contents {
+		e := st.all.entities[i]
 		contents[e], k.in[e] = c, uint32(i)+1
 	}
-	h := newHasher(st.entities, st.numEnts, st.names.n, func(e uint32) []uint32 { return st.content(contents[e]) })
-	k.types = newTypeTable(h, st.entities)
+	h := newHasher(st.all.entities, st.numEnts, st.names.n, func(e uint32) []uint32 { return st.content(contents[e]) })
+	k.types = newTypeTable(h, st.all.entities)
 	return k
 }
 
@@ -259,9 +259,9 @@ type matching struct {
 // the new names in order. If the parent is the kernel of these modules, its types come first.
 func match(parent *state, p *parsed, kernel bool) *matching {
 	n := p.numTypes() - 1
-	m := &matching{entity: make([]uint32, n+1), items: make([]item, n)}
-	if kernel && n >= len(parent.types) {
-		copy(m.entity[1:], parent.entities)
+	m := &matching{entity: make([]uint32, n+1), front: make([]bool, n+1), items: make([]item, n)}
+	if kernel && n >= parent.all.len() {
+		copy(m.entity[1:], parent.all.entities)
 	} else {
 		order := make([]uint32, n)
 		for i := range order {
@@ -294,26 +294,27 @@ func match(parent *state, p *parsed, kernel bool) *matching {
 	return m
 }
 
-// number numbers the new entities as a reader does.
+// number numbers the new entities as a reader does, which has those at the front first.
 func (m *matching) number(parent *state) {
 	m.numEnts = parent.numEnts
-	for i := range m.items {
-		if m.items[i].kind == runNext {
-			m.numEnts++
-			m.entity[i+1] = m.numEnts
+	for _, front := range []bool{true, false} {
+		for i := range m.items {
+			if m.items[i].kind == runNext && m.front[i+1] == front {
+				m.numEnts++
+				m.entity[i+1] = m.numEnts
+			}
 		}
 	}
 }
 
 // old returns the content that the parent has for the entity of an item.
 func (m *matching) old(parent *state, item int) []uint32 {
-	return parent.content(parent.types[m.items[item].at])
+	return parent.content(parent.all.contents[m.items[item].at])
 }
 
 // choose sets m.front. At the front are those that relocations can name, those that are at the front of the parent and have
-// not changed, and what these refer to. A type that is not at the front of the parent is a new entity there.
+// not changed, and what these refer to. A type that is not at the same place of the parent is a new entity.
 func (m *matching) choose(parent *state, p *parsed) {
-	m.front = make([]bool, len(m.entity))
 	m.front[0] = true
 	var todo []uint32
 	add := func(id uint32) {
@@ -327,7 +328,7 @@ func (m *matching) choose(parent *state, p *parsed) {
 		w := p.record(uint32(i) + 1)
 		if w[0] != 0 && kindOf(w).Shape().Named {
 			add(uint32(i) + 1)
-		} else if it.kind != runNext && parent.front.has(int(it.at)) {
+		} else if it.kind != runNext && parent.atFront[it.at] {
 			same = append(same[:0], w...)
 			eachRef(same, func(i int) { same[i] = m.entity[same[i]] })
 			if slices.Equal(m.old(parent, i), same) {
@@ -341,10 +342,58 @@ func (m *matching) choose(parent *state, p *parsed) {
 		eachRef(w, func(i int) { add(w[i]) })
 	}
 	for i := range m.items {
-		if it := &m.items[i]; m.front[i+1] && it.kind != runNext && !parent.front.has(int(it.at)) {
+		if it := &m.items[i]; it.kind != runNext && m.front[i+1] != parent.atFront[it.at] {
 			*it = item{kind: runNext}
 		}
 	}
+}
+
+// orders returns the order of the types at the front, and that of all types.
+func (m *matching) orders(parent *state) (front, all []item) {
+	at := make([]uint32, len(parent.atFront)) // positions among those at the front
+	n := uint32(0)
+	for i, front := range parent.atFront {
+		at[i] = n
+		if front {
+			n++
+		}
+	}
+	all = make([]item, len(m.items))
+	next := uint32(0) // the position behind the last one in the parent's list
+	for i, it := range m.items {
+		if !m.front[i+1] {
+			all[i] = it
+		} else {
+			// The run before goes on if the parent has a type at the front there, whichever it is.
+			all[i] = item{kind: runFront}
+			goesOn := int(next) < len(at) && parent.atFront[next]
+			switch {
+			case i > 0 && all[i-1].kind < runNext && goesOn:
+				all[i] = item{all[i-1].kind, next}
+			case it.kind < runNext:
+				all[i] = item{runCopy, it.at}
+			}
+			if it.kind < runNext {
+				it.at = at[it.at]
+			}
+			front = append(front, it)
+		}
+		next = 0
+		if all[i].kind < runNext {
+			next = all[i].at + 1
+		}
+	}
+	return front, all
+}
+
+// isWhole reports whether an order is that of a parent's list of n items.
+func isWhole(items []item, n int) bool {
+	for i, it := range items {
+		if it != (item{runCopy, uint32(i)}) {
+			return false
+		}
+	}
+	return len(items) == n
 }
 
 // place numbers the new names in the order in which a reader needs them: first those of types at the front and those without types, then

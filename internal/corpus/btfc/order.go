@@ -9,32 +9,34 @@ import (
 	"github.com/btfgen/btfgen/internal/btfa"
 )
 
-// Kinds of runs. A list is encoded as runs against another one, the list of the parent.
+// Kinds of runs. A list is encoded as runs against another one, the list of the parent. Without runs, it is the parent's.
 const (
 	runCopy    = 0 // items of the parent's list
 	runChanged = 1 // types: new contents for the entities of items of the parent's list
+	runOld     = 1 // strings: consecutive names
 	runNext    = 2 // types: new contents for new entities; strings: the next names in the order in which the types use them first
-	runOld     = 3 // strings: consecutive names
+	runFront   = 3 // all types: the next ones at the front
 )
 
 // The streams of an order.
 const (
 	orderRuns   = iota
-	orderStarts // of runs that have one: distances from where the last run of the kind ended; copy and changed are one kind
+	orderStarts // of runs of the first two kinds: distances from where the last run ended, of strings the last of the kind
 	orderStreams
 )
 
 // orderReader reads the order of a list.
 type orderReader struct {
 	s      []btfa.Cursor // orderStreams of them
-	limit  [4]int        // for the end of a run, by kind without its lowest bit
-	last   [4]int        // the end of the last run
+	limit  []int         // for the end of a run: of both kinds that have a start, or of each
+	last   [2]int        // the end of the last run
+	whole  bool          // there are no runs
 	failed bool          // a run is wrong. Streams that end too early are seen later
 }
 
-// newOrderReader returns a reader for a parent's list of n items, and this many names.
-func newOrderReader(s []btfa.Cursor, n, names int) *orderReader {
-	return &orderReader{s: s, limit: [4]int{runCopy: n, runOld &^ 1: names}}
+// newOrderReader returns a reader for a parent's list of types of so many items, or of strings and so many names.
+func newOrderReader(s []btfa.Cursor, limit ...int) *orderReader {
+	return &orderReader{s: s, limit: limit, whole: s[orderRuns].Len() == 0}
 }
 
 var errRun = errors.New("a run goes beyond its end")
@@ -55,24 +57,29 @@ func (o *orderReader) fail(stream int, err error) {
 	o.failed = true
 }
 
-// run returns the kind of the next run, which has at most room items, and where it begins and ends; for runNext, 0 and the number of
-// items. If it is wrong, there are none.
+// run returns the kind of the next run, which has at most room items, and where it begins and ends; for kinds without a start, 0 and the
+// number of items. If it is wrong, there are none.
 func (o *orderReader) run(room int) (kind, first, end int) {
+	if n := o.limit[0]; o.whole && n <= room {
+		o.whole = false
+		return runCopy, 0, n
+	}
 	v := o.s[orderRuns].Uvarint()
 	if v>>2 >= uint64(room) {
 		o.fail(orderRuns, errRun)
 		return runNext, 0, 0
 	}
 	kind, n := int(v&3), int(v>>2)+1
-	if kind == runNext {
+	if kind >= runNext {
 		return kind, 0, n
 	}
-	at := int64(o.last[kind&2]) + btfa.Unzigzag(o.s[orderStarts].Uvarint())
-	if at < 0 || at > int64(o.limit[kind&2]-n) {
+	which := min(kind, len(o.limit)-1)
+	at := int64(o.last[which]) + btfa.Unzigzag(o.s[orderStarts].Uvarint())
+	if at < 0 || at > int64(o.limit[which]-n) {
 		o.fail(orderStarts, errRun)
 		return runNext, 0, 0
 	}
-	o.last[kind&2] = int(at) + n
+	o.last[which] = int(at) + n
 	return kind, int(at), int(at) + n
 }
 
@@ -84,15 +91,16 @@ type item struct {
 
 // orderWriter writes the order of a list.
 type orderWriter struct {
-	s    [orderStreams][]byte
-	last [4]uint32
+	s     [orderStreams][]byte
+	kinds uint8 // of runs with starts of their own: 1 for types, 2 for strings
+	last  [2]uint32
 }
 
 // add appends items to the list, as runs of their own.
 func (o *orderWriter) add(items []item) {
 	for len(items) > 0 {
 		kind, at, n := items[0].kind, items[0].at, uint32(1)
-		for int(n) < len(items) && items[n].kind == kind && (kind == runNext || items[n].at == at+n) {
+		for int(n) < len(items) && items[n].kind == kind && (kind >= runNext || items[n].at == at+n) {
 			n++
 		}
 		o.run(kind, int(at), int(n))
@@ -106,8 +114,9 @@ func (o *orderWriter) run(kind uint8, at, n int) {
 		return
 	}
 	o.s[orderRuns] = binary.AppendUvarint(o.s[orderRuns], uint64(n-1)<<2|uint64(kind))
-	if kind != runNext {
-		o.s[orderStarts] = binary.AppendUvarint(o.s[orderStarts], btfa.Zigzag(int64(at)-int64(o.last[kind&2])))
-		o.last[kind&2] = uint32(at + n)
+	if kind < runNext {
+		last := &o.last[kind%o.kinds]
+		o.s[orderStarts] = binary.AppendUvarint(o.s[orderStarts], btfa.Zigzag(int64(at)-int64(*last)))
+		*last = uint32(at + n)
 	}
 }

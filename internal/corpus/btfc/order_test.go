@@ -3,11 +3,14 @@
 package btfc
 
 import (
+	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/btfa"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
 // TestOrders encodes and decodes lists whose items are taken from their parent's in any order.
@@ -30,23 +33,28 @@ func TestOrders(t *testing.T) {
 				switch r.IntN(1 + 2*round) {
 				case 0:
 					items = append(items, item{kind: runNext})
+				case 2:
+					items = append(items, item{kind: runFront})
 				case 1:
 					items = append(items, item{runOld, uint32(at)})
 				default:
 					items = append(items, item{runCopy, uint32(at)})
 				}
 			}
-			o := newOrderReader(make([]btfa.Cursor, orderStreams), n, n)
-			var w orderWriter
+			// Of strings, or of types, where starts of both kinds follow each other.
+			kinds := 1 + round/2%2
+			w := orderWriter{kinds: uint8(kinds)}
 			w.add(items)
-			for i, s := range w.s {
-				o.s[i] = btfa.NewCursor(s)
+			var s [orderStreams]btfa.Cursor
+			for i := range s {
+				s[i] = btfa.NewCursor(w.s[i])
 			}
+			o := newOrderReader(s[:], slices.Repeat([]int{n}, kinds)...)
 			var got []item
 			for len(got) < len(items) && o.err() == nil {
 				for kind, at, end := o.run(len(items) - len(got)); at < end; at++ {
 					it := item{kind: uint8(kind)}
-					if kind != runNext {
+					if kind < runNext {
 						it.at = uint32(at)
 					}
 					got = append(got, it)
@@ -55,6 +63,58 @@ func TestOrders(t *testing.T) {
 			if err := end(o.s, streamTypes); err != nil || !slices.Equal(got, items) {
 				t.Fatalf("%d items, round %d: another order, error %v", n, round, err)
 			}
+		}
+	}
+}
+
+// TestBackRefused decodes backs that do not fit to their fronts: types at the front have no place or too many, or there are more or fewer new
+// names, entities and contents than the front says.
+func TestBackRefused(t *testing.T) {
+	m, err := NewMaker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	btf := testbtf.Types(t, binary.LittleEndian, "struct a 8: x u32 0, y u32 4\nproto p u32: p u32\nfunc f p\nstruct b 4: z u32 0\nfunc g p")
+	_, parts, err := encode(m, newState(), btf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front, back := parts.joined()
+	if _, err := decode(newState(), front, back, int64(len(btf)), nil); err != nil {
+		t.Fatal(err)
+	}
+	var fronts, backs [numStreams][]byte
+	copy(fronts[:], parts.front[1:])
+	copy(backs[:], parts.back[1:])
+	names, entities := int(front[0]), int(front[1])
+	if names == 0 || entities == 0 {
+		t.Fatalf("%d names and %d entities at the back", names, entities)
+	}
+	types := len(fronts[streamKinds]) + len(backs[streamKinds])
+	run := func(kind, n int) byte { return byte((n-1)<<2 | kind) }
+	for name, change := range map[string]func(front, back *[numStreams][]byte, names, entities *int){
+		"more names":     func(_, _ *[numStreams][]byte, names, _ *int) { *names++ },
+		"fewer names":    func(_, _ *[numStreams][]byte, names, _ *int) { *names-- },
+		"more entities":  func(_, _ *[numStreams][]byte, _, entities *int) { *entities++ },
+		"fewer entities": func(_, _ *[numStreams][]byte, _, entities *int) { *entities-- },
+		"only front":     func(_, back *[numStreams][]byte, _, _ *int) { back[streamTypes] = []byte{run(runFront, types)} },
+		"only back":      func(_, back *[numStreams][]byte, _, _ *int) { back[streamTypes] = []byte{run(runNext, types)} },
+		"no order":       func(_, back *[numStreams][]byte, _, _ *int) { back[streamTypes] = nil },
+		"a type too few": func(_, back *[numStreams][]byte, _, _ *int) { back[streamTypes] = back[streamTypes][1:] },
+		"a type too many": func(_, back *[numStreams][]byte, _, _ *int) {
+			back[streamTypes] = append(bytes.Clone(back[streamTypes]), run(runNext, 1))
+		},
+		"a kind too few": func(_, back *[numStreams][]byte, _, _ *int) { back[streamKinds] = back[streamKinds][1:] },
+		"front of front": func(front, _ *[numStreams][]byte, _, _ *int) {
+			front[streamTypes] = []byte{run(runFront, len(front[streamKinds]))}
+		},
+		"copies of nothing": func(front, _ *[numStreams][]byte, _, _ *int) { front[streamTypes] = nil },
+	} {
+		f, b, n, e := fronts, backs, names, entities
+		change(&f, &b, &n, &e)
+		front, back := payloads{front: join(&f, n, e), back: join(&b)}.joined()
+		if _, err := decode(newState(), front, back, int64(len(btf)), nil); err == nil {
+			t.Errorf("%s: no error", name)
 		}
 	}
 }

@@ -122,34 +122,30 @@ func (q *Query) note(p, st *state) error {
 
 // chosen is a unit that a part is made of.
 type chosen struct {
-	unit      // with the number of its types at the front
-	first int // position of its first type among those of the state
+	unit
+	first int // position of its first type among those at the front
 }
 
 // chooseUnits sets b.units to the kernel and the modules that choose accepts. The error is ErrWhole if one of these is stored as bytes.
 func (b *builder) chooseUnits(st *state, choose func(string) bool) error {
 	b.units = b.units[:0]
-	at, first := 0, 0 // of all types, and of those at the front
+	first := 0
 	for i, u := range st.units {
-		bytes := u.types+u.strings == 0
-		at += u.types
-		next := st.front.rank(at)
-		u.types = next - first
 		if i == 0 || choose(u.name) {
-			if bytes && i > 0 {
+			if u.types+u.strings == 0 && i > 0 {
 				return ErrWhole
 			}
 			b.units = append(b.units, chosen{u, first})
 		}
-		first = next
+		first += u.front
 	}
 	return nil
 }
 
-// reach computes how far to look from each type of b.units, by its position among the types of the state, from 1. It leaves the types of
+// reach computes how far to look from each type of b.units, by its position among the types at the front, from 1. It leaves the types of
 // the kernel placed.
 func (b *builder) reach(st *state) error {
-	b.far = clean(b.far, len(st.types)+1)
+	b.far = clean(b.far, st.front.len()+1)
 	b.todo = b.todo[:0]
 	b.selected = clean(b.selected, st.contents.n)
 	for _, c := range st.found {
@@ -167,7 +163,7 @@ func (b *builder) reach(st *state) error {
 		}
 	}
 	for i, u := range b.units {
-		own, entities := st.types[u.first:][:u.types], st.entities[u.first:][:u.types]
+		own, entities := st.front.contents[u.first:][:u.front], st.front.entities[u.first:][:u.front]
 		if err := b.place(entities, u.first); err != nil {
 			return err
 		}
@@ -179,7 +175,7 @@ func (b *builder) reach(st *state) error {
 		for len(b.todo) > 0 {
 			id := b.todo[len(b.todo)-1]
 			b.todo = b.todo[:len(b.todo)-1]
-			w := st.content(st.types[id-1])
+			w := st.content(st.front.contents[id-1])
 			if r := b.far[id].Then(kindOf(w)); r > 0 {
 				eachRef(w, func(i int) { add(w[i], r) })
 			}
@@ -203,7 +199,7 @@ func (b *builder) displace(entities []uint32) {
 
 // parts sets the BTF and the modules of p to the types that reach has found.
 func (b *builder) parts(st *state, order binary.ByteOrder, p *Part, out []byte) error {
-	b.displace(st.entities[:b.units[0].types])
+	b.displace(st.front.entities[:b.units[0].front])
 	types, text := 0, 0 // types and bytes of strings of the kernel
 	missing := false    // a name is at the back
 	defer func() { b.cut = 0 }()
@@ -213,12 +209,12 @@ func (b *builder) parts(st *state, order binary.ByteOrder, p *Part, out []byte) 
 		if i == 0 {
 			b.text = append(b.text, 0)
 		}
-		for at, r := range b.far[1+u.first:][:u.types] {
+		for at, r := range b.far[1+u.first:][:u.front] {
 			if r == 0 {
 				continue
 			}
-			c := st.types[u.first+at]
-			own, entities = append(own, c), append(entities, st.entities[u.first+at])
+			c := st.front.contents[u.first+at]
+			own, entities = append(own, c), append(entities, st.front.entities[u.first+at])
 			b.ids[entities[len(entities)-1]] = uint32(types + len(own))
 			w := st.content(c)
 			eachName(w, func(i int) {

@@ -15,17 +15,34 @@ type state struct {
 	contents pages[uint32] // records with numbers of names for offsets, and entities for type IDs.
 	numEnts  uint32
 
-	units    []unit
-	types    []uint32                 // contents in the order of type IDs, of all units
-	entities []uint32                 // of types
-	strings  func() ([]uint32, error) // names in the order of the string sections, of all units
+	units     []unit
+	front     typeList                 // the types at the front
+	all       typeList                 // all types
+	atFront   []bool                   // which of all are at the front
+	strings   func() ([]uint32, error) // names in the order of the string sections, of all units
+	backNames []span                   // the names at the back
 
-	front     bitList // which types are at the front, of all
-	backNames []span  // the names at the back
-
-	// A state for a query is decoded from the front alone. It has the types at the front, no strings, and empty contents and names for the
-	// numbers of others. These are the contents that the query selects, ascending.
+	// A state for a query is decoded from the front alone. It has the types at the front, no others and no strings, and empty names for
+	// those at the back. These are the contents that the query selects, ascending.
 	found []uint32
+}
+
+// typeList is some of the types, in the order of type IDs, of all units.
+type typeList struct{ contents, entities []uint32 }
+
+func (l *typeList) len() int { return len(l.contents) }
+
+// grow makes room for n types.
+func (l *typeList) grow(n int) { l.contents, l.entities = make([]uint32, 0, n), make([]uint32, 0, n) }
+
+// add appends a type.
+func (l *typeList) add(content, entity uint32) {
+	l.contents, l.entities = append(l.contents, content), append(l.entities, entity)
+}
+
+// append appends types first to end of another list.
+func (l *typeList) append(o *typeList, first, end int) {
+	l.contents, l.entities = append(l.contents, o.contents[first:end]...), append(l.entities, o.entities[first:end]...)
 }
 
 // span is some consecutive numbers.
@@ -33,10 +50,12 @@ type span struct{ first, end uint32 }
 
 // unit is a kernel's or a module's BTF, or a text of lines, with so many types and strings of a state.
 type unit struct {
-	name           string // of a module; of a text, what each line begins with
-	types, strings int
-	size           int64  // bytes
-	rest           []byte // all but types and strings. A text has none
+	name    string // of a module; of a text, what each line begins with
+	types   int
+	front   int // types at the front
+	strings int
+	size    int64  // bytes
+	rest    []byte // all but types and strings. A text has none
 }
 
 // newState returns the parent of chunks without a parent. It has the empty name.
@@ -55,7 +74,15 @@ func (s *state) namesOnly() (*state, error) {
 
 // memory returns about how many bytes of memory a state takes.
 func (s *state) memory() int {
-	return s.names.size + 4*(s.contents.size+s.names.n+s.contents.n)
+	return s.names.size + 4*(s.contents.size+s.names.n+s.contents.n+int(s.numEnts))
+}
+
+// numStrings returns the number of strings of all units.
+func (s *state) numStrings() (n int) {
+	for i := range s.units {
+		n += s.units[i].strings
+	}
+	return n
 }
 
 func (s *state) content(i uint32) []uint32 { return s.contents.at(i) }

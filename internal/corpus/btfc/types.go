@@ -2,121 +2,101 @@
 
 package btfc
 
-import "slices"
+// A chunk has two orders of types. The one at the front is of the types there. The one at the back is of all types, and says where those at
+// the front stand among the others.
 
-// typesReader makes the list of types of a decoder's state. In a state for a query that has only the types at the front.
+// typesReader makes a list of the types of a decoder's state.
 type typesReader struct {
-	*decoder
-	kinds       []byte // of the new contents that are left
-	front, back uint32 // the numbers of the next ones
+	list   *typeList
+	fresh  []fresh // the types with new contents
+	next   uint32  // the number of the next new content
+	left   int     // new contents. If there were too few, it is negative
+	entity uint32  // the last one
 }
 
-// readTypes reads the order of types.
-func (d *decoder) readTypes(kinds []byte) error {
-	p, st, n := d.parent, d.st, 0
+// add adds a type with a new content. old is the content that its entity has in the parent.
+func (r *typesReader) add(entity, old uint32) {
+	r.list.add(r.next, entity)
+	r.fresh = append(r.fresh, fresh{uint32(r.list.len()), old})
+	r.next++
+	r.left--
+}
+
+// new adds a new entity.
+func (r *typesReader) new() {
+	r.entity++
+	r.add(r.entity, noContent)
+}
+
+// readFront reads the order of the types at the front, of which so many have new contents.
+func (d *decoder) readFront(contents int) error {
+	p, st, n := &d.parent.front, d.st, 0
 	for _, u := range st.units {
-		n += u.types
+		n += u.front
 	}
-	late := 0
-	for _, kind := range kinds {
-		late += int(kind&backKind) / backKind
-	}
-	room := n
-	d.fresh = slices.Grow(d.fresh, len(kinds)-late)
-	if d.query == nil {
-		d.late = slices.Grow(d.late, late)
-	} else {
-		room = min(n, len(p.types)+len(kinds)-late)
-	}
-	st.types, st.entities = make([]uint32, 0, room), make([]uint32, 0, room)
-	o := newOrderReader(d.in[streamTypes:streamStrings], p.front.n, 0)
-	r := typesReader{d, kinds, uint32(p.contents.n), uint32(p.contents.n + len(kinds) - late)}
-	for st.front.n < n && !o.failed {
-		kind, first, end := o.run(n - st.front.n)
-		if kind == runCopy {
-			r.copy(first, end)
-			continue
-		}
-		if end-first > len(r.kinds) || kind == runChanged && !r.changed(first, end) {
-			return errWrong
-		}
-		if kind == runNext {
-			r.next(end)
-		}
-	}
-	if o.err() == nil && len(r.kinds) > 0 {
-		return errWrong
-	}
-	d.list = st.entities
-	if d.query == nil {
-		d.list = make([]uint32, 0, st.front.set)
-		for i, e := range st.entities {
-			if st.front.has(i) {
-				d.list = append(d.list, e)
+	st.front.grow(min(n, p.len()+contents))
+	o := newOrderReader(d.in[streamTypes:streamStrings], p.len())
+	r := typesReader{&st.front, d.fresh, uint32(d.parent.contents.n), contents, st.numEnts}
+	for st.front.len() < n && !o.failed {
+		kind, first, end := o.run(n - st.front.len())
+		switch kind {
+		case runCopy:
+			st.front.append(p, first, end)
+		case runChanged:
+			for i := first; i < end; i++ {
+				r.add(p.entities[i], p.contents[i])
 			}
+		case runNext:
+			for range end {
+				r.new()
+			}
+		default:
+			return errRun
 		}
+	}
+	d.fresh, st.numEnts, d.list = r.fresh, r.entity, st.front.entities
+	if o.err() == nil && r.left != 0 {
+		return errWrong
 	}
 	return o.err()
 }
 
-// copy adds types first to end of all of the parent.
-func (r *typesReader) copy(first, end int) {
-	p, st := r.parent, r.st
-	st.front.copy(&p.front, first, end)
-	if r.query != nil {
-		first, end = p.front.rank(first), p.front.rank(end)
+// readAll reads the order of all types, of which so many have new contents at the back.
+func (d *decoder) readAll(contents int) error {
+	p, st, n := d.parent, d.st, 0
+	for _, u := range st.units {
+		n += u.types
 	}
-	st.types = append(st.types, p.types[first:end]...)
-	st.entities = append(st.entities, p.entities[first:end]...)
-}
-
-// changed adds new contents for the entities of types first to end of all of the parent. It reports false for one at the front whose
-// entity is at the back there.
-func (r *typesReader) changed(first, end int) bool {
-	p := r.parent
-	for i := first; i < end; i++ {
-		front := r.kinds[0]&backKind == 0
-		if front && !p.front.has(i) {
-			return false
+	if n > p.contents.n+len(d.fresh)+contents {
+		return errWrong
+	}
+	st.all.grow(n)
+	st.atFront = make([]bool, n)
+	placed := 0 // types at the front
+	o := newOrderReader(d.back[streamTypes:streamStrings], p.all.len())
+	r := typesReader{&st.all, d.late, uint32(p.contents.n + len(d.fresh)), contents, st.numEnts}
+	for st.all.len() < n && !o.failed {
+		kind, first, end := o.run(n - st.all.len())
+		for i := first; i < end; i++ {
+			switch {
+			case kind == runFront || kind < runNext && p.atFront[i]:
+				if placed++; placed > st.front.len() {
+					return errWrong
+				}
+				st.atFront[st.all.len()] = true
+				st.all.add(st.front.contents[placed-1], st.front.entities[placed-1])
+			case kind == runCopy:
+				st.all.add(p.all.contents[i], p.all.entities[i])
+			case kind == runChanged:
+				r.add(p.all.entities[i], p.all.contents[i])
+			default:
+				r.new()
+			}
 		}
-		switch at := i; {
-		case r.query == nil:
-			r.add(p.entities[at], p.types[at])
-		case front:
-			at = p.front.rank(i)
-			r.add(p.entities[at], p.types[at])
-		default:
-			r.add(0, noContent)
-		}
 	}
-	return true
-}
-
-// next adds n new entities.
-func (r *typesReader) next(n int) {
-	for range n {
-		r.st.numEnts++
-		r.add(r.st.numEnts, noContent)
+	d.late, st.numEnts = r.fresh, r.entity
+	if o.err() == nil && (r.left != 0 || placed < st.front.len()) {
+		return errWrong
 	}
-}
-
-// add adds a new content.
-func (r *typesReader) add(entity, old uint32) {
-	st := r.st
-	front := r.kinds[0]&backKind == 0
-	r.kinds = r.kinds[1:]
-	st.front.add(front)
-	content := r.front
-	switch {
-	case front:
-		r.fresh = append(r.fresh, fresh{uint32(st.front.set), old})
-		r.front++
-	case r.query == nil:
-		r.late = append(r.late, fresh{uint32(st.front.n), old})
-		content = r.back
-		r.back++
-	default:
-		return
-	}
-	st.types, st.entities = append(st.types, content), append(st.entities, entity)
+	return o.err()
 }

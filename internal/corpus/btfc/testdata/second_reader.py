@@ -70,10 +70,10 @@ class State:
         p = parent
         self.names = list(p.names) if p else [b""]
         self.contents = list(p.contents) if p else []
-        self.back = list(p.back) if p else []  # of contents: whether they are at the back
-        self.entity = list(p.entity) if p else []
+        self.entity = list(p.entity) if p else []  # of contents
         self.entities = p.entities if p else 0
-        self.types, self.strings = [], []
+        self.front, self.types, self.strings = [], [], []  # contents, contents, names
+        self.at_front = []  # of types
 
 
 class Order:
@@ -82,8 +82,13 @@ class Order:
     def __init__(self, streams, n, names):
         self.runs, self.starts = streams
         self.limits, self.last = {"copied": n, "old": names}, {"copied": 0, "old": 0}
+        self.whole = n if not self.runs.data else 0
 
     def run(self):
+        if self.whole:
+            n, self.whole = self.whole, 0
+            self.starts = Stream(bytes(1))
+            return 0, n
         v = self.runs.number()
         return v & 3, (v >> 2) + 1
 
@@ -130,7 +135,7 @@ class Reader:
         self.p, self.st = parent, State(parent)
         self.listed, self.guess = [], ({}, {})
         top = Stream(front)
-        back_names, front = top.number(), split(top)
+        back_names, back_entities, front = top.number(), top.number(), split(top)
         back = split(Stream(back or bytes(20)))
         first = [len(parent.names)]
         self.new_names(front)
@@ -139,15 +144,17 @@ class Reader:
         assert len(self.st.names) == first[1] + back_names
         self.s = front
         self.units()
-        self.types()
-        self.strings_order = front[5:7]
+        entities = self.st.entities
+        late = self.front_types(front), self.all_types(back)
+        assert self.st.entities == self.front_entities + back_entities >= entities
+        self.strings_order = back[5:7]
         self.L, self.last_name = 0, 0
         for n, self.s in enumerate((front, back)):
             self.next_new = first[n]
-            self.list = [c for c in self.st.types if n or not self.st.back[c]]
+            self.list = self.st.types if n else self.st.front
             for at, c in enumerate(self.list):
-                if c in self.fresh and self.st.back[c] == bool(n):
-                    kind, old = self.fresh[c]
+                if c in late[n]:
+                    kind, old = late[n][c]
                     if old is not None:
                         self.learn(parent.contents[old])
                     self.st.contents[c] = self.content(at + 1, kind)
@@ -165,44 +172,58 @@ class Reader:
     def units(self):
         s, self.st.units = self.s[0], []
         while s.at < len(s.data):
-            name, size, types, strings = s.text(), s.number(), s.number(), s.number()
-            self.st.units.append((name, size, types, strings, s.bytes(s.number())))
+            name, size, types, front, strings = s.text(), s.number(), s.number(), s.number(), s.number()
+            assert front <= types
+            self.st.units.append((name, size, types, front, strings, s.bytes(s.number())))
 
-    def types(self):
-        p, st = self.p, self.st
-        order, self.fresh = Order(self.s[3:5], len(p.types), 0), {}
-        kinds = iter(self.s[7].data)
-        backs = [bool(kind & 64) for kind in self.s[7].data]
-        self.s[7].at = len(backs)
-        next = [len(st.contents), len(st.contents) + backs.count(False)]
-        st.contents += [None] * len(backs)
-        st.entity += [None] * len(backs)
-        st.back += sorted(backs)
+    def new(self, fresh, kind, entity, old=None):
+        """A new content."""
+        st = self.st
+        if not entity:
+            st.entities += 1
+        fresh[len(st.contents)] = kind, old
+        st.contents.append(None)
+        st.entity.append(entity or st.entities)
+        return len(st.contents) - 1
 
-        def new(entity, old=None):
-            kind = kinds.__next__()
-            back = bool(kind & 64)
-            assert back or old is None or not p.back[old]
-            c = next[back]
-            next[back] += 1
-            st.entity[c] = entity
-            st.types.append(c)
-            self.fresh[c] = kind & ~64, old
+    def front_types(self, streams):
+        p, st, fresh, kinds = self.p, self.st, {}, streams[7]
+        order = Order(streams[3:5], len(p.front), 0)
+        n = sum(u[3] for u in st.units)
+        while len(st.front) < n:
+            kind, count = order.run()
+            if kind == 0:
+                st.front += [p.front[i] for i in order.take(count, "copied")]
+            elif kind == 1:
+                old = [p.front[i] for i in order.take(count, "copied")]
+                st.front += [self.new(fresh, kinds.byte(), p.entity[c], c) for c in old]
+            else:
+                assert kind == 2
+                st.front += [self.new(fresh, kinds.byte(), 0) for _ in range(count)]
+        assert len(st.front) == n
+        self.front_entities = st.entities
+        return fresh
 
+    def all_types(self, streams):
+        p, st, fresh, kinds = self.p, self.st, {}, streams[7]
+        order, fronts = Order(streams[3:5], len(p.types), 0), iter(st.front)
         n = sum(u[2] for u in st.units)
         while len(st.types) < n:
             kind, count = order.run()
-            if kind == 0:
-                st.types += [p.types[i] for i in order.take(count, "copied")]
-            elif kind == 1:
-                for i in order.take(count, "copied"):
-                    new(p.entity[p.types[i]], p.types[i])
-            else:
-                assert kind == 2
-                for _ in range(count):
-                    st.entities += 1
-                    new(st.entities)
-        assert len(st.types) == n and len(self.fresh) == len(backs)
+            for i in order.take(count, "copied") if kind < 2 else range(count):
+                at_front = kind == 3 or kind < 2 and p.at_front[i]
+                if at_front:
+                    c = next(fronts)
+                elif kind == 0:
+                    c = p.types[i]
+                elif kind == 1:
+                    c = self.new(fresh, kinds.byte(), p.entity[p.types[i]], p.types[i])
+                else:
+                    c = self.new(fresh, kinds.byte(), 0)
+                st.types.append(c)
+                st.at_front.append(at_front)
+        assert len(st.types) == n and next(fronts, None) is None
+        return fresh
 
     @staticmethod
     def slot(a, b):
@@ -311,7 +332,11 @@ class Reader:
     def strings(self):
         p, st = self.p, self.st
         order, out, first = Order(self.strings_order, len(p.strings), len(st.names)), st.strings, 0
-        for i, (_, _, types, n, _) in enumerate(st.units):
+        if order.whole:
+            assert order.whole == sum(u[4] for u in st.units) or not any(u[4] for u in st.units)
+            st.strings += p.strings if any(u[4] for u in st.units) else []
+            return
+        for i, (_, _, types, _, n, _) in enumerate(st.units):
             uses, own = used(st, st.types[first:first + types]), []
             have = set(kernel) if i else set()
             first += types
@@ -322,7 +347,7 @@ class Reader:
                 elif kind == 2:
                     more = unused(uses, have, count)
                 else:
-                    assert kind == 3
+                    assert kind == 1
                     more = order.take(count, "old")
                 own += more
                 have.update(more)
@@ -335,7 +360,7 @@ class Reader:
         """The names and bytes of the units."""
         st, out, first, at = self.st, [], 0, 0
         offsets, ids, length, placed = {}, {0: 0}, 0, 0
-        for i, (name, size, types, strings, rest) in enumerate(st.units):
+        for i, (name, size, types, _, strings, rest) in enumerate(st.units):
             own, mine = st.types[first:first + types], st.strings[at:at + strings]
             first, at = first + types, at + strings
             o, d, text = dict(offsets), dict(ids), b""
