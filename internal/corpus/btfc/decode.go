@@ -96,7 +96,9 @@ func split(p *btfa.Cursor, in *[numStreams]btfa.Cursor) error {
 func (d *decoder) readSizes(payload int) (n int, err error) {
 	for i, in := range []*[numStreams]btfa.Cursor{&d.in, &d.back} {
 		counts := &in[streamCounts]
-		for _, kind := range in[streamKinds].Rest() {
+		kinds := in[streamKinds].Rest()
+		d.seconds[i] = slices.Grow(d.seconds[i], len(kinds))
+		for _, kind := range kinds {
 			count := uint64(0)
 			if k := kind & 0x7f; int(k) < btf.NumKinds && layouts[k].counted {
 				count = counts.Uvarint()

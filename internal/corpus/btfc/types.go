@@ -2,6 +2,8 @@
 
 package btfc
 
+import "slices"
+
 // A chunk has two orders of types. The one at the front is of the types there. The one at the back is of all types, and says where those at
 // the front stand among the others.
 
@@ -36,7 +38,7 @@ func (d *decoder) readFront(contents int) error {
 	}
 	st.front.grow(min(n, p.len()+contents))
 	o := newOrderReader(d.in[streamTypes:streamStrings], p.len())
-	r := typesReader{&st.front, d.fresh, uint32(d.parent.contents.n), contents, st.numEnts}
+	r := typesReader{&st.front, slices.Grow(d.fresh, contents), uint32(d.parent.contents.n), contents, st.numEnts}
 	for st.front.len() < n && !o.failed {
 		kind, first, end := o.run(n - st.front.len())
 		switch kind {
@@ -74,7 +76,7 @@ func (d *decoder) readAll(contents int) error {
 	st.atFront = make([]bool, n)
 	placed := 0 // types at the front
 	o := newOrderReader(d.back[streamTypes:streamStrings], p.all.len())
-	r := typesReader{&st.all, d.late, uint32(p.contents.n + len(d.fresh)), contents, st.numEnts}
+	r := typesReader{&st.all, slices.Grow(d.late, contents), uint32(p.contents.n + len(d.fresh)), contents, st.numEnts}
 	for st.all.len() < n && !o.failed {
 		kind, first, end := o.run(n - st.all.len())
 		for i := first; i < end; i++ {
