@@ -32,6 +32,9 @@ func runCorpusImport(c *cli.Context) error {
 	if err := refuseSource(c, out); err != nil {
 		return err
 	}
+	if err := output.CheckFile(out); err != nil {
+		return err
+	}
 	unlock, err := hold(c, out, false)
 	if err != nil {
 		return err

@@ -202,6 +202,9 @@ func (f *fetcher) lock(ctx context.Context) (unlock func(), err error) {
 		return err
 	}
 	if f.Keep == "" {
+		if err := output.CheckFile(f.Path); err != nil {
+			return unlock, err
+		}
 		if err := hold(f.Path, false); err != nil {
 			return unlock, err
 		}
