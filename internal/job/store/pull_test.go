@@ -381,6 +381,30 @@ func TestPullDamaged(t *testing.T) {
 	}
 }
 
+// TestPullNotWritten pulls when the file cannot be written in the end: the next pull has all layers.
+func TestPullNotWritten(t *testing.T) {
+	r := newRegistry(t)
+	pushed := r.push(packed(t, filepath.Join(t.TempDir(), "x.btfc"), kernelFiles(t)))
+	dir := filepath.Join(t.TempDir(), "out")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	cfg := PullConfig{
+		Path: filepath.Join(dir, "x.btfc"), Reference: reference, Cache: r.cache, Jobs: 2,
+		Before: func(*Pulled) { os.RemoveAll(dir) },
+	}
+	if _, err := Pull(background, cfg); err == nil || !strings.HasPrefix(err.Error(), cfg.Path+": ") {
+		t.Errorf("error %v, want one about %s", err, cfg.Path)
+	}
+	if have, _ := filepath.Glob(filepath.Join(r.cache, "*/sha256-*")); len(have) != len(pushed.Layers) {
+		t.Errorf("%d layers in the cache, want %d", len(have), len(pushed.Layers))
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	r.pulled(cfg.Path)
+}
+
 // TestPushArchive pushes and pulls an archive.
 func TestPushArchive(t *testing.T) {
 	r, dir := newRegistry(t), t.TempDir()
