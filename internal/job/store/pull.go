@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,7 +125,7 @@ func (p *puller) fits(a *artifact.Artifact) error {
 }
 
 // archive pulls an archive.
-func (p *puller) archive(ctx context.Context, l artifact.Layer) error {
+func (p *puller) archive(ctx context.Context, l artifact.Layer) (err error) {
 	state := LayerNew
 	if data, err := os.Open(p.Path); err == nil {
 		state = LayerChanged
@@ -139,7 +140,7 @@ func (p *puller) archive(ctx context.Context, l artifact.Layer) error {
 	if done == nil || err != nil {
 		return err
 	}
-	defer done()
+	defer func() { done(err == nil) }()
 	path := p.file(l.Digest)
 	if p.res.Kernels, err = kernelsOf(path); err != nil {
 		return p.refuse(l, err)
@@ -160,7 +161,7 @@ func (p *puller) archive(ctx context.Context, l artifact.Layer) error {
 }
 
 // corpus pulls layers of a corpus.
-func (p *puller) corpus(ctx context.Context, a *artifact.Artifact) error {
+func (p *puller) corpus(ctx context.Context, a *artifact.Artifact) (err error) {
 	chosen, err := choose(a, p.Series)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.Reference, err)
@@ -198,8 +199,13 @@ func (p *puller) corpus(ctx context.Context, a *artifact.Artifact) error {
 	if done == nil || err != nil {
 		return err
 	}
-	defer done()
-	return p.merge(ctx, old, chosen)
+	defer func() { done(err == nil) }()
+	err = p.merge(ctx, old, chosen)
+	var at *fs.PathError
+	if errors.As(err, &at) && filepath.Dir(at.Path) == filepath.Dir(p.Path) { // a temporary file next to the output
+		err = fmt.Errorf("%s: %w", p.Path, at.Err)
+	}
+	return err
 }
 
 // choose returns the layers of series with these names, or all.
@@ -246,8 +252,9 @@ func choose(a *artifact.Artifact, names []string) (chosen []artifact.Layer, err 
 // file returns the path of a layer.
 func (p *puller) file(digest string) string { return filepath.Join(p.dir, artifact.File(digest)) }
 
-// download downloads what is missing. It returns nil if nothing is, or in a dry run; else done removes the layers.
-func (p *puller) download(ctx context.Context) (done func(), err error) {
+// download downloads what is missing. It returns nil if nothing is, or in a dry run. Else done is called at the end. It removes the layers if they
+// are in the file, and else leaves them to the next run.
+func (p *puller) download(ctx context.Context) (done func(used bool), err error) {
 	n, bytes := p.res.Missing()
 	if p.Before != nil {
 		p.Before(p.res)
@@ -282,8 +289,10 @@ func (p *puller) download(ctx context.Context) (done func(), err error) {
 	if p.res.Moved, err = p.Client.Get(ctx, artifact.Pin(p.Reference, p.res.Digest), dir, digests); err != nil {
 		return nil, err
 	}
-	return func() {
-		empty(dir)
+	return func(used bool) {
+		if used {
+			empty(dir)
+		}
 		unlock()
 	}, nil
 }
