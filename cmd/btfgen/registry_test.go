@@ -62,6 +62,9 @@ func TestRegistry(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			r := testregistry.Start(t, kind, "")
 			ref := r.Address + "/some/corpus"
+			if _, err := do(2, "corpus pull "+ref+":a,b -o none.btfc"); !strings.Contains(err, "invalid reference") {
+				t.Error(err)
+			}
 			if _, err := do(1, "corpus pull "+ref+":v1 -o none.btfc"); !strings.Contains(err, "the registry has no such artifact") {
 				t.Error(err)
 			}
