@@ -31,6 +31,11 @@ func runCorpusPull(c *cli.Context) error {
 	if err := artifact.CheckReference(cfg.Reference, true); err != nil {
 		return usageError{err}
 	}
+	for _, name := range cfg.Series {
+		if _, err := store.ParseSeries(name); err != nil {
+			return usageError{err}
+		}
+	}
 	var err error
 	if cfg.Cache, err = cacheFolder("registry"); err != nil {
 		return err
@@ -46,7 +51,7 @@ func runCorpusPull(c *cli.Context) error {
 	res, err := store.Pull(c.Context, cfg)
 	p.finish()
 	if err != nil {
-		return err
+		return registryError(err)
 	}
 	reportSkipped(c, res.Skipped)
 	n, bytes := res.Missing()

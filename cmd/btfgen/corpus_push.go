@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -50,7 +51,7 @@ func runCorpusPush(c *cli.Context) error {
 	res, err := store.Push(c.Context, cfg)
 	p.finish()
 	if err != nil {
-		return err
+		return registryError(err)
 	}
 	n, _ := store.Count(res.Layers, store.LayerThere)
 	all := words.Plural(len(res.Layers), "layer")
@@ -72,6 +73,15 @@ func runCorpusPush(c *cli.Context) error {
 		*store.Pushed
 		allFindings
 	}{cfg.Reference, cfg.DryRun, res, findingsOf(c)})
+}
+
+// registryError returns an error of push or pull. One about the reference is wrong usage.
+func registryError(err error) error {
+	var e *artifact.Error
+	if errors.As(err, &e) && e.Kind == artifact.Usage {
+		return usageError{err}
+	}
+	return err
 }
 
 // client returns a client whose progress is shown.

@@ -261,7 +261,7 @@ func CheckReference(text string, pinned bool) error {
 	}
 	registry, name, ok := strings.Cut(text, "/")
 	name, digest, at := strings.Cut(name, "@")
-	_, tag, tagged := strings.Cut(name, ":")
+	name, tag, tagged := strings.Cut(name, ":")
 	switch {
 	case strings.Contains(text, "://"):
 		return fmt.Errorf("%q: want %s without a scheme", text, want)
@@ -269,6 +269,8 @@ func CheckReference(text string, pinned bool) error {
 		return fmt.Errorf("%q: want %s", text, want)
 	case at && !pinned, at && checkDigest(digest) != nil, !at && (!tagged || tag == ""):
 		return fmt.Errorf("%q: want %s", text, want)
+	case name != strings.ToLower(name):
+		return fmt.Errorf("%q: want NAME in small letters", text)
 	case !strings.ContainsAny(registry, ".:") && registry != "localhost":
 		return fmt.Errorf("%q: %s is not the address of a registry: want %s, such as ghcr.io/%s", text, registry, want, text)
 	}

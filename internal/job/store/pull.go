@@ -215,20 +215,11 @@ func choose(a *artifact.Artifact, names []string) (chosen []artifact.Layer, err 
 	}
 	wanted := make(map[kernel.Key]bool)
 	for _, name := range names {
-		parts := strings.Split(name, "/")
-		if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
-			return nil, fmt.Errorf("%q: want ID/VERSION_ID or ID/VERSION_ID/ARCH, as in debian/12", name)
+		key, err := ParseSeries(name)
+		if err != nil {
+			return nil, err
 		}
-		for i := range parts {
-			if parts[i] == "-" {
-				parts[i] = ""
-			}
-		}
-		key := kernel.Key{ID: parts[0], VersionID: parts[1]}
-		if len(parts) == 3 {
-			key.Arch = parts[2]
-		}
-		key, found := key.Canonical(), false
+		found := false
 		var all []string
 		for _, l := range a.Layers {
 			if s := l.Series; s == key || key.Arch == "" && s.ID == key.ID && s.VersionID == key.VersionID {
@@ -247,6 +238,24 @@ func choose(a *artifact.Artifact, names []string) (chosen []artifact.Layer, err 
 		}
 	}
 	return chosen, nil
+}
+
+// ParseSeries reads the name of a series, or of all series of a distribution's version, which have no arch.
+func ParseSeries(name string) (kernel.Key, error) {
+	parts := strings.Split(name, "/")
+	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
+		return kernel.Key{}, fmt.Errorf("%q: want ID/VERSION_ID or ID/VERSION_ID/ARCH, as in debian/12", name)
+	}
+	for i := range parts {
+		if parts[i] == "-" {
+			parts[i] = ""
+		}
+	}
+	key := kernel.Key{ID: parts[0], VersionID: parts[1]}
+	if len(parts) == 3 {
+		key.Arch = parts[2]
+	}
+	return key.Canonical(), nil
 }
 
 // file returns the path of a layer.
