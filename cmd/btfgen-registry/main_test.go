@@ -334,6 +334,17 @@ func TestLies(t *testing.T) {
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		}, nil},
+		{"no layer", artifact.Wrong, "the registry does not have it", func(w http.ResponseWriter, r *http.Request, _ []byte) { w.WriteHeader(http.StatusNotFound) }, nil},
+		{"as gzip", artifact.Wrong, "other content of that size", func(w http.ResponseWriter, r *http.Request, _ []byte) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Header().Set("Content-Length", fmt.Sprint(len(layer)))
+			w.Write(bytes.Repeat([]byte("x"), len(layer)))
+		}, nil},
+		{"header", artifact.Wrong, "invalid response header", nil, func(w http.ResponseWriter, r *http.Request) bool {
+			w.Header().Set("Docker-Content-Digest", "sha256:../../x")
+			w.Header().Set("Content-Type", oci)
+			return true
+		}},
 		{"401", artifact.Denied, "", nil, status(http.StatusUnauthorized)},
 		{"403", artifact.Denied, "403 Forbidden", nil, status(http.StatusForbidden)},
 		{"404", artifact.Unknown, "", nil, status(http.StatusNotFound)},
