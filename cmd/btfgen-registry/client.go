@@ -44,6 +44,7 @@ func open(ref string, plain bool) (*remote.Repository, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = idle
+	transport.DisableCompression = true // layers are compressed, and digests are of what is sent
 	repo.PlainHTTP = plain || loopback(repo.Reference.Registry)
 	repo.Client = &auth.Client{
 		Client: &http.Client{Transport: retry.NewTransport(transport), CheckRedirect: redirect},
@@ -128,7 +129,7 @@ func classify(err error) (artifact.Kind, string) {
 		}
 		return artifact.Away, text
 	}
-	if strings.Contains(text, "mismatch") { // the library's errors about headers have no value
+	if strings.Contains(text, "mismatch") || strings.Contains(text, "invalid response") { // the library's errors about headers have no value
 		return artifact.Wrong, text
 	}
 	return artifact.Failed, text

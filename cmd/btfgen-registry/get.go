@@ -140,7 +140,7 @@ func (f *file) get(ctx context.Context) (err error) {
 
 // transient reports whether a request for the rest may succeed after an error.
 func transient(err error) bool {
-	return !errors.Is(err, errWrong) && !errors.Is(err, errdef.ErrNotFound) && !errors.Is(err, fs.ErrPermission) && !isPathError(err)
+	return !errors.Is(err, errWrong) && !errors.Is(err, fs.ErrPermission) && !isPathError(err)
 }
 
 func isPathError(err error) bool {
@@ -175,6 +175,9 @@ func (f *file) right() bool {
 func (f *file) more(ctx context.Context) error {
 	fetching, alive := patience(ctx)
 	body, err := f.repo.Blobs().Fetch(fetching, ocispec.Descriptor{MediaType: f.blob.MediaType, Digest: digest.Digest(f.blob.Digest), Size: f.blob.Size})
+	if errors.Is(err, errdef.ErrNotFound) {
+		return fmt.Errorf("%w: the registry does not have it", errWrong)
+	}
 	if err != nil {
 		return err
 	}
