@@ -5,22 +5,34 @@ package main
 import (
 	"bytes"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testregistry"
 )
 
+// needAll matches commands that need all chunks.
+var needAll = regexp.MustCompile("^check|^corpus (lint|import|extract|push)")
+
 // TestTampered changes a byte of a .btfc in many places, from its head over chunks to the index at its end. Each command that reads the file refuses
-// it, reports damage, or does not need what was changed: then its result has the same bytes as before.
+// it, reports damage, or does not need what was changed: then its result has the same bytes as before. Commands that say that a file is good or
+// hand it on need all chunks.
 func TestTampered(t *testing.T) {
 	slow.Skip(t)
 	raceflag.SkipSerial(t)
 	testregistry.Folder(t)
 	td := inNewFolder(t)
-	expand := strings.NewReplacer("$K", td+"/vmlinux/debian/12/x86_64", "$O", td+"/bpf/execsnoop.bpfel.o")
+	const tree = "tree/debian/12/x86_64"
+	if err := os.CopyFS(tree, os.DirFS(td+"/vmlinux/debian/12/x86_64")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, tree+"/6.1.0-47-amd64.config", "CONFIG_BPF=y\n")
+	expand := strings.NewReplacer("$K", "tree", "$O", td+"/bpf/execsnoop.bpfel.o")
 	// do runs a command and returns its exit status, and its standard output and the file out.
 	do := func(args string) (status int, result string) {
 		os.RemoveAll("out")
@@ -46,7 +58,28 @@ func TestTampered(t *testing.T) {
 	if status, _ := do("generate --btf $K -o good.btfa $O"); status != statusOK {
 		t.Fatalf("exit status %d", status)
 	}
-	const places = 8
+	var places, frames []int // places in the file, and in each frame of a chunk
+	for i := range 8 {
+		places = append(places, i*(len(good)-1)/7)
+	}
+	f, err := btfc.Open(bytes.NewReader(good), int64(len(good)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := len(btfc.Magic) + 1
+	for _, e := range f.Entries() {
+		for _, c := range e.Chunks {
+			for _, n := range []int64{c.Packed, c.Back.Packed} {
+				if n > 0 {
+					frames = append(frames, at+int(n)/2)
+				}
+				at += int(n)
+			}
+		}
+	}
+	if len(frames) != 4 {
+		t.Fatalf("%d frames, want front and back of BTF and configuration", len(frames))
+	}
 	for _, command := range []string{
 		"generate --btf bad.btfc -o out.btfa -q $O", "check --btf bad.btfc --json $O", "relolog --btf bad.btfc --json $O", "verify good.btfa --btf bad.btfc --json $O",
 		"corpus list bad.btfc --json", "corpus lint bad.btfc --json", "corpus import bad.btfc -o out.btfc -q", "corpus extract bad.btfc -o out -q",
@@ -58,8 +91,7 @@ func TestTampered(t *testing.T) {
 			t.Fatalf("%s: exit status %d", command, status)
 		}
 		refused := 0
-		for i := range places {
-			at := i * (len(good) - 1) / (places - 1)
+		for i, at := range slices.Concat(frames, places) {
 			bad := bytes.Clone(good)
 			bad[at] ^= 1
 			write(t, "bad.btfc", string(bad))
@@ -68,11 +100,13 @@ func TestTampered(t *testing.T) {
 				refused++
 			case got != want && !strings.HasPrefix(command, "corpus push"): // which says that the artifact is there
 				t.Errorf("%s: another result after a change at %d of %d", command, at, len(bad))
+			case i < len(frames) && needAll.MatchString(command):
+				t.Errorf("%s: takes a changed frame, at %d of %d", command, at, len(bad))
 			}
 		}
 		// corpus list reads only the index, all others read nearly everything of a single kernel.
-		if list := strings.HasPrefix(command, "corpus list"); refused == 0 || !list && refused < places*3/4 {
-			t.Errorf("%s: refuses %d of %d changes", command, refused, places)
+		if list := strings.HasPrefix(command, "corpus list"); refused == 0 || !list && refused < len(places)*3/4 {
+			t.Errorf("%s: refuses %d of %d changes", command, refused, len(frames)+len(places))
 		}
 	}
 }
