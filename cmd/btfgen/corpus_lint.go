@@ -11,7 +11,7 @@ import (
 )
 
 func runCorpusLint(c *cli.Context) error {
-	corp, err := openCorpus(c, corpus.Options{})
+	corp, err := openCorpus(c, corpus.Options{Extras: true}) // a damaged configuration is a finding, too
 	if err != nil {
 		return err
 	}
