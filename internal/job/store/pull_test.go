@@ -373,7 +373,7 @@ func TestPullDamaged(t *testing.T) {
 	data[20] ^= 1 // in the only chunk of debian/12/arm64
 	set(data)
 	path := filepath.Join(t.TempDir(), "y.btfc")
-	if _, err := r.pull(path); err == nil || !strings.Contains(err.Error(), "damaged: its SHA-256") {
+	if _, err := r.pull(path); err == nil || !strings.Contains(err.Error(), "kernel debian/12/arm64/6.1.0-1-arm64, at byte 5: damaged: its SHA-256") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := os.Stat(path); err == nil {
@@ -403,6 +403,43 @@ func TestPullNotWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.pulled(cfg.Path)
+}
+
+// TestPullOverDamage pulls what a file has, a chunk of which is damaged: its layer is downloaded again, and replaces it.
+func TestPullOverDamage(t *testing.T) {
+	r := newRegistry(t)
+	r.push(packed(t, filepath.Join(t.TempDir(), "x.btfc"), kernelFiles(t)))
+	path := filepath.Join(t.TempDir(), "y.btfc")
+	r.pulled(path)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := btfc.Open(bytes.NewReader(good), int64(len(good)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := len(btfc.Magic) + 1
+	for _, e := range f.Entries() {
+		for _, c := range e.Chunks {
+			for _, n := range []int64{c.Packed, c.Back.Packed} {
+				if n == 0 {
+					continue
+				}
+				bad := bytes.Clone(good)
+				bad[at+int(n)/2] ^= 1
+				write(t, filepath.Dir(path), map[string][]byte{"y.btfc": bad})
+				_, states := r.pulled(path)
+				if name := artifact.SeriesName(artifact.SeriesOf(e.Key)); len(states) != 1 || states[name] != LayerChanged {
+					t.Errorf("damage in %s at %d: %v", e.Key, at, states)
+				}
+				if res, states := r.pulled(path); len(states) > 0 || res.Kernels != len(f.Entries()) {
+					t.Errorf("pulled again: %v, %d kernels", states, res.Kernels)
+				}
+				at += int(n)
+			}
+		}
+	}
 }
 
 // TestPushArchive pushes and pulls an archive.
