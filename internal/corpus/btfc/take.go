@@ -52,7 +52,7 @@ func (t *Taker) Take(i int) (taken bool, err error) {
 	for p := range e.Chunks {
 		for _, f := range from.Chunks[p].frames() {
 			if err := f.copy(io.NewOffsetWriter(w.spool, at), t.f.r); err != nil {
-				return false, err
+				return false, from.wrap(context.Background(), f, err)
 			}
 			at += f.Packed
 		}

@@ -177,19 +177,10 @@ func (p *puller) corpus(ctx context.Context, a *artifact.Artifact) (err error) {
 	}
 	have := seriesOf(old)
 	for _, l := range chosen {
-		state := LayerNew
-		if n := have[l.Series]; len(n) > 0 {
-			state = LayerChanged
-			if l.Contents != "" && len(n) >= l.Kernels {
-				// A pull puts the kernels of a layer before all others.
-				if got, err := contentsOf(ctx, old, n[:l.Kernels]); err == nil && got == l.Contents {
-					state = LayerThere
-				} else if ctx.Err() != nil {
-					return ctx.Err()
-				}
-			}
-		}
-		p.res.Layers = append(p.res.Layers, describe(l, state))
+		p.res.Layers = append(p.res.Layers, describe(l, stateOf(ctx, old, l, have[l.Series])))
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	if old != nil {
 		p.res.Kernels = len(old.Entries())
@@ -206,6 +197,22 @@ func (p *puller) corpus(ctx context.Context, a *artifact.Artifact) (err error) {
 		err = fmt.Errorf("%s: %w", p.Path, at.Err)
 	}
 	return err
+}
+
+// stateOf returns the state of a layer for a file that has these kernels of its series. It is there if they have its contents and no chunk is
+// damaged.
+func stateOf(ctx context.Context, old *btfc.File, l artifact.Layer, have []int) LayerState {
+	if len(have) == 0 {
+		return LayerNew
+	}
+	if l.Contents == "" || len(have) < l.Kernels {
+		return LayerChanged
+	}
+	have = have[:l.Kernels] // a pull puts the kernels of a layer before all others
+	if got, err := contentsOf(ctx, old, have); err != nil || got != l.Contents || old.Check(ctx, have) != nil {
+		return LayerChanged
+	}
+	return LayerThere
 }
 
 // choose returns the layers of series with these names, or all.
