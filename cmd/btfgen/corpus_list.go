@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/lint"
 	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 func runCorpusList(c *cli.Context) error {
@@ -33,7 +34,12 @@ func runCorpusList(c *cli.Context) error {
 	}
 	slices.SortStableFunc(list, func(a, b lint.Entry) int { return cmp.Or(a.Key().Compare(b.Key()), cmp.Compare(a.Path, b.Path)) })
 	if !c.Bool("json") {
-		return lint.WriteTable(c.App.Writer, list, c.Bool("long"))
+		err := lint.WriteTable(c.App.Writer, list, c.Bool("long"))
+		if all, modules, extras := lint.Packed(list); c.Bool("long") && all > 0 {
+			infof(c, "of %s in .btfc files, BTF takes %s, modules %s, configuration and symbols %s", words.Bytes(all),
+				words.Bytes(all-modules-extras), words.Bytes(modules), words.Bytes(extras))
+		}
+		return err
 	}
 	enc := escape.JSON(c.App.Writer)
 	for _, e := range list {

@@ -139,6 +139,8 @@ var schemaRuns = []struct {
 	{"corpus_packed", false, 0, "corpus import made.btfc -o known.btfc"},
 	{"corpus_packed", false, 0, "corpus import known -o known.btfc"},
 	{"corpus_list", true, 0, "corpus list --long known"},
+	{"corpus_packed", false, 0, "corpus import known $D --as *.deb=debian/10/x86_64 -o whole.btfc"},
+	{"corpus_list", true, 0, "corpus list --long whole.btfc"},
 	{"corpus", false, 0, "corpus extract $K/debian/12/x86_64 -o dir/"},
 	{"explain", false, 0, "explain"},
 	{"explain", false, 0, "explain helper-missing damaged"},

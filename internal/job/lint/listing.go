@@ -41,6 +41,11 @@ type Details struct {
 	ConfigBytes int64  `json:"config_bytes,omitempty"`     // of the kernel's configuration, as stored
 	SymbolBytes int64  `json:"symbol_bytes,omitempty"`     // of its symbols
 	Maker       string `json:"made_of_dwarf_by,omitempty"` // as in corpus.Kernel
+
+	// Of Disk in a .btfc file, the bytes of modules, and of configuration and symbols.
+	DiskModules int64 `json:"disk_modules_bytes,omitempty"`
+	DiskExtras  int64 `json:"disk_extras_bytes,omitempty"`
+	packed      bool
 }
 
 // List returns an entry for each file of a corpus, without reading any.
@@ -83,7 +88,20 @@ func indexed(f *corpus.File, in *btfc.Entry) Entry {
 	e.Details = newDetails(in.Shape)
 	e.Bytes, e.Modules, e.ModuleBytes = in.Size, in.Modules, in.ModulesSize
 	e.ConfigBytes, e.SymbolBytes, e.Maker = in.Config, in.Symbols, in.Made.By
+	_, e.DiskModules, e.DiskExtras = in.PackedParts()
+	e.packed = true
 	return e
+}
+
+// Packed returns the bytes of the kernels in .btfc files that [Read] listed by their indexes: of all, and of these what modules take, and
+// configuration and symbols.
+func Packed(list []Entry) (all, modules, extras int64) {
+	for _, e := range list {
+		if e.Details != nil && e.packed {
+			all, modules, extras = all+e.Disk, modules+e.DiskModules, extras+e.DiskExtras
+		}
+	}
+	return all, modules, extras
 }
 
 // describe returns the entry of a kernel that was read.
