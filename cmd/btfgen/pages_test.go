@@ -385,7 +385,8 @@ func TestPipelineCorpus(t *testing.T) {
 	testregistry.Cache(t)
 	t.Setenv("REGISTRY", dir)
 	values := map[string]string{
-		"github.repository_owner": "their", "github.token": "secret", "github.actor": "me", "github.event_name": "workflow_dispatch",
+		"github.repository_owner": "their", "github.token": "secret", "github.actor": "me", "inputs.first": "true",
+		"github.workflow_ref": "their/kernels/.github/workflows/corpus.yml@refs/heads/main",
 	}
 	fetch := regexp.MustCompile(`btfgen corpus fetch .* -o`)
 	runSteps := func(r *reader, name, job string, each func(step string) string) {
