@@ -15,6 +15,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/extras"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
@@ -60,7 +61,8 @@ type Kernel struct {
 
 	unfit []error // modules that Load left out
 
-	task *limits.Task // holds the memory; nil in a copy
+	task *limits.Task       // holds the memory; nil in a copy
+	buf  *decompress.Buffer // has the BTF, and nothing that is not k's; or nil
 }
 
 // Extras are the configuration and the symbols of a kernel. They are read only with Options.Extras.
@@ -110,8 +112,27 @@ func (k *Kernel) Reserve(n int64) (give func(), err error) {
 	return func() { k.task.Give(n) }, nil
 }
 
-// Detach lets a copy of the BTF, the modules and the extras count as memory of kernels until give is called, once.
-func (k *Kernel) Detach() (give func(), err error) { return k.task.Detach(k.Size()) }
+// Detach lets the slices of k stay valid when yield has returned. They count as memory of kernels until give is called, once.
+func (k *Kernel) Detach() (give func(), err error) {
+	if k.buf == nil || cap(k.buf.B)/2 > len(k.buf.B) {
+		give, err := k.task.Detach(k.Size())
+		if err != nil {
+			return nil, err
+		}
+		k.BTF = bytes.Clone(k.BTF)
+		for i := range k.Modules {
+			k.Modules[i].BTF = bytes.Clone(k.Modules[i].BTF)
+		}
+		return give, nil
+	}
+	rest, err := k.task.Detach(max(k.Size()-int64(len(k.buf.B)), 0))
+	if err != nil {
+		return nil, err
+	}
+	buffer := k.buf.Leave()
+	k.buf = nil
+	return func() { buffer(); rest() }, nil
+}
 
 // Size returns the bytes of the BTF, the modules and the extras.
 func (k *Kernel) Size() int64 {
@@ -125,7 +146,7 @@ func (k *Kernel) Size() int64 {
 // Keep returns a copy that stays valid, without modules and extras.
 func (k *Kernel) Keep() *Kernel {
 	kept := *k
-	kept.BTF, kept.Modules, kept.ModulePaths, kept.Extras, kept.task = bytes.Clone(k.BTF), nil, nil, Extras{}, nil
+	kept.BTF, kept.Modules, kept.ModulePaths, kept.Extras, kept.task, kept.buf = bytes.Clone(k.BTF), nil, nil, Extras{}, nil, nil
 	return &kept
 }
 

@@ -3,7 +3,10 @@
 package corpus
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +30,55 @@ func TestLoad(t *testing.T) {
 		}
 		if err == nil && (len(k.Modules)+len(k.ModulePaths) > 0 || len(k.unfit) != 1) {
 			t.Errorf("%d modules, %v", len(k.Modules), k.unfit)
+		}
+	}
+}
+
+// TestDetach checks that what was detached stays as it is while other files are read: of kernels that are alone in the memory, and of
+// others.
+func TestDetach(t *testing.T) {
+	blob := func(c string, split bool) []byte { return btfBlob(binary.LittleEndian, strings.Repeat(c, 5000), split) }
+	dir := tree(t, map[string]string{
+		"debian/12/x86_64/6.1.btf":                 string(blob("a", false)),
+		"modules/debian/12/x86_64/6.1.modules.tar": string(tarOf(member{"6.1/m.btf", blob("b", true)}, member{"6.1/n.btf", blob("c", true)})),
+		"debian/12/x86_64/6.2.btf":                 string(blob("d", false)),
+		"debian/12/x86_64/6.3.tar":                 string(tarOf(member{"6.3.btf", blob("e", false)}, member{"6.4.btf", blob("f", false)})),
+		"debian/12/x86_64/6.5.btf":                 string(blobLE),
+		"modules/debian/12/x86_64/6.2.modules.tar": string(tarOf(member{"6.2/m.btf", blob("g", true)})),
+		"modules/debian/12/x86_64/6.5.modules.tar": string(tarOf(member{"6.5/m.btf", splitLE})),
+		"debian/12/x86_64/6.6.btf":                 string(blob("h", false)),
+	})
+	c, want, errs := readAll(t, Options{}, dir)
+	if len(want) != 6 || len(errs) > 0 {
+		t.Fatalf("%d kernels, %v", len(want), errs)
+	}
+	var got []Kernel
+	for _, f := range c.Files {
+		if err := f.Read(t.Context(), func(k *Kernel) error {
+			give, err := k.Detach()
+			if err != nil {
+				return err
+			}
+			defer give()
+			kept := *k
+			kept.Modules = slices.Clone(k.Modules)
+			got = append(got, kept)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, k := range got {
+		if !bytes.Equal(k.BTF, want[i].btf) {
+			t.Errorf("%s: other BTF", k.Name)
+		}
+		if len(k.Modules) != len(want[i].mods) {
+			t.Errorf("%s: %d modules, want %d", k.Name, len(k.Modules), len(want[i].mods))
+		}
+		for _, m := range k.Modules {
+			if string(m.BTF) != want[i].mods[m.Name] {
+				t.Errorf("%s: other BTF of %s", k.Name, m.Name)
+			}
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 		return cmp.Or(ctx.Err(), skip.Wrap(f.Path, sniff.BTFC.String(), err))
 	}
 	s.btf.Set(btf)
-	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, Made: e.Made, task: s.task}
+	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, Made: e.Made, task: s.task, buf: &s.btf}
 	var modules []btfc.Module
 	var failed error
 	if !f.opts.Modules.None() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/workers"
 )
 
@@ -50,6 +51,11 @@ func (f *File) First(ctx context.Context, yield func(btf []byte)) error {
 	opts.Modules, opts.Extras = selection.NoModules(), false
 	file.opts, file.files = &opts, f.files[:1]
 	err := file.caught(ctx, func(s *scratch) error {
+		defer func() {
+			if cap(s.btf.B) > limits.Believed {
+				s.btf.Leave()() // or a kernel of usual size has to be copied from it, see Kernel.Detach
+			}
+		}()
 		return file.assemble(ctx, s, &assembler{first: yield})
 	})
 	if err == errFirst {

@@ -128,14 +128,19 @@ func (m *Memory) wake() {
 
 // Detach takes n bytes that outlive the task, until give is called, once. What holds them must not wait for bytes itself.
 func (t *Task) Detach(n int64) (give func(), err error) {
-	if t == nil {
-		return func() {}, nil
-	}
 	if err := t.Take(n); err != nil {
 		return nil, err
 	}
+	return t.Leave(n), nil
+}
+
+// Leave is Detach for n bytes that the task holds already.
+func (t *Task) Leave(n int64) (give func()) {
+	if t == nil {
+		return func() {}
+	}
 	t.held -= n
-	return func() { t.m.give(n) }, nil
+	return func() { t.m.give(n) }
 }
 
 // Close gives all bytes of the task back, except those that were detached.

@@ -81,8 +81,13 @@ func TestMemoryDetach(t *testing.T) {
 	if err := <-took; err != nil || m.held != 5 {
 		t.Errorf("%d held, %v", m.held, err)
 	}
+	give = second.Leave(3)
 	second.Close()
 	first.Close()
+	if m.held != 3 {
+		t.Errorf("%d held after the tasks", m.held)
+	}
+	give()
 	if m.held != 0 {
 		t.Errorf("%d held at the end", m.held)
 	}

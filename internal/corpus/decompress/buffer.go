@@ -171,6 +171,13 @@ func (b *Buffer) Set(content []byte) {
 	b.B = content
 }
 
+// Leave leaves the content to the caller, and goes on with new memory. The content counts as memory until give is called, once.
+func (b *Buffer) Leave() (give func()) {
+	give = b.task.Leave(int64(cap(b.B)))
+	b.B = nil
+	return give
+}
+
 // Add appends data.
 func (b *Buffer) Add(data []byte) error {
 	err := b.Grow(len(data))

@@ -278,7 +278,7 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 	makers, ctx := errgroup.WithContext(ctx) // runs longer than the readers
 	makers.SetLimit(max(p.cfg.Jobs, 1))
 	skipped, err := walk.InOrder(ctx, p.cfg, order, func(f *corpus.File, k *corpus.Kernel, turn func() error) error {
-		give, err := k.Detach() // for the copy
+		give, err := k.Detach()
 		if err != nil {
 			return err
 		}
@@ -296,7 +296,7 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 	return skipped, cmp.Or(makers.Wait(), err)
 }
 
-// prepare returns a kernel that does not depend on the reader's memory. It removes modules that other commands could not use.
+// prepare returns a kernel that was detached. It removes modules that other commands could not use.
 func (p *packer) prepare(ctx context.Context, k *corpus.Kernel) (*btfc.Kernel, error) {
 	if !k.Key.Known() {
 		return nil, naming.ErrNoKey
@@ -311,9 +311,9 @@ func (p *packer) prepare(ctx context.Context, k *corpus.Kernel) (*btfc.Kernel, e
 	}
 	modules := make([]btfc.Module, len(k.Modules))
 	for i, m := range k.Modules {
-		modules[i] = btfc.Module{Name: m.Name, BTF: bytes.Clone(m.BTF)}
+		modules[i] = btfc.Module{Name: m.Name, BTF: m.BTF}
 	}
-	in := btfc.Input{Key: k.Key, BTF: bytes.Clone(k.BTF), Modules: modules, Extras: k.Extras, Made: k.Made}
+	in := btfc.Input{Key: k.Key, BTF: k.BTF, Modules: modules, Extras: k.Extras, Made: k.Made}
 	in.Extras.Symbols = btfc.SortSymbols(in.BTF, in.Extras.Symbols)
 	for module, b := range t.Views() {
 		if module == "" {
