@@ -54,14 +54,10 @@ func packedFile(t *testing.T, btf []byte, modules ...btfc.Module) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := btfc.NewMaker()
-	if err != nil {
-		t.Fatal(err)
-	}
 	if _, err := w.Plan(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Make(t.Context(), m, k); err != nil {
+	if err := w.Make(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer

@@ -161,12 +161,8 @@ func writeMade(t *testing.T, path string, data []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := btfc.NewMaker()
-	if err != nil {
-		t.Fatal(err)
-	}
 	_, err = w.Plan(t.Context(), k)
-	err = errors.Join(err, w.Make(t.Context(), m, k))
+	err = errors.Join(err, w.Make(t.Context(), k))
 	var b bytes.Buffer
 	if _, failed := w.WriteTo(&b); err != nil || failed != nil {
 		t.Fatal(err, failed)

@@ -113,14 +113,10 @@ func packedKernel(t testing.TB, btf []byte) *btfc.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	maker, err := btfc.NewMaker()
-	if err != nil {
-		t.Fatal(err)
-	}
 	if _, err := w.Plan(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Make(t.Context(), maker, k); err != nil {
+	if err := w.Make(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.WriteTo(&file); err != nil {

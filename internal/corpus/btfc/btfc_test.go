@@ -46,7 +46,7 @@ func (k *input) add(w *Writer) (added bool, err error) {
 	if added, err = w.Plan(ctx, it); !added {
 		return false, err
 	}
-	return true, w.Make(ctx, w.maker, it)
+	return true, w.Make(ctx, it)
 }
 
 func add(w *Writer, key kernel.Key, btf []byte, modules []Module) (added bool, err error) {
@@ -187,17 +187,18 @@ func TestSeries(t *testing.T) {
 // TestFrame packs a payload, and changes and cuts the frame wherever that may make a difference.
 func TestFrame(t *testing.T) {
 	slow.Skip(t)
-	m, err := NewMaker()
+	w, err := NewWriter(nil, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer w.Discard()
 	parts := make([][]byte, 1+numStreams)
 	for i := range parts {
 		parts[i] = bytes.Repeat([]byte{byte(i), 1, 2}, 70*i)
 	}
 	payload := slices.Concat(parts...)
 	size := int64(len(payload))
-	frame, n, err := m.pack(parts...)
+	frame, n, err := w.pack(parts...)
 	if err != nil || n != size {
 		t.Fatalf("%d bytes, want %d; error %v", n, size, err)
 	}
@@ -453,14 +454,11 @@ func TestRatio(t *testing.T) {
 
 // TestDoc compares the payload in doc.go with what is written.
 func TestDoc(t *testing.T) {
-	m, err := NewMaker()
-	if err != nil {
-		t.Fatal(err)
-	}
 	parent := newState()
 	var parts payloads
 	for _, text := range []string{"struct point 8: x u32 0, y u32 4", "struct point 12: x u32 0, y u32 4, z u32 8"} {
-		if parent, parts, err = encode(m, parent, testbtf.Types(t, binary.LittleEndian, text)); err != nil {
+		var err error
+		if parent, parts, err = encode(parent, testbtf.Types(t, binary.LittleEndian, text)); err != nil {
 			t.Fatal(err)
 		}
 	}

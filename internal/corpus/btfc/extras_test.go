@@ -148,14 +148,10 @@ func FuzzLines(f *testing.F) {
 		text, err := new(builder).build(st, 0, nil)
 		return st, text, err
 	}
-	m, err := NewMaker()
-	if err != nil {
-		f.Fatal(err)
-	}
 	encoded := func(tb testing.TB, parent *state, text []byte) (front, back []byte) {
 		p := newParsed(newKnown(parent))
 		p.text("", text)
-		_, parts, err := m.encode(parent, p, false, [][]byte{text})
+		_, parts, err := encodeParsed(parent, p, text)
 		if err != nil {
 			tb.Fatal(err)
 		}

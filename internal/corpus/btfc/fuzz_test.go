@@ -17,10 +17,19 @@ import (
 )
 
 // encode encodes the BTF of a kernel.
-func encode(m *Maker, parent *state, btf []byte) (*state, payloads, error) {
+func encode(parent *state, btf []byte) (*state, payloads, error) {
 	p := newParsed(newKnown(parent))
 	p.btf(Module{BTF: btf})
-	return m.encode(parent, p, false, [][]byte{btf})
+	return encodeParsed(parent, p, btf)
+}
+
+// encodeParsed encodes what was parsed of one blob.
+func encodeParsed(parent *state, p *parsed, blob []byte) (st *state, of payloads, err error) {
+	of, err = p.encode(parent, match(parent, p, false))
+	if err == nil {
+		st, err = check(parent, of, [][]byte{blob})
+	}
+	return st, of, err
 }
 
 // joined returns the front and the back of a chunk.
@@ -30,14 +39,9 @@ func (p payloads) joined() (front, back []byte) {
 
 // FuzzDecode decodes damaged payloads, with and without a parent: there is an error, or BTF of the right size.
 func FuzzDecode(f *testing.F) {
-	w, err := NewWriter(nil, f.TempDir())
-	if err != nil {
-		f.Fatal(err)
-	}
-	defer w.Discard()
 	root := newState()
 	add := func(parent *state, btf []byte) (*state, []byte) {
-		st, parts, err := encode(w.maker, parent, btf)
+		st, parts, err := encode(parent, btf)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -157,11 +161,7 @@ func TestDamagedLarge(t *testing.T) {
 		fmt.Fprintf(&b, "struct s%d %d: next *s%d 0, member%d u32 8, data%d u8[%d] 12\n", i, 64+i%9, (i*7+1)%6000, i%999, i%40, 4+i%7)
 	}
 	btf := testbtf.Types(t, binary.LittleEndian, b.String())
-	m, err := NewMaker()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, parts, err := encode(m, newState(), btf)
+	_, parts, err := encode(newState(), btf)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -15,29 +16,30 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Maker encodes kernels and compresses chunks. It reuses its memory, and is for one goroutine at a time.
-type Maker struct {
-	enc     *zstd.Encoder
-	builder builder
-	buf     []byte
+// newEncoders returns room for encoders, which are made when they are needed. They compress chunks, a third of the work, and each takes 42 MB;
+// so there is one for two processors.
+func newEncoders() chan *zstd.Encoder {
+	all := make(chan *zstd.Encoder, (runtime.GOMAXPROCS(0)+1)/2)
+	for range cap(all) {
+		all <- nil
+	}
+	return all
 }
 
-// NewMaker returns a Maker.
-func NewMaker() (*Maker, error) {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(true),
+func newEncoder() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(true),
 		zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(8<<20))
-	return &Maker{enc: enc}, err
 }
 
 // Make encodes a kernel that has been planned. After an error the file cannot be finished.
-func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
+func (w *Writer) Make(ctx context.Context, k *Kernel) error {
 	e := k.entry
 	var chunks []byte
 	for p := range numParts {
 		if !e.has(p) {
 			continue
 		}
-		of, err := w.encode(ctx, m, k, p)
+		of, err := w.encode(ctx, k, p)
 		if err != nil {
 			return err
 		}
@@ -46,7 +48,7 @@ func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
 			if parts == nil {
 				continue
 			}
-			packed, size, err := m.pack(parts...)
+			packed, size, err := w.pack(parts...)
 			if err != nil {
 				return err
 			}
@@ -59,7 +61,7 @@ func (w *Writer) Make(ctx context.Context, m *Maker, k *Kernel) error {
 }
 
 // encode returns the payloads of a part. What does not have the usual form is encoded as bytes.
-func (w *Writer) encode(ctx context.Context, m *Maker, k *Kernel, p part) (out payloads, err error) {
+func (w *Writer) encode(ctx context.Context, k *Kernel, p part) (out payloads, err error) {
 	id := chunkID{p, k.number}
 	from := k.entry.parent(id)
 	parent := k.btf
@@ -75,7 +77,7 @@ func (w *Writer) encode(ctx context.Context, m *Maker, k *Kernel, p part) (out p
 	if w.equal(k.entry, from) {
 		var st *state
 		out = copyOf(parent)
-		if st, err = m.check(parent, out, k.blobs(p)); err == nil {
+		if st, err = check(parent, out, k.blobs(p)); err == nil {
 			if p == partBTF {
 				k.btf, k.entry.Plain = st, w.file.entry(from.kernel).Plain
 			}
@@ -91,16 +93,19 @@ func (w *Writer) encode(ctx context.Context, m *Maker, k *Kernel, p part) (out p
 	}
 	for _, plain := range []bool{false, true} {
 		parsed := k.parse(known, p, plain)
+		out, err = parsed.encode(parent, match(parent, parsed, p == partModules && from.part == partBTF))
+		parsed.release()
+		if err != nil {
+			continue
+		}
 		var st *state
-		if st, out, err = m.encode(parent, parsed, p == partModules && from.part == partBTF, k.blobs(p)); err == nil {
+		if st, err = check(parent, out, k.blobs(p)); err == nil {
 			if p == partBTF {
-				k.btf, k.entry.Plain = st, st.all.len() == 0 && len(parsed.strings) == 0
+				k.btf, k.entry.Plain = st, st.all.len() == 0 && st.numStrings() == 0
 			}
 			w.file.states.put(id, st)
-			parsed.release()
 			return out, nil
 		}
-		parsed.release()
 	}
 	return out, err
 }
@@ -120,6 +125,14 @@ func (k *Kernel) blobs(p part) [][]byte {
 		all[i+1] = m.BTF
 	}
 	return all
+}
+
+// sizeOf returns how many bytes there are.
+func sizeOf(blobs [][]byte) (n int64) {
+	for _, b := range blobs {
+		n += int64(len(b))
+	}
+	return n
 }
 
 // parse parses a part.
@@ -144,31 +157,22 @@ func (k *Kernel) parse(known *known, p part, plain bool) *parsed {
 
 var errModel = errors.New("encoded and decoded, the bytes are others")
 
-// encode returns the payloads of a chunk that is made of blobs, and its state. It checks that decoding it gives the same bytes.
-func (m *Maker) encode(parent *state, p *parsed, kernel bool, blobs [][]byte) (st *state, out payloads, err error) {
-	out, err = p.encode(parent, match(parent, p, kernel))
-	if err == nil {
-		st, err = m.check(parent, out, blobs)
-	}
-	return st, out, err
-}
-
 // check returns the state of a chunk. The error is errModel unless it gives the blobs.
-func (m *Maker) check(parent *state, of payloads, blobs [][]byte) (*state, error) {
-	size := int64(0)
-	for _, b := range blobs {
-		size += int64(len(b))
-	}
+func check(parent *state, of payloads, blobs [][]byte) (*state, error) {
+	size := sizeOf(blobs)
 	st, err := decode(parent, slices.Concat(of.front...), slices.Concat(of.back...), size, nil)
 	if err != nil {
 		return nil, err
 	}
-	if m.buf, err = m.builder.build(st, 0, m.buf[:0]); err != nil {
+	build, buf := builders.Get().(*builder), idleBuffers.Get().(*buffers)
+	defer builders.Put(build)
+	defer idleBuffers.Put(buf)
+	if buf.data, err = build.build(st, 0, buf.data[:0]); err != nil {
 		return nil, err
 	}
 	at := 0
 	for _, b := range blobs {
-		if !bytes.Equal(m.buf[at:at+len(b)], b) {
+		if !bytes.Equal(buf.data[at:at+len(b)], b) {
 			return nil, errModel
 		}
 		at += len(b)
@@ -210,26 +214,31 @@ func (w *Writer) knownOf(id chunkID, st *state) *known {
 const smallPart = 1000
 
 // pack returns a zstd frame, and how many bytes are in it. A part of more than smallPart bytes begins a block.
-func (m *Maker) pack(parts ...[]byte) ([]byte, int64, error) {
-	size := int64(0)
-	for _, p := range parts {
-		size += int64(len(p))
-	}
+func (w *Writer) pack(parts ...[]byte) ([]byte, int64, error) {
+	size := sizeOf(parts)
 	if size > limits.PartSize {
 		return nil, 0, &limits.Exceeded{Max: limits.PartSize, What: "bytes of BTF"}
 	}
-	var out bytes.Buffer
-	m.enc.Reset(&out)
-	for _, p := range parts {
-		if len(p) > smallPart {
-			if err := m.enc.Flush(); err != nil {
-				return nil, 0, err
-			}
-		}
-		if _, err := m.enc.Write(p); err != nil {
+	var err error
+	enc := <-w.encoders
+	defer func() { w.encoders <- enc }()
+	if enc == nil {
+		if enc, err = newEncoder(); err != nil {
 			return nil, 0, err
 		}
 	}
-	err := m.enc.Close()
+	var out bytes.Buffer
+	enc.Reset(&out)
+	for _, p := range parts {
+		if len(p) > smallPart {
+			if err := enc.Flush(); err != nil {
+				return nil, 0, err
+			}
+		}
+		if _, err := enc.Write(p); err != nil {
+			return nil, 0, err
+		}
+	}
+	err = enc.Close()
 	return out.Bytes(), size, err
 }

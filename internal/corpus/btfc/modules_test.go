@@ -99,10 +99,6 @@ func TestForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Discard()
-	m, err := NewMaker()
-	if err != nil {
-		t.Fatal(err)
-	}
 	k, err := Prepare(Input{Key: in.key, BTF: in.btf, Modules: in.modules})
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +109,7 @@ func TestForgotten(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // it waited for itself
 	defer cancel()
 	for _, p := range []part{partBTF, partModules} {
-		if _, err := w.encode(ctx, m, k, p); err != nil {
+		if _, err := w.encode(ctx, k, p); err != nil {
 			t.Fatalf("part %d: %v", p, err)
 		}
 		clear(w.file.states.of)

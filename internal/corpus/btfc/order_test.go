@@ -70,12 +70,8 @@ func TestOrders(t *testing.T) {
 // TestBackRefused decodes backs that do not fit to their fronts: types at the front have no place or too many, or there are more or fewer new
 // names, entities and contents than the front says.
 func TestBackRefused(t *testing.T) {
-	m, err := NewMaker()
-	if err != nil {
-		t.Fatal(err)
-	}
 	btf := testbtf.Types(t, binary.LittleEndian, "struct a 8: x u32 0, y u32 4\nproto p u32: p u32\nfunc f p\nstruct b 4: z u32 0\nfunc g p")
-	_, parts, err := encode(m, newState(), btf)
+	_, parts, err := encode(newState(), btf)
 	if err != nil {
 		t.Fatal(err)
 	}

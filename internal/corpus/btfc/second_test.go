@@ -56,7 +56,7 @@ func TestSecondReader(t *testing.T) {
 	if added, err := w.Plan(ctx, k); !added {
 		t.Fatal(err)
 	}
-	if err := w.Make(ctx, w.maker, k); err != nil {
+	if err := w.Make(ctx, k); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer

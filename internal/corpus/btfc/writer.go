@@ -13,6 +13,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -23,9 +25,9 @@ import (
 // A kernel is added in three steps. Prepare looks at it alone. Plan chooses its place in the file and its parent. Make encodes it
 // once its parent has been made. Prepare and Make are safe for concurrent use, Plan is for one goroutine at a time.
 type Writer struct {
-	spool *os.File // the chunks, in the order in which they were made
-	file  *File    // reads them
-	maker *Maker
+	spool    *os.File // the chunks, in the order in which they were made
+	file     *File    // reads them
+	encoders chan *zstd.Encoder
 
 	at     map[kernel.Key]int // kernels by canonical key
 	series map[kernel.Key]*series
@@ -46,17 +48,13 @@ type Writer struct {
 // NewWriter returns a writer that adds to old, which may be nil. Until WriteTo, kernels are kept in a nameless file in dir. The
 // caller must call Discard.
 func NewWriter(old *File, dir string) (*Writer, error) {
-	maker, err := NewMaker()
-	if err != nil {
-		return nil, err
-	}
 	spool, err := os.CreateTemp(dir, ".btfgen.*.tmp")
 	if err != nil {
 		return nil, err
 	}
 	os.Remove(spool.Name())
 	w := &Writer{
-		spool: spool, maker: maker, file: newFile(spool, nil),
+		spool: spool, file: newFile(spool, nil), encoders: newEncoders(),
 		at: make(map[kernel.Key]int), series: make(map[kernel.Key]*series), likeOf: make(map[Sketch]int), same: make(map[Sum]int),
 	}
 	if old != nil {
@@ -212,7 +210,7 @@ func (w *Writer) WriteTo(out io.Writer) (n int64, err error) {
 	if len(plain) > limits.CorpusIndex {
 		return n, &limits.Exceeded{Max: limits.CorpusIndex, What: "bytes of the index"}
 	}
-	index, size, err := w.maker.pack(plain)
+	index, size, err := w.pack(plain)
 	if err != nil {
 		return n, err
 	}

@@ -351,10 +351,6 @@ func TestIndexed(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer w.Discard()
-		maker, err := btfc.NewMaker()
-		if err != nil {
-			t.Fatal(err)
-		}
 		for _, name := range slices.Sorted(maps.Keys(kernels)) {
 			long := uint32(8)
 			if strings.Contains(name, "armhf") {
@@ -383,7 +379,7 @@ func TestIndexed(t *testing.T) {
 			if added, err := w.Plan(t.Context(), k); err != nil || !added {
 				t.Fatal(added, err)
 			}
-			if err := w.Make(t.Context(), maker, k); err != nil {
+			if err := w.Make(t.Context(), k); err != nil {
 				t.Fatal(err)
 			}
 		}

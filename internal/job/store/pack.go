@@ -178,7 +178,6 @@ type packer struct {
 	cfg   walk.Config
 	files []*corpus.File
 
-	makers  sync.Pool // of *btfc.Maker
 	targets sync.Pool // of *core.Target
 
 	res  Packed
@@ -352,7 +351,7 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, f *corpus.File
 	case added && p.again[f]:
 		makers.Go(func() error {
 			defer give()
-			return makeWith(ctx, &p.makers, p.w, it)
+			return encode(ctx, p.w, it)
 		})
 		return ctx.Err()
 	case added:
@@ -376,7 +375,7 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, f *corpus.File
 	}
 	makers.Go(func() error {
 		defer give()
-		return makeWith(ctx, &p.makers, p.w, it)
+		return encode(ctx, p.w, it)
 	})
 	return ctx.Err()
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -63,9 +62,8 @@ func contentsOf(ctx context.Context, f *btfc.File, kernels []int) (string, error
 
 // adder adds kernels of other files to a new one.
 type adder struct {
-	w      *btfc.Writer
-	jobs   int
-	makers sync.Pool // of *btfc.Maker
+	w    *btfc.Writer
+	jobs int
 
 	Encoded int // kernels that were encoded anew
 }
@@ -98,7 +96,7 @@ func (a *adder) add(ctx context.Context, f *btfc.File, kernels []int, skip func(
 			return err
 		}
 		a.Encoded++
-		group.Go(func() error { return makeWith(ctx, &a.makers, a.w, k) })
+		group.Go(func() error { return encode(ctx, a.w, k) })
 		return ctx.Err()
 	}
 	var err error
@@ -110,16 +108,9 @@ func (a *adder) add(ctx context.Context, f *btfc.File, kernels []int, skip func(
 	return cmp.Or(group.Wait(), err)
 }
 
-// makeWith encodes a planned kernel with a Maker of a pool.
-func makeWith(ctx context.Context, makers *sync.Pool, w *btfc.Writer, k *btfc.Kernel) (err error) {
-	m, _ := makers.Get().(*btfc.Maker)
-	if m == nil {
-		if m, err = btfc.NewMaker(); err != nil {
-			return err
-		}
-	}
-	defer makers.Put(m)
-	if d := workers.Catch(ctx, func() { err = w.Make(ctx, m, k) }); d != nil {
+// encode encodes a planned kernel. A panic is an error of it.
+func encode(ctx context.Context, w *btfc.Writer, k *btfc.Kernel) (err error) {
+	if d := workers.Catch(ctx, func() { err = w.Make(ctx, k) }); d != nil {
 		return d
 	}
 	return err

@@ -254,10 +254,6 @@ func Few(tb testing.TB) *corpus.Corpus {
 // Add adds a kernel to a corpus in one file.
 func Add(tb testing.TB, w *btfc.Writer, key kernel.Key, btf []byte, modules []btfc.Module) {
 	tb.Helper()
-	m, err := btfc.NewMaker()
-	if err != nil {
-		tb.Fatal(err)
-	}
 	k, err := btfc.Prepare(btfc.Input{Key: key, BTF: btf, Modules: modules})
 	if err != nil {
 		tb.Fatal(err)
@@ -265,7 +261,7 @@ func Add(tb testing.TB, w *btfc.Writer, key kernel.Key, btf []byte, modules []bt
 	if added, err := w.Plan(tb.Context(), k); err != nil || !added {
 		tb.Fatalf("%s: added %v, error %v", key, added, err)
 	}
-	if err := w.Make(tb.Context(), m, k); err != nil {
+	if err := w.Make(tb.Context(), k); err != nil {
 		tb.Fatal(err)
 	}
 }
