@@ -94,7 +94,9 @@ func (w *Writer) encode(ctx context.Context, k *Kernel, p part) (out payloads, e
 	for _, plain := range []bool{false, true} {
 		parsed := k.parse(known, p, plain)
 		out, err = parsed.encode(parent, match(parent, parsed, p == partModules && from.part == partBTF))
-		parsed.release()
+		if sizeOf(k.blobs(p)) <= reused {
+			parsed.release()
+		}
 		if err != nil {
 			continue
 		}
@@ -126,6 +128,9 @@ func (k *Kernel) blobs(p part) [][]byte {
 	}
 	return all
 }
+
+// reused is the size of a part in bytes up to which others use its memory again. Few kernels are larger, and others need much less.
+const reused = 16 << 20
 
 // sizeOf returns how many bytes there are.
 func sizeOf(blobs [][]byte) (n int64) {
@@ -165,8 +170,10 @@ func check(parent *state, of payloads, blobs [][]byte) (*state, error) {
 		return nil, err
 	}
 	build, buf := builders.Get().(*builder), idleBuffers.Get().(*buffers)
-	defer builders.Put(build)
-	defer idleBuffers.Put(buf)
+	if size <= reused {
+		defer builders.Put(build)
+		defer idleBuffers.Put(buf)
+	}
 	if buf.data, err = build.build(st, 0, buf.data[:0]); err != nil {
 		return nil, err
 	}
