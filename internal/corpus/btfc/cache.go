@@ -31,7 +31,7 @@ func newCache(f *File, q *Query) *cache {
 // A cache keeps so many states, and so many bytes of them, or one state. Neighbours share most of their memory, which counts for each.
 const (
 	keepStates = 12
-	keepBytes  = 112 << 20
+	keepBytes  = 48 << 20
 )
 
 // cached is a state that is or will be decoded.
