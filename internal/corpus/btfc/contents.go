@@ -109,7 +109,7 @@ func (d *decoder) ahead(some []fresh, olds *[aheadTypes][]uint32) {
 
 // contents encodes the new contents, which are the records of p that m does not copy.
 func (e *encoder) contents(p *parsed, m *matching) {
-	var front, back [][]uint32
+	front, back := make([][]uint32, 0, len(e.fresh)), make([][]uint32, 0, len(e.late))
 	for i, it := range m.items {
 		switch w := p.record(uint32(i) + 1); {
 		case it.kind == runCopy:

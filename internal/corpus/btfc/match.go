@@ -358,7 +358,7 @@ func (m *matching) orders(parent *state) (front, all []item) {
 			n++
 		}
 	}
-	all = make([]item, len(m.items))
+	front, all = make([]item, 0, len(m.items)), make([]item, len(m.items))
 	next := uint32(0) // the position behind the last one in the parent's list
 	for i, it := range m.items {
 		if !m.front[i+1] {
