@@ -24,6 +24,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/pahole"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -87,6 +88,7 @@ func (p *packer) pack(ctx context.Context, size int64, note func(*Packed) []btfc
 	}
 	defer w.Discard()
 	p.w, p.from = w, make(map[kernel.Key]string)
+	p.encoded = limits.NewMemory(int64(max(cfg.Jobs, 1)) * encodeJob)
 	p.res.Keys = make(map[string]kernel.Key)
 	order, err := p.order(ctx)
 	if err != nil {
@@ -178,7 +180,8 @@ type packer struct {
 	cfg   walk.Config
 	files []*corpus.File
 
-	targets sync.Pool // of *core.Target
+	targets sync.Pool      // of *core.Target
+	encoded *limits.Memory // of kernels that are encoded
 
 	res  Packed
 	path string                // of the file
@@ -349,11 +352,7 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, f *corpus.File
 		p.skip(k, err)
 		return nil
 	case added && p.again[f]:
-		makers.Go(func() error {
-			defer give()
-			return encode(ctx, p.w, it)
-		})
-		return ctx.Err()
+		return p.encode(ctx, makers, it, k.Size(), give)
 	case added:
 		p.from[k.Key] = k.Path
 		p.res.Added++
@@ -373,7 +372,26 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, f *corpus.File
 	if !added {
 		return nil
 	}
+	return p.encode(ctx, makers, it, k.Size(), give)
+}
+
+// Encoding a kernel takes up to encodeRatio bytes for each of its bytes. Together the kernels that are encoded take up to encodeJob bytes for
+// each job, or one of them takes more.
+const (
+	encodeRatio = 8
+	encodeJob   = 64 << 20
+)
+
+// encode encodes a planned kernel of size bytes in another goroutine, once there is memory. It calls give when the kernel is no longer needed.
+func (p *packer) encode(ctx context.Context, makers *errgroup.Group, it *btfc.Kernel, size int64, give func()) error {
+	task := p.encoded.Open(ctx)
+	if err := task.Take(encodeRatio * size); err != nil {
+		task.Close()
+		give()
+		return err
+	}
 	makers.Go(func() error {
+		defer task.Close()
 		defer give()
 		return encode(ctx, p.w, it)
 	})
