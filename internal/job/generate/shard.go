@@ -70,10 +70,16 @@ func shardOf(n int, getenv func(string) string) (i, of int, err error) {
 		return 0, 0, fmt.Errorf("want auto/N, since %s does not say how many tasks there are", b.index)
 	case total != 0 && n != 0 && total != n:
 		return 0, 0, fmt.Errorf("%s is %d", b.total, total)
+	case total > btfa.MaxShards:
+		return 0, 0, fmt.Errorf("%s is %d: want 1 to %d", b.total, total, btfa.MaxShards)
 	}
 	total = max(total, n)
 	if step < 1 || (index-first)%step != 0 || index < first || (index-first)/step >= total {
-		return 0, 0, fmt.Errorf("%s is %d: not one of %d tasks numbered from %d", b.index, index, total, first)
+		steps := ""
+		if step != 1 {
+			steps = fmt.Sprintf(" in steps of %d", step)
+		}
+		return 0, 0, fmt.Errorf("%s is %d: not one of %d tasks numbered from %d%s", b.index, index, total, first, steps)
 	}
 	return (index-first)/step + 1, total, nil
 }
