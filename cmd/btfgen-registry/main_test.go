@@ -345,6 +345,7 @@ func TestLies(t *testing.T) {
 			w.Header().Set("Content-Type", oci)
 			return true
 		}},
+		{"400", artifact.Failed, "400 Bad Request; it may want TLS", nil, status(http.StatusBadRequest)},
 		{"401", artifact.Denied, "", nil, status(http.StatusUnauthorized)},
 		{"403", artifact.Denied, "403 Forbidden", nil, status(http.StatusForbidden)},
 		{"404", artifact.Unknown, "", nil, status(http.StatusNotFound)},
