@@ -91,6 +91,9 @@ func classify(err error) (artifact.Kind, string) {
 		if len(answer.Errors) > 0 {
 			text += ": " + answer.Errors.Error()
 		}
+		if answer.StatusCode == http.StatusBadRequest && answer.URL != nil && answer.URL.Scheme == "http" {
+			text += "; it may want TLS, which is not used on this machine and with --plain-http"
+		}
 		switch s := answer.StatusCode; {
 		case s == http.StatusUnauthorized, s == http.StatusForbidden:
 			return artifact.Denied, text
