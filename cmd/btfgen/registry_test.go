@@ -55,6 +55,7 @@ func TestRegistry(t *testing.T) {
 		return out.String(), msgs.String()
 	}
 	do(0, "corpus import $K/debian/12 $K/debian/13/x86_64 -o kernels.btfc")
+	do(0, "corpus import $K/debian/12/arm64 $K/debian/13-backports -o packed.btfc")
 	do(0, "generate --btf $K/debian/12 --btf $K/debian/13/x86_64 -o raw.btfa $B/execsnoop.bpfel.o")
 	do(0, "generate --btf kernels.btfc -o packed.btfa $B/execsnoop.bpfel.o")
 	var digests []string
@@ -88,6 +89,12 @@ func TestRegistry(t *testing.T) {
 			}
 			if read(&again, "corpus push kernels.btfc "+ref+":v2"); again.There || again.Moved != 0 || again.Digest != pushed.Digest {
 				t.Errorf("pushed with another tag: %+v", again)
+			}
+			if _, said := do(0, "corpus push kernels.btfc "+ref+":v3"); !strings.Contains(said, " layers pushed (0 B uploaded), 0 there already; digest ") {
+				t.Error(said)
+			}
+			if _, said := do(0, "corpus push packed.btfc "+ref+":v3"); !strings.Contains(said, ": 1 layer pushed (") || !strings.Contains(said, ", 1 there already") {
+				t.Error(said)
 			}
 			os.Remove("pulled.btfc")
 			do(0, "corpus pull "+ref+":v1 debian/13/amd64 -o pulled.btfc")
