@@ -54,18 +54,18 @@ func runCorpusPush(c *cli.Context) error {
 		return registryError(err)
 	}
 	n, _ := store.Count(res.Layers, store.LayerThere)
-	all := words.Plural(len(res.Layers), "layer")
 	switch {
 	case c.Bool("json"):
 	case cfg.DryRun:
 		if err := listLayers(c, res.Layers); err != nil {
 			return err
 		}
-		infof(c, "%s: %s, %d there already", cfg.Reference, all, n)
+		infof(c, "%s: %s to push, %d there already", cfg.Reference, words.Plural(len(res.Layers)-n, "layer"), n)
 	case res.There:
 		infof(c, "%s: nothing to push, there already; digest %s", cfg.Reference, res.Digest)
 	default:
-		infof(c, "%s: %s pushed (%s uploaded), %d there already; digest %s", cfg.Reference, all, words.Bytes(res.Moved), n, res.Digest)
+		infof(c, "%s: %s pushed (%s uploaded), %d there already; digest %s", cfg.Reference, words.Plural(len(res.Layers)-n, "layer"),
+			words.Bytes(res.Moved), n, res.Digest)
 	}
 	return document(c, struct {
 		Reference string `json:"reference"`
