@@ -160,7 +160,7 @@ func TestRegistry(t *testing.T) {
 // newcomer runs the README's commands that pull from a registry, with one that runs already, and says how long pull and generate take.
 func newcomer(t *testing.T, readme string, r *testregistry.Registry, do func(args string)) {
 	t.Helper()
-	block := regexp.MustCompile("(?s)```sh\ngo install " + regexp.QuoteMeta(testregistry.GoRegistry) + "\nregistry -port 5000 &\n(.*?)```").FindStringSubmatch(readme)
+	block := regexp.MustCompile("(?s)```sh\ngo install " + regexp.QuoteMeta(testregistry.GoRegistry) + "\nregistry -port 5050 &\n(.*?)```").FindStringSubmatch(readme)
 	if block == nil {
 		t.Fatal("README: no commands that start a registry")
 	}
@@ -171,10 +171,10 @@ func newcomer(t *testing.T, readme string, r *testregistry.Registry, do func(arg
 		if !ok {
 			t.Fatalf("README: not a command of btfgen: %s", line)
 		}
-		if strings.HasPrefix(args, "corpus pull localhost:5000/") {
+		if strings.HasPrefix(args, "corpus pull localhost:5050/") {
 			start = time.Now()
 		}
-		do(strings.ReplaceAll(args, "localhost:5000", r.Address))
+		do(strings.ReplaceAll(args, "localhost:5050", r.Address))
 		commands++
 	}
 	if commands != 4 {
