@@ -385,6 +385,29 @@ func TestLies(t *testing.T) {
 	}
 }
 
+// TestRefused pushes to registries that do not take it.
+func TestRefused(t *testing.T) {
+	dir, _ := folder(t, random(100))
+	for code, want := range map[int]string{
+		http.StatusNotFound:   "404 Not Found: name unknown: no; some registries want the repository to be created first",
+		http.StatusBadRequest: "400 Bad Request: name unknown: no",
+	} {
+		s := serve(t)
+		s.each = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodHead {
+				return false
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(code)
+			w.Write([]byte(`{"errors": [{"code": "NAME_UNKNOWN", "message": "no"}]}`))
+			return true
+		}
+		if r := start(t, "put", s.ref("v1"), dir); r.err.Error != artifact.Failed || r.err.Message != want {
+			t.Errorf("%d: %+v, want %s", code, r.err, want)
+		}
+	}
+}
+
 // TestDenied pushes to a registry that wants a password, with and without it.
 func TestDenied(t *testing.T) {
 	s := serve(t)
