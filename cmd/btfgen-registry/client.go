@@ -88,10 +88,10 @@ func classify(err error) (artifact.Kind, string) {
 	var answer *errcode.ErrorResponse
 	if errors.As(err, &answer) {
 		text = fmt.Sprintf("%d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
-		if len(answer.Errors) > 0 {
+		switch {
+		case len(answer.Errors) > 0:
 			text += ": " + answer.Errors.Error()
-		}
-		if answer.StatusCode == http.StatusBadRequest && answer.URL != nil && answer.URL.Scheme == "http" {
+		case answer.StatusCode == http.StatusBadRequest && answer.URL != nil && answer.URL.Scheme == "http":
 			text += "; it may want TLS, which is not used on this machine and with --plain-http"
 		}
 		switch s := answer.StatusCode; {

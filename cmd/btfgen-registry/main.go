@@ -79,6 +79,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		kind, message := classify(err)
+		if args[0] == "put" && kind == artifact.Unknown {
+			kind, message = artifact.Failed, message+"; some registries want the repository to be created first"
+		}
 		out.print(&artifact.Event{Error: kind, Message: message})
 		return 1
 	}
