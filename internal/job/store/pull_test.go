@@ -408,7 +408,13 @@ func TestPullNotWritten(t *testing.T) {
 // TestPullOverDamage pulls what a file has, a chunk of which is damaged: its layer is downloaded again, and replaces it.
 func TestPullOverDamage(t *testing.T) {
 	r := newRegistry(t)
-	r.push(packed(t, filepath.Join(t.TempDir(), "x.btfc"), kernelFiles(t)))
+	files := kernelFiles(t)
+	for name := range files {
+		if !strings.Contains(name, "-0-") && !strings.Contains(name, "-1-") {
+			delete(files, name)
+		}
+	}
+	r.push(packed(t, filepath.Join(t.TempDir(), "x.btfc"), files))
 	path := filepath.Join(t.TempDir(), "y.btfc")
 	r.pulled(path)
 	good, err := os.ReadFile(path)
