@@ -23,30 +23,30 @@ func limitMemory(workers int) { limitGrowth(workers, usualGrowth) }
 // usualGrowth is the usual value of GOGC.
 const usualGrowth = 100
 
-// packGrowth is the value of GOGC for commands that encode .btfc files. Little of their heap has pointers, so collections are cheap.
-const packGrowth = 25
+// packGrowth is for commands that encode .btfc files. Little of their heap has pointers, so collections are cheap.
+const packGrowth = 15
 
-// limitGrowth is limitMemory with a value of GOGC after the first collection.
+// limitGrowth is limitMemory for a heap that grows by so many percent of its live size if it needs more than the workers have.
 func limitGrowth(workers, growth int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(firstGrowth)
-		runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, growth)
+		runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usualGrowth)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		least := int64(max(workers, 2)) * perWorker
 		debug.SetMemoryLimit(least)
-		followHeap(least)
+		followHeap(least, growth)
 	}
 }
 
-// followHeap sets the memory limit after each collection: least, or twice the live heap if that is more. A live heap near the limit would
-// make the collector run all the time.
-func followHeap(least int64) {
+// followHeap sets the memory limit after each collection: least, or what the live heap may grow to if that is more. A live heap near the
+// limit would make the collector run all the time.
+func followHeap(least int64, growth int) {
 	runtime.AddCleanup(new([64]byte), func(least int64) {
 		var s runtime.MemStats // package runtime/metrics allocates 15 kB when the program starts
 		runtime.ReadMemStats(&s)
-		debug.SetMemoryLimit(max(least, 2*int64(s.HeapAlloc)))
-		followHeap(least)
+		debug.SetMemoryLimit(max(least, int64(s.HeapAlloc)/100*int64(100+growth)))
+		followHeap(least, growth)
 	}, least)
 }
 

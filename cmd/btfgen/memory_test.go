@@ -14,7 +14,7 @@ func TestFollowHeap(t *testing.T) {
 	was := debug.SetMemoryLimit(-1)
 	const least, live = 1 << 20, 100 << 20
 	debug.SetMemoryLimit(least)
-	followHeap(least)
+	followHeap(least, usualGrowth)
 	held := make([]byte, live)
 	for start := time.Now(); debug.SetMemoryLimit(-1) < 2*live; runtime.GC() {
 		if time.Since(start) > time.Minute {
