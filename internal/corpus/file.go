@@ -112,7 +112,7 @@ func (k *Kernel) Reserve(n int64) (give func(), err error) {
 	return func() { k.task.Give(n) }, nil
 }
 
-// Detach lets the slices of k stay valid when yield has returned. They count as memory of kernels until give is called, once.
+// Detach lets the slices of k stay valid when yield has returned, until give is called, once. Meanwhile they count as memory of kernels.
 func (k *Kernel) Detach() (give func(), err error) {
 	if k.buf == nil || cap(k.buf.B)/2 > len(k.buf.B) {
 		give, err := k.task.Detach(k.Size())

@@ -53,13 +53,14 @@ func TestDetach(t *testing.T) {
 		t.Fatalf("%d kernels, %v", len(want), errs)
 	}
 	var got []Kernel
+	var gives []func()
 	for _, f := range c.Files {
 		if err := f.Read(t.Context(), func(k *Kernel) error {
 			give, err := k.Detach()
 			if err != nil {
 				return err
 			}
-			defer give()
+			gives = append(gives, give)
 			kept := *k
 			kept.Modules = slices.Clone(k.Modules)
 			got = append(got, kept)
@@ -80,5 +81,8 @@ func TestDetach(t *testing.T) {
 				t.Errorf("%s: other BTF of %s", k.Name, m.Name)
 			}
 		}
+	}
+	for _, give := range gives {
+		give()
 	}
 }

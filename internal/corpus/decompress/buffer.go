@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 
 	"github.com/btfgen/btfgen/internal/limits"
@@ -141,11 +142,19 @@ func (b *Buffer) Grow(n int) error {
 		return nil
 	}
 	old, size := cap(b.B), max(len(b.B)+n, cap(b.B)+cap(b.B)/2)
+	var nb []byte
+	if old == 0 {
+		if s, _ := spare.Get().(*[]byte); s != nil && cap(*s) >= size {
+			nb, size = (*s)[:0], cap(*s)
+		}
+	}
 	if err := b.task.Take(int64(size)); err != nil {
 		return err
 	}
-	nb := make([]byte, len(b.B), size)
-	copy(nb, b.B)
+	if nb == nil {
+		nb = make([]byte, 0, size)
+	}
+	nb = append(nb, b.B...)
 	b.B = nb
 	b.task.Give(int64(old))
 	return nil
@@ -171,12 +180,23 @@ func (b *Buffer) Set(content []byte) {
 	b.B = content
 }
 
-// Leave leaves the content to the caller, and goes on with new memory. The content counts as memory until give is called, once.
+// Leave leaves the content to the caller, and goes on with other memory. The content counts as memory until give is called, once. Then
+// buffers use it again.
 func (b *Buffer) Leave() (give func()) {
-	give = b.task.Leave(int64(cap(b.B)))
+	content, done := b.B, b.task.Leave(int64(cap(b.B)))
 	b.B = nil
-	return give
+	return func() {
+		if cap(content) <= keepSpare {
+			spare.Put(&content)
+		}
+		done()
+	}
 }
+
+// spare has memory of up to keepSpare bytes that others had.
+var spare sync.Pool // of *[]byte
+
+const keepSpare = 16 << 20
 
 // Add appends data.
 func (b *Buffer) Add(data []byte) error {
