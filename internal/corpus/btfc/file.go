@@ -192,12 +192,8 @@ func (f *File) decodeState(ctx context.Context, id chunkID, states *cache) (*sta
 		return newState(), nil
 	}
 	e := f.entry(id.kernel)
-	if e.made != nil {
-		select {
-		case <-e.made:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	if err := e.wait(ctx); err != nil {
+		return nil, err
 	}
 	parent, err := states.get(ctx, e.parent(id))
 	if err == nil && id.part == partExtras {
@@ -228,6 +224,19 @@ func (f *File) decodeState(ctx context.Context, id chunkID, states *cache) (*sta
 		return nil, e.wrap(ctx, &e.Chunks[id.part].frame, err)
 	}
 	return st, nil
+}
+
+// wait waits until a kernel that is being written has been made.
+func (e *Entry) wait(ctx context.Context) error {
+	if e.made == nil {
+		return nil
+	}
+	select {
+	case <-e.made:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // build appends the units of a part of kernel i to out, for modules without the kernel. check returns an error if they are not right.

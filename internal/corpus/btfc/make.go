@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -64,7 +65,13 @@ func (w *Writer) Make(ctx context.Context, k *Kernel) error {
 func (w *Writer) encode(ctx context.Context, k *Kernel, p part) (out payloads, err error) {
 	id := chunkID{p, k.number}
 	from := k.entry.parent(id)
+	if w.copies(k.entry, from) {
+		return w.copyOf(ctx, k.entry, from)
+	}
 	parent := k.btf
+	if from.kernel == k.number && parent == nil { // its BTF is a copy
+		from = k.entry.parent(from)
+	}
 	if from.kernel != k.number {
 		parent, err = w.file.states.get(ctx, from)
 	}
@@ -73,17 +80,6 @@ func (w *Writer) encode(ctx context.Context, k *Kernel, p part) (out payloads, e
 	}
 	if err != nil {
 		return out, err
-	}
-	if w.equal(k.entry, from) {
-		var st *state
-		out = copyOf(parent)
-		if st, err = check(parent, out, k.blobs(p)); err == nil {
-			if p == partBTF {
-				k.btf, k.entry.Plain = st, w.file.entry(from.kernel).Plain
-			}
-			w.file.states.put(id, st)
-			return out, nil
-		}
 	}
 	known := w.knownOf(from, parent)
 	if p == partExtras {
@@ -187,23 +183,53 @@ func check(parent *state, of payloads, blobs [][]byte) (*state, error) {
 	return st, nil
 }
 
-// equal reports whether a kernel has the content that a chunk holds: BTF, or BTF and modules.
-func (w *Writer) equal(e *Entry, from chunkID) bool {
+// Encodes returns how many bytes of a planned kernel Make has to encode: those of parts that are not in the file yet.
+func (w *Writer) Encodes(k *Kernel) (n int64) {
+	for p := range numParts {
+		if k.entry.has(p) && !w.copies(k.entry, k.entry.parent(chunkID{p, k.number})) {
+			n += k.entry.unitsSize(p)
+		}
+	}
+	return n
+}
+
+// copies reports whether a kernel has the content that a chunk of this writer holds: BTF, or BTF and modules.
+func (w *Writer) copies(e *Entry, from chunkID) bool {
 	if from.kernel < 0 || from.part == partExtras || e.Chunks[from.part].Parent != from.kernel {
 		return false
 	}
 	o := w.file.entry(from.kernel)
-	return o.Sum == e.Sum && o.Size == e.Size &&
+	return o.made != nil && o.Sum == e.Sum && o.Size == e.Size &&
 		(from.part == partBTF || o.Modules == e.Modules && o.ModulesSum == e.ModulesSum && o.ModulesSize == e.ModulesSize)
 }
 
-// copyOf returns the payload for the units, types and strings of the parent.
-func copyOf(parent *state) payloads {
-	var out [numStreams][]byte
-	for i := range parent.units {
-		out[streamUnits] = parent.units[i].append(out[streamUnits])
+// copyOf returns the payload of an entry that has what a chunk holds: the units of that, with their lists as they are. It decodes neither,
+// since the chunk was compared when it was made.
+func (w *Writer) copyOf(ctx context.Context, e *Entry, id chunkID) (payloads, error) {
+	o := w.file.entry(id.kernel)
+	if err := o.wait(ctx); err != nil {
+		return payloads{}, err
 	}
-	return payloads{front: join(&out, 0, 0)}
+	b := idleBuffers.Get().(*buffers)
+	defer idleBuffers.Put(b)
+	from := &o.Chunks[id.part].frame
+	front, err := w.file.read(ctx, from, b)
+	if err != nil {
+		return payloads{}, o.wrap(ctx, from, err)
+	}
+	p := btfa.NewCursor(front)
+	p.Uvarint() // of names and
+	p.Uvarint() // entities at the back
+	var in [numStreams]btfa.Cursor
+	if err := split(&p, &in); err != nil {
+		return payloads{}, o.wrap(ctx, from, err)
+	}
+	if id.part == partBTF {
+		e.Plain = o.Plain
+	}
+	var out [numStreams][]byte
+	out[streamUnits] = bytes.Clone(in[streamUnits].Rest())
+	return payloads{front: join(&out, 0, 0)}, nil
 }
 
 // knownOf is newKnown for the state of a chunk. It keeps the last one for the next chunk with this parent.

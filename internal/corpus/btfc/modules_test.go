@@ -308,3 +308,63 @@ func TestModuleNames(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestCopies adds kernels with the BTF, or the BTF and the modules, of others in the same run and in the file.
+func TestCopies(t *testing.T) {
+	with := withModules(t, binary.LittleEndian)
+	with.extras = Extras{Config: []byte("CONFIG_BPF=y\n"), Symbols: []byte("t x\n")}
+	as := func(release string) input {
+		k := with
+		k.key.Release = release
+		return k
+	}
+	btf, extras := int64(len(with.btf)), int64(17)
+	modules := btf
+	for _, m := range with.modules {
+		modules += int64(len(m.BTF))
+	}
+	plain := []byte("not BTF")
+	for _, test := range []struct {
+		all     []input
+		encodes []int64
+	}{
+		{[]input{in("1", with.btf), as("2"), in("3", with.btf), in("4", build(t, binary.LittleEndian, 2))}, []int64{btf, modules + extras, 0, -1}},
+		{[]input{as("1"), as("2"), in("3", with.btf)}, []int64{btf + modules + extras, extras, 0}},
+		{[]input{in("1", plain), in("2", plain)}, []int64{7, 0}},
+	} {
+		w, err := NewWriter(nil, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Discard()
+		for i, k := range test.all {
+			it, err := Prepare(Input{Key: k.key, BTF: k.btf, Modules: k.modules, Extras: k.extras})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Plan(ctx, it); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := w.Encodes(it), test.encodes[i]; got != want && want >= 0 {
+				t.Errorf("%s: %d bytes to be encoded, want %d", k.key, got, want)
+			}
+			if err := w.Make(ctx, it); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var out bytes.Buffer
+		if _, err := w.WriteTo(&out); err != nil {
+			t.Fatal(err)
+		}
+		f := open(t, out.Bytes())
+		same(t, f, test.all...)
+		for _, e := range f.Entries() {
+			if e.Plain != (test.all[0].btf[0] == 'n') {
+				t.Errorf("%s: kept as bytes: %v", e.Key, e.Plain)
+			}
+		}
+		more := test.all[1]
+		more.key.Release = "9"
+		same(t, open(t, written(t, f, more)), append(test.all, more)...)
+	}
+}

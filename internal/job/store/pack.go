@@ -352,7 +352,7 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, f *corpus.File
 		p.skip(k, err)
 		return nil
 	case added && p.again[f]:
-		return p.encode(ctx, makers, it, k.Size(), give)
+		return p.encode(ctx, makers, it, give)
 	case added:
 		p.from[k.Key] = k.Path
 		p.res.Added++
@@ -372,7 +372,7 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, f *corpus.File
 	if !added {
 		return nil
 	}
-	return p.encode(ctx, makers, it, k.Size(), give)
+	return p.encode(ctx, makers, it, give)
 }
 
 // Encoding a kernel takes up to encodeRatio bytes for each of its bytes. Together the kernels that are encoded take up to encodeJob bytes for
@@ -382,10 +382,10 @@ const (
 	encodeJob   = 64 << 20
 )
 
-// encode encodes a planned kernel of size bytes in another goroutine, once there is memory. It calls give when the kernel is no longer needed.
-func (p *packer) encode(ctx context.Context, makers *errgroup.Group, it *btfc.Kernel, size int64, give func()) error {
+// encode encodes a planned kernel in another goroutine, once there is memory. It calls give when the kernel is no longer needed.
+func (p *packer) encode(ctx context.Context, makers *errgroup.Group, it *btfc.Kernel, give func()) error {
 	task := p.encoded.Open(ctx)
-	if err := task.Take(encodeRatio * size); err != nil {
+	if err := task.Take(encodeRatio * p.w.Encodes(it)); err != nil {
 		task.Close()
 		give()
 		return err
