@@ -125,3 +125,31 @@ func TestPackPackages(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestPackLarge packs kernels that have to be encoded alone, and others. One that waits for memory must not stop those that it waits for.
+func TestPackLarge(t *testing.T) {
+	files := make(map[string][]byte)
+	for n := range 8 {
+		size := 1000
+		if n%3 == 0 {
+			size = encodeJob/encodeRatio*9/8 + n
+		}
+		files[fmt.Sprintf("d/1/x86_64/6.%d.0-1-amd64.btf", n)] = blob(strings.Repeat(string(rune('a'+n)), size))
+	}
+	dir := write(t, t.TempDir(), files)
+	var all [][]byte
+	for _, jobs := range []int{1, 2} {
+		path := filepath.Join(t.TempDir(), "x.btfc")
+		if res, err := Pack(background, config(t, jobs, dir), path, nil); err != nil || res.Added != len(files) {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, data)
+	}
+	if !bytes.Equal(all[0], all[1]) {
+		t.Error("two jobs make another file")
+	}
+}
