@@ -176,7 +176,7 @@ func lines(st *state, prefix string, names []uint32, out []byte) error {
 	return nil
 }
 
-// place sets the IDs of types behind others, given their entities.
+// place sets the IDs of types behind others, given their entities. No two types of a unit and its kernel have one entity.
 func (b *builder) place(entities []uint32, others int) error {
 	for i, e := range entities {
 		if b.ids[e] != 0 {
@@ -188,7 +188,7 @@ func (b *builder) place(entities []uint32, others int) error {
 }
 
 // strings sets the offsets of names behind others of base bytes, and writes them to out as far as they fit. It returns how many bytes
-// they have.
+// they have. The last of equal strings counts, and the empty name keeps the offset 0.
 func (b *builder) strings(st *state, list []uint32, base int, out []byte) int {
 	at := base
 	for len(list) > 0 {
