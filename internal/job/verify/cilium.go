@@ -22,9 +22,10 @@ import (
 // group is what cilium/ebpf decides on together: the relocations of one local type in one program, including the functions
 // linked into it.
 type group struct {
-	program string // the first that has this group
-	relos   []*cbtf.CORERelocation
-	records []int // index of each in Object.Records
+	program  string // the first that has this group
+	relos    []*cbtf.CORERelocation
+	records  []int // index of each in Object.Records
+	question int   // a number that equal groups of all objects share
 }
 
 // ciliumObject is an object as read by cilium/ebpf. It is immutable.
@@ -135,15 +136,20 @@ func readCiliumTarget(ctx context.Context, loaded *core.Target, vmlinux []byte, 
 	return t, nil
 }
 
-// compareFixups compares cilium/ebpf's decisions on both BTFs. log is libbpf's, which names the records.
-func compareFixups(k *Comparison, c *ciliumObject, log *relo.Log, full, small ciliumTarget) {
+// compareFixups compares cilium/ebpf's decisions on both BTFs. log is libbpf's, which names the records. agreed has the numbers of groups
+// for which it found no difference on these BTFs.
+func compareFixups(k *Comparison, c *ciliumObject, log *relo.Log, full, small ciliumTarget, agreed map[int]bool) {
 	for gi := range c.groups {
 		g := &c.groups[gi]
+		k.Fixups += len(g.records)
+		if agreed[g.question] {
+			continue
+		}
+		before := len(k.Differences)
 		f, s := g.relocate(full, c.order), g.relocate(small, c.order)
 		for i, rec := range g.records {
 			e := &log.Entries[rec]
 			ids := e.Kind == relo.TargetTypeID
-			k.Fixups++
 			// cilium/ebpf has no type IDs for modules, but a merged BTF does not show that a type is a module's.
 			merged := ids && len(full) > 1 && f.err == nil && s.err == nil && isPoison(f.texts[i])
 			if !merged && !f.same(&s, i, ids) {
@@ -152,6 +158,7 @@ func compareFixups(k *Comparison, c *ciliumObject, log *relo.Log, full, small ci
 				k.differ(d)
 			}
 		}
+		agreed[g.question] = len(k.Differences) == before
 	}
 }
 

@@ -9,8 +9,9 @@
 //  2. compareLogs compares libbpf's decisions, record by record: the result, the new value and the target. It does not
 //     compare type IDs.
 //  3. compareFixups compares cilium/ebpf's fixups. cilium/ebpf decides on all relocations of one local type in one program
-//     together, including the functions linked into it. Such a group is relocated at once; equal groups only once. The full
-//     BTF is vmlinux's and all modules', as in linker.go.
+//     together, including the functions linked into it. Such a group is relocated at once. Of equal groups
+//     of all objects (question.go) only one is, unless there is a difference. The full BTF is vmlinux's and all modules', as in
+//     linker.go.
 //  4. compareAya compares aya's decisions.
 //  5. compareTables compares all outcomes of all candidates. It finds what no decision shows, such as the size of a load.
 //
@@ -105,8 +106,10 @@ type Judge struct {
 // NewJudge returns a Judge for the objects and the loader of a configuration.
 func NewJudge(ctx context.Context, cfg Config) *Judge {
 	r := &run{Config: cfg, pairs: newPairs(cfg.Minimized), used: make([]bool, len(cfg.Objects))}
-	for _, o := range r.Objects {
+	numbers := make(questions)
+	for i, o := range r.Objects {
 		c := readCilium(ctx, o.Object, o.Data)
+		numbers.number(i, o.Object, c)
 		r.objects = append(r.objects, c)
 		if (c.note != "" || c.missed > 0) && (r.Loader == "" || r.Loader == Cilium) {
 			n := Note{Object: o.Name(), Reason: c.note, Records: c.missed}
@@ -235,6 +238,7 @@ func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Comparison, e
 		}
 	}
 	full, reduced := j.tables[0].Libbpf(), j.tables[1].Libbpf()
+	agreed := make(map[int]bool)
 	n := 0 // in the set
 	for i, o := range j.Objects {
 		if !o.IsFor(&j.full) {
@@ -253,7 +257,7 @@ func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Comparison, e
 		}
 		n++
 		if j.Loader == "" || j.Loader == Cilium {
-			compareFixups(k, j.objects[i], log, j.cilium, small)
+			compareFixups(k, j.objects[i], log, j.cilium, small, agreed)
 		}
 	}
 	if j.Loader == "" || j.Loader == Aya {

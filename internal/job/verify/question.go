@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/limits"
+)
+
+// questions numbers groups of all objects. Groups have the same number if all that cilium/ebpf reads of them is equal: the byte order,
+// kind and path of each relocation in their order, and the local type. So cilium/ebpf decides the same on them.
+type questions map[[sha256.Size]byte]int
+
+// number sets the number of each group of an object, given the number of the object.
+func (q questions) number(number int, o *core.Object, c *ciliumObject) {
+	l := localTypes{number: number, btf: o.BTF(), left: limits.SignatureBytes, sums: make(map[localType][sha256.Size]byte)}
+	var b []byte
+	for i := range c.groups {
+		g := &c.groups[i]
+		local := localType{id: o.Root(&o.Records()[g.records[0]]).ID}
+		for _, r := range g.records {
+			k := o.Records()[r].Kind
+			local.pointees = local.pointees || !k.IsField() && !k.IsEnumval()
+		}
+		sum := l.sum(local)
+		b = append(b[:0], o.Order().String()...)
+		b = append(b, sum[:]...)
+		for _, r := range g.relos {
+			text := r.String()
+			b = appendText(b, text[:len(text)-len(localID(r))])
+		}
+		key := sha256.Sum256(b)
+		n, ok := q[key]
+		if !ok {
+			n = len(q)
+			q[key] = n
+		}
+		g.question = n
+	}
+}
+
+func appendText[T string | []byte](b []byte, text T) []byte {
+	return append(binary.LittleEndian.AppendUint32(b, uint32(len(text))), text...)
+}
+
+// localType is a local type with all types that it leads to. cilium/ebpf looks behind pointers only for relocations of types.
+type localType struct {
+	id       btf.TypeID
+	pointees bool
+}
+
+// localTypes makes hashes of the local types of one object.
+type localTypes struct {
+	number int // of the object
+	btf    *btf.BTF
+	left   int // how many bytes may still be hashed
+	sums   map[localType][sha256.Size]byte
+
+	b    []byte
+	seen map[btf.TypeID]int // types in b, by their order
+}
+
+// sum returns a hash of a local type, or, if the types of the object are too large, one of the numbers of object and type.
+func (l *localTypes) sum(t localType) [sha256.Size]byte {
+	if s, ok := l.sums[t]; ok {
+		return s
+	}
+	l.b, l.seen = l.b[:0], make(map[btf.TypeID]int)
+	l.add(t.id, t.pointees)
+	if l.left -= len(l.b); l.left < 0 {
+		l.b = fmt.Appendf(l.b[:0], "object %d, type %d", l.number, t.id)
+	}
+	l.sums[t] = sha256.Sum256(l.b)
+	return l.sums[t]
+}
+
+// add appends the record of a type, with names and types in place of their numbers. It stops when too much has been hashed.
+func (l *localTypes) add(id btf.TypeID, pointees bool) {
+	n, ok := l.seen[id]
+	if !ok {
+		n = len(l.seen)
+		l.seen[id] = n
+	}
+	l.b = binary.LittleEndian.AppendUint32(l.b, uint32(n))
+	if ok || len(l.b) > l.left {
+		return
+	}
+	t := l.btf.Type(id)
+	word := func(w btf.Word, v uint32) {
+		switch {
+		case w == btf.Name:
+			l.b = appendText(l.b, l.btf.Name(v))
+		case w != btf.Ref:
+			l.b = binary.LittleEndian.AppendUint32(l.b, v)
+		case pointees || t.Kind() != btf.KindPtr:
+			l.add(btf.TypeID(v), pointees)
+		}
+	}
+	l.b = strconv.AppendBool(append(l.b, byte(t.Kind())), t.KindFlag())
+	l.b = binary.LittleEndian.AppendUint32(l.b, t.Vlen())
+	word(btf.Name, t.NameOff)
+	word(t.Kind().Shape().Third, t.Size())
+	for w, v := range t.Words() {
+		word(w, v)
+	}
+}
