@@ -60,15 +60,25 @@ func (d *AyaDecision) String() string {
 type AyaDecider struct {
 	tb      *Table
 	explain explainer
+	object  int            // the last one that Decision was asked about
+	made    []*AyaDecision // by its sites, nil if not yet made
 }
 
 // Aya returns a decider for the current outcomes.
 func (tb *Table) Aya() *AyaDecider { return &AyaDecider{tb: tb, explain: explainer{tb: tb}} }
 
-// Decision returns aya's decision on a record of object number i.
+// Decision returns aya's decision on a record of object number i. Equal records share one.
 func (y *AyaDecider) Decision(i int, record int) AyaDecision {
 	m := &y.tb.set.objects[i]
-	return y.decide(m, m.siteOf[record])
+	if y.made == nil || y.object != i {
+		y.object, y.made = i, make([]*AyaDecision, len(m.sites))
+	}
+	n := m.siteOf[record]
+	if y.made[n] == nil {
+		d := y.decide(m, n)
+		y.made[n] = &d
+	}
+	return *y.made[n]
 }
 
 // Decisions returns aya's decision on every record of object number i of the
