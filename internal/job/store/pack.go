@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +27,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/output"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -62,21 +64,81 @@ func Pack(ctx context.Context, cfg walk.Config, path string, note func(*Packed) 
 		return nil, err
 	}
 	defer in.Close()
-	return pack(ctx, cfg, path, old, size, note)
+	res, err := pack(ctx, cfg, path, old, size, note)
+	return res, ofOutput(path, err)
 }
 
 // pack writes the kernels of old and of the corpus. size is the bytes of old.
 func pack(ctx context.Context, cfg walk.Config, path string, old *btfc.File, size int64, note func(*Packed) []btfc.Package) (*Packed, error) {
 	p := &packer{cfg: cfg, files: cfg.Corpus.Files, path: path, old: old}
-	res, err := p.pack(ctx, size, note)
-	if err != nil || len(p.replaced) == 0 {
-		return res, err
+	damage, err := p.damage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if damage == nil {
+		res, err := p.pack(ctx, size, note)
+		if err != nil || len(p.replaced) == 0 {
+			return res, err
+		}
 	}
 	again, err := p.without(ctx)
 	if err != nil {
 		return nil, err
 	}
+	again.lost, again.needed = damage, p.replaced
 	return again.pack(ctx, size, note)
+}
+
+// damage returns an error if kernels of the old file have damaged chunks, which makes them replaced.
+func (p *packer) damage(ctx context.Context) (damage error, err error) {
+	if p.old == nil {
+		return nil, nil
+	}
+	all := make([]int, len(p.old.Entries()))
+	for i := range all {
+		all[i] = i
+	}
+	if p.old.Check(ctx, all) == nil {
+		return nil, nil
+	}
+	for i, e := range p.old.Entries() {
+		switch err := p.old.Check(ctx, []int{i}); {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			p.replace(e.Key)
+			damage = cmp.Or(damage, err)
+		}
+	}
+	return damage, nil
+}
+
+// replace notes that another kernel takes the place of one of the old file.
+func (p *packer) replace(key kernel.Key) {
+	if p.replaced == nil {
+		p.replaced = make(map[kernel.Key]bool)
+	}
+	p.replaced[key.Canonical()] = true
+}
+
+// found returns an error if the corpus has no good copy of a kernel that is damaged in the old file.
+func (p *packer) found() error {
+	if p.lost == nil {
+		return nil
+	}
+	missing := maps.Clone(p.needed)
+	for key := range p.from {
+		delete(missing, key.Canonical())
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	var names []string
+	for key := range missing {
+		names = append(names, key.String())
+	}
+	slices.Sort(names)
+	return fmt.Errorf("%s: %w: a good copy is needed of %s", p.path, p.lost, words.Names(names, false))
 }
 
 // pack runs p and writes the file, unless it has to replace kernels of the old one.
@@ -95,6 +157,9 @@ func (p *packer) pack(ctx context.Context, size int64, note func(*Packed) []btfc
 		return nil, err
 	}
 	skipped, err := p.run(ctx, order)
+	if err == nil {
+		err = p.found()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -191,6 +256,8 @@ type packer struct {
 	at       map[kernel.Key]int    // its kernels by canonical key, once replaces needs them
 	replaced map[kernel.Key]bool   // kernels of old that others take the place of
 	again    map[*corpus.File]bool // those of files that hold the kernels of an old file
+	lost     error                 // why kernels of an old file cannot be read
+	needed   map[kernel.Key]bool   // these, which the corpus must have
 }
 
 // without returns a packer for the kernels of the old file that are not replaced, and for the corpus. It encodes all of them, since
@@ -340,10 +407,7 @@ func (p *packer) add(ctx context.Context, makers *errgroup.Group, f *corpus.File
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, btfc.ErrOther) && p.replaces(ctx, it):
-		if p.replaced == nil {
-			p.replaced = make(map[kernel.Key]bool)
-		}
-		p.replaced[it.Key.Canonical()] = true
+		p.replace(it.Key)
 		return ctx.Err()
 	case errors.Is(err, btfc.ErrOther):
 		p.skip(k, corpus.Second(k.Key.String(), cmp.Or(p.from[k.Key], p.path), false))

@@ -191,10 +191,14 @@ func (p *puller) corpus(ctx context.Context, a *artifact.Artifact) (err error) {
 		return err
 	}
 	defer func() { done(err == nil) }()
-	err = p.merge(ctx, old, chosen)
+	return ofOutput(p.Path, p.merge(ctx, old, chosen))
+}
+
+// ofOutput returns an error of writing the file at path, with this path instead of that of a temporary file next to it.
+func ofOutput(path string, err error) error {
 	var at *fs.PathError
-	if errors.As(err, &at) && filepath.Dir(at.Path) == filepath.Dir(p.Path) { // a temporary file next to the output
-		err = fmt.Errorf("%s: %w", p.Path, at.Err)
+	if errors.As(err, &at) && at.Path != path && filepath.Dir(at.Path) == filepath.Dir(path) {
+		return fmt.Errorf("%s: %w", path, at.Err)
 	}
 	return err
 }
