@@ -165,6 +165,7 @@ class Reader:
     def new_names(self, streams):
         last = b""
         for shared in streams[2].data:
+            assert shared <= len(last)
             last = last[:shared] + streams[1].text()
             self.st.names.append(last)
         streams[2].at = len(streams[2].data)
@@ -407,8 +408,11 @@ class Reader:
         types = struct.pack("%s%dI" % (order, len(words)), *words)
         assert len(types) == type_len and len(text) == str_len
         parts = sorted([(hdr + type_off, types), (hdr + str_off, bytes(text))])
+        end = 0
         for at, part in parts:
+            assert end <= at <= len(rest), "sections overlap or lie outside"
             rest = rest[:at] + part + rest[at:]
+            end = at + len(part)
         return rest
 
 
@@ -445,8 +449,8 @@ def main(path):
                 assert not chunk
                 continue
             parent = chunk.get("Parent", 0)
+            assert -1 <= parent < i
             if parent >= 0:
-                assert parent < i
                 parent = states[parent][part]
             else:
                 parent = states[i][0] if part else State()
