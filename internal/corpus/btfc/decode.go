@@ -196,7 +196,7 @@ func (d *decoder) readNames(text, shared []byte) error {
 	return nil
 }
 
-// readUnits reads the units of size bytes. Memory is allocated for their types and strings, of which each takes some of these bytes.
+// readUnits reads the units of size bytes. Each of their types and strings takes some of these bytes, so these bound the memory for them.
 func (d *decoder) readUnits(size int64) error {
 	in := &d.in[streamUnits]
 	for in.Len() > 0 {

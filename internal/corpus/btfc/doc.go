@@ -42,7 +42,7 @@
 //	14 | 01 01 00                           | so are x and y; then comes the next new name
 //	17 | 01 01 17                           | the types of x and y are guesses; that of z is 2 before point (23 - 25)
 //
-// The back has two streams. The order of all types is empty, as it is the parent's.
+// The back has two streams. The order of all types is empty, since it equals the parent's.
 //
 //	back 5 | 1c 02                          | strings: copy 8 (7<<2 | 0), the next 1 in order of use (0<<2 | 2)
 //	back 6 | 00                             | the copy begins at 0

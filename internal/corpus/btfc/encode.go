@@ -302,7 +302,7 @@ func encodeOrder(items []item, n int) [][]byte {
 	return o.s[:]
 }
 
-// order returns the streams of the order of strings, which are of the parent's list, in the order of use, or by number.
+// order returns the streams of the order of strings. Each is one of the parent's list, the next in the order of use, or has a number.
 func (p *parsed) order(st *state, known int, from []uint32) [][]byte {
 	// The next position of each name in the parent's list, from 1: lines may occur more than once.
 	at, next := make([]uint32, known), make([]uint32, len(from))

@@ -203,7 +203,7 @@ func (w *Writer) copies(e *Entry, from chunkID) bool {
 		(from.part == partBTF || o.Modules == e.Modules && o.ModulesSum == e.ModulesSum && o.ModulesSize == e.ModulesSize)
 }
 
-// copyOf returns the payload of an entry that has what a chunk holds: the units of that, with their lists as they are. It decodes neither,
+// copyOf returns the payload of an entry that has what a chunk holds: the units of that, with the same lists. It decodes neither,
 // since the chunk was compared when it was made.
 func (w *Writer) copyOf(ctx context.Context, e *Entry, id chunkID) (payloads, error) {
 	o := w.file.entry(id.kernel)

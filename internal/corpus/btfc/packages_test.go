@@ -19,7 +19,7 @@ func somePackages(f *File) []Package {
 	}
 }
 
-// TestPackages notes packages in a new file, replaces one of them in a second step, and adds one of a kernel that is not there.
+// TestPackages notes packages in a new file, replaces one of them in a second step, and adds one of a missing kernel.
 func TestPackages(t *testing.T) {
 	slow.Skip(t)
 	k := in("6.1.0-1-amd64", build(t, binary.LittleEndian, 1))

@@ -4,7 +4,7 @@ package btfc
 
 import "slices"
 
-// A chunk has two orders of types. The one at the front is of the types there. The one at the back is of all types, and says where those at
+// A chunk has two orders of types. That at the front lists the types there. That at the back lists all types, and says where those at
 // the front stand among the others.
 
 // typesReader makes a list of the types of a decoder's state.
@@ -30,7 +30,7 @@ func (r *typesReader) new() {
 	r.add(r.entity, noContent)
 }
 
-// readFront reads the order of the types at the front, of which so many have new contents.
+// readFront reads the order of the types at the front. So many have new contents.
 func (d *decoder) readFront(contents int) error {
 	p, st, n := &d.parent.front, d.st, 0
 	for _, u := range st.units {
@@ -63,7 +63,7 @@ func (d *decoder) readFront(contents int) error {
 	return o.err()
 }
 
-// readAll reads the order of all types, of which so many have new contents at the back.
+// readAll reads the order of all types. So many have new contents at the back.
 func (d *decoder) readAll(contents int) error {
 	p, st, n := d.parent, d.st, 0
 	for _, u := range st.units {

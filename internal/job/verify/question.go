@@ -13,7 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// questions numbers groups of all objects. Groups have the same number if all that cilium/ebpf reads of them is equal: the byte order,
+// questions numbers groups of all objects. Groups have the same number if what cilium/ebpf reads of them is equal: the byte order,
 // kind and path of each relocation in their order, and the local type. So cilium/ebpf decides the same on them.
 type questions map[[sha256.Size]byte]int
 
