@@ -154,8 +154,8 @@ func TestPackLarge(t *testing.T) {
 	}
 }
 
-// TestPackOverDamage adds kernels to a file, a chunk of which is damaged. A good copy of what is damaged takes its place; without one, the error
-// names file and kernel, and the file stays as it is.
+// TestPackOverDamage adds kernels to a file with a damaged chunk. A good copy of what is damaged takes its place; without one, the error
+// names file and kernel, and the file does not change.
 func TestPackOverDamage(t *testing.T) {
 	files := kernelFiles(t)
 	for name := range files {

@@ -405,7 +405,7 @@ func TestPullNotWritten(t *testing.T) {
 	r.pulled(cfg.Path)
 }
 
-// TestPullOverDamage pulls what a file has, a chunk of which is damaged: its layer is downloaded again, and replaces it.
+// TestPullOverDamage pulls what a file has in a damaged chunk: its layer is downloaded again, and replaces it.
 func TestPullOverDamage(t *testing.T) {
 	r := newRegistry(t)
 	files := kernelFiles(t)
