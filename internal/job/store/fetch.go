@@ -202,9 +202,6 @@ func (f *fetcher) lock(ctx context.Context) (unlock func(), err error) {
 		return err
 	}
 	if f.Keep == "" {
-		if err := output.CheckFile(f.Path); err != nil {
-			return unlock, err
-		}
 		if err := hold(f.Path, false); err != nil {
 			return unlock, err
 		}
@@ -225,8 +222,13 @@ func (f *fetcher) lock(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// hold locks a file or folder. waiting is called if another process has the lock; it may be nil.
+// hold locks a file, which has to be one that can be written, or a folder. waiting is called if another process has the lock; it may be nil.
 func hold(ctx context.Context, path string, dir bool, waiting func(path string)) (unlock func(), err error) {
+	if !dir {
+		if err := output.CheckFile(path); err != nil {
+			return nil, err
+		}
+	}
 	return output.Lock(ctx, path, dir, func() {
 		if waiting != nil {
 			waiting(path)

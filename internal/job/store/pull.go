@@ -63,9 +63,6 @@ func (p *Pulled) Missing() (n int, bytes int64) {
 // complete and valid. An interrupted run is continued by the next one.
 func Pull(ctx context.Context, cfg PullConfig) (*Pulled, error) {
 	if !cfg.DryRun {
-		if err := output.CheckFile(cfg.Path); err != nil {
-			return nil, err
-		}
 		unlock, err := hold(ctx, cfg.Path, false, cfg.Waiting)
 		if err != nil {
 			return nil, err
