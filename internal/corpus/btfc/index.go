@@ -180,11 +180,15 @@ func (e *Entry) setParent(p part, i int, all []*Entry) {
 }
 
 // Packed returns the bytes of the kernel's chunks.
-func (e *Entry) Packed() (n int64) {
-	for _, c := range e.Chunks {
-		n += c.Packed + c.Back.Packed
-	}
-	return n
+func (e *Entry) Packed() int64 {
+	btf, modules, extras := e.PackedParts()
+	return btf + modules + extras
+}
+
+// PackedParts returns the bytes of the chunks of BTF, of modules, and of configuration and symbols.
+func (e *Entry) PackedParts() (btf, modules, extras int64) {
+	of := func(c *chunk) int64 { return c.Packed + c.Back.Packed }
+	return of(&e.Chunks[partBTF]), of(&e.Chunks[partModules]), of(&e.Chunks[partExtras])
 }
 
 // setOffset sets where the chunks begin, and returns where they end.

@@ -28,9 +28,3 @@ func (f *File) Check(ctx context.Context, kernels []int) error {
 	}
 	return ctx.Err()
 }
-
-// PackedParts returns the bytes of the chunks of BTF, of modules, and of configuration and symbols. Their sum is that of Packed.
-func (e *Entry) PackedParts() (btf, modules, extras int64) {
-	of := func(c *chunk) int64 { return c.Packed + c.Back.Packed }
-	return of(&e.Chunks[partBTF]), of(&e.Chunks[partModules]), of(&e.Chunks[partExtras])
-}
