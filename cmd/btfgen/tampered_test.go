@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/internal/testing/testregistry"
 )
 
@@ -62,20 +62,8 @@ func TestTampered(t *testing.T) {
 	for i := range 8 {
 		places = append(places, i*(len(good)-1)/7)
 	}
-	f, err := btfc.Open(bytes.NewReader(good), int64(len(good)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := len(btfc.Magic) + 1
-	for _, e := range f.Entries() {
-		for _, c := range e.Chunks {
-			for _, n := range []int64{c.Packed, c.Back.Packed} {
-				if n > 0 {
-					frames = append(frames, at+int(n)/2)
-				}
-				at += int(n)
-			}
-		}
+	for _, f := range testinput.Frames(t, good) {
+		frames = append(frames, f.Middle)
 	}
 	if len(frames) != 4 {
 		t.Fatalf("%d frames, want front and back of BTF and configuration", len(frames))

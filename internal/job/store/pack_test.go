@@ -22,6 +22,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -166,33 +167,20 @@ func TestPackOverDamage(t *testing.T) {
 	dir := t.TempDir()
 	path := packed(t, filepath.Join(dir, "x.btfc"), files)
 	want, good := kernels(t, path), read(t, dir)["x.btfc"]
-	f, err := btfc.Open(strings.NewReader(good), int64(len(good)))
-	if err != nil {
-		t.Fatal(err)
-	}
 	source := write(t, t.TempDir(), files)
 	other := write(t, t.TempDir(), map[string][]byte{"ubuntu/22.04/x86_64/5.15.0-9-generic.btf": alike(t, 9)})
-	at := len(btfc.Magic) + 1
-	for _, e := range f.Entries() {
-		for _, c := range e.Chunks {
-			for _, n := range []int64{c.Packed, c.Back.Packed} {
-				if n == 0 {
-					continue
-				}
-				bad := []byte(good)
-				bad[at+int(n)/2] ^= 1
-				write(t, dir, map[string][]byte{"x.btfc": bad})
-				_, err := Pack(background, config(t, 2, other), path, nil)
-				if err == nil || !strings.Contains(err.Error(), path+": kernel ubuntu/22.04/x86_64/5.15.0-") || read(t, dir)["x.btfc"] != string(bad) {
-					t.Errorf("damage in %s at %d: another kernel: %v", e.Key, at, err)
-				}
-				if res, err := Pack(background, config(t, 2, source), path, nil); err != nil || len(res.Skipped) > 0 || res.Kernels != len(f.Entries()) {
-					t.Errorf("damage in %s at %d: good kernels: %+v, %v", e.Key, at, res, err)
-				} else if got := kernels(t, path); !maps.Equal(got, want) {
-					t.Errorf("damage in %s at %d: good kernels: got %v", e.Key, at, got)
-				}
-				at += int(n)
-			}
+	for _, f := range testinput.Frames(t, []byte(good)) {
+		bad := []byte(good)
+		bad[f.Middle] ^= 1
+		write(t, dir, map[string][]byte{"x.btfc": bad})
+		_, err := Pack(background, config(t, 2, other), path, nil)
+		if err == nil || !strings.Contains(err.Error(), path+": kernel ubuntu/22.04/x86_64/5.15.0-") || read(t, dir)["x.btfc"] != string(bad) {
+			t.Errorf("damage in %s at %d: another kernel: %v", f.Kernel, f.Middle, err)
+		}
+		if res, err := Pack(background, config(t, 2, source), path, nil); err != nil || len(res.Skipped) > 0 || res.Kernels != len(want) {
+			t.Errorf("damage in %s at %d: good kernels: %+v, %v", f.Kernel, f.Middle, res, err)
+		} else if got := kernels(t, path); !maps.Equal(got, want) {
+			t.Errorf("damage in %s at %d: good kernels: got %v", f.Kernel, f.Middle, got)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/artifact"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/internal/testing/testregistry"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -421,29 +422,17 @@ func TestPullOverDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := btfc.Open(bytes.NewReader(good), int64(len(good)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := len(btfc.Magic) + 1
-	for _, e := range f.Entries() {
-		for _, c := range e.Chunks {
-			for _, n := range []int64{c.Packed, c.Back.Packed} {
-				if n == 0 {
-					continue
-				}
-				bad := bytes.Clone(good)
-				bad[at+int(n)/2] ^= 1
-				write(t, filepath.Dir(path), map[string][]byte{"y.btfc": bad})
-				_, states := r.pulled(path)
-				if name := artifact.SeriesName(artifact.SeriesOf(e.Key)); len(states) != 1 || states[name] != LayerChanged {
-					t.Errorf("damage in %s at %d: %v", e.Key, at, states)
-				}
-				if res, states := r.pulled(path); len(states) > 0 || res.Kernels != len(f.Entries()) {
-					t.Errorf("pulled again: %v, %d kernels", states, res.Kernels)
-				}
-				at += int(n)
-			}
+	n := len(kernels(t, path))
+	for _, f := range testinput.Frames(t, good) {
+		bad := bytes.Clone(good)
+		bad[f.Middle] ^= 1
+		write(t, filepath.Dir(path), map[string][]byte{"y.btfc": bad})
+		_, states := r.pulled(path)
+		if name := artifact.SeriesName(artifact.SeriesOf(f.Kernel)); len(states) != 1 || states[name] != LayerChanged {
+			t.Errorf("damage in %s at %d: %v", f.Kernel, f.Middle, states)
+		}
+		if res, states := r.pulled(path); len(states) > 0 || res.Kernels != n {
+			t.Errorf("pulled again: %v, %d kernels", states, res.Kernels)
 		}
 	}
 }
