@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/pahole"
 	"github.com/btfgen/btfgen/internal/job/store"
 	"github.com/btfgen/btfgen/internal/output"
@@ -46,7 +47,7 @@ func runCorpusImport(c *cli.Context) error {
 		return err
 	}
 	defer done()
-	corp, err := openCorpus(c, corpus.Options{Extras: true, DWARF: dwarf})
+	corp, err := openCorpus(c, corpus.Options{Extras: true, DWARF: dwarf, XZ: decompress.NewXZProgram()})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/pahole"
 	"github.com/btfgen/btfgen/internal/corpus/selection"
@@ -46,6 +47,9 @@ type Options struct {
 
 	// DWARF makes BTF of kernels that have DWARF and no BTF. If it is nil, such kernels are left out.
 	DWARF *pahole.Encoder
+
+	// XZ reads large .xz if it is not nil.
+	XZ *decompress.XZProgram
 
 	met *met // which kernels the selectors match; set by Open
 }

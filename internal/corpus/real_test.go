@@ -104,7 +104,7 @@ func TestCorpusDecodersAgree(t *testing.T) {
 			return err
 		}
 		defer f.Close()
-		r, err := decompress.Open(bufio.NewReader(f), decompress.XZ)
+		r, err := decompress.Open(t.Context(), bufio.NewReader(f), -1, decompress.XZ, nil)
 		if err != nil {
 			return err
 		}

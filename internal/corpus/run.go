@@ -18,7 +18,7 @@ type run struct {
 }
 
 func newRun(ctx context.Context, f *File, s *scratch) *run {
-	return &run{Run: unpack.NewRun(ctx, f.Path, f.Size, f.opts.MaxSize), f: f, s: s}
+	return &run{Run: unpack.NewRun(ctx, f.Path, f.Size, f.opts.MaxSize, f.opts.XZ), f: f, s: s}
 }
 
 // file passes the content of one file on disk to a taker.

@@ -24,6 +24,7 @@ const (
 	Dictionary     = 128 << 20 // bytes of a decoder's dictionary; 128 MiB (zstd --ultra -22)
 	VmlinuxSize    = 4 << 30   // bytes of a vmlinux read by pahole; 631 MB
 	SpilledModules = 16 << 30  // bytes of a kernel's modules with DWARF; 5 GB
+	XZMemory       = 64 << 20  // bytes for the xz program, in addition to the dictionary
 	Paholes        = 8         // concurrent paholes
 	PaholeMemory   = 8 << 30   // bytes that pahole may map; 0.8 GB
 	PaholeSeconds  = 3600      // seconds for pahole; 40

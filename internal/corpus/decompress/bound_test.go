@@ -62,6 +62,14 @@ func bombs(t *testing.T) map[Format][]byte {
 	}
 }
 
+// decoders returns what may read .xz: the decoder in Go and, if it is installed, the xz program.
+func decoders(t *testing.T) []*XZProgram {
+	if x := xzProgram(t); x.usable() {
+		return []*XZProgram{nil, x}
+	}
+	return []*XZProgram{nil}
+}
+
 // allocated returns the bytes that fn allocates.
 func allocated(fn func()) uint64 {
 	var before, after runtime.MemStats
@@ -78,7 +86,7 @@ func TestBombs(t *testing.T) {
 		if got := Sniff(data); got != format {
 			t.Errorf("%s looks like %s", format, got)
 		}
-		{
+		for _, xz := range decoders(t) {
 			for _, tt := range []struct {
 				limit, budget int64
 				want          string
@@ -88,7 +96,7 @@ func TestBombs(t *testing.T) {
 			} {
 				var to Buffer
 				n := allocated(func() {
-					if err := First(context.Background(), data, format, tt.limit, newBudget(tt.budget), &to); err == nil || err.Error() != tt.want {
+					if err := First(context.Background(), data, format, xz, tt.limit, newBudget(tt.budget), &to); err == nil || err.Error() != tt.want {
 						t.Errorf("%s: error %v, want %s", format, err, tt.want)
 					}
 				})
@@ -97,7 +105,7 @@ func TestBombs(t *testing.T) {
 				}
 			}
 			n := allocated(func() {
-				r, err := Open(bufio.NewReader(bytes.NewReader(data)), format)
+				r, err := Open(t.Context(), bufio.NewReader(bytes.NewReader(data)), int64(len(data)), format, xz)
 				if err != nil {
 					t.Fatal(format, err)
 				}
@@ -117,9 +125,9 @@ func TestBombs(t *testing.T) {
 func TestStops(t *testing.T) {
 	slow.Skip(t)
 	for format, data := range bombs(t) {
-		{
+		for _, xz := range decoders(t) {
 			ctx, cancel := context.WithCancel(context.Background())
-			r, err := Open(bufio.NewReader(bytes.NewReader(data)), format)
+			r, err := Open(ctx, bufio.NewReader(bytes.NewReader(data)), int64(len(data)), format, xz)
 			if err != nil {
 				t.Fatal(format, err)
 			}
@@ -136,18 +144,20 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestDictionaries holds that dictionaries up to the limit are taken.
+// TestDictionaries checks that the decoder in Go and the xz program take dictionaries up to the limit.
 func TestDictionaries(t *testing.T) {
 	small := compressXZ(t, []byte("x"))
 	for size := byte(0); size <= 40; size++ {
 		data := withDictionary(t, bytes.Clone(small), size)
-		var to Buffer
-		err := First(context.Background(), data, XZ, 1<<20, newBudget(16<<20), &to)
-		if want := size <= 30; want != (err == nil) { // 2 << (30/2 + 11) is limits.Dictionary
-			t.Errorf("size %d: %v", size, err)
-		}
-		if err == nil && string(to.B) != "x" {
-			t.Errorf("size %d: %q", size, to.B)
+		for _, xz := range decoders(t) {
+			var to Buffer
+			err := First(context.Background(), data, XZ, xz, 1<<20, newBudget(16<<20), &to)
+			if want := size <= 30; want != (err == nil) { // 2 << (30/2 + 11) is limits.Dictionary
+				t.Errorf("size %d: %v", size, err)
+			}
+			if err == nil && string(to.B) != "x" {
+				t.Errorf("size %d: %q", size, to.B)
+			}
 		}
 	}
 }
@@ -176,7 +186,7 @@ func TestLZ4Sizes(t *testing.T) {
 	} {
 		n := allocated(func() {
 			var to Buffer
-			if err := First(context.Background(), []byte(data), LZ4, 1<<30, newBudget(16<<30), &to); err == nil && len(to.B) > 0 {
+			if err := First(context.Background(), []byte(data), LZ4, nil, 1<<30, newBudget(16<<30), &to); err == nil && len(to.B) > 0 {
 				t.Errorf("%s: %d bytes", name, len(to.B))
 			}
 		})

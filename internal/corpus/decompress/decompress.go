@@ -11,7 +11,8 @@
 // decoders in Go, github.com/mikelolasagasti/xz is taken: on a .btf.tar.xz of 5 MB it needs 77 ms and 8
 // allocations where github.com/ulikunitz/xz needs 115 ms and 595,000, it can be used again, it
 // limits the dictionary, and it knows the branch filters that kernel images are compressed with. The xz
-// program needs 64 ms, which its process and pipe take back.
+// program needs 64 ms, which its process and pipe take back. For programs, which packages of kernels are full of, it
+// takes less than half of the time, so it reads these where it may; see XZProgram.
 // ulikunitz/xz reads .lzma, which the other cannot.
 package decompress
 
@@ -34,13 +35,19 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Open returns a reader of the decompressed data of all streams in r, one after the other. It must be closed; Close never fails.
-func Open(r *bufio.Reader, f Format) (io.ReadCloser, error) { return open(r, f, true) }
+// Open returns a reader of the decompressed data of all streams in r, of size bytes or -1, one after the other. What the xz program reads ends
+// with ctx. The reader must be closed; Close never fails.
+func Open(ctx context.Context, r *bufio.Reader, size int64, f Format, xz *XZProgram) (io.ReadCloser, error) {
+	return open(ctx, r, size, f, xz, true)
+}
 
 // open is Open, or, if all is not set, for data that is followed by something else; see trailing.
-func open(r *bufio.Reader, f Format, all bool) (io.ReadCloser, error) {
+func open(ctx context.Context, r *bufio.Reader, size int64, f Format, program *XZProgram, all bool) (io.ReadCloser, error) {
 	switch f {
 	case XZ:
+		if program.takes(size) {
+			return program.open(ctx, r, all)
+		}
 		return reuse[*xz.Reader](&xzs, r, all)
 	case Gzip:
 		return reuse[*gzip.Reader](&gzips, r, all)
@@ -72,11 +79,11 @@ func (s stream) Close() error {
 }
 
 // First appends what the compressed data at the beginning of data unpacks to, at most limit bytes, which it takes from the budget.
-func First(ctx context.Context, data []byte, f Format, limit int64, budget *Budget, to *Buffer) error {
+func First(ctx context.Context, data []byte, f Format, xz *XZProgram, limit int64, budget *Budget, to *Buffer) error {
 	if f == Zstd && plausibleZstd(data) {
 		return zstdFrame(data, limit, budget, to)
 	}
-	d, err := open(bufio.NewReader(bytes.NewReader(data)), f, false)
+	d, err := open(ctx, bufio.NewReader(bytes.NewReader(data)), int64(len(data)), f, xz, false)
 	if err != nil {
 		return err
 	}

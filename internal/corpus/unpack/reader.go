@@ -99,7 +99,7 @@ func (r *Reader) content(in *Stream) error {
 // compressed reads what a compressed stream holds.
 func (r *Reader) compressed(in *Stream, f decompress.Format) error {
 	what := f.String()
-	stream, err := decompress.Open(in.Reader, f)
+	stream, err := decompress.Open(r.Ctx, in.Reader, in.Size, f, r.XZ)
 	if err != nil {
 		return skip.Wrap(in.Path, what, err)
 	}

@@ -22,14 +22,15 @@ type Run struct {
 	Errs   []error            // of parts of the file
 	Abort  error              // ends the run
 
+	XZ      *decompress.XZProgram
 	MaxSize int64 // of one BTF, ELF file or kernel image
 
 	path string
 }
 
 // NewRun returns a Run for a file of size bytes.
-func NewRun(ctx context.Context, path string, size, maxSize int64) *Run {
-	return &Run{Ctx: ctx, Budget: decompress.NewBudget(size), MaxSize: maxSize, path: path}
+func NewRun(ctx context.Context, path string, size, maxSize int64, xz *decompress.XZProgram) *Run {
+	return &Run{Ctx: ctx, Budget: decompress.NewBudget(size), MaxSize: maxSize, XZ: xz, path: path}
 }
 
 // Stopped reports whether to read no further.
@@ -49,7 +50,7 @@ func (r *Run) Counted(src io.Reader) io.Reader { return decompress.Metered(r.Ctx
 
 // Decompress appends what data decompresses to, at most MaxSize bytes; anything may follow the compressed data.
 func (r *Run) Decompress(data []byte, f decompress.Format, to *decompress.Buffer) error {
-	return decompress.First(r.Ctx, data, f, r.MaxSize, r.Budget, to)
+	return decompress.First(r.Ctx, data, f, r.XZ, r.MaxSize, r.Budget, to)
 }
 
 // Stream is a stream to be identified and read.

@@ -194,7 +194,7 @@ func readTar(ctx context.Context, name string) (files []File, err error) {
 	if format != decompress.Gzip && format != decompress.XZ && format != decompress.Zstd {
 		return nil, ErrNotBundle
 	}
-	stream, err := decompress.Open(in, format)
+	stream, err := decompress.Open(ctx, in, -1, format, nil)
 	if err != nil {
 		return nil, err
 	}

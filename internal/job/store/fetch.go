@@ -21,6 +21,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/pahole"
@@ -140,6 +141,7 @@ type fetcher struct {
 	gone   map[kernel.Key]bool         // kernels of the file that no repository has
 	byKey  map[kernel.Key]bool         // kernels of the file
 	noted  map[packageID]*btfc.Package // in the file
+	xz     *decompress.XZProgram
 }
 
 // Fetch downloads the kernels of distributions that a .btfc file lacks and adds them to it. After each download the file is
@@ -149,7 +151,7 @@ type fetcher struct {
 func Fetch(ctx context.Context, cfg FetchConfig) (*FetchResult, error) {
 	f := &fetcher{
 		FetchConfig: cfg, res: &FetchResult{Kernels: []*Fetched{}, Unreadable: make(map[string]string)},
-		gone: make(map[kernel.Key]bool), byKey: make(map[kernel.Key]bool), noted: make(map[packageID]*btfc.Package),
+		gone: make(map[kernel.Key]bool), byKey: make(map[kernel.Key]bool), noted: make(map[packageID]*btfc.Package), xz: decompress.NewXZProgram(),
 	}
 	unlock, err := f.lock(ctx)
 	defer unlock()
@@ -596,7 +598,7 @@ func (f *fetcher) add(ctx context.Context, dwarf *pahole.Encoder, batch []*Fetch
 	if err != nil {
 		return err
 	}
-	corp, err := corpus.Open(ctx, dirs, corpus.Options{As: []*naming.Rule{as}, Modules: f.Options.Modules, Extras: true, DWARF: dwarf})
+	corp, err := corpus.Open(ctx, dirs, corpus.Options{As: []*naming.Rule{as}, Modules: f.Options.Modules, Extras: true, DWARF: dwarf, XZ: f.xz})
 	if err == nil {
 		var res *Packed
 		res, err = Pack(ctx, walk.Config{Corpus: corp, Jobs: f.Jobs}, f.Path, func(res *Packed) (notes []btfc.Package) {

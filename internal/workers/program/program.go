@@ -55,6 +55,7 @@ var programs = map[string]properties{
 	"pahole":              {"package pahole or dwarves", nil, false, false}, // with DEBUGINFOD_URLS, it would contact a server
 	"qemu-system-x86_64":  {"package qemu-system-x86 or qemu-kvm", own, false, false},
 	"qemu-system-aarch64": {"package qemu-system-arm or qemu-system-aarch64", own, false, false},
+	"xz":                  {"package xz-utils or xz", own[:1], false, false},
 	"btfgen-registry":     {"part of releases and packages of btfgen; or run: go install github.com/btfgen/btfgen/cmd/btfgen-registry@latest", registry, true, true},
 }
 
@@ -93,6 +94,7 @@ type Command struct {
 	Dir            string     // working directory; "" for btfgen's own
 	Env            []string   // variables in addition to those that the program inherits
 	Files          []*os.File // descriptors from 3
+	Stdin          io.Reader  // nil for none
 	Stdout, Stderr io.Writer  // nil to discard
 	Memory         uint64     // bytes that it may map, on Linux; 0 for no limit
 	FileSize       uint64     // bytes of the files that it may write, on Linux; 0 for no limit
@@ -157,7 +159,8 @@ func Start(ctx context.Context, c *Command) (*Process, error) {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Dir, cmd.Env, cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = c.Dir, c.environment(), c.Files, c.Stdout, c.Stderr
+	cmd.Dir, cmd.Env, cmd.ExtraFiles = c.Dir, c.environment(), c.Files
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
 	cmd.WaitDelay = time.Second // for what the program may have started
 	last := syscall.SIGKILL
 	if programs[c.Name].interrupt {
