@@ -86,9 +86,30 @@ func clean[T any](b []T, n int) []T {
 
 // build appends the units of a state to out, except for the first skip ones.
 func (b *builder) build(st *state, skip int, out []byte) ([]byte, error) {
+	size := int64(0)
+	for _, u := range st.units[min(skip, len(st.units)):] {
+		size += u.size
+	}
+	out = slices.Grow(out, int(size))
+	err := b.each(st, func(i int, u *unit, write func([]byte) error) error {
+		if i < skip {
+			return nil
+		}
+		end := len(out)
+		out = out[:end+int(u.size)]
+		return write(out[end:])
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// each calls yield for the units of a state, with a function that writes the unit to a slice of its size.
+func (b *builder) each(st *state, yield func(i int, u *unit, write func(out []byte) error) error) error {
 	list, err := st.strings()
 	if err != nil {
-		return nil, fmt.Errorf("strings: %w", err)
+		return fmt.Errorf("strings: %w", err)
 	}
 	b.ids, b.names = clean(b.ids, int(st.numEnts)+1), clean(b.names, st.names.n)
 	at, inKernel, lenKernel := 0, 0, 0
@@ -96,13 +117,11 @@ func (b *builder) build(st *state, skip int, out []byte) ([]byte, error) {
 		own, entities, strings := st.all.contents[at:][:u.types], st.all.entities[at:][:u.types], list[:u.strings]
 		at, list = at+u.types, list[u.strings:]
 		if err := b.place(entities, inKernel); err != nil {
-			return nil, err
+			return err
 		}
-		if end := len(out); i >= skip {
-			out = slices.Grow(out, int(u.size))[:end+int(u.size)]
-			if err := b.unit(st, &u, own, strings, lenKernel, out[end:]); err != nil {
-				return nil, err
-			}
+		write := func(out []byte) error { return b.unit(st, &u, own, strings, lenKernel, out) }
+		if err := yield(i, &u, write); err != nil {
+			return err
 		}
 		if i == 0 {
 			if inKernel = u.types; len(st.units) > 1 {
@@ -116,7 +135,7 @@ func (b *builder) build(st *state, skip int, out []byte) ([]byte, error) {
 			b.names[n] = b.kernel[n]
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // unit writes a unit whose types have been placed. Its strings are behind others of base bytes.

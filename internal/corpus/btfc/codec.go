@@ -84,7 +84,7 @@ type payloads struct {
 	front, back [][]byte // the back is nil if there is none
 }
 
-// join returns the parts of a payload: some numbers, the lengths of streams, and the streams.
+// join returns the parts of a payload, one behind the other in memory: some numbers and the lengths of streams, and the streams.
 func join(streams *[numStreams][]byte, numbers ...int) [][]byte {
 	var lens []byte
 	for _, n := range numbers {
@@ -93,7 +93,26 @@ func join(streams *[numStreams][]byte, numbers ...int) [][]byte {
 	for _, s := range streams {
 		lens = binary.AppendUvarint(lens, uint64(len(s)))
 	}
-	return append([][]byte{lens}, streams[:]...)
+	size := len(lens)
+	for _, s := range streams {
+		size += len(s)
+	}
+	all := append(make([]byte, 0, size), lens...)
+	parts := [][]byte{all}
+	for _, s := range streams {
+		first := len(all)
+		all = append(all, s...)
+		parts = append(parts, all[first:])
+	}
+	return parts
+}
+
+// whole returns a payload of which join has returned the parts.
+func whole(parts [][]byte) []byte {
+	if parts == nil {
+		return nil
+	}
+	return parts[0][:sizeOf(parts)]
 }
 
 // end returns an error if one of the streams from first on has failed or has bytes left.

@@ -139,7 +139,14 @@ func sizeOf(blobs [][]byte) (n int64) {
 // parse parses a part.
 func (k *Kernel) parse(known *known, p part, plain bool) *parsed {
 	out := newParsed(known)
-	for i, blob := range k.blobs(p) {
+	blobs, words := k.blobs(p), 0
+	for _, blob := range blobs {
+		if s, err := readSections(blob, int64(len(blob))); err == nil && p != partExtras && !plain {
+			words += int(s.Types.Len / 4)
+		}
+	}
+	out.words = slices.Grow(out.words, words)
+	for i, blob := range blobs {
 		m := Module{BTF: blob}
 		if i > 0 && p == partModules {
 			m.Name = k.Modules[i-1].Name
@@ -161,24 +168,30 @@ var errModel = errors.New("encoded and decoded, the bytes are others")
 // check returns the state of a chunk. The error is errModel unless it gives the blobs.
 func check(parent *state, of payloads, blobs [][]byte) (*state, error) {
 	size := sizeOf(blobs)
-	st, err := decode(parent, slices.Concat(of.front...), slices.Concat(of.back...), size, nil)
+	st, err := decode(parent, whole(of.front), whole(of.back), size, nil)
 	if err != nil {
 		return nil, err
+	}
+	if len(st.units) != len(blobs) {
+		return nil, errModel
 	}
 	build, buf := builders.Get().(*builder), idleBuffers.Get().(*buffers)
 	if size <= reused {
 		defer builders.Put(build)
 		defer idleBuffers.Put(buf)
 	}
-	if buf.data, err = build.build(st, 0, buf.data[:0]); err != nil {
-		return nil, err
-	}
-	at := 0
-	for _, b := range blobs {
-		if !bytes.Equal(buf.data[at:at+len(b)], b) {
-			return nil, errModel
+	err = build.each(st, func(i int, u *unit, write func([]byte) error) error {
+		buf.data = slices.Grow(buf.data[:0], int(u.size))[:u.size]
+		if err := write(buf.data); err != nil {
+			return err
 		}
-		at += len(b)
+		if !bytes.Equal(buf.data, blobs[i]) {
+			return errModel
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return st, nil
 }

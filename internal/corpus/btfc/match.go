@@ -48,7 +48,7 @@ func (k *known) name(i uint32) []byte { return nameOf(k.st.names.at(i)) }
 
 // nameTable finds names by their text. Of equal names it has the last.
 type nameTable struct {
-	slots []nameSlot // a power of two, more than half of them free
+	slots []nameSlot // a power of two, at least a third of them free
 	n     int
 }
 
@@ -62,7 +62,7 @@ var nameSeed = maphash.MakeSeed()
 func newNameTable(n int) nameTable { return nameTable{slots: make([]nameSlot, roomFor(n))} }
 
 // roomFor returns how many slots a table for n items has.
-func roomFor(n int) int { return 1 << bits.Len(uint(2*n+1)) }
+func roomFor(n int) int { return 1 << bits.Len(uint(n+n/2+1)) }
 
 // find returns the slot of a name, or a free one. text returns the text of a name in the table.
 func (t *nameTable) find(name []byte, text func(uint32) []byte) (s *nameSlot, hash uint32) {
@@ -87,7 +87,7 @@ func (t *nameTable) set(name []byte, number uint32, text func(uint32) []byte) {
 
 // grow makes room for one more name. The names have consecutive numbers from first, in the order in which they were added.
 func (t *nameTable) grow(first uint32, text func(uint32) []byte) {
-	if 2*(t.n+1) < len(t.slots) {
+	if roomFor(t.n+1) <= len(t.slots) {
 		return
 	}
 	n := t.n
@@ -109,21 +109,24 @@ func (t *nameTable) remove(name []byte, text func(uint32) []byte) {
 type hashTable []hashSlot
 
 type hashSlot struct {
-	hash  uint64 // 0 if the slot is free
+	hash  uint32 // the upper half, the lower one leads to the slot; 0 if the slot is free
 	value uint32
 }
+
+// upper returns the half of a hash that a slot has.
+func upper(hash uint64) uint32 { return max(uint32(hash>>32), 1) }
 
 func newHashTable(n int) hashTable { return make(hashTable, roomFor(n)) }
 
 // at returns the value of a hash, which is 0 at first. There must be room.
 func (t hashTable) at(hash uint64) *uint32 {
-	hash = max(hash, 1)
+	h := upper(hash)
 	for i := int(hash) & (len(t) - 1); ; i = (i + 1) & (len(t) - 1) {
 		s := &t[i]
 		if s.hash == 0 {
-			s.hash = hash
+			s.hash = h
 		}
-		if s.hash == hash {
+		if s.hash == h {
 			return &s.value
 		}
 	}
@@ -156,9 +159,9 @@ func (t *typeTable) find(label int, hash uint64) uint32 {
 	case label > 0:
 		return t.unique[label]
 	}
-	hash = max(hash, 1)
+	h := upper(hash)
 	for i := int(hash) & (len(t.others) - 1); ; i = (i + 1) & (len(t.others) - 1) {
-		if s := &t.others[i]; s.hash == hash || s.hash == 0 {
+		if s := &t.others[i]; s.hash == h || s.hash == 0 {
 			return s.value
 		}
 	}
