@@ -38,7 +38,7 @@ func open(ref string, plain bool) (*remote.Repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := credentials.NewStoreFromDocker(credentials.StoreOptions{})
+	credential, err := credential()
 	if err != nil {
 		return nil, fmt.Errorf("configuration of Docker: %w", err)
 	}
@@ -49,10 +49,31 @@ func open(ref string, plain bool) (*remote.Repository, error) {
 	repo.Client = &auth.Client{
 		Client: &http.Client{Transport: retry.NewTransport(transport), CheckRedirect: redirect},
 		Header: http.Header{"User-Agent": {"btfgen-registry/" + versionText()}},
-		Cache:  auth.NewCache(), Credential: credentials.Credential(store),
+		Cache:  auth.NewCache(), Credential: credential,
 	}
 	repo.MaxMetadataBytes = limits.ArtifactManifest
 	return repo, nil
+}
+
+// credential returns the function that finds credentials in Docker's configuration. It is nil if no variable says where that is.
+func credential() (auth.CredentialFunc, error) {
+	if configured() != nil {
+		return nil, nil
+	}
+	store, err := credentials.NewStoreFromDocker(credentials.StoreOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return credentials.Credential(store), nil
+}
+
+// configured returns an error if no variable of the environment says where Docker's configuration is.
+func configured() error {
+	if os.Getenv("DOCKER_CONFIG") != "" {
+		return nil
+	}
+	_, err := os.UserHomeDir()
+	return err
 }
 
 // idle is how long to wait for an answer or for more of one.

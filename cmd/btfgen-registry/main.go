@@ -82,6 +82,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if args[0] == "put" && kind == artifact.Unknown {
 			kind, message = artifact.Failed, message+"; some registries want the repository to be created first"
 		}
+		if err := configured(); kind == artifact.Denied && err != nil {
+			message += "; no configuration of Docker: $DOCKER_CONFIG is not defined, and " + err.Error()
+		}
 		out.print(&artifact.Event{Error: kind, Message: message})
 		return 1
 	}

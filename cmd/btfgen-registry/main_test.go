@@ -157,6 +157,12 @@ type result struct {
 func start(t *testing.T, args ...string) (r result) {
 	t.Helper()
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	return startHere(t, args...)
+}
+
+// startHere is start without a change to the environment.
+func startHere(t *testing.T, args ...string) (r result) {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -429,6 +435,26 @@ func TestDenied(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	if got := run(t.Context(), []string{"put", s.ref("v1"), dir}, &stdout, &stderr); got != 0 {
 		t.Errorf("status %d: %s%s", got, &stdout, &stderr)
+	}
+}
+
+// TestNoHome runs without DOCKER_CONFIG and HOME, as services do. A registry without passwords does not need them.
+func TestNoHome(t *testing.T) {
+	for _, name := range []string{"DOCKER_CONFIG", "HOME", "USERPROFILE"} {
+		t.Setenv(name, "")
+	}
+	s := serve(t)
+	dir, _ := folder(t, random(100))
+	if r := startHere(t, "put", s.ref("v1"), dir); r.status != 0 {
+		t.Errorf("%+v", r)
+	}
+	s.each = func(w http.ResponseWriter, r *http.Request) bool {
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	}
+	r := startHere(t, "manifest", s.ref("v1"))
+	if r.err.Error != artifact.Denied || !strings.Contains(r.err.Message, "; no configuration of Docker: $DOCKER_CONFIG is not defined, and ") {
+		t.Errorf("%+v", r)
 	}
 }
 

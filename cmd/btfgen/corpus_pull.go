@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -36,9 +37,11 @@ func runCorpusPull(c *cli.Context) error {
 			return usageError{err}
 		}
 	}
-	var err error
-	if cfg.Cache, err = cacheFolder("registry"); err != nil {
-		return err
+	if !cfg.DryRun {
+		var err error
+		if cfg.Cache, err = cacheFolder("registry"); err != nil {
+			return err
+		}
 	}
 	cfg.Before = func(res *store.Pulled) {
 		if n, bytes := res.Missing(); n > 0 && !cfg.DryRun {
@@ -83,7 +86,7 @@ func runCorpusPull(c *cli.Context) error {
 func cacheFolder(name string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("no folder for downloads: %w", err)
 	}
 	dir := filepath.Join(cache, "btfgen", name)
 	return dir, os.MkdirAll(dir, 0o700)
