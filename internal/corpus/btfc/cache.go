@@ -28,7 +28,8 @@ func newCache(f *File, q *Query) *cache {
 	return &cache{file: f, query: q, of: make(map[chunkID]*cached)}
 }
 
-// A cache keeps so many states, and so many bytes of them, or one state. Neighbours share most of their memory, which counts for each.
+// Of each part, a cache keeps so many states, and so many bytes of them, or one state. Neighbours share most of their memory, which counts
+// for each.
 const (
 	keepStates = 12
 	keepBytes  = 48 << 20
@@ -56,7 +57,7 @@ func (c *cache) get(ctx context.Context, id chunkID) (*state, error) {
 	switch {
 	case err == nil && p.bytes == 0:
 		p.bytes = st.memory()
-		c.forget()
+		c.forget(id.part)
 	case err != nil && c.of[id] == p:
 		delete(c.of, id)
 	}
@@ -77,13 +78,13 @@ func (c *cache) touch(id chunkID) {
 	}
 }
 
-// forget drops the values that were used longest ago, if there are too many.
-func (c *cache) forget() {
+// forget drops the values of a part that were used longest ago, if there are too many.
+func (c *cache) forget(part part) {
 	for {
 		n, bytes := 0, 0
 		var oldest chunkID
 		for id, p := range c.of {
-			if p.bytes == 0 {
+			if p.bytes == 0 || id.part != part {
 				continue
 			}
 			if n, bytes = n+1, bytes+p.bytes; n == 1 || p.used < c.of[oldest].used {
@@ -103,5 +104,5 @@ func (c *cache) put(id chunkID, value *state) {
 	defer c.mu.Unlock()
 	c.of[id] = &cached{get: func() (*state, error) { return value, nil }, bytes: value.memory()}
 	c.touch(id)
-	c.forget()
+	c.forget(id.part)
 }
