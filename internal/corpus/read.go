@@ -67,7 +67,7 @@ func (f *File) First(ctx context.Context, yield func(btf []byte)) error {
 // caught returns the error of read, or one for its panic.
 func (f *File) caught(ctx context.Context, read func(s *scratch) error) (err error) {
 	s := scratches.Get().(*scratch)
-	s.task = memory.Open(ctx)
+	s.task = memory.In(ctx).Open(ctx)
 	defer s.task.Close()
 	if err := s.btf.Use(s.task); err != nil {
 		return err

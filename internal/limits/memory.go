@@ -32,9 +32,25 @@ type Task struct {
 	held  int64
 }
 
-type placeKey struct{}
+type (
+	placeKey  struct{}
+	memoryKey struct{}
+)
 
 var places atomic.Int64
+
+// Within returns a context for which In returns m.
+func (m *Memory) Within(ctx context.Context) context.Context {
+	return context.WithValue(ctx, memoryKey{}, m)
+}
+
+// In returns the Memory of Within if ctx has one, or else m.
+func (m *Memory) In(ctx context.Context) *Memory {
+	if of, ok := ctx.Value(memoryKey{}).(*Memory); ok {
+		return of
+	}
+	return m
+}
 
 // InOrder returns a function that returns the context for each of n tasks, from 0. Of these tasks, the first is always the one with the
 // lowest number, so tasks may wait for those with lower numbers. They should be opened by number, or nearly so, see [Memory].
@@ -126,7 +142,8 @@ func (m *Memory) wake() {
 	}
 }
 
-// Detach takes n bytes that outlive the task, until give is called, once. What holds them must not wait for bytes itself.
+// Detach takes n bytes that outlive the task, until give is called, once. Until then, tasks that come after t are not the first one and
+// wait, so what holds the bytes must not wait for those tasks.
 func (t *Task) Detach(n int64) (give func(), err error) {
 	if err := t.Take(n); err != nil {
 		return nil, err
@@ -139,8 +156,12 @@ func (t *Task) Leave(n int64) (give func()) {
 	if t == nil {
 		return func() {}
 	}
+	d := &Task{m: t.m, place: t.place, held: n}
 	t.held -= n
-	return func() { t.m.give(n) }
+	t.m.mu.Lock()
+	defer t.m.mu.Unlock()
+	t.m.tasks[d] = true
+	return d.Close
 }
 
 // Close gives all bytes of the task back, except those that were detached.

@@ -18,7 +18,7 @@ import (
 )
 
 // newEncoders returns room for encoders, which are made when they are needed. They compress chunks, a third of the work, and each takes 42 MB;
-// so there is one for two processors.
+// so there is one for two processors, and none while a large part is matched.
 func newEncoders() chan *zstd.Encoder {
 	all := make(chan *zstd.Encoder, (runtime.GOMAXPROCS(0)+1)/2)
 	for range cap(all) {
@@ -30,6 +30,17 @@ func newEncoders() chan *zstd.Encoder {
 func newEncoder() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(true),
 		zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(8<<20))
+}
+
+// dropEncoders drops the encoders that are idle.
+func (w *Writer) dropEncoders() {
+	for range cap(w.encoders) {
+		select {
+		case <-w.encoders:
+			w.encoders <- nil
+		default:
+		}
+	}
 }
 
 // Make encodes a kernel that has been planned. After an error the file cannot be finished.
@@ -80,6 +91,9 @@ func (w *Writer) encode(ctx context.Context, k *Kernel, p part) (out payloads, e
 	}
 	if err != nil {
 		return out, err
+	}
+	if sizeOf(k.blobs(p)) > reused {
+		w.dropEncoders()
 	}
 	known := w.knownOf(from, parent)
 	if p == partExtras {

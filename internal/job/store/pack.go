@@ -344,6 +344,7 @@ func (p *packer) order(ctx context.Context) ([]int, error) {
 
 // run adds the files. Workers read ahead, and encode planned kernels while the next ones are planned.
 func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) {
+	ctx = limits.NewMemory(int64(max(p.cfg.Jobs, 1)) * readJob).Within(ctx)
 	makers, ctx := errgroup.WithContext(ctx) // runs longer than the readers
 	makers.SetLimit(max(p.cfg.Jobs, 1))
 	skipped, err := walk.InOrder(ctx, p.cfg, order, func(f *corpus.File, k *corpus.Kernel, turn func() error) error {
@@ -445,6 +446,9 @@ const (
 	encodeRatio = 8
 	encodeJob   = 64 << 20
 )
+
+// readJob is how many bytes of kernels each job may hold that are read or encoded; see limits.Memory.
+const readJob = 32 << 20
 
 // encode encodes a planned kernel in another goroutine, once there is memory. It calls give when the kernel is no longer needed.
 func (p *packer) encode(ctx context.Context, makers *errgroup.Group, it *btfc.Kernel, give func()) error {
