@@ -58,16 +58,15 @@ func (a *assembler) add(in *unpack.Stream, b blob) error {
 	}
 	b.path, b.member, b.file, b.rel = in.Path, in.Member, a.current, in.Release(b.rel)
 	if b.split {
-		a.addModule(in, &b)
-	} else {
-		a.begin(&b)
+		return a.addModule(in, &b)
 	}
+	a.begin(&b)
 	return nil
 }
 
 // drop removes b, the last BTF in the buffer, instead of adding it.
 func (a *assembler) drop(b *blob) {
-	if b.mapped == nil {
+	if b.buffered() {
 		a.s.btf.B = a.s.btf.B[:b.off]
 	}
 }
@@ -89,12 +88,21 @@ func (a *assembler) begin(b *blob) {
 }
 
 // addModule adds a module, if it is wanted and fits.
-func (a *assembler) addModule(in *unpack.Stream, b *blob) {
+func (a *assembler) addModule(in *unpack.Stream, b *blob) error {
 	if !a.room(in, b.n+len(b.mapped)+len(b.base)) {
 		a.drop(b)
-		return
+		return nil
+	}
+	if b.buffered() {
+		kept, err := a.s.modules.add(b.bytes(a.s))
+		a.drop(b)
+		if err != nil {
+			return err
+		}
+		b.kept, b.n = kept, 0
 	}
 	a.s.pending = append(a.s.pending, *b)
+	return nil
 }
 
 // wantsModule reports whether to read a module's file.
@@ -166,7 +174,7 @@ func (a *assembler) end(n int) {
 	a.full = false
 }
 
-// compact removes from the buffer what no pending BTF needs.
+// compact removes from the buffer what no pending BTF needs, and all modules if none is pending.
 func (a *assembler) compact() {
 	end, buf := 0, &a.s.btf
 	a.split = 0
@@ -175,13 +183,16 @@ func (a *assembler) compact() {
 		if b.split {
 			a.split += int64(len(b.bytes(a.s)))
 		}
-		if b.mapped == nil {
+		if b.buffered() {
 			copy(buf.B[end:], b.bytes(a.s))
 			b.off = end
 			end += b.n
 		}
 	}
 	buf.B = buf.B[:end]
+	if !slices.ContainsFunc(a.s.pending, func(b blob) bool { return b.kept != nil }) {
+		a.s.modules.reset()
+	}
 }
 
 // finish yields the kernels that are pending at the end of the file.

@@ -61,8 +61,9 @@ type Kernel struct {
 
 	unfit []error // modules that Load left out
 
-	task *limits.Task       // holds the memory; nil in a copy
-	buf  *decompress.Buffer // has the BTF, and nothing that is not k's; or nil
+	task  *limits.Task       // holds the memory; nil in a copy
+	buf   *decompress.Buffer // has the BTF, and nothing that is not k's; or nil
+	slabs *slabs             // have modules of k only, unless buf is nil; or nil
 }
 
 // Extras are the configuration and the symbols of a kernel. They are read only with Options.Extras.
@@ -125,13 +126,21 @@ func (k *Kernel) Detach() (give func(), err error) {
 		}
 		return give, nil
 	}
-	rest, err := k.task.Detach(max(k.Size()-int64(len(k.buf.B)), 0))
+	modules := func() {}
+	rest := k.Size() - int64(len(k.buf.B))
+	if k.slabs != nil {
+		rest -= int64(k.slabs.len())
+	}
+	other, err := k.task.Detach(max(rest, 0))
 	if err != nil {
 		return nil, err
 	}
+	if k.slabs != nil {
+		modules = k.slabs.leave()
+	}
 	buffer := k.buf.Leave()
-	k.buf = nil
-	return func() { buffer(); rest() }, nil
+	k.buf, k.slabs = nil, nil
+	return func() { buffer(); modules(); other() }, nil
 }
 
 // Size returns the bytes of the BTF, the modules and the extras.
@@ -147,6 +156,7 @@ func (k *Kernel) Size() int64 {
 func (k *Kernel) Keep() *Kernel {
 	kept := *k
 	kept.BTF, kept.Modules, kept.ModulePaths, kept.Extras, kept.task, kept.buf = bytes.Clone(k.BTF), nil, nil, Extras{}, nil, nil
+	kept.slabs = nil
 	return &kept
 }
 

@@ -46,7 +46,7 @@ func (a *assembler) finishKernel(b *blob, last bool) {
 	made := a.encodeModules(b, &k)
 	k.Extras = a.takeExtras(b, key)
 	if !slices.ContainsFunc(a.s.pending, func(b blob) bool { return !b.used || b.mapped != nil }) {
-		k.buf = &a.s.btf
+		k.buf, k.slabs = &a.s.btf, &a.s.modules
 	}
 	if !a.sized {
 		k.SourceSize, a.sized = a.f.Size, true

@@ -72,6 +72,9 @@ func (f *File) caught(ctx context.Context, read func(s *scratch) error) (err err
 	if err := s.btf.Use(s.task); err != nil {
 		return err
 	}
+	if err := s.modules.use(s.task); err != nil {
+		return err
+	}
 	if d := workers.Catch(ctx, func() { err = read(s) }); d != nil {
 		return skip.Wrap(f.Path, "", d) // s may be in the middle of anything
 	}

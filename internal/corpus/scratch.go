@@ -20,7 +20,8 @@ var memory = limits.NewMemory(limits.UnpackedInAll)
 // scratch is memory that reading kernels reuses, so that a run allocates little per kernel. It serves one File.Read at a time.
 type scratch struct {
 	task    *limits.Task      // of this File.Read
-	btf     decompress.Buffer // the BTF of the kernel being put together, with its modules
+	btf     decompress.Buffer // the BTF of the kernel being put together
+	modules slabs             // that of its modules
 	maps    []mapping         // of the file that is read
 	pending []blob
 }
@@ -30,6 +31,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // trim gives memory back that is above decompress.Keep.
 func (s *scratch) trim() {
 	s.btf.Trim()
+	s.modules.trim()
 	s.task = nil
 	clear(s.pending[:cap(s.pending)])
 	s.pending = s.pending[:0]
@@ -72,11 +74,12 @@ func (s *scratch) guardMaps(err *error) func() {
 	}
 }
 
-// blob is BTF in the buffer s.btf, or mapped from its file.
+// blob is BTF in the buffer s.btf, in the slabs s.modules, or mapped from its file.
 type blob struct {
 	path   string
 	member string
 	off, n int
+	kept   []byte // in the slabs
 	mapped []byte
 	base   []byte // what a module's BTF was encoded on, if that is not its kernel's
 	split  bool
@@ -89,9 +92,15 @@ type blob struct {
 	dwarf  *io.SectionReader // a module without BTF
 }
 
+// buffered reports whether the blob is in the buffer.
+func (b *blob) buffered() bool { return b.mapped == nil && b.kept == nil }
+
 func (b *blob) bytes(s *scratch) []byte {
-	if b.mapped != nil {
+	switch {
+	case b.mapped != nil:
 		return b.mapped
+	case b.kept != nil:
+		return b.kept
 	}
 	return s.btf.B[b.off : b.off+b.n : b.off+b.n]
 }
