@@ -21,11 +21,17 @@ func runCorpusLint(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range rep.Findings {
+	shared := make(causes)
+	for i := range rep.Findings {
+		shared.count(rep.Findings[i].Corpus, rep.Findings[i].Detail)
+	}
+	for i := range rep.Findings {
+		f := &rep.Findings[i]
 		x := finding{Class: class(f.Code.Severity), Code: f.Code.Name, Message: f.Code.Text, Kernel: f.Kernel, File: f.Path}
 		if f.Detail != "" {
 			x.Message += " (" + f.Detail + ")"
 		}
+		shared.join(c, &x, f.Corpus, f.Detail)
 		reportFinding(c, x)
 	}
 	infof(c, "%s: %s, %s, %s", words.Plural(rep.Kernels, "kernel"), words.Plural(rep.Errors, "error"), words.Plural(rep.Warnings, "warning"),

@@ -167,10 +167,14 @@ type finding struct {
 	Kernel  string `json:"kernel,omitempty"` // ID/VERSION_ID/ARCH/RELEASE, or a path
 	File    string `json:"file,omitempty"`   // the file that the finding is about
 	printed bool
+	line    string // what is printed instead of the text; empty if that is
 }
 
 // String returns the text of the finding for output, with its class.
 func (f *finding) String() string {
+	if f.line != "" {
+		return f.line
+	}
 	if f.Class == defective {
 		return f.text() // names the class already
 	}
@@ -325,17 +329,50 @@ func reportHidden(c *cli.Context) {
 
 // reportSkipped reports the kernels, objects and files that a run skipped.
 func reportSkipped(c *cli.Context, all []*corpus.Error) {
+	shared := make(causes)
+	for _, e := range all {
+		shared.count(e.Corpus, e.Reason())
+	}
 	for _, e := range all {
 		x := finding{Class: classOf(e), Message: e.Reason(), File: e.Path}
 		if errors.Is(e, corpus.ErrUnmet) || errors.Is(e, corpus.ErrUnselected) {
 			x.Object, x.File = e.Path, ""
 		}
+		shared.join(c, &x, e.Corpus, e.Reason())
 		if x.Class == skipped {
 			reportIfVerbose(c, x)
 		} else {
 			reportFinding(c, x)
 		}
 	}
+}
+
+// causes counts the kernels that each cause in a file with many kernels concerns. It is negative once the cause was printed.
+type causes map[[2]string]int
+
+func (m causes) count(file, reason string) {
+	if file != "" {
+		m[[2]string{file, reason}]++
+	}
+}
+
+// join sets the line of a finding that is the first of several with one cause: it counts all kernels. The other findings have no line. With
+// --verbose, each finding keeps its own.
+func (m causes) join(c *cli.Context, x *finding, file, reason string) {
+	cause := [2]string{file, reason}
+	n, all := m[cause], "--json"
+	switch f := found(c); {
+	case n == 1 || n == 0 || f.verbose:
+		return
+	case f.canVerbose:
+		all = "-v"
+	}
+	if n < 0 {
+		x.printed = true
+		return
+	}
+	x.line = fmt.Sprintf("%s: %s: %s; affects %s (%s lists them)", x.Class, file, x.Message, words.Plural(n, "kernel"), all)
+	m[cause] = -1
 }
 
 // errorClasses are the classes of errors that do not mean damage.

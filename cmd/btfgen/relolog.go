@@ -38,9 +38,15 @@ func runRelolog(c *cli.Context) error {
 		printed++
 		return p.Print(l)
 	}
+	var damage []*corpus.Error // of files with many kernels
 	err = dryrun.Run(c.Context, dryrun.Config{Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs")}, print, func(e *corpus.Error) {
+		if e.Corpus != "" {
+			damage = append(damage, e)
+			return
+		}
 		reportSkipped(c, []*corpus.Error{e})
 	})
+	reportSkipped(c, damage)
 	if err != nil {
 		return err
 	}

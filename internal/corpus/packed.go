@@ -84,7 +84,7 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 	}
 	btf, err := p.file.BTF(ctx, p.entry, s.btf.B[:0])
 	if err != nil {
-		return cmp.Or(ctx.Err(), skip.Wrap(f.Path, sniff.BTFC.String(), err))
+		return cmp.Or(ctx.Err(), f.damaged(sniff.BTFC.String(), err))
 	}
 	s.btf.Set(btf)
 	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, Made: e.Made, task: s.task, buf: &s.btf}
@@ -94,15 +94,23 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 		modules, failed = p.file.Modules(ctx, p.entry)
 	}
 	k.setModules(slices.DeleteFunc(modules, func(m btfc.Module) bool { return !f.opts.Modules.Has(m.Name) }))
-	failed = skip.Wrap(f.Path, "modules", failed)
+	failed = f.damaged("modules", failed)
 	if f.opts.Extras {
 		k.Extras, err = p.file.Extras(ctx, p.entry)
-		failed = errors.Join(failed, skip.Wrap(f.Path, "configuration and symbols", err))
+		failed = errors.Join(failed, f.damaged("configuration and symbols", err))
 	}
 	if err := yield(&k); err != nil {
 		return err
 	}
 	return cmp.Or(ctx.Err(), errors.Join(append(k.unfit, failed)...))
+}
+
+// damaged returns an error about a part of a kernel of a corpus in one file, or nil.
+func (f *File) damaged(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &skip.Error{Path: f.Path, What: what, Err: err, Corpus: f.files[0].Path}
 }
 
 // setModules sets the modules of a kernel of a corpus in one file.

@@ -18,6 +18,9 @@ type Error struct {
 	Path string // the file, followed by "!member" for each container
 	What string // what was being read, as "xz" or "elf: .BTF"; empty if the cause needs no such word
 	Err  error  // the cause, which does not repeat the path
+
+	// Corpus is the file with many kernels that the cause is in, or empty. Kernels that depend on one damaged part of it have the same reason.
+	Corpus string
 }
 
 // Error returns path, what and cause on one line.
@@ -81,7 +84,7 @@ func Wrap(path, what string, err error) error {
 	if errors.As(err, &e) {
 		return e
 	}
-	return &Error{path, what, Cause(err)}
+	return &Error{Path: path, What: what, Err: Cause(err)}
 }
 
 // Cause takes the operation and the path off an error of package os, since messages name the file

@@ -15,9 +15,9 @@ func TestError(t *testing.T) {
 		err    *Error
 		reason string
 	}{
-		{&Error{"p", "", errors.New("cause")}, "cause"},
-		{&Error{"p", "xz", errors.New("xz: two\nlines")}, "xz: two lines"},
-		{&Error{"p", "elf: .BTF", errors.New("a <b> & c")}, "elf: .BTF: a <b> & c"},
+		{&Error{Path: "p", What: "", Err: errors.New("cause")}, "cause"},
+		{&Error{Path: "p", What: "xz", Err: errors.New("xz: two\nlines")}, "xz: two lines"},
+		{&Error{Path: "p", What: "elf: .BTF", Err: errors.New("a <b> & c")}, "elf: .BTF: a <b> & c"},
 	} {
 		if got := tt.err.Error(); got != "p: "+tt.reason {
 			t.Errorf("%q, want the reason %q", got, tt.reason)

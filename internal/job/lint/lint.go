@@ -56,6 +56,7 @@ type Finding struct {
 	Kernel string // key, or path if it is unknown
 	Path   string
 	Detail string // in addition to the text of the code
+	Corpus string // as in corpus.Error
 }
 
 // Report is the result of a run.
@@ -129,7 +130,7 @@ func Run(ctx context.Context, cfg walk.Config) (*Report, error) {
 }
 
 func (r *Report) add(c *Code, kernel, path, detail string) {
-	r.Findings = append(r.Findings, Finding{c, kernel, path, detail})
+	r.Findings = append(r.Findings, Finding{Code: c, Kernel: kernel, Path: path, Detail: detail})
 }
 
 // skipped judges what could not be read.
@@ -144,7 +145,7 @@ func (r *Report) skipped(s *corpus.Error) {
 	case errors.Is(s, corpus.ErrNoKernel):
 		code, detail = StrayModules, ""
 	}
-	r.add(code, s.Path, s.Path, detail)
+	r.Findings = append(r.Findings, Finding{code, s.Path, s.Path, detail, s.Corpus})
 }
 
 // kernels judges the kernels that were read, in the order of the corpus.

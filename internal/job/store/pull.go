@@ -427,7 +427,8 @@ func (p *puller) keep(ctx context.Context, to *adder, old *btfc.File, fresh map[
 	encoded := to.Encoded
 	err := to.add(ctx, old, rest, func(i int, err error) {
 		p.res.Kept--
-		p.res.Skipped = append(p.res.Skipped, &corpus.Error{Path: p.Path, Err: err})
+		key := old.Entries()[i].Key.Canonical()
+		p.res.Skipped = append(p.res.Skipped, &corpus.Error{Path: p.Path + "!" + key.String(), What: "btfc", Err: err, Corpus: p.Path})
 	})
 	p.res.Encoded = to.Encoded - encoded
 	return err

@@ -81,9 +81,8 @@ func (a *adder) add(ctx context.Context, f *btfc.File, kernels []int, skip func(
 		}
 		in, err := f.Input(ctx, i)
 		if err != nil {
-			err = fmt.Errorf("%s: %w", f.Entries()[i].Key, err)
 			if skip == nil || ctx.Err() != nil {
-				return err
+				return fmt.Errorf("%s: %w", f.Entries()[i].Key, err)
 			}
 			skip(i, err)
 			return nil
