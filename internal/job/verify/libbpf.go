@@ -15,11 +15,32 @@ func compareLogs(k *Comparison, full, small *relo.Log) {
 	k.Records += len(full.Entries)
 	for i := range full.Entries {
 		f, s := &full.Entries[i], &small.Entries[i]
+		if sameDecision(f, s) {
+			continue
+		}
 		d := difference(f, Libbpf)
 		if d.What, d.Full, d.Minimized = WhatDecision, decision(f), decision(s); d.Full != d.Minimized {
 			k.differ(d)
 		}
 	}
+}
+
+// sameDecision reports whether two entries of a record are known to have the same decision. It does not make texts, which takes most of the time.
+// It returns false if only the texts can show that.
+func sameDecision(a, b *relo.Entry) bool {
+	if a.Result != b.Result || a.Old != b.Old || (a.Target == nil) != (b.Target == nil) {
+		return false
+	}
+	if a.Kind != relo.TargetTypeID && !equal(a.New, b.New) {
+		return false
+	}
+	s, t := a.Target, b.Target
+	return s == nil || s.Type == t.Type && s.Path == t.Path && equal(s.Offset, t.Offset) && equal(s.BitOffset, t.BitOffset)
+}
+
+// equal reports whether two pointers are nil, or both point to the same value.
+func equal[T comparable](a, b *T) bool {
+	return a == b || a != nil && b != nil && *a == *b
 }
 
 func difference(e *relo.Entry, loader string) Difference {
