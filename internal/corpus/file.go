@@ -115,19 +115,11 @@ func (k *Kernel) Reserve(n int64) (give func(), err error) {
 
 // Detach lets the slices of k stay valid when yield has returned, until give is called, once. Meanwhile they count as memory of kernels.
 func (k *Kernel) Detach() (give func(), err error) {
-	if k.buf == nil || cap(k.buf.B)/2 > len(k.buf.B) {
-		give, err := k.task.Detach(k.Size())
-		if err != nil {
-			return nil, err
-		}
-		k.BTF = bytes.Clone(k.BTF)
-		for i := range k.Modules {
-			k.Modules[i].BTF = bytes.Clone(k.Modules[i].BTF)
-		}
-		return give, nil
+	own, rest := k.buf != nil, k.Size() // bytes that are not left as they are
+	filled := own && cap(k.buf.B)/2 <= len(k.buf.B)
+	if filled {
+		rest -= int64(len(k.buf.B))
 	}
-	modules := func() {}
-	rest := k.Size() - int64(len(k.buf.B))
 	if k.slabs != nil {
 		rest -= int64(k.slabs.len())
 	}
@@ -135,10 +127,20 @@ func (k *Kernel) Detach() (give func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	buffer, modules := func() {}, func() {}
+	if filled {
+		buffer = k.buf.Leave()
+	} else {
+		k.BTF = bytes.Clone(k.BTF)
+	}
 	if k.slabs != nil {
 		modules = k.slabs.leave()
 	}
-	buffer := k.buf.Leave()
+	for i := range k.Modules {
+		if !own {
+			k.Modules[i].BTF = bytes.Clone(k.Modules[i].BTF)
+		}
+	}
 	k.buf, k.slabs = nil, nil
 	return func() { buffer(); modules(); other() }, nil
 }

@@ -92,19 +92,27 @@ func (w *Writer) encode(ctx context.Context, k *Kernel, p part) (out payloads, e
 	if err != nil {
 		return out, err
 	}
-	if sizeOf(k.blobs(p)) > reused {
+	large := sizeOf(k.blobs(p)) > reused
+	if large {
 		w.dropEncoders()
 	}
-	known := w.knownOf(from, parent)
+	indexed := parent
 	if p == partExtras {
 		if parent, err = parent.namesOnly(); err != nil {
 			return out, err
 		}
 	}
 	for _, plain := range []bool{false, true} {
-		parsed := k.parse(known, p, plain)
-		out, err = parsed.encode(parent, match(parent, parsed, p == partModules && from.part == partBTF))
-		if sizeOf(k.blobs(p)) <= reused {
+		parsed := k.parse(w.knownOf(from, indexed, !large), p, plain)
+		if large {
+			parsed.end()
+		}
+		m := match(parent, parsed, p == partModules && from.part == partBTF)
+		if large {
+			*parsed.known = known{st: parsed.known.st, back: parsed.known.back}
+		}
+		out, err = parsed.encode(parent, m)
+		if !large {
 			parsed.release()
 		}
 		if err != nil {
@@ -259,8 +267,11 @@ func (w *Writer) copyOf(ctx context.Context, e *Entry, id chunkID) (payloads, er
 	return payloads{front: join(&out, 0, 0)}, nil
 }
 
-// knownOf is newKnown for the state of a chunk. It keeps the last one for the next chunk with this parent.
-func (w *Writer) knownOf(id chunkID, st *state) *known {
+// knownOf is newKnown for the state of a chunk. If keep is set, it keeps the last one for the next chunk with this parent.
+func (w *Writer) knownOf(id chunkID, st *state, keep bool) *known {
+	if !keep {
+		return newKnown(st)
+	}
 	w.mu.Lock()
 	if w.known == nil || w.knownChunk != id {
 		w.known, w.knownChunk = sync.OnceValue(func() *known { return newKnown(st) }), id
