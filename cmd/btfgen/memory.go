@@ -24,7 +24,7 @@ func limitMemory(workers int) { limitGrowth(workers, usualGrowth) }
 const usualGrowth = 100
 
 // packGrowth is for commands that encode .btfc files. Little of their heap has pointers, so collections are cheap.
-const packGrowth = 15
+const packGrowth = 10
 
 // limitGrowth is limitMemory for a heap that grows by so many percent of its live size if it needs more than the workers have.
 func limitGrowth(workers, growth int) {

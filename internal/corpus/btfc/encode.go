@@ -57,8 +57,11 @@ func (p *parsed) release() {
 	idleParsed.Put(p)
 }
 
-// end drops the memory that only adding units needs.
-func (p *parsed) end() { p.own, p.names, p.kernel, p.seen = nameTable{}, [2][]uint32{}, nil, nil }
+// end drops the memory that only adding units needs. It may be called if nothing else uses p.known.
+func (p *parsed) end() {
+	p.own, p.names, p.kernel, p.seen = nameTable{}, [2][]uint32{}, nil, nil
+	p.known.names = nameTable{}
+}
 
 // numTypes returns the number of types, void included.
 func (p *parsed) numTypes() int { return len(p.starts) - 1 }

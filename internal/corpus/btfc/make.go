@@ -109,7 +109,7 @@ func (w *Writer) encode(ctx context.Context, k *Kernel, p part) (out payloads, e
 		}
 		m := match(parent, parsed, p == partModules && from.part == partBTF)
 		if large {
-			*parsed.known = known{st: parsed.known.st, back: parsed.known.back}
+			parsed.known.in, parsed.known.types = nil, typeTable{}
 		}
 		out, err = parsed.encode(parent, m)
 		if !large {
