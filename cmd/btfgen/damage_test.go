@@ -33,20 +33,27 @@ func TestSharedDamage(t *testing.T) {
 	if status, text := runAll("corpus", "import", filepath.Join(root, "debian"), "-o", "k.btfc"); status != statusOK {
 		t.Fatal(text)
 	}
+	other := filepath.Join(root, "arch")
+	if status, text := runAll("generate", "--btf", "k.btfc", "--btf", other, "-o", "all.btfa", object); status != statusOK {
+		t.Fatal(text)
+	}
 	data, err := os.ReadFile("k.btfc")
 	if err != nil {
 		t.Fatal(err)
 	}
 	data[len(btfc.Magic)+8] ^= 1 // the first frame follows the magic number and the version
 	write(t, "k.btfc", string(data))
-	other := filepath.Join(root, "arch")
 	const base = "debian/12/x86_64/6.1.0-0-amd64"
 	for _, args := range []string{"corpus lint k.btfc ", "corpus extract -o out k.btfc ", "corpus import -o out.btfc k.btfc ",
-		"check --btf k.btfc " + object + " --btf ", "generate --btf k.btfc -o out.btfa " + object + " --btf ", "relolog --btf k.btfc " + object + " --btf "} {
+		"check --btf k.btfc " + object + " --btf ", "generate --btf k.btfc -o out.btfa " + object + " --btf ", "relolog --btf k.btfc " + object + " --btf ",
+		"verify all.btfa --btf k.btfc " + object + " --btf "} {
 		args += other
 		status, text := runAll(strings.Fields(args)...)
 		if status != statusFindings || strings.Count(text, "SHA-256") != 1 || !strings.Contains(text, ": kernel "+base+", at byte ") || !strings.Contains(text, "; affects 4 kernels (") {
 			t.Errorf("%s: exit status %d: %s", args, status, text)
+		}
+		if strings.Contains(text, "not among the kernels") {
+			t.Errorf("%s: %s", args, text) // the damaged ones are
 		}
 		if strings.Contains(text, "(-v lists them)") {
 			if _, text := runAll(strings.Fields(args + " -v")...); strings.Count(text, ": kernel "+base+", at byte ") != 4 {
@@ -55,8 +62,8 @@ func TestSharedDamage(t *testing.T) {
 		} else if !strings.Contains(text, "(--json lists them)") {
 			t.Errorf("%s: %s", args, text)
 		}
-		if strings.HasPrefix(args, "relolog") {
-			continue // writes logs
+		if strings.HasPrefix(args, "relolog") || strings.HasPrefix(args, "verify") {
+			continue // print lines
 		}
 		os.RemoveAll("out")
 		os.Remove("out.btfc")

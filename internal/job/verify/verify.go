@@ -29,6 +29,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/workers"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Object is a BPF object and its ELF file, which cilium/ebpf parses again.
@@ -66,10 +67,16 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 			r.report.Skipped = append(r.report.Skipped, cfg.Corpus.Unmet(o.Name()))
 		}
 	}
+	present := make(map[kernel.Key]bool)
+	for _, f := range cfg.Corpus.Files {
+		present[f.Key.Canonical()] = f.Key.Known()
+	}
 	for _, m := range r.pairs.unused() {
-		if len(core.OnMachine(m.Key.Arch, r.plain...)) > 0 {
+		switch {
+		case present[m.Key.Canonical()]: // but could not be read, which Skipped says
+		case len(core.OnMachine(m.Key.Arch, r.plain...)) > 0:
 			r.report.NoKernel = append(r.report.NoKernel, m.Name)
-		} else {
+		default:
 			r.report.NoObject = append(r.report.NoObject, m.Name)
 		}
 	}
