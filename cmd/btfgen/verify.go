@@ -37,16 +37,9 @@ func runVerify(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	small, skipped, err := verify.Read(c.Context, c.Args().First())
+	small, skipped, err := readMinimized(c)
 	if err != nil {
 		return err
-	}
-	switch {
-	case len(small) > 0:
-	case len(skipped) > 0:
-		return skipped[0]
-	default:
-		return fmt.Errorf("%s: no minimized BTF to compare", c.Args().First())
 	}
 	corp, err := openCorpus(c, corpus.Options{Map: true})
 	if err != nil {
@@ -100,6 +93,19 @@ func runVerify(c *cli.Context) error {
 	return err
 }
 
+// readMinimized reads the minimized BTFs of the first argument, of which there must be some, and returns what it skipped.
+func readMinimized(c *cli.Context) (small []verify.Minimized, skipped []*corpus.Error, err error) {
+	small, skipped, err = verify.Read(c.Context, c.Args().First())
+	switch {
+	case err != nil || len(small) > 0:
+	case len(skipped) > 0:
+		err = skipped[0]
+	default:
+		err = fmt.Errorf("%s: no minimized BTF to compare", c.Args().First())
+	}
+	return small, skipped, err
+}
+
 // recordVerified records the findings of a report.
 func recordVerified(c *cli.Context, rep *verify.Report) {
 	for _, k := range rep.Kernels {
@@ -138,6 +144,9 @@ func runCovers(c *cli.Context, objs *objects[*core.Object]) error {
 		return err
 	}
 	if len(info.Objects) == 0 {
+		if _, _, err := readMinimized(c); err != nil {
+			return err
+		}
 		return fmt.Errorf("%s: does not list the objects that it was made for", name)
 	}
 	objs.announce(c)

@@ -105,6 +105,8 @@ func (w *walk) add(f *File) {
 		w.skip(f.Path, sniff.ErrEmpty)
 	case f.Kind == sniff.Zero:
 		w.skip(f.Path, sniff.ErrZeros)
+	case f.Source && f.Kind == sniff.Unknown && f.what == sniff.ErrMinimized:
+		w.skip(f.Path, f.what)
 	case !f.Source && f.Kind == sniff.Unknown && naming.SaysBTF(path.Base(f.Abs)):
 		w.skip(f.Path, f.what)
 	case !f.Source && (f.Kind == sniff.Unknown || f.Kind == sniff.Cpio || f.bpf):

@@ -118,8 +118,14 @@ var ErrZeros = errors.New("empty archive, or zeros")
 // errUnknown describes files of no known kind.
 var errUnknown = errors.New("not BTF, ELF, an archive or a kernel image")
 
-// Unrecognized returns errUnknown, with what the file is instead, such as a web server's error page.
+// ErrMinimized describes archives of minimized BTF.
+var ErrMinimized = errors.New("an archive of minimized BTF; name the kernels that it was made from")
+
+// Unrecognized returns errUnknown, with what the file is instead, such as a web server's error page, or ErrMinimized.
 func Unrecognized(head []byte) error {
+	if bytes.HasPrefix(head, []byte("btfa")) {
+		return ErrMinimized
+	}
 	if o := embedded.Describe(head[:min(len(head), Len)]); o != nil && o.Lost {
 		return fmt.Errorf("%w, but %s; %s", errUnknown, o.What, o.Fix)
 	}
