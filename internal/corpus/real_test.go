@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -161,8 +162,14 @@ func TestPackages(t *testing.T) {
 			known[k.Key.Release] = k.btf
 		}
 	}
-	for _, path := range files {
+	for i, path := range files {
 		c, got, errs := readAll(t, Options{}, path)
+		if i == 0 {
+			_, with, _ := readAll(t, Options{XZ: decompress.NewXZProgram()}, path)
+			if len(with) != len(got) || len(got) == 0 || !bytes.Equal(with[0].btf, got[0].btf) || !maps.Equal(with[0].mods, got[0].mods) {
+				t.Errorf("%s: other kernels with the xz program: %d and %d", path, len(with), len(got))
+			}
+		}
 		if strings.Contains(path, "armmp") { // Debian builds it without BTF
 			if len(errs) != 1 || !strings.Contains(errs[0].Error(), "image: no BTF in it; ") {
 				t.Errorf("%s: %v", path, errs)

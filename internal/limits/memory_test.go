@@ -93,6 +93,45 @@ func TestMemoryDetach(t *testing.T) {
 	}
 }
 
+// TestMemoryDetached checks that a task waits for bytes that one before it has detached, though that one has ended and no task is left
+// before it, and that a task which comes before these bytes does not.
+func TestMemoryDetached(t *testing.T) {
+	m := NewMemory(10)
+	place := InOrder(3)
+	tasks := make([]*Task, 3)
+	for i := range tasks {
+		tasks[i] = m.Open(place(t.Context(), i))
+	}
+	give, err := tasks[1].Detach(10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks[1].Close()
+	if err := tasks[0].Take(5); err != nil {
+		t.Fatal(err)
+	}
+	tasks[0].Close()
+	if m.try(tasks[2], 1) == nil {
+		t.Error("the last task did not wait for the detached bytes")
+	}
+	give()
+	if m.try(tasks[2], 100) != nil {
+		t.Error("the last task waits")
+	}
+	tasks[2].Close()
+	if m.held != 0 || len(m.tasks) != 0 {
+		t.Errorf("%d bytes and %d tasks are left", m.held, len(m.tasks))
+	}
+}
+
+// TestMemoryWithin checks which limit a context has.
+func TestMemoryWithin(t *testing.T) {
+	all, own := NewMemory(10), NewMemory(10)
+	if all.In(t.Context()) != all || all.In(own.Within(t.Context())) != own {
+		t.Error("a context has another limit")
+	}
+}
+
 // TestMemoryContext checks that a task stops waiting when its context is done.
 func TestMemoryContext(t *testing.T) {
 	m := NewMemory(10)
