@@ -4,7 +4,7 @@
 #   docker build -t btfgen .
 #   docker run --rm -u "$(id -u):$(id -g)" -v "$PWD:/work" btfgen generate --btf kernels -o tracer.btfa tracer.bpf.o
 #
-# The target fetch also has what 'corpus fetch' and 'check --boot' start: apt, dnf, pahole, qemu and keys of distributions.
+# The target fetch also has what 'corpus fetch' and 'check --boot' start: apt, dnf, pahole, xz, qemu and keys of distributions.
 #
 #   docker build -t btfgen-fetch --target fetch .
 #   docker run --rm -u "$(id -u):$(id -g)" -v "$PWD:/work" btfgen-fetch corpus fetch debian/12 -o kernels.btfc
@@ -19,7 +19,7 @@ ARG TARGETOS TARGETARCH VERSION=
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -tags urfave_cli_no_docs -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/ ./cmd/btfgen ./cmd/btfgen-registry
 
 FROM debian:13.1-slim AS fetch
-RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates cpio debian-archive-keyring dnf dnf-plugins-core pahole qemu-system-x86 rpm ubuntu-keyring && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates cpio debian-archive-keyring dnf dnf-plugins-core pahole qemu-system-x86 rpm ubuntu-keyring xz-utils && rm -rf /var/lib/apt/lists/*
 COPY LICENSE NOTICE /usr/share/doc/btfgen/
 COPY --from=build /out/btfgen /out/btfgen-registry /usr/bin/
 ENV HOME=/tmp
