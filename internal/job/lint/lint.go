@@ -136,10 +136,13 @@ func (r *Report) add(c *Code, kernel, path, detail string) {
 // skipped judges what could not be read.
 func (r *Report) skipped(s *corpus.Error) {
 	code, detail := Damaged, s.Reason()
-	fi, err := os.Lstat(s.Path)
+	fi, err := os.Stat(s.Path)
+	link, linkErr := os.Lstat(s.Path)
 	switch {
-	case err == nil && fi.Mode()&fs.ModeSymlink != 0:
-		code, detail = DanglingLink, ""
+	case err != nil && linkErr == nil && link.Mode()&fs.ModeSymlink != 0:
+		if code = DanglingLink; errors.Is(err, fs.ErrNotExist) {
+			detail = ""
+		}
 	case err == nil && fi.Mode().IsRegular() && fi.Size() == 0:
 		code, detail = Empty, ""
 	case errors.Is(s, corpus.ErrNoKernel):

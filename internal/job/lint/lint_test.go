@@ -107,6 +107,7 @@ func TestFindings(t *testing.T) {
 	le := binary.LittleEndian
 	good := blob(t, le, 8, "pt_regs.r15")
 	const x = "debian/12/x86_64/"
+	outside := tree(t, map[string][]byte{"text": []byte("some text"), "empty": nil})
 	for _, tc := range []struct {
 		name  string
 		files map[string][]byte
@@ -121,6 +122,9 @@ func TestFindings(t *testing.T) {
 		{"bad type", map[string][]byte{x + "e.btf": bytes.Replace(good, []byte{1, 0, 0, 12}, []byte{1, 0, 0, 31}, 1)}, []string{
 			"damaged " + x + "e types: type 3 at byte 28: unknown kind 31, and no layout section to skip it by"}},
 		{"link", map[string][]byte{"debian/bookworm->": []byte("12")}, nil},
+		{"links to files that are no kernels", map[string][]byte{x + "e.btf->": []byte(outside + "/text"), x + "f.btf->": []byte(outside + "/empty")},
+			[]string{"empty " + x + "f.btf", "damaged " + x + "e.btf not BTF, ELF, an archive or a kernel image"}},
+		{"link to itself", map[string][]byte{x + "e.btf->": []byte("e.btf")}, []string{"dangling-link " + x + "e.btf link: too many links"}},
 		{"dangling link", map[string][]byte{x + "e.btf->": []byte("gone.btf")}, []string{"dangling-link " + x + "e.btf"}},
 		{"markers", map[string][]byte{x + "e.btf.failed": nil, x + "e.btf.hasbtf": nil}, nil},
 		{"same key", map[string][]byte{"z/debian/12/amd64/good.btf": good}, nil},
