@@ -469,6 +469,13 @@ func TestPushArchive(t *testing.T) {
 	if _, err := Push(background, bad); err == nil || !strings.HasPrefix(err.Error(), bad.Path+": ") {
 		t.Errorf("a damaged archive: %v", err)
 	}
+	folder := PushConfig{Path: filepath.Join(dir, "dir.btfc"), Reference: reference, Cache: r.cache}
+	if err := os.Mkdir(folder.Path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Push(background, folder); err == nil || strings.Count(err.Error(), folder.Path) != 1 {
+		t.Errorf("a folder: %v", err)
+	}
 	_, _, set := r.layer(0)
 	set(data[:len(data)-1])
 	if _, err := r.pull(filepath.Join(dir, "new.btfa")); err == nil || !strings.HasPrefix(err.Error(), reference+": layer sha256:") {

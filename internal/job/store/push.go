@@ -17,6 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus/artifact"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -178,7 +179,7 @@ func corpusLayers(ctx context.Context, in *os.File, dir string, jobs int) (*arti
 	}
 	f, err := btfc.Open(in, fi.Size())
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", in.Name(), err)
+		return nil, skip.Wrap(in.Name(), "", err)
 	}
 	all := seriesOf(f)
 	if len(all) == 0 {
