@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus/artifact"
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/job/store"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
@@ -89,5 +90,8 @@ func cacheFolder(name string) (string, error) {
 		return "", fmt.Errorf("no folder for downloads: %w", err)
 	}
 	dir := filepath.Join(cache, "btfgen", name)
-	return dir, os.MkdirAll(dir, 0o700)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("no folder for downloads: %s: %w", dir, skip.Cause(err))
+	}
+	return dir, nil
 }
