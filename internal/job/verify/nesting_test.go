@@ -123,6 +123,29 @@ func TestNesting(t *testing.T) {
 	}
 }
 
+// TestOtherLoaders compares one loader's decisions on BTF that cilium/ebpf cannot read. It matters only to cilium/ebpf.
+func TestOtherLoaders(t *testing.T) {
+	kernel := testbtf.Types(t, binary.LittleEndian, loop)
+	data := testbtf.Object(t, binary.LittleEndian, "struct s 8: b u32 0", "program p\nfield_exists struct s.b")
+	o, err := core.ParseObject("object", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for loader, want := range map[string]Comparison{Libbpf: {Records: 1}, Aya: {Aya: 1}, Cilium: {}, "": {}} {
+		j := NewJudge(t.Context(), Config{Objects: []Object{{o, data}}, Loader: loader})
+		if err := j.Load(t.Context(), &corpus.Kernel{Name: "kernel", BTF: kernel}); err != nil {
+			t.Fatal(err)
+		}
+		k, err := j.Compare(t.Context(), kernel)
+		switch fails := want.Records+want.Aya == 0; {
+		case fails != (err != nil):
+			t.Errorf("%q: %v", loader, err)
+		case !fails && (k.Records != want.Records || k.Fixups != 0 || k.Aya != want.Aya || len(k.Differences) > 0):
+			t.Errorf("%q: %+v", loader, k)
+		}
+	}
+}
+
 // nestingRun verifies the files in a directory, and prints why kernels were skipped.
 func nestingRun(t *testing.T, dir string) {
 	read := func(name string) []byte {

@@ -89,7 +89,7 @@ type run struct {
 	Config
 	pairs   *pairs
 	plain   []*core.Object
-	objects []*ciliumObject // of each object
+	objects []*ciliumObject // of each object, if cilium/ebpf is compared
 	sets    *core.Sets
 	equal   workers.Once[corpus.Identity, Comparison] // by contents of a kernel and its minimized BTF
 
@@ -98,6 +98,9 @@ type run struct {
 	used   []bool // whether each object is for some kernel
 	loaded bool   // some kernel
 }
+
+// compares reports whether the decisions of a loader are compared.
+func (r *run) compares(loader string) bool { return r.Loader == "" || r.Loader == loader }
 
 // Judge compares the decisions of all loaders on one kernel with those on any number of BTFs made from it. It reuses memory from
 // kernel to kernel, and is not safe for concurrent use.
@@ -115,10 +118,14 @@ func NewJudge(ctx context.Context, cfg Config) *Judge {
 	r := &run{Config: cfg, pairs: newPairs(cfg.Minimized), used: make([]bool, len(cfg.Objects))}
 	numbers := make(questions)
 	for i, o := range r.Objects {
+		r.plain = append(r.plain, o.Object)
+		if !r.compares(Cilium) {
+			continue
+		}
 		c := readCilium(ctx, o.Object, o.Data)
 		numbers.number(i, o.Object, c)
 		r.objects = append(r.objects, c)
-		if (c.note != "" || c.missed > 0) && (r.Loader == "" || r.Loader == Cilium) {
+		if c.note != "" || c.missed > 0 {
 			n := Note{Object: o.Name(), Reason: c.note, Records: c.missed}
 			if c.unread {
 				if f, ok := rule.EbpfGoUnread(ctx, o.Name(), o.Data); ok {
@@ -127,7 +134,6 @@ func NewJudge(ctx context.Context, cfg Config) *Judge {
 			}
 			r.report.Notes = append(r.report.Notes, n)
 		}
-		r.plain = append(r.plain, o.Object)
 	}
 	r.sets = core.NewSets(r.plain)
 	return &Judge{run: r}
@@ -215,10 +221,10 @@ func (j *Judge) whole(ctx context.Context, it *corpus.Kernel, small *Minimized) 
 
 var errOrder = errors.New("byte order of the minimized BTF differs from the kernel's")
 
-// Compare compares the decisions of each loader on the loaded kernel with those on minimized BTF. It fails if a loader cannot read
-// either, or if no object is for the kernel.
+// Compare compares the decisions of the loaders on the loaded kernel with those on minimized BTF. It fails if one of the loaders cannot
+// read either, or if no object is for the kernel.
 func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Comparison, err error) {
-	if j.cilium == nil {
+	if j.cilium == nil && j.compares(Cilium) {
 		if j.cilium, err = readCiliumTarget(ctx, &j.full, j.source.BTF, j.source.Modules); err != nil {
 			return nil, err
 		}
@@ -229,9 +235,11 @@ func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Comparison, e
 	if j.full.Order() != j.small.Order() {
 		return nil, errOrder
 	}
-	small, err := readCiliumTarget(ctx, &j.small, minimized, nil)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", j.small.Name(), err)
+	var small ciliumTarget
+	if j.compares(Cilium) {
+		if small, err = readCiliumTarget(ctx, &j.small, minimized, nil); err != nil {
+			return nil, fmt.Errorf("%s: %w", j.small.Name(), err)
+		}
 	}
 	set := j.sets.For(&j.full)
 	if set == nil {
@@ -248,14 +256,14 @@ func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Comparison, e
 	agreed := make(map[int]bool)
 	n := 0 // in the set
 	for i, o := range j.Objects {
-		if !o.IsFor(&j.full) {
+		if !o.IsFor(&j.full) || !j.compares(Libbpf) && !j.compares(Cilium) {
 			continue
 		}
 		log, err := full.Log(ctx, n)
 		if err != nil {
 			return nil, err
 		}
-		if j.Loader == "" || j.Loader == Libbpf {
+		if j.compares(Libbpf) {
 			smallLog, err := reduced.Log(ctx, n)
 			if err != nil {
 				return nil, err
@@ -263,11 +271,11 @@ func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Comparison, e
 			compareLogs(k, log, smallLog)
 		}
 		n++
-		if j.Loader == "" || j.Loader == Cilium {
+		if j.compares(Cilium) {
 			compareFixups(k, j.objects[i], log, j.cilium, small, agreed)
 		}
 	}
-	if j.Loader == "" || j.Loader == Aya {
+	if j.compares(Aya) {
 		err = j.compareAya(ctx, k, set)
 	}
 	return k, err
