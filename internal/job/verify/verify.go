@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/core"
@@ -116,27 +117,39 @@ type Judge struct {
 // NewJudge returns a Judge for the objects and the loader of a configuration.
 func NewJudge(ctx context.Context, cfg Config) *Judge {
 	r := &run{Config: cfg, pairs: newPairs(cfg.Minimized), used: make([]bool, len(cfg.Objects))}
-	numbers := make(questions)
-	for i, o := range r.Objects {
+	for _, o := range r.Objects {
 		r.plain = append(r.plain, o.Object)
-		if !r.compares(Cilium) {
-			continue
-		}
-		c := readCilium(ctx, o.Object, o.Data)
-		numbers.number(i, o.Object, c)
-		r.objects = append(r.objects, c)
-		if c.note != "" || c.missed > 0 {
-			n := Note{Object: o.Name(), Reason: c.note, Records: c.missed}
-			if c.unread {
-				if f, ok := rule.EbpfGoUnread(ctx, o.Name(), o.Data); ok {
-					n.Unread = f
-				}
-			}
-			r.report.Notes = append(r.report.Notes, n)
-		}
+	}
+	if r.compares(Cilium) {
+		r.readCilium(ctx)
 	}
 	r.sets = core.NewSets(r.plain)
 	return &Judge{run: r}
+}
+
+// readCilium reads the objects with cilium/ebpf, several at once, and numbers their groups.
+func (r *run) readCilium(ctx context.Context) {
+	r.objects = make([]*ciliumObject, len(r.Objects))
+	unread := make([]rule.Finding, len(r.Objects))
+	var next atomic.Int64
+	workers.Together(min(r.Jobs, len(r.Objects)), func() {
+		for i := int(next.Add(1)) - 1; i < len(r.Objects); i = int(next.Add(1)) - 1 {
+			o := &r.Objects[i]
+			r.objects[i] = readCilium(ctx, o.Object, o.Data)
+			if r.objects[i].unread {
+				if f, ok := rule.EbpfGoUnread(ctx, o.Name(), o.Data); ok {
+					unread[i] = f
+				}
+			}
+		}
+	})
+	numbers := make(questions)
+	for i, c := range r.objects {
+		numbers.number(i, r.plain[i], c)
+		if c.note != "" || c.missed > 0 {
+			r.report.Notes = append(r.report.Notes, Note{Object: r.plain[i].Name(), Reason: c.note, Records: c.missed, Unread: unread[i]})
+		}
+	}
 }
 
 // Load loads the kernel for Compare. Its BTF must not change while it is in use.
