@@ -62,14 +62,14 @@ func Parse(text string) (Selector, error) {
 
 func parseTerm(t string) ([]term, error) {
 	if t == "" {
-		return nil, errors.New("no term (commas stand between terms only)")
+		return nil, errors.New("a term is missing (want terms separated by commas)")
 	}
 	name, op, value := cutOperator(t)
 	switch op {
 	case "":
 		return parseGlobs(t)
 	case "!":
-		return nil, errors.New("'!' is no operator (want !=)")
+		return nil, errors.New("'!' is not an operator (want !=)")
 	}
 	f, ok := fields[name]
 	var terms []term
@@ -151,7 +151,7 @@ const globs = "*?[]^"
 // checkGlob refuses what no key has: a selector with a mistake in it would choose nothing, or too much.
 func checkGlob(t string) error {
 	if t == "" {
-		return errors.New("nothing where a name or pattern should be")
+		return errors.New("a name or pattern is missing")
 	}
 	for _, c := range t {
 		switch {
@@ -159,9 +159,9 @@ func checkGlob(t string) error {
 		case strings.ContainsRune("<>=!", c):
 			return fmt.Errorf("%q: a second operator in one term", c)
 		case strings.ContainsRune("; |&", c):
-			return fmt.Errorf("%q: between terms stands a comma", c)
+			return fmt.Errorf("%q: want a comma between terms, or ? in place of this character in a name", c)
 		case c == '/':
-			return errors.New("a key stands without an operator")
+			return errors.New("a term with an operator cannot have '/'")
 		default:
 			return fmt.Errorf("%q is not allowed in a name (? matches any character)", c)
 		}
@@ -180,7 +180,7 @@ func checkOrder(t string, f field, op string) error {
 	case strings.ContainsAny(t, globs):
 		return fmt.Errorf("%q: a pattern has no order (want = or != rather than %s)", t, op)
 	case !naming.Numbered(t):
-		return fmt.Errorf("%q is no version: it has to begin with a number", t)
+		return fmt.Errorf("%q is not a version: it must begin with a number", t)
 	}
 	return nil
 }
