@@ -8,7 +8,7 @@ me=${0##*/}
 root=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=scripts/bounds
 . "$root/scripts/bounds"
-all=(corpus40 corpus50 objects real sizes single xz packed many big large check reuse go)
+all=(corpus40 corpus50 objects real sizes single xz packed import many big large check reuse go)
 
 usage() {
 	cat <<EOF
@@ -30,6 +30,9 @@ an earlier version.
             bytes, and those of .btf.tar.xz and of tar | zstd -19 --long=31; wall
             and CPU time from it, from raw files, and from .btf.tar.xz; what the
             bytes are spent on
+  import    the corpus into one file, from raw files and from .btf.tar.xz; the
+            kernel packages (.deb) of BTFGEN_PACKAGES, and what unpacking them
+            takes: CPU time, and peak memory
   many      about 1,000 kernels, and the corpus they are made of: CPU time per
             kernel, and peak memory; the same in one file
   big       a kernel with 20 MB of BTF or more: wall time, ours and bpftool's
@@ -468,6 +471,35 @@ measure_packed() {
 	packed_size packed "$tmp/xz"
 	packed_speed packed "$tmp/xz"
 	result "want at most 1/5.5 of .btf.tar.xz, and to be twice as fast as that"
+}
+
+measure_import() {
+	need xz || return 0
+	prepare_xz
+	local side packages=0
+	list=$tmp/packages.list
+	: >"$list"
+	if [[ -n ${BTFGEN_PACKAGES:-} ]] && need dpkg-deb; then
+		find "$BTFGEN_PACKAGES" -name '*.deb' | sort >"$list"
+		packages=$(wc -l <"$list")
+	fi
+	drop {raw,xz,deb}.btfc
+	ours raw corpus import -j 2 -o "$out/raw.btfc" "$tmp/raw"
+	ours xz corpus import -j 2 -o "$out/xz.btfc" "$tmp/xz"
+	if ((packages)); then
+		ours deb corpus import -j 2 --as 'linux-image-{release}_*=debian/0/x86_64' -o "$out/deb.btfc" "$BTFGEN_PACKAGES"
+		each unpack "$list" 2 dpkg-deb --fsys-tarfile {}
+	fi
+	turns "$repeat"
+	for side in raw xz; do
+		result "$(find "$tmp/$side" -type f | wc -l) kernels, $side, -j 2: CPU time {cpu $side}{failed $side}, wall time {wall $side}, peak memory {memory $side}"
+	done
+	if ((packages)); then
+		result "$packages packages, -j 2: CPU time {cpu deb}{failed deb}, dpkg-deb --fsys-tarfile {cpu unpack}: {%.2f: cpu deb / cpu unpack} times;" \
+			"wall time {wall deb}, peak memory {memory deb}; want at most 300 MB"
+	else
+		result 'skipped: BTFGEN_PACKAGES names no package'
+	fi
 }
 
 # packed_series NAME DIR: packs thirty times the kernels in DIR, made like those of 'many'.
