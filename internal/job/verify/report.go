@@ -103,7 +103,8 @@ func (r *Report) JSON(w io.Writer) (err error) {
 	return err
 }
 
-// maxShown is how many differences of a kernel are listed without verbose. The BTF of a wrong kernel has thousands.
+// maxShown is how many differences of a kernel, and kernels without counterpart, are listed without verbose. The BTF of a wrong kernel has
+// thousands of differences, and an archive that is compared with one kernel may have thousands of kernels.
 const maxShown = 10
 
 // Text writes the findings for people. verbose lists all of them.
@@ -125,12 +126,17 @@ func (r *Report) Text(w io.Writer, verbose bool) {
 			escape.Fprintf(w, "  %s%s\n    full       %s\n    minimized  %s\n", d.Message, place, d.Full, d.Minimized)
 		}
 	}
-	for _, n := range r.NotMinimized {
-		escape.Fprintf(w, "%s: no minimized BTF\n", n)
+	list := func(names []string, what string) {
+		for i, n := range names {
+			if i == maxShown && !verbose {
+				escape.Fprintf(w, "and %d more: %s (--verbose lists them)\n", len(names)-maxShown, what)
+				break
+			}
+			escape.Fprintf(w, "%s: %s\n", n, what)
+		}
 	}
-	for _, n := range r.NoKernel {
-		escape.Fprintf(w, "%s: minimized, but not among the kernels\n", n)
-	}
+	list(r.NotMinimized, "no minimized BTF")
+	list(r.NoKernel, "minimized, but not among the kernels")
 }
 
 // Why returns why relocations were not compared, for notes with a reason.
