@@ -487,7 +487,7 @@ measure_import() {
 	ours raw corpus import -j 2 -o "$out/raw.btfc" "$tmp/raw"
 	ours xz corpus import -j 2 -o "$out/xz.btfc" "$tmp/xz"
 	if ((packages)); then
-		ours deb corpus import -j 2 --as 'linux-image-{release}_*=debian/0/x86_64' -o "$out/deb.btfc" "$BTFGEN_PACKAGES"
+		ours deb corpus import -j 2 --as debian/0/x86_64 -o "$out/deb.btfc" "$BTFGEN_PACKAGES"
 		each unpack "$list" 2 dpkg-deb --fsys-tarfile {}
 	fi
 	turns "$repeat"
