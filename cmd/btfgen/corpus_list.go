@@ -5,7 +5,7 @@ package main
 import (
 	"cmp"
 	"errors"
-	"slices"
+	"sort"
 
 	"github.com/urfave/cli/v2"
 
@@ -32,7 +32,9 @@ func runCorpusList(c *cli.Context) error {
 	if len(list) == 0 {
 		return errors.New("no kernel could be read")
 	}
-	slices.SortStableFunc(list, func(a, b lint.Entry) int { return cmp.Or(a.Key().Compare(b.Key()), cmp.Compare(a.Path, b.Path)) })
+	sort.SliceStable(list, func(i, j int) bool {
+		return cmp.Or(list[i].Key().Compare(list[j].Key()), cmp.Compare(list[i].Path, list[j].Path)) < 0
+	})
 	if !c.Bool("json") {
 		err := lint.WriteTable(c.App.Writer, list, c.Bool("long"))
 		if all, modules, extras := lint.Packed(list); c.Bool("long") && all > 0 {

@@ -5,6 +5,7 @@ package verdict
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check/rule"
@@ -322,9 +323,10 @@ func (r *axis) lacks(row *ObjectRow, counts func(kernel int) bool) (out []Lack, 
 		}
 		out = append(out, l)
 	}
-	slices.SortFunc(out, func(a, b Lack) int { // no two have the same family, subject, release and Refused
+	sort.Slice(out, func(i, j int) bool { // no two have the same family, subject, release and Refused
+		a, b := &out[i], &out[j]
 		return cmp.Or(-cmp.Compare(a.Kernels, b.Kernels), -kernel.CompareVersions(a.Came, b.Came), cmp.Compare(a.Family, b.Family),
-			cmp.Compare(a.Subject, b.Subject), b2i(a.Refused)-b2i(b.Refused), b2i(a.Differs)-b2i(b.Differs))
+			cmp.Compare(a.Subject, b.Subject), b2i(a.Refused)-b2i(b.Refused), b2i(a.Differs)-b2i(b.Differs)) < 0
 	})
 	return out, all
 }
