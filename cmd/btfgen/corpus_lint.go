@@ -23,7 +23,9 @@ func runCorpusLint(c *cli.Context) error {
 	}
 	shared := make(causes)
 	for i := range rep.Findings {
-		shared.count(rep.Findings[i].Corpus, rep.Findings[i].Detail)
+		if f := &rep.Findings[i]; f.Shared {
+			shared[causeOf(f.Path, f.Detail)]++
+		}
 	}
 	for i := range rep.Findings {
 		f := &rep.Findings[i]
@@ -31,7 +33,9 @@ func runCorpusLint(c *cli.Context) error {
 		if f.Detail != "" {
 			x.Message += " (" + f.Detail + ")"
 		}
-		shared.join(c, &x, f.Corpus, f.Detail)
+		if f.Shared {
+			shared.join(c, &x, f.Detail)
+		}
 		reportFinding(c, x)
 	}
 	infof(c, "%s: %s, %s, %s", words.Plural(rep.Kernels, "kernel"), words.Plural(rep.Errors, "error"), words.Plural(rep.Warnings, "warning"),

@@ -167,14 +167,11 @@ type finding struct {
 	Kernel  string `json:"kernel,omitempty"` // ID/VERSION_ID/ARCH/RELEASE, or a path
 	File    string `json:"file,omitempty"`   // the file that the finding is about
 	printed bool
-	line    string // what is printed instead of the text; empty if that is
+	kernels int32 // of the file that have the same cause, and are printed with this one; 0 if there are no others
 }
 
 // String returns the text of the finding for output, with its class.
 func (f *finding) String() string {
-	if f.line != "" {
-		return f.line
-	}
 	if f.Class == defective {
 		return f.text() // names the class already
 	}
@@ -279,7 +276,15 @@ func (f *findings) counts(x *finding) bool { return f.on.classes[x.Class] || f.o
 func (f *findings) print(c *cli.Context, x *finding) {
 	if !x.printed {
 		x.printed = true
-		escape.Fprintf(c.App.ErrWriter, "btfgen: %s\n", strings.ReplaceAll(x.String(), "\n", "; "))
+		text := x.String()
+		if x.kernels > 0 {
+			all := "--json"
+			if f.canVerbose {
+				all = "-v"
+			}
+			text = fmt.Sprintf("%s: %s: %s; affects %s (%s lists them)", x.Class, corpusOf(x.File), x.Message, words.Plural(int(x.kernels), "kernel"), all)
+		}
+		escape.Fprintf(c.App.ErrWriter, "btfgen: %s\n", strings.ReplaceAll(text, "\n", "; "))
 	}
 }
 
@@ -331,14 +336,18 @@ func reportHidden(c *cli.Context) {
 func reportSkipped(c *cli.Context, all []*corpus.Error) {
 	shared := make(causes)
 	for _, e := range all {
-		shared.count(e.Corpus, e.Reason())
+		if e.Shared {
+			shared[causeOf(e.Path, e.Reason())]++
+		}
 	}
 	for _, e := range all {
 		x := finding{Class: classOf(e), Message: e.Reason(), File: e.Path}
 		if errors.Is(e, corpus.ErrUnmet) || errors.Is(e, corpus.ErrUnselected) {
 			x.Object, x.File = e.Path, ""
 		}
-		shared.join(c, &x, e.Corpus, e.Reason())
+		if e.Shared {
+			shared.join(c, &x, e.Reason())
+		}
 		if x.Class == skipped {
 			reportIfVerbose(c, x)
 		} else {
@@ -347,32 +356,25 @@ func reportSkipped(c *cli.Context, all []*corpus.Error) {
 	}
 }
 
-// causes counts the kernels that each cause in a file with many kernels concerns. It is negative once the cause was printed.
-type causes map[[2]string]int
+// causes counts the kernels that each cause in a corpus in one file concerns. It is 0 once a finding counts them.
+type causes map[string]int32
 
-func (m causes) count(file, reason string) {
-	if file != "" {
-		m[[2]string{file, reason}]++
-	}
-}
+// causeOf returns the key of a cause, which is the reason for a kernel with this path.
+func causeOf(path, reason string) string { return corpusOf(path) + "\n" + reason }
 
-// join sets the line of a finding that is the first of several with one cause: it counts all kernels. The other findings have no line. With
-// --verbose, each finding keeps its own.
-func (m causes) join(c *cli.Context, x *finding, file, reason string) {
-	cause := [2]string{file, reason}
-	n, all := m[cause], "--json"
-	switch f := found(c); {
-	case n == 1 || n == 0 || f.verbose:
-		return
-	case f.canVerbose:
-		all = "-v"
-	}
-	if n < 0 {
-		x.printed = true
+// corpusOf returns FILE of a path FILE!KEY.
+func corpusOf(path string) string { return path[:strings.LastIndexByte(path, '!')] }
+
+// join sets the number of kernels of a finding that is the first of several with one cause. The other findings are not printed. With
+// --verbose, all are.
+func (m causes) join(c *cli.Context, x *finding, reason string) {
+	cause := causeOf(x.File, reason)
+	n := m[cause]
+	if n == 1 || found(c).verbose {
 		return
 	}
-	x.line = fmt.Sprintf("%s: %s: %s; affects %s (%s lists them)", x.Class, file, x.Message, words.Plural(n, "kernel"), all)
-	m[cause] = -1
+	x.kernels, x.printed = n, n == 0
+	m[cause] = 0
 }
 
 // errorClasses are the classes of errors that do not mean damage.

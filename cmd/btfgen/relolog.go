@@ -40,7 +40,7 @@ func runRelolog(c *cli.Context) error {
 	}
 	var damage []*corpus.Error // of files with many kernels
 	err = dryrun.Run(c.Context, dryrun.Config{Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs")}, print, func(e *corpus.Error) {
-		if e.Corpus != "" {
+		if e.Shared {
 			damage = append(damage, e)
 			return
 		}

@@ -110,7 +110,7 @@ func (f *File) damaged(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &skip.Error{Path: f.Path, What: what, Err: err, Corpus: f.files[0].Path}
+	return &skip.Error{Path: f.Path, What: what, Err: err, Shared: true}
 }
 
 // setModules sets the modules of a kernel of a corpus in one file.

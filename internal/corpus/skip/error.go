@@ -19,8 +19,8 @@ type Error struct {
 	What string // what was being read, as "xz" or "elf: .BTF"; empty if the cause needs no such word
 	Err  error  // the cause, which does not repeat the path
 
-	// Corpus is the file with many kernels that the cause is in, or empty. Kernels that depend on one damaged part of it have the same reason.
-	Corpus string
+	// Shared is set for a kernel of a corpus in one file, whose path is FILE!KEY. Kernels that depend on one damaged part have the same reason.
+	Shared bool
 }
 
 // Error returns path, what and cause on one line.

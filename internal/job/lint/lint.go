@@ -56,7 +56,7 @@ type Finding struct {
 	Kernel string // key, or path if it is unknown
 	Path   string
 	Detail string // in addition to the text of the code
-	Corpus string // as in corpus.Error
+	Shared bool   // as in corpus.Error
 }
 
 // Report is the result of a run.
@@ -148,7 +148,7 @@ func (r *Report) skipped(s *corpus.Error) {
 	case errors.Is(s, corpus.ErrNoKernel):
 		code, detail = StrayModules, ""
 	}
-	r.Findings = append(r.Findings, Finding{code, s.Path, s.Path, detail, s.Corpus})
+	r.Findings = append(r.Findings, Finding{code, s.Path, s.Path, detail, s.Shared})
 }
 
 // kernels judges the kernels that were read, in the order of the corpus.

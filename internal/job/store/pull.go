@@ -428,7 +428,7 @@ func (p *puller) keep(ctx context.Context, to *adder, old *btfc.File, fresh map[
 	err := to.add(ctx, old, rest, func(i int, err error) {
 		p.res.Kept--
 		key := old.Entries()[i].Key.Canonical()
-		p.res.Skipped = append(p.res.Skipped, &corpus.Error{Path: p.Path + "!" + key.String(), What: "btfc", Err: err, Corpus: p.Path})
+		p.res.Skipped = append(p.res.Skipped, &corpus.Error{Path: p.Path + "!" + key.String(), What: "btfc", Err: err, Shared: true})
 	})
 	p.res.Encoded = to.Encoded - encoded
 	return err
