@@ -37,7 +37,7 @@ func (x *XZProgram) takes(size int64) bool {
 	return x != nil && (size < 0 || size >= x.least) && x.usable()
 }
 
-// open returns what the program makes of all streams in src, or, if all is not set, of the first one.
+// open returns a reader of the decompressed data of all streams in src, or, if all is not set, of the first one.
 func (x *XZProgram) open(ctx context.Context, src io.Reader, all bool) (io.ReadCloser, error) {
 	var ends [4]*os.File // of two pipes
 	for i := 0; i < len(ends); i += 2 {

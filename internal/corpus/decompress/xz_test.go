@@ -45,7 +45,7 @@ func xzProgram(t *testing.T) *XZProgram {
 	return x
 }
 
-// TestXZProgram compares what the xz program makes of damaged and undamaged data with what the decoder in Go does.
+// TestXZProgram reads damaged and undamaged data with the xz program and the decoder in Go, and compares the results.
 func TestXZProgram(t *testing.T) {
 	program := xzProgram(t)
 	if !program.usable() {
