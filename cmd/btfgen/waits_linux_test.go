@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/testing/slow"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
 )
 
 const said = "waiting for another process that writes it"
@@ -171,4 +173,19 @@ func leftovers(t *testing.T, dir string) []string {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// TestPipeOutput adds kernels to a named pipe without a writer. To read it would wait without an end.
+func TestPipeOutput(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "debian/12/x86_64/6.1.0-1-amd64.btf"), string(testbtf.Types(t, binary.LittleEndian, "struct s 4: i int 0")))
+	t.Chdir(t.TempDir())
+	if err := syscall.Mkfifo("k.btfc", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"corpus", "import", "-o", "k.btfc", root}, {"corpus", "fetch", "--dry-run", "debian/12", "-o", "k.btfc"}} {
+		if status, text := runAll(args...); status != statusFailed || !strings.Contains(text, "k.btfc: not a regular file") {
+			t.Errorf("%s: exit status %d: %s", args, status, text)
+		}
+	}
 }

@@ -192,13 +192,19 @@ func (p *packer) pack(ctx context.Context, size int64, note func(*Packed) []btfc
 
 // openPacked opens the .btfc file at path. It returns nil for a file that is missing or empty, such as mktemp's. The caller closes f.
 func openPacked(path string) (f *os.File, old *btfc.File, size int64, err error) {
-	if f, err = os.Open(path); errors.Is(err, fs.ErrNotExist) {
+	fi, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, 0, nil
-	} else if err != nil {
+	case err != nil:
+		return nil, nil, 0, err
+	case !fi.Mode().IsRegular(): // opening a named pipe would wait for its writer
+		return nil, nil, 0, fmt.Errorf("%s: not a regular file", path)
+	}
+	if f, err = os.Open(path); err != nil {
 		return nil, nil, 0, err
 	}
-	fi, err := f.Stat()
-	if err == nil && (fi.Size() > 0 || !fi.Mode().IsRegular()) {
+	if fi, err = f.Stat(); err == nil && fi.Size() > 0 {
 		size = fi.Size()
 		if old, err = btfc.Open(f, size); err != nil {
 			err = fmt.Errorf("%s: %w", path, err)
