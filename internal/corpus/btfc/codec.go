@@ -93,11 +93,7 @@ func join(streams *[numStreams][]byte, numbers ...int) [][]byte {
 	for _, s := range streams {
 		lens = binary.AppendUvarint(lens, uint64(len(s)))
 	}
-	size := len(lens)
-	for _, s := range streams {
-		size += len(s)
-	}
-	all := append(make([]byte, 0, size), lens...)
+	all := append(make([]byte, 0, int64(len(lens))+sizeOf(streams[:])), lens...)
 	parts := [][]byte{all}
 	for _, s := range streams {
 		first := len(all)
@@ -107,7 +103,7 @@ func join(streams *[numStreams][]byte, numbers ...int) [][]byte {
 	return parts
 }
 
-// whole returns a payload of which join has returned the parts.
+// whole returns the payload whose parts join returned.
 func whole(parts [][]byte) []byte {
 	if parts == nil {
 		return nil
