@@ -99,7 +99,7 @@ func (a *assembler) addModule(in *unpack.Stream, b *blob) error {
 		if err != nil {
 			return err
 		}
-		b.kept, b.n = kept, 0
+		b.kept = kept
 	}
 	a.s.pending = append(a.s.pending, *b)
 	return nil

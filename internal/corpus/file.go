@@ -136,8 +136,8 @@ func (k *Kernel) Detach() (give func(), err error) {
 	if k.slabs != nil {
 		modules = k.slabs.leave()
 	}
-	for i := range k.Modules {
-		if !own {
+	if !own {
+		for i := range k.Modules {
 			k.Modules[i].BTF = bytes.Clone(k.Modules[i].BTF)
 		}
 	}
@@ -157,8 +157,8 @@ func (k *Kernel) Size() int64 {
 // Keep returns a copy that stays valid, without modules and extras.
 func (k *Kernel) Keep() *Kernel {
 	kept := *k
-	kept.BTF, kept.Modules, kept.ModulePaths, kept.Extras, kept.task, kept.buf = bytes.Clone(k.BTF), nil, nil, Extras{}, nil, nil
-	kept.slabs = nil
+	kept.BTF, kept.Modules, kept.ModulePaths, kept.Extras = bytes.Clone(k.BTF), nil, nil, Extras{}
+	kept.task, kept.buf, kept.slabs = nil, nil, nil
 	return &kept
 }
 
