@@ -47,7 +47,7 @@ func runCorpusImport(c *cli.Context) error {
 		return err
 	}
 	defer done()
-	corp, err := openCorpus(c, corpus.Options{Extras: true, DWARF: dwarf, XZ: decompress.NewXZProgram()})
+	corp, err := openCorpus(c, corpus.Options{Extras: true, DWARF: dwarf, XZ: decompress.NewXZProgram(c.Context)})
 	if err != nil {
 		return err
 	}

@@ -165,7 +165,7 @@ func TestPackages(t *testing.T) {
 	for i, path := range files {
 		c, got, errs := readAll(t, Options{}, path)
 		if i == 0 {
-			_, with, _ := readAll(t, Options{XZ: decompress.NewXZProgram()}, path)
+			_, with, _ := readAll(t, Options{XZ: decompress.NewXZProgram(t.Context())}, path)
 			if len(with) != len(got) || len(got) == 0 || !bytes.Equal(with[0].btf, got[0].btf) || !maps.Equal(with[0].mods, got[0].mods) {
 				t.Errorf("%s: other kernels with the xz program: %d and %d", path, len(with), len(got))
 			}

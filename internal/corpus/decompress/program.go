@@ -21,10 +21,10 @@ type XZProgram struct {
 	usable func() bool
 }
 
-// NewXZProgram returns an XZProgram that looks for the program when the first large .xz is read.
-func NewXZProgram() *XZProgram {
+// NewXZProgram returns an XZProgram that looks for the program when the first large .xz is read. Looking for it ends with ctx.
+func NewXZProgram(ctx context.Context) *XZProgram {
 	return &XZProgram{leastProgram, sync.OnceValue(func() bool {
-		out, err := program.Run(context.Background(), &program.Command{Name: "xz", Options: []string{"--version"}})
+		out, err := program.Run(ctx, &program.Command{Name: "xz", Options: []string{"--version"}})
 		return err == nil && strings.HasPrefix(out, "xz (XZ Utils) ") // BusyBox's has no limit of memory
 	})}
 }

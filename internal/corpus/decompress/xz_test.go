@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/ulikunitz/xz"
 	"github.com/ulikunitz/xz/lzma"
@@ -40,7 +41,7 @@ func compressXZ(t *testing.T, data []byte) []byte {
 // xzProgram returns an XZProgram that reads all .xz.
 func xzProgram(t *testing.T) *XZProgram {
 	t.Helper()
-	x := NewXZProgram()
+	x := NewXZProgram(t.Context())
 	x.least = 0
 	return x
 }
@@ -118,12 +119,26 @@ func TestOtherXZ(t *testing.T) {
 	if xzProgram(t).takes(1 << 30) {
 		t.Error("no xz is used")
 	}
-	x := NewXZProgram()
+	x := NewXZProgram(t.Context())
 	x.usable = func() bool { return true }
 	for size, want := range map[int64]bool{-1: true, 0: false, leastProgram - 1: false, leastProgram: true} {
 		if got := x.takes(size); got != want {
 			t.Errorf("%d bytes: %t", size, got)
 		}
+	}
+}
+
+// TestHangingXZ stops waiting for a program that does not say its version.
+func TestHangingXZ(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "xz"), []byte("#!/bin/sh\nwhile :; do :; done\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if NewXZProgram(ctx).takes(-1) {
+		t.Error("it is used")
 	}
 }
 

@@ -151,7 +151,7 @@ type fetcher struct {
 func Fetch(ctx context.Context, cfg FetchConfig) (*FetchResult, error) {
 	f := &fetcher{
 		FetchConfig: cfg, res: &FetchResult{Kernels: []*Fetched{}, Unreadable: make(map[string]string)},
-		gone: make(map[kernel.Key]bool), byKey: make(map[kernel.Key]bool), noted: make(map[packageID]*btfc.Package), xz: decompress.NewXZProgram(),
+		gone: make(map[kernel.Key]bool), byKey: make(map[kernel.Key]bool), noted: make(map[packageID]*btfc.Package), xz: decompress.NewXZProgram(ctx),
 	}
 	unlock, err := f.lock(ctx)
 	defer unlock()
