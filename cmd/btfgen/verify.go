@@ -93,7 +93,7 @@ func runVerify(c *cli.Context) error {
 	return err
 }
 
-// readMinimized reads the minimized BTFs of the first argument, of which there must be some, and returns what it skipped.
+// readMinimized reads the minimized BTFs of the first argument, and returns what it skipped. It fails if there are none.
 func readMinimized(c *cli.Context) (small []verify.Minimized, skipped []*corpus.Error, err error) {
 	small, skipped, err = verify.Read(c.Context, c.Args().First())
 	switch {

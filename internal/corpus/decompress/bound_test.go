@@ -146,10 +146,10 @@ func TestStops(t *testing.T) {
 
 // TestDictionaries checks that the decoder in Go and the xz program take dictionaries up to the limit.
 func TestDictionaries(t *testing.T) {
-	small := compressXZ(t, []byte("x"))
+	small, all := compressXZ(t, []byte("x")), decoders(t)
 	for size := byte(0); size <= 40; size++ {
 		data := withDictionary(t, bytes.Clone(small), size)
-		for _, xz := range decoders(t) {
+		for _, xz := range all {
 			var to Buffer
 			err := First(context.Background(), data, XZ, xz, 1<<20, newBudget(16<<20), &to)
 			if want := size <= 30; want != (err == nil) { // 2 << (30/2 + 11) is limits.Dictionary
