@@ -17,7 +17,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// newEncoders returns room for encoders, which are made when they are needed. They compress chunks, a third of the work, and each takes 42 MB;
+// newEncoders returns room for encoders, which are made when they are needed. They compress chunks, a tenth of the work, and each takes 13 MB;
 // so there is one for two processors, and none while a large part is matched.
 func newEncoders() chan *zstd.Encoder {
 	all := make(chan *zstd.Encoder, (runtime.GOMAXPROCS(0)+1)/2)
@@ -27,9 +27,10 @@ func newEncoders() chan *zstd.Encoder {
 	return all
 }
 
+// newEncoder returns an encoder. The best level would take three times as long as this one, for five to seven percent less.
 func newEncoder() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(true),
-		zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(8<<20))
+		zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithWindowSize(8<<20))
 }
 
 // dropEncoders drops the encoders that are idle.
