@@ -9,6 +9,7 @@
 #   BTFGEN_RECORDED
 #                  a file of what became of their programs on old kernels
 #   BTFGEN_CASES   a directory of inputs that failed once, for TestCases
+#   BTFGEN_FIELD   a directory of inputs from the field, for TestField
 #   BTFGEN_OBJECTS a directory of large BPF objects, also for comparing speed with the last version
 #   BTFGEN_SLOW    night for all tests with all inputs (default 1: nearly all)
 #   FUZZTIME       time for each fuzz target (default 2s; 0 skips them)
@@ -138,7 +139,7 @@ grep -aE '^(ok|no test files)|^ *--- SKIP|_test.go:[0-9]+: .*(needs|skip|no |not
 step 'race detector'
 # Except packages with a single goroutine, in code and tests. Larger inputs have no other goroutines.
 go list ./... | grep -vE '/(btfgen/btfgen|examples|internal/(bpfobj|btf|btf/canonical|check/interp|core|minimize|report.*|text/.*|testing/.*))$' |
-	env -u BTFGEN_CASES -u BTFGEN_CORPUS -u BTFGEN_DEBIAN -u BTFGEN_OBJECTS -u BTFGEN_PACKAGES -u BTFGEN_SLOW xargs go test "${options[@]}" -race
+	env -u BTFGEN_CASES -u BTFGEN_FIELD -u BTFGEN_CORPUS -u BTFGEN_DEBIAN -u BTFGEN_OBJECTS -u BTFGEN_PACKAGES -u BTFGEN_SLOW xargs go test "${options[@]}" -race
 
 step '32 bits'
 # Not all kernels run 386 programs. QEMU of Debian 12 does not run Go's for 386, but those for arm.
@@ -151,7 +152,7 @@ fi
 if [ ${#bits32[@]} -gt 0 ]; then
 	echo "${bits32[*]}"
 	# The tests of other readers test programs of this machine.
-	env -u BTFGEN_CASES -u BTFGEN_CORPUS -u BTFGEN_DEBIAN -u BTFGEN_OBJECTS -u BTFGEN_PACKAGES -u BTFGEN_SLOW "${bits32[@]}" \
+	env -u BTFGEN_CASES -u BTFGEN_FIELD -u BTFGEN_CORPUS -u BTFGEN_DEBIAN -u BTFGEN_OBJECTS -u BTFGEN_PACKAGES -u BTFGEN_SLOW "${bits32[@]}" \
 		go test "${options[@]}" -skip '^Test(C([A-Z]|$)|Readers|Python)' ./internal/btf ./internal/btf/canonical ./pkg/...
 else
 	echo 'skipped: this machine runs neither 386 programs nor qemu-arm'

@@ -203,12 +203,18 @@ func TestCases(t *testing.T) {
 	if from == "" {
 		t.Skip("needs BTFGEN_CASES, a folder of inputs that once failed")
 	}
+	testFolders(t, from, caseTests)
+}
+
+// testFolders runs the test of each folder in a copy. Each folder needs a test, and each test a folder.
+func testFolders(t *testing.T, from string, tests map[string]func(t *testing.T, c *cases)) {
+	t.Helper()
 	c := newCases(t, from)
 	folders, err := os.ReadDir(from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := maps.Clone(caseTests)
+	left := maps.Clone(tests)
 	for _, f := range folders {
 		if !f.IsDir() {
 			continue
@@ -311,7 +317,7 @@ func (c *cases) commands(t *testing.T, folder, text string) *caseRun {
 	r := &caseRun{dir: filepath.Join(c.dir, folder)}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", text)
 	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "PATH="+c.bin+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+filepath.Join(c.dir, "cache"), "GOMAXPROCS=2", "PWD="+r.dir)
+	cmd.Env = append(os.Environ(), "PATH="+c.bin+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+filepath.Join(c.dir, "cache"), "GOMAXPROCS=2", "PWD="+r.dir, "TESTDATA="+c.testdata, "PROJECT="+filepath.Dir(c.testdata))
 	out, err := cmd.CombinedOutput()
 	if e := (*exec.ExitError)(nil); err != nil && !errors.As(err, &e) {
 		t.Fatal(err)
