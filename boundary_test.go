@@ -33,6 +33,7 @@ var rooms = []string{
 	"pkg/archive",
 	"internal/output",
 	"internal/corpus",
+	"internal/check/facts",
 	"internal/check",
 	"internal/job",
 	"internal/report",

@@ -30,9 +30,11 @@
 // guarded by the branch that field_exists decides; bpf_loop is no helper there,
 // and reached. The verdict is the worse one, [rule.Fails]. On 5.17 it is [rule.OK].
 //
-// Three packages share the work:
+// Four packages share the work:
 //
-//   - Package rule has facts and rules of kernels and programs, and the findings
+//   - Package facts has the tables of what kernels differ in, and decides what a
+//     kernel has.
+//   - Package rule has the rules of kernels and programs, and the findings
 //     that they make: codes with arguments. internal/report makes sentences of them.
 //   - Package verdict has the report: what findings on programs make of objects.
 //   - This package is the run. It knows workers, memory and time, and no rule.

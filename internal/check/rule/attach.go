@@ -278,7 +278,7 @@ func (e *Evaluation) syscallRecord(to, call string) int64 {
 		return int64(t.Size())
 	}
 	y, ok := e.k.find(enterRecord, btf.KindStruct)
-	if !ok || e.k.atLeast(syscallFields.next()) {
+	if !ok || e.k.atLeast(syscallFields.Next()) {
 		return 0
 	}
 	args := int64(most)

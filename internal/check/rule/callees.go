@@ -10,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/facts"
 )
 
 // Callees are the functions that one calls, or has called back.
@@ -54,27 +55,20 @@ func findCallees(o *bpfobj.Code) []callees {
 	return all
 }
 
-// The facts that global functions need which take pointers to memory, or to anything. Of the latter there is no line: no verifier takes them
-// that checks global functions on their own.
-const (
-	globalMemory = "memory for global functions"
-	globalVoid   = "global functions with pointers to void"
-
-	argumentFact    = "global argument " // and a tag
-	argumentContext = argumentFact + "ctx"
-	argumentNonnull = argumentFact + "nonnull"
-)
+// voidPointers is what global functions with pointers to void need. The tables do not have it: no verifier takes these functions that checks
+// global functions on their own.
+const voidPointers = ^facts.Every
 
 // globalNeeds returns the facts that global functions need because of their prototypes (btf_prepare_func_args in kernel/bpf/btf.c), and which
 // arguments are pointers to memory, by function.
-func globalNeeds(o *bpfobj.Code) (map[int][]string, map[int]bpfobj.Registers) {
+func globalNeeds(o *bpfobj.Code) (map[int][]facts.Fact, map[int]bpfobj.Registers) {
 	named := make(map[string]int)
 	for i := range o.Funcs {
 		if o.Funcs[i].Global {
 			named[o.Funcs[i].Name] = i
 		}
 	}
-	out, memory := make(map[int][]string), make(map[int]bpfobj.Registers)
+	out, memory := make(map[int][]facts.Fact), make(map[int]bpfobj.Registers)
 	if o.BTF == nil || len(named) == 0 {
 		return out, memory
 	}
@@ -87,18 +81,18 @@ func globalNeeds(o *bpfobj.Code) (map[int][]string, map[int]bpfobj.Registers) {
 		for i := range proto.Vlen() {
 			tagged := tags[argument{id, i}]
 			out[fn] = append(out[fn], tagged...)
-			if len(tagged) > 0 && !slices.Equal(tagged, []string{argumentNonnull}) {
+			if len(tagged) > 0 && !slices.Equal(tagged, []facts.Fact{facts.GlobalArgumentNonnull}) {
 				continue // the tags say what it is
 			}
-			if fact := ofPointer(o.BTF, proto.Param(i).Type); fact != "" {
+			if fact := ofPointer(o.BTF, proto.Param(i).Type); fact != facts.Every {
 				out[fn] = append(out[fn], fact)
-				if r := asm.R1 + asm.Register(i); fact == globalMemory && r <= asm.R5 {
+				if r := asm.R1 + asm.Register(i); fact == facts.MemoryForGlobalFunctions && r <= asm.R5 {
 					memory[fn] |= 1 << r
 				}
 			}
 		}
 		if t, ok := o.BTF.SkipMods(proto.Ref()); ok && t.Kind() == btf.KindVoid {
-			out[fn] = append(out[fn], "global result void")
+			out[fn] = append(out[fn], facts.GlobalResultVoid)
 		}
 	})
 	return out, memory
@@ -111,8 +105,8 @@ type argument struct {
 }
 
 // argumentTags returns the facts that arguments of functions need because of their declaration tags, "arg:nonnull".
-func argumentTags(b *btf.BTF) map[argument][]string {
-	tags := make(map[argument][]string)
+func argumentTags(b *btf.BTF) map[argument][]facts.Fact {
+	tags := make(map[argument][]facts.Fact)
 	for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
 		t := b.Type(id)
 		if t.Kind() != btf.KindDeclTag {
@@ -121,7 +115,7 @@ func argumentTags(b *btf.BTF) map[argument][]string {
 		tag, ok := strings.CutPrefix(string(t.Name()), "arg:")
 		for _, n := range t.Words() {
 			if a := (argument{t.Ref(), n}); ok {
-				tags[a] = append(tags[a], argumentFact+tag)
+				tags[a] = append(tags[a], facts.GlobalArgument(tag))
 			}
 		}
 	}
@@ -141,12 +135,12 @@ func eachPrototype(b *btf.BTF, f func(id btf.TypeID, name string, proto btf.Type
 	}
 }
 
-// ofPointer returns the fact that a global function needs to take an argument without tags, "" for none: a pointer to something of a known
+// ofPointer returns the fact that a global function needs to take an argument without tags: a pointer to something of a known
 // size, except a context.
-func ofPointer(b *btf.BTF, id btf.TypeID) string {
+func ofPointer(b *btf.BTF, id btf.TypeID) facts.Fact {
 	t, ok := b.SkipMods(id)
 	if !ok || t.Kind() != btf.KindPtr {
-		return ""
+		return facts.Every
 	}
 	to, ok := b.SkipMods(t.Ref())
 	name := string(b.Name(to.NameOff))
@@ -154,20 +148,20 @@ func ofPointer(b *btf.BTF, id btf.TypeID) string {
 	switch {
 	case !ok, to.Kind() == btf.KindStruct && isContext(name):
 	case to.Kind() == btf.KindVoid:
-		return globalVoid
+		return voidPointers
 	case to.Kind() == btf.KindStruct && name == "bpf_dynptr":
-		return argumentFact + "dynptr"
+		return facts.GlobalArgumentDynptr
 	case err == nil:
-		return globalMemory
+		return facts.MemoryForGlobalFunctions
 	}
-	return ""
+	return facts.Every
 }
 
 // TagsContext reports whether a program calls a global function with an argument that a tag says is the context.
 func (o *Object) TagsContext(program int) bool {
 	for _, fn := range o.Programs[program].Funcs {
 		for i := range o.uses[fn] {
-			if u := &o.uses[fn][i]; u.in.Op == bpfobj.OpCall && slices.Contains(u.facts, argumentContext) {
+			if u := &o.uses[fn][i]; u.in.Op == bpfobj.OpCall && slices.Contains(u.facts, facts.GlobalArgumentCtx) {
 				return true
 			}
 		}
@@ -177,18 +171,18 @@ func (o *Object) TagsContext(program int) bool {
 
 // judgeGlobal judges what a call of a global function needs. Verifiers that do not check these on their own check them where they are called,
 // with what they are given there.
-func (p *Pairing) judgeGlobal(fact string) Finding {
-	f := Finding{Status: Fails, Code: FeatureMissing, Subject: fact}
-	if fact != globalVoid {
-		f = p.k.judgeAny(fact, FeatureMissing)
+func (p *Pairing) judgeGlobal(fact facts.Fact) Finding {
+	f := Finding{Status: Fails, Code: FeatureMissing, Subject: "global functions with pointers to void"}
+	if fact != voidPointers {
+		f = p.k.judge(fact, FeatureMissing)
 	}
 	f.Status = min(f.Status, p.k.strict())
 	switch fact {
-	case argumentContext: // libbpf replaces the type for older kernels: bpf_program_fixup_func_info in its src/libbpf.c
+	case facts.GlobalArgumentCtx: // libbpf replaces the type for older kernels: bpf_program_fixup_func_info in its src/libbpf.c
 		if f.Loader = EbpfGo; !p.counts(EbpfGo) {
 			return Finding{}
 		}
-	case argumentNonnull: // the function may compare the pointer
+	case facts.GlobalArgumentNonnull: // the function may compare the pointer
 		f.Status = min(f.Status, MayFail)
 	}
 	return f

@@ -8,6 +8,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/check/flow"
 	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -134,7 +135,7 @@ func (e *Evaluation) field(off int64, size int) (f Finding) {
 	of := contextOf(e.pr.Attach.ProgType)
 	if y, ok := e.k.find(of, btf.KindStruct); ok && y.module == "" {
 		f = e.member(y.typ(), new(flow.Access), off, size)
-	} else if f = e.k.judgeAny(fmt.Sprintf("context %s+%d", of, off), ContextBeyond); f.Status != OK {
+	} else if f = e.k.judge(facts.ContextField(of, off), ContextBeyond); f.Status != OK {
 		f.Args.Offset, f.Args.Name = off, "struct "+of
 	}
 	f.Subject = wholeContext
@@ -197,7 +198,7 @@ const wholeContext = "context"
 // written judges a write to the registers (kprobe_prog_is_valid_access in kernel/trace/bpf_trace.c): since kernels accept
 // it, they do so when they load a program, and refuse to attach it to anything but a uprobe.
 func (e *Evaluation) written() (f Finding) {
-	f = e.k.judge("context registers", ContextRegisters)
+	f = e.k.judge(facts.ContextRegisters, ContextRegisters)
 	if f.Status == OK && e.pr.Attach.Kind != bpfobj.AttachNone {
 		f = Finding{Status: Fails, Code: ContextUprobe, Attach: true}
 	}
@@ -210,7 +211,7 @@ func (e *Evaluation) written() (f Finding) {
 func (k *Inventory) moved(s *bpfobj.Section) Finding {
 	switch s.ProgType {
 	case "KPROBE", "TRACEPOINT", "RAW_TRACEPOINT", "RAW_TRACEPOINT_WRITABLE", "TRACING", "LSM", "SYSCALL", "NETFILTER", "CGROUP_DEVICE":
-		return k.judge("context moved", ContextMoved)
+		return k.judge(facts.ContextMoved, ContextMoved)
 	}
 	return Finding{Status: Fails, Code: ContextMoved}
 }
@@ -218,10 +219,10 @@ func (k *Inventory) moved(s *bpfobj.Section) Finding {
 // given judges a read through a pointer that was on the stack when a helper was given that memory to read:
 // whether it is a number since (check_stack_range_initialized in kernel/bpf/verifier.c).
 func (k *Inventory) given() Finding {
-	if !k.has("context given") {
+	if !k.has(facts.ContextGiven) {
 		return Finding{}
 	}
-	return k.judge("context kept", ContextSpilled)
+	return k.judge(facts.ContextKept, ContextSpilled)
 }
 
 // accesses judges what program number n of the object reads from its context.

@@ -16,8 +16,8 @@
 // and returns an absence: a [Finding] of code helper-missing at that instruction. If
 // an exploration reaches it, the finding [Fails]; if not, it is [Guarded].
 //
-// What kernels differ in is data with sources: facts.txt, whose witnesses in a
-// kernel's BTF decide (facts.go), and helpers.txt. A kernel's configuration and
+// What kernels differ in is data with sources: the tables of package facts, for
+// which an inventory is the evidence (facts.go). A kernel's configuration and
 // symbols are used where the source has them (knowledge.go); without them, what
 // depends on them is [MayFail].
 //

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/facts"
 )
 
 // Evaluate judges program j of the object without its code.
@@ -81,18 +82,18 @@ func (p *Pairing) absences(fn int, f func(absence)) {
 			a.f = Finding{Status: Fails, Code: HelperPoisoned, Subject: fmt.Sprintf("in %s", p.o.Funcs[fn].Name)}
 		case u.in.IsHelper():
 			if p.k.lacksHelper(u.in.Imm) {
-				a.f = Finding{Status: Fails, Code: HelperMissing, Subject: helperName(u.in.Imm), Args: Args{Decided: ByWitness, Witness: helperWitness(u.in.Imm)}}
+				a.f = Finding{Status: Fails, Code: HelperMissing, Subject: facts.HelperName(u.in.Imm), Args: Args{Decided: ByWitness, Witness: facts.HelperEnumerator(u.in.Imm)}}
 			}
 		case u.in.Op == bpfobj.OpCall:
 			// Of a strong kfunc that is absent, loaders refuse the object before the verifier sees it: see strong.
 			switch x := p.o.extern(u.in); {
 			case x == nil:
-				a.f = p.k.judge("function calls", FeatureMissing)
+				a.f = p.k.judge(facts.FunctionCalls, FeatureMissing)
 			case x.Weak && !p.hasKsym(x):
 				a.f = p.missing(x)
 				a.f.Status, a.f.Subject = Fails, x.Name
 			case x.Kind == bpfobj.ExternKsym:
-				a.f = p.k.judge("kfunc calls", FeatureMissing).named(x.Name)
+				a.f = p.k.judge(facts.KfuncCalls, FeatureMissing).named(x.Name)
 			}
 		case u.newer != nil && !gone[u.at]:
 			a.f, a.anyhow = p.instruction(u.newer)
@@ -106,7 +107,7 @@ func (p *Pairing) absences(fn int, f func(absence)) {
 		emit()
 		for _, fact := range u.facts {
 			if u.in.Op == bpfobj.OpCall {
-				a.f, a.anyhow = p.judgeGlobal(fact), !p.k.has("verifier global functions if called")
+				a.f, a.anyhow = p.judgeGlobal(fact), !p.k.has(facts.VerifierGlobalFunctionsIfCalled)
 			} else {
 				a.f, a.anyhow = p.k.judge(fact, FeatureMissing), true
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -37,20 +38,23 @@ func TestWitnesses(t *testing.T) {
 		}
 		k := inspectItem(t, it, want)
 		if !k.whole {
-			t.Errorf("%s has no struct %s", it.Name, wholeBTF)
+			t.Errorf("%s is not the BTF of a whole kernel", it.Name)
 		}
 		fmt.Fprintf(&table, "\n%s:", it.Name)
-		for _, f := range facts().all {
-			if _, machine, ok := strings.Cut(f.name, "/"); ok && !strings.HasPrefix(f.name, "section ") && machine != k.Arch {
+		for _, f := range facts.All() {
+			if _, machine, ok := strings.Cut(f.String(), "/"); ok && !strings.HasPrefix(f.String(), "section ") && machine != k.Arch {
 				continue
 			}
-			got, by := k.witnessed(f)
-			if got == present {
-				fmt.Fprintf(&table, " %s;", f.name)
+			a := k.facts.Has(f)
+			if a.Decided != ByWitness {
+				continue
 			}
-			since := kernel.CompareVersions(release, f.since.String()) >= 0
-			if f.setting == "" && (got == lacking && since || got == present && !since && it.Key.ID == "debian") {
-				t.Errorf("%s: %s, which came with %s: %d by %s", it.Name, f.name, f.since, got, by)
+			if a.Presence == facts.Yes {
+				fmt.Fprintf(&table, " %s;", f)
+			}
+			since := kernel.CompareVersions(release, f.Since().String()) >= 0
+			if f.Setting() == "" && (a.Presence == facts.No && since || a.Presence == facts.Yes && !since && it.Key.ID == "debian") {
+				t.Errorf("%s: %s, which came with %s: %+v", it.Name, f, f.Since(), a)
 			}
 			n++
 		}
@@ -58,28 +62,6 @@ func TestWitnesses(t *testing.T) {
 	t.Log(table.String())
 	if n == 0 {
 		t.Error("no kernel")
-	}
-}
-
-// TestUnwitnessed checks that docs/check.md names every fact without a witness: by its release, or as one of those on other machines or flags.
-func TestUnwitnessed(t *testing.T) {
-	page, err := os.ReadFile(testinput.Path(t, "docs", "check.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, _ := strings.Cut(string(page), "- These facts have no witness:")
-	text, _, _ = strings.Cut(text, "\n\n")
-	n := 0
-	for _, f := range facts().all {
-		if slices.ContainsFunc(f.witness, func(w witness) bool { return !w.unsure && !w.without }) || strings.Contains(f.name, "/") || strings.HasPrefix(f.name, "map-flag ") {
-			continue
-		}
-		if n++; !slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }), f.since.String()) {
-			t.Errorf("%s of %s is not in %q", f.name, f.since, text)
-		}
-	}
-	if n < 10 {
-		t.Errorf("%d facts have no witness", n)
 	}
 }
 

@@ -5,6 +5,7 @@ package rule
 import (
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
@@ -16,42 +17,42 @@ import (
 // history. Distributions that carry newer BPF code in older kernels are not in
 // the corpus with a version below these.
 var appeared = []struct {
-	enum  int
+	enum  facts.Enum
 	name  string
 	since string
 }{
-	{enumHelper, "BPF_FUNC_probe_read_kernel", "5.5"},
-	{enumHelper, "BPF_FUNC_ringbuf_output", "5.8"},
-	{enumHelper, "BPF_FUNC_redirect_peer", "5.10"},
-	{enumHelper, "BPF_FUNC_get_current_task_btf", "5.11"},
-	{enumHelper, "BPF_FUNC_for_each_map_elem", "5.13"},
-	{enumHelper, "BPF_FUNC_get_attach_cookie", "5.15"},
-	{enumHelper, "BPF_FUNC_kallsyms_lookup_name", "5.16"},
-	{enumHelper, "BPF_FUNC_loop", "5.17"},
-	{enumHelper, "BPF_FUNC_user_ringbuf_drain", "6.1"},
-	{enumMap, "BPF_MAP_TYPE_RINGBUF", "5.8"},
-	{enumMap, "BPF_MAP_TYPE_TASK_STORAGE", "5.11"},
-	{enumMap, "BPF_MAP_TYPE_BLOOM_FILTER", "5.16"},
-	{enumMap, "BPF_MAP_TYPE_ARENA", "6.9"},
-	{enumProg, "BPF_PROG_TYPE_LSM", "5.7"},
-	{enumProg, "BPF_PROG_TYPE_SYSCALL", "5.14"},
-	{enumProg, "BPF_PROG_TYPE_NETFILTER", "6.4"},
-	{enumAttach, "BPF_TRACE_KPROBE_MULTI", "5.18"},
-	{enumAttach, "BPF_TRACE_KPROBE_SESSION", "6.10"},
-	{enumLink, "BPF_LINK_TYPE_KPROBE_MULTI", "5.18"},
-	{enumLink, "BPF_LINK_TYPE_PERF_EVENT", "5.15"},
-	{enumLink, "BPF_LINK_TYPE_STRUCT_OPS", "5.19"},
-	{enumLink, "BPF_LINK_TYPE_NETFILTER", "6.4"},
-	{enumLink, "BPF_LINK_TYPE_UPROBE_MULTI", "6.6"},
-	{enumLink, "BPF_LINK_TYPE_TCX", "6.6"},
-	{enumLink, "BPF_LINK_TYPE_NETKIT", "6.7"},
-	{enumAttach, "BPF_STRUCT_OPS", "6.4"},
-	{enumAttach, "BPF_TRACE_UPROBE_MULTI", "6.6"},
-	{enumAttach, "BPF_TCX_INGRESS", "6.6"},
-	{enumAttach, "BPF_NETKIT_PRIMARY", "6.7"},
-	{enumHelper, "BPF_FUNC_spin_lock", "5.1"},
-	{enumHelper, "BPF_FUNC_check_mtu", "5.12"},
-	{enumCond, "BPF_MAY_GOTO", "6.9"},
+	{facts.EnumHelper, "BPF_FUNC_probe_read_kernel", "5.5"},
+	{facts.EnumHelper, "BPF_FUNC_ringbuf_output", "5.8"},
+	{facts.EnumHelper, "BPF_FUNC_redirect_peer", "5.10"},
+	{facts.EnumHelper, "BPF_FUNC_get_current_task_btf", "5.11"},
+	{facts.EnumHelper, "BPF_FUNC_for_each_map_elem", "5.13"},
+	{facts.EnumHelper, "BPF_FUNC_get_attach_cookie", "5.15"},
+	{facts.EnumHelper, "BPF_FUNC_kallsyms_lookup_name", "5.16"},
+	{facts.EnumHelper, "BPF_FUNC_loop", "5.17"},
+	{facts.EnumHelper, "BPF_FUNC_user_ringbuf_drain", "6.1"},
+	{facts.EnumMap, "BPF_MAP_TYPE_RINGBUF", "5.8"},
+	{facts.EnumMap, "BPF_MAP_TYPE_TASK_STORAGE", "5.11"},
+	{facts.EnumMap, "BPF_MAP_TYPE_BLOOM_FILTER", "5.16"},
+	{facts.EnumMap, "BPF_MAP_TYPE_ARENA", "6.9"},
+	{facts.EnumProg, "BPF_PROG_TYPE_LSM", "5.7"},
+	{facts.EnumProg, "BPF_PROG_TYPE_SYSCALL", "5.14"},
+	{facts.EnumProg, "BPF_PROG_TYPE_NETFILTER", "6.4"},
+	{facts.EnumAttach, "BPF_TRACE_KPROBE_MULTI", "5.18"},
+	{facts.EnumAttach, "BPF_TRACE_KPROBE_SESSION", "6.10"},
+	{facts.EnumLink, "BPF_LINK_TYPE_KPROBE_MULTI", "5.18"},
+	{facts.EnumLink, "BPF_LINK_TYPE_PERF_EVENT", "5.15"},
+	{facts.EnumLink, "BPF_LINK_TYPE_STRUCT_OPS", "5.19"},
+	{facts.EnumLink, "BPF_LINK_TYPE_NETFILTER", "6.4"},
+	{facts.EnumLink, "BPF_LINK_TYPE_UPROBE_MULTI", "6.6"},
+	{facts.EnumLink, "BPF_LINK_TYPE_TCX", "6.6"},
+	{facts.EnumLink, "BPF_LINK_TYPE_NETKIT", "6.7"},
+	{facts.EnumAttach, "BPF_STRUCT_OPS", "6.4"},
+	{facts.EnumAttach, "BPF_TRACE_UPROBE_MULTI", "6.6"},
+	{facts.EnumAttach, "BPF_TCX_INGRESS", "6.6"},
+	{facts.EnumAttach, "BPF_NETKIT_PRIMARY", "6.7"},
+	{facts.EnumHelper, "BPF_FUNC_spin_lock", "5.1"},
+	{facts.EnumHelper, "BPF_FUNC_check_mtu", "5.12"},
+	{facts.EnumCond, "BPF_MAY_GOTO", "6.9"},
 }
 
 // inspectItem is inspect for a kernel of the corpus, without its modules.
@@ -77,8 +78,8 @@ func TestAppeared(t *testing.T) {
 		}
 		k := inspectItem(t, it, want)
 		for _, a := range appeared {
-			if k.enums[a.enum] == nil && a.enum <= enumLink {
-				t.Errorf("%s: no enum %s", it.Name, enumNames[a.enum])
+			if k.enums[a.enum] == nil && a.enum <= facts.EnumLink {
+				t.Errorf("%s: no enum %s", it.Name, a.enum)
 				continue
 			}
 			_, has := k.enums[a.enum][a.name]
@@ -87,8 +88,8 @@ func TestAppeared(t *testing.T) {
 			}
 			n++
 		}
-		for name, since := range facts().came {
-			enum, enumerator := enumeratorOf(name)
+		for name, since := range facts.Interface() {
+			enum, enumerator := facts.Enumerator(name)
 			_, has := k.enums[enum][enumerator]
 			if should := kernel.CompareVersions(release, since.String()) >= 0; has != should {
 				t.Errorf("%s: %s there: %t, but it came in %s", it.Name, enumerator, has, since)
@@ -97,7 +98,7 @@ func TestAppeared(t *testing.T) {
 		}
 		version := func(v string) bool { return kernel.CompareVersions(release, v) >= 0 }
 		for feature, name := range features {
-			if has, want := k.features.Has(feature), version(facts().named[name].since.String()); has != want {
+			if has, want := k.features.Has(feature), version(name.Since().String()); has != want {
 				t.Errorf("%s: %s there: %t, want %t", it.Name, name, has, want)
 			}
 		}
@@ -110,7 +111,7 @@ func TestAppeared(t *testing.T) {
 
 func TestHelperName(t *testing.T) {
 	for id, want := range map[int64]string{1: "bpf_map_lookup_elem", 113: "bpf_probe_read_kernel", 181: "bpf_loop", 9999: "#9999"} {
-		if got := helperName(id); got != want {
+		if got := facts.HelperName(id); got != want {
 			t.Errorf("helper %d: %s, want %s", id, got, want)
 		}
 	}

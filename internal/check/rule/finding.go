@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -110,13 +111,13 @@ const (
 )
 
 // Decided says from what it is known that a kernel does not have something.
-type Decided string
+type Decided = facts.Decided
 
 // The ways to decide.
 const (
-	ByWitness Decided = "witness"
-	ByConfig  Decided = "configuration"
-	ByRelease Decided = "release"
+	ByWitness = facts.ByWitness
+	ByConfig  = facts.ByConfig
+	ByRelease = facts.ByRelease
 )
 
 // Reach says how the verifier gets to an instruction, where that is not certain.
@@ -202,7 +203,7 @@ func (f *Finding) Came() string {
 func (f *Finding) CameWith() Release {
 	switch f.Code {
 	case HelperMissing, MapTypeMissing, ProgTypeMissing, AttachTypeMissing, LinkTypeMissing:
-		return facts().came[f.Subject]
+		return facts.Came(f.Subject)
 	}
 	if f.Until != 0 {
 		return 0

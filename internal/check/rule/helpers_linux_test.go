@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -40,7 +41,7 @@ func TestVerifierHelpers(t *testing.T) {
 		}
 		types++
 		var allowed []int64
-		for id := int64(1); id <= lastHelper; id++ {
+		for id := int64(1); id <= facts.LastHelper; id++ {
 			if !k.helpers[id] {
 				continue
 			}
@@ -56,9 +57,9 @@ func TestVerifierHelpers(t *testing.T) {
 			}
 			switch {
 			case !forbids && status == Fails:
-				t.Errorf("%s: %s is allowed, but %s", p.section, helperName(id), why.Code)
-			case forbids && status == OK && !unprobed[helperName(id)]:
-				t.Errorf("%s: %s is not allowed: %s", p.section, helperName(id), cmp.Or(log, fmt.Sprint(err)))
+				t.Errorf("%s: %s is allowed, but %s", p.section, facts.HelperName(id), why.Code)
+			case forbids && status == OK && !unprobed[facts.HelperName(id)]:
+				t.Errorf("%s: %s is not allowed: %s", p.section, facts.HelperName(id), cmp.Or(log, fmt.Sprint(err)))
 			}
 		}
 		t.Logf("%s: %s: may call%s", p.section, p.to, ranges(allowed))
@@ -89,7 +90,7 @@ func ranges(l []int64) string {
 // loaded here.
 func (p *probe) loader(t *testing.T, k *Inventory) (*bpfobj.Section, *loader) {
 	s := bpfobj.SectionOf(p.section)
-	if s == nil || k.lacks(enumProg, "BPF_PROG_TYPE_"+s.ProgType) {
+	if s == nil || k.lacks(facts.EnumProg, "BPF_PROG_TYPE_"+s.ProgType) {
 		return nil, nil
 	}
 	l := &loader{kind: uint32(p.kind), attach: uint32(p.attach)}

@@ -3,7 +3,6 @@
 package rule
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
@@ -97,15 +97,11 @@ func TestWithdrawn(t *testing.T) {
 // TestHelperTable wants no type in the table that no section has, and programs of
 // every section in it, except those that are not judged.
 func TestHelperTable(t *testing.T) {
-	p, err := readPermissions(helperText)
-	if err != nil {
-		t.Fatal(err)
-	}
 	used := make(map[string]bool)
 	for _, row := range bpfobj.Sections() {
 		section := row.Prefix
 		s := bpfobj.SectionOf(section)
-		of, name := p.of(s)
+		of, name := callable(s)
 		used[name] = true
 		switch s.ProgType {
 		case "EXT", "STRUCT_OPS", "LIRC_MODE2": // what they extend decides; no kernel at hand has the last
@@ -125,14 +121,9 @@ func TestHelperTable(t *testing.T) {
 			}
 		}
 	}
-	for name := range p {
-		if strings.ToUpper(name) == name && !used[name] {
+	for _, name := range facts.Callers() {
+		if !used[name] {
 			t.Errorf("no programs are of type %s", name)
-		}
-	}
-	for _, bad := range []string{"a", "A: no_such_helper", "A: +b", "A: loop@5", "A: loop\nA: loop", "late A: loop"} {
-		if p, err := readPermissions(bad); err == nil {
-			t.Errorf("%q: %v", bad, p)
 		}
 	}
 }

@@ -7,13 +7,14 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/facts"
 )
 
 // trampoline judges whether the machine's kernels can attach to functions, which BTF does not show: arch_prepare_bpf_trampoline in
 // arch/*/net/bpf_jit_comp*.c. Functions that ftrace knows also need its direct calls, without which register_fentry in
 // kernel/bpf/trampoline.c returns ENOTSUPP.
 func (e *Evaluation) trampoline(s *bpfobj.Section) {
-	f := e.k.judgeAny("trampolines/"+e.k.Arch, AttachTargetTrampoline)
+	f := e.k.judge(facts.Trampolines(e.k.Arch), AttachTargetTrampoline)
 	if e.k.Arch == "arm" { // no release has them
 		f = Finding{Status: MayFail, Code: AttachTargetTrampoline}
 	}
@@ -43,11 +44,11 @@ func (e *Evaluation) prototype(subject string) {
 	if !fits {
 		f = Finding{Status: Fails, Code: AttachTargetPrototype, Args: Args{Name: prototype(h.view, h.proto.ID)}}
 	} else if structs > 0 {
-		f = e.k.judge("struct arguments", AttachTargetStruct)
+		f = e.k.judge(facts.StructArguments, AttachTargetStruct)
 		f.Count = int64(structs)
 	}
 	if n := registers[e.k.Arch]; f.Status == OK && n > 0 && words > n && e.pr.Attach.Kind != bpfobj.AttachIter {
-		f = e.k.judge("many arguments/"+e.k.Arch, AttachTargetRegisters)
+		f = e.k.judge(facts.ManyArguments(e.k.Arch), AttachTargetRegisters)
 		f.Attach, f.Count, f.Max, f.Name = true, int64(words), int64(n), e.k.Arch
 	}
 	f.Subject = subject
@@ -68,27 +69,23 @@ func (h *hook) passes(id btf.TypeID, result bool) bool {
 	return false
 }
 
-// hooksRead is the newest release whose source was read for hooks of LSM.
-var hooksRead = Linux(7, 2)
-
 // lsmHook judges a hook of LSM that the kernel has: whether programs can be attached, and those that may sleep.
 func (e *Evaluation) lsmHook(name string) {
-	h := facts().hooks[name]
+	h := facts.HookNamed(name)
 	var f, sleeps Finding
-	if h.disabled != 0 {
+	if h.Disabled != 0 {
 		f = Finding{Status: MayFail, Code: AttachTargetHook, Args: Args{Decided: ByRelease, Doubt: NotShown}}
-		if fact := facts().named["disabled hooks"]; h.disabled == fact.since && e.k.has(fact.name) {
-			r := e.k.facts[fact.at]
-			if f.Decided, f.Witness = r.decided, r.witness; r.decided == ByWitness {
+		if a := e.k.facts.Has(facts.DisabledHooks); h.Disabled == facts.DisabledHooks.Since() && a.Presence == facts.Yes {
+			if f.Decided, f.Witness = a.Decided, a.Witness; a.Decided == ByWitness {
 				f.Status, f.Doubt = Fails, NoDoubt
 			}
 		}
 	}
 	switch {
 	case !maySleep(e.pr.Attach):
-	case h.sleepable:
-		sleeps = e.k.permits(h.sleeps, AttachTargetHookSleeps)
-	case h.withdrawn, e.k.atLeast(hooksRead.next()):
+	case h.Sleepable:
+		sleeps = e.k.permits(h.Sleeps, AttachTargetHookSleeps)
+	case h.Withdrawn, e.k.atLeast(facts.HooksRead.Next()):
 		sleeps = Finding{Status: MayFail, Code: AttachTargetHookSleeps, Args: Args{Decided: ByRelease, Doubt: NotShown}}
 	default:
 		sleeps = Finding{Status: Fails, Code: AttachTargetHookSleeps}
@@ -101,7 +98,7 @@ func (e *Evaluation) lsmHook(name string) {
 // (bpf_check_attach_target in kernel/bpf/verifier.c), which BTF does not show; the functions of system calls are, if there are
 // wrappers of them. Linux 7.2 without the setting let them have a system call, 6.12 did not.
 func (e *Evaluation) mayInject(subject, name string) {
-	f := e.k.judge("error injection", AttachTargetSleepsUnset)
+	f := e.k.judge(facts.ErrorInjection, AttachTargetSleepsUnset)
 	call := e.k.wrapper && strings.HasPrefix(name, "__") && strings.Contains(name, "_sys_")
 	switch {
 	case f.Status == OK && !call:
@@ -110,7 +107,7 @@ func (e *Evaluation) mayInject(subject, name string) {
 		f.Status, f.Doubt = MayFail, NotShown
 	}
 	if f.Code == AttachTargetSleepsUnset {
-		f.Since, f.Name = 0, facts().named["error injection"].setting
+		f.Since, f.Name = 0, facts.ErrorInjection.Setting()
 	}
 	f.Subject = subject
 	e.addAll([]Finding{f})

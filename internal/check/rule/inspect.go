@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -52,7 +53,7 @@ func inspectBTF(ctx context.Context, t *core.Target, w *Wanted, key kernel.Key, 
 			k.visit(module, b, id)
 		}
 	}
-	_, k.whole = k.find(wholeBTF, btf.KindStruct)
+	k.whole = facts.Whole(k)
 	k.version = VersionOf(key)
 	k.readHelpers()
 	k.settle()
@@ -70,12 +71,12 @@ func (k *Inventory) visit(module string, b *btf.BTF, id btf.TypeID) {
 			}
 		}
 	case btf.KindEnum, btf.KindEnum64:
-		if t.NameOff == 0 && k.enums[enumMapFlag] == nil && t.Vlen() > 0 && b.NameIs(t.Enumerator(0).NameOff, "BPF_F_NO_PREALLOC") {
-			k.enums[enumMapFlag] = enumValues(b, &t)
+		if t.NameOff == 0 && k.enums[facts.EnumMapFlag] == nil && t.Vlen() > 0 && b.NameIs(t.Enumerator(0).NameOff, facts.EnumMapFlag.String()) {
+			k.enums[facts.EnumMapFlag] = enumValues(b, &t)
 		}
-		for i, n := range enumNames[:enumMapFlag] {
-			if b.NameIs(t.NameOff, n) && k.enums[i] == nil {
-				k.enums[i] = enumValues(b, &t)
+		for e := range facts.EnumMapFlag {
+			if b.NameIs(t.NameOff, e.String()) && k.enums[e] == nil {
+				k.enums[e] = enumValues(b, &t)
 			}
 		}
 		return
@@ -107,8 +108,8 @@ func enumValues(b *btf.BTF, t *btf.Type) map[string]uint64 {
 
 // readHelpers finds the helpers, and how system calls are called.
 func (k *Inventory) readHelpers() {
-	k.helpers = make(map[int64]bool, len(k.enums[enumHelper]))
-	for n, v := range k.enums[enumHelper] {
+	k.helpers = make(map[int64]bool, len(k.enums[facts.EnumHelper]))
+	for n, v := range k.enums[facts.EnumHelper] {
 		if strings.HasPrefix(n, "BPF_FUNC_") {
 			k.helpers[int64(v)] = true
 		}

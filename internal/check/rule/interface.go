@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/facts"
 )
 
 // interfaces judges the types of programs, attachments and links by the enums in the
 // kernel's BTF. Without an enum, nothing is judged.
 func (e *Evaluation) interfaces() {
-	if e.k.enums[enumHelper] == nil {
+	if e.k.enums[facts.EnumHelper] == nil {
 		e.add(Finding{Status: Unknown, Code: AnalysisNoHelpers, Subject: "helpers"})
 	}
 	s := e.pr.Attach
@@ -19,7 +20,7 @@ func (e *Evaluation) interfaces() {
 		e.add(Finding{Status: Unknown, Code: AnalysisSection, Subject: e.pr.Section})
 		return
 	}
-	all := []Finding{e.k.enumerator("BPF_PROG_TYPE_"+s.ProgType, ProgTypeMissing), e.k.judgeAny("section "+s.Prefix, FeatureMissing)}
+	all := []Finding{e.k.enumerator("BPF_PROG_TYPE_"+s.ProgType, ProgTypeMissing), e.k.judge(facts.Section(s.Prefix), FeatureMissing)}
 	if f := Untyped(e.pr); f.Status != OK && e.counts(Libbpf) {
 		f.Stops = ObjectStops
 		all = append(all, f)
@@ -43,7 +44,7 @@ func (e *Evaluation) interfaces() {
 	slots := 0
 	for _, fn := range e.pr.Funcs {
 		if slots += len(e.o.Funcs[fn].Insns); slots > most {
-			all = append(all, e.k.judge("large programs", FeatureMissing))
+			all = append(all, e.k.judge(facts.LargePrograms, FeatureMissing))
 			break
 		}
 	}
@@ -52,7 +53,7 @@ func (e *Evaluation) interfaces() {
 	} else if s.ProgType == "PERF_EVENT" {
 		for _, fn := range e.pr.Funcs {
 			if m := e.o.allocates(fn); m != nil {
-				all = append(all, e.k.judge("maps on demand", FeatureMissing).named(m.Name))
+				all = append(all, e.k.judge(facts.MapsOnDemand, FeatureMissing).named(m.Name))
 				break
 			}
 		}
@@ -88,14 +89,14 @@ var linkTypes = map[string]string{
 
 // instruction judges a newer instruction, and says whether verifiers look at it even if they do not reach it.
 func (p *Pairing) instruction(n *bpfobj.Newer) (f Finding, anyhow bool) {
-	f = p.k.judge("instruction "+n.Name, InsnUnsupported)
+	f = p.k.judge(facts.Instruction(n.Name), InsnUnsupported)
 	if f.Status == OK {
 		return f, false
 	}
 	if f.Subject = n.Name; n.V4 {
 		f.Subject += " (cpu v4)"
 	}
-	return f, n.Static || n.Atomic && !p.k.has("instruction atomic operation")
+	return f, n.Static || n.Atomic && !p.k.has(facts.InstructionAtomicOperation)
 }
 
 // OfInsn reports whether a finding is about code of a form that not every verifier knows.

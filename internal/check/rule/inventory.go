@@ -10,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -27,23 +28,21 @@ func (y symbol) typ() btf.Type { return y.view.Type(y.id) }
 type Inventory struct {
 	Arch     string
 	want     *Wanted
-	enums    [len(enumNames)]map[string]uint64 // nil where the BTF has no such enum
+	enums    [facts.Enums]map[string]uint64 // nil where the BTF has no such enum
 	helpers  map[int64]bool
 	symbols  [][]symbol // by number of the name
 	matches  []int      // functions by pattern
 	funcs    int
-	statics  bool                             // the BTF lists static functions, too
 	kfuncs   map[*btf.BTF]map[btf.TypeID]bool // functions that are tagged as such, where a BTF has such tags
 	wrapper  bool                             // system calls are __x64_sys_*
 	features interp.Features
 	refuses  map[*bpfobj.Section]*helperSet // filled by forbids
 	version  interp.Number                  // LINUX_KERNEL_VERSION, V 0 if it is not known
 	known    knowledge
-	maker    string   // what made the BTF from DWARF, "" if the kernel came with it
-	noOwnBTF bool     // the caller says that kernels have no BTF of their own
-	whole    bool     // the BTF is that of a whole kernel: see wholeBTF
-	facts    []ruling // by fact
-	shown    Release  // the newest that the BTF shows
+	maker    string // what made the BTF from DWARF, "" if the kernel came with it
+	noOwnBTF bool   // the caller says that kernels have no BTF of their own
+	whole    bool   // the BTF is that of a whole kernel: see wholeBTF
+	facts    facts.Answers
 }
 
 // find returns the type of a kind with a name, vmlinux before modules.
@@ -62,18 +61,18 @@ func (k *Inventory) find(name string, kind btf.Kind) (symbol, bool) {
 }
 
 // features are the facts of those abilities of verifiers on which guards depend.
-var features = map[interp.Features]string{
-	interp.Constants:   "verifier constants",
-	interp.Rodata:      "verifier constants in read-only maps",
-	interp.Globals:     "verifier global functions",
-	interp.NonNull:     "verifier pointers that are not null",
-	interp.Partly:      "verifier partly known spills",
-	interp.Partial:     "verifier partial spills",
-	interp.StImm:       "verifier stored immediates",
-	interp.LazyGlobals: "verifier global functions if called",
-	interp.Narrow:      "verifier partial fills",
-	interp.Halves:      halfSizes,
-	interp.Unequal:     zeroSizes,
+var features = map[interp.Features]facts.Fact{
+	interp.Constants:   facts.VerifierConstants,
+	interp.Rodata:      facts.VerifierConstantsInReadOnlyMaps,
+	interp.Globals:     facts.VerifierGlobalFunctions,
+	interp.NonNull:     facts.VerifierPointersThatAreNotNull,
+	interp.Partly:      facts.VerifierPartlyKnownSpills,
+	interp.Partial:     facts.VerifierPartialSpills,
+	interp.StImm:       facts.VerifierStoredImmediates,
+	interp.LazyGlobals: facts.VerifierGlobalFunctionsIfCalled,
+	interp.Narrow:      facts.VerifierPartialFills,
+	interp.Halves:      facts.VerifierBoundsOfLowerHalves,
+	interp.Unequal:     facts.VerifierBoundsOfInequality,
 }
 
 // syscallNames returns the functions that a system call may have on an
@@ -108,7 +107,7 @@ func (k *Inventory) before(r Release) bool {
 }
 
 // lacks reports whether the BTF has the enum, and the enum has no such name.
-func (k *Inventory) lacks(enum int, name string) bool {
+func (k *Inventory) lacks(enum facts.Enum, name string) bool {
 	m := k.enums[enum]
 	_, ok := m[name]
 	return m != nil && !ok

@@ -13,6 +13,7 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -66,7 +67,7 @@ func TestNewer(t *testing.T) {
 		if ok != (c.name != "") || n.Name != c.name || n.Static != c.static {
 			t.Errorf("op %#02x off %d imm %#x: %+v, %t, want %s, %t", c.in.Op, c.in.Off, c.in.Imm, n, ok, c.name, c.static)
 		}
-		if ok && facts().named["instruction "+n.Name] == nil {
+		if ok && facts.Instruction(n.Name) == facts.Every {
 			t.Errorf("%s is no fact", n.Name)
 		}
 	}
@@ -117,7 +118,7 @@ func TestInstructionVerdicts(t *testing.T) {
 		}
 		k := inspectItem(t, it, want)
 		before := func(name string) bool {
-			return name != "" && kernel.CompareVersions(release, facts().named["instruction "+name].since.String()) < 0
+			return name != "" && kernel.CompareVersions(release, facts.Instruction(name).Since().String()) < 0
 		}
 		for _, c := range instructions {
 			for _, reached := range []bool{true, false} {
@@ -126,7 +127,7 @@ func TestInstructionVerdicts(t *testing.T) {
 				case !before(c.name):
 				case !reached && !c.static && (!n.Atomic || !before("atomic operation")):
 					status = Guarded
-				case k.facts[facts().named["instruction "+c.name].at].decided == ByRelease:
+				case k.facts.Has(facts.Instruction(c.name)).Decided == ByRelease:
 					status = MayFail
 				default:
 					status = Fails

@@ -11,6 +11,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/check/interp"
 )
 
@@ -189,7 +190,7 @@ func (k *Inventory) kconfig(o *Object, x *bpfobj.Extern) interp.Number {
 	case versionVariable:
 		return k.version
 	case cookieVariable:
-		_, ok := k.enums[enumHelper]["BPF_FUNC_get_attach_cookie"]
+		_, ok := k.enums[facts.EnumHelper]["BPF_FUNC_get_attach_cookie"]
 		return yes(ok)
 	case wrapperVariable:
 		if k.funcs > 0 {

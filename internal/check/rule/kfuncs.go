@@ -5,13 +5,11 @@ package rule
 import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/facts"
 )
 
 // kfuncTag is the declaration tag of functions that programs can call. pahole writes it for kernels since 6.10, from the sets of kfuncs.
 const kfuncTag = "bpf_kfunc"
-
-// notSleeping is the name of all programs that may not sleep.
-const notSleeping = "not-sleeping"
 
 // tag notes that a function has the tag.
 func (k *Inventory) tag(b *btf.BTF, id btf.TypeID) {
@@ -31,8 +29,8 @@ func (k *Inventory) notKfunc(y symbol) bool {
 
 // kfuncForbidden judges a call of a kfunc that the kernel has by the programs of a section.
 func (k *Inventory) kfuncForbidden(s *bpfobj.Section, name string) Finding {
-	of := facts().kfuncs[name]
-	if p, ok := of[notSleeping]; ok && !maySleep(s) {
+	of := facts.KfuncCallers(name)
+	if p, ok := of[facts.NotSleeping]; ok && !maySleep(s) {
 		f := k.permits(p, KfuncSleeps)
 		f.Name = s.Prefix
 		return f

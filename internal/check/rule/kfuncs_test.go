@@ -7,6 +7,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -31,7 +32,8 @@ func TestKfuncs(t *testing.T) {
 		{"7.2.1", "kprobe/vfs_read", "bpf_arena_alloc_pages", OK},
 		{"6.18.1", "tc", "bpf_of_a_module", OK},
 	} {
-		k := &Inventory{version: VersionOf(kernel.Key{Release: tt.release})}
+		k := &Inventory{want: new(Wanted), version: VersionOf(kernel.Key{Release: tt.release})}
+		k.settle()
 		if got := k.kfuncForbidden(bpfobj.SectionOf(tt.section), tt.kfunc); got.Status != tt.want {
 			t.Errorf("%s: %s: %s: %v, want %s", tt.release, tt.section, tt.kfunc, got, tt.want)
 		}
@@ -44,7 +46,7 @@ func TestKfuncTags(t *testing.T) {
 	want := &Wanted{names: make(map[string]int)}
 	want.add(featureNames()...)
 	want.add("vfs_read", "schedule")
-	for name := range facts().kfuncs {
+	for _, name := range facts.Kfuncs() {
 		want.add(name)
 	}
 	kernels := 0
@@ -56,7 +58,7 @@ func TestKfuncTags(t *testing.T) {
 			if !ok || k.kfuncs == nil {
 				continue
 			}
-			_, is := facts().kfuncs[name]
+			is := facts.KfuncCallers(name) != nil
 			if is {
 				tagged++
 			}

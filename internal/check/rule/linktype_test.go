@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -112,7 +113,7 @@ func TestLinksWithoutEnum(t *testing.T) {
 		for enum := range k.enums {
 			k.enums[enum] = map[string]uint64{"BPF_PROG_TYPE_KPROBE": 2}
 		}
-		k.enums[enumLink] = nil
+		k.enums[facts.EnumLink] = nil
 		o := around(insn{Op: 0xb7}, true, section)
 		e := Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
 		k.settle()

@@ -3,29 +3,21 @@
 package rule
 
 import (
-	_ "embed"
 	"slices"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/check/interp"
-)
-
-const pointersInMaps = "pointers in maps"
-
-// The facts that verifiers see bounds of sizes.
-const (
-	halfSizes = "verifier bounds of lower halves"
-	zeroSizes = "verifier bounds of inequality"
 )
 
 // sizes judges the sizes that a program gives to helpers.
 func (e *Evaluation) sizes() (l []absence) {
 	for _, fn := range e.pr.Funcs {
 		for _, x := range e.o.flawed[fn] {
-			fact := halfSizes
+			fact := facts.VerifierBoundsOfLowerHalves
 			if x.Flaw == interp.ZeroSize {
-				fact = zeroSizes
+				fact = facts.VerifierBoundsOfInequality
 			}
 			if f := e.k.judge(fact, FeatureMissing); f.Status != OK {
 				at := bpfobj.Site{Fn: fn, Insn: int(x.Insn)}
@@ -46,14 +38,14 @@ func (e *Evaluation) withMaps(n int) (l []absence) {
 		if c.Through {
 			f = e.through(&e.o.Maps[c.Map])
 		} else if c.Map >= 0 && !e.SetsMap(e.o.Maps[c.Map].Name) && !e.k.lacksHelper(id) {
-			f = e.withMap(strings.TrimPrefix(helperName(id), "bpf_"), strings.TrimPrefix(mapTypeName(e.o.Maps[c.Map].Type), mapPrefix))
-			f.Subject, f.Other = helperName(id), e.o.Maps[c.Map].Name
+			f = e.withMap(strings.TrimPrefix(facts.HelperName(id), "bpf_"), facts.MapName(e.o.Maps[c.Map].Type))
+			f.Subject, f.Other = facts.HelperName(id), e.o.Maps[c.Map].Name
 		}
 		if f.Status == OK && c.Ring {
-			f = e.k.judge("memory of ring buffers", FeatureMissing)
+			f = e.k.judge(facts.MemoryOfRingBuffers, FeatureMissing)
 		}
 		if f.Status == OK && c.Given {
-			f = e.k.judge("memory of arguments", FeatureMissing)
+			f = e.k.judge(facts.MemoryOfArguments, FeatureMissing)
 			f.Status = min(f.Status, e.k.strict()) // or it is the caller's memory
 		}
 		if f.Status != OK {
@@ -88,7 +80,7 @@ func isKptr(tag string) bool { return strings.HasPrefix(tag, "kptr") }
 
 // pointersIn judges pointers to objects of the kernel in values of a map, by its type and their tags.
 func (e *Evaluation) pointersIn(m *bpfobj.Map) Finding {
-	worst := e.withMap("kptr_xchg", strings.TrimPrefix(mapTypeName(m.Type), mapPrefix))
+	worst := e.withMap("kptr_xchg", facts.MapName(m.Type))
 	for _, tag := range m.Tags {
 		if g := e.withMap("kptr_xchg", tag); g.Status > worst.Status {
 			worst = g
@@ -103,7 +95,7 @@ func (e *Evaluation) through(m *bpfobj.Map) Finding {
 	if !slices.ContainsFunc(m.Tags, isKptr) {
 		return Finding{}
 	}
-	f, best := e.k.judge(pointersInMaps, FeatureMissing), Finding{Status: Fails}
+	f, best := e.k.judge(facts.PointersInMaps, FeatureMissing), Finding{Status: Fails}
 	for _, tag := range m.Tags {
 		g := Finding{}
 		if tag != "kptr" { // which did not always mean the same, but always can be read
@@ -115,24 +107,24 @@ func (e *Evaluation) through(m *bpfobj.Map) Finding {
 	}
 	if best.Status > f.Status {
 		f = best
-		f.Code, f.Subject = FeatureMissing, facts().named[pointersInMaps].usedBy
+		f.Code, f.Subject = FeatureMissing, facts.PointersInMaps.UsedBy()
 	}
 	return f.named(m.Name)
 }
 
 // withMap judges a call of a helper with a map of a type, or with a pointer that has a tag.
 func (e *Evaluation) withMap(helper, kind string) Finding {
-	f := e.k.judgeAny("call "+helper+" "+kind, HelperMap)
+	f := e.k.judge(facts.MapCall(helper, kind), HelperMap)
 	if s := e.pr.Attach; f.Status == OK && s != nil {
-		of := facts().calls[helper+" "+kind]
+		of := facts.CallsWithMap(helper, kind)
 		p := of[s.ProgType]
 		if s.Kind == bpfobj.AttachIter {
 			p = of[s.ProgType+"/TRACE_ITER"]
 		}
-		if any, ok := of[anyType]; ok {
+		if any, ok := of[facts.AnyType]; ok {
 			p = any
 		}
-		if p.after == 0 || e.k.atLeast(p.after.next()) || !e.k.dated() {
+		if p.After == 0 || e.k.atLeast(p.After.Next()) || !e.k.dated() {
 			f = e.k.permits(p, HelperMap)
 		}
 	}

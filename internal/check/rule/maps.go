@@ -3,7 +3,6 @@
 package rule
 
 import (
-	"fmt"
 	"iter"
 	"math/bits"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/facts"
 )
 
 // sleepingMaps judges the maps that a program uses which may sleep, by their types and whether they are preallocated.
@@ -19,15 +19,15 @@ func (e *Evaluation) sleepingMaps() (l []Finding) {
 	seen := make(map[uint32]bool)
 	for _, fn := range e.pr.Funcs {
 		if m := e.o.allocates(fn); m != nil {
-			l = append(l, e.k.judge("maps on demand", FeatureMissing).named(m.Name))
+			l = append(l, e.k.judge(facts.MapsOnDemand, FeatureMissing).named(m.Name))
 		}
 		for m := range e.o.mapsOf(fn) {
-			name := strings.TrimPrefix(mapTypeName(m.Type), mapPrefix)
+			name := facts.MapName(m.Type)
 			if seen[m.Type] || e.SetsMap(m.Name) {
 				continue
 			}
 			seen[m.Type] = true
-			f := e.k.judgeAny("sleepable "+name, FeatureMissing)
+			f := e.k.judge(facts.SleepableMap(name), FeatureMissing)
 			f.Subject = "maps of type " + name + " in programs that may sleep"
 			l = append(l, f.named(m.Name))
 		}
@@ -72,16 +72,16 @@ func (k *Inventory) mapRefused(m *bpfobj.Map) (f Finding) {
 	case f.Status != OK:
 		return f
 	case m.KeySize > mostKey && isMap(m, ebpf.Hash, ebpf.PerCPUHash, ebpf.LRUHash, ebpf.LRUCPUHash, ebpf.HashOfMaps):
-		f = k.judge("map large-keys", MapKeySize)
+		f = k.judge(facts.MapLargeKeys, MapKeySize)
 		f.Max = mostKey
 	case m.ValueSize == 8 && isMap(m, ebpf.DevMap, ebpf.DevMapHash): // struct bpf_devmap_val
-		f = k.judge("map devmap-program", MapValueSize)
+		f = k.judge(facts.MapDevmapProgram, MapValueSize)
 		f.Size = 8
 	case m.ValueSize == 8 && isMap(m, ebpf.SockMap, ebpf.SockHash): // the socket's cookie, for user space
-		f = k.judge("map cookies", MapValueSize)
+		f = k.judge(facts.MapCookies, MapValueSize)
 		f.Size = 8
 	case m.ValueSize == 8 && isMap(m, ebpf.CPUMap): // struct bpf_cpumap_val
-		f = k.judge("map cpumap-program", MapValueSize)
+		f = k.judge(facts.MapCpumapProgram, MapValueSize)
 		f.Size = 8
 	}
 	switch {
@@ -96,15 +96,15 @@ func (k *Inventory) mapRefused(m *bpfobj.Map) (f Finding) {
 
 // flags judges the flags of a map: by the enum of all flags, which came with Linux 5.8, else each by its fact.
 func (k *Inventory) flags(flags uint32) Finding {
-	known := k.enums[enumMapFlag]
+	known := k.enums[facts.EnumMapFlag]
 	for _, v := range known {
 		flags &^= uint32(v)
 	}
 	for ; flags != 0; flags &= flags - 1 {
 		flag := uint32(1) << bits.TrailingZeros32(flags)
-		f := Finding{Status: Fails, Code: MapFlagUnknown, Args: Args{Decided: ByWitness, Witness: enumNames[enumMapFlag]}}
+		f := Finding{Status: Fails, Code: MapFlagUnknown, Args: Args{Decided: ByWitness, Witness: facts.EnumMapFlag.String()}}
 		if known == nil {
-			f = k.judgeAny(fmt.Sprintf("map-flag %#x", flag), MapFlagUnknown)
+			f = k.judge(facts.MapFlag(flag), MapFlagUnknown)
 		}
 		if f.Status != OK {
 			f.Count = int64(flag)
@@ -117,7 +117,7 @@ func (k *Inventory) flags(flags uint32) Finding {
 // definitions judges the types and definitions of all maps of the object but those that the loader sets. Where libbpf cannot make a map it loads
 // no program of the object; cilium/ebpf may still load programs that do not need it.
 func (p *Pairing) definitions() (l []neededPart) {
-	types, page := p.k.enums[enumMap], p.k.page()
+	types, page := p.k.enums[facts.EnumMap], p.k.page()
 	for i := range p.o.Maps {
 		m := &p.o.Maps[i]
 		if p.SetsMap(m.Name) {
@@ -126,10 +126,10 @@ func (p *Pairing) definitions() (l []neededPart) {
 		f := p.k.mapRefused(m)
 		subject := m.Name
 		if types != nil && !hasValue(types, uint64(m.Type)) {
-			subject = mapTypeName(m.Type)
-			f = Finding{Status: Fails, Code: MapTypeMissing, Args: Args{Name: m.Name, Decided: ByWitness, Witness: enumNames[enumMap] + ":" + subject}}
+			subject = facts.MapTypeName(m.Type)
+			f = Finding{Status: Fails, Code: MapTypeMissing, Args: Args{Name: m.Name, Decided: ByWitness, Witness: facts.EnumMap.String() + ":" + subject}}
 		} else if unset := p.k.unsetMap(m.Type); unset.Status != OK {
-			subject, f = mapTypeName(m.Type), unset
+			subject, f = facts.MapTypeName(m.Type), unset
 			f.Name = m.Name
 		}
 		if f.Status != OK {
@@ -142,7 +142,7 @@ func (p *Pairing) definitions() (l []neededPart) {
 		for _, loader := range p.Loaders {
 			f := loaderRefuses(m, loader, page)
 			if name := InnerName(m); name != "" && loader == Libbpf {
-				f = p.k.judge("map dotted-names", MapInnerName)
+				f = p.k.judge(facts.MapDottedNames, MapInnerName)
 				f.Name = name
 			}
 			if f.Status != OK {
@@ -159,7 +159,7 @@ func (p *Pairing) definitions() (l []neededPart) {
 
 // unsetMap judges whether a kernel whose enum has a type of maps was built with it.
 func (k *Inventory) unsetMap(kind uint32) Finding {
-	f := k.judgeAny("map-type "+strings.TrimPrefix(mapTypeName(kind), mapPrefix), MapTypeUnset)
+	f := k.judge(facts.MapType(facts.MapName(kind)), MapTypeUnset)
 	f.Since = 0 // the enum has it
 	return f
 }
@@ -242,23 +242,4 @@ func hasValue(m map[string]uint64, v uint64) bool {
 		}
 	}
 	return false
-}
-
-const mapPrefix = "BPF_MAP_TYPE_"
-
-// mapTypeName is the name of a type of maps in C.
-func mapTypeName(kind uint32) string {
-	if int64(kind) < int64(len(knownMapTypes)) {
-		return mapPrefix + knownMapTypes[kind]
-	}
-	return fmt.Sprintf("map type %d", kind)
-}
-
-// knownMapTypes are names by number: enum bpf_map_type of include/uapi/linux/bpf.h in Linux 7.3.
-var knownMapTypes = [...]string{
-	"UNSPEC", "HASH", "ARRAY", "PROG_ARRAY", "PERF_EVENT_ARRAY", "PERCPU_HASH", "PERCPU_ARRAY", "STACK_TRACE",
-	"CGROUP_ARRAY", "LRU_HASH", "LRU_PERCPU_HASH", "LPM_TRIE", "ARRAY_OF_MAPS", "HASH_OF_MAPS", "DEVMAP", "SOCKMAP",
-	"CPUMAP", "XSKMAP", "SOCKHASH", "CGROUP_STORAGE", "REUSEPORT_SOCKARRAY", "PERCPU_CGROUP_STORAGE", "QUEUE", "STACK",
-	"SK_STORAGE", "DEVMAP_HASH", "STRUCT_OPS", "RINGBUF", "INODE_STORAGE", "TASK_STORAGE", "BLOOM_FILTER", "USER_RINGBUF",
-	"CGRP_STORAGE", "ARENA", "INSN_ARRAY", "RHASH",
 }

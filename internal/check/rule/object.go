@@ -10,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/check/flow"
 	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/core"
@@ -41,7 +42,7 @@ type use struct {
 	at    bpfobj.Site
 	in    *bpfobj.Insn
 	newer *bpfobj.Newer // nil for the others
-	facts []string      // that it needs, which verifiers look for even if they do not reach it
+	facts []facts.Fact  // that it needs, which verifiers look for even if they do not reach it
 }
 
 // Named returns the same object with another name. What is found out about one holds for the other, and is found out once.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/facts"
 )
 
 // StructOpsPrefix is what the name of a struct begins with that a kernel has for each struct_ops that
@@ -90,13 +91,13 @@ func (p *Pairing) structOps(m *bpfobj.StructOpsMap) (l []Finding) {
 		l = append(l, Finding{Status: MayFail, Code: ModuleNeeded, Subject: structOpsOf(m.Type), Args: Args{Names: Names(y.module)}})
 	}
 	for _, member := range m.Members {
-		if y, ok := p.k.find(m.Type, btf.KindStruct); ok && !hasMember(y.typ(), member, 0) {
+		if y, ok := p.k.find(m.Type, btf.KindStruct); ok && !facts.HasMember(y.typ(), member, 0) {
 			w := m.Type + "." + member
 			l = append(l, Finding{Status: Fails, Code: StructOpsMember, Subject: structOpsOf(w), Loader: Libbpf, Args: Args{Decided: ByWitness, Witness: w}})
 		}
 	}
 	if m.Link { // libbpf creates the map first; cilium/ebpf loads programs without it
-		loads := p.k.judge("struct_ops links", FeatureMissing)
+		loads := p.k.judge(facts.StructOpsLinks, FeatureMissing)
 		loads.Loader = Libbpf
 		attaches := loads
 		attaches.Loader, attaches.Attach = EbpfGo, true

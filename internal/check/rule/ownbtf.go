@@ -5,6 +5,7 @@ package rule
 import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/facts"
 )
 
 // OwnBTFFile is where a running kernel has BTF of its own.
@@ -22,37 +23,37 @@ const (
 
 // ownBTF says whether the kernel has BTF of its own, in /sys/kernel/btf, when it runs, and by what that is decided. Its BTF in the corpus
 // may have been made of DWARF.
-func (k *Inventory) ownBTF() (has presence, by string) {
+func (k *Inventory) ownBTF() (has facts.Presence, by string) {
 	_, set := k.known.config[settingOwnBTF]
 	_, compiled := k.find(ownBTFInit, btf.KindFunc)
 	_, forModules := k.find(ownBTFModule, btf.KindStruct)
 	_, lists := k.find(bpfInit, btf.KindFunc)
 	switch {
 	case set:
-		return present, settingOwnBTF
+		return facts.Yes, settingOwnBTF
 	case k.known.config != nil:
-		return lacking, "no " + settingOwnBTF
+		return facts.No, "no " + settingOwnBTF
 	case k.maker != "":
-		return lacking, "types made from DWARF by " + k.maker
+		return facts.No, "types made from DWARF by " + k.maker
 	case compiled:
-		return present, "function " + ownBTFInit
+		return facts.Yes, "function " + ownBTFInit
 	case forModules:
-		return present, "struct " + ownBTFModule
+		return facts.Yes, "struct " + ownBTFModule
 	case lists:
-		return lacking, "no function " + ownBTFInit
+		return facts.No, "no function " + ownBTFInit
 	case k.noOwnBTF:
-		return lacking, "--no-kernel-btf"
+		return facts.No, "--no-kernel-btf"
 	}
-	return untold, ""
+	return facts.Perhaps, ""
 }
 
 // withoutOwnBTF judges what needs BTF of the running kernel's own: libbpf's bpf_object__load_vmlinux_btf, cilium/ebpf's btf.LoadKernelSpec.
 func (k *Inventory) withoutOwnBTF(subject string) Finding {
 	f := Finding{Status: Fails, Code: RunningKernelNone, Subject: subject}
 	switch has, by := k.ownBTF(); has {
-	case lacking:
+	case facts.No:
 		f.Name = by
-	case untold:
+	case facts.Perhaps:
 		f.Status, f.Code = MayFail, RunningKernelUnknown
 	default:
 		return Finding{}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/check/flow"
 	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/core"
@@ -61,11 +62,11 @@ func NewObject(name string, prog *bpfobj.Code, r *core.Object) *Object {
 			}
 			switch x := o.extern(u.in); {
 			case i == back:
-				u.facts = []string{"loops"}
+				u.facts = []facts.Fact{facts.Loops}
 			case u.in.IsFuncCall() && u.in.Ref.Kind() == bpfobj.RefFunc:
 				u.facts = needs[u.in.Ref.N()]
 			case !data && (u.in.Ref.Kind() == bpfobj.RefData || x != nil && x.Kind == bpfobj.ExternKconfig):
-				u.facts, data = []string{"global data"}, true
+				u.facts, data = []facts.Fact{facts.GlobalData}, true
 			}
 			if u.newer != nil || len(u.facts) > 0 || u.in.IsHelper() || u.in.IsFuncCall() || u.in.Ref.Kind() == bpfobj.RefExtern {
 				o.uses[fn] = append(o.uses[fn], u)

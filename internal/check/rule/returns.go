@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/check/interp"
 )
 
@@ -31,22 +32,6 @@ func (s extent) String() string {
 // yesOrNo is what programs of cgroups may return on every kernel, and those at hooks of LSM that return a boolean.
 var yesOrNo = extent{0, 1}
 
-// returnFact is what programs of a type of attachment may return on the kernels that have a fact.
-type returnFact struct {
-	*fact
-	extent
-	only bool // kernels without the fact take every value; else they take yesOrNo
-}
-
-// parseReturn reads the name of a fact, "returns CGROUP_INET_EGRESS 0..3" or "returns LSM_MAC only -4095..0".
-func parseReturn(f *fact) (attach string, r returnFact, err error) {
-	r.fact = f
-	words := strings.Fields(f.name)
-	r.only = len(words) > 2 && words[2] == "only"
-	_, err = fmt.Sscanf(words[len(words)-1], "%d..%d", &r.lo, &r.hi)
-	return words[1], r, err
-}
-
 // returned is what a program may return on a kernel.
 type returned struct {
 	f    Finding // about other values: of status OK if the kernel takes them
@@ -62,19 +47,19 @@ func (e *Evaluation) returns(n int) *returned {
 	if s == nil || e.o.returnsZero(e.pr.Fn) {
 		return nil
 	}
-	fact, ok := facts().returns[strings.TrimPrefix(s.Type, "BPF_")]
-	if !ok {
+	may, differ := facts.Returns(s.Type)
+	if !differ {
 		return nil
 	}
-	r := &returned{f: e.k.judge(fact.name, ReturnRange), may: fact.extent, only: fact.only}
-	if fact.only {
+	r := &returned{f: e.k.judge(may.Fact, ReturnRange), may: extent{may.Lo, may.Hi}, only: may.Only}
+	if may.Only {
 		r.f = opposite(r.f)
 	}
 	if h := e.hook; h != nil && s.ProgType == "LSM" {
 		switch {
 		case h.proto.Ref() == 0:
 			return nil // what they return counts for nothing
-		case facts().hooks[strings.TrimPrefix(h.name, "bpf_lsm_")].yesOrNo:
+		case facts.HookNamed(strings.TrimPrefix(h.name, "bpf_lsm_")).Boolean:
 			r.may = yesOrNo
 		}
 		for i := range e.o.accesses[n] {
@@ -86,7 +71,7 @@ func (e *Evaluation) returns(n int) *returned {
 		return nil
 	}
 	allowed := r.may
-	if !fact.only {
+	if !may.Only {
 		allowed = yesOrNo
 	}
 	r.f.Name, r.f.Offset, r.f.Max = s.Prefix, allowed.lo, allowed.hi

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -33,11 +34,11 @@ func NewWanted(objects []*Object) *Wanted {
 	w.config[settingOwnBTF] = true
 	for helper, setting := range helperSettings {
 		w.config[setting] = true
-		w.add(helperName(int64(helper)))
-		w.symbols[helperName(int64(helper))] = true
+		w.add(facts.HelperName(int64(helper)))
+		w.symbols[facts.HelperName(int64(helper))] = true
 	}
-	for _, f := range facts().all {
-		w.config[f.setting] = true
+	for _, s := range facts.Settings() {
+		w.config[s] = true
 	}
 	for _, s := range pageSettings {
 		w.config[s.name] = true
@@ -84,5 +85,5 @@ func NewWanted(objects []*Object) *Wanted {
 
 // featureNames are what is looked for in every kernel.
 func featureNames() []string {
-	return append([]string{wholeBTF, staticFunction, anyTracepoint, kprobes, ownBTFInit, ownBTFModule, bpfInit}, facts().structs...)
+	return append([]string{anyTracepoint, kprobes, ownBTFInit, ownBTFModule, bpfInit}, facts.Types()...)
 }

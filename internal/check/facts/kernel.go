@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import "github.com/btfgen/btfgen/internal/btf"
+
+// Evidence is what is known of a kernel.
+type Evidence interface {
+	// Type returns the type with a name and of a kind in the kernel's BTF.
+	Type(name string, kind btf.Kind) (btf.Type, bool)
+
+	// Enum returns the enumerators of an enum with their values, nil if the BTF does not have the enum.
+	Enum(e Enum) map[string]uint64
+
+	// Functions reports whether the BTF lists functions.
+	Functions() bool
+
+	// Settings returns the settings of the kernel's build that are on, nil if these are not known.
+	Settings() map[string]string
+
+	// Newest returns the newest release that the kernel can be by its name, with the patch level, 0 if the name does not show it.
+	Newest() Release
+}
+
+// Presence is whether a kernel has something, as far as that is known.
+type Presence uint8
+
+// The presences.
+const (
+	Perhaps Presence = iota
+	Yes
+	No
+)
+
+// Decided says from what it is known whether a kernel has something.
+type Decided string
+
+// The ways to decide.
+const (
+	ByWitness Decided = "witness"
+	ByConfig  Decided = "configuration"
+	ByRelease Decided = "release"
+)
+
+// Answer is whether a kernel has a fact, and how that was decided.
+type Answer struct {
+	Presence
+	Decided Decided
+	Witness string
+}
+
+// wholeBTF is a struct of every kernel with BPF. If the BTF has it, what the BTF does not have is not in the kernel.
+const wholeBTF = "bpf_verifier_env"
+
+// staticFunction is a static function of every kernel with BPF, which compilers cannot inline: where it is missing, the BTF lists no such functions,
+// as that which pahole 1.20 and older wrote for arm64.
+const staticFunction = "array_map_alloc"
+
+// Whole reports whether a kernel's BTF is that of a whole kernel.
+func Whole(k Evidence) bool {
+	_, ok := k.Type(wholeBTF, btf.KindStruct)
+	return ok
+}
+
+// Types returns the names of the structs and functions that decide facts. [Evidence] has to know them.
+func Types() []string { return append([]string{wholeBTF, staticFunction}, the().types...) }
+
+// Settings returns the settings that decide facts. [Evidence] has to know them.
+func Settings() (l []string) {
+	for i := range the().rows {
+		if s := the().rows[i].setting; s != "" {
+			l = append(l, s)
+		}
+	}
+	return l
+}
+
+// Answers are which facts a kernel has.
+type Answers struct {
+	k       Evidence
+	rows    []Answer // by row
+	whole   bool
+	statics bool    // the BTF lists static functions
+	shown   Release // the newest that the BTF shows
+}
+
+// Has returns whether a kernel has a fact.
+func Has(k Evidence, f Fact) Answer {
+	a := Decide(k)
+	return a.Has(f)
+}
+
+// Decide decides all facts of a kernel.
+func Decide(k Evidence) Answers {
+	rows := the().rows
+	a := Answers{k: k, rows: make([]Answer, len(rows)), whole: Whole(k)}
+	_, a.statics = k.Type(staticFunction, btf.KindFunc)
+	for i := range rows {
+		r := &a.rows[i]
+		if *r = a.witnessed(&rows[i]); r.Presence == Yes {
+			a.shown = max(a.shown, rows[i].since)
+		}
+	}
+	for name, came := range the().came {
+		enum, enumerator := Enumerator(name)
+		if _, ok := k.Enum(enum)[enumerator]; ok {
+			a.shown = max(a.shown, came)
+		}
+	}
+	for i := range rows {
+		if r := &a.rows[i]; r.Presence == Perhaps {
+			*r = a.unwitnessed(&rows[i])
+		}
+	}
+	return a
+}
+
+// Has returns whether the kernel has a fact.
+func (a *Answers) Has(f Fact) Answer {
+	if f == Every {
+		return Answer{Presence: Yes, Decided: ByRelease}
+	}
+	return a.rows[the().rowOf[f]]
+}
+
+// AtLeast reports whether the kernel is certainly not older than a release: by its name, or by what its BTF shows if the name does not say.
+func (a *Answers) AtLeast(r Release) bool {
+	if newest := a.k.Newest(); newest != 0 {
+		return newest >= r
+	}
+	return a.shown >= r
+}
+
+// witnessed returns whether the kernel's BTF shows that it has a fact, and the witness that decides.
+func (a *Answers) witnessed(r *row) Answer {
+	out := Answer{Decided: ByWitness}
+	for i := range r.witness {
+		w := &r.witness[i]
+		switch s := a.shows(w); {
+		case s == Yes:
+			return Answer{Yes, ByWitness, w.text}
+		case s == No && out.Presence == Perhaps:
+			out.Presence, out.Witness = No, w.text
+		}
+	}
+	return out
+}
+
+// shows returns whether the kernel's BTF has a witness.
+func (a *Answers) shows(w *witness) Presence {
+	has, whole := false, a.whole
+	if w.kind == btf.KindEnum {
+		_, has = a.k.Enum(w.enum)[w.part]
+		whole = whole || a.k.Enum(w.enum) != nil
+	} else if t, ok := a.k.Type(w.name, w.kind); ok {
+		has = w.part == "" || HasMember(t, w.part, 3)
+	}
+	switch {
+	case has && w.without, !has && !w.without && !w.unsure && whole && (w.kind != btf.KindFunc || a.k.Functions() && (a.statics || !w.static)):
+		return No
+	case has:
+		return Yes
+	}
+	return Perhaps
+}
+
+// HasMember reports whether a struct or its anonymous members have a member.
+func HasMember(t btf.Type, name string, depth int) bool {
+	for i := range t.Vlen() {
+		m := t.Member(i)
+		if t.BTF().NameIs(m.NameOff, name) {
+			return true
+		}
+		if in, ok := t.BTF().SkipMods(m.Type); m.NameOff == 0 && ok && in.Kind().IsComposite() && depth > 0 && HasMember(in, name, depth-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// unwitnessed decides a fact by the kernel's configuration, then by its release. An older release decides nothing, as distributions
+// take over what is newer.
+func (a *Answers) unwitnessed(r *row) Answer {
+	settings := a.k.Settings()
+	switch {
+	case r.setting != "" && settings != nil && settings[r.setting] == "":
+		return Answer{No, ByConfig, ""}
+	case r.setting != "" && settings != nil:
+		return Answer{Yes, ByConfig, ""}
+	case a.AtLeast(r.since):
+		return Answer{Yes, ByRelease, ""}
+	}
+	return Answer{Perhaps, ByRelease, ""}
+}
+
+// Age removes what came after a release, so that tests have older kernels than their corpus.
+func (a *Answers) Age(to Release) {
+	for i := range a.rows {
+		row := &the().rows[i]
+		if r := &a.rows[i]; row.since > to && r.Decided == ByWitness {
+			if r.Presence, r.Witness = No, row.witness[0].text; row.witness[0].unsure {
+				r.Presence = Perhaps
+			}
+		}
+	}
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Newest releases whose sources were read for parts of the tables.
+var (
+	HelpersRead = Linux(7, 3) // who may call helpers
+	HooksRead   = Linux(7, 2) // hooks of LSM
+)
+
+// Came returns the release with which a part of the kernel's interface came, 0 where that is not known. A helper is named "bpf_loop".
+func Came(name string) Release { return the().came[name] }
+
+// Interface returns all parts of the kernel's interface of which [Came] is known.
+func Interface() map[string]Release { return the().came }
+
+// Hook is what is known of a hook of LSM.
+type Hook struct {
+	Disabled  Release // since when programs cannot be attached, 0 for never
+	Sleepable bool    // programs that may sleep can be attached
+	Sleeps    Period  // since when
+	Withdrawn bool    // but not on some newer kernels
+	Boolean   bool    // it returns a boolean
+}
+
+// HookNamed returns what is known of a hook of LSM.
+func HookNamed(name string) Hook { return the().hooks[name] }
+
+// Return is what programs of a type of attachment may return on the kernels that have a fact.
+type Return struct {
+	Fact
+	Lo, Hi int64
+	Only   bool // kernels without the fact take every value; else they take 0 and 1
+}
+
+// Returns returns what programs of a type of attachment, "BPF_LSM_MAC", may return where kernels differ in that.
+func Returns(attach string) (r Return, differ bool) {
+	r, differ = the().returns[strings.TrimPrefix(attach, "BPF_")]
+	return r, differ
+}
+
+// parseReturn reads the name of a fact, "returns CGROUP_INET_EGRESS 0..3" or "returns LSM_MAC only -4095..0".
+func parseReturn(name string) (attach string, r Return, err error) {
+	words := strings.Fields(name)
+	r.Only = len(words) > 2 && words[2] == "only"
+	_, err = fmt.Sscanf(words[len(words)-1], "%d..%d", &r.Lo, &r.Hi)
+	return words[1], r, err
+}
+
+// NotSleeping stands for all types of programs that may not sleep.
+const NotSleeping = "not-sleeping"
+
+// AnyType stands for programs of every type.
+const AnyType = "any"
+
+// KfuncCallers returns since when programs can call a kfunc, by type, where that is not since the kfunc came.
+func KfuncCallers(name string) map[string]Period { return the().kfuncs[name] }
+
+// Kfuncs returns the names of the kfuncs of which [KfuncCallers] knows something.
+func Kfuncs() (l []string) {
+	for name := range the().kfuncs {
+		l = append(l, name)
+	}
+	return l
+}
+
+// CallsWithMap returns up to when programs can call a helper with a map of a type, or a pointer with a tag, by type of programs.
+func CallsWithMap(helper, kind string) map[string]Period { return the().calls[helper+" "+kind] }
+
+// Of returns the facts of a kind by what they are of, [Every] for those in which kernels do not differ.
+
+// Instruction is the fact that verifiers know an instruction.
+func Instruction(name string) Fact { return the().named["instruction "+name] }
+
+// Section is the fact that kernels load programs of a section.
+func Section(prefix string) Fact { return the().named["section "+prefix] }
+
+// GlobalArgument is the fact that global functions may have arguments with a tag.
+func GlobalArgument(tag string) Fact { return the().named["global argument "+tag] }
+
+// TailCalls is the fact that programs with functions may make tail calls on a machine.
+func TailCalls(machine string) Fact {
+	return the().named["tail calls of programs with functions/"+machine]
+}
+
+// Trampolines is the fact that programs can be attached to functions on a machine.
+func Trampolines(machine string) Fact { return the().named["trampolines/"+machine] }
+
+// ManyArguments is the fact that trampolines of a machine pass on more arguments than fit into registers.
+func ManyArguments(machine string) Fact { return the().named["many arguments/"+machine] }
+
+// License is the fact that programs without a license compatible with the GPL can call a helper, if they are of a type or in general.
+func License(helper, progType string) Fact {
+	if progType != "" {
+		helper += "/" + progType
+	}
+	return the().named["license "+strings.TrimPrefix(helper, "bpf_")]
+}
+
+// MapFlag is the fact that maps may have a flag.
+func MapFlag(flag uint32) Fact { return the().named[fmt.Sprintf("map-flag %#x", flag)] }
+
+// MapType is the fact that a kernel was built with a type of maps.
+func MapType(name string) Fact { return the().named["map-type "+name] }
+
+// SleepableMap is the fact that programs which may sleep can use maps of a type.
+func SleepableMap(name string) Fact { return the().named["sleepable "+name] }
+
+// MapCall is the fact that a helper takes maps of a type, or pointers with a tag.
+func MapCall(helper, kind string) Fact { return the().named["call "+helper+" "+kind] }
+
+// ContextField is the fact that programs may read a field of their context, by its struct and offset.
+func ContextField(context string, off int64) Fact {
+	return the().named[fmt.Sprintf("context %s+%d", context, off)]
+}
