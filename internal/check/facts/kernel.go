@@ -2,12 +2,13 @@
 
 package facts
 
-import "github.com/btfgen/btfgen/internal/btf"
-
 // Evidence is what is known of a kernel.
 type Evidence interface {
-	// Type returns the type with a name and of a kind in the kernel's BTF.
-	Type(name string, kind btf.Kind) (btf.Type, bool)
+	// Struct reports whether the kernel's BTF has a struct, with a member unless that is "".
+	Struct(name, member string) bool
+
+	// Function reports whether the kernel's BTF has a function.
+	Function(name string) bool
 
 	// Enum returns the enumerators of an enum with their values, nil if the BTF does not have the enum.
 	Enum(e Enum) map[string]uint64
@@ -57,10 +58,7 @@ const wholeBTF = "bpf_verifier_env"
 const staticFunction = "array_map_alloc"
 
 // Whole reports whether a kernel's BTF is that of a whole kernel.
-func Whole(k Evidence) bool {
-	_, ok := k.Type(wholeBTF, btf.KindStruct)
-	return ok
-}
+func Whole(k Evidence) bool { return k.Struct(wholeBTF, "") }
 
 // Types returns the names of the structs and functions that decide facts. [Evidence] has to know them.
 func Types() []string { return append([]string{wholeBTF, staticFunction}, the().types...) }
@@ -93,8 +91,7 @@ func Has(k Evidence, f Fact) Answer {
 // Decide decides all facts of a kernel.
 func Decide(k Evidence) Answers {
 	rows := the().rows
-	a := Answers{k: k, rows: make([]Answer, len(rows)), whole: Whole(k)}
-	_, a.statics = k.Type(staticFunction, btf.KindFunc)
+	a := Answers{k: k, rows: make([]Answer, len(rows)), whole: Whole(k), statics: k.Function(staticFunction)}
 	for i := range rows {
 		r := &a.rows[i]
 		if *r = a.witnessed(&rows[i]); r.Presence == Yes {
@@ -149,33 +146,23 @@ func (a *Answers) witnessed(r *row) Answer {
 // shows returns whether the kernel's BTF has a witness.
 func (a *Answers) shows(w *witness) Presence {
 	has, whole := false, a.whole
-	if w.kind == btf.KindEnum {
+	switch w.kind {
+	case enumerator:
 		_, has = a.k.Enum(w.enum)[w.part]
 		whole = whole || a.k.Enum(w.enum) != nil
-	} else if t, ok := a.k.Type(w.name, w.kind); ok {
-		has = w.part == "" || HasMember(t, w.part, 3)
+	case function:
+		has = a.k.Function(w.name)
+		whole = whole && a.k.Functions() && (a.statics || !w.static)
+	default:
+		has = a.k.Struct(w.name, w.part)
 	}
 	switch {
-	case has && w.without, !has && !w.without && !w.unsure && whole && (w.kind != btf.KindFunc || a.k.Functions() && (a.statics || !w.static)):
+	case has && w.without, !has && !w.without && !w.unsure && whole:
 		return No
 	case has:
 		return Yes
 	}
 	return Perhaps
-}
-
-// HasMember reports whether a struct or its anonymous members have a member.
-func HasMember(t btf.Type, name string, depth int) bool {
-	for i := range t.Vlen() {
-		m := t.Member(i)
-		if t.BTF().NameIs(m.NameOff, name) {
-			return true
-		}
-		if in, ok := t.BTF().SkipMods(m.Type); m.NameOff == 0 && ok && in.Kind().IsComposite() && depth > 0 && HasMember(in, name, depth-1) {
-			return true
-		}
-	}
-	return false
 }
 
 // unwitnessed decides a fact by the kernel's configuration, then by its release. An older release decides nothing, as distributions

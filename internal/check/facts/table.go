@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/btfgen/btfgen/internal/btf"
 )
 
 // factText says what kernels differ in, and how a kernel shows whether it has it.
@@ -38,12 +36,21 @@ type witness struct {
 	text    string
 	name    string // of a struct or function
 	part    string // member or enumerator, "" for the whole
-	kind    btf.Kind
+	kind    witnessKind
 	enum    Enum
 	unsure  bool // kernels may have the fact without it
 	static  bool // a function that not every BTF with functions lists
 	without bool // kernels that have it do not have the fact
 }
+
+// witnessKind is the kind of a witness.
+type witnessKind uint8
+
+const (
+	structure witnessKind = iota // or a member
+	function
+	enumerator
+)
 
 // table is facts.txt.
 type table struct {
@@ -151,7 +158,7 @@ func (t *table) fact(line string) error {
 		t.returns[attach] = ret
 	}
 	for _, w := range r.witness {
-		if w.kind != btf.KindEnum {
+		if w.kind != enumerator {
 			t.types = append(t.types, w.name)
 		}
 	}
@@ -242,16 +249,15 @@ func (r *row) each() []string {
 }
 
 func parseWitness(word string) (w witness, err error) {
-	w.kind = btf.KindStruct
 	word, w.unsure = strings.CutSuffix(word, "?")
 	w.text = word
 	word, w.without = strings.CutPrefix(word, "!")
 	word, w.static = strings.CutPrefix(word, "static:")
 	w.name = word
 	if name, ok := strings.CutSuffix(word, "()"); ok {
-		w.name, w.kind = name, btf.KindFunc
+		w.name, w.kind = name, function
 	} else if name, part, ok := strings.Cut(word, ":"); ok {
-		w.name, w.part, w.kind = name, part, btf.KindEnum
+		w.name, w.part, w.kind = name, part, enumerator
 		w.enum, err = enumNamed(name)
 	} else {
 		w.name, w.part, _ = strings.Cut(word, ".")

@@ -10,13 +10,31 @@ import (
 
 // An Inventory is the evidence by which package facts decides what a kernel has.
 
-// Type returns the type with a name and of a kind.
-func (k *Inventory) Type(name string, kind btf.Kind) (btf.Type, bool) {
-	y, ok := k.find(name, kind)
-	if !ok {
-		return btf.Type{}, false
+// Struct reports whether the kernel has a struct, with a member unless that is "".
+func (k *Inventory) Struct(name, member string) bool {
+	const deepest = 3 // of anonymous members
+	y, ok := k.find(name, btf.KindStruct)
+	return ok && (member == "" || hasMember(y.typ(), member, deepest))
+}
+
+// hasMember reports whether a struct or its anonymous members have a member.
+func hasMember(t btf.Type, name string, depth int) bool {
+	for i := range t.Vlen() {
+		m := t.Member(i)
+		if t.BTF().NameIs(m.NameOff, name) {
+			return true
+		}
+		if in, ok := t.BTF().SkipMods(m.Type); m.NameOff == 0 && ok && in.Kind().IsComposite() && depth > 0 && hasMember(in, name, depth-1) {
+			return true
+		}
 	}
-	return y.typ(), true
+	return false
+}
+
+// Function reports whether the kernel has a function.
+func (k *Inventory) Function(name string) bool {
+	_, ok := k.find(name, btf.KindFunc)
+	return ok
 }
 
 // Enum returns an enum's values by name, nil if the BTF does not have it.

@@ -91,7 +91,7 @@ func (p *Pairing) structOps(m *bpfobj.StructOpsMap) (l []Finding) {
 		l = append(l, Finding{Status: MayFail, Code: ModuleNeeded, Subject: structOpsOf(m.Type), Args: Args{Names: Names(y.module)}})
 	}
 	for _, member := range m.Members {
-		if y, ok := p.k.find(m.Type, btf.KindStruct); ok && !facts.HasMember(y.typ(), member, 0) {
+		if y, ok := p.k.find(m.Type, btf.KindStruct); ok && !hasMember(y.typ(), member, 0) {
 			w := m.Type + "." + member
 			l = append(l, Finding{Status: Fails, Code: StructOpsMember, Subject: structOpsOf(w), Loader: Libbpf, Args: Args{Decided: ByWitness, Witness: w}})
 		}
