@@ -165,15 +165,13 @@ func (a *Answers) shows(w *witness) Presence {
 	return Perhaps
 }
 
-// unwitnessed decides a fact by the kernel's configuration, then by its release. An older release decides nothing, as distributions
-// take over what is newer.
+// unwitnessed decides a fact by the kernel's configuration, then by its release. A setting that is on decides nothing, as it may be older
+// than the fact. An older release decides nothing, as distributions take over what is newer.
 func (a *Answers) unwitnessed(r *row) Answer {
 	settings := a.k.Settings()
 	switch {
 	case r.setting != "" && settings != nil && settings[r.setting] == "":
 		return Answer{No, ByConfig, ""}
-	case r.setting != "" && settings != nil:
-		return Answer{Yes, ByConfig, ""}
 	case a.AtLeast(r.since):
 		return Answer{Yes, ByRelease, ""}
 	}

@@ -159,7 +159,11 @@ func (p *Pairing) definitions() (l []neededPart) {
 
 // unsetMap judges whether a kernel whose enum has a type of maps was built with it.
 func (k *Inventory) unsetMap(kind uint32) Finding {
-	f := k.judge(facts.MapType(facts.MapName(kind)), MapTypeUnset)
+	fact := facts.MapType(facts.MapName(kind))
+	if fact != facts.Every && k.known.config[fact.Setting()] != "" && k.facts.Has(fact).Decided != ByWitness {
+		return Finding{}
+	}
+	f := k.judge(fact, MapTypeUnset)
 	f.Since = 0 // the enum has it
 	return f
 }
