@@ -94,6 +94,9 @@ func Trampolines(machine string) Fact { return the().named["trampolines/"+machin
 // ManyArguments is the fact that trampolines of a machine pass on more arguments than fit into registers.
 func ManyArguments(machine string) Fact { return the().named["many arguments/"+machine] }
 
+// PrivateStacksOf is the fact that functions of programs can have stacks of their own on another machine than x86_64.
+func PrivateStacksOf(machine string) Fact { return the().named["private stacks/"+machine] }
+
 // License is the fact that programs without a license compatible with the GPL can call a helper, if they are of a type or in general.
 func License(helper, progType string) Fact {
 	if progType != "" {

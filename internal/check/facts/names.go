@@ -59,6 +59,8 @@ const (
 	ContextMoved
 	ContextGiven
 	ContextKept
+	StacksInUnitsOf16Bytes
+	PrivateStacks
 )
 
 var constants = [...]string{
@@ -115,4 +117,6 @@ var constants = [...]string{
 	ContextMoved:                    "context moved",
 	ContextGiven:                    "context given",
 	ContextKept:                     "context kept",
+	StacksInUnitsOf16Bytes:          "stacks in units of 16 bytes",
+	PrivateStacks:                   "private stacks",
 }

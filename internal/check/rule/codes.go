@@ -132,6 +132,8 @@ const (
 	ContextSpilled    Code = "context-spilled"
 	ContextRecord     Code = "context-beyond-record" // Offset, Size
 
+	MemoryStack Code = "memory-stack" // Count, Size, Max; Since
+
 	ReturnRange Code = "return-range" // Name: the section; Offset, Max: the least and the greatest value
 
 	ChangedArgument Code = "changed-argument" // Name, Other, Where
@@ -176,6 +178,7 @@ const (
 	FamilyLink      Family = "link-type"
 	FamilyTarget    Family = "attach-target"
 	FamilyContext   Family = "context"
+	FamilyMemory    Family = "memory"
 	FamilyReturn    Family = "return"
 	FamilyChanged   Family = "changed"
 	FamilyAnalysis  Family = "analysis"
@@ -183,7 +186,7 @@ const (
 )
 
 var families = []Family{FamilyModule, FamilyHelper, FamilyKfunc, FamilyInsn, FamilyFeature, FamilyKsym, FamilyKconfig, FamilyMapType, FamilyMapDef, FamilyStructOps,
-	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyReturn, FamilyChanged, FamilyAnalysis, FamilyRunning}
+	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyMemory, FamilyReturn, FamilyChanged, FamilyAnalysis, FamilyRunning}
 
 // Families returns all families.
 func Families() []Family { return append(slices.Clone(families), FamilyCORE) }

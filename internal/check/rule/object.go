@@ -27,6 +27,7 @@ type Object struct {
 	recordsOf [][]int32                // by function
 	calls     []callees                // by function
 	flawed    [][]interp.Flawed        // by function: what may have flaws of sizes
+	stacks    []stacks                 // by function: of it and what it calls
 	memory    map[int]bpfobj.Registers // by global function: arguments that are pointers to memory
 	accesses  [][]flow.Access          // by program: see contextAccesses
 	mapCalls  [][]flow.MapCall

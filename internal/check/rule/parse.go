@@ -41,6 +41,7 @@ func Parse(ctx context.Context, name string, data []byte) (*Object, error) {
 func NewObject(name string, prog *bpfobj.Code, r *core.Object) *Object {
 	o := &Object{Code: prog, name: name, records: records{r}, uses: make([][]use, len(prog.Funcs)), recordsOf: make([][]int32, len(prog.Funcs))}
 	o.calls = findCallees(prog)
+	o.stacks = findStacks(prog, o.calls)
 	for r, at := range prog.Sites {
 		if at.Fn >= 0 {
 			o.recordsOf[at.Fn] = append(o.recordsOf[at.Fn], int32(r))

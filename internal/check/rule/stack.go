@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"slices"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/facts"
+)
+
+// stackSize is the size in bytes of the stack of a program's functions together (MAX_BPF_STACK).
+const stackSize = 512
+
+// stacks is what functions that call each other have on the stack together, at most: check_max_stack_depth_subprog in
+// kernel/bpf/verifier.c. For example, if a program with 300 bytes calls a function with 250, they have 560: each counts in units of 16
+// bytes.
+type stacks struct {
+	in16, in32 int // bytes, in units of 16 bytes and of 32
+	calls      int // functions
+	call       bpfobj.Site
+}
+
+// findStacks returns for each function the stacks of it and what it calls. The call is that of the function in which the sum becomes too large.
+func findStacks(o *bpfobj.Code, calls []callees) []stacks {
+	all, done := make([]stacks, len(o.Funcs)), make([]bool, len(o.Funcs))
+	var visit func(fn int) stacks
+	visit = func(fn int) stacks {
+		if done[fn] {
+			return all[fn]
+		}
+		done[fn] = true // no verifier takes functions that call themselves
+		own := stackDepth(o.Funcs[fn].Insns)
+		var most stacks
+		if calls[fn].shared {
+			for i := range o.Funcs[fn].Insns {
+				in := &o.Funcs[fn].Insns[i]
+				if !in.IsFuncCall() || in.Ref.N() < 0 {
+					continue
+				}
+				if s := visit(in.Ref.N()); s.in16 > most.in16 || s.in16 == most.in16 && s.in32 > most.in32 {
+					most = s
+					most.call = bpfobj.Site{Fn: fn, Insn: i}
+				}
+			}
+		}
+		most.in16 += (own + 15) &^ 15
+		most.in32 += (max(own, 1) + 31) &^ 31
+		most.calls++
+		all[fn] = most
+		return most
+	}
+	for fn := range o.Funcs {
+		visit(fn)
+	}
+	return all
+}
+
+// stackDepth returns how many bytes of its stack a function uses: down to the lowest address that it accesses or computes as a constant.
+func stackDepth(code []bpfobj.Insn) int {
+	lowest := int64(0)
+	offsets := make(map[asm.Register]int64) // of registers that hold an address on the stack
+	targets := bpfobj.JumpTargets(code)
+	for i := 0; i < len(code); i += code[i].Slots() {
+		in := &code[i]
+		if targets[i] {
+			clear(offsets)
+		}
+		offsets[asm.RFP] = 0
+		if base := in.Dst; in.Op.Class().IsLoad() || in.Op.Class().IsStore() {
+			if in.Op.Class().IsLoad() {
+				base = in.Src
+			}
+			if off, ok := offsets[base]; ok && in.Op.Mode() != asm.ImmMode {
+				lowest = min(lowest, off+int64(in.Off))
+			}
+		}
+		from, isStack := offsets[in.Src]
+		to, wasStack := offsets[in.Dst]
+		switch c := in.Op.Class(); {
+		case c == asm.LdXClass, c == asm.LdClass, c.IsALU():
+			delete(offsets, in.Dst)
+		case in.Op == bpfobj.OpCall:
+			clear(offsets)
+		}
+		if in.Op.Class() != asm.ALU64Class {
+			continue
+		}
+		switch op, register := in.Op.ALUOp(), in.Op.Source() == asm.RegSource; {
+		case op == asm.Mov && register && isStack:
+			offsets[in.Dst] = from
+		case op == asm.Add && !register && in.Record == 0 && wasStack:
+			offsets[in.Dst] = to + in.Imm
+			lowest = min(lowest, to+in.Imm)
+		}
+	}
+	return int(min(-lowest, stackSize))
+}
+
+// stacks judges the stacks of functions that call each other.
+func (e *Evaluation) stacks() (l []absence) {
+	s := &e.o.stacks[e.pr.Fn]
+	if s.in32 <= stackSize {
+		return nil
+	}
+	bytes, f := s.in16, Finding{}
+	if s.in16 <= stackSize {
+		f, bytes = e.k.judge(facts.StacksInUnitsOf16Bytes, MemoryStack), s.in32
+	} else {
+		f = Finding{Status: Fails, Code: MemoryStack}
+	}
+	if own := e.ownStacks(); own.Status < f.Status || own.Status == f.Status && own.Since != 0 {
+		f = own
+	}
+	if f.Status == OK {
+		return nil
+	}
+	f.Subject, f.Count, f.Size, f.Max, f.Source = "stack", int64(s.calls), int64(bytes), stackSize, e.o.Source(s.call)
+	return []absence{{at: s.call, f: f}}
+}
+
+// ownStacks judges whether each function of the program has a stack of its own: bpf_enable_priv_stack in kernel/bpf/verifier.c,
+// bpf_prog_check_recur in include/linux/bpf_verifier.h and bpf_jit_supports_private_stack in arch/*/net. A struct_ops may ask for it.
+func (e *Evaluation) ownStacks() Finding {
+	never, asks := Finding{Status: Fails, Code: MemoryStack}, false
+	switch s := e.pr.Attach; {
+	case s == nil, s.ProgType == "STRUCT_OPS":
+		asks = true
+	case s.ProgType == "TRACING" && s.Kind != bpfobj.AttachIter:
+	case !slices.Contains([]string{"KPROBE", "TRACEPOINT", "PERF_EVENT", "RAW_TRACEPOINT"}, s.ProgType):
+		return never
+	}
+	machine := facts.PrivateStacksOf(e.k.Arch)
+	if machine == facts.Every && e.k.Arch != "x86_64" {
+		return never
+	}
+	own := e.k.judge(facts.PrivateStacks, MemoryStack)
+	if own.Status == OK {
+		own = e.k.judge(machine, MemoryStack)
+	}
+	if own.Status == OK && asks {
+		return Finding{Status: MayFail, Code: MemoryStack}
+	}
+	return own
+}
