@@ -64,6 +64,7 @@ type Map struct {
 	Pinned     bool     // the definition says whether it is pinned
 	TypedValue bool     // ValueSize is that of a type
 	Tags       []string // of pointers in the type of the values, "kptr"; each once, in order
+	Special    []string // structs in the type of the values that the kernel finds by name, "bpf_timer"; each once, in order
 	Weak       bool     // its symbol is weak
 	Inner      *Map     // of a map of maps; nil if the definition has none
 }

@@ -204,8 +204,11 @@ func (p *parser) mapNamed(name string) int {
 	return i
 }
 
-// pointerTags adds the type tags of pointers in a struct, its structs and arrays to a map.
-func (p *parser) pointerTags(m *Map, id btf.TypeID, depth int) {
+// special are the structs in values of maps that the kernel finds by name: btf_get_field_type in kernel/bpf/btf.c.
+var special = []string{"bpf_spin_lock", "bpf_res_spin_lock", "bpf_timer", "bpf_wq", "bpf_task_work", "bpf_list_head", "bpf_rb_root"}
+
+// readValue adds the type tags of pointers in a struct, its structs and arrays to a map, and the names of special structs.
+func (p *parser) readValue(m *Map, id btf.TypeID, depth int) {
 	t, ok := p.BTF.SkipMods(id)
 	for ok && t.Kind() == btf.KindArray {
 		t, ok = p.BTF.SkipMods(t.Array().Elem)
@@ -218,9 +221,13 @@ func (p *parser) pointerTags(m *Map, id btf.TypeID, depth int) {
 				m.Tags = append(m.Tags, name)
 			}
 		}
+	case t.Kind() == btf.KindStruct && slices.Contains(special, string(t.Name())):
+		if name := string(t.Name()); !slices.Contains(m.Special, name) {
+			m.Special = append(m.Special, name)
+		}
 	case t.Kind().IsComposite():
 		for i := range t.Vlen() {
-			p.pointerTags(m, t.Member(i).Type, depth-1)
+			p.readValue(m, t.Member(i).Type, depth-1)
 		}
 	}
 }
@@ -257,7 +264,7 @@ func (p *parser) mapOf(id btf.TypeID, inner bool) (m Map, ok bool) {
 		case "value":
 			m.ValueSize, m.TypedValue = p.sizeOf(of)
 			if of.Kind() == btf.KindPtr {
-				p.pointerTags(&m, of.Ref(), 3)
+				p.readValue(&m, of.Ref(), 3)
 			}
 		case "pinning":
 			m.Pinning, _ = p.uintOf(of)

@@ -67,6 +67,7 @@ const (
 	MapValueSize   Code = "map-def-value-size"   // Size
 	MapInner       Code = "map-def-inner"
 	MapInnerName   Code = "map-def-inner-name" // Name: the name
+	MapInnerLock   Code = "map-def-inner-lock"
 	MapSection     Code = "map-def-section"
 	MapPinning     Code = "map-def-pinning"      // Count: the value, 0 of an inner map
 	MapSizes       Code = "map-def-sizes"        // Size: bytes of the values

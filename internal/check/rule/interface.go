@@ -48,6 +48,7 @@ func (e *Evaluation) interfaces() {
 			break
 		}
 	}
+	all = append(all, e.specialValues()...)
 	if maySleep(s) {
 		all = append(all, e.sleepingMaps()...)
 	} else if s.ProgType == "PERF_EVENT" {

@@ -35,6 +35,61 @@ func (e *Evaluation) sleepingMaps() (l []Finding) {
 	return l
 }
 
+// spinLock is the struct of a lock in values of maps.
+const spinLock = "bpf_spin_lock"
+
+// tracingTypes are the types of programs for which is_tracing_prog_type of kernel/bpf/verifier.c holds.
+var tracingTypes = []string{"KPROBE", "TRACEPOINT", "PERF_EVENT", "RAW_TRACEPOINT", "RAW_TRACEPOINT_WRITABLE"}
+
+// specialFacts says which programs may not use maps with a struct in their values: check_map_prog_compatibility in kernel/bpf/verifier.c. A
+// row without types is about programs that may sleep.
+var specialFacts = []struct {
+	name  string // of the struct
+	types []string
+	looks facts.Fact // of kernels that look for it
+	lets  facts.Fact // of kernels that let such programs use it; 0 if none does
+}{
+	{spinLock, tracingTypes, facts.LocksInMaps, 0},
+	{spinLock, []string{"SOCKET_FILTER"}, facts.LocksInMaps, 0},
+	{spinLock, nil, facts.LocksInMapsOfProgramsThatMaySleep, facts.LocksOfSleepablePrograms},
+	{"bpf_res_spin_lock", tracingTypes, facts.ResilientLocksInMaps, facts.ResilientLocksOfTracingPrograms},
+	{"bpf_res_spin_lock", []string{"SOCKET_FILTER"}, facts.ResilientLocksInMaps, 0},
+	{"bpf_timer", tracingTypes, facts.TimersInMaps, facts.TimersOfTracingPrograms},
+	{"bpf_wq", tracingTypes, facts.WorkQueuesInMaps, facts.WorkQueuesOfTracingPrograms},
+	{"bpf_list_head", tracingTypes, facts.ListsInMaps, 0},
+	{"bpf_rb_root", tracingTypes, facts.TreesInMaps, 0},
+}
+
+// specialValues judges the maps of a program by the structs in their values.
+func (e *Evaluation) specialValues() (l []Finding) {
+	s, seen := e.pr.Attach, make(map[string]bool)
+	for _, fn := range e.pr.Funcs {
+		for m := range e.o.mapsOf(fn) {
+			if seen[m.Name] || e.SetsMap(m.Name) {
+				continue
+			}
+			seen[m.Name] = true
+			for _, x := range specialFacts {
+				if meant := slices.Contains(x.types, s.ProgType) || x.types == nil && maySleep(s); !meant || !slices.Contains(m.Special, x.name) {
+					continue
+				}
+				f := Finding{Status: Fails, Code: FeatureMissing, Subject: x.name + " in maps of such programs"}
+				if x.lets != 0 {
+					f = e.k.judge(x.lets, FeatureMissing)
+				}
+				switch e.k.facts.Has(x.looks).Presence {
+				case facts.No: // it takes the struct for any other
+					f = Finding{}
+				case facts.Perhaps:
+					f.Status = min(f.Status, MayFail)
+				}
+				l = append(l, f.named(m.Name))
+			}
+		}
+	}
+	return l
+}
+
 // mapsOf yields the maps of all instructions of a function: verifiers look at these whether they reach them or not
 // (check_map_prog_compatibility in kernel/bpf/verifier.c).
 func (o *Object) mapsOf(fn int) iter.Seq[*bpfobj.Map] {
@@ -86,6 +141,8 @@ func (k *Inventory) mapRefused(m *bpfobj.Map) (f Finding) {
 	}
 	switch {
 	case f.Status != OK:
+	case m.Inner != nil && slices.Contains(m.Inner.Special, spinLock):
+		return k.judge(facts.MapInnerLocks, MapInnerLock)
 	case m.Inner != nil:
 		return k.mapRefused(m.Inner)
 	case isMap(m, ebpf.ArrayOfMaps, ebpf.HashOfMaps):
