@@ -80,6 +80,8 @@ func hostileCheckout(t *testing.T) (ran func() []string) {
 		"folder":          "../outside",
 		"sub/folder":      "../folder",
 		"folder.absolute": filepath.Join(dir, "outside"),
+		"g":               ".git",
+		"c":               ".git/config",
 	} {
 		if err := os.Symlink(from, to); err != nil {
 			t.Fatal(err)
@@ -118,6 +120,10 @@ func TestFoundConfig(t *testing.T) {
 		{"check", "check: {output: folder/../x}", "3:17", "output", folder, "--output folder/../x"},
 		{"check", "check: {output: .git/config}", "3:17", "output", "is in .git", "--output .git/config"},
 		{"check", "check: {output: sub/.GIT/hooks/x}", "3:17", "output", "is in .GIT", "--output sub/.GIT/hooks/x"},
+		{"check", "check: {output: g/hooks/pre-commit}", "3:17", "output", "is in .git", "--output g/hooks/pre-commit"},
+		{"check", "check: {output: c}", "3:17", "output", "is in .git", "--output c"},
+		{"generate", "generate: {output: g/hooks/}", "3:20", "output", "is in .git", "--output g/hooks/"},
+		{"check", "check: {output: .git./hooks/x}", "3:17", "output", "is in .git.", "--output .git./hooks/x"},
 		{"check", "check: {output: /dev/null}", "3:17", "output", folder, "--output /dev/null"},
 		{"generate", "generate: {output: folder/new/tree/}", "3:20", "output", folder, "--output folder/new/tree/"},
 		{"generate", "generate: {output: x.btfa, manifest: ../outside/m}", "3:38", "manifest", folder, "--manifest ../outside/m"},
