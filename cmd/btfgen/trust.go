@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/btfgen/btfgen/internal/output"
 )
@@ -86,8 +85,11 @@ func (r *configReader) refuse(k key, text string, o *option) error {
 	case starts:
 		why = string(starts)
 	case writes:
-		if err := inside(filepath.Dir(r.path), text); err != nil {
+		if err := output.Inside(filepath.Dir(r.path), text); err != nil {
 			why = text + " " + err.Error()
+			if errors.Is(err, output.ErrOutside) {
+				why += " of the file"
+			}
 		}
 	}
 	if why == "" {
@@ -102,22 +104,4 @@ func (r *configReader) refuse(k key, text string, o *option) error {
 		typed = "--" + k.name + " " + typed
 	}
 	return fmt.Errorf("%s: %s: %s: type %s, or trust the file with --config %s", o.from, k.name, why, typed, quoted(r.path))
-}
-
-// inside returns an error if writing to a path, which is relative to a folder, could change something outside the folder or in the data of a
-// version control system. The path may be "-".
-func inside(folder, path string) error {
-	if path == "-" {
-		return nil
-	}
-	for level := range strings.SplitSeq(filepath.ToSlash(path), "/") {
-		switch strings.ToLower(level) {
-		case ".git", ".hg", ".svn", ".jj", ".bzr":
-			return fmt.Errorf("is in %s", level)
-		}
-	}
-	if !output.Inside(folder, path) {
-		return errors.New("is outside the folder of the file")
-	}
-	return nil
 }

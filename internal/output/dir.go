@@ -65,7 +65,8 @@ func (d *Dir) sync() error {
 // Path returns the path of a file of the directory.
 func (d *Dir) Path(name string) string { return filepath.Join(d.path, filepath.FromSlash(name)) }
 
-// place returns the place of a file. It fails if a link leads out of the directory, or if the place is not that of a file.
+// place returns the place of a file. It fails if a link leads out of the directory or into the data of a version control system, or if the
+// place is not that of a file.
 func (d *Dir) place(name string) (p place, err error) {
 	p = place{dir: d, name: filepath.FromSlash(name), path: d.Path(name)}
 	switch p.old, err = d.root.Stat(p.name); {
@@ -75,6 +76,9 @@ func (d *Dir) place(name string) (p place, err error) {
 		err = errIsDir
 	case err == nil && !p.old.Mode().IsRegular():
 		err = errNoFile
+	}
+	if err == nil {
+		err = checkMetadata(d.root, p.name)
 	}
 	return p, named(p.path, err)
 }
@@ -227,7 +231,7 @@ func writeNew(path string, data []byte) error {
 func (d *Dir) removeAll(names []string) (n int, err error) {
 	for _, name := range names {
 		at := filepath.FromSlash(name)
-		if fi, err := d.root.Lstat(at); err != nil || fi.IsDir() {
+		if fi, err := d.root.Lstat(at); err != nil || fi.IsDir() || checkMetadata(d.root, filepath.Dir(at)) != nil {
 			continue
 		}
 		if err := d.root.Remove(at); err != nil {

@@ -122,29 +122,35 @@ func find(path string) (p place, err error) {
 	return p, nil
 }
 
-// Inside reports whether a path, which may be relative to a folder, stays in the folder. Names with ".." and links that are absolute or lead
-// out do not, wherever they end. The file and its directories need not exist.
-func Inside(folder, path string) bool {
+// Inside returns an error if writing to a path, which may be relative to a folder or "-", could change something outside the folder or in the
+// data of a version control system. Names with ".." and links that are absolute or lead out are outside, wherever they end. The file and its
+// directories need not exist.
+func Inside(folder, path string) error {
+	if path == "-" {
+		return nil
+	}
 	name := path
 	if filepath.IsAbs(path) {
 		abs, err := filepath.Abs(folder)
 		if err != nil {
-			return false
+			return err
 		}
 		if name, err = filepath.Rel(abs, path); err != nil {
-			return false
+			return ErrOutside
 		}
 	}
 	if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..") || !filepath.IsLocal(name) {
-		return false
+		return ErrOutside
 	}
 	root, err := os.OpenRoot(folder)
 	if err != nil {
-		return false
+		return ErrOutside
 	}
 	defer root.Close()
-	_, err = root.Stat(name)
-	return err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+	if _, err := root.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		return ErrOutside
+	}
+	return checkMetadata(root, name)
 }
 
 func (p *place) isDir() bool { return p.old != nil && p.old.IsDir() }

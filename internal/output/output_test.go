@@ -436,24 +436,71 @@ func TestLinkedDir(t *testing.T) {
 // TestInside checks which paths stay in a folder.
 func TestInside(t *testing.T) {
 	dir := t.TempDir()
-	put(t, dir, map[string]string{"in/d/x": "", "out/x": ""})
-	for link, to := range map[string]string{"up": "../out", "d/up": "../../out/new", "x": "../out/x", "own": "d", "new": "d/new", "abs": dir + "/out", "loop": "loop", "two": "up"} {
+	put(t, dir, map[string]string{"in/d/x": "", "out/x": "", "in/.git/hooks/x": "", "in/bare/HEAD": "", "in/bare/objects/x": "", "in/bare/refs/x": ""})
+	links := map[string]string{
+		"up": "../out", "d/up": "../../out/new", "x": "../out/x", "own": "d", "new": "d/new", "abs": dir + "/out", "loop": "loop", "two": "up",
+		"g": ".git", "d/hooks": "../.git/hooks", "c": ".git/config", "h": "g/hooks", "later": "d/new/../../.git", "missing": "d/.hg", "b": "bare",
+	}
+	for link, to := range links {
 		if err := os.Symlink(to, filepath.Join(dir, "in", link)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Chdir(dir)
-	for path, want := range map[string]bool{
-		"y": true, "d/x": true, "d/x/y": true, "new": true, "own/y": true, "n/e/w/": true, ".": true, "-": true, dir + "/in/y": true, "./y": true,
-		"../y": false, "up": false, "up/y": false, "d/up": false, "d/up/y/z": false, "x": false, "abs": false, "abs/y": false, "loop": false, "two/y": false,
-		"own/../y": false, "d/../y": false, dir: false, dir + "/out/y": false, dir + "/in/../out": false, dir + "/in/up/y": false, "": false, "a\x00b": false,
+	const out = "is outside the folder"
+	for path, want := range map[string]string{
+		"y": "", "d/x": "", "d/x/y": "", "new": "", "own/y": "", "n/e/w/": "", ".": "", "-": "", dir + "/in/y": "", "./y": "", "new/y": "", "..y": "",
+		".gitignore": "", ".github/x": "", "git": "", "d.git": "", "..git": "", "git~": "", "git~x": "", "refs/x": "",
+		"../y": out, "up": out, "up/y": out, "d/up": out, "d/up/y/z": out, "x": out, "abs": out, "abs/y": out, "loop": out, "two/y": out,
+		"own/../y": out, "d/../y": out, dir: out, dir + "/out/y": out, dir + "/in/../out": out, dir + "/in/up/y": out, "": out, "a\x00b": out,
+		// Data of version control systems, also through links, and where they do not exist yet.
+		".git": "is in .git", ".git/config": "is in .git", "g/hooks/x": "is in .git", "g": "is in .git", "d/hooks": "is in .git", "own/hooks/y": "is in .git",
+		"c": "is in .git", "h/x": "is in .git", "missing/x": "is in .hg", "d/.svn/x": "is in .svn", ".jj/x": "is in .jj", ".bzr": "is in .bzr",
+		dir + "/in/g/x": "is in .git", "bare/hooks/x": "is in bare, which has data of git", "b/x": "is in bare, which has data of git",
+		// Other spellings of .git on Windows and macOS.
+		".GIT/x": "is in .GIT", "git~1/x": "is in git~1", "GIT~12/x": "is in GIT~12", ".git /x": "is in .git ", ".git.../x": "is in .git...", ".git. ./x": "is in .git. .",
+		".git::$INDEX_ALLOCATION/x": "is in .git::$INDEX_ALLOCATION", ".git:x": "is in .git:x", ".g\u200cit/x": "is in .g\u200cit", "\ufeff.git/x": "is in \ufeff.git",
+		".\u206agit": "is in .\u206agit", ".g\u0131t~/x": "", "hg~1": "is in hg~1", ".\u017fvn/x": "is in .\u017fvn",
 	} {
 		for _, folder := range []string{"in", dir + "/in", "./in/"} {
-			if got := Inside(folder, path); got != want {
-				t.Errorf("%s in %s: %v, want %v", path, folder, got, want)
+			got := ""
+			if err := Inside(folder, path); err != nil {
+				got = err.Error()
+			}
+			if got != want {
+				t.Errorf("%q in %s: %q, want %q", path, folder, got, want)
 			}
 		}
 	}
+}
+
+// TestMetadata writes to a directory in which links lead to data of git: it does not change, as nothing outside the directory does.
+func TestMetadata(t *testing.T) {
+	dir := t.TempDir()
+	git := map[string]string{"refs/heads/x.btf": "theirs", "config": "theirs"}
+	put(t, filepath.Join(dir, ".git"), git)
+	put(t, dir, map[string]string{ListName: list("g/refs/heads/x.btf")})
+	if err := os.Symlink(".git", filepath.Join(dir, "g")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"g/refs/heads/x.btf", "g/hooks/x.btf"} {
+		want := filepath.Join(dir, filepath.FromSlash(name)) + ": is in .git"
+		if _, err := writeDir(dir, File{name, nil}); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		d, err := OpenDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Put(name, text("")); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		d.Close()
+	}
+	if _, err := writeDir(dir, File{"new.btf", nil}); err != nil { // and removes what the list has
+		t.Error(err)
+	}
+	same(t, filepath.Join(dir, ".git"), git)
 }
 
 func TestReal(t *testing.T) {
