@@ -22,4 +22,9 @@ var fieldTrust = map[string]func(t *testing.T, c *cases){
 			t.Errorf("%v: the hook is %q", err, hook)
 		}
 	},
+	"init-make": func(t *testing.T, c *cases) {
+		r := c.run(t, "init-make")
+		r.want(t, `a\$\(shell touch PWN5\)\.bpf\.o: init cannot write `, `\[btfgen init: 1\]`)
+		r.absent(t, "p/PWN5", "p/btfgen.yaml", "p/btfgen.mk")
+	},
 }
