@@ -421,11 +421,13 @@ func reportLost(c *cli.Context, rep *verdict.Report, o *checkOptions) error {
 	return nil
 }
 
+// special reports whether a shell may take a character of a word for something else.
+func special(c rune) bool {
+	return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("-_=./:,@%+", c)
+}
+
 // quoted quotes a word for a shell, if it needs quotes.
 func quoted(word string) string {
-	special := func(c rune) bool {
-		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("-_=./:,@%+", c)
-	}
 	if word != "" && !strings.ContainsFunc(word, special) {
 		return word
 	}

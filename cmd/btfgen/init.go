@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -55,6 +57,9 @@ func runInit(c *cli.Context) error {
 		return usagef("init takes no arguments: run it in the folder of the project")
 	}
 	p, err := detect(c.Context)
+	if err == nil {
+		err = p.checkNames()
+	}
 	if err != nil {
 		return err
 	}
@@ -112,6 +117,24 @@ func runInit(c *cli.Context) error {
 	escape.Fprintf(out, "\nNext%s:\n", where)
 	for step := range strings.Lines(text("next")) {
 		escape.Fprintf(out, "%s\n", strings.TrimSuffix(step, "\n"))
+	}
+	return nil
+}
+
+// checkNames returns an error if a name would be something else than a name in the files that init writes. In a Makefile this is so for most
+// characters that are no letters, in ways that differ between versions of make and between places in a rule.
+func (p *project) checkNames() error {
+	for _, name := range append(p.Objects, p.GoFile) {
+		if !utf8.ValidString(name) {
+			return fmt.Errorf("%s: init cannot write this name in YAML, as it is not UTF-8: rename it", name)
+		}
+		if i := strings.IndexFunc(filepath.ToSlash(name), func(c rune) bool { return special(c) || c == '%' || c == '=' || c == ':' }); i >= 0 && p.GoPackage == "" {
+			c, _ := utf8.DecodeRuneInString(name[i:])
+			return fmt.Errorf("%s: init cannot write %q in a name to a Makefile: rename it", name, c)
+		}
+	}
+	if strings.ContainsFunc(p.GoFile, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		return fmt.Errorf("%s: init cannot write this name to a Go file: rename it", p.GoFile)
 	}
 	return nil
 }
