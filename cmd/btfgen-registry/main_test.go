@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -340,6 +341,23 @@ func TestLies(t *testing.T) {
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		}, nil},
+		{"drips", artifact.Away, "too slow", func(w http.ResponseWriter, r *http.Request, data []byte) { drip(w, r, data) }, nil},
+		{"drips a manifest", artifact.Away, "too slow", nil, func(w http.ResponseWriter, r *http.Request) bool {
+			w.Header().Set("Content-Type", oci)
+			w.Header().Set("Docker-Content-Digest", artifact.Digest(layer))
+			w.Header().Set("Content-Length", fmt.Sprint(len(layer)))
+			drip(w, r, layer)
+			return true
+		}},
+		{"drips a token", artifact.Away, "too slow", nil, func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == "/token" {
+				drip(w, r, bytes.Repeat([]byte(" "), len(layer)))
+			} else {
+				w.Header().Set("WWW-Authenticate", `Bearer realm="http://`+r.Host+`/token",service="x"`)
+				w.WriteHeader(http.StatusUnauthorized)
+			}
+			return true
+		}},
 		{"no layer", artifact.Wrong, "the registry does not have it", func(w http.ResponseWriter, r *http.Request, _ []byte) { w.WriteHeader(http.StatusNotFound) }, nil},
 		{"as gzip", artifact.Wrong, "other content of that size", func(w http.ResponseWriter, r *http.Request, _ []byte) {
 			w.Header().Set("Content-Encoding", "gzip")
@@ -388,6 +406,52 @@ func TestLies(t *testing.T) {
 		if r := start(t, "manifest", ref); r.err.Error != artifact.Usage {
 			t.Errorf("%s: %+v", ref, r.err)
 		}
+	}
+}
+
+// drip sends a byte and then another one, as long as the client waits.
+func drip(w http.ResponseWriter, r *http.Request, data []byte) {
+	for i := range data {
+		if _, err := w.Write(data[i : i+1]); err != nil {
+			return
+		}
+		w.(http.Flusher).Flush()
+		select {
+		case <-r.Context().Done():
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// TestNever wants one request to a registry that never answers, and an upload to end that is not read.
+func TestNever(t *testing.T) {
+	wait := idle
+	idle = 200 * time.Millisecond
+	defer func() { idle = wait }()
+	s := serve(t)
+	var requests atomic.Int64
+	s.each = func(_ http.ResponseWriter, r *http.Request) bool {
+		requests.Add(1)
+		<-r.Context().Done()
+		return true
+	}
+	if r := start(t, "manifest", s.ref("v1")); r.err.Error != artifact.Away || !strings.Contains(r.err.Message, "timeout awaiting response headers") || requests.Load() != 1 {
+		t.Errorf("%+v, %d requests, want one", r.err, requests.Load())
+	}
+	end := make(chan bool)
+	defer close(end)
+	s.mu.Lock()
+	s.each = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.ContentLength > 1<<20 {
+			<-end
+		}
+		return false
+	}
+	s.mu.Unlock()
+	dir, _ := folder(t, random(32<<20)) // more than sockets buffer
+	if r := start(t, "put", s.ref("v1"), dir); r.err.Error != artifact.Away || !strings.Contains(r.err.Message, "too slow") {
+		t.Errorf("%+v", r.err)
 	}
 }
 
