@@ -47,7 +47,7 @@ func open(ref string, plain bool) (*remote.Repository, error) {
 	transport.DisableCompression = true // layers are compressed, and digests are of what is sent
 	repo.PlainHTTP = plain || loopback(repo.Reference.Registry)
 	repo.Client = &auth.Client{
-		Client: &http.Client{Transport: retry.NewTransport(transport), CheckRedirect: redirect},
+		Client: &http.Client{Transport: &retry.Transport{Base: transport, Policy: func() retry.Policy { return answered{} }}, CheckRedirect: redirect},
 		Header: http.Header{"User-Agent": {"btfgen-registry/" + versionText()}},
 		Cache:  auth.NewCache(), Credential: credential,
 	}
@@ -76,8 +76,18 @@ func configured() error {
 	return err
 }
 
-// idle is how long to wait for an answer or for more of one.
+// idle is how long to wait for an answer, or for the next RegistryBytes of a layer.
 var idle = limits.RegistrySeconds * time.Second
+
+// answered repeats requests that a registry has answered with a temporary failure, such as 503. One without an answer has taken long enough.
+type answered struct{}
+
+func (answered) Retry(attempt int, resp *http.Response, err error) (time.Duration, error) {
+	if err != nil {
+		return -1, nil
+	}
+	return retry.DefaultPolicy.Retry(attempt, resp, nil)
+}
 
 // loopback reports whether a registry is on this machine. It is then used without TLS, as by Docker.
 func loopback(registry string) bool {
@@ -137,7 +147,7 @@ func classify(err error) (artifact.Kind, string) {
 		{auth.ErrBasicCredentialNotFound, artifact.Denied},
 		{errdef.ErrNotFound, artifact.Unknown},
 		{errdef.ErrInvalidReference, artifact.Usage},
-		{errIdle, artifact.Away},
+		{errSlow, artifact.Away},
 		{io.ErrUnexpectedEOF, artifact.Away},
 	} {
 		if errors.Is(err, c.err) {
@@ -160,8 +170,9 @@ func classify(err error) (artifact.Kind, string) {
 }
 
 // fetchManifest returns the manifest of an artifact.
-func fetchManifest(ctx context.Context, repo *remote.Repository, ref string) ([]byte, error) {
-	ctx, alive := patience(ctx)
+func fetchManifest(ctx context.Context, repo *remote.Repository, ref string) (text []byte, err error) {
+	ctx, stop := brief(ctx, &err)
+	defer stop()
 	desc, body, err := repo.Manifests().FetchReference(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -170,8 +181,7 @@ func fetchManifest(ctx context.Context, repo *remote.Repository, ref string) ([]
 	if desc.Size > limits.ArtifactManifest {
 		return nil, fmt.Errorf("%w: %w", errWrong, &limits.Exceeded{Max: limits.ArtifactManifest, What: "bytes of a manifest"})
 	}
-	text, err := content.ReadAll(alive(body), desc)
-	if err != nil {
+	if text, err = content.ReadAll(body, desc); err != nil {
 		return nil, err
 	}
 	if d := repo.Reference.Reference; strings.Contains(d, ":") && d != artifact.Digest(text) {
@@ -192,35 +202,58 @@ func printManifest(ctx context.Context, out *printer, ref string, plain bool) er
 	return err
 }
 
-var errIdle = errors.New("nothing arrives any more")
+var errSlow = errors.New("the registry is too slow")
 
-// patience returns a context for a request, and a function for the body of its answer. When nothing arrives for a while, the context is done
-// and reading the body fails.
-func patience(ctx context.Context) (context.Context, func(io.Reader) io.Reader) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(2*idle, func() { cancel(errIdle) }) // the answer has a limit of its own
-	return ctx, func(r io.Reader) io.Reader { return &patient{ctx, r, timer, cancel} }
+// brief returns a context for requests that are short, with all that they need, such as a token. When their time is over, stop replaces their
+// error by errSlow.
+func brief(ctx context.Context, failed *error) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limits.RegistryRequest*idle/limits.RegistrySeconds, errSlow)
+	return ctx, func() {
+		*failed = slowOr(ctx, *failed)
+		cancel()
+	}
 }
 
-// patient reads the body of an answer.
+// patience returns a context for a request with a layer, and a function for the reader of the layer. When less than RegistryBytes move for a
+// while, the context is done and reading fails. The caller calls stop.
+func patience(ctx context.Context) (_ context.Context, alive func(io.Reader) io.Reader, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(2*idle, func() { cancel(errSlow) }) // the answer has a limit of its own
+	return ctx, func(r io.Reader) io.Reader {
+			timer.Reset(idle)
+			return &patient{ctx: ctx, r: r, timer: timer}
+		}, func() {
+			timer.Stop()
+			cancel(nil)
+		}
+}
+
+// patient reads a layer.
 type patient struct {
-	ctx    context.Context
-	r      io.Reader
-	timer  *time.Timer // cancels ctx
-	cancel context.CancelCauseFunc
+	ctx   context.Context
+	r     io.Reader
+	timer *time.Timer // cancels ctx
+	moved int         // bytes since the timer was reset
 }
 
 func (p *patient) Read(b []byte) (int, error) {
-	p.timer.Reset(idle)
 	n, err := p.r.Read(b)
-	if err != nil {
-		p.timer.Stop()
-		if cause := context.Cause(p.ctx); err != io.EOF && cause != nil {
-			err = cause
-		}
-		p.cancel(nil)
+	if p.moved += n; p.moved >= limits.RegistryBytes || err == io.EOF { // after the end, an answer may follow
+		p.moved = 0
+		p.timer.Reset(idle)
+	}
+	if err != nil && err != io.EOF {
+		err = slowOr(p.ctx, err)
 	}
 	return n, err
+}
+
+// slowOr returns errSlow if a context is done because of it, otherwise the error.
+func slowOr(ctx context.Context, err error) error {
+	if err != nil && context.Cause(ctx) == errSlow {
+		return errSlow
+	}
+	return err
 }
 
 // put pushes the artifact in a folder.
@@ -240,7 +273,7 @@ func put(ctx context.Context, out *printer, ref string, plain bool, dir string) 
 	var missing []ocispec.Descriptor
 	for _, b := range blobs {
 		d := ocispec.Descriptor{MediaType: b.MediaType, Digest: digest.Digest(b.Digest), Size: b.Size}
-		there, err := repo.Blobs().Exists(ctx, d)
+		there, err := exists(ctx, repo, d)
 		if err != nil {
 			return err
 		}
@@ -259,11 +292,25 @@ func put(ctx context.Context, out *printer, ref string, plain bool, dir string) 
 	}
 	media := ocispec.MediaTypeImageManifest
 	d := content.NewDescriptorFromBytes(media, text)
-	if err := repo.Manifests().PushReference(ctx, d, bytes.NewReader(text), repo.Reference.Reference); err != nil {
+	if err := putManifest(ctx, repo, d, text); err != nil {
 		return err
 	}
 	out.print(&artifact.Event{Digest: d.Digest.String()})
 	return nil
+}
+
+// exists reports whether the registry has a blob.
+func exists(ctx context.Context, repo *remote.Repository, d ocispec.Descriptor) (there bool, err error) {
+	ctx, stop := brief(ctx, &err)
+	defer stop()
+	return repo.Blobs().Exists(ctx, d)
+}
+
+// putManifest pushes a manifest.
+func putManifest(ctx context.Context, repo *remote.Repository, d ocispec.Descriptor, text []byte) (err error) {
+	ctx, stop := brief(ctx, &err)
+	defer stop()
+	return repo.Manifests().PushReference(ctx, d, bytes.NewReader(text), repo.Reference.Reference)
 }
 
 // putBlob pushes a file.
@@ -273,7 +320,9 @@ func putBlob(ctx context.Context, out *printer, repo *remote.Repository, dir str
 		return err
 	}
 	defer f.Close()
-	return repo.Blobs().Push(ctx, d, &counted{f, out})
+	ctx, alive, stop := patience(ctx)
+	defer stop()
+	return slowOr(ctx, repo.Blobs().Push(ctx, d, alive(&counted{f, out})))
 }
 
 // counted counts the bytes that are read.

@@ -111,7 +111,11 @@ func (f *file) get(ctx context.Context) (err error) {
 		if err = f.more(ctx); err == nil || ctx.Err() != nil || !transient(err) {
 			break
 		}
-		if tries++; tries < limits.RegistryTries && f.have > before {
+		enough := int64(1)
+		if errors.Is(err, errSlow) {
+			enough = limits.RegistryBytes
+		}
+		if tries++; tries < limits.RegistryTries && f.have-before >= enough {
 			err = nil
 		}
 	}
@@ -173,13 +177,14 @@ func (f *file) right() bool {
 
 // more downloads the rest of the file.
 func (f *file) more(ctx context.Context) error {
-	fetching, alive := patience(ctx)
+	fetching, alive, stop := patience(ctx)
+	defer stop()
 	body, err := f.repo.Blobs().Fetch(fetching, ocispec.Descriptor{MediaType: f.blob.MediaType, Digest: digest.Digest(f.blob.Digest), Size: f.blob.Size})
 	if errors.Is(err, errdef.ErrNotFound) {
 		return fmt.Errorf("%w: the registry does not have it", errWrong)
 	}
 	if err != nil {
-		return err
+		return slowOr(fetching, err)
 	}
 	defer body.Close()
 	if f.have > 0 {

@@ -337,7 +337,7 @@ func TestLies(t *testing.T) {
 		}, nil},
 		{"fewer bytes", artifact.Away, "unexpected EOF", send(layer[:100]), nil},
 		{"another size", artifact.Wrong, "mismatch", func(w http.ResponseWriter, r *http.Request, _ []byte) { w.Write(layer[:100]) }, nil},
-		{"stalls", artifact.Away, "nothing arrives any more", func(w http.ResponseWriter, r *http.Request, _ []byte) {
+		{"stalls", artifact.Away, "too slow", func(w http.ResponseWriter, r *http.Request, _ []byte) {
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		}, nil},

@@ -86,9 +86,11 @@ func registryError(err error) error {
 
 // client returns a client whose progress is shown.
 func (p *progress) client(c *cli.Context) artifact.Client {
-	return artifact.Client{PlainHTTP: c.Bool("plain-http"), Progress: func(done, size int64) {
-		p.transfer(store.FetchProgress{Bytes: done, Size: size})
-	}}
+	return artifact.Client{
+		PlainHTTP: c.Bool("plain-http"),
+		Progress:  func(done, size int64) { p.transfer(store.FetchProgress{Bytes: done, Size: size}) },
+		Waiting:   func(registry string) { infof(c, "btfgen: %s: waiting for the registry", registry) },
+	}
 }
 
 // listLayers prints a table of layers.

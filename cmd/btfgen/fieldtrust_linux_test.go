@@ -7,6 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/testing/slow"
+	"github.com/btfgen/btfgen/internal/testing/testregistry"
 )
 
 // fieldTrust has tests of TestField about trust in outside data.
@@ -26,5 +29,28 @@ var fieldTrust = map[string]func(t *testing.T, c *cases){
 		r := c.run(t, "init-make")
 		r.want(t, `a\$\(shell touch PWN5\)\.bpf\.o: init cannot write `, `\[btfgen init: 1\]`)
 		r.absent(t, "p/PWN5", "p/btfgen.yaml", "p/btfgen.mk")
+	},
+	"registry-slow": func(t *testing.T, c *cases) {
+		slow.Nightly(t)
+		testregistry.Program(t)
+		c.commands(t, "registry-slow", "cp evil.go.txt evil.go; head -c 100000 /dev/zero >GOOD.btfc; go build -o evil evil.go")
+		evil := exec.Command("./evil", "GOOD.btfc", "127.0.0.3")
+		evil.Dir = filepath.Join(c.dir, "registry-slow")
+		if err := evil.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer evil.Wait()
+		defer evil.Process.Kill()
+		r := c.commands(t, "registry-slow", `
+btfgen() { sh `+c.bin+`/btfgen "$@"; }
+PATH=${PATH#*:} # without the scripts in place of other programs
+for name in slow slowman never; do
+	btfgen corpus pull 127.0.0.1:18080/$name/x:v1 -o $name.btfc >$name.out 2>&1 &
+done
+wait
+cat slow.out slowman.out never.out`)
+		const pull = `\[btfgen corpus pull: 1\]`
+		r.want(t, `the registry is too slow`, pull, `waiting for the registry`, `the registry is too slow`, pull, `waiting for the registry`, `timeout awaiting response headers`, pull)
+		r.absent(t, "slow.btfc", "slowman.btfc", "never.btfc")
 	},
 }

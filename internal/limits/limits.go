@@ -141,11 +141,13 @@ const (
 
 // Artifacts in registries (corpus push and pull): the command fails.
 const (
-	ArtifactManifest = 4 << 20 // bytes of a manifest; 4 kB for 5 series
-	ArtifactLayers   = 1 << 12 // layers; 5
-	ArtifactLayer    = 8 << 30 // bytes of a layer; 17 MB for 16 kernels
-	RegistrySeconds  = 60      // seconds without a byte from a registry, or until it answers; 1
-	RegistryTries    = 5       // downloads of a layer in which at least a byte arrives; 1
+	ArtifactManifest = 4 << 20  // bytes of a manifest; 4 kB for 5 series
+	ArtifactLayers   = 1 << 12  // layers; 5
+	ArtifactLayer    = 8 << 30  // bytes of a layer; 17 MB for 16 kernels
+	RegistrySeconds  = 60       // seconds until a registry answers, or for the next part of a layer; 1
+	RegistryBytes    = 64 << 10 // bytes of a layer in such a part; 17 MB
+	RegistryRequest  = 120      // seconds for a manifest, with the tokens that it needs; 1
+	RegistryTries    = 5        // downloads of a layer, if the last one brought such a part, or broke after at least a byte; 1
 )
 
 // Files of earlier runs: the command fails.

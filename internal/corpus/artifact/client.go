@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/workers/program"
@@ -69,7 +70,11 @@ func (e *Error) Error() string {
 type Client struct {
 	PlainHTTP bool                   // even if the registry is not on this machine
 	Progress  func(done, size int64) // is called several times a second; may be nil
+	Waiting   func(registry string)  // is called once for a request in which nothing has moved for a while; may be nil
 }
+
+// quiet is how long nothing moves before Waiting is called.
+var quiet = 5 * time.Second
 
 // Manifest returns the manifest of an artifact and its digest.
 func (c *Client) Manifest(ctx context.Context, ref string) (text []byte, digest string, err error) {
@@ -108,10 +113,22 @@ const ManifestFile = "manifest.json"
 // run runs btfgen-registry, and calls do with what it prints.
 func (c *Client) run(ctx context.Context, ref string, do func(*Event), words ...string) error {
 	var failed *Error
+	var done int64
+	waiting := time.AfterFunc(quiet, func() {
+		if c.Waiting != nil {
+			registry, _, _ := strings.Cut(ref, "/")
+			c.Waiting(registry)
+		}
+	})
+	defer waiting.Stop()
 	out := &lines{do: func(line []byte) error {
 		var e Event
 		if err := json.Unmarshal(line, &e); err != nil {
 			return fmt.Errorf("%s: prints something else than events: %w", Program, err)
+		}
+		if e.Done != done && waiting.Stop() {
+			done = e.Done
+			waiting.Reset(quiet)
 		}
 		switch {
 		case e.Error != "":
