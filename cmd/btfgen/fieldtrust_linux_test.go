@@ -30,6 +30,19 @@ var fieldTrust = map[string]func(t *testing.T, c *cases){
 		r.want(t, `a\$\(shell touch PWN5\)\.bpf\.o: init cannot write `, `\[btfgen init: 1\]`)
 		r.absent(t, "p/PWN5", "p/btfgen.yaml", "p/btfgen.mk")
 	},
+	"catalogue-unbounded": func(t *testing.T, c *cases) {
+		for _, r := range []*caseRun{
+			c.run(t, "catalogue-unbounded"),
+			c.commands(t, "catalogue-unbounded", `ulimit -v 4000000; btfgen check --boot debian/12 --btfgen /dev/zero $TESTDATA/bpf/execsnoop.bpfel.o`),
+			c.commands(t, "catalogue-unbounded", `ulimit -v 4000000; btfgen check --boot debian/12 --command /dev/zero $TESTDATA/bpf/execsnoop.bpfel.o`),
+		} {
+			r.want(t, `/dev/zero: .*limit of \d+ bytes`, `\[btfgen [a-z ]*: 2\]`)
+			if r.memory > 1<<30 {
+				t.Errorf("%d MB of memory", r.memory>>20)
+			}
+			r.absent(t, "x.btfc")
+		}
+	},
 	"registry-slow": func(t *testing.T, c *cases) {
 		slow.Nightly(t)
 		testregistry.Program(t)
