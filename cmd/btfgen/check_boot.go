@@ -21,6 +21,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/job/bundle"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/report"
 	"github.com/btfgen/btfgen/internal/text/escape"
@@ -258,7 +259,7 @@ func readCommand(c *cli.Context, cfg *boot.Config, paths []string) error {
 	cfg.Command[0] = filepath.Base(cfg.Tool.Path)
 	cfg.Files = []boot.File{{Name: cfg.Command[0], Data: cfg.Tool.Data}}
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
+		data, err := limits.ReadFile(path, limits.GuestFile)
 		if err != nil {
 			return usageError{err}
 		}
@@ -288,7 +289,7 @@ func readGuest(c *cli.Context) (*boot.Executable, error) {
 }
 
 func readExecutable(path string) (*boot.Executable, error) {
-	data, err := os.ReadFile(path)
+	data, err := limits.ReadFile(path, limits.GuestFile)
 	if err != nil {
 		return nil, usageError{err}
 	}

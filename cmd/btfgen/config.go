@@ -132,19 +132,7 @@ func readRegular(path string, max int64) ([]byte, error) {
 	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() { // a pipe might never end
 		return nil, fmt.Errorf("%s: not a regular file", path)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, max+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > max {
-		return nil, fmt.Errorf("%s: larger than the limit of %d KiB", path, max>>10)
-	}
-	return data, nil
+	return limits.ReadFile(path, max)
 }
 
 // parseYAML returns the root of the only document in a file, or nil if there is none.

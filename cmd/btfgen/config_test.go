@@ -293,7 +293,7 @@ func TestConfigErrors(t *testing.T) {
 		{"a: *b", "c: unknown anchor 'b' referenced"},
 		{"\x00", "c: control characters are not allowed"},
 		{strings.Repeat("[", 100_000), "c: exceeded max depth of 10000"},
-		{strings.Repeat("#", 1<<18+1), "c: larger than the limit of 256 KiB"},
+		{strings.Repeat("#", 1<<18+1), "c: too large: more than 262144 bytes"},
 		{"bft: 1\nfound: 2", "c:1:1: unknown key \"bft\" (did you mean btf?)\nc:2:1: unknown key \"found\""},
 	} {
 		values, err := readText(t, tt.text, "generate")

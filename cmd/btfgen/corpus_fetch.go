@@ -19,6 +19,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/fetch"
 	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/job/store"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 )
@@ -143,8 +144,10 @@ func readCatalogue(c *cli.Context) (*fetch.Catalogue, error) {
 	if err != nil || path == "" {
 		return catalogue, err
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
+	data, err := limits.ReadFile(path, limits.CatalogueBytes)
+	if errors.Is(err, limits.ErrTooLarge) {
+		return nil, usageError{err}
+	} else if err != nil {
 		return nil, err
 	}
 	more, err := fetch.Parse(data)

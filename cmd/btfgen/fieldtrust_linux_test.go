@@ -36,7 +36,7 @@ var fieldTrust = map[string]func(t *testing.T, c *cases){
 			c.commands(t, "catalogue-unbounded", `ulimit -v 4000000; btfgen check --boot debian/12 --btfgen /dev/zero $TESTDATA/bpf/execsnoop.bpfel.o`),
 			c.commands(t, "catalogue-unbounded", `ulimit -v 4000000; btfgen check --boot debian/12 --command /dev/zero $TESTDATA/bpf/execsnoop.bpfel.o`),
 		} {
-			r.want(t, `/dev/zero: .*limit of \d+ bytes`, `\[btfgen [a-z ]*: 2\]`)
+			r.want(t, `/dev/zero: .*too large: more than \d+ bytes`, `\[btfgen [a-z ]*: 2\]`)
 			if r.memory > 1<<30 {
 				t.Errorf("%d MB of memory", r.memory>>20)
 			}

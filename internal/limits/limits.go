@@ -120,16 +120,17 @@ const (
 
 // Booted kernels (check --boot): a kernel that exceeds a limit is not booted; output beyond it is cut.
 const (
-	BootConfig      = 4 << 20  // bytes of a configuration or of modinfo; 290 kB
-	BootModules     = 64       // modules loaded; 8
-	BootModuleBytes = 64 << 20 // bytes of one; 12 MB (amdgpu)
-	GuestMemory     = 1024     // MiB of the machine; 400
-	GuestBoots      = 8        // boots of a kernel, each without the program that stopped the one before; 1
-	GuestLine       = 64 << 10 // bytes of a line of output; 8 kB
-	GuestBytes      = 64 << 20 // bytes of output; 1 MB
-	GuestLog        = 4 << 10  // bytes of a verifier log, from its end
-	GuestOutput     = 1 << 20  // bytes of output of --command; 16 kB
-	GuestConsole    = 8 << 10  // bytes of kernel messages, from their end
+	BootConfig      = 4 << 20   // bytes of a configuration or of modinfo; 290 kB
+	BootModules     = 64        // modules loaded; 8
+	BootModuleBytes = 64 << 20  // bytes of one; 12 MB (amdgpu)
+	GuestMemory     = 1024      // MiB of the machine; 400
+	GuestBoots      = 8         // boots of a kernel, each without the program that stopped the one before; 1
+	GuestFile       = 256 << 20 // bytes of a program or file for the machine; 40 MB (btfgen)
+	GuestLine       = 64 << 10  // bytes of a line of output; 8 kB
+	GuestBytes      = 64 << 20  // bytes of output; 1 MB
+	GuestLog        = 4 << 10   // bytes of a verifier log, from its end
+	GuestOutput     = 1 << 20   // bytes of output of --command; 16 kB
+	GuestConsole    = 8 << 10   // bytes of kernel messages, from their end
 )
 
 // Fetched kernels (corpus fetch): a catalogue or series that exceeds a limit is not read.

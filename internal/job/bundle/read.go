@@ -150,7 +150,7 @@ func readDir(ctx context.Context, dir string, names []string) (files []File, err
 		if total += fi.Size(); total > limits.BundleBytes {
 			return nil, fmt.Errorf("%s: too large: its files have more than %d MiB", dir, limits.BundleBytes>>20)
 		}
-		b, err := os.ReadFile(p)
+		b, err := limits.ReadFile(p, fi.Size())
 		if err != nil {
 			return nil, err
 		}
