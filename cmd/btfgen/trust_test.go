@@ -222,6 +222,44 @@ func TestTrustedConfig(t *testing.T) {
 	call(statusOK, "check --config btfgen.yaml")
 }
 
+// TestLinkedConfig finds a btfgen.yaml that is a link: one that leads outside its folder or to data of git is not read unless the user names it.
+func TestLinkedConfig(t *testing.T) {
+	hostileCheckout(t)
+	write(t, "../outside/private", "secret: x\n")
+	write(t, ".git/config", "secret: x\n")
+	write(t, "sub/own", "secret: x\n")
+	for to, want := range map[string]string{
+		"../outside/private": "btfgen: btfgen.yaml: is a link that leads outside its folder; to read it, use --config btfgen.yaml\n",
+		"folder/private":     "btfgen: btfgen.yaml: is a link that leads outside its folder; to read it, use --config btfgen.yaml\n",
+		".git/config":        "btfgen: btfgen.yaml: is a link to a file that is in .git; to read it, use --config btfgen.yaml\n",
+		"sub/own":            "btfgen: btfgen.yaml:1:1: unknown key \"secret\"",
+	} {
+		os.Remove(configFile)
+		if err := os.Symlink(to, configFile); err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range []string{".", "sub"} {
+			t.Run(to+" "+dir, func(t *testing.T) {
+				t.Chdir(dir)
+				want := want
+				if dir != "." {
+					want = strings.ReplaceAll(want, "btfgen.yaml", "../btfgen.yaml")
+				}
+				var stdout, stderr bytes.Buffer
+				if s := run(t.Context(), []string{"check"}, &stdout, &stderr); s != statusUsage || !strings.HasPrefix(stderr.String(), want) {
+					t.Errorf("status %d: %swant %s", s, &stderr, want)
+				}
+				if dir == "." {
+					stderr.Reset()
+					if run(t.Context(), []string{"check", "--config", configFile}, &stdout, &stderr); !strings.Contains(stderr.String(), `unknown key "secret"`) {
+						t.Error(stderr.String())
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestParentConfig finds btfgen.yaml in a parent, up to the root of the repository and not in a folder that everybody may write to.
 func TestParentConfig(t *testing.T) {
 	hostileCheckout(t)
