@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
@@ -116,6 +119,11 @@ type configReader struct {
 // named the file, values that need the user's word have option.refused set.
 func readConfig(path string, named bool, root *cli.Command, l *commandLine) (map[string][]option, error) {
 	r := &configReader{path: path, named: named, command: l.command, line: l.path, common: make(map[string][]option)}
+	if !named {
+		if err := checkLinked(path); err != nil {
+			return nil, err
+		}
+	}
 	doc, err := parseYAML(path)
 	if err != nil {
 		return nil, err
@@ -154,6 +162,7 @@ func parseYAML(path string) (*yaml.Node, error) {
 	}
 	if err != io.EOF { // "yaml: line 3: text"; the package has no error with the line
 		text := strings.TrimPrefix(err.Error(), "yaml: ")
+		text, _, _ = strings.Cut(text, " '") // a name in the file
 		if line, rest, ok := strings.Cut(strings.TrimPrefix(text, "line "), ": "); ok && line != text {
 			return nil, fmt.Errorf("%s:%s: %s", path, line, rest)
 		}
@@ -195,9 +204,9 @@ func (r *configReader) section(n *yaml.Node, c *cli.Command, known []key, values
 		case at.Kind != yaml.ScalarNode:
 			r.failed(at, "a key must be a word")
 		case first[at.Value] > 0:
-			r.failed(at, "%q is already in line %d", at.Value, first[at.Value])
+			r.failed(at, "%s is already in line %d", cmp.Or(shownKey(at.Value), "a key"), first[at.Value])
 		case index < 0:
-			r.failed(at, "unknown key %q%s", at.Value, didYouMean("", at.Value, words))
+			r.failed(at, "%s%s", strings.TrimSpace("unknown key "+shownKey(at.Value)), didYouMean("", at.Value, words))
 		case index < commands:
 			sub := c.Subcommands[slices.IndexFunc(c.Subcommands, func(c *cli.Command) bool { return c.Name == at.Value })]
 			into := make(map[string][]option)
@@ -210,6 +219,19 @@ func (r *configReader) section(n *yaml.Node, c *cli.Command, known []key, values
 		}
 		first[at.Value] = at.Line
 	}
+}
+
+// shownKey returns a key in quotes, or "" if it does not look like one. What is printed may be public, and the file may be another one than
+// whoever runs btfgen thinks, with secrets.
+func shownKey(key string) string {
+	const longest = 40 // twice as long as any key
+	odd := func(c rune) bool {
+		return c != '-' && c != '_' && (c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c))
+	}
+	if len(key) > longest || strings.ContainsFunc(key, odd) {
+		return ""
+	}
+	return strconv.Quote(key)
 }
 
 // values reads the value of a key, or its list.

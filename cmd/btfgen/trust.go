@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,6 +42,22 @@ func (l *commandLine) findConfig() (path string, named bool) {
 			return "", false
 		}
 	}
+}
+
+// checkLinked returns an error if a file that was found is a link to a file that does not belong to the checkout. Messages about its content
+// would show private files in the logs of a pipeline.
+func checkLinked(path string) error {
+	if fi, err := os.Lstat(path); err != nil || fi.Mode()&fs.ModeSymlink == 0 {
+		return nil
+	}
+	err := output.Inside(filepath.Dir(path), filepath.Base(path))
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, output.ErrOutside):
+		return fmt.Errorf("%s: is a link that leads outside its folder; to read it, use --config %s", path, quoted(path))
+	}
+	return fmt.Errorf("%s: is a link to a file that %w; to read it, use --config %s", path, err, quoted(path))
 }
 
 // power is what a setting can do beyond reading files.
