@@ -236,6 +236,34 @@ func (r *reader) one() []byte {
 	return r.read("one.btfa")
 }
 
+// twice runs a pipeline without memory twice, with a new kernel between. The result has to be that of one run.
+func (r *reader) twice(run func()) {
+	r.Helper()
+	for range 2 {
+		run()
+		if got, want := r.read("tracer.btfa"), r.one(); !bytes.Equal(got, want) {
+			r.Error("the result is not that of one run")
+		}
+		r.do("cp btfhub-archive/debian/12/x86_64/6.1.0-47-amd64.btf* new.btf.zst", statusOK)
+		r.do("for d in btfhub-archive kernels; do cp new.btf.zst $d/debian/12/x86_64/6.1.0-48-amd64.btf.zst; done", statusOK)
+	}
+}
+
+// broken makes btfgen verify fail, as after a defect or with a wrong archive, for a folder that is searched first.
+func (r *reader) broken() (bin string) {
+	r.Helper()
+	bin = r.TempDir()
+	path, err := exec.LookPath("btfgen")
+	if err != nil {
+		r.Fatal(err)
+	}
+	write(r.T, filepath.Join(bin, "btfgen"), fmt.Sprintf("#!/bin/sh\n[ \"$1\" != verify ] || exit %d\nexec %s \"$@\"\n", statusFindings, path))
+	if err := os.Chmod(filepath.Join(bin, "btfgen"), 0o777); err != nil {
+		r.Fatal(err)
+	}
+	return bin
+}
+
 // pipeline decodes a file of examples/pipelines.
 func pipeline(t *testing.T, name string, into any) []byte {
 	t.Helper()
@@ -286,23 +314,21 @@ func TestPipelineKubernetes(t *testing.T) {
 	mount := pods.Containers[0].VolumeMounts[0].MountPath + "/"
 	volume := func(word string) string { return strings.ReplaceAll(word, mount, r.dir+"/") }
 	r.do("cp $(command -v btfgen) btfgen", statusOK)
-	for i := range job.Spec.Completions {
-		index := strconv.Itoa(i)
-		var words []string // no shell reads them, and Kubernetes replaces $(NAME)
-		for _, w := range append(pods.Containers[0].Command, pods.Containers[0].Args...) {
-			words = append(words, "'"+strings.ReplaceAll(volume(w), "$(JOB_COMPLETION_INDEX)", index)+"'")
-		}
-		r.in(t.TempDir(), "JOB_COMPLETION_INDEX="+index).do(strings.Join(words, " "), statusOK)
-	}
-	want := r.one()
 	merge := regexp.MustCompile(`(?m)^#   (btfgen archive merge .*)$`).FindSubmatch(text)
 	if merge == nil {
 		t.Fatal("no command to merge the parts")
 	}
-	r.do(volume(string(merge[1])), statusOK)
-	if !bytes.Equal(r.read("tracer.btfa"), want) {
-		t.Error("the result is not that of one run")
-	}
+	r.twice(func() {
+		for i := range job.Spec.Completions {
+			index := strconv.Itoa(i)
+			var words []string // no shell reads them, and Kubernetes replaces $(NAME)
+			for _, w := range append(pods.Containers[0].Command, pods.Containers[0].Args...) {
+				words = append(words, "'"+strings.ReplaceAll(volume(w), "$(JOB_COMPLETION_INDEX)", index)+"'")
+			}
+			r.in(t.TempDir(), "JOB_COMPLETION_INDEX="+index).do(strings.Join(words, " "), statusOK)
+		}
+		r.do(volume(string(merge[1])), statusOK)
+	})
 }
 
 // strict decodes YAML that has only fields of a struct. The package yaml writes names of fields in small letters; camel lists those that are not.
@@ -334,15 +360,13 @@ func TestPipelineSLURM(t *testing.T) {
 	high, _ := strconv.Atoi(string(array[2]))
 	r := readerIn(t, pageContents(t))
 	r.write("slurm.sh", string(text))
-	for i := low; i <= high; i++ {
-		r.in(r.dir, fmt.Sprint("SLURM_ARRAY_TASK_ID=", i), fmt.Sprint("SLURM_ARRAY_TASK_COUNT=", high-low+1), fmt.Sprint("SLURM_ARRAY_TASK_MIN=", low),
-			fmt.Sprint("SLURM_ARRAY_TASK_MAX=", high), "SLURM_ARRAY_TASK_STEP=1").do("./slurm.sh", statusOK)
-	}
-	want := r.one()
-	r.do(string(merge[1]), statusOK)
-	if !bytes.Equal(r.read("tracer.btfa"), want) {
-		t.Error("the result is not that of one run")
-	}
+	r.twice(func() {
+		for i := low; i <= high; i++ {
+			r.in(r.dir, fmt.Sprint("SLURM_ARRAY_TASK_ID=", i), fmt.Sprint("SLURM_ARRAY_TASK_COUNT=", high-low+1), fmt.Sprint("SLURM_ARRAY_TASK_MIN=", low),
+				fmt.Sprint("SLURM_ARRAY_TASK_MAX=", high), "SLURM_ARRAY_TASK_STEP=1").do("./slurm.sh", statusOK)
+		}
+		r.do(string(merge[1]), statusOK)
+	})
 }
 
 // TestPipelineNightly runs two nights, in which kernels are imported rather than fetched, and released to a folder.
@@ -358,8 +382,12 @@ func TestPipelineNightly(t *testing.T) {
 	r.do("mkdir your bin && cp tracer.bpf.o your/probe.bpf.o", statusOK)
 	r.write("bin/gh", "#!/bin/sh\ncase $2 in download) cp released/tracer.* . ;; upload) mkdir -p released && cp tracer.btfa tracer.json released ;; esac\n")
 	fetch := regexp.MustCompile(`btfgen corpus fetch .* -o`)
-	for _, night := range []string{"btfhub-archive/debian/12", "btfhub-archive"} {
-		r.do("rm -f tracer.btfa tracer.json", statusOK)
+	for n, night := range []string{"btfhub-archive/debian/12", "btfhub-archive", "btfhub-archive/debian/11"} {
+		r.do("rm -rf tracer.btfa tracer.json before && cp -r released before 2>/dev/null || true", statusOK)
+		in := r
+		if n == 2 {
+			in = r.in(r.dir, "PATH="+r.broken()+":"+os.Getenv("PATH"))
+		}
 		for _, step := range workflow.Jobs["kernels"].Steps {
 			if step.Run == "" || strings.HasPrefix(step.Name, "Install") {
 				continue
@@ -368,10 +396,66 @@ func TestPipelineNightly(t *testing.T) {
 				t.Fatalf("no fetch in %s", step.Run)
 			}
 			r.write("step", fetch.ReplaceAllString(step.Run, "btfgen corpus import "+night+" -o"))
-			r.do(`PATH=$PWD/bin:$PATH bash -eo pipefail step`, statusOK)
+			if n == 2 && step.Name == "Verify" {
+				in.do(`PATH=$PWD/bin:$PATH bash -eo pipefail step`, statusFindings)
+				break // and nothing is released
+			}
+			in.do(`PATH=$PWD/bin:$PATH bash -eo pipefail step`, statusOK)
 		}
 	}
+	r.do("diff -r before released", statusOK)
 	r.do("btfgen archive list released/tracer.btfa | grep -q 6.1.0-47-amd64", statusOK)
+}
+
+// TestPipelineSystemd runs the script of the unit as systemd does: two nights, with kernels that are imported rather than fetched, one in which a
+// package failed, one in which all packages failed, and one in which the proof fails. The archive is never one that was not proven.
+func TestPipelineSystemd(t *testing.T) {
+	slow.Skip(t)
+	unit, err := os.ReadFile("../../examples/pipelines/systemd/btfgen-nightly.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What systemd would take for success in addition to 0 hides failures of other commands than fetch.
+	if regexp.MustCompile(`(?m)^SuccessExitStatus=`).Match(unit) {
+		t.Error("the unit takes a failure for success")
+	}
+	start := regexp.MustCompile(`(?m)^ExecStart=/usr/local/lib/btfgen/(\S+)$`).FindSubmatch(unit)
+	if start == nil {
+		t.Fatal("the unit starts no script")
+	}
+	script, err := os.ReadFile(filepath.Join("../../examples/pipelines/systemd", string(start[1])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fetch := regexp.MustCompile(`btfgen corpus fetch .* -o`)
+	if !fetch.Match(script) {
+		t.Fatal("no fetch in the script")
+	}
+	r := readerIn(t, pageContents(t))
+	r.do("cp tracer.bpf.o probe.bpf.o", statusOK)
+	broken := "PATH=" + r.broken() + ":" + os.Getenv("PATH")
+	for _, night := range []struct {
+		kernels, after string // of fetch
+		env            string
+		want           int
+		newest         string // in the archive
+	}{
+		{"btfhub-archive/debian/11", "", "A=", statusOK, "5.10.0"},
+		{"btfhub-archive/debian/12", "", "A=", statusOK, "6.1.0-47-amd64"},
+		{"btfhub-archive/debian/12", "; (exit 3)", "A=", statusOK, "6.1.0-47-amd64"},
+		{"btfhub-archive/debian/12", "; (exit 1)", "A=", statusFailed, "6.1.0-47-amd64"},
+		{"btfhub-archive", "", broken, statusFindings, "6.1.0-47-amd64"},
+		{"btfhub-archive", "", "A=", statusOK, "6.1.0-47-amd64"},
+	} {
+		text := fetch.ReplaceAllString(string(script), "fetch")
+		r.write("nightly", strings.Replace(text, "set -eu\n", "set -eu\nfetch() { btfgen corpus import "+night.kernels+" -o \"$1\""+night.after+"; }\n", 1))
+		r.do("cp tracer.btfa before.btfa 2>/dev/null || true", statusOK)
+		r.in(r.dir, night.env).do("./nightly", night.want)
+		if night.want != statusOK {
+			r.do("cmp before.btfa tracer.btfa", statusOK)
+		}
+		r.do("btfgen archive list tracer.btfa | grep -q "+night.newest, statusOK)
+	}
 }
 
 // TestPipelineCorpus runs the workflow that pushes a corpus twice, with kernels that are imported rather than fetched, and each time the one that
@@ -444,6 +528,25 @@ esac
 	push("btfhub-archive")
 	pushes.do(`[ "$(wc -l <"$REGISTRY/signed")" = 2 ]`, statusOK)
 	pulls.do("btfgen archive list released/tracer.btfa | grep -q 6.1.0-47-amd64", statusOK)
+	// A proof that fails ends the run before the release.
+	pulls.do("rm -f tracer.btfa tracer.json && cp -r released before", statusOK)
+	pulls.do("cp "+pulls.broken()+"/btfgen bin", statusOK)
+	verify := false
+	runSteps(pulls, "corpus-pull.yml", "archive", func(step string) string {
+		step = strings.Replace(step, " ubuntu/22.04", "", 1)
+		switch {
+		case verify:
+			return "" // a failed step ends the job
+		case strings.HasPrefix(step, "btfgen verify "):
+			verify = true
+			return "s=0; " + step + " || s=$?; [ $s = 3 ]"
+		}
+		return step
+	})
+	pulls.do("diff -r before released", statusOK)
+	if !verify {
+		t.Error("no verify in the workflow")
+	}
 }
 
 // TestPipelineGitLab runs the jobs.
@@ -457,18 +560,16 @@ func TestPipelineGitLab(t *testing.T) {
 	var jobs map[string]job
 	strict(t, &jobs, pipeline(t, "gitlab.yml", new(any)), "")
 	r := readerIn(t, pageContents(t))
-	want := r.one()
-	for i := 1; i <= jobs["part"].Parallel; i++ {
-		for _, line := range jobs["part"].Script {
-			r.in(r.dir, fmt.Sprint("CI_NODE_INDEX=", i), fmt.Sprint("CI_NODE_TOTAL=", jobs["part"].Parallel)).do(line, statusOK)
+	r.twice(func() {
+		for i := 1; i <= jobs["part"].Parallel; i++ {
+			for _, line := range jobs["part"].Script {
+				r.in(r.dir, fmt.Sprint("CI_NODE_INDEX=", i), fmt.Sprint("CI_NODE_TOTAL=", jobs["part"].Parallel)).do(line, statusOK)
+			}
 		}
-	}
-	for _, line := range jobs["merge"].Script {
-		r.do(line, statusOK)
-	}
-	if !bytes.Equal(r.read("tracer.btfa"), want) {
-		t.Error("the result is not that of one run")
-	}
+		for _, line := range jobs["merge"].Script {
+			r.do(line, statusOK)
+		}
+	})
 }
 
 // TestSigning signs an archive with the commands of the page. The signature of a changed archive must fail.
@@ -562,11 +663,36 @@ func TestPipelineGitHub(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"PATH=" + bin + ":" + filepath.Dir(path) + ":/usr/bin:/bin", "ARCHIVE=" + filepath.Join(r.dir, "btfhub-archive")}
-	for k, v := range w.Env {
-		env = append(env, k+"="+v)
+	for n := range 3 {
+		end := statusOK
+		if n == 2 {
+			end = statusFindings
+			path = filepath.Join(r.broken(), "btfgen")
+		}
+		env := []string{"PATH=" + bin + ":" + filepath.Dir(path) + ":/usr/bin:/bin", "ARCHIVE=" + filepath.Join(r.dir, "btfhub-archive")}
+		for k, v := range w.Env {
+			env = append(env, k+"="+v)
+		}
+		artifacts := r.runJobs(&w, env, end)
+		got, err := filepath.Glob(artifacts + "/*/tracer.btfa")
+		switch {
+		case err != nil || len(got) != 1-n/2:
+			t.Fatalf("archives %v, %v", got, err)
+		case n < 2:
+			data, err := os.ReadFile(got[0])
+			if err != nil || !bytes.Equal(data, r.one()) {
+				t.Errorf("the result is not that of one run (%v)", err)
+			}
+		}
+		r.do("cp btfhub-archive/debian/12/x86_64/6.1.0-47-amd64.btf.zst new.btf.zst && cp new.btf.zst btfhub-archive/debian/12/x86_64/6.1.0-48-amd64.btf.zst", statusOK)
 	}
-	artifacts := t.TempDir()
+}
+
+// runJobs runs the jobs of a workflow. A step with btfgen verify has to end with a status; unless that is 0, its job ends. It returns a folder with
+// the artifacts.
+func (r *reader) runJobs(w *workflow, env []string, verify int) (artifacts string) {
+	t := r.T
+	artifacts = t.TempDir()
 	done := make(map[string]bool)
 	for len(done) < len(w.Jobs) {
 		before := len(done)
@@ -586,10 +712,15 @@ func TestPipelineGitHub(t *testing.T) {
 			for _, values := range instances {
 				at := r.in(t.TempDir(), env...)
 				fill := func(text string) string { return at.fill(text, values) }
+			steps:
 				for _, s := range job.Steps {
 					action, _, _ := strings.Cut(s.Uses, "@")
 					switch action {
 					case "":
+						if verify != statusOK && strings.HasPrefix(s.Run, "btfgen verify ") {
+							at.do(fill(s.Run), verify)
+							break steps
+						}
 						at.do(fill(s.Run), statusOK)
 					case "actions/checkout":
 						at.do("cp "+r.dir+"/tracer.bpf.o .", statusOK)
@@ -613,14 +744,7 @@ func TestPipelineGitHub(t *testing.T) {
 			t.Fatal("jobs that need each other")
 		}
 	}
-	got, err := filepath.Glob(artifacts + "/*/tracer.btfa")
-	if err != nil || len(got) != 1 {
-		t.Fatalf("archives %v, %v", got, err)
-	}
-	data, err := os.ReadFile(got[0])
-	if err != nil || !bytes.Equal(data, r.one()) {
-		t.Errorf("the result is not that of one run (%v)", err)
-	}
+	return artifacts
 }
 
 // TestCheckPicture compares the report that docs/images/check.png shows with that of the same command today. A browser has drawn the picture, so
