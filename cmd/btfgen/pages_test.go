@@ -456,6 +456,7 @@ func TestPipelineSystemd(t *testing.T) {
 		}
 		r.do("btfgen archive list tracer.btfa | grep -q "+night.newest, statusOK)
 	}
+	r.do("[ -f tracer.json ] && [ ! -f next.btfa ] && [ ! -f next.json ]", statusOK)
 }
 
 // TestPipelineCorpus runs the workflow that pushes a corpus twice, with kernels that are imported rather than fetched, and each time the one that
