@@ -151,7 +151,6 @@ func TestVotes(t *testing.T) {
 
 // TestTypes has a loader add types that no kernel has.
 func TestTypes(t *testing.T) {
-	raceflag.SkipSerial(t)
 	data := testinput.Named(t, "supplied.bpfel.o").Data
 	o, err := rule.Parse(t.Context(), "supplied", data)
 	if err != nil {
