@@ -12,33 +12,31 @@ import (
 // Decision is libbpf's decision on a record, unless it is an [AyaDecider]'s. Earlier records of the same root may
 // have ruled candidates out; all matches among the others must agree, and their
 // value must fit the instruction (bpf_core_calc_relo_insn and
-// bpf_core_patch_insn). It is read-only and valid until the next Fill of its table.
+// bpf_core_patch_insn). It is immutable, safe for concurrent use, and valid until the next Fill of its table.
 type Decision struct {
 	Result relo.Result
 	New    uint64 // value on the target side, if Result.OK
 
-	m      *resolution
-	patch  error       // why the instruction is poisoned, or refused
-	reason relo.Reason // of a decision of aya
+	m     *resolution
+	patch error // why libbpf poisons or refuses the instruction
 }
 
-// resolution is the part of a decision that does not depend on the instruction.
+// resolution is the part of a decision that does not depend on the instruction. It is immutable once a decision has it.
 type resolution struct {
 	tb       *Table
-	explain  *explainer // nil for aya's
 	spec     *spec
 	question int // -1 if it does not depend on the kernel
 	result   relo.Result
 	old, new value
-	err      error            // of the local side
-	left     []int32          // candidates that were left, as places in the row, up to one that libbpf gives up on
-	target   int32            // the first that matches, or -1
-	other    int32            // one that disagrees with it, or that libbpf gives up on, or -1
-	entries  []relo.Candidate // of left, made when a log needs them
+	reason   relo.Reason // why it is not resolved
+	err      error       // of the local side
+	left     []int32     // candidates that were left, as places in the row, up to one that libbpf gives up on
+	target   int32       // the first that matches, or -1
+	other    int32       // one that disagrees with it, or that libbpf gives up on, or -1
 }
 
 // LibbpfDecider decides as libbpf does, given the outcomes of a table. It remembers what
-// it explains, and is not safe for concurrent use.
+// it explains, and is not safe for concurrent use. Its decisions are.
 type LibbpfDecider struct {
 	tb      *Table
 	explain explainer
@@ -143,12 +141,19 @@ func (w *recordDecider) decide(n int32) *Decision {
 	return d
 }
 
-// resolve rules out the remaining candidates that do not match, unless the load
-// fails or none matches (bpf_core_calc_relo_insn). It reports whether there are some.
+// resolve makes the resolution of a spec with its reason. It reports whether the spec ruled candidates out.
 func (w *recordDecider) resolve(n int32) (mt *resolution, narrowed bool) {
+	mt, narrowed = w.ruleOut(n)
+	mt.reason = mt.explain(&w.explain)
+	return mt, narrowed
+}
+
+// ruleOut rules out the remaining candidates that do not match, unless the load
+// fails or none matches (bpf_core_calc_relo_insn). It reports whether there are some.
+func (w *recordDecider) ruleOut(n int32) (mt *resolution, narrowed bool) {
 	s, q := w.m.specs[n], w.m.question[n]
 	local := &w.m.local[n]
-	mt = &resolution{tb: w.tb, explain: &w.explain, spec: s, question: q, old: local.value, err: local.err, target: -1, other: -1}
+	mt = &resolution{tb: w.tb, spec: s, question: q, old: local.value, err: local.err, target: -1, other: -1}
 	switch {
 	case mt.err != nil:
 		mt.result = relo.Error
@@ -211,14 +216,18 @@ func (d *Decision) Old() uint64 { return d.m.old.val }
 
 // Reason says why a relocation is not resolved; it is zero if it is resolved.
 func (d *Decision) Reason() relo.Reason {
-	m := d.m
 	switch {
-	case d.reason.Code != "":
-		return d.reason
 	case d.patch != nil && d.Result == relo.Poisoned:
 		return ReasonOf(relo.LoadNotResizable, d.patch)
 	case d.patch != nil:
 		return ReasonOf(relo.UnpatchableInsn, d.patch)
+	}
+	return d.m.reason
+}
+
+// explain returns the reason for which a relocation is not resolved; it is zero if it is resolved.
+func (m *resolution) explain(x *explainer) relo.Reason {
+	switch {
 	case m.err != nil:
 		return ReasonOf(relo.InvalidRelocation, m.err)
 	case m.result == relo.Resolved:
@@ -231,7 +240,7 @@ func (d *Decision) Reason() relo.Reason {
 		}
 		return relo.Reason{Code: relo.AmbiguousValue, LocalNumber: m.tb.value(m.question, m.other, m.spec.kind).val, TargetNumber: m.new.val}
 	case m.result == relo.Error:
-		c := m.explain.candidate(m.spec, m.question, m.other)
+		c := x.candidate(m.spec, m.question, m.other)
 		r := ReasonOf(relo.InvalidRelocation, c.err)
 		r.TargetNumber = uint64(c.TypeID)
 		return r
@@ -240,7 +249,7 @@ func (d *Decision) Reason() relo.Reason {
 	}
 	r := relo.Reason{Code: missing(m.spec.kind)}
 	if r.Code == relo.FieldMissing {
-		m.differs(&r)
+		m.differs(x, &r)
 	}
 	return r
 }
@@ -252,9 +261,9 @@ var fieldCauses = map[relo.Code]relo.Cause{
 }
 
 // differs completes the reason for a missing field if a candidate has it, and it is another one.
-func (m *resolution) differs(r *relo.Reason) {
+func (m *resolution) differs(x *explainer, r *relo.Reason) {
 	for _, place := range m.left {
-		c := m.explain.candidate(m.spec, m.question, place).Reason
+		c := x.candidate(m.spec, m.question, place).Reason
 		if c == nil || fieldCauses[c.Code] == "" {
 			continue
 		}

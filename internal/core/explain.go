@@ -30,8 +30,8 @@ type explainKey struct {
 	place    int32
 }
 
-// explainer matches candidates again for the details that a table does not keep. It is
-// scratch memory.
+// explainer matches candidates again for the details that a table does not keep. It
+// remembers them, and is not safe for concurrent use.
 type explainer struct {
 	tb    *Table
 	m     matcher

@@ -350,7 +350,7 @@ func (r *rule) decided(tb *Table) string {
 		default:
 			fmt.Fprintf(&b, "\n\t%s: %s\n", d.Result, why)
 		}
-		for _, c := range d.candidates(context.Background()) {
+		for _, c := range d.m.candidates(context.Background(), &explainer{tb: tb}) {
 			where := c.Type
 			if *c.Module != "" {
 				where = *c.Module + ": " + c.Type

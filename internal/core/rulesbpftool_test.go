@@ -119,7 +119,7 @@ func (b *ruleTool) record(t *testing.T, d *Decision, r *oracle.Record) {
 	got := []string{placeText(kind, d.m.spec.entry(), true)}
 	want := []string{oracleText(r.Local, true)}
 	matched := false
-	for _, c := range d.candidates(t.Context()) {
+	for _, c := range d.m.candidates(t.Context(), &explainer{tb: d.m.tb}) {
 		b.candidates++
 		matched = matched || c.Match
 		got = append(got, placeText(kind, c.Spec, c.Match))

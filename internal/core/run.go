@@ -39,12 +39,9 @@ func (s *Set) Run(ctx context.Context, k *Target) (*relo.Log, error) {
 func (l *LibbpfDecider) Log(ctx context.Context, i int) (*relo.Log, error) {
 	o := l.tb.set.objects[i].Object
 	log := &relo.Log{Object: o.Name(), Kernel: l.tb.kernel.Name(), Entries: make([]relo.Entry, 0, o.Len())}
-	made := make(map[*Decision]*relo.Entry) // shared by the records of a decision
+	b := entryMaker{explain: &l.explain, made: make(map[*Decision]*relo.Entry), candidates: make(map[*resolution][]relo.Candidate)}
 	for rec, d := range l.Decisions(i) {
-		if made[d] == nil {
-			made[d] = d.entry(ctx)
-		}
-		e := *made[d]
+		e := *b.entry(ctx, d)
 		e.Object, e.Kernel = log.Object, log.Kernel
 		e.Program, e.Section, e.Index, e.Insn, e.Source = rec.Program, rec.Section, rec.Index, rec.Insn, o.Source(rec)
 		log.Entries = append(log.Entries, e)
@@ -55,33 +52,44 @@ func (l *LibbpfDecider) Log(ctx context.Context, i int) (*relo.Log, error) {
 	return log, nil
 }
 
+// entryMaker makes the entries of one log. Records with equal decisions share what it makes.
+type entryMaker struct {
+	explain    *explainer
+	made       map[*Decision]*relo.Entry
+	candidates map[*resolution][]relo.Candidate
+}
+
 // entry returns the decision as a log has it, without the place of a record.
-func (d *Decision) entry(ctx context.Context) *relo.Entry {
+func (b *entryMaker) entry(ctx context.Context, d *Decision) *relo.Entry {
+	if e := b.made[d]; e != nil {
+		return e
+	}
 	m := d.m
+	if b.candidates[m] == nil {
+		b.candidates[m] = m.candidates(ctx, b.explain)
+	}
 	e := &relo.Entry{
-		Kind: m.spec.kind, Local: m.spec.entry(), Old: d.Old(), Result: d.Result, Reason: reasonOf(d.Reason()), Candidates: d.candidates(ctx),
+		Kind: m.spec.kind, Local: m.spec.entry(), Old: d.Old(), Result: d.Result, Reason: reasonOf(d.Reason()), Candidates: b.candidates[m],
 	}
 	if d.Result.OK() {
 		v := d.New // a pointer into d would keep all of the table
 		e.New = &v
 	}
 	if m.target >= 0 && m.result == relo.Resolved {
-		e.Target = &m.explain.candidate(m.spec, m.question, m.target).Spec
+		e.Target = &b.explain.candidate(m.spec, m.question, m.target).Spec
 	}
+	b.made[d] = e
 	return e
 }
 
 // candidates returns the candidates that libbpf looked at, unless the context ends.
-func (d *Decision) candidates(ctx context.Context) []relo.Candidate {
-	m := d.m
-	if m.entries == nil {
-		m.entries = make([]relo.Candidate, 0, len(m.left))
-		for _, i := range m.left {
-			if ctx.Err() != nil {
-				break
-			}
-			m.entries = append(m.entries, m.explain.candidate(m.spec, m.question, i).Candidate)
+func (m *resolution) candidates(ctx context.Context, x *explainer) []relo.Candidate {
+	l := make([]relo.Candidate, 0, len(m.left))
+	for _, i := range m.left {
+		if ctx.Err() != nil {
+			break
 		}
+		l = append(l, x.candidate(m.spec, m.question, i).Candidate)
 	}
-	return m.entries
+	return l
 }
