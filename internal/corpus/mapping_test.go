@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/btfgen/btfgen/internal/corpus/skip"
+	"github.com/btfgen/btfgen/internal/workers"
 )
 
 // mappedFile returns a corpus of one file of BTF that is large enough to be mapped.
@@ -63,20 +64,24 @@ func TestMappedChanged(t *testing.T) {
 			return os.Rename(path+".new", path)
 		},
 	} {
-		c, path, raw := mappedFile(t)
-		sum := 0
-		err := c.Files[0].Read(context.Background(), func(k *Kernel) error {
-			if err := change(path); err != nil {
-				t.Fatal(err)
+		for _, jobs := range []int{1, 3} {
+			c, path, raw := mappedFile(t)
+			err := c.Files[0].Read(context.Background(), func(k *Kernel) error {
+				if err := change(path); err != nil {
+					t.Fatal(err)
+				}
+				workers.Together(jobs, func() {
+					sum := 0
+					for _, b := range k.BTF { // ends here if there is nothing behind it any more
+						sum += int(b)
+					}
+					_ = k.BTF[sum%2+len(raw)] // as checks of what has changed since would
+				})
+				return nil
+			})
+			if want := path + ": btf: changed while it was read"; err == nil || err.Error() != want {
+				t.Errorf("%s, %d workers: error %v, want %s", what, jobs, err, want)
 			}
-			for _, b := range k.BTF { // ends here if there is nothing behind it any more
-				sum += int(b)
-			}
-			_ = k.BTF[sum%2+len(raw)] // as checks of what has changed since would
-			return nil
-		})
-		if want := path + ": btf: changed while it was read"; err == nil || err.Error() != want {
-			t.Errorf("%s: error %v, want %s", what, err, want)
 		}
 	}
 }

@@ -3,8 +3,11 @@
 package workers
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
+	"runtime/debug"
 	"sync/atomic"
 	"testing"
 )
@@ -78,6 +81,28 @@ func TestTogether(t *testing.T) {
 		}
 	}
 }
+
+// TestTogetherStack checks that the defect of a goroutine that Together started has the goroutine's stack, and wraps the error that it
+// panicked with.
+func TestTogetherStack(t *testing.T) {
+	err := Catch(t.Context(), func() {
+		Together(2, func() {
+			if !bytes.Contains(debug.Stack(), []byte("testing.tRunner(")) { // this is not the caller
+				panicky()
+			}
+		})
+	})
+	var d *Defect
+	if !errors.As(err, &d) || !bytes.Contains(d.Stack, []byte("workers.panicky(")) {
+		t.Errorf("%v without the stack of the panic:\n%s", err, d.Stack)
+	}
+	if !errors.Is(err, io.ErrUnexpectedEOF) || err.Error() != "defect of btfgen: unexpected EOF" {
+		t.Errorf("error %v", err)
+	}
+}
+
+//go:noinline
+func panicky() { panic(io.ErrUnexpectedEOF) }
 
 // TestPanics checks that a panic is an error of the run.
 func TestPanics(t *testing.T) {
