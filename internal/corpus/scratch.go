@@ -3,6 +3,7 @@
 package corpus
 
 import (
+	"errors"
 	"io"
 	"runtime"
 	"runtime/debug"
@@ -59,9 +60,12 @@ func (s *scratch) guardMaps(err *error) func() {
 	return func() {
 		debug.SetPanicOnFault(before)
 		cause := recover()
+		thrown, _ := cause.(error) // a workers.Defect if another goroutine panicked
+		var fault runtime.Error
+		faulted := errors.As(thrown, &fault)
 		for i := range s.maps {
 			m := &s.maps[i]
-			if _, ok := cause.(runtime.Error); ok && m.changed() {
+			if faulted && m.changed() {
 				cause, *err = nil, skip.Wrap(m.path, "btf", errChanged)
 			}
 			unmap(m.data)

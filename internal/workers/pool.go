@@ -48,15 +48,16 @@ func Each(ctx context.Context, jobs, n int, do func(i int) error) error {
 	return Run(ctx, jobs, n, func() struct{} { return struct{}{} }, func(_ context.Context, _ struct{}, i int) error { return do(i) })
 }
 
-// Together calls do on jobs goroutines at once, the caller included, and waits for them. It panics if any of them does.
+// Together calls do on jobs goroutines at once, the caller included, and waits for them. If one of the others panics, it panics with a
+// [Defect], which has that goroutine's stack.
 func Together(jobs int, do func()) {
-	panics := make(chan any, max(jobs, 1))
+	panics := make(chan *Defect, max(jobs, 1))
 	var wg sync.WaitGroup
 	defer func() {
 		wg.Wait()
 		select {
-		case v := <-panics:
-			panic(v)
+		case d := <-panics:
+			panic(d)
 		default:
 		}
 	}()
@@ -64,7 +65,7 @@ func Together(jobs int, do func()) {
 		wg.Go(func() {
 			defer func() {
 				if v := recover(); v != nil {
-					panics <- v
+					panics <- defectOf(v)
 				}
 			}()
 			debug.SetPanicOnFault(true) // for files that shrink while they are mapped
@@ -82,11 +83,25 @@ type Defect struct {
 
 func (e *Defect) Error() string { return fmt.Sprintf("defect of btfgen: %v", e.Value) }
 
+// Unwrap returns the value of the panic if it is an error.
+func (e *Defect) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// defectOf returns the defect of a panic with a value in this goroutine. If the value is the defect of another goroutine, it is returned.
+func defectOf(v any) *Defect {
+	if d, ok := v.(*Defect); ok {
+		return d
+	}
+	return &Defect{v, debug.Stack()}
+}
+
 // Catch calls do. If do panics, Catch returns a Defect and adds it to the Defects of ctx.
 func Catch(ctx context.Context, do func()) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			e := &Defect{v, debug.Stack()}
+			e := defectOf(v)
 			if l := DefectsOf(ctx); l != nil {
 				l.mu.Lock()
 				defer l.mu.Unlock()
