@@ -138,7 +138,7 @@ grep -aE '^(ok|no test files)|^ *--- SKIP|_test.go:[0-9]+: .*(needs|skip|no |not
 
 step 'race detector'
 # Except packages with a single goroutine, in code and tests. Larger inputs have no other goroutines.
-go list ./... | grep -vE '/(btfgen/btfgen|examples|internal/(bpfobj|btf|btf/canonical|check/interp|core|minimize|report.*|text/.*|testing/.*))$' |
+go list ./... | grep -vE '/(btfgen/btfgen|examples|internal/(bpfobj|btf|btf/canonical|check/interp|minimize|report.*|text/.*|testing/.*))$' |
 	env -u BTFGEN_CASES -u BTFGEN_FIELD -u BTFGEN_CORPUS -u BTFGEN_DEBIAN -u BTFGEN_OBJECTS -u BTFGEN_PACKAGES -u BTFGEN_SLOW xargs go test "${options[@]}" -race
 
 step '32 bits'

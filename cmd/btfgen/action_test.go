@@ -20,7 +20,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
@@ -160,7 +159,6 @@ func readAction(t *testing.T) *action {
 // TestAction runs each command of the action, which at night builds btfgen from source.
 func TestAction(t *testing.T) {
 	slow.Skip(t)
-	raceflag.SkipSerial(t)
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("needs bash")
 	}

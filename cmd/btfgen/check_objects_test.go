@@ -15,7 +15,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/check/rule"
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
@@ -23,7 +22,6 @@ import (
 // every program.
 func TestCheckRealObjects(t *testing.T) {
 	slow.Skip(t)
-	raceflag.SkipSerial(t)
 	var paths []string
 	objects := 0 // in these files
 	for _, name := range []string{"BTFGEN_DEBIAN", "BTFGEN_OBJECTS"} {

@@ -340,7 +340,6 @@ func FuzzConfig(f *testing.F) {
 
 // TestConfigPage runs the example of docs/inputs.md.
 func TestConfigPage(t *testing.T) {
-	raceflag.SkipSerial(t)
 	page, err := os.ReadFile("../../docs/inputs.md")
 	if err != nil {
 		t.Fatal(err)

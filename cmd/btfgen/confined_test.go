@@ -17,7 +17,6 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
@@ -96,7 +95,6 @@ func tarGz(t *testing.T, data []byte, names ...string) []byte {
 // No name in an input and no link in an output makes a command write outside its output folder, or lose valid kernels.
 func TestConfined(t *testing.T) {
 	slow.Skip(t)
-	raceflag.SkipSerial(t)
 	h := newHostileDir(t)
 	good, err := os.ReadFile(filepath.Join(h.corpus, h.keys[1]+".btf"))
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/report/codes"
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
@@ -66,7 +65,6 @@ func withoutText(v any) any {
 // TestSentencesDecideNothing changes every sentence of the table: verdicts, codes and exit statuses stay, and all text changes.
 func TestSentencesDecideNothing(t *testing.T) {
 	slow.Skip(t)
-	raceflag.SkipSerial(t)
 	objects, err := filepath.Glob(testinput.Path(t, "testdata", "bpf", "*.bpfel.o"))
 	if err != nil || len(objects) < 10 {
 		t.Fatalf("%d objects, %v", len(objects), err)

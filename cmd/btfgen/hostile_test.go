@@ -17,7 +17,6 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
@@ -129,7 +128,6 @@ func printed(t *testing.T, what, text string) {
 // No output of any command lets a hostile name of a file, kernel, object, program, type or member affect the text around it.
 func TestHostileNames(t *testing.T) {
 	slow.Skip(t)
-	raceflag.SkipSerial(t)
 	h := newHostileDir(t)
 	t.Chdir(h.dir)
 	other := "a\n" + forged + "\x1b[2J"

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/btfgen/btfgen/internal/job/store"
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testregistry"
 )
@@ -35,7 +34,6 @@ func inNewFolder(t *testing.T) string {
 // TestRegistry pushes and pulls with btfgen-registry and real registries. Archives from raw BTF, .btfc and pulled .btfc have the same bytes.
 func TestRegistry(t *testing.T) {
 	slow.Skip(t)
-	raceflag.SkipSerial(t)
 	testregistry.Program(t)
 	td := inNewFolder(t)
 	readme, err := os.ReadFile(filepath.Join(td, "../README.md"))

@@ -22,7 +22,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
@@ -185,7 +184,6 @@ var elsewhere = map[string]string{
 // TestSchemas checks that every command has --json, and that its output matches docs/schema.
 func TestSchemas(t *testing.T) {
 	slow.Skip(t)
-	raceflag.SkipSerial(t)
 	all := schemas(t)
 	td, err := filepath.Abs("../../testdata")
 	if err != nil {

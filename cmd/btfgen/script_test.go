@@ -23,7 +23,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"btfgen": func() {
 			version = cmp.Or(os.Getenv("TESTVERSION"), "v0.0.0-test") // as -ldflags -X does
-			os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+			status := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
+			raceflag.Report()
+			os.Exit(status)
 		},
 		"cj": func() {
 			if err := relocateAsCilium(os.Args[1:]); err != nil {

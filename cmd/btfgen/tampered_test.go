@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/internal/testing/testregistry"
@@ -24,7 +23,6 @@ var needAll = regexp.MustCompile("^check|^corpus (lint|import|extract|push)")
 // hand it on need all chunks.
 func TestTampered(t *testing.T) {
 	slow.Skip(t)
-	raceflag.SkipSerial(t)
 	testregistry.Folder(t)
 	td := inNewFolder(t)
 	const tree = "tree/debian/12/x86_64"

@@ -7,13 +7,11 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/check/rule"
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // TestChanged checks on which kernels of testdata/vmlinux programs read something else than elsewhere.
 func TestChanged(t *testing.T) {
-	raceflag.SkipSerial(t)
 	before := func(release string) func(kernel.Key) bool {
 		return func(k kernel.Key) bool { return kernel.CompareVersions(k.Release, release) < 0 }
 	}

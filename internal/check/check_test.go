@@ -70,7 +70,6 @@ type expectation struct {
 // TestExpected compares verdicts with those that were written down by hand for
 // every program with a guard, and for those with a mistake.
 func TestExpected(t *testing.T) {
-	raceflag.SkipSerial(t)
 	data, err := os.ReadFile(testinput.Path(t, "testdata", "bpf", "expect.json"))
 	if err != nil {
 		t.Fatal(err)

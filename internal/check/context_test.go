@@ -9,7 +9,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/check/verdict"
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -92,7 +91,6 @@ func findingsOn(p *verdict.ProgramRow, kernel int, families ...rule.Family) (l [
 // TestContext holds verdicts on what programs read of their context. The same
 // programs are loaded into kernels by scripts/check-kernels.sh.
 func TestContext(t *testing.T) {
-	raceflag.SkipSerial(t)
 	fails := expected{status: rule.Fails}
 	expectVerdicts(t, "context", map[string]expected{
 		"both": {}, "result": {}, "through": {}, "number": {}, "to_char": {}, "modified": {}, "task": {}, "iterated": {}, "record": {},
@@ -110,7 +108,6 @@ func TestContext(t *testing.T) {
 
 // TestAddresses is TestContext for where pointers were kept, and what was added to them.
 func TestAddresses(t *testing.T) {
-	raceflag.SkipSerial(t)
 	refused := expected{before: "7.1", status: rule.Fails}
 	given := expected{on: map[string]rule.Status{"6.1": rule.MayFail, "6.12": rule.MayFail}}
 	expectVerdicts(t, "addresses", map[string]expected{

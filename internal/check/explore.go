@@ -14,7 +14,8 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// objectCode is the code of an object on a kernel: what its explorations share, and what they cost. It is for one goroutine at a time.
+// objectCode is the code of an object on a kernel: what its explorations share, and what they cost. It is for one goroutine at a time. Only
+// explore may be called by several, after key was called for each of the programs, which fills functions.
 type objectCode struct {
 	pairing   *rule.Pairing
 	o         *rule.Object

@@ -6,12 +6,10 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/check/rule"
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // TestHelpers holds verdicts on the helpers that programs call.
 func TestHelpers(t *testing.T) {
-	raceflag.SkipSerial(t)
 	expectVerdicts(t, "helpers", map[string]expected{
 		"cookie":               {},
 		"cookie_of_tracepoint": {status: rule.Fails},

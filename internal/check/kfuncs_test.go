@@ -6,12 +6,10 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/check/rule"
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // TestCallers checks verdicts on programs that call kfuncs. What no kernel lets programs of kprobes call is not judged.
 func TestCallers(t *testing.T) {
-	raceflag.SkipSerial(t)
 	absent := map[string]rule.Status{"5.10": rule.Guarded, "6.1": rule.Guarded}
 	late := map[string]rule.Status{"5.10": rule.Fails, "6.1": rule.Guarded, "6.12": rule.MayFail, "6.18": rule.MayFail, "7.0": rule.MayFail}
 	expectVerdicts(t, "callers", map[string]expected{

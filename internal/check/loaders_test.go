@@ -32,7 +32,6 @@ func expectLoads(t *testing.T, object string, loader rule.Loader, policy verdict
 // TestKernelVersion checks the verdicts on programs that refer to a variable for the kernel's version of a type that
 // cilium/ebpf refuses.
 func TestKernelVersion(t *testing.T) {
-	raceflag.SkipSerial(t)
 	for _, object := range []string{"loaders.bpfel", "loaders.bpfeb"} {
 		expectLoads(t, object, rule.Libbpf, policy(t, "loader-map outer"), map[string]rule.Status{"plain": rule.OK, "asks_version": rule.OK})
 		expectLoads(t, object, rule.EbpfGo, policy(t, "loader-map outer"), map[string]rule.Status{"plain": rule.OK, "asks_version": rule.Fails})
@@ -49,7 +48,6 @@ func TestKernelVersion(t *testing.T) {
 
 // TestNoInnerMap checks the verdicts on a map of maps without a definition of the inner ones.
 func TestNoInnerMap(t *testing.T) {
-	raceflag.SkipSerial(t)
 	for _, object := range []string{"loaders.bpfel", "loaders.bpfeb"} {
 		expectLoads(t, object, rule.Libbpf, verdict.Policy{}, map[string]rule.Status{"plain": rule.MayFail, "looks_up": rule.MayFail})
 		expectLoads(t, object, rule.EbpfGo, verdict.Policy{}, map[string]rule.Status{"plain": rule.OK, "looks_up": rule.MayFail})
@@ -132,7 +130,6 @@ func TestUnreadable(t *testing.T) {
 // TestUnchangedWidth checks the verdicts on a read of 8 bytes of the context where the kernel has a signed int. libbpf refuses it.
 // cilium/ebpf leaves the width alone, and whether the verifier takes that is not judged.
 func TestUnchangedWidth(t *testing.T) {
-	raceflag.SkipSerial(t)
 	for _, loader := range rule.Loaders() {
 		for _, object := range []string{"broken.bpfel", "broken.bpfeb"} {
 			rep := runWith(t, Config{Loaders: []rule.Loader{loader}}, object)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/check/verdict"
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // TestMapDefinitions holds verdicts on the maps of two objects: those of one are
@@ -21,7 +20,6 @@ func TestMapDefinitions(t *testing.T) {
 
 // TestLoadersMaps checks the verdicts on definitions of maps that one loader completes, and the other passes to the kernel.
 func TestLoadersMaps(t *testing.T) {
-	raceflag.SkipSerial(t)
 	for _, order := range []string{".bpfel", ".bpfeb"} {
 		none := map[string]rule.Status{"plain": rule.Fails, "sends_typed": rule.Fails, "sends_unsized": rule.Fails, "sends_uneven": rule.Fails, "looks_up_empty": rule.Fails}
 		expectLoads(t, "mapdefs"+order, rule.Libbpf, verdict.Policy{}, none)

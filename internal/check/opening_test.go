@@ -8,14 +8,12 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/check/rule"
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // TestStructOps holds verdicts on programs beside a struct_ops that no kernel has: libbpf makes its map before any of them.
 func TestStructOps(t *testing.T) {
-	raceflag.SkipSerial(t)
 	for _, name := range []string{"ops.bpfel", "ops.bpfeb"} {
 		for loader, want := range map[rule.Loader]rule.Status{rule.Libbpf: rule.Fails, rule.EbpfGo: rule.OK} {
 			rep := runWith(t, Config{Loaders: []rule.Loader{loader}}, name)
@@ -112,7 +110,6 @@ func TestUnread(t *testing.T) {
 // TestUndeclared holds verdicts on an object that refers to a function that it does not declare. libbpf does not open it; with
 // cilium/ebpf the loader may supply the function, and other programs load. Where either may load the object, that is cilium/ebpf.
 func TestUndeclared(t *testing.T) {
-	raceflag.SkipSerial(t)
 	call := []byte{0x85, 0x10, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x95, 0, 0, 0, 0, 0, 0, 0} // undeclared(); return
 	ret := []byte{0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0}                 // return 0
 	global, none := elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC), elf.ST_INFO(elf.STB_GLOBAL, elf.STT_NOTYPE)

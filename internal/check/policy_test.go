@@ -10,7 +10,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/check/verdict"
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -71,7 +70,6 @@ func short(rep *verdict.Report, row []rule.Status, arch string) string {
 
 // TestPolicy judges a tool whose loaders choose among programs, by guesses and by policies.
 func TestPolicy(t *testing.T) {
-	raceflag.SkipSerial(t)
 	const (
 		pairs   = "one_of open_fentry | open_kprobe !; one_of on_switch | on_switch_btf !"
 		guessed = pairs + "; optional x86_only+extra !"

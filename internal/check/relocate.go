@@ -10,7 +10,7 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 )
 
-// dryRun relocates objects against kernels. It is immutable.
+// dryRun relocates objects against kernels. After add it is immutable and safe for concurrent use, and so are the decisions in adds.
 type dryRun struct {
 	sets *core.Sets
 	at   map[*core.Object]int // place in the objects
@@ -30,7 +30,7 @@ func newDryRun(objects []*rule.Object, aya bool) dryRun {
 }
 
 // target is a kernel to relocate against. Its memory is reused from kernel to
-// kernel.
+// kernel. It is for one goroutine at a time.
 type target struct {
 	core.Target
 	fill   core.Filler

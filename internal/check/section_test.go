@@ -8,13 +8,11 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/check/verdict"
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // TestSections checks the verdicts on programs in sections that only cilium/ebpf knows: libbpf has no type for them, and loads none of
 // the object. Where either loader may load it, that is cilium/ebpf.
 func TestSections(t *testing.T) {
-	raceflag.SkipSerial(t)
 	programs := []string{"sock", "filter", "classifies", "device", "socket_ops", "marked"}
 	libbpf, ebpfGo := map[string]rule.Status{"plain": rule.OK}, map[string]rule.Status{"plain": rule.OK}
 	for _, p := range programs {

@@ -224,7 +224,6 @@ func TestReplaced(t *testing.T) {
 // TestUnnamedTarget holds verdicts on programs whose section names no target. The kernel loads kprobes and raw tracepoints without
 // one. It refuses programs that attach by BTF ("Tracing programs must provide btf_id"), so their loader sets the target.
 func TestUnnamedTarget(t *testing.T) {
-	raceflag.SkipSerial(t)
 	code := []byte{0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0} // return 0
 	cases := map[string]rule.Status{
 		"lsm": rule.Unknown, "fentry": rule.Unknown, "fexit.s": rule.Unknown, "fmod_ret": rule.Unknown, "tp_btf": rule.Unknown, "kprobe": rule.OK, "raw_tp": rule.OK,

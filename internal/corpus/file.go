@@ -37,7 +37,8 @@ type File struct {
 	opts   *Options // shared by all of the corpus
 }
 
-// Kernel is a kernel with its BTF and that of its modules. Its slices are valid until yield returns; its strings stay.
+// Kernel is a kernel with its BTF and that of its modules. Its slices are valid until yield returns; its strings stay. Its methods are for one
+// goroutine at a time.
 type Kernel struct {
 	Key  kernel.Key // from the path, or else from the content; see Key.Known
 	Name string     // the key if it is known, else the path

@@ -16,13 +16,23 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
+// shared counts how often work was given to more than one goroutine.
+var shared atomic.Int64
+
+// Shared returns how often work was given to more than one goroutine so far. Tests that claim to be serial look at it.
+func Shared() int64 { return shared.Load() }
+
 // Run calls do for 0 to n-1, in this order, on jobs workers (at least one). newWorker returns the state of a worker, which only one
 // goroutine uses. The first error of do, or ctx's, ends the run and is returned. The ctx passed to do ends with the run. A panic is
 // an error of do.
 func Run[W any](ctx context.Context, jobs, n int, newWorker func() W, do func(ctx context.Context, w W, i int) error) error {
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
-	for range max(1, min(jobs, n)) {
+	jobs = max(1, min(jobs, n))
+	if jobs > 1 {
+		shared.Add(1)
+	}
+	for range jobs {
 		g.Go(func() (err error) {
 			d := Catch(ctx, func() {
 				w := newWorker()
@@ -61,6 +71,9 @@ func Together(jobs int, do func()) {
 		default:
 		}
 	}()
+	if jobs > 1 {
+		shared.Add(1)
+	}
 	for range jobs - 1 {
 		wg.Go(func() {
 			defer func() {
@@ -73,6 +86,40 @@ func Together(jobs int, do func()) {
 		})
 	}
 	do()
+}
+
+// Group is goroutines that work beside the caller. The first error of one of them ends the context that they have. A panic is an error.
+// It is for one caller at a time.
+type Group struct {
+	g   *errgroup.Group
+	ctx context.Context
+}
+
+// NewGroup returns a group of up to jobs goroutines at once (at least one), and their context.
+func NewGroup(ctx context.Context, jobs int) (*Group, context.Context) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(jobs, 1))
+	return &Group{g, ctx}, ctx
+}
+
+// Start calls do in another goroutine, once there are fewer than the limit.
+func (g *Group) Start(do func() error) {
+	shared.Add(1)
+	g.g.Go(func() (err error) {
+		if d := Catch(g.ctx, func() { err = do() }); d != nil {
+			return d
+		}
+		return err
+	})
+}
+
+// Wait waits for all goroutines and returns the first error.
+func (g *Group) Wait() error { return g.g.Wait() }
+
+// Beside calls do in another goroutine of wg. A panic ends the program.
+func Beside(wg *sync.WaitGroup, do func()) {
+	shared.Add(1)
+	wg.Go(do)
 }
 
 // Defect is a panic that was caught.

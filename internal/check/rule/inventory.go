@@ -24,7 +24,8 @@ type symbol struct {
 
 func (y symbol) typ() btf.Type { return y.view.Type(y.id) }
 
-// Inventory is what a kernel's BTF says about the things that are wanted.
+// Inventory is what a kernel's BTF says about the things that are wanted. It is for one goroutine at a time, as forbids remembers what it
+// finds.
 type Inventory struct {
 	Arch     string
 	want     *Wanted

@@ -13,7 +13,7 @@ import (
 )
 
 // Pairing is one object on one kernel: what its programs have in common there.
-// It is for one goroutine at a time.
+// It is for one goroutine at a time. What Input and Value return is safe for concurrent use meanwhile.
 type Pairing struct {
 	Loading
 	o         *Object

@@ -15,7 +15,7 @@ import (
 // fields are only added.
 const ReportVersion = 1
 
-// Report says of each program and kernel whether it works, and why not.
+// Report says of each program and kernel whether it works, and why not. One goroutine makes it when all workers have ended.
 type Report struct {
 	Version     int             `json:"version"`
 	Kernels     []Column        `json:"kernels"`               // in order

@@ -37,7 +37,6 @@ func changing(t testing.TB) []input {
 
 // TestParts reads parts of kernels in several orders and by several goroutines, and compares them with those that each kernel gives alone.
 func TestParts(t *testing.T) {
-	raceflag.SkipSerial(t)
 	all := changing(t)
 	data := written(t, nil, all...)
 	q := NewQuery(map[string]btf.Reach{"s1": btf.ReachValue, "s3": btf.ReachAll, "e2": btf.ReachValue})

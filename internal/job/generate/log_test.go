@@ -11,7 +11,6 @@ import (
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/generate"
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -21,7 +20,6 @@ import (
 // kernels in parts, from a .btfc file.
 func TestUnresolvedIsTheLog(t *testing.T) {
 	slow.Nightly(t)
-	raceflag.SkipSerial(t)
 	tree := testinput.Few(t)
 	cfg := generate.Config{Corpus: testinput.Packed(t, tree), Jobs: 2}
 	for _, o := range testinput.Objects(t) {

@@ -218,7 +218,6 @@ func splitBTF(t *testing.T, base []byte, structs ...string) []byte {
 
 // TestReal checks that real kernels of nine kinds have no findings, and that their machine is recognized.
 func TestReal(t *testing.T) {
-	raceflag.SkipSerial(t)
 	c, err := corpus.Open(context.Background(), []string{testinput.Path(t, "testdata", "vmlinux")}, corpus.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -29,6 +29,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/text/words"
+	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/internal/workers/program"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -417,7 +418,7 @@ func (f *fetcher) download(ctx context.Context) error {
 		cancel()
 		downloading.Wait()
 	}()
-	downloading.Go(func() {
+	workers.Beside(&downloading, func() {
 		defer close(done)
 		for i, k := range all {
 			select {
@@ -469,7 +470,7 @@ func (f *fetcher) report(done int, n int64, next string) {
 func (f *fetcher) watch(done int, k *Fetched) (stop func()) {
 	end := make(chan bool)
 	var watching sync.WaitGroup
-	watching.Go(func() {
+	workers.Beside(&watching, func() {
 		tick := time.NewTicker(500 * time.Millisecond)
 		defer tick.Stop()
 		for {

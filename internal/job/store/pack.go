@@ -17,8 +17,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
@@ -351,8 +349,7 @@ func (p *packer) order(ctx context.Context) ([]int, error) {
 // run adds the files. Workers read ahead, and encode planned kernels while the next ones are planned.
 func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) {
 	ctx = limits.NewMemory(int64(max(p.cfg.Jobs, 1)) * readJob).Within(ctx)
-	makers, ctx := errgroup.WithContext(ctx) // runs longer than the readers
-	makers.SetLimit(max(p.cfg.Jobs, 1))
+	makers, ctx := workers.NewGroup(ctx, p.cfg.Jobs) // runs longer than the readers
 	skipped, err := walk.InOrder(ctx, p.cfg, order, func(f *corpus.File, k *corpus.Kernel, turn func() error) error {
 		give, err := k.Detach()
 		if err != nil {
@@ -405,7 +402,7 @@ func (p *packer) skip(k *corpus.Kernel, err error) {
 }
 
 // add plans a kernel whose turn it is, and encodes it in another goroutine. It calls give when the kernel is no longer needed.
-func (p *packer) add(ctx context.Context, makers *errgroup.Group, f *corpus.File, k *corpus.Kernel, it *btfc.Kernel, give func()) error {
+func (p *packer) add(ctx context.Context, makers *workers.Group, f *corpus.File, k *corpus.Kernel, it *btfc.Kernel, give func()) error {
 	added, err := p.w.Plan(ctx, it)
 	if !added {
 		defer give()
@@ -457,17 +454,17 @@ const (
 const readJob = 32 << 20
 
 // encode encodes a planned kernel in another goroutine, once there is memory. It calls give when the kernel is no longer needed.
-func (p *packer) encode(ctx context.Context, makers *errgroup.Group, it *btfc.Kernel, give func()) error {
+func (p *packer) encode(ctx context.Context, makers *workers.Group, it *btfc.Kernel, give func()) error {
 	task := p.encoded.Open(ctx)
 	if err := task.Take(encodeRatio * p.w.Encodes(it)); err != nil {
 		task.Close()
 		give()
 		return err
 	}
-	makers.Go(func() error {
+	makers.Start(func() error {
 		defer task.Close()
 		defer give()
-		return encode(ctx, p.w, it)
+		return p.w.Make(ctx, it)
 	})
 	return ctx.Err()
 }

@@ -10,8 +10,6 @@ import (
 	"io"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/btfgen/btfgen/internal/corpus/artifact"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/workers"
@@ -72,8 +70,7 @@ type adder struct {
 // called for kernels that cannot be read, which are then not added.
 func (a *adder) add(ctx context.Context, f *btfc.File, kernels []int, skip func(i int, err error)) error {
 	from := a.w.From(f)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(a.jobs, 1))
+	group, ctx := workers.NewGroup(ctx, a.jobs)
 	one := func(i int) error {
 		taken, err := from.Take(i)
 		if taken || err != nil {
@@ -95,7 +92,7 @@ func (a *adder) add(ctx context.Context, f *btfc.File, kernels []int, skip func(
 			return err
 		}
 		a.Encoded++
-		group.Go(func() error { return encode(ctx, a.w, k) })
+		group.Start(func() error { return a.w.Make(ctx, k) })
 		return ctx.Err()
 	}
 	var err error
@@ -105,14 +102,6 @@ func (a *adder) add(ctx context.Context, f *btfc.File, kernels []int, skip func(
 		}
 	}
 	return cmp.Or(group.Wait(), err)
-}
-
-// encode encodes a planned kernel. A panic is an error of it.
-func encode(ctx context.Context, w *btfc.Writer, k *btfc.Kernel) (err error) {
-	if d := workers.Catch(ctx, func() { err = w.Make(ctx, k) }); d != nil {
-		return d
-	}
-	return err
 }
 
 // split writes the kernels of a series to a file of their own. The same kernels give the same bytes.
