@@ -2,7 +2,120 @@
 
 package main
 
-import "testing"
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
 
 // fieldRules has tests of TestField about rules of check.
-var fieldRules = map[string]func(t *testing.T, c *cases){}
+var fieldRules = map[string]func(t *testing.T, c *cases){
+	"module-function": func(t *testing.T, c *cases) {
+		all := c.judged(t, "module-function", "--btf ../../corpus --select 'x86_64,debian>=12,debian<=13' k.bpf.o")
+		for program, want := range map[string]map[string]string{ // by whether the modules of a kernel are in the corpus
+			"f1": {"6.1.0-47": "fails", "6.12.107": "may fail", "6.18.15": "fails", "7.0.13": "may fail"},
+			"f2": {"6.1.0-47": "may fail", "6.12.107": "may fail", "6.18.15": "may fail", "7.0.13": "may fail"},
+			"f3": {"6.1.0-47": "may fail", "6.12.107": "may fail", "6.18.15": "may fail", "7.0.13": "may fail"},
+		} {
+			for kernel, got := range all.status[program] {
+				_, release, _ := strings.Cut(kernel, "x86_64/")
+				if release, _, _ = strings.Cut(strings.ReplaceAll(release, "+", "-"), "-deb13"); got != want[strings.TrimSuffix(release, "-amd64")] {
+					t.Errorf("%s on %s: %s, want %s", program, kernel, got, want[release])
+				}
+				one := c.judged(t, "module-function", "--btf ../../corpus --select '"+kernel+"' k.bpf.o")
+				if one.status[program][kernel] != got {
+					t.Errorf("%s on %s: %s by itself, %s with others", program, kernel, one.status[program][kernel], got)
+				}
+			}
+		}
+		for program, module := range map[string]string{"f2": "nfs", "f3": "ext4"} {
+			if !all.has(program, "module "+module+" may have it") {
+				t.Errorf("%s: no word of module %s", program, module)
+			}
+		}
+	},
+}
+
+// judged are the verdicts of a run of check.
+type judged struct {
+	status map[string]map[string]string // by program and kernel
+	all    []fieldProgram
+	names  []string // of the kernels
+}
+
+type fieldProgram struct {
+	Program  string
+	Status   []string
+	Findings []fieldFinding
+}
+
+// fieldFinding is a finding in the JSON of check.
+type fieldFinding struct {
+	Status, Code, Subject, Name, Other, Message string
+	Names                                       []string
+	Kernels                                     []int
+}
+
+// judged runs check in a folder with these arguments.
+func (c *cases) judged(t *testing.T, folder, args string) *judged {
+	t.Helper()
+	r := c.commands(t, folder, "btfgen check --json -o out/report.json "+args)
+	data, err := os.ReadFile(filepath.Join(r.dir, "out/report.json"))
+	if err != nil {
+		t.Fatalf("%v: %s", err, r.output)
+	}
+	var report struct {
+		Kernels  []struct{ Name string }
+		Programs []fieldProgram
+	}
+	if err := json.Unmarshal(data, &report); err != nil || len(report.Programs) == 0 || len(report.Kernels) == 0 {
+		t.Fatalf("%v: %s", err, r.output)
+	}
+	j := &judged{status: make(map[string]map[string]string), all: report.Programs}
+	for _, k := range report.Kernels {
+		j.names = append(j.names, k.Name)
+	}
+	for _, p := range report.Programs {
+		j.status[p.Program] = make(map[string]string)
+		for k, s := range p.Status {
+			j.status[p.Program][j.names[k]] = s
+		}
+	}
+	return j
+}
+
+// kernels returns the kernels on which a program has a verdict.
+func (j *judged) kernels(program, status string) (names []string) {
+	for kernel, s := range j.status[program] {
+		if s == status {
+			names = append(names, kernel)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// findings returns those of a code on a program, by kernel.
+func (j *judged) findings(program, code string) map[string]fieldFinding {
+	on := make(map[string]fieldFinding)
+	for _, p := range j.all {
+		for _, f := range p.Findings {
+			if p.Program == program && f.Code == code {
+				for _, k := range f.Kernels {
+					on[j.names[k]] = f
+				}
+			}
+		}
+	}
+	return on
+}
+
+// has reports whether a program has a finding whose message contains a text.
+func (j *judged) has(program, text string) bool {
+	return slices.ContainsFunc(j.all, func(p fieldProgram) bool {
+		return p.Program == program && slices.ContainsFunc(p.Findings, func(f fieldFinding) bool { return strings.Contains(f.Message, text) })
+	})
+}
