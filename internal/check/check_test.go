@@ -100,11 +100,6 @@ func TestExpected(t *testing.T) {
 				if name == "kconfig" {
 					status = rule.MayFail // BTF does not show the configuration
 				}
-				if status == rule.Fails && got == rule.Unknown && slices.ContainsFunc(p.Findings, func(f verdict.KernelFinding) bool {
-					return f.Code == rule.TypesSupplied
-				}) {
-					continue
-				}
 				if got != status {
 					t.Errorf("%s: %s on %s: %s, want %s", object, name, kernel, got, status)
 					for _, f := range p.Findings {

@@ -338,6 +338,7 @@ func (r *run) report(ctx context.Context) (*verdict.Report, error) {
 	slices.SortFunc(r.kernels, func(a, b kernelResult) int {
 		return cmp.Or(a.key.Compare(b.key), cmp.Compare(a.name, b.name), cmp.Compare(a.path, b.path))
 	})
+	nameModules(r.found.all)
 	rep := &verdict.Report{Version: verdict.ReportVersion, Skipped: r.skippedList()}
 	for _, k := range r.kernels {
 		rep.Kernels = append(rep.Kernels, verdict.NewColumn(k.name, k.key, k.modules))

@@ -37,31 +37,33 @@ func TestTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	nowhere := 0 // kernels of which it is said that no kernel has it
 	verdicts := func(o *rule.Object) map[rule.Status]int {
 		rep, err := Run(t.Context(), Config{Objects: []*rule.Object{o}, Corpus: corp, Jobs: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		counts := make(map[rule.Status]int)
+		nowhere = 0
 		p, _ := find(t, rep, "no_such_hook", rep.Kernels[0].Name)
 		for k := range rep.Kernels {
 			s := rule.OK
 			for _, f := range findingsOn(p, k, rule.FamilyTarget) {
 				s = max(s, f.Status)
-				if supplied := f.Code == rule.AttachTargetLoader; supplied != (f.Status == rule.Unknown) {
-					t.Errorf("%v", f)
+				if f.Code == rule.AttachTargetNowhere {
+					nowhere++
 				}
 			}
 			counts[s]++
 		}
 		return counts
 	}
-	if got := verdicts(o); got[rule.Fails] != 0 || got[rule.Unknown] == 0 {
+	if got := verdicts(o); got[rule.Fails] == 0 || got[rule.Unknown] != 0 || nowhere != got[rule.Fails] {
 		t.Errorf("a hook that no kernel has: %v", got)
 	}
 	for hook, want := range map[string]rule.Status{"userns_create": rule.Fails, "file_open": rule.OK} {
 		to, programs := o.WithTarget("no_such_*", hook)
-		if got := verdicts(to); len(programs) != 1 || got[want] == 0 || got[rule.Unknown] != 0 {
+		if got := verdicts(to); len(programs) != 1 || got[want] == 0 || got[rule.Unknown] != 0 || nowhere != 0 {
 			t.Errorf("%s: %v", hook, got)
 		}
 	}
@@ -95,8 +97,12 @@ func TestTargetVotes(t *testing.T) {
 	}
 	p, odds := find(t, rep, "no_such_hook", "kylin/V10/x86_64/4.19.90")
 	for k := range rep.Kernels {
-		if got := statusOf(p, k, rule.FamilyTarget); (got < rule.Unknown || got == rule.Fails) && p.Status[k] != rule.Other {
-			t.Errorf("%s: %s", rep.Kernels[k].Name, got)
+		want := rule.Fails
+		if k == odds {
+			want = rule.Unknown
+		}
+		if got := statusOf(p, k, rule.FamilyTarget); got != want && p.Status[k] != rule.Other {
+			t.Errorf("%s: %s, want %s", rep.Kernels[k].Name, got, want)
 		}
 	}
 	if p.Status[odds] == rule.Other {
@@ -104,47 +110,48 @@ func TestTargetVotes(t *testing.T) {
 	}
 }
 
-// TestVotes holds which kernels count where no kernel has a type or target.
+// TestVotes holds which kernels count where no kernel has a type or target, and that no verdict changes.
 func TestVotes(t *testing.T) {
 	finding := func(s rule.Status, code rule.Code, subject string, kernels ...int) verdict.KernelFinding {
 		return verdict.KernelFinding{Finding: rule.Finding{Status: s, Code: code, Subject: subject}, Kernels: kernels}
 	}
 	for name, tt := range map[string]struct {
 		findings []verdict.KernelFinding
-		want     rule.Status // of the first one
+		want     bool // the loader may supply that of the first one
 	}{
-		"all lack a type":            {[]verdict.KernelFinding{finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2, 3)}, rule.Unknown},
-		"one has it":                 {[]verdict.KernelFinding{finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2)}, rule.Fails},
-		"one is for another machine": {[]verdict.KernelFinding{finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(rule.Other, rule.AnalysisMachine, "o", 3)}, rule.Unknown},
+		"all lack a type":            {[]verdict.KernelFinding{finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2, 3)}, true},
+		"one has it":                 {[]verdict.KernelFinding{finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2)}, false},
+		"one is for another machine": {[]verdict.KernelFinding{finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(rule.Other, rule.AnalysisMachine, "o", 3)}, true},
 		"one lacks it and is guarded": {[]verdict.KernelFinding{
 			finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(rule.Guarded, relo.NoCandidate, "struct x.a", 3),
-		}, rule.Unknown},
+		}, true},
 		"one lacks it and may reach it": {[]verdict.KernelFinding{
 			finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(rule.MayFail, relo.NoCandidate, "struct x.a", 3),
-		}, rule.Unknown},
+		}, true},
 		"one has too much to find": {[]verdict.KernelFinding{
 			finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(rule.Unknown, rule.AnalysisFindings, "findings", 3),
-		}, rule.Unknown},
+		}, true},
 		"one lacks another type": {[]verdict.KernelFinding{
 			finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2), finding(rule.Guarded, relo.NoCandidate, "struct y.a", 3),
-		}, rule.Fails},
+		}, false},
 		"one has no functions": {[]verdict.KernelFinding{
 			finding(rule.Fails, rule.AttachTargetMissing, "function f", 0, 1, 2), finding(rule.Unknown, rule.AttachTargetNoFunctions, "lsm/f", 3),
-		}, rule.Unknown},
+		}, true},
 		"one may have it in a module": {[]verdict.KernelFinding{
 			finding(rule.Fails, rule.AttachTargetMissing, "function f", 0, 1, 2), finding(rule.MayFail, rule.AttachTargetModule, "function f", 3),
-		}, rule.Unknown},
+		}, true},
 		"one has it in a module": {[]verdict.KernelFinding{
 			finding(rule.Fails, rule.AttachTargetMissing, "function f", 0, 1, 2), finding(rule.MayFail, rule.ModuleNeeded, "function f", 3),
-		}, rule.Fails},
+		}, false},
 		"too few know": {[]verdict.KernelFinding{
 			finding(rule.Fails, rule.AttachTargetMissing, "function f", 0, 1), finding(rule.Unknown, rule.AttachTargetNoFunctions, "lsm/f", 2, 3),
-		}, rule.Fails},
+		}, false},
 	} {
 		p := &verdict.ProgramRow{Findings: tt.findings}
 		blameLoader(p.Findings, 4)
-		if got := p.Findings[0].Status; got != tt.want {
-			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		f := &p.Findings[0]
+		if got := f.Code == rule.AttachTargetNowhere || f.Code == rule.TypesSupplied; got != tt.want || f.Status != rule.Fails {
+			t.Errorf("%s: %s %s, want %v", name, f.Status, f.Code, tt.want)
 		}
 	}
 }
@@ -174,7 +181,7 @@ func TestTypes(t *testing.T) {
 		types []Types
 		want  map[string]rule.Status
 	}{
-		{nil, map[string]rule.Status{"added": rule.Unknown, "asked_for": rule.Guarded, "flavored": rule.Unknown, "kernels_own": rule.Fails}},
+		{nil, map[string]rule.Status{"added": rule.Fails, "asked_for": rule.Guarded, "flavored": rule.Fails, "kernels_own": rule.Fails}},
 		{[]Types{{"supplied", blob}}, map[string]rule.Status{"kernels_own": rule.Fails}},
 		{[]Types{{"memberless", empty.Bytes()}}, map[string]rule.Status{"added": rule.Fails, "asked_for": rule.Fails, "flavored": rule.Fails, "kernels_own": rule.Fails}},
 		{[]Types{{"memberless", empty.Bytes()}, {"supplied", blob}}, map[string]rule.Status{"added": rule.Fails, "asked_for": rule.Fails, "flavored": rule.Fails, "kernels_own": rule.Fails}},

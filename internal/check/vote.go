@@ -12,13 +12,14 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// What is said of a program on a kernel because of other kernels: a pass over its findings on all of them.
+// What is said of a program on a kernel because of other kernels: a pass over its findings on all of them. It adds information and warnings. A
+// verdict on a kernel never depends on which others are in the run.
 
-// fromLoader has the codes that replace those of findings on what no kernel has: the loader seems to supply it.
-var fromLoader = map[rule.Code]rule.Code{rule.AttachTargetMissing: rule.AttachTargetLoader, relo.NoCandidate: rule.TypesSupplied}
+// fromLoader has the codes that replace those of findings on what no kernel has: the loader may supply it.
+var fromLoader = map[rule.Code]rule.Code{rule.AttachTargetMissing: rule.AttachTargetNowhere, relo.NoCandidate: rule.TypesSupplied}
 
-// blameLoader turns failures for a target or type that no kernel has into Unknown: the loader seems to supply it. Kernels that cannot
-// know do not count; where fewer than three can, it stays a failure.
+// blameLoader says of failures for a target or type that no kernel has that the loader may supply it. Kernels that cannot
+// know do not count; where fewer than three can, nothing is said.
 func blameLoader(findings []verdict.KernelFinding, kernels int) {
 	const enough = 3
 	type thing struct {
@@ -53,7 +54,7 @@ func blameLoader(findings []verdict.KernelFinding, kernels int) {
 		all := slices.Clone(without[thing{f.Code, f.Subject, f.Relocation}])
 		n := len(all.list())
 		if all.addAll(unseen[thing{code: f.Code}]); n >= enough && len(all.list()) == kernels {
-			f.Status, f.Code, f.Args = rule.Unknown, fromLoader[f.Code], rule.Args{}
+			f.Code, f.Args = fromLoader[f.Code], rule.Args{}
 		}
 	}
 }
@@ -67,6 +68,27 @@ func cannotKnow(f *rule.Finding, code rule.Code) bool {
 		return rule.FamilyOf(f.Code) == rule.FamilyTarget && (f.Status == rule.Unknown || f.Code == rule.AttachTargetModule)
 	}
 	return f.Code == rule.AnalysisFindings
+}
+
+// inModules has the codes of findings on what a module may have whose BTF the corpus does not have.
+var inModules = []rule.Code{rule.AttachTargetModule, rule.AttachTargetUnlisted, rule.AttachTargetMaybeModule, rule.AttachTargetTracepoint, rule.KfuncModule, rule.KsymModule,
+	rule.KsymMaybeModule, rule.StructOpsModule}
+
+// nameModules names in such findings the modules that have it on other kernels.
+func nameModules(all []rule.Finding) {
+	modules := make(map[string][]string) // by subject
+	for i := range all {
+		if f := &all[i]; f.Code == rule.ModuleNeeded && f.Relocation == "" {
+			modules[f.Subject] = append(modules[f.Subject], f.Names.List()...)
+		}
+	}
+	for i := range all {
+		if f := &all[i]; f.Names == "" && slices.Contains(inModules, f.Code) {
+			names := modules[f.Subject]
+			slices.Sort(names)
+			f.Names = rule.NamesOf(slices.Compact(names))
+		}
+	}
 }
 
 // shapes are those of an object's programs, by program.

@@ -73,6 +73,10 @@ const (
 	StacksInUnitsOf16Bytes
 	PrivateStacks
 	MapInnerLocks
+	TargetsInModules
+	VariablesInModules
+	KfuncsInModules
+	StructOpsInModules
 )
 
 var constants = [...]string{
@@ -143,4 +147,8 @@ var constants = [...]string{
 	StacksInUnitsOf16Bytes:            "stacks in units of 16 bytes",
 	PrivateStacks:                     "private stacks",
 	MapInnerLocks:                     "map inner-locks",
+	TargetsInModules:                  "targets in modules",
+	VariablesInModules:                "variables in modules",
+	KfuncsInModules:                   "kfuncs in modules",
+	StructOpsInModules:                "struct_ops in modules",
 }

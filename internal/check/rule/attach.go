@@ -4,12 +4,14 @@ package rule
 
 import (
 	"cmp"
+	_ "embed"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -164,8 +166,12 @@ func (e *Evaluation) function(to string, names []string, s *bpfobj.Section) {
 	found := e.k.functions(names[0], module)
 	if len(found) == 0 {
 		f := Finding{Status: Fails, Code: AttachTargetMissing, Subject: subject}
-		if module != "" && module != vmlinux && !e.k.known.modules {
-			f.Status, f.Code, f.Names = MayFail, AttachTargetModule, Names(module)
+		if isPlaceholder(s.Target(e.pr.Section)) {
+			f.Status, f.Code = Unknown, AttachTargetLoader
+		} else if inModules(s.Kind, names[0]) && module != vmlinux {
+			if f = e.k.elsewhere(f, facts.TargetsInModules, AttachTargetModule); f.Code == AttachTargetModule {
+				f.Names = Names(module)
+			}
 		}
 		e.add(f)
 		return
@@ -192,6 +198,38 @@ func (e *Evaluation) function(to string, names []string, s *bpfobj.Section) {
 	if s.Kind == bpfobj.AttachModRet && !strings.HasPrefix(names[0], "security_") {
 		e.add(Finding{Status: MayFail, Code: AttachTargetInjection, Subject: subject})
 	}
+}
+
+// inModules reports whether modules can have what programs of a kind are attached to. Hooks of LSM, what can be iterated over and system calls
+// are only in the kernel itself.
+func inModules(kind bpfobj.AttachKind, function string) bool {
+	switch kind {
+	case bpfobj.AttachLSM, bpfobj.AttachIter:
+		return false
+	}
+	for _, prefix := range syscallPrefixes {
+		if strings.HasPrefix(function, prefix) {
+			return false
+		}
+	}
+	return !strings.HasPrefix(function, noArguments) && !strings.HasPrefix(function, "__se_sys_")
+}
+
+// placeholderText has names that stand for attach targets which loaders set.
+//
+//go:embed placeholders.txt
+var placeholderText string
+
+// isPlaceholder reports whether an attach target stands for another one, where a kernel does not have it.
+func isPlaceholder(to string) bool {
+	for line := range strings.Lines(placeholderText) {
+		if pattern, _, ok := strings.Cut(line, "  "); ok && pattern[0] != '#' {
+			if matches, _ := path.Match(pattern, to); matches {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // functions returns those of a name in vmlinux, then in modules, or only where [InModule] says so.
@@ -236,6 +274,10 @@ func (e *Evaluation) tracepoint(to string, s *bpfobj.Section) {
 		return
 	case s.Kind == bpfobj.AttachBTFTP:
 		f.Status, f.Code = Fails, AttachTargetMissing
+		if isPlaceholder(name) {
+			f.Status, f.Code = Unknown, AttachTargetLoader
+		}
+		f = e.k.elsewhere(f, facts.TargetsInModules, AttachTargetModule)
 	case !any:
 		if hasRecord {
 			return

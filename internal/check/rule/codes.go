@@ -18,7 +18,7 @@ const (
 	EbpfGoRefuses  Code = "ebpf-go-refuses"   // Cause
 	EbpfGoModuleID Code = "ebpf-go-module-id" // a type ID of a module
 	EbpfGoNoMatch  Code = "ebpf-go-no-match"  // it takes another type than libbpf
-	TypesSupplied  Code = "types-from-loader" // no kernel has the type
+	TypesSupplied  Code = "types-from-loader" // no kernel of the run has the type
 	ModuleNeeded   Code = "module-needed"     // Modules; of relocations, kfuncs, ksyms and attach targets
 
 	HelperMissing   Code = "helper-missing"
@@ -32,7 +32,8 @@ const (
 
 	KfuncMissing   Code = "kfunc-missing"
 	KfuncNoBTF     Code = "kfunc-btf-missing"
-	KfuncPrototype Code = "kfunc-prototype" // Type: the kernel's
+	KfuncModule    Code = "kfunc-module-btf" // Names: the module, "" for any
+	KfuncPrototype Code = "kfunc-prototype"  // Type: the kernel's
 	KfuncUntagged  Code = "kfunc-not-one"
 	KfuncForbidden Code = "kfunc-forbidden" // Name: the type of programs
 	KfuncSleeps    Code = "kfunc-sleeps"    // Name: the section
@@ -50,6 +51,7 @@ const (
 	KsymLeftOut     Code = "ksym-left-out"
 	KsymNoSymbol    Code = "ksym-no-symbol"
 	KsymMaybeModule Code = "ksym-maybe-module"
+	KsymModule      Code = "ksym-module-btf" // Names: the module, "" for any
 
 	KconfigUnknown  Code = "kconfig-unknown"
 	KconfigUnset    Code = "kconfig-unset"
@@ -60,6 +62,7 @@ const (
 	MapTypeMissing   Code = "map-type-missing"         // Name: the map
 	MapTypeUnset     Code = "map-type-setting-missing" // Name: the map
 	StructOpsMissing Code = "struct-ops-missing"
+	StructOpsModule  Code = "struct-ops-module-btf" // Names: the module, "" for any
 	StructOpsMember  Code = "struct-ops-member"
 
 	MapFlagUnknown Code = "map-def-flag-unknown" // Count: the flag
@@ -97,7 +100,7 @@ const (
 	AttachTargetPattern     Code = "attach-target-pattern"         // no function of the BTF matches
 	AttachTargetNoMatch     Code = "attach-target-pattern-missing" // no function of the kernel matches
 	AttachTargetMaybeMatch  Code = "attach-target-pattern-module"
-	AttachTargetModule      Code = "attach-target-module-btf" // Modules
+	AttachTargetModule      Code = "attach-target-module-btf" // Names: the module, "" for any
 	AttachTargetAya         Code = "attach-target-aya-module" // Modules
 	AttachTargetSame        Code = "attach-target-same-name"  // Count
 	AttachTargetVariant     Code = "attach-target-variant"    // Name: what the compiler made of it
@@ -106,6 +109,7 @@ const (
 	AttachTargetMaybeModule Code = "attach-target-maybe-module"
 	AttachTargetPatterns    Code = "attach-target-patterns" // Max
 	AttachTargetLoader      Code = "attach-target-from-loader"
+	AttachTargetNowhere     Code = "attach-target-nowhere" // no kernel of the run has it
 	AttachTargetReplaced    Code = "attach-target-replaced"
 	AttachTargetNoFunctions Code = "attach-target-functions"
 	AttachTargetTracepoints Code = "attach-target-tracepoints"

@@ -91,7 +91,7 @@ func (p *Pairing) absences(fn int, f func(absence)) {
 				a.f = p.k.judge(facts.FunctionCalls, FeatureMissing)
 			case x.Weak && !p.hasKsym(x):
 				a.f = p.missing(x)
-				a.f.Status, a.f.Subject = Fails, x.Name
+				a.f.Subject = x.Name
 			case x.Kind == bpfobj.ExternKsym:
 				a.f = p.k.judge(facts.KfuncCalls, FeatureMissing).named(x.Name)
 			}

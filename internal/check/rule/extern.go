@@ -8,6 +8,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/core"
 )
 
@@ -100,16 +101,20 @@ func (e *Evaluation) variables() {
 // missing looks for a kfunc or a typed ksym. It fails if that cannot be used, and may fail if it needs a module.
 func (k *Inventory) missing(o *Object, x *bpfobj.Extern) Finding {
 	local := o.BTF.Type(x.Type)
-	missing, unequal := KsymMissing, KsymType
+	missing, unequal, fact, maybe := KsymMissing, KsymType, facts.VariablesInModules, KsymModule
 	if local.Kind() == btf.KindFunc {
-		missing, unequal = KfuncMissing, KfuncPrototype
+		missing, unequal, fact, maybe = KfuncMissing, KfuncPrototype, facts.KfuncsInModules, KfuncModule
 		if k.funcs == 0 {
 			missing = KfuncNoBTF
 		}
 	}
 	y, ok := k.find(btf.Essential(x.Name), local.Kind())
 	if !ok {
-		return Finding{Status: Fails, Code: missing}
+		f := Finding{Status: Fails, Code: missing}
+		if facts.KfuncCallers(btf.Essential(x.Name)) != nil || missing == KfuncNoBTF {
+			return f
+		}
+		return k.elsewhere(f, fact, maybe)
 	}
 	if theirs := y.typ(); !core.Compatible(o.BTF, local.Ref(), y.view, theirs.Ref()) {
 		return Finding{Status: Fails, Code: unequal, Args: Args{Name: prototype(y.view, theirs.Ref())}}

@@ -169,7 +169,7 @@ func (f *Finding) Compare(g *Finding) int {
 // Absent reports whether the kernel does not have what the finding is about; else it does not allow what the program does with it.
 func (f *Finding) Absent() bool {
 	switch f.Code {
-	case HelperMissing, AttachTargetMissing, AttachTargetKprobes, AttachTargetSyscall:
+	case HelperMissing, AttachTargetMissing, AttachTargetNowhere, AttachTargetKprobes, AttachTargetSyscall:
 		return true
 	}
 	switch FamilyOf(f.Code) {

@@ -54,6 +54,8 @@ func inspectBTF(ctx context.Context, t *core.Target, w *Wanted, key kernel.Key, 
 		}
 	}
 	k.whole = facts.Whole(k)
+	_, loads := k.find(loadsModules, btf.KindStruct)
+	k.known.modules = k.known.modules || k.whole && !loads
 	k.version = VersionOf(key)
 	k.readHelpers()
 	k.settle()

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/check/interp"
 )
 
@@ -27,6 +28,16 @@ type symbolCount struct {
 	text, data int
 	loaded     bool   // a module that was loaded has it
 	variant    string // what a compiler made of the function: foo.isra.0
+}
+
+// elsewhere judges that a kernel does not have something, as a finding that fails: a module may have it whose BTF the corpus does not have,
+// if the kernel has a fact, that it looks there.
+func (k *Inventory) elsewhere(f Finding, fact facts.Fact, maybe Code) Finding {
+	looks := func(fact facts.Fact) bool { return k.facts.Has(fact).Presence != facts.No }
+	if f.Status == Fails && !k.known.modules && looks(facts.TargetsInModules) && looks(fact) {
+		f.Status, f.Code, f.Decided, f.Witness = MayFail, maybe, "", ""
+	}
+	return f
 }
 
 func (c symbolCount) any() bool { return c.text > 0 || c.data > 0 || c.loaded }

@@ -121,6 +121,45 @@ func __x64_sys_sync_file_range2 #p
 	}
 }
 
+// TestElsewhere attaches programs to what a kernel does not have, as far as its BTF shows whether modules may have it.
+func TestElsewhere(t *testing.T) {
+	const base = "proto #p int: a int\nfunc register_kprobe #p\nstruct bpf_verifier_env 8: a u32 0\n"
+	const loads, looks = "struct module 8: state u32 0\n", "struct btf_module 8: id u32 0\n"
+	const missing, may, loader = "fails: attach-target-missing", "may fail: attach-target-module-btf", "unknown: attach-target-from-loader"
+	for name, tt := range map[string]struct{ types, config, section, want string }{
+		"a function":              {loads + looks, "", "fentry/ext4_file_open", may},
+		"a tracepoint":            {loads + looks, "", "tp_btf/ext4_sync", may},
+		"before 5.11":             {loads, "", "fentry/ext4_file_open", missing},
+		"without modules":         {looks, "", "fexit/ext4_file_open", missing},
+		"by its configuration":    {loads + looks, "CONFIG_BPF=y\n", "fexit/ext4_file_open", missing},
+		"with modules":            {loads + looks, "CONFIG_MODULES=y\n", "fexit/ext4_file_open", may},
+		"a hook":                  {loads + looks, "", "lsm/no_such", missing},
+		"an iterator":             {loads + looks, "", "iter/no_such", missing},
+		"a system call":           {loads + looks, "", "fentry/__x64_sys_no_such", missing},
+		"of vmlinux":              {loads + looks, "", "fentry/vmlinux:ext4_file_open", missing},
+		"a placeholder":           {loads, "", "fentry/dummy_file_read", loader},
+		"a tracepoint of none":    {loads, "", "tp_btf/placeholder", loader},
+		"a hook that stands for":  {loads + looks, "", "lsm/generic_lsm_core", loader},
+		"a kprobe has other ways": {loads + looks, "", "kprobe/ext4_file_open", "may fail to attach: attach-target-unlisted"},
+	} {
+		tg := new(core.Target)
+		if err := tg.Load(t.Context(), "k", testbtf.Types(t, binary.LittleEndian, base+tt.types)); err != nil {
+			t.Fatal(err)
+		}
+		o := around(insn{Op: 0xb7}, true, tt.section)
+		k := inspectBTF(t.Context(), tg, NewWanted([]*Object{o}), kernel.Key{}, "x86_64")
+		if tt.config != "" {
+			k.readConfig([]byte(tt.config))
+			k.settle()
+		}
+		e := Evaluation{Pairing: &Pairing{o: o, k: k}, pr: &o.Programs[0]}
+		e.attachment()
+		if len(e.Findings) == 0 || brief(&e.Findings[len(e.Findings)-1]) != tt.want {
+			t.Errorf("%s: %v, want %s", name, e.Findings, tt.want)
+		}
+	}
+}
+
 // TestKprobes attaches programs on a kernel without kprobes: they load, and
 // cannot be attached.
 func TestKprobes(t *testing.T) {

@@ -85,7 +85,11 @@ func (p *Pairing) opening() (l []neededPart) {
 func (p *Pairing) structOps(m *bpfobj.StructOpsMap) (l []Finding) {
 	y, ok := p.k.find(StructOpsPrefix+m.Type, btf.KindStruct)
 	if !ok {
-		return []Finding{{Status: Fails, Code: StructOpsMissing, Subject: structOpsOf(m.Type), Args: Args{Name: m.Name, Decided: ByWitness, Witness: StructOpsPrefix + m.Type}}}
+		f := Finding{Status: Fails, Code: StructOpsMissing, Subject: structOpsOf(m.Type), Args: Args{Name: m.Name, Decided: ByWitness, Witness: StructOpsPrefix + m.Type}}
+		if slices.Contains(builtInOps, m.Type) {
+			return []Finding{f}
+		}
+		return []Finding{p.k.elsewhere(f, facts.StructOpsInModules, StructOpsModule)}
 	}
 	if y.module != "" {
 		l = append(l, Finding{Status: MayFail, Code: ModuleNeeded, Subject: structOpsOf(m.Type), Args: Args{Names: Names(y.module)}})
@@ -108,6 +112,10 @@ func (p *Pairing) structOps(m *bpfobj.StructOpsMap) (l []Finding) {
 	}
 	return l
 }
+
+// builtInOps are struct_ops that no module has: callers of register_bpf_struct_ops in net/ipv4/bpf_tcp_ca.c, kernel/sched/ext.c,
+// net/sched/bpf_qdisc.c and net/bpf/bpf_dummy_struct_ops.c.
+var builtInOps = []string{"tcp_congestion_ops", "sched_ext_ops", "Qdisc_ops", "bpf_dummy_ops"}
 
 // structOpsOf is what findings on a struct_ops are about.
 func structOpsOf(name string) string { return "struct_ops " + name }

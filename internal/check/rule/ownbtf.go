@@ -17,6 +17,8 @@ const (
 	ownBTFInit = "btf_vmlinux_init"
 	// A static initcall of kernel/bpf/inode.c: BTF that has it lists such functions (b2197755b263).
 	bpfInit = "bpf_init"
+	// A struct of every kernel that can load modules.
+	loadsModules = "module"
 	// A struct of kernel/bpf/btf.c, which is compiled with CONFIG_DEBUG_INFO_BTF_MODULES only (36e68442d1af).
 	ownBTFModule = "btf_module"
 )

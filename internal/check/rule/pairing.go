@@ -86,7 +86,8 @@ func (p *Pairing) hasKsym(x *bpfobj.Extern) bool {
 		has, known := p.k.listed(x.Name)
 		return has || !known
 	}
-	return p.missing(x).Status != Fails
+	f := p.missing(x)
+	return f.Status != Fails && f.Code != KfuncModule && f.Code != KsymModule
 }
 
 // ksym returns hasKsym as a number. It is unknown for a weak untyped extern if the kernel's symbols are not known and its BTF has

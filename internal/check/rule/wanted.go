@@ -85,5 +85,5 @@ func NewWanted(objects []*Object) *Wanted {
 
 // featureNames are what is looked for in every kernel.
 func featureNames() []string {
-	return append([]string{anyTracepoint, kprobes, ownBTFInit, ownBTFModule, bpfInit}, facts.Types()...)
+	return append([]string{anyTracepoint, kprobes, ownBTFInit, ownBTFModule, loadsModules, bpfInit}, facts.Types()...)
 }

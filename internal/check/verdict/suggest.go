@@ -120,11 +120,16 @@ func (e *evidence) absent(n need, k int) (absent, other bool) {
 			case rule.ProgTypeMissing, rule.AttachTypeMissing:
 				noType = true
 			default:
-				other = other || rule.FamilyOf(f.Code) != rule.FamilyTarget || f.Code == rule.AttachTargetLoader
+				other = other || rule.FamilyOf(f.Code) != rule.FamilyTarget || seemsSet(f)
 			}
 		}
 	}
 	return absent && !noType, other
+}
+
+// seemsSet reports whether a finding says that the loader may set another target.
+func seemsSet(f *KernelFinding) bool {
+	return f.Code == rule.AttachTargetLoader || f.Code == rule.AttachTargetNowhere
 }
 
 // releasesWithout returns a selector of releases that has no kernel of a list and all others that the object is for, "" if there is none.
@@ -183,7 +188,7 @@ func (v *judge) suggest(i int, e *evidence) *Suggestion {
 	row := &v.Report.Objects[i]
 	s := &Suggestion{Row: *row}
 	for j := range e.rows {
-		if slices.ContainsFunc(e.rows[j].Findings, func(f KernelFinding) bool { return f.Code == rule.AttachTargetLoader }) {
+		if slices.ContainsFunc(e.rows[j].Findings, func(f KernelFinding) bool { return seemsSet(&f) }) {
 			s.Targets = append(s.Targets, e.rows[j].Name)
 		}
 	}
