@@ -9,10 +9,52 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
 // fieldRules has tests of TestField about rules of check.
 var fieldRules = map[string]func(t *testing.T, c *cases){
+	"arm64-pt-regs": func(t *testing.T, c *cases) {
+		for _, object := range []string{"t4a.bpf.o", "t4b.bpf.o"} {
+			for kernel, status := range c.judged(t, "arm64-pt-regs", "--btf ../../corpus "+object).status["p"] {
+				if arm64 := strings.Contains(kernel, "/arm64/"); arm64 == (status == "n/a") || status == "fails" && !strings.Contains(kernel, "/4.1") {
+					t.Errorf("%s on %s: %s", object, kernel, status)
+				}
+			}
+		}
+	},
+	"boot-iter-cgroup": func(t *testing.T, c *cases) {
+		slow.Nightly(t)
+		r := c.run(t, "boot-iter-cgroup")
+		r.want(t, `walk .*loads; attached`, `\[btfgen check: 0\]`)
+	},
+	"ebpfgo-duplicate-func": func(t *testing.T, c *cases) {
+		for loader, want := range map[string]string{"ebpf-go": "fails", "libbpf": "ok"} {
+			j := c.judged(t, "ebpfgo-duplicate-func", "--btf debian --no-guess --loader "+loader+" prog.o")
+			for kernel, got := range j.status["on_kexec"] {
+				if got != want || j.status["on_mprotect"][kernel] != "ok" {
+					t.Errorf("%s: on_kexec %s, want %s; on_mprotect %s", loader, got, want, j.status["on_mprotect"][kernel])
+				}
+			}
+		}
+	},
+	"ebpfgo-lsm-cgroup": func(t *testing.T, c *cases) {
+		for loader, want := range map[string]string{"ebpf-go": "fails", "libbpf": "ok"} {
+			for kernel, got := range c.judged(t, "ebpfgo-lsm-cgroup", "--btf debian --loader "+loader+" prog.o").status["on_bind"] {
+				if got != want {
+					t.Errorf("%s on %s: %s, want %s", loader, kernel, got, want)
+				}
+			}
+		}
+	},
+	"ppc64le-syscalls": func(t *testing.T, c *cases) {
+		for kernel, got := range c.judged(t, "ppc64le-syscalls", "--btf ../../corpus/debian-packages/debian/13/ppc64le t1.bpf.o").status["on_openat"] {
+			if got != "ok" {
+				t.Errorf("%s: %s", kernel, got)
+			}
+		}
+	},
 	"module-function": func(t *testing.T, c *cases) {
 		all := c.judged(t, "module-function", "--btf ../../corpus --select 'x86_64,debian>=12,debian<=13' k.bpf.o")
 		for program, want := range map[string]map[string]string{ // by whether the modules of a kernel are in the corpus

@@ -46,6 +46,7 @@ func TestMachinesOfRegisters(t *testing.T) {
 		x86   = "struct pt_regs 24: r15 long 0, di long 8, sp long 16\n"
 		arm64 = "struct user_pt_regs 24: regs long 0, sp long 8, pstate long 16\n"
 		small = "struct pt_regs___small 8: di long 0\nstruct pt_regs___regs 8: regs long 0\nstruct pt_regs___odd 8: odd long 0\n"
+		inner = "struct #registers 16: regs long 0, pstate long 8\nstruct pt_regs___inner 24: #r #registers 0, orig_x0 long 16\n"
 	)
 	for _, c := range []struct{ asks, want string }{
 		{"byte_off struct task_struct.pid", ""}, // the machine that it was compiled on says nothing
@@ -55,11 +56,12 @@ func TestMachinesOfRegisters(t *testing.T) {
 		{"byte_off struct pt_regs___small.di", "x86_64"},
 		{"byte_off struct pt_regs___regs.regs", "arm64 loongarch64 mips64el mipsel"},
 		{"byte_off struct pt_regs___odd.odd", ""},
+		{"byte_off struct pt_regs___inner.pstate", "arm64"},
 		{"byte_off struct pt_regs.di\nfield_exists struct pt_regs.di", ""},
 		{"byte_off struct pt_regs.di\ntype_exists struct pt_regs", ""},
 		{"type_size struct pt_regs", ""},
 	} {
-		types := "int long 8\nstruct task_struct 8: pid long 0\n" + x86 + arm64 + small
+		types := "int long 8\nstruct task_struct 8: pid long 0\n" + x86 + arm64 + small + inner
 		o, err := core.ParseObject("o", testbtf.Object(t, binary.LittleEndian, types, c.asks))
 		if err != nil {
 			t.Fatal(err)

@@ -3,17 +3,27 @@
 package boot
 
 import (
+	"io"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 
 	"github.com/btfgen/btfgen/internal/testing/loadtest"
 )
+
+// TestAttachedNil wants the error of an attempt that returns a nil pointer beside it, as cilium/ebpf does for iterators.
+func TestAttachedNil(t *testing.T) {
+	got := attached(func() (io.Closer, error) { return (*link.Iter)(nil), unix.EINVAL })
+	if want := "not attached: " + unix.EINVAL.Error(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
 
 // TestAttach attaches programs to what their sections name in the kernel or, if the tool chooses, to a substitute.
 func TestAttach(t *testing.T) {
