@@ -32,10 +32,14 @@ func machinesOf(types *btf.BTF, specs []*spec) (out []string) {
 		if t, _ := types.SkipMods(s.root); s.kind.IsType() && s.kind.IsExistence() {
 			tested[t.ID] = true
 		}
-		for _, a := range s.acc {
+		in := btf.TypeID(0) // the struct that a member belongs to, if it is inside nameless members
+		for i, a := range s.acc {
+			if t := types.Type(a.typeID); t.NameOff != 0 || i == 0 || a.name == "" || s.acc[i-1].name != "" {
+				in = a.typeID
+			}
 			if a.name != "" {
-				read[a.typeID] = append(read[a.typeID], a.name)
-				tested[a.typeID] = tested[a.typeID] || s.kind.IsExistence()
+				read[in] = append(read[in], a.name)
+				tested[in] = tested[in] || s.kind.IsExistence()
 			}
 		}
 	}
