@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -147,6 +149,9 @@ func attachTracing(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 	case to == "", to == "bpf_map_elem", to == "bpf_sk_storage_map": // the tool chooses the function or map
 		return nil, errNotTried
 	case spec.AttachType == ebpf.AttachTraceIter:
+		if to == "cgroup" {
+			return attachIter(p, &iterCgroup{order: iterSelfOnly}, cgroupRoot)
+		}
 		return link.AttachIter(link.IterOptions{Program: p})
 	}
 	l, err := link.AttachTracing(link.TracingOptions{Program: p})
@@ -154,6 +159,36 @@ func attachTracing(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 		err = fmt.Errorf("%w: %s cannot be traced: it was declared inline, or its file is built so", err, spec.AttachTo)
 	}
 	return l, err
+}
+
+// iterCgroup is the part for cgroups of the kernel's union bpf_iter_link_info.
+type iterCgroup struct {
+	order, fd uint32
+	id        uint64
+}
+
+const iterSelfOnly = 1 // BPF_CGROUP_ITER_SELF_ONLY
+
+// attachIter attaches an iterator over a cgroup, for which link.AttachIter has no option.
+func attachIter(p *ebpf.Program, info *iterCgroup, root string) (io.Closer, error) {
+	dir, err := os.Open(root)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	info.fd = uint32(dir.Fd())
+	attr := struct {
+		program, target, as, flags uint32
+		info                       uint64
+		size                       uint32
+		_                          [4]byte
+	}{program: uint32(p.FD()), as: uint32(ebpf.AttachTraceIter), info: uint64(uintptr(unsafe.Pointer(info))), size: uint32(unsafe.Sizeof(*info))}
+	fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_LINK_CREATE, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	runtime.KeepAlive(info)
+	if errno != 0 {
+		return nil, fmt.Errorf("iterate over %s: %w", root, errno)
+	}
+	return held(fd), nil
 }
 
 func attachLSM(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
@@ -174,7 +209,7 @@ func attachPerfEvent(_ *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return held(fd), unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, p.FD())
+	return holding(fd, unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, p.FD()))
 }
 
 func attachXDP(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
@@ -233,7 +268,7 @@ func attachSocket(family, option int) func(*ebpf.ProgramSpec, *ebpf.Program) (io
 		if err == nil {
 			err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, option, p.FD())
 		}
-		return held(fd), err
+		return holding(fd, err)
 	}
 }
 
@@ -247,7 +282,11 @@ func attachSockMap(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m, link.RawAttachProgram(link.RawAttachProgramOptions{Target: m.FD(), Program: p, Attach: as})
+	if err := link.RawAttachProgram(link.RawAttachProgramOptions{Target: m.FD(), Program: p, Attach: as}); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
 }
 
 func attachCgroup(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
@@ -260,5 +299,14 @@ func attachCgroup(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 
 // held is an open file.
 type held int
+
+// holding returns an open file, or closes it if there was an error.
+func holding(fd int, err error) (io.Closer, error) {
+	if err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return held(fd), nil
+}
 
 func (h held) Close() error { return unix.Close(int(h)) }

@@ -439,13 +439,13 @@ func (l *loader) tryAttach(o *object, spec *ebpf.ProgramSpec, p *ebpf.Program) s
 	return attached(func() (io.Closer, error) { return attach(spec, p) })
 }
 
-// attached attaches something and detaches it. It returns Event.Attach.
+// attached attaches something and detaches it. It returns Event.Attach. What comes with an error is not closed: it may be a nil pointer.
 func attached(attach func() (io.Closer, error)) string {
 	var err error
 	if d := workers.Catch(context.Background(), func() {
 		var l io.Closer
-		if l, err = attach(); l != nil {
-			err = cmp.Or(err, l.Close())
+		if l, err = attach(); err == nil {
+			err = l.Close()
 		}
 	}); d != nil {
 		err = d
