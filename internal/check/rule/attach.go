@@ -178,6 +178,7 @@ func (e *Evaluation) function(to string, names []string, s *bpfobj.Section) {
 	}
 	y := found[0]
 	e.inModule(subject, y, false)
+	e.ebpfGoTarget(subject, found)
 	if s.Kind != bpfobj.AttachIter && y.module == "" && e.k.knowsSymbols() && e.k.known.symbols[names[0]].text == 0 {
 		f := e.k.notSymbol(names[0], targetSymbol)
 		f.Subject = subject
@@ -325,13 +326,13 @@ func (e *Evaluation) syscallRecord(to, call string) int64 {
 	}
 	args := int64(most)
 	names := []string{noArguments + call, "__se_sys_" + call}
-	if !e.k.wrapper { // which has the registers as its only argument
-		names = append(names, "sys_"+call)
-	}
-	for _, n := range names {
+	for _, n := range append(names, "sys_"+call) {
 		if y, ok := e.k.find(n, btf.KindFunc); ok {
 			f := y.typ()
 			proto := y.view.Type(f.Ref())
+			if isWrapper(&proto) {
+				continue
+			}
 			args = min(args, int64(proto.Vlen()))
 			if args == 1 && y.view.NameIs(proto.Param(0).NameOff, "__unused") {
 				args = 0
@@ -346,6 +347,20 @@ func (e *Evaluation) syscallRecord(to, call string) int64 {
 		}
 	}
 	return int64(t.Size()) + args*int64(y.view.PointerSize())
+}
+
+// isWrapper reports whether a function with this prototype is given the registers, in which a system call's arguments are: on ppc64le since
+// 6.2 this is sys_NAME itself.
+func isWrapper(proto *btf.Type) bool {
+	if proto.Vlen() != 1 {
+		return false
+	}
+	p, _ := proto.BTF().SkipMods(proto.Param(0).Type)
+	if p.Kind() != btf.KindPtr {
+		return false
+	}
+	to, _ := proto.BTF().SkipMods(p.Ref())
+	return string(to.Name()) == "pt_regs"
 }
 
 // syscallEvent judges the events of a system call. They exist if it has a number. Where functions have the names of the machine, BTF

@@ -102,8 +102,10 @@ const (
 	AttachTargetMaybeMatch  Code = "attach-target-pattern-module"
 	AttachTargetModule      Code = "attach-target-module-btf" // Names: the module, "" for any
 	AttachTargetAya         Code = "attach-target-aya-module" // Modules
-	AttachTargetSame        Code = "attach-target-same-name"  // Count
-	AttachTargetVariant     Code = "attach-target-variant"    // Name: what the compiler made of it
+	AttachTargetTwice       Code = "attach-target-ambiguous"  // Count
+	AttachTargetEbpfGo      Code = "attach-target-ebpf-go"
+	AttachTargetSame        Code = "attach-target-same-name" // Count
+	AttachTargetVariant     Code = "attach-target-variant"   // Name: what the compiler made of it
 	AttachTargetLeftOut     Code = "attach-target-left-out"
 	AttachTargetNoSymbol    Code = "attach-target-no-symbol"
 	AttachTargetMaybeModule Code = "attach-target-maybe-module"

@@ -78,6 +78,30 @@ func (e *Evaluation) ebpfGoUnit() {
 	}
 }
 
+// ebpfGoTarget judges whether cilium/ebpf finds the target among the functions of its name (findProgramTargetInKernel in its prog.go): it refuses
+// several in one BTF, as those that are defined again where a system call is left out, and gives the kernel none for lsm_cgroup.
+func (e *Evaluation) ebpfGoTarget(subject string, found []symbol) {
+	if !e.counts(EbpfGo) {
+		return
+	}
+	f := Finding{Status: Fails, Subject: subject, Loader: EbpfGo}
+	n := 0
+	for _, y := range found {
+		if y.view == found[0].view {
+			n++
+		}
+	}
+	switch {
+	case e.pr.Attach.Type == "BPF_LSM_CGROUP":
+		f.Code = AttachTargetEbpfGo
+	case n > 1:
+		f.Code, f.Count = AttachTargetTwice, int64(n)
+	default:
+		return
+	}
+	e.add(f)
+}
+
 // ebpfGoReads asks cilium/ebpf whether it reads the object. Which of several errors it returns is up to chance, so the reason
 // comes from what is known of the object.
 func (o *Object) ebpfGoReads(ctx context.Context, data []byte) Finding {
