@@ -24,6 +24,47 @@ var fieldRules = map[string]func(t *testing.T, c *cases){
 			}
 		}
 	},
+	"bitfield-read": func(t *testing.T, c *cases) {
+		j := c.judged(t, "bitfield-read", "--btf bclinux --no-guess prog.o")
+		for program, want := range map[string]int{"naive": 1, "careful": 0} {
+			if got := j.findings(program, "changed-bitfield"); len(got) != want {
+				t.Errorf("%s: %v, want %d", program, got, want)
+			}
+		}
+	},
+	"changed-argument-pointer": func(t *testing.T, c *cases) {
+		const old, later = "debian/11/x86_64/5.10.0-30-amd64", "debian/12/x86_64/6.1.0-56-cloud-amd64"
+		j := c.judged(t, "changed-argument-pointer", "--btf debian --no-guess prog.o")
+		for program, kernel := range map[string]string{"second": old, "newer": later, "k_second": old, "k_third": old} {
+			got := j.findings(program, "changed-argument")
+			if f, ok := got[kernel]; !ok || len(got) != 1 && program != "newer" || f.Name == "" || f.Other == "" {
+				t.Errorf("%s: %v, want a warning on %s", program, got, kernel)
+			}
+		}
+	},
+	"context-advice": func(t *testing.T, c *cases) {
+		r := c.commands(t, "context-advice", "btfgen check --btf debian --no-guess prog.o")
+		if strings.Contains(r.output, "trace_event_raw") {
+			t.Errorf("advice for another kind of program:\n%s", r.output)
+		}
+		r.want(t, `context-beyond-arguments`)
+		c.commands(t, "context-advice", "btfgen explain context-beyond-record; btfgen explain context-beyond-arguments; btfgen explain context-beyond-syscall").want(t,
+			`trace_event_raw_`, `bpf_core_type_matches`, `syscall_trace_enter`)
+	},
+	"rt-syscall-record": func(t *testing.T, c *cases) {
+		j := c.judged(t, "rt-syscall-record", "--btf debian --no-guess prog.o")
+		for program, code := range map[string]string{"on_open": "changed-syscall-record", "on_ret": "context-beyond-syscall", "on_ret2": "", "on_open2": "", "on_raw": ""} {
+			for _, p := range j.all {
+				if p.Program != program {
+					continue
+				}
+				found := slices.ContainsFunc(p.Findings, func(f fieldFinding) bool { return f.Code == code })
+				if found != (code != "") || len(p.Findings) > 1 {
+					t.Errorf("%s: %v, want %s", program, p.Findings, code)
+				}
+			}
+		}
+	},
 	"boot-iter-cgroup": func(t *testing.T, c *cases) {
 		slow.Nightly(t)
 		r := c.run(t, "boot-iter-cgroup")
