@@ -12,7 +12,7 @@ import (
 // lookupResult is the document of lookup.
 type lookupResult struct {
 	Host       string `json:"host"`
-	Match      string `json:"match"` // exact, release, neighbour or none
+	Match      string `json:"match"` // exact, release, derived, neighbour or none
 	Kernel     string `json:"kernel,omitempty"`
 	Layout     *int   `json:"layout,omitempty"`
 	Reason     string `json:"reason"`
@@ -42,13 +42,13 @@ func runArchiveLookup(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	k, err := kernel.Host(kernel.HostOptions{
+	host, err := kernel.Host(kernel.HostOptions{
 		Root: c.String("root"), OSRelease: c.String("os-release"), Release: c.String("release"), Arch: c.String("arch"),
 	})
 	if err != nil {
 		return err
 	}
-	m := a.Lookup(k, neighbours)
+	m := a.Lookup(host.Key, neighbours, host.Like...)
 	if !m.Found() {
 		record(c, finding{Class: missing, Message: m.Reason, Kernel: m.Want.String()})
 	} else if out != "" {

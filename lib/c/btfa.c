@@ -977,31 +977,101 @@ static void read_layouts(struct btfa *a, struct cursor *c)
 
 /* -- keys -- */
 
+/* These tables are those of pkg/kernel/rules.go. Arrays of characters take less room than pointers. */
+
 /* Each spelling of an architecture, and BTFHub's, or that of uname -m if BTFHub has none. */
-static const char *const arches[][2] = {
+static const char arches[][2][12] = {
 	{ "amd64", "x86_64" }, { "x86", "x86_64" }, { "x86-64", "x86_64" },
-	{ "aarch64", "arm64" },
-	{ "armhf", "arm" }, { "armel", "arm" }, { "armhfp", "arm" }, { "armv6l", "arm" }, { "armv7", "arm" },
-	{ "armv7l", "arm" }, { "armv7hl", "arm" }, { "armv8l", "arm" },
+	{ "aarch64", "arm64" }, { "armv8l", "arm64" },
+	{ "armhf", "arm" }, { "armel", "arm" }, { "armhfp", "arm" }, { "armv4tl", "arm" }, { "armv5tel", "arm" },
+	{ "armv5tejl", "arm" }, { "armv6l", "arm" }, { "armv7", "arm" }, { "armv7l", "arm" }, { "armv7hl", "arm" },
 	{ "i486", "i386" }, { "i586", "i386" }, { "i686", "i386" }, { "386", "i386" },
 	{ "ppc64el", "ppc64le" }, { "riscv", "riscv64" }, { "loong64", "loongarch64" }, { "mips64le", "mips64el" },
+	{ "mipseb", "mips" }, { "mips64eb", "mips64" },
 };
 
-static const char *const distributions[][2] = {
+/* Archs whose only spelling is their own. */
+static const char known[][12] = { "ppc64", "s390x", "sparc64", "mips", "mipsel", "mips64" };
+
+static const char distributions[][2][16] = {
 	{ "amazon", "amzn" }, { "redhat", "rhel" }, { "oracle", "ol" }, { "suse", "sles" }, { "opensuse", "opensuse-leap" },
 };
 
-static const char *usual(const char *s, const char *const (*table)[2], size_t n)
+/* Versions of the distributions that others are derived from, by codename. */
+static const char ubuntus[][2][12] = {
+	{ "xenial", "16.04" }, { "bionic", "18.04" }, { "focal", "20.04" }, { "groovy", "20.10" }, { "hirsute", "21.04" },
+	{ "impish", "21.10" }, { "jammy", "22.04" }, { "kinetic", "22.10" }, { "lunar", "23.04" }, { "mantic", "23.10" },
+	{ "noble", "24.04" }, { "oracular", "24.10" }, { "plucky", "25.04" }, { "questing", "25.10" },
+};
+
+static const char debians[][2][12] = {
+	{ "stretch", "9" }, { "buster", "10" }, { "bullseye", "11" }, { "bookworm", "12" }, { "trixie", "13" }, { "forky", "14" },
+};
+
+/* How many numbers of VERSION_ID stay the same from build to build. All parts of VERSION_ID do under other
+ * distributions. */
+static const struct {
+	char id[20];
+	char numbers;
+} version_numbers[] = {
+	{ "alpine", 2 }, { "bottlerocket", 0 }, { "cos", 1 }, { "flatcar", 0 }, { "coreos", 0 }, { "k3os", 0 },
+	{ "opensuse-microos", 0 }, { "opensuse-tumbleweed", 0 }, { "rhcos", 0 }, { "talos", 0 },
+};
+
+/* Words of releases that many distributions use, without the digits at their ends. */
+static const char plain_words[][12] = {
+	"", "cloud", "custom", "debug", "default", "desktop", "dirty", "generic", "hardened", "kvm", "lts", "mainline", "pae",
+	"preempt", "rc", "rt", "server", "smp", "standard", "vanilla", "virt", "yocto", "zen",
+};
+
+/* Words of releases whose number at the end counts builds, as in 6.9.1-arch1-1. */
+static const char counted_words[][12] = { "alt", "arch", "hardened", "kali", "r", "rpi", "xanmod", "zen" };
+
+/* Distributions that build kernels of their own whose releases end like those of others. */
+static const char own_builds[][2][12] = {
+	{ "alpine", "-lts" }, { "arch", "-lts" }, { "artix", "-lts" }, { "astra", "-generic" }, { "astra", "-hardened" },
+	{ "kylin", "-generic" },
+};
+
+#define SIZE(table) (sizeof(table) / sizeof(*(table)))
+
+/* Finds a text in the first column of a table with rows of size bytes. Returns the row, or NULL. */
+static const char *find_row(const char *s, const void *table, size_t n, size_t size)
 {
-	while (n--)
-		if (!strcmp(s, table[n][0]))
-			return table[n][1];
-	return s;
+	const char *row = table;
+
+	for (; n--; row += size)
+		if (!strcmp(s, row))
+			return row;
+	return NULL;
 }
+
+/* Returns the second column of the row of s, or else s itself. */
+#define USUAL(s, table) usual(s, table, SIZE(table), sizeof((table)[0][0]))
+
+static const char *usual(const char *s, const void *table, size_t n, size_t width)
+{
+	const char *row = find_row(s, table, n, 2 * width);
+
+	return row ? row + width : s;
+}
+
+#define HAS(table, s) (find_row(s, table, SIZE(table), sizeof(*(table))) != NULL)
 
 static const char *canonical_arch(const char *arch)
 {
-	return usual(arch, arches, sizeof(arches) / sizeof(*arches));
+	return USUAL(arch, arches);
+}
+
+/* Reports whether a text is a spelling of an architecture. */
+static int is_arch(const char *s)
+{
+	size_t i;
+
+	for (i = 0; i < SIZE(arches); i++)
+		if (!strcmp(s, arches[i][0]) || !strcmp(s, arches[i][1]))
+			return 1;
+	return HAS(known, s);
 }
 
 /* Returns the usual spelling of a distribution, perhaps in room. */
@@ -1012,7 +1082,7 @@ static const char *canonical_id(const char *id, char room[PART])
 	for (i = 0; id[i] && i < PART - 1; i++)
 		room[i] = 'A' <= id[i] && id[i] <= 'Z' ? (char)(id[i] - 'A' + 'a') : id[i];
 	room[i] = 0;
-	return usual(room, distributions, sizeof(distributions) / sizeof(*distributions));
+	return USUAL(room, distributions);
 }
 
 void btfa_canonical(struct btfa_key *key)
@@ -1529,13 +1599,15 @@ static void because(struct btfa_match *m, const char *format, ...)
 	va_end(args);
 }
 
-static const char *distribution(const struct btfa_match *m, char room[2 * PART])
+/* Names a distribution and its version, perhaps in room. */
+static const char *distribution(const struct parts *k, char room[2 * PART])
 {
+	char lower[PART];
 	size_t n;
 
-	if (!*m->want.id)
+	if (!*k->part[ID])
 		return "an unknown distribution";
-	n = (size_t)snprintf(room, 2 * PART, "%s %s", m->want.id, m->want.version_id);
+	n = (size_t)snprintf(room, 2 * PART, "%s %s", canonical_id(k->part[ID], lower), k->part[VERSION_ID]);
 	if (room[n - 1] == ' ')
 		room[n - 1] = 0;
 	return room;
@@ -1545,6 +1617,7 @@ static const char *distribution(const struct btfa_match *m, char room[2 * PART])
 static void advise(const struct btfa *a, struct btfa_match *m)
 {
 	const struct btfa_key *want = &m->want;
+	struct parts wanted = parts_of_key(want);
 	uint32_t i, below = NONE, above = NONE;
 	int id = 0, arch = 0, both = 0;
 	char room[2 * PART];
@@ -1581,30 +1654,139 @@ static void advise(const struct btfa *a, struct btfa_match *m)
 	else if (!arch)
 		because(m, "no kernels for %s", want->arch);
 	else if (!id)
-		because(m, "no kernel %s for %s, and none of %s at all", want->release, want->arch, distribution(m, room));
+		because(m, "no kernel %s for %s, and none of %s at all", want->release, want->arch, distribution(&wanted, room));
 	else
 		because(m, "no kernel %s for %s, and none of %s for that arch", want->release, want->arch, want->id);
 }
 
-/* Writes what the releases of a series have in common: the version of Linux, and all words that are no
- * numbers: "6 1 rt amd64" of 6.1.0-47-rt-amd64. */
-static void series_of(const char *release, char words[PART])
+static int is_number(const char *s)
 {
-	int numbers = 0;
-	size_t n = 0;
+	return !s[strspn(s, "0123456789")];
+}
 
-	while (*release) {
-		size_t length = strcspn(release, "-.+_~");
+/* Cuts the next word off a release. Leaves out the commit and build that kernels built from git have, and the number before
+ * a commit, as in 5.10.43-00005-g740f7fbe5 and 5.10.43-android12-9-00005-g740f7fbe5-ab7943734. Returns 0 at the end. */
+static int next_word(const char **release, char word[PART])
+{
+	static const char *const ends = "-.+_~";
 
-		if (length && (strspn(release, "0123456789") < length || ++numbers <= 2)) {
-			if (n)
-				words[n++] = ' ';
-			memcpy(words + n, release, length);
-			n += length;
-		}
-		release += length + !!release[length];
+	for (;;) {
+		const char *s = *release + strspn(*release, ends), *next;
+		size_t n = strcspn(s, ends), m;
+
+		*release = s + n;
+		if (!n)
+			return 0;
+		memcpy(word, s, n);
+		word[n] = 0;
+		next = s + n + strspn(s + n, ends);
+		m = strcspn(next, ends);
+		if (is_number(word) && m >= 8 && *next == 'g' && strspn(next + 1, "0123456789abcdef") >= m - 1)
+			continue;
+		if (n >= 8 && *word == 'g' && strspn(word + 1, "0123456789abcdef") == n - 1)
+			continue;
+		if (n > 2 && word[0] == 'a' && word[1] == 'b' && is_number(word + 2))
+			continue;
+		return 1;
 	}
-	words[n] = 0;
+}
+
+static void cut_digits(char *word)
+{
+	size_t n = strlen(word);
+
+	while (n && is_digit(word[n - 1]))
+		word[--n] = 0;
+}
+
+/* Reports whether a release can belong to builds of one distribution only: it has four numbers, or a word that is not
+ * common. */
+static int is_distinctive(const char *release)
+{
+	char word[PART], lower[PART];
+	int numbers = 0, x86 = 0;
+	size_t i;
+
+	while (next_word(&release, word)) {
+		if (is_number(word)) {
+			numbers += strcmp(word, "586") && strcmp(word, "686") && (!x86 || strcmp(word, "64"));
+			x86 = 0;
+			continue;
+		}
+		x86 = !strcmp(word, "x86");
+		for (i = 0; i <= strlen(word); i++)
+			lower[i] = 'A' <= word[i] && word[i] <= 'Z' ? (char)(word[i] - 'A' + 'a') : word[i];
+		cut_digits(lower);
+		if (!is_arch(word) && !HAS(plain_words, lower))
+			return 1;
+	}
+	return numbers >= 4;
+}
+
+/* Reports whether a distribution builds kernels of its own with releases like this one, which others have, too. */
+static int is_built_by(const char *id, const char *release)
+{
+	size_t i, n = strlen(release);
+
+	for (i = 0; i < SIZE(own_builds); i++) {
+		size_t end = strlen(own_builds[i][1]);
+
+		if (!strcmp(id, own_builds[i][0]) && n >= end && !strcmp(release + n - end, own_builds[i][1]))
+			return 1;
+	}
+	return 0;
+}
+
+/* What the builds of a series have in common. */
+struct series {
+	char id[PART], version_id[PART], arch[PART];
+	char words[PART]; /* the version of Linux, and all words that are no numbers: "6 1 rt amd64" of 6.1.0-47-rt-amd64 */
+};
+
+static void set_series(struct series *s, const struct parts *p)
+{
+	const char *release = p->part[RELEASE];
+	char room[PART], word[PART], count[PART], *v;
+	size_t i, n = 0;
+	int numbers = 0;
+
+	memset(s, 0, sizeof(*s));
+	strcpy(s->id, canonical_id(p->part[ID], room));
+	strcpy(s->version_id, p->part[VERSION_ID]);
+	strcpy(s->arch, canonical_arch(p->part[ARCH]));
+	for (i = 0; i < SIZE(version_numbers); i++)
+		if (!strcmp(s->id, version_numbers[i].id)) {
+			int left = version_numbers[i].numbers;
+			char *end = s->version_id;
+
+			for (v = end; *v && left;) {
+				size_t digits;
+
+				v += strcspn(v, "0123456789");
+				digits = strspn(v, "0123456789");
+				v += digits;
+				if (digits) {
+					left--;
+					end = v;
+				}
+			}
+			*end = 0;
+		}
+	while (next_word(&release, word)) {
+		if (is_number(word)) {
+			if (++numbers > 2)
+				continue;
+		} else {
+			strcpy(count, word);
+			cut_digits(count);
+			if (HAS(counted_words, count))
+				strcpy(word, count);
+		}
+		if (n)
+			s->words[n++] = ' ';
+		memcpy(s->words + n, word, strlen(word));
+		n += strlen(word);
+	}
 }
 
 /* The builds of a series on one side of a kernel. */
@@ -1613,26 +1795,41 @@ struct side {
 	int same;                      /* all have the same BTF */
 };
 
-/* Looks at up to n builds of the series of want, from a place in the order in steps of 1 or -1. */
-static struct side look(const struct btfa *a, const struct parts *want, uint32_t place, int step, unsigned n)
+/* Looks for the n builds of a series that are next to a release, before it or after it. */
+static struct side look(const struct btfa *a, const struct series *want, const char *release, int after, unsigned n)
 {
 	struct side s = { 0, 0, 0, 1 };
-	char its[PART], other[PART];
 
-	series_of(want->part[RELEASE], its);
-	for (; place < a->n_kernels && s.n < n; place += (uint32_t)step) { /* below 0 is beyond the last */
-		uint32_t k = a->order[place];
-		struct parts p = parts_of(a, k);
+	while (s.n < n) { /* finds the next one */
+		uint32_t i, best = NONE;
 
-		if (compare_series(&p, want))
+		for (i = 0; i < a->n_kernels; i++) {
+			struct parts p = parts_of(a, i);
+			struct series its;
+			int c = compare_versions(p.part[RELEASE], release);
+
+			if (after ? c <= 0 : c >= 0)
+				continue;
+			if (s.n) { /* beyond the last one; equal releases are in the order of the archive */
+				c = compare_versions(p.part[RELEASE], parts_of(a, s.farthest).part[RELEASE]);
+				if (c ? (c < 0) == after : i <= s.farthest)
+					continue;
+			}
+			if (best != NONE) {
+				c = compare_versions(p.part[RELEASE], parts_of(a, best).part[RELEASE]);
+				if (!c || (c > 0) == after)
+					continue;
+			}
+			set_series(&its, &p);
+			if (!memcmp(&its, want, sizeof(its)))
+				best = i;
+		}
+		if (best == NONE)
 			break;
-		series_of(p.part[RELEASE], other);
-		if (strcmp(its, other))
-			continue;
 		if (!s.n++)
-			s.nearest = k;
-		s.farthest = k;
-		s.same &= a->kernels[k].layout == a->kernels[s.nearest].layout;
+			s.nearest = best;
+		s.farthest = best;
+		s.same &= a->kernels[best].layout == a->kernels[s.nearest].layout;
 	}
 	return s;
 }
@@ -1655,14 +1852,16 @@ static void span(const struct btfa *a, struct btfa_match *m, const struct side *
 static void neighbours(const struct btfa *a, struct btfa_match *m, unsigned n)
 {
 	struct parts want = parts_of_key(&m->want);
-	uint32_t place = place_of(a, &want);
-	struct side before = look(a, &want, place - 1, -1, n), after;
+	struct side before, after;
+	struct series series;
 
+	set_series(&series, &want);
+	before = look(a, &series, m->want.release, 0, n);
 	if (before.n < n) {
 		because(m, "; builds of its series before it: %u, want %u", (unsigned)before.n, n);
 		return;
 	}
-	after = look(a, &want, place, 1, n);
+	after = look(a, &series, m->want.release, 1, n);
 	if (!before.same || !after.same ||
 	    (after.n && a->kernels[before.nearest].layout != a->kernels[after.nearest].layout)) {
 		because(m, "; the BTFs of the %u builds next to it differ", (unsigned)(before.n + after.n));
@@ -1679,47 +1878,107 @@ static void neighbours(const struct btfa *a, struct btfa_match *m, unsigned n)
 	m->same_btf = 0;
 }
 
-enum btfa_rule btfa_lookup(const struct btfa *a, const struct btfa_key *key, unsigned n_neighbours, struct btfa_match *m)
+/* Kernels of one arch and release, which a rule chooses among. */
+struct choice {
+	uint32_t n, first, differs; /* their number, the first, and the first of them with another BTF, or NONE */
+};
+
+static void add_choice(const struct btfa *a, struct choice *c, uint32_t kernel)
 {
-	uint32_t i, others = 0, other = NONE, found;
+	if (!c->n++) {
+		c->first = kernel;
+		c->differs = NONE;
+	} else if (c->differs == NONE && a->kernels[kernel].layout != a->kernels[c->first].layout) {
+		c->differs = kernel;
+	}
+}
+
+/* Takes the first of some kernels, if all of them have the same BTF. Otherwise it is a miss. Reports whether there are any. */
+static int choose(const struct btfa *a, struct btfa_match *m, enum btfa_rule rule, const struct choice *c)
+{
+	char room[2 * PART], first_room[2 * PART], other_room[2 * PART];
+	struct parts want = parts_of_key(&m->want), first, other;
+	const char *name = distribution(&want, room);
+
+	if (!c->n)
+		return 0;
+	first = parts_of(a, c->first);
+	if (c->differs != NONE) {
+		other = parts_of(a, c->differs);
+		because(m, "%s: %s and %s have this release and arch, and their BTFs differ", name,
+			distribution(&first, first_room), distribution(&other, other_room));
+		advise(a, m);
+		return 1;
+	}
+	m->rule = rule;
+	set_kernel(a, c->first, &m->key);
+	because(m, rule == BTFA_DERIVED ? "%s is derived from %s, which has this release and arch" :
+					  "not under %s, but %s has this release and arch",
+		name, distribution(&first, first_room));
+	return 1;
+}
+
+enum btfa_rule btfa_lookup(const struct btfa *a, const struct btfa_system *system, unsigned n_neighbours, struct btfa_match *m)
+{
+	struct choice own = { 0, 0, NONE }, usable = own, others = own, like[8][2]; /* of all versions, and of the one */
+	struct btfa_key *want = &m->want;
 	char room[2 * PART];
-	struct parts want;
-	int differ = 0;
+	struct parts parts;
+	int may_derive;
+	uint32_t i, found;
+	size_t l;
 
 	memset(m, 0, sizeof(*m));
-	m->want = *key;
-	btfa_canonical(&m->want);
-	want = parts_of_key(&m->want);
-	found = find_kernel(a, &want);
+	*want = system->key;
+	btfa_canonical(want);
+	parts = parts_of_key(want);
+	found = find_kernel(a, &parts);
 	if (found != NONE) {
 		set_kernel(a, found, &m->key);
 		because(m, "the archive has this kernel");
 		return m->rule = BTFA_EXACT;
 	}
-	for (i = 0; i < a->n_kernels && *m->want.arch; i++) {
+	may_derive = is_distinctive(want->release) && !is_built_by(want->id, want->release);
+	for (l = 0; l < SIZE(like); l++)
+		like[l][0] = like[l][1] = own;
+	for (i = 0; i < a->n_kernels && *want->arch; i++) {
 		struct parts k = parts_of(a, i);
+		const char *id = canonical_id(k.part[ID], room);
 
-		if (strcmp(k.part[RELEASE], m->want.release) || strcmp(canonical_arch(k.part[ARCH]), m->want.arch))
+		if (strcmp(k.part[RELEASE], want->release) || strcmp(canonical_arch(k.part[ARCH]), want->arch))
 			continue;
-		if (!others++)
-			other = i;
-		differ |= a->kernels[i].layout != a->kernels[other].layout;
+		if (!strcmp(id, want->id)) {
+			add_choice(a, &own, i);
+			continue;
+		}
+		add_choice(a, &others, i);
+		if (!may_derive)
+			continue;
+		if (!is_built_by(id, want->release))
+			add_choice(a, &usable, i);
+		for (l = 0; l < SIZE(like) && *system->like[l].id; l++)
+			if (!strcmp(id, system->like[l].id)) {
+				add_choice(a, &like[l][0], i);
+				if (*system->like[l].version_id && !strcmp(k.part[VERSION_ID], system->like[l].version_id))
+					add_choice(a, &like[l][1], i);
+			}
 	}
-	if (!others) {
-		advise(a, m);
-		if (n_neighbours && *m->want.id && *m->want.arch && *m->want.release)
-			neighbours(a, m, n_neighbours);
+	if (choose(a, m, BTFA_RELEASE, &own))
 		return m->rule;
-	}
-	if (differ) {
-		because(m, "%s: %u other distributions have kernels of this release and arch, and their BTFs differ",
-			distribution(m, room), (unsigned)others);
-		advise(a, m);
+	for (l = 0; l < SIZE(like); l++)
+		if (choose(a, m, BTFA_DERIVED, &like[l][1]) || choose(a, m, BTFA_DERIVED, &like[l][0]))
+			return m->rule;
+	if (choose(a, m, BTFA_RELEASE, &usable))
 		return m->rule;
+	advise(a, m);
+	if (others.n) {
+		struct parts k = parts_of(a, others.first);
+
+		because(m, "; %s has this release, which may be another build", distribution(&k, room));
 	}
-	set_kernel(a, other, &m->key);
-	because(m, "not under %s, but another distribution has this release and arch", distribution(m, room));
-	return m->rule = BTFA_RELEASE;
+	if (n_neighbours && *want->id && *want->arch && *want->release)
+		neighbours(a, m, n_neighbours);
+	return m->rule;
 }
 
 /* -- types -- */
@@ -2531,7 +2790,7 @@ static int read_file(int fd, const char *name, const struct btfa_allocator *m, c
 
 /* Copies one shell word, which consists of bare pieces and pieces in quotes. In single quotes a backslash is an
  * ordinary character; in double quotes it escapes only special characters. A quote ends with the line at the latest.
- * Reports whether the word can be a part of a key. */
+ * Returns 0 if the word is longer than a part of a key, or has a NUL; it is empty then. */
 static int unquote(const char *s, const char *end, char part[PART])
 {
 	char quote = 0;
@@ -2554,12 +2813,14 @@ static int unquote(const char *s, const char *end, char part[PART])
 				break; /* the end of the word */
 			}
 		}
-		if (n == PART - 1 || !c)
+		if (n == PART - 1 || !c) {
+			*part = 0;
 			return 0;
+		}
 		part[n++] = c;
 	}
 	part[n] = 0;
-	return !check_part(part);
+	return 1;
 }
 
 static int is_space(char c)
@@ -2567,13 +2828,59 @@ static int is_space(char c)
 	return c == ' ' || ('\t' <= c && c <= '\r');
 }
 
-/* Reads the distribution and its version. The last assignment to a variable counts. */
-static int parse_os_release(const char *s, size_t size, struct btfa_key *key, struct btfa_error *e)
-{
-	const char *all = s + size, *value[2] = { NULL, NULL }, *until[2] = { NULL, NULL };
-	static const char *const names[2] = { "ID=", "VERSION_ID=" };
-	int i;
+/* The variables of os-release that matter. */
+enum { OS_ID, OS_VERSION_ID, OS_LIKE, OS_CODENAME, OS_UBUNTU, OS_DEBIAN, OS_BUILD_ID, OS_BOARD, OS_VARIABLES };
 
+static const char os_variables[OS_VARIABLES][20] = { "ID=", "VERSION_ID=", "ID_LIKE=", "VERSION_CODENAME=",
+	"UBUNTU_CODENAME=", "DEBIAN_CODENAME=", "BUILD_ID=", "OPENWRT_BOARD=" };
+
+/* Adds a distribution, whose name has n bytes, to those that a system is derived from. */
+static void add_like(struct btfa_system *system, const char *name, size_t n, char vars[OS_VARIABLES][PART])
+{
+	char id[PART], room[PART];
+	const char *name_of, *version = system->key.version_id;
+	size_t i;
+
+	memcpy(id, name, n);
+	id[n] = 0;
+	name_of = canonical_id(id, room);
+	if (!n || check_part(name_of) || !strcmp(name_of, system->key.id))
+		return;
+	if (!strcmp(name_of, "ubuntu")) {
+		version = USUAL(vars[OS_UBUNTU], ubuntus);
+		if (version == vars[OS_UBUNTU])
+			version = USUAL(vars[OS_CODENAME], ubuntus);
+	} else if (!strcmp(name_of, "debian")) {
+		version = USUAL(vars[OS_DEBIAN], debians);
+		if (version == vars[OS_DEBIAN])
+			version = USUAL(vars[OS_CODENAME], debians);
+	}
+	if (version == vars[OS_CODENAME])
+		version = ""; /* not a codename of it */
+	for (i = 0; i < SIZE(system->like); i++) {
+		struct btfa_distribution *d = &system->like[i];
+
+		if (!strcmp(d->id, name_of))
+			return;
+		if (!*d->id) {
+			strcpy(d->id, name_of);
+			strcpy(d->version_id, version);
+			return;
+		}
+	}
+}
+
+/* Reads the distribution, its version, and those that it is derived from. The last assignment to a variable counts. */
+static int parse_os_release(const char *s, size_t size, struct btfa_system *system, struct btfa_error *e)
+{
+	const char *all = s + size;
+	char vars[OS_VARIABLES][PART] = { "" }, room[PART], *build = NULL;
+	struct btfa_key *key = &system->key;
+	int i, valid[OS_VARIABLES];
+	size_t n;
+
+	for (i = 0; i < OS_VARIABLES; i++)
+		valid[i] = 1;
 	while (s < all) {
 		const char *line = s, *newline = memchr(s, '\n', (size_t)(all - s)), *stop = newline ? newline : all;
 
@@ -2582,21 +2889,38 @@ static int parse_os_release(const char *s, size_t size, struct btfa_key *key, st
 			line++;
 		while (line < stop && is_space(stop[-1]))
 			stop--;
-		for (i = 0; i < 2; i++) {
-			size_t n = strlen(names[i]);
-
-			if ((size_t)(stop - line) >= n && !memcmp(line, names[i], n)) {
-				value[i] = line + n;
-				until[i] = stop;
-			}
+		for (i = 0; i < OS_VARIABLES; i++) {
+			n = strlen(os_variables[i]);
+			if ((size_t)(stop - line) >= n && !memcmp(line, os_variables[i], n))
+				valid[i] = unquote(line + n, stop, vars[i]);
 		}
 	}
-	if (value[0] && !unquote(value[0], until[0], key->id))
+	for (build = vars[OS_BOARD]; *build; build++)
+		if (*build == '/')
+			*build = '_';
+	for (i = 0; i < OS_VARIABLES; i++)
+		if (check_part(vars[i])) {
+			valid[i] = 0;
+			*vars[i] = 0;
+		}
+	if (!valid[OS_ID])
 		return fail(e, BTFA_NO_HOST, "host: os-release: ID is no part of a key");
-	if (value[1] && !unquote(value[1], until[1], key->version_id))
-		return fail(e, BTFA_NO_HOST, "host: os-release: VERSION_ID is no part of a key");
-	if (!*key->id)
-		strcpy(key->id, "linux");
+	strcpy(key->id, canonical_id(*vars[OS_ID] ? vars[OS_ID] : "linux", room));
+	strcpy(key->version_id, vars[OS_VERSION_ID]);
+	if (USUAL(vars[OS_UBUNTU], ubuntus) != vars[OS_UBUNTU])
+		add_like(system, "ubuntu", 6, vars);
+	if (USUAL(vars[OS_DEBIAN], debians) != vars[OS_DEBIAN])
+		add_like(system, "debian", 6, vars);
+	for (build = vars[OS_LIKE]; *build; build += n + (build[n] == ' ')) {
+		n = strcspn(build, " ");
+		add_like(system, build, n, vars);
+	}
+	build = !strcmp(key->id, "cos") ? vars[OS_BUILD_ID] : !strcmp(key->id, "openwrt") ? vars[OS_BOARD] : vars[OS_ID] + strlen(vars[OS_ID]);
+	n = strlen(key->version_id);
+	if (*build && n && n + 1 + strlen(build) < PART) {
+		key->version_id[n] = '-';
+		strcpy(key->version_id + n + 1, build);
+	}
 	return BTFA_OK;
 }
 
@@ -2631,8 +2955,18 @@ static int set_part(char part[PART], const char *given, const char *told, const 
 	return BTFA_OK;
 }
 
-int btfa_host(struct btfa_key *key, const struct btfa_host_options *options, struct btfa_error *e)
+/* Replaces what uname says on MIPS of either byte order by the little-endian arch, if this program is little-endian. */
+static void set_byte_order(char arch[PART])
 {
+	static const uint16_t one = 1;
+
+	if (*(const uint8_t *)&one && (!strcmp(arch, "mips") || !strcmp(arch, "mips64")))
+		strcat(arch, "el");
+}
+
+int btfa_host(struct btfa_system *system, const struct btfa_host_options *options, struct btfa_error *e)
+{
+	struct btfa_key *key = &system->key;
 	struct btfa_host_options none = { 0 }, o = options ? *options : none;
 	struct btfa_allocator m = allocator_or_malloc(o.allocator);
 	struct utsname u;
@@ -2640,7 +2974,7 @@ int btfa_host(struct btfa_key *key, const struct btfa_host_options *options, str
 	size_t size;
 	int fd = -1, status;
 
-	memset(key, 0, sizeof(*key));
+	memset(system, 0, sizeof(*system));
 	status = open_os_release(&o, &fd, e);
 	if (status)
 		return status;
@@ -2648,7 +2982,7 @@ int btfa_host(struct btfa_key *key, const struct btfa_host_options *options, str
 		status = read_file(fd, o.os_release && *o.os_release ? o.os_release : "os-release", &m, &data, &size, e);
 		close(fd);
 		if (!status)
-			status = parse_os_release(data, size, key, e);
+			status = parse_os_release(data, size, system, e);
 		give_back(&m, data);
 		if (status)
 			return status;
@@ -2658,6 +2992,7 @@ int btfa_host(struct btfa_key *key, const struct btfa_host_options *options, str
 	if ((status = set_part(key->release, o.release, u.release, "release", e)) ||
 	    (status = set_part(key->arch, o.arch, u.machine, "arch", e)))
 		return status;
+	set_byte_order(key->arch);
 	btfa_canonical(key);
 	return BTFA_OK;
 }
@@ -3291,23 +3626,35 @@ int btfa_covers(const struct btfa *a, const void *object, size_t size, const cha
 
 /* -- find -- */
 
+#define OR_ABSENT(part) (*(part) ? (part) : "-")
+
 /* Finds the types of the host in the archive. */
 static int find_in_archive(const struct btfa *a, const struct btfa_find_options *o, struct btfa_found *f,
 			   struct btfa_error *e)
 {
-	struct btfa_key host, *want = &f->match.want;
-	int status = btfa_host(&host, &o->host, e);
+	struct btfa_key *want = &f->match.want;
+	const struct btfa_key *near[2] = { &f->match.below, &f->match.above };
+	struct btfa_system host;
+	int i, status = btfa_host(&host, &o->host, e);
 	uint8_t *btf;
 	long n;
 
 	if (!status && o->object)
-		status = btfa_covers(a, o->object, o->object_size, host.arch, e);
+		status = btfa_covers(a, o->object, o->object_size, host.key.arch, e);
 	if (status)
 		return status;
-	if (!btfa_lookup(a, &host, o->neighbours, &f->match))
-		return fail(e, BTFA_NO_KERNEL, "kernel %s/%s/%s/%s has no BTF, and the archive has none for it: %s",
-			    *want->id ? want->id : "-", *want->version_id ? want->version_id : "-",
-			    *want->arch ? want->arch : "-", *want->release ? want->release : "-", f->match.reason);
+	if (!btfa_lookup(a, &host, o->neighbours, &f->match)) {
+		fail(e, BTFA_NO_KERNEL, "kernel %s/%s/%s/%s has no BTF, and the archive has none for it: %s", OR_ABSENT(want->id),
+		     OR_ABSENT(want->version_id), OR_ABSENT(want->arch), OR_ABSENT(want->release), f->match.reason);
+		for (i = 0; i < 2 && e; i++) {
+			if (!*near[i]->release)
+				continue;
+			append(e->text, sizeof(e->text), i && *near[0]->release ? " and %s/%s/%s/%s" : *near[1]->release && !i ?
+			       "; the nearest are %s/%s/%s/%s" : "; the nearest is %s/%s/%s/%s", OR_ABSENT(near[i]->id),
+			       OR_ABSENT(near[i]->version_id), OR_ABSENT(near[i]->arch), near[i]->release);
+		}
+		return BTFA_NO_KERNEL;
+	}
 	n = btfa_btf(a, &f->match.key, NULL, 0, e);
 	if (n < 0)
 		return (int)n;

@@ -67,6 +67,18 @@ struct btfa_key {
 	char release[256];    /* as uname -r prints it: "6.1.0-47-amd64" */
 };
 
+/* A distribution. An unknown version is empty. */
+struct btfa_distribution {
+	char id[256], version_id[256];
+};
+
+/* What a host says of itself. The distributions that its own is derived from come the nearest first; the first without
+ * an ID ends them. */
+struct btfa_system {
+	struct btfa_key key; /* its kernel */
+	struct btfa_distribution like[8];
+};
+
 /* Changes a key to the canonical spelling of distribution and arch: "amzn" for "Amazon", "x86_64" for "amd64".
  * Equal canonical keys name the same kernel. */
 BTFA_API void btfa_canonical(struct btfa_key *key);
@@ -94,7 +106,8 @@ enum btfa_rule {
 	BTFA_NO_MATCH = 0,     /* no kernel in the archive matches */
 	BTFA_EXACT = 1,        /* distribution, version, arch and release are equal */
 	BTFA_RELEASE = 2,      /* all kernels with this arch and release have the same BTF */
-	BTFA_NEIGHBOUR = 3     /* the builds next to the kernel have the same BTF; only with neighbours above 0 */
+	BTFA_NEIGHBOUR = 3,    /* the builds next to the kernel have the same BTF; only with neighbours above 0 */
+	BTFA_DERIVED = 4       /* a distribution that the host's is derived from has this arch and release */
 };
 
 /* The result of a look-up. */
@@ -106,22 +119,27 @@ struct btfa_match {
 	 * and have the same BTF. They are advice for people. */
 	struct btfa_key below, above;
 	int same_btf;
-	char reason[2560]; /* why this kernel matches, or why none does, in one line, as btfa_error has it */
+	char reason[6656]; /* why this kernel matches, or why none does, in one line, as btfa_error has it */
 };
 
 /*
  * Finds the kernel whose BTF serves a host, and returns the rule. It tries, in this order:
  *
- *  1. the kernel with exactly this key, in any spelling of distribution and arch;
- *  2. the kernels of the same release and arch under other distributions or versions, if all of them have the
- *     same BTF;
- *  3. if neighbours is above 0 and distribution, arch and release are known: the last build before this kernel
- *     in its series, which is the same distribution, version, arch, version of Linux and flavour. The nearest
+ *  1. exact: the kernel with this key, in any spelling of distribution and arch;
+ *  2. release: the kernels of the same release and arch under other versions of the distribution;
+ *  3. derived: those under the first distribution of system->like that has any, of the version there or else of all;
+ *  4. release: those under any distribution;
+ *  5. neighbour, if neighbours is above 0 and distribution, arch and release are known: the last build before this
+ *     kernel in its series, which is the same distribution, version, arch, version of Linux and flavour. Versions of
+ *     distributions that count builds do not matter. The nearest
  *     builds before it must have the same BTF, neighbours in number, and so must as many builds after it, or
  *     all if there are fewer. The BTF may be wrong for the kernel, because structs do change within a series;
  *     programs then read wrong memory.
+ *
+ * In steps 2 to 4 all kernels must have the same BTF. Steps 3 and 4 need a release that identifies a build: many
+ * distributions have a 5.10.135, each with its own configuration. docs/howto-tracers.md has the details.
  */
-BTFA_API enum btfa_rule btfa_lookup(const struct btfa *archive, const struct btfa_key *want, unsigned neighbours,
+BTFA_API enum btfa_rule btfa_lookup(const struct btfa *archive, const struct btfa_system *system, unsigned neighbours,
 				    struct btfa_match *match);
 
 /* Copies the BTF of exactly this kernel to a buffer of size bytes, if it fits, and returns its length. With a
@@ -146,11 +164,13 @@ struct btfa_host_options {
 	const struct btfa_allocator *allocator; /* for the os-release file, which has at most 1 MiB */
 };
 
-/* Gets the canonical key of the running kernel: distribution and version from the host's /etc/os-release, or
+/* Describes the running system. Its key has distribution and version from the host's /etc/os-release, or
  * /usr/lib/os-release if there is none, release and arch from uname, which containers share with their host.
  * Links in root are followed as if it were "/". Without os-release id and version_id are empty. If the file has
- * no ID, the ID is "linux". */
-BTFA_API int btfa_host(struct btfa_key *key, const struct btfa_host_options *options, struct btfa_error *error);
+ * no ID, the ID is "linux". A VERSION_ID that cannot be part of a key counts as none. Where builds have the same
+ * VERSION_ID and release, version_id has the build, too. The archs mips and mips64, which uname says for both byte
+ * orders, are taken for the byte order of this program. */
+BTFA_API int btfa_host(struct btfa_system *system, const struct btfa_host_options *options, struct btfa_error *error);
 
 /* Options of btfa_find. All zero is the kernel's own BTF, or else the archive's. */
 struct btfa_find_options {

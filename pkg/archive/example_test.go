@@ -59,7 +59,7 @@ func ExampleFind_miss() {
 		fmt.Println("the nearest is", miss.Match.Above)
 	}
 	// Output:
-	// kernel debian/12/x86_64/6.1.0-9-amd64 has no BTF, and the archive has none for it: no kernel 6.1.0-9-amd64 for x86_64
+	// kernel debian/12/x86_64/6.1.0-9-amd64 has no BTF, and the archive has none for it: no kernel 6.1.0-9-amd64 for x86_64; the nearest are debian/11/x86_64/5.10.0-30-amd64 and debian/12/x86_64/6.1.0-47-amd64
 	// the nearest is debian/12/x86_64/6.1.0-47-amd64
 }
 
@@ -76,7 +76,7 @@ func ExampleArchive_Lookup() {
 	fmt.Println(len(btf), err)
 	// Output:
 	// release debian/12/x86_64/6.1.0-47-amd64
-	// not under devuan 5, but another distribution has this release and arch
+	// not under devuan 5, but debian 12 has this release and arch
 	// 191 <nil>
 }
 

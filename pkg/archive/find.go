@@ -69,9 +69,22 @@ type Types struct {
 // archive for it. errors.Is reports that it is an [ErrNoKernel].
 type NoMatchError struct{ Match Match }
 
-// Error returns the kernel and the reason why no kernel in the archive matches it.
+// Error returns the kernel, the reason why no kernel in the archive matches it, and the nearest kernels.
 func (e *NoMatchError) Error() string {
-	return fmt.Sprintf("kernel %s has no BTF, and the archive has none for it: %s", btfa.KeyName(e.Match.Want), e.Match.Reason)
+	s := fmt.Sprintf("kernel %s has no BTF, and the archive has none for it: %s", btfa.KeyName(e.Match.Want), e.Match.Reason)
+	var near []string
+	for _, k := range []kernel.Key{e.Match.Below, e.Match.Above} {
+		if k != (kernel.Key{}) {
+			near = append(near, btfa.KeyName(k))
+		}
+	}
+	switch len(near) {
+	case 1:
+		s += "; the nearest is " + near[0]
+	case 2:
+		s += "; the nearest are " + near[0] + " and " + near[1]
+	}
+	return s
 }
 
 // Is reports whether target is ErrNoKernel.
@@ -103,16 +116,16 @@ func Find(opts FindOptions) (*Types, error) {
 	if opts.Archive == nil {
 		return nil, ErrNoArchive
 	}
-	k, err := kernel.Host(opts.Host)
+	host, err := kernel.Host(opts.Host)
 	if err != nil {
 		return nil, err
 	}
 	if opts.Object != nil {
-		if err := opts.Archive.Covers(NewObject("", opts.Object, k.Arch)); err != nil {
+		if err := opts.Archive.Covers(NewObject("", opts.Object, host.Key.Arch)); err != nil {
 			return nil, err
 		}
 	}
-	m := opts.Archive.Lookup(k, opts.Neighbours)
+	m := opts.Archive.Lookup(host.Key, opts.Neighbours, host.Like...)
 	if !m.Found() {
 		return nil, &NoMatchError{m}
 	}

@@ -52,7 +52,7 @@ func TestLookup(t *testing.T) {
 		{"-/-/x86_64/4.18.0-348.el8.x86_64", archive.ReleaseMatch, "centos/8/x86_64/4.18.0-348.el8.x86_64", "not under an unknown distribution", "", "", false},
 		{"debian/11/arm64/6.1.0-9-arm64", archive.ReleaseMatch, "debian/12/arm64/6.1.0-9-arm64", "not under debian 11", "", "", false},
 		{"pop/22.04/x86_64/5.15.0-1-generic", archive.ReleaseMatch, "linuxmint/21/x86_64/5.15.0-1-generic", "", "", "", false},
-		{"pop/22.04/x86_64/5.15.0-2-generic", archive.NoMatch, "", "pop 22.04: 2 other distributions have kernels of this release and arch, and their BTFs differ", "", "", false},
+		{"pop/22.04/x86_64/5.15.0-2-generic", archive.NoMatch, "", "pop 22.04: linuxmint 21 and ubuntu 22.04 have this release and arch, and their BTFs differ", "", "", false},
 		{"debian/12/x86_64/6.1.0-9-arm64", archive.NoMatch, "", "no kernel 6.1.0-9-arm64 for x86_64", "debian/12/x86_64/6.1.0-9-amd64", "debian/12/x86_64/6.1.0-10-amd64", true},
 		{"debian/12/x86_64/6.1.0-9.5-amd64", archive.NoMatch, "", "", "debian/12/x86_64/6.1.0-9-amd64", "debian/12/x86_64/6.1.0-10-amd64", true},
 		{"debian/12/x86_64/6.1.0-11-amd64", archive.NoMatch, "", "", "debian/12/x86_64/6.1.0-10-amd64", "debian/12/x86_64/6.1.0-13-amd64", false},

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/btfgen/btfgen/internal/testing/readers"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/pkg/archive"
@@ -25,7 +27,7 @@ func compareHost(t *testing.T, c *readers.Reader, name string, opts kernel.HostO
 		t.Errorf("%s: Go says %v, the reader says %q (%d)", name, err, why, status)
 	case err != nil && (status != readers.NoHost || !strings.HasPrefix(why, "host: ")):
 		t.Errorf("%s: the reader says %q (%d)", name, why, status)
-	case err == nil && got != want:
+	case err == nil && !cmp.Equal(got, want):
 		t.Errorf("%s: Go says %s, the reader says %s", name, want, got)
 	}
 }

@@ -11,12 +11,12 @@ import (
 
 // The zero HostOptions describe the running machine.
 func ExampleHost() {
-	k, err := kernel.Host(kernel.HostOptions{OSRelease: "testdata/os-release/amazon2", Release: "5.10.0", Arch: "aarch64"})
+	host, err := kernel.Host(kernel.HostOptions{OSRelease: "testdata/os-release/amazon2", Release: "5.10.0", Arch: "aarch64"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(k)
-	fmt.Println(k.FileName())
+	fmt.Println(host.Key)
+	fmt.Println(host.Key.FileName())
 	// Output:
 	// amzn/2/arm64/5.10.0
 	// amzn/2/arm64/5.10.0.btf

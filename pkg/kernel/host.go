@@ -4,12 +4,14 @@ package kernel
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -28,34 +30,94 @@ type HostOptions struct {
 	Release, Arch string
 }
 
-// Host returns the canonical key of the running kernel: ID and VERSION_ID from the
+// System is what a host says of itself.
+type System struct {
+	Key  Key   // its kernel, canonical
+	Like []Key // the distributions that it is derived from, the nearest first: each an ID and, if known, a VersionID
+}
+
+// maxLike is the number of distributions in System.Like.
+const maxLike = 8
+
+// Host describes the running system: ID and VERSION_ID from the
 // host's /etc/os-release, or /usr/lib/os-release if there is none, release and machine
 // from uname, which containers share with their host.
 //
 // Without an os-release file ID and VersionID are empty. If the file has no ID, the ID
-// is "linux", as os-release(5) says. The error says that a file or root in opts cannot be
+// is "linux", as os-release(5) says. A VERSION_ID that cannot be part of a key counts as none. Where builds
+// have the same VERSION_ID and release, VersionID has the build, too: "109-17800.147.22" of Container-Optimized OS.
+//
+// uname says mips and mips64 for both byte orders. Host takes them, also in opts, for the byte order of this program.
+//
+// Like has the distributions in ID_LIKE, with the version that
+// UBUNTU_CODENAME, DEBIAN_CODENAME or VERSION_CODENAME has of Ubuntu and Debian, else with the VERSION_ID.
+//
+// The error says that a file or root in opts cannot be
 // read, that a component is not valid ([Key.Validate]), or that opts lack Release or Arch
 // on a system other than Linux.
-func Host(opts HostOptions) (Key, error) {
+func Host(opts HostOptions) (System, error) {
 	vars, err := hostVars(opts)
 	if err != nil {
-		return Key{}, fmt.Errorf("host: os-release: %w", err)
+		return System{}, fmt.Errorf("host: os-release: %w", err)
 	}
-	k := Key{ID: vars["ID"], VersionID: vars["VERSION_ID"], Release: opts.Release, Arch: opts.Arch}
+	k := Key{ID: vars["ID"], VersionID: part(vars["VERSION_ID"]), Release: opts.Release, Arch: opts.Arch}
 	if vars != nil && k.ID == "" {
 		k.ID = "linux"
 	}
 	if k.Release == "" || k.Arch == "" {
 		release, machine, err := uname()
 		if err != nil {
-			return Key{}, fmt.Errorf("host: uname: %w", err)
+			return System{}, fmt.Errorf("host: uname: %w", err)
 		}
 		k.Release, k.Arch = cmp.Or(k.Release, release), cmp.Or(k.Arch, machine)
 	}
-	if err := k.Validate(); err != nil {
-		return Key{}, fmt.Errorf("host: %w", err)
+	if little := littleMachines[k.Arch]; little != "" && binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+		k.Arch = little
 	}
-	return k.Canonical(), nil
+	if err := k.Validate(); err != nil {
+		return System{}, fmt.Errorf("host: %w", err)
+	}
+	k = k.Canonical()
+	s := System{Key: k, Like: like(k, vars)}
+	if build := part(strings.ReplaceAll(vars[buildNames[k.ID]], "/", "_")); build != "" && k.VersionID != "" && len(k.VersionID)+1+len(build) <= maxName {
+		s.Key.VersionID += "-" + build
+	}
+	return s, nil
+}
+
+// part returns a value of os-release, or "" for one that cannot be part of a key.
+func part(value string) string {
+	if value == absent || CheckName(value) != nil {
+		return ""
+	}
+	return value
+}
+
+// like returns the distributions that the host with key k is derived from.
+func like(k Key, vars map[string]string) (all []Key) {
+	names := strings.Split(part(vars["ID_LIKE"]), " ")
+	ubuntu, debian := codenames["ubuntu"][vars["UBUNTU_CODENAME"]], codenames["debian"][vars["DEBIAN_CODENAME"]]
+	if debian != "" {
+		names = append([]string{"debian"}, names...)
+	}
+	if ubuntu != "" {
+		names = append([]string{"ubuntu"}, names...)
+	}
+	for _, id := range names {
+		id = CanonicalID(id)
+		version := k.VersionID
+		switch id {
+		case "ubuntu":
+			version = cmp.Or(ubuntu, codenames[id][vars["VERSION_CODENAME"]])
+		case "debian":
+			version = cmp.Or(debian, codenames[id][vars["VERSION_CODENAME"]])
+		}
+		same := func(o Key) bool { return o.ID == id }
+		if part(id) != "" && id != k.ID && len(all) < maxLike && !slices.ContainsFunc(all, same) {
+			all = append(all, Key{ID: id, VersionID: version})
+		}
+	}
+	return all
 }
 
 // hostVars reads the os-release file of the host. It returns nil if there is none.

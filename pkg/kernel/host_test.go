@@ -26,12 +26,12 @@ func TestDistributions(t *testing.T) {
 		t.Fatalf("%d files for %d distributions (%v)", len(files), len(want), err)
 	}
 	for _, f := range files {
-		k, err := Host(HostOptions{OSRelease: f, Release: "6.1.0", Arch: "amd64"})
+		host, err := Host(HostOptions{OSRelease: f, Release: "6.1.0", Arch: "amd64"})
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		if got, want := k.String(), want[filepath.Base(f)]+"/x86_64/6.1.0"; got != want {
+		if got, want := host.Key.String(), want[filepath.Base(f)]+"/x86_64/6.1.0"; got != want {
 			t.Errorf("%s: got %s, want %s", f, got, want)
 		}
 	}
@@ -112,7 +112,8 @@ func TestHostRoot(t *testing.T) {
 		{"no ID", map[string]string{"etc/os-release": "NAME=x\n"}, "linux/-"},
 		{"alias", map[string]string{"etc/os-release": "ID=Amazon\n"}, "amzn/-"},
 	} {
-		k, err := Host(HostOptions{Root: tree(t, tt.files), Release: "6.1", Arch: "aarch64"})
+		host, err := Host(HostOptions{Root: tree(t, tt.files), Release: "6.1", Arch: "aarch64"})
+		k := host.Key
 		if err != nil || k.String() != tt.want+"/arm64/6.1" {
 			t.Errorf("%s: got %s, want %s (%v)", tt.name, k, tt.want, err)
 		}
@@ -129,8 +130,8 @@ func TestHostErrors(t *testing.T) {
 		{Root: tree(t, map[string]string{"etc/os-release": "ID=../..\n"}), Release: "6", Arch: "x86_64"},
 		{Root: tree(t, nil), Release: "6/1", Arch: "x86_64"},
 	} {
-		if k, err := Host(opts); err == nil {
-			t.Errorf("%+v: got %s", opts, k)
+		if s, err := Host(opts); err == nil {
+			t.Errorf("%+v: got %s", opts, s.Key)
 		}
 	}
 }
@@ -143,7 +144,8 @@ func TestHostUname(t *testing.T) {
 	if err != nil {
 		t.Skip("needs /proc: ", err)
 	}
-	k, err := Host(HostOptions{Root: tree(t, nil)})
+	host, err := Host(HostOptions{Root: tree(t, nil)})
+	k := host.Key
 	if err != nil || k.Release != strings.TrimSpace(string(release)) || k.Arch == "" {
 		t.Errorf("got %s (%v), release is %s", k, err, release)
 	}

@@ -109,22 +109,6 @@ func (k Key) Compare(o Key) int {
 	)
 }
 
-// arches maps each spelling of an architecture to BTFHub's, or to that of uname -m if
-// BTFHub has none.
-var arches = map[string]string{
-	"x86_64": "x86_64", "amd64": "x86_64", "x86": "x86_64", "x86-64": "x86_64",
-	"arm64": "arm64", "aarch64": "arm64",
-	"arm": "arm", "armhf": "arm", "armel": "arm", "armhfp": "arm", "armv6l": "arm", "armv7": "arm",
-	"armv7l": "arm", "armv7hl": "arm", "armv8l": "arm",
-	"i386": "i386", "i486": "i386", "i586": "i386", "i686": "i386", "386": "i386",
-	"ppc64le": "ppc64le", "ppc64el": "ppc64le", "ppc64": "ppc64", "s390x": "s390x", "sparc64": "sparc64",
-	"riscv64": "riscv64", "riscv": "riscv64", "loongarch64": "loongarch64", "loong64": "loongarch64",
-	"mips": "mips", "mipsel": "mipsel", "mips64": "mips64", "mips64el": "mips64el", "mips64le": "mips64el",
-}
-
-// ids maps other names of distributions to the ID in os-release.
-var ids = map[string]string{"amazon": "amzn", "redhat": "rhel", "oracle": "ol", "suse": "sles", "opensuse": "opensuse-leap"}
-
 // KnownArch reports whether [CanonicalArch] knows a spelling.
 func KnownArch(arch string) bool { return arches[arch] != "" }
 
@@ -136,43 +120,19 @@ func CanonicalArch(arch string) string { return cmp.Or(arches[arch], arch) }
 // CanonicalID returns the ID in os-release for another name of a distribution: "amzn"
 // for "amazon". It returns any other name with its ASCII letters in lower case.
 func CanonicalID(id string) string {
-	b := []byte(id)
+	id = lower(id)
+	return cmp.Or(ids[id], id)
+}
+
+// lower returns a text with its ASCII letters in lower case.
+func lower(s string) string {
+	b := []byte(s)
 	for i, c := range b {
 		if 'A' <= c && c <= 'Z' {
 			b[i] = c - 'A' + 'a'
 		}
 	}
-	return cmp.Or(ids[string(b)], string(b))
-}
-
-// Series returns the key that all builds of one series share: distribution, version
-// and arch, and of the release its first two numbers and all words that are not
-// numbers, such as "6.1-rt-amd64" for 6.1.0-47-rt-amd64. Builds of a series differ in
-// the other numbers. Other flavours and other versions of Linux have other structs, so
-// they are other series.
-func (k Key) Series() Key {
-	k = k.Canonical()
-	release := ""
-	numbers, last := 0, false // last reports whether the word before is a number
-	for _, w := range strings.FieldsFunc(k.Release, func(r rune) bool { return strings.ContainsRune("-.+_~", r) }) {
-		number := strings.Trim(w, "0123456789") == ""
-		if number {
-			if numbers++; numbers > 2 {
-				continue
-			}
-		}
-		switch {
-		case release == "":
-		case number && last:
-			release += "."
-		default:
-			release += "-"
-		}
-		release += w
-		last = number
-	}
-	k.Release = release
-	return k
+	return string(b)
 }
 
 // Linux returns the release of Linux that Release shows: Release itself if it begins with a digit, else what begins

@@ -110,9 +110,9 @@ func HostKey(abs string, k kernel.Key) kernel.Key {
 		return k
 	}
 	if !running {
-		host.Release = k.Release
+		host.Key.Release = k.Release
 	}
-	return host
+	return host.Key
 }
 
 // Within says whether path is dir or below it.

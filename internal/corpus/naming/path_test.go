@@ -153,10 +153,10 @@ func TestHostKey(t *testing.T) {
 		t.Skip("needs a host whose release and distribution are known: ", err)
 	}
 	for path, release := range map[string]string{
-		"/sys/kernel/btf/vmlinux": host.Release, "/boot/vmlinuz-1.2.3": "1.2.3", "/boot/vmlinuz": "",
+		"/sys/kernel/btf/vmlinux": host.Key.Release, "/boot/vmlinuz-1.2.3": "1.2.3", "/boot/vmlinuz": "",
 		"/usr/lib/modules/1.2.3/vmlinuz": "1.2.3",
 	} {
-		want := host
+		want := host.Key
 		want.Release = release
 		if got := HostKey(path, KernelKey(path)); got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)

@@ -59,11 +59,18 @@ func statusOf(err error) Status {
 // CompareLookups looks up kernels in a, which must be the archive opened last.
 func (r *Reader) CompareLookups(t testing.TB, a *archive.Archive, wants []kernel.Key) {
 	t.Helper()
-	for _, neighbours := range []int{0, 1, 2, 100} {
-		got := r.Lookups(t, wants, neighbours)
+	var like []kernel.Key // of a half of the look-ups, two distributions of the archive
+	for i, k := range a.Keys() {
+		if i%(1+a.Len()/2) == 0 {
+			like = append(like, kernel.Key{ID: kernel.CanonicalID(k.ID), VersionID: k.VersionID})
+		}
+	}
+	for n, neighbours := range []int{0, 1, 2, 100} {
+		like := like[:len(like)*(n%2)]
+		got := r.Lookups(t, wants, neighbours, like...)
 		for i, want := range wants {
-			if m := a.Lookup(want, neighbours); m != got[i] {
-				t.Errorf("%s, %d neighbours (-Go +%s):\n%s", want, neighbours, r.language.Name, cmp.Diff(m, got[i]))
+			if m := a.Lookup(want, neighbours, like...); m != got[i] {
+				t.Errorf("%s like %v, %d neighbours (-Go +%s):\n%s", want, like, neighbours, r.language.Name, cmp.Diff(m, got[i]))
 			}
 		}
 	}

@@ -332,12 +332,16 @@ func (r *Reader) Open(t testing.TB, data []byte) Archive {
 	return a
 }
 
-// Lookups looks up kernels in the archive that was opened last.
-func (r *Reader) Lookups(t testing.TB, wants []kernel.Key, neighbours int) []archive.Match {
+// Lookups looks up kernels in the archive that was opened last, for a distribution like others.
+func (r *Reader) Lookups(t testing.TB, wants []kernel.Key, neighbours int, like ...kernel.Key) []archive.Match {
 	t.Helper()
 	var all question
 	for _, want := range wants {
-		all = all.number(1).key(want).number(uint32(neighbours))
+		all = all.number(1).key(want).number(uint32(len(like)))
+		for _, l := range like {
+			all = all.text(l.ID).text(l.VersionID)
+		}
+		all = all.number(uint32(neighbours))
 	}
 	// Read answers concurrently, so that neither pipe fills up.
 	go r.in.Write(all)
@@ -351,12 +355,16 @@ func (r *Reader) Lookups(t testing.TB, wants []kernel.Key, neighbours int) []arc
 	return matches
 }
 
-// Host finds the key of the host.
-func (r *Reader) Host(t testing.TB, opts kernel.HostOptions) (kernel.Key, Status, string) {
+// Host describes the host.
+func (r *Reader) Host(t testing.TB, opts kernel.HostOptions) (kernel.System, Status, string) {
 	t.Helper()
 	r.ask(t, question{}.number(2).text(opts.Root).text(opts.OSRelease).text(opts.Release).text(opts.Arch))
 	status, why := Status(r.number(t)), r.text(t)
-	return r.key(t), status, why
+	s := kernel.System{Key: r.key(t)}
+	for range r.number(t) {
+		s.Like = append(s.Like, kernel.Key{ID: r.text(t), VersionID: r.text(t)})
+	}
+	return s, status, why
 }
 
 // Found is the result of btfa_find, with the content of the file that libbpf would read.

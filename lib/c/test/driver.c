@@ -8,9 +8,11 @@
  *	0  open STRING: a status, an error, the most memory that it took and, if it was opened: what it has kept,
  *	   in bytes; the number of kernels, and for each its key and the status and BTF; the most memory
  *	   that there was when they were made
- *	1  look KEY up with NUMBER neighbours in the archive opened last: rule, want, key, below, above, whether
+ *	1  look KEY up in the archive opened last, with NUMBER distributions like its own, for each ID and version, and
+ *	   NUMBER neighbours: rule, want, key, below, above, whether
  *	   these have one BTF, reason
- *	2  the host, with root, os_release, release and arch as STRINGs: a status, an error, and a key
+ *	2  the host, with root, os_release, release and arch as STRINGs: a status, an error, a key, and the
+ *	   distributions like its own as in 1
  *	3  find, with file, release, arch and object as STRINGs and neighbours as NUMBER, passing over the kernel's own
  *	   BTF: a status, an error, the source, the rule, and what is in the file at the path
  *	4  the canonical spelling of KEY
@@ -193,11 +195,21 @@ static void answer_open(void)
 
 static void answer_lookup(void)
 {
-	struct btfa_key want;
+	struct btfa_system want;
 	struct btfa_match m;
-	uint32_t neighbours;
+	uint32_t neighbours, i, n;
 
-	get_key(&want);
+	memset(&want, 0, sizeof(want));
+	get_key(&want.key);
+	n = get_number();
+	for (i = 0; i < n; i++) {
+		char *id = get_string(NULL), *version = get_string(NULL);
+
+		snprintf(want.like[i].id, 256, "%s", id);
+		snprintf(want.like[i].version_id, 256, "%s", version);
+		free(id);
+		free(version);
+	}
 	neighbours = get_number();
 	if (btfa_lookup(opened, &want, neighbours, &m) != m.rule)
 		abort();
@@ -214,7 +226,8 @@ static void answer_host(void)
 {
 	struct btfa_host_options o;
 	struct btfa_error e = { "" };
-	struct btfa_key k;
+	struct btfa_system k;
+	uint32_t n = 0, i;
 	char *root = get_string(NULL), *file = get_string(NULL), *release = get_string(NULL), *arch = get_string(NULL);
 
 	memset(&o, 0, sizeof(o));
@@ -224,7 +237,14 @@ static void answer_host(void)
 	o.arch = arch;
 	put_number((uint32_t)btfa_host(&k, &o, &e));
 	put_string(e.text);
-	put_key(&k);
+	put_key(&k.key);
+	while (n < 8 && *k.like[n].id)
+		n++;
+	put_number(n);
+	for (i = 0; i < n; i++) {
+		put_string(k.like[i].id);
+		put_string(k.like[i].version_id);
+	}
 	free(root);
 	free(file);
 	free(release);

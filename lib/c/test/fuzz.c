@@ -17,16 +17,17 @@ static void take_all(const struct btfa *a)
 	if (btfa_covers(a, "", 0, "x86_64", &e) != BTFA_NOT_COVERED)
 		abort();
 	for (i = 0; i < btfa_kernels(a); i++) {
+		static struct btfa_system host;
 		struct btfa_key k;
 		struct btfa_match m;
 		long n, j;
 		uint8_t *btf;
 
-		btfa_kernel(a, i, &k);
-		if (btfa_lookup(a, &k, 0, &m) != BTFA_EXACT)
+		btfa_kernel(a, i, &host.key);
+		if (btfa_lookup(a, &host, 0, &m) != BTFA_EXACT)
 			abort();
-		k.release[0]++;
-		btfa_lookup(a, &k, 1 + (unsigned)i % 3, &m);
+		host.key.release[0]++;
+		btfa_lookup(a, &host, 1 + (unsigned)i % 3, &m);
 		n = btfa_btf(a, &m.want, NULL, 0, NULL);
 		if (m.rule == BTFA_EXACT && n == BTFA_NO_KERNEL)
 			abort();
@@ -47,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct btfa *a = NULL;
 	struct btfa_error e;
-	struct btfa_key k;
+	static struct btfa_system k;
 
 	if (!size)
 		return 0;

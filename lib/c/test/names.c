@@ -8,7 +8,7 @@
 int main(int argc, char **argv)
 {
 	static char data[1 << 16];
-	struct btfa_key want = { "x\033[2J", "1\n", "x86_64", "6.9\342\200\256" };
+	struct btfa_system want = { { "x\033[2J", "1\n", "x86_64", "6.9\342\200\256" }, { { "", "" } } };
 	struct btfa_match match;
 	struct btfa_error error;
 	struct btfa *a;

@@ -19,9 +19,10 @@ import posixpath
 import re
 import struct
 import subprocess
+import sys
 from typing import NamedTuple, Optional
 
-__all__ = ["Archive", "Damaged", "Error", "Key", "Match", "NoHost", "NoKernel", "NotArchive", "NotCovered", "UnknownVersion", "host"]
+__all__ = ["Archive", "Damaged", "Error", "Key", "Match", "NoHost", "NoKernel", "NotArchive", "NotCovered", "System", "UnknownVersion", "host"]
 
 INT, PTR, ARRAY, STRUCT, UNION, ENUM, FWD, TYPEDEF, VOLATILE, CONST, RESTRICT, FUNC, FUNC_PROTO, VAR = range(1, 15)
 DATASEC, FLOAT, DECL_TAG, TYPE_TAG, ENUM64 = range(15, 20)
@@ -106,13 +107,45 @@ def _text(data):
 
 # -- keys --
 
+# These tables are those of pkg/kernel/rules.go.
+
 _ARCHES = {
-    "amd64": "x86_64", "x86": "x86_64", "x86-64": "x86_64", "aarch64": "arm64",
-    "armhf": "arm", "armel": "arm", "armhfp": "arm", "armv6l": "arm", "armv7": "arm", "armv7l": "arm", "armv7hl": "arm", "armv8l": "arm",
+    "amd64": "x86_64", "x86": "x86_64", "x86-64": "x86_64", "aarch64": "arm64", "armv8l": "arm64",
+    "armhf": "arm", "armel": "arm", "armhfp": "arm", "armv4tl": "arm", "armv5tel": "arm", "armv5tejl": "arm", "armv6l": "arm",
+    "armv7": "arm", "armv7l": "arm", "armv7hl": "arm",
     "i486": "i386", "i586": "i386", "i686": "i386", "386": "i386",
-    "ppc64el": "ppc64le", "riscv": "riscv64", "loong64": "loongarch64", "mips64le": "mips64el",
+    "ppc64el": "ppc64le", "riscv": "riscv64", "loong64": "loongarch64", "mips64le": "mips64el", "mipseb": "mips", "mips64eb": "mips64",
 }  # fmt: skip
+_KNOWN_ARCHES = {"ppc64", "s390x", "sparc64", "mips", "mipsel", "mips64"} | set(_ARCHES) | set(_ARCHES.values())
 _DISTRIBUTIONS = {"amazon": "amzn", "redhat": "rhel", "oracle": "ol", "suse": "sles", "opensuse": "opensuse-leap"}
+# Versions of the distributions that others are derived from.
+_CODENAMES = {
+    "debian": {"stretch": "9", "buster": "10", "bullseye": "11", "bookworm": "12", "trixie": "13", "forky": "14"},
+    "ubuntu": {
+        "xenial": "16.04", "bionic": "18.04", "focal": "20.04", "groovy": "20.10", "hirsute": "21.04", "impish": "21.10",
+        "jammy": "22.04", "kinetic": "22.10", "lunar": "23.04", "mantic": "23.10", "noble": "24.04", "oracular": "24.10",
+        "plucky": "25.04", "questing": "25.10",
+    },
+}  # fmt: skip
+# The variable of os-release in which builds differ that have one VERSION_ID and one release.
+_BUILD_NAMES = {"cos": "BUILD_ID", "openwrt": "OPENWRT_BOARD"}
+# How many numbers of VERSION_ID stay the same from build to build. All parts of VERSION_ID do under other distributions.
+_VERSION_NUMBERS = {
+    "alpine": 2, "bottlerocket": 0, "cos": 1, "flatcar": 0, "coreos": 0, "k3os": 0, "opensuse-microos": 0, "opensuse-tumbleweed": 0,
+    "rhcos": 0, "talos": 0,
+}  # fmt: skip
+# Words of releases that many distributions use, without the digits at their ends.
+_PLAIN_WORDS = {
+    "", "cloud", "custom", "debug", "default", "desktop", "dirty", "generic", "hardened", "kvm", "lts", "mainline", "pae", "preempt",
+    "rc", "rt", "server", "smp", "standard", "vanilla", "virt", "yocto", "zen",
+}  # fmt: skip
+# Words of releases whose number at the end counts builds, as in 6.9.1-arch1-1.
+_COUNTED_WORDS = {"alt", "arch", "hardened", "kali", "r", "rpi", "xanmod", "zen"}
+# Distributions that build kernels of their own whose releases end like those of others.
+_OWN_BUILDS = (
+    ("alpine", "-lts"), ("arch", "-lts"), ("artix", "-lts"), ("astra", "-generic"), ("astra", "-hardened"), ("kylin", "-generic"),
+)  # fmt: skip
+_MAX_LIKE = 8
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 
@@ -134,6 +167,54 @@ class Key(NamedTuple):
         return "/".join(printable(part) or "-" for part in self)
 
 
+class System(NamedTuple):
+    """What a host says of itself: the key of its kernel, and the distributions that its own is derived from, the nearest first, each
+    a pair of ID and VERSION_ID ("" if unknown)."""
+
+    key: Key
+    like: tuple = ()
+
+
+def _is_commit(word):
+    return re.fullmatch("g[0-9a-f]{7,}", word)
+
+
+def _is_number(word):
+    return re.fullmatch("[0-9]+", word)
+
+
+def _words(release):
+    """Cuts a release into its words, and leaves out the commit and build that kernels built from git have, and the number before
+    a commit, as in 5.10.43-00005-g740f7fbe5 and 5.10.43-android12-9-00005-g740f7fbe5-ab7943734."""
+    words = [w for w in re.split("[-.+_~]", release) if w]
+    kept = []
+    for w, following in zip(words, words[1:] + [""]):
+        if not (_is_commit(w) or _is_number(w) and _is_commit(following) or re.fullmatch("ab[0-9]+", w)):
+            kept.append(w)
+    return kept
+
+
+def _cut_digits(word):
+    return word.rstrip("0123456789")
+
+
+def _is_distinctive(release):
+    """Reports whether a release can belong to builds of one distribution only: it has four numbers, or a word that is not common."""
+    numbers, last = 0, ""
+    for w in _words(release):
+        if _is_number(w):
+            numbers += w not in ("586", "686") and (w, last) != ("64", "x86")
+        elif w not in _KNOWN_ARCHES and _cut_digits(w.translate(_LOWER)) not in _PLAIN_WORDS:
+            return True
+        last = w
+    return numbers >= 4
+
+
+def _is_built_by(id, release):
+    """Reports whether a distribution builds kernels of its own with releases like this one, which others have, too."""
+    return any(own == id and release.endswith(end) for own, end in _OWN_BUILDS)
+
+
 def _bytes(text):
     return text.encode(errors="surrogateescape")
 
@@ -150,13 +231,9 @@ def _version_order(text):
     return order + [(1, 0, b"")], _bytes(text)
 
 
-def _series_order(key):
-    k = key.canonical()
-    return _bytes(k.id), _version_order(k.version_id), _bytes(k.arch)
-
-
 def _key_order(key):
-    return _series_order(key), _version_order(key.release)
+    k = key.canonical()
+    return (_bytes(k.id), _version_order(k.version_id), _bytes(k.arch)), _version_order(key.release)
 
 
 def _check_part(part):
@@ -789,7 +866,7 @@ def _write_btf(big_endian, types):
 class Match(NamedTuple):
     """The result of a look-up."""
 
-    rule: str  # "exact", "release", "neighbour" or "none"
+    rule: str  # "exact", "release", "derived", "neighbour" or "none"
     want: Key  # the kernel to find, canonical
     key: Optional[Key]  # the kernel that was found, as the archive spells it
     reason: str  # why this kernel matches, or why none does, in one line of printable text
@@ -799,17 +876,24 @@ class Match(NamedTuple):
     same_btf: bool = False
 
 
-def _series_of(release):
-    """Returns what the releases of a series have in common: the version of Linux, and all words that are not numbers."""
-    words, numbers = [], 0
-    for word in re.split("[-.+_~]", release):
-        if re.fullmatch("[0-9]+", word):
+def _distribution(key):
+    return printable(f"{key.canonical().id} {key.version_id}".strip(" ") if key.id else "an unknown distribution")
+
+
+def _series(key):
+    """Returns what the builds of a series have in common: distribution, version, arch, and of the release the version of Linux
+    and all words that are not numbers."""
+    k, words, numbers = key.canonical(), [], 0
+    version = k.version_id
+    if k.id in _VERSION_NUMBERS:
+        version = re.match("(?:[^0-9]*[0-9]+){0,%d}" % _VERSION_NUMBERS[k.id], version)[0]
+    for w in _words(k.release):
+        if _is_number(w):
             numbers += 1
             if numbers > 2:
                 continue
-        if word:
-            words.append(word)
-    return words
+        words.append(_cut_digits(w) if _cut_digits(w) in _COUNTED_WORDS else w)
+    return k.id, version, k.arch, words
 
 
 class Archive:
@@ -879,23 +963,49 @@ class Archive:
         return _write_btf(layout.big_endian, _types_of(self._pool, layout.variants()))
 
     def lookup(self, want, neighbours=0):
-        """Finds the kernel whose BTF serves a host: the kernel with exactly this key; else those of the same release and arch
-        under other distributions or versions, if all of them have the same BTF; else, with neighbours above 0, the last
-        build before this kernel in its series, if as many builds before it and after it have the same BTF. That may be
-        wrong for the kernel. Does not raise."""
+        """Finds the kernel whose BTF serves a host. want is the result of host(), or a Key. Tries, in this order:
+
+        1. "exact": the kernel with this key, in any spelling of distribution and arch;
+        2. "release": the kernels of the same release and arch under other versions of the distribution;
+        3. "derived": those under the first distribution of want.like that has any, of the version there or else of all;
+        4. "release": those under any distribution;
+        5. "neighbour", with neighbours above 0: the last build before this kernel in its series, if as many builds before it
+           and after it have the same BTF. That may be wrong for the kernel.
+
+        In steps 2 to 4 all kernels must have the same BTF. Steps 3 and 4 need a release that identifies a build: many
+        distributions have a 5.10.135, each with its own configuration. Does not raise."""
+        want, like = want if isinstance(want, System) else (want, ())
         want = Key(*want).canonical()
         found = self._canonical.get(want)
         if found is not None:
             return Match("exact", want, found, "the archive has this kernel")
-        others = [k for k in self._layout_of if want.arch and k.release == want.release and k.canonical().arch == want.arch]
-        if not others:
-            m = self._miss(want, "")
-            return self._neighbours(m, neighbours) if neighbours and want.id and want.arch and want.release else m
-        distribution = printable(f"{want.id} {want.version_id}".strip(" ") if want.id else "an unknown distribution")
-        if len({self._layout_of[k] for k in others}) > 1:
-            what = "other distributions have kernels of this release and arch, and their BTFs differ"
-            return self._miss(want, f"{distribution}: {len(others)} {what}")
-        return Match("release", want, others[0], f"not under {distribution}, but another distribution has this release and arch")
+        same = [k for k in self._layout_of if want.arch and k.release == want.release and k.canonical().arch == want.arch]
+        own = [k for k in same if k.canonical().id == want.id]
+        others = [k for k in same if k.canonical().id != want.id]
+        choices = [("release", own)]
+        if _is_distinctive(want.release) and not _is_built_by(want.id, want.release):
+            for id, version in like:
+                of = [k for k in others if k.canonical().id == id]
+                choices.append(("derived", [k for k in of if version and k.version_id == version]))
+                choices.append(("derived", of))
+            choices.append(("release", [k for k in others if not _is_built_by(k.canonical().id, k.release)]))
+        for rule, of in choices:
+            if of:
+                return self._choose(want, rule, of)
+        m = self._miss(want, "")
+        if others:
+            m = m._replace(reason=f"{m.reason}; {_distribution(others[0])} has this release, which may be another build")
+        return self._neighbours(m, neighbours) if neighbours and want.id and want.arch and want.release else m
+
+    def _choose(self, want, rule, of):
+        """Takes the first of some kernels, if all of them have the same BTF. Otherwise it is a miss."""
+        host, first = _distribution(want), _distribution(of[0])
+        for k in of:
+            if self._layout_of[k] != self._layout_of[of[0]]:
+                return self._miss(want, f"{host}: {first} and {_distribution(k)} have this release and arch, and their BTFs differ")
+        if rule == "derived":
+            return Match(rule, want, of[0], f"{host} is derived from {first}, which has this release and arch")
+        return Match(rule, want, of[0], f"not under {host}, but {first} has this release and arch")
 
     def _miss(self, want, reason):
         """Explains a miss and finds the nearest releases."""
@@ -916,18 +1026,18 @@ class Archive:
         elif want.arch not in {k.canonical().arch for k in self._layout_of}:
             reason = f"no kernels for {arch}"
         elif want.id not in {k.canonical().id for k in self._layout_of}:
-            distribution = f"{want.id} {want.version_id}".strip(" ") if want.id else "an unknown distribution"
-            reason = f"no kernel {release} for {arch}, and none of {printable(distribution)} at all"
+            reason = f"no kernel {release} for {arch}, and none of {_distribution(want)} at all"
         else:
             reason = f"no kernel {release} for {arch}, and none of {printable(want.id)} for that arch"
         return Match("none", want, None, reason, below, above, same)
 
     def _neighbours(self, m, n):
         """Turns a miss into a match if the n builds before the kernel, and those up to n after it, have one BTF."""
-        series, words, order = _series_order(m.want), _series_of(m.want.release), _version_order(m.want.release)
-        builds = [(o[1], k) for o, k in self._order if o[0] == series and _series_of(k.release) == words]
-        before = [k for o, k in builds if o < order][-n:]
-        after = [k for o, k in builds if o > order][:n]
+        series, order = _series(m.want), _version_order(m.want.release)
+        builds = [(_version_order(k.release), k) for k in self._layout_of if _series(k) == series]
+        # Sorting keeps the order of equal releases.
+        before = [k for o, k in sorted(builds, key=lambda b: b[0], reverse=True) if o < order][:n][::-1]
+        after = [k for o, k in sorted(builds, key=lambda b: b[0]) if o > order][:n]
         if len(before) < n:
             return m._replace(reason=f"{m.reason}; builds of its series before it: {len(before)}, want {n}")
         if len({self._layout_of[k] for k in before + after}) > 1:
@@ -1284,22 +1394,43 @@ def _read_os_release(root, path):
 
 
 def host(root="/", os_release=None, release="", arch=""):
-    """Returns the canonical key of the running kernel: distribution and version from the os-release file below root, or from
-    another file; release and arch from uname, unless they are given. Raises NoHost."""
-    values = {b"ID": b"", b"VERSION_ID": b""}
+    """Returns the System that is running. Its key has distribution and version from the os-release file below root, or from
+    another file; release and arch from uname, unless they are given. A VERSION_ID that cannot be part of a key counts as none.
+    Where builds have the same VERSION_ID and release, the version has the build, too. The archs mips and mips64, which uname says
+    for both byte orders, are taken for the byte order of this program. Raises NoHost."""
+    names = "ID VERSION_ID ID_LIKE VERSION_CODENAME UBUNTU_CODENAME DEBIAN_CODENAME BUILD_ID OPENWRT_BOARD".split()
+    values = dict.fromkeys(names, "")
     try:
         data = _read_os_release(root, os_release)
     except OSError as e:
         raise NoHost(printable(f"host: os-release: {e}")) from None
     for line in (data or b"").split(b"\n"):
         name, equals, value = line.strip(b" \t\n\v\f\r").partition(b"=")
-        if equals and name in values:
-            values[name] = _unquote(value)
-    if data is not None and not values[b"ID"]:
-        values[b"ID"] = b"linux"
+        if equals and _text(name) in values:
+            values[_text(name)] = _text(_unquote(value))
+    values["OPENWRT_BOARD"] = values["OPENWRT_BOARD"].replace("/", "_")
+    for name in names[1:]:
+        if _check_part(values[name]):
+            values[name] = ""
     uname = os.uname()
-    key = Key(_text(values[b"ID"]), _text(values[b"VERSION_ID"]), arch or uname.machine, release or uname.release)
+    arch = arch or uname.machine
+    if sys.byteorder == "little" and arch in ("mips", "mips64"):
+        arch += "el"
+    key = Key(values["ID"] or ("linux" if data is not None else ""), values["VERSION_ID"], arch, release or uname.release)
     for part, name in zip(key, ("os-release: ID", "os-release: VERSION_ID", "arch", "release")):
         if problem := _check_part(part):
             raise NoHost(f"host: {name} {problem}")
-    return key.canonical()
+    key = key.canonical()
+    versions = {id: of.get(values[id.upper() + "_CODENAME"], "") for id, of in _CODENAMES.items()}
+    like = {}
+    for id in ["ubuntu"] * bool(versions["ubuntu"]) + ["debian"] * bool(versions["debian"]) + values["ID_LIKE"].split(" "):
+        id = Key(id).canonical().id
+        version = key.version_id
+        if id in _CODENAMES:
+            version = versions[id] or _CODENAMES[id].get(values["VERSION_CODENAME"], "")
+        if id and not _check_part(id) and id != key.id and len(like) < _MAX_LIKE:
+            like.setdefault(id, version)
+    build = values.get(_BUILD_NAMES.get(key.id), "")
+    if build and key.version_id and len(_bytes(f"{key.version_id}-{build}")) <= 255:
+        key = key._replace(version_id=f"{key.version_id}-{build}")
+    return System(key, tuple(like.items()))

@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import btfa
 
 STATUSES = {btfa.NotArchive: -1, btfa.UnknownVersion: -2, btfa.Damaged: -3, btfa.NoKernel: -4, btfa.NoHost: -6, btfa.NotCovered: -7}
-RULES = ("none", "exact", "release", "neighbour")
+RULES = ("none", "exact", "release", "neighbour", "derived")
 
 
 def get_bytes(n=None):
@@ -80,13 +80,15 @@ def main():
         if question == 0:
             archive = answer_open()
         elif question == 1:
-            want = get_key()
-            m = archive.lookup(want, get_number())
+            key = get_key()
+            like = tuple((get_text(), get_text()) for _ in range(get_number()))
+            m = archive.lookup(btfa.System(key, like), get_number())
             keys = [key or btfa.Key() for key in (m.want, m.key, m.below, m.above)]
             put(RULES.index(m.rule), *keys, int(m.same_btf), m.reason)
         elif question == 2:
             root, path, release, arch = get_text(), get_text(), get_text(), get_text()
-            put(attempt(btfa.host, root or "/", path or None, release, arch) or btfa.Key())
+            system = attempt(btfa.host, root or "/", path or None, release, arch) or btfa.System(btfa.Key())
+            put(system.key, len(system.like), system.like)
         elif question == 4:
             put(get_key().canonical())
         elif question == 6:

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use crate::key::Key;
 use crate::Match;
 
 /// The reason why an archive, a host or its BTF cannot be used. The text is one line, in which characters of foreign
@@ -40,7 +41,13 @@ impl fmt::Display for Error {
             Error::Damaged(why) => write!(f, "archive: {}", why),
             Error::NoKernel => f.write_str("archive: kernel is not in the archive"),
             Error::NoMatch(m) => {
-                write!(f, "kernel {} has no BTF, and the archive has none for it: {}", m.want, m.reason)
+                write!(f, "kernel {} has no BTF, and the archive has none for it: {}", m.want, m.reason)?;
+                let near: Vec<_> = [&m.below, &m.above].into_iter().filter(|k| **k != Key::default()).collect();
+                match near[..] {
+                    [] => Ok(()),
+                    [one] => write!(f, "; the nearest is {}", one),
+                    [below, above, ..] => write!(f, "; the nearest are {} and {}", below, above),
+                }
             }
             Error::NoArchive => f.write_str("the kernel has no BTF, and there is no archive"),
             Error::NoHost(why) => write!(f, "host: {}", why),

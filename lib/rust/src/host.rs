@@ -7,14 +7,17 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::key::{check_part, Key};
-use crate::limits::MAX_OS_RELEASE;
+use crate::key::{canonical_id, check_part, usual, Distribution, Key, System};
+use crate::limits::{MAX_LIKE, MAX_OS_RELEASE, MAX_PART};
+use crate::rules::{BUILD_NAMES, DEBIANS, UBUNTUS};
 use crate::text::printable;
 
 /// A system whose kernel to find. Without options it is the running system.
 ///
 /// Distribution and version come from `/etc/os-release`, or `/usr/lib/os-release` if there is none. Without such a file
-/// they are unknown; if the file has no ID, the ID is `linux`. Release and arch are those of the running kernel, which
+/// they are unknown; if the file has no ID, the ID is `linux`. A VERSION_ID that cannot be part of a key counts as none.
+/// Where builds have the same VERSION_ID and release, the version has the build, too. The archs `mips` and `mips64`, which
+/// uname says for both byte orders, are taken for the byte order of this program. Release and arch are those of the running kernel, which
 /// containers share with their host. They come from `/proc/sys/kernel`, which has the arch since Linux 6.1. On older
 /// kernels the arch is that of the program, which a 32-bit program on a 64-bit kernel has to replace.
 #[derive(Clone, Debug, Default)]
@@ -61,33 +64,74 @@ impl Host {
     ///
     /// [`Error::NoHost`] if the os-release file or the root cannot be read, or a part is no part of a key.
     pub fn key(&self) -> Result<Key, Error> {
+        Ok(self.system()?.key)
+    }
+
+    /// Returns the canonical key of the host's kernel, and the distributions that its own is derived from.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoHost`] if the os-release file or the root cannot be read, or a part is no part of a key.
+    pub fn system(&self) -> Result<System, Error> {
         let mut id = Vec::new();
-        let mut version_id = Vec::new();
-        if let Some(text) = self.read_os_release()? {
-            let last = |name: &[u8]| {
-                let value = trimmed_lines(&text).filter_map(|l| l.strip_prefix(name)).last().map(unquote);
-                value.unwrap_or_default()
-            };
-            id = last(b"ID=");
-            version_id = last(b"VERSION_ID=");
+        let text = self.read_os_release()?;
+        let any = |name: &str| {
+            let lines = text.iter().flat_map(|t| trimmed_lines(t));
+            lines.filter_map(|l| l.strip_prefix(name.as_bytes())).last().map(unquote).unwrap_or_default()
+        };
+        // A value that cannot be part of a key counts as none.
+        let value = |name: &str| Some(any(name)).filter(|v| check_part(v).is_ok()).unwrap_or_default();
+        if text.is_some() {
+            id = any("ID=");
+            check_part(&id).map_err(|e| Error::NoHost(format!("os-release: ID {}", e)))?;
             if id.is_empty() {
                 id = b"linux".to_vec();
+            }
+        }
+        let id = canonical_id(&id).into_owned();
+        let mut version_id = value("VERSION_ID=");
+        let ubuntu = usual(&value("UBUNTU_CODENAME="), UBUNTUS);
+        let debian = usual(&value("DEBIAN_CODENAME="), DEBIANS);
+        let codename = value("VERSION_CODENAME=");
+        let id_like = value("ID_LIKE=");
+        let names = ubuntu.map(|_| &b"ubuntu"[..]).into_iter().chain(debian.map(|_| &b"debian"[..]));
+        let mut like: Vec<Distribution> = Vec::new();
+        for name in names.chain(id_like.split(|&b| b == b' ')) {
+            let name = canonical_id(name);
+            let version = match &*name {
+                b"ubuntu" => ubuntu.or_else(|| usual(&codename, UBUNTUS)).unwrap_or_default(),
+                b"debian" => debian.or_else(|| usual(&codename, DEBIANS)).unwrap_or_default(),
+                _ => &version_id[..],
+            };
+            let known = name.is_empty() || check_part(&name).is_err() || *name == *id;
+            if !known && like.len() < MAX_LIKE && like.iter().all(|l| l.id != *name) {
+                like.push(Distribution { id: name.to_vec(), version_id: version.to_vec() });
+            }
+        }
+        if let Some(name) = usual(&id, BUILD_NAMES) {
+            let build: Vec<u8> = any(std::str::from_utf8(name).unwrap_or_default());
+            let build: Vec<u8> = build.iter().map(|&b| if b == b'/' { b'_' } else { b }).collect();
+            let fits = version_id.len() + 1 + build.len() <= MAX_PART;
+            if !version_id.is_empty() && !build.is_empty() && check_part(&build).is_ok() && fits {
+                version_id.push(b'-');
+                version_id.extend(build);
             }
         }
         let release = match &self.release[..] {
             [] => kernel_file("osrelease").map_err(|e| no_host("/proc/sys/kernel/osrelease", e))?,
             given => given.to_vec(),
         };
-        let arch = match &self.arch[..] {
+        let mut arch = match &self.arch[..] {
             [] => kernel_file("arch").unwrap_or_else(|_| program_arch().into()),
             given => given.to_vec(),
         };
-        for (part, name) in
-            [(&id, "os-release: ID"), (&version_id, "os-release: VERSION_ID"), (&release, "release"), (&arch, "arch")]
-        {
+        if cfg!(target_endian = "little") && matches!(&arch[..], b"mips" | b"mips64") {
+            arch.extend(b"el");
+        }
+        for (part, name) in [(&release, "release"), (&arch, "arch")] {
             check_part(part).map_err(|e| Error::NoHost(format!("{} {}", name, e)))?;
         }
-        Ok(Key::new(id, version_id, arch, release).canonical())
+        Ok(System { key: Key::new(id, version_id, arch, release).canonical(), like })
     }
 
     /// Reads the os-release file, if there is one.
@@ -139,7 +183,6 @@ fn program_arch() -> &'static str {
         "x86" => "i386",
         "powerpc64" if little => "ppc64le",
         "powerpc64" => "ppc64",
-        "mips64" if little => "mips64el",
         arch => arch,
     }
 }

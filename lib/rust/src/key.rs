@@ -8,6 +8,7 @@ use std::fmt;
 
 use crate::cursor::{Cursor, Problem};
 use crate::limits::{MAX_KERNELS, MAX_KEY_BYTES, MAX_PART};
+use crate::rules::{ARCHES, DISTRIBUTIONS};
 use crate::text::printable;
 
 pub(crate) const ID: usize = 0;
@@ -78,6 +79,42 @@ impl Key {
     }
 }
 
+/// A distribution and its version, which is empty if unknown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Distribution {
+    /// The ID in os-release, such as `ubuntu`.
+    pub id: Vec<u8>,
+    /// The VERSION_ID in os-release, such as `22.04`.
+    pub version_id: Vec<u8>,
+}
+
+/// What a host says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct System {
+    /// Its kernel.
+    pub key: Key,
+    /// The distributions that its own is derived from, the nearest first.
+    pub like: Vec<Distribution>,
+}
+
+impl From<Key> for System {
+    fn from(key: Key) -> System {
+        System { key, like: Vec::new() }
+    }
+}
+
+impl From<&Key> for System {
+    fn from(key: &Key) -> System {
+        key.clone().into()
+    }
+}
+
+impl From<&System> for System {
+    fn from(system: &System) -> System {
+        system.clone()
+    }
+}
+
 /// Prints `ID/VERSION_ID/ARCH/RELEASE`, with `-` for unknown parts, and escapes characters that are not printable.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -95,39 +132,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Each spelling of an architecture, and BTFHub's, or that of `uname -m` if BTFHub has none.
-const ARCHES: &[(&str, &str)] = &[
-    ("amd64", "x86_64"),
-    ("x86", "x86_64"),
-    ("x86-64", "x86_64"),
-    ("aarch64", "arm64"),
-    ("armhf", "arm"),
-    ("armel", "arm"),
-    ("armhfp", "arm"),
-    ("armv6l", "arm"),
-    ("armv7", "arm"),
-    ("armv7l", "arm"),
-    ("armv7hl", "arm"),
-    ("armv8l", "arm"),
-    ("i486", "i386"),
-    ("i586", "i386"),
-    ("i686", "i386"),
-    ("386", "i386"),
-    ("ppc64el", "ppc64le"),
-    ("riscv", "riscv64"),
-    ("loong64", "loongarch64"),
-    ("mips64le", "mips64el"),
-];
-
-const DISTRIBUTIONS: &[(&str, &str)] = &[
-    ("amazon", "amzn"),
-    ("redhat", "rhel"),
-    ("oracle", "ol"),
-    ("suse", "sles"),
-    ("opensuse", "opensuse-leap"),
-];
-
-fn usual(s: &[u8], table: &[(&'static str, &'static str)]) -> Option<&'static [u8]> {
+pub(crate) fn usual(s: &[u8], table: &[(&'static str, &'static str)]) -> Option<&'static [u8]> {
     table.iter().find(|(spelling, _)| spelling.as_bytes() == s).map(|(_, usual)| usual.as_bytes())
 }
 

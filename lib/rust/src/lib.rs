@@ -33,6 +33,7 @@ mod key;
 mod limits;
 mod lookup;
 mod pool;
+mod rules;
 mod text;
 
 use std::fmt;
@@ -42,7 +43,7 @@ use std::path::{Path, PathBuf};
 
 pub use error::Error;
 pub use host::Host;
-pub use key::Key;
+pub use key::{Distribution, Key, System};
 pub use lookup::{Match, Rule};
 
 use cursor::{Cursor, Problem};
@@ -131,18 +132,23 @@ impl Archive {
         build::build(&self.pool, &self.layouts, self.kernels.layout(kernel)).map_err(Error::Damaged)
     }
 
-    /// Finds the kernel whose BTF serves a host. It tries, in this order:
+    /// Finds the kernel whose BTF serves a host, which [`Host::system`] describes. It tries, in this order:
     ///
-    /// 1. the kernel with exactly this key, in any spelling of distribution and arch;
-    /// 2. the kernels of the same release and arch under other distributions or versions, if all of them have the same
-    ///    BTF;
-    /// 3. if `neighbours` is above 0 and distribution, arch and release are known: the last build before this kernel in
-    ///    its series, which is the same distribution, version, arch, version of Linux and flavour. The nearest builds
+    /// 1. exact: the kernel with this key, in any spelling of distribution and arch;
+    /// 2. release: the kernels of the same release and arch under other versions of the distribution;
+    /// 3. derived: those under the first distribution of `like` that has any, of the version there or else of all;
+    /// 4. release: those under any distribution;
+    /// 5. neighbour, if `neighbours` is above 0 and distribution, arch and release are known: the last build before this
+    ///    kernel in its series, which is the same distribution, version, arch, version of Linux and flavour. Versions of
+    ///    distributions that count builds do not matter. The nearest builds
     ///    before it must have the same BTF, `neighbours` in number, and so must as many builds after it, or all if there
     ///    are fewer. The BTF may be wrong for the kernel, because structs do change within a series; programs then read
     ///    wrong memory.
-    pub fn lookup(&self, want: &Key, neighbours: usize) -> Match {
-        lookup::lookup(&self.kernels, want, neighbours)
+    ///
+    /// In steps 2 to 4 all kernels must have the same BTF. Steps 3 and 4 need a release that identifies a build: many
+    /// distributions have a 5.10.135, each with its own configuration.
+    pub fn lookup(&self, host: impl Into<System>, neighbours: usize) -> Match {
+        lookup::lookup(&self.kernels, &host.into(), neighbours)
     }
 
     /// Returns the BTF for a host, whether or not its kernel has BTF of its own. [`find`] looks there first.
@@ -152,11 +158,11 @@ impl Archive {
     /// [`Error::NoHost`], [`Error::NoMatch`] with the reason if the archive has no BTF for the host, or
     /// [`Error::Damaged`] if a broken program wrote the archive.
     pub fn find(&self, host: &Host) -> Result<Found, Error> {
-        self.find_key(&host.key()?, 0)
+        self.find_system(&host.system()?, 0)
     }
 
-    fn find_key(&self, key: &Key, neighbours: usize) -> Result<Found, Error> {
-        let matched = self.lookup(key, neighbours);
+    fn find_system(&self, host: &System, neighbours: usize) -> Result<Found, Error> {
+        let matched = self.lookup(host, neighbours);
         if !matched.is_found() {
             return Err(Error::NoMatch(Box::new(matched)));
         }
@@ -218,11 +224,11 @@ pub fn find(archive: Option<&Archive>, options: &Options) -> Result<Types, Error
         return Ok(Types::Kernel);
     }
     let archive = archive.ok_or(Error::NoArchive)?;
-    let key = options.host.key()?;
+    let host = options.host.system()?;
     if let Some(object) = options.object {
-        archive.made.covers(object, key.parts()[key::ARCH])?;
+        archive.made.covers(object, host.key.parts()[key::ARCH])?;
     }
-    archive.find_key(&key, options.neighbours).map(Types::Archive)
+    archive.find_system(&host, options.neighbours).map(Types::Archive)
 }
 
 /// Reads the streams of a payload.

@@ -19,3 +19,4 @@ pub(crate) const MAX_OS_RELEASE: usize = 1 << 20;
 pub(crate) const MAX_HASHED: usize = 16 << 20;
 /// Longer names match nothing.
 pub(crate) const MAX_NAME: usize = 4097;
+pub(crate) const MAX_LIKE: usize = 8;

@@ -2,9 +2,8 @@
 
 //! Which kernel of an archive serves a host.
 
-use crate::key::{
-    canonical_arch, canonical_id, compare_series, compare_versions, Key, Kernels, Parts, ARCH, ID, RELEASE, VERSION_ID,
-};
+use crate::key::{canonical_arch, canonical_id, compare_versions, Key, Kernels, Parts, System, ARCH, ID, RELEASE, VERSION_ID};
+use crate::rules::{is_built_by, is_distinctive, series};
 use crate::text::printable;
 use std::cmp::Ordering;
 
@@ -19,6 +18,8 @@ pub enum Rule {
     Release = 2,
     /// The builds next to the kernel have the same BTF; only with `neighbours` above 0. The BTF may be wrong.
     Neighbour = 3,
+    /// A distribution that the host's is derived from has this arch and release.
+    Derived = 4,
 }
 
 /// The result of a look-up.
@@ -51,29 +52,12 @@ fn distribution(want: &Parts) -> String {
     if want[ID].is_empty() {
         return "an unknown distribution".to_string();
     }
-    let mut s = want[ID].to_vec();
+    let mut s = canonical_id(want[ID]).to_vec();
     if !want[VERSION_ID].is_empty() {
         s.push(b' ');
         s.extend_from_slice(want[VERSION_ID]);
     }
     printable(&s)
-}
-
-/// Returns what the releases of a series have in common: the version of Linux, and all words that are not numbers:
-/// `6 1 rt amd64` of `6.1.0-47-rt-amd64`.
-fn series_of(release: &[u8]) -> Vec<&[u8]> {
-    let mut numbers = 0;
-    let mut words = Vec::new();
-    for word in release.split(|b| b"-.+_~".contains(b)).filter(|w| !w.is_empty()) {
-        if word.iter().all(u8::is_ascii_digit) {
-            numbers += 1;
-            if numbers > 2 {
-                continue;
-            }
-        }
-        words.push(word);
-    }
-    words
 }
 
 /// The builds of a series on one side of a kernel, the nearest first.
@@ -83,21 +67,10 @@ struct Side {
 }
 
 impl Side {
-    fn look(k: &Kernels, want: &Parts, order: impl Iterator<Item = u32>, n: usize) -> Side {
-        let its = series_of(want[RELEASE]);
-        let mut s = Side { builds: Vec::new(), same: true };
-        for kernel in order {
-            let p = k.parts(kernel);
-            if s.builds.len() == n || compare_series(&p, want) != Ordering::Equal {
-                break;
-            }
-            if series_of(p[RELEASE]) != its {
-                continue;
-            }
-            s.builds.push(kernel);
-            s.same &= k.layout(kernel) == k.layout(s.builds[0]);
-        }
-        s
+    fn new(k: &Kernels, builds: impl Iterator<Item = u32>, n: usize) -> Side {
+        let builds: Vec<_> = builds.take(n).collect();
+        let same = builds.iter().all(|&b| k.layout(b) == k.layout(builds[0]));
+        Side { builds, same }
     }
 
     /// Describes the builds: their number, the first and the last.
@@ -119,13 +92,19 @@ impl Side {
 fn neighbours(k: &Kernels, m: &mut Match, n: usize) {
     let want = m.want.clone();
     let want = want.parts();
-    let place = k.place_of(&want);
-    let before = Side::look(k, &want, k.order[..place].iter().rev().copied(), n);
+    let its = series(&want);
+    let release = |kernel: u32| k.parts(kernel)[RELEASE];
+    let mut all: Vec<u32> = (0..k.len() as u32).filter(|&i| series(&k.parts(i)) == its).collect();
+    // Sorting keeps the order of equal releases.
+    all.sort_by(|&i, &j| compare_versions(release(j), release(i)));
+    let order = |kernel: u32| compare_versions(release(kernel), want[RELEASE]);
+    let before = Side::new(k, all.iter().copied().filter(|&i| order(i) == Ordering::Less), n);
     if before.builds.len() < n {
         m.reason += &format!("; builds of its series before it: {}, want {}", before.builds.len(), n);
         return;
     }
-    let after = Side::look(k, &want, k.order[place..].iter().copied(), n);
+    all.sort_by(|&i, &j| compare_versions(release(i), release(j)).then_with(|| i.cmp(&j)));
+    let after = Side::new(k, all.iter().copied().filter(|&i| order(i) == Ordering::Greater), n);
     let differ = match after.builds.first() {
         Some(&a) => k.layout(before.builds[0]) != k.layout(a),
         None => false,
@@ -194,10 +173,33 @@ fn advise(k: &Kernels, m: &mut Match) {
     };
 }
 
-pub(crate) fn lookup(k: &Kernels, want: &Key, n_neighbours: usize) -> Match {
+/// Takes the first of some kernels, if all of them have the same BTF. Otherwise it is a miss. Reports whether there are any.
+fn choose(k: &Kernels, m: &mut Match, rule: Rule, of: &[u32]) -> bool {
+    let first = match of.first() {
+        Some(&first) => first,
+        None => return false,
+    };
+    let host = distribution(&m.want.parts());
+    let name = distribution(&k.parts(first));
+    if let Some(&other) = of.iter().find(|&&i| k.layout(i) != k.layout(first)) {
+        let other = distribution(&k.parts(other));
+        m.reason = format!("{}: {} and {} have this release and arch, and their BTFs differ", host, name, other);
+        advise(k, m);
+        return true;
+    }
+    m.rule = rule;
+    m.key = k.key(first);
+    m.reason = match rule {
+        Rule::Derived => format!("{} is derived from {}, which has this release and arch", host, name),
+        _ => format!("not under {}, but {} has this release and arch", host, name),
+    };
+    true
+}
+
+pub(crate) fn lookup(k: &Kernels, system: &System, n_neighbours: usize) -> Match {
     let mut m = Match {
         rule: Rule::None,
-        want: want.canonical(),
+        want: system.key.canonical(),
         key: Key::default(),
         below: Key::default(),
         above: Key::default(),
@@ -212,30 +214,36 @@ pub(crate) fn lookup(k: &Kernels, want: &Key, n_neighbours: usize) -> Match {
         m.reason = "the archive has this kernel".to_string();
         return m;
     }
-    let others: Vec<u32> = (0..k.len() as u32)
+    let id = |i: u32| canonical_id(k.parts(i)[ID]);
+    let (own, others): (Vec<u32>, Vec<u32>) = (0..k.len() as u32)
         .filter(|&i| {
             let p = k.parts(i);
             !want[ARCH].is_empty() && p[RELEASE] == want[RELEASE] && canonical_arch(p[ARCH]) == want[ARCH]
         })
-        .collect();
-    if others.is_empty() {
-        advise(k, &mut m);
-        if n_neighbours > 0 && ![ID, ARCH, RELEASE].iter().any(|&i| want[i].is_empty()) {
-            neighbours(k, &mut m, n_neighbours);
+        .partition(|&i| *id(i) == *want[ID]);
+    if choose(k, &mut m, Rule::Release, &own) {
+        return m;
+    }
+    if is_distinctive(want[RELEASE]) && !is_built_by(want[ID], want[RELEASE]) {
+        for l in &system.like {
+            let of: Vec<u32> = others.iter().copied().filter(|&i| *id(i) == *l.id).collect();
+            let version = |i: &u32| !l.version_id.is_empty() && *k.parts(*i)[VERSION_ID] == *l.version_id;
+            let exact: Vec<u32> = of.iter().copied().filter(version).collect();
+            if choose(k, &mut m, Rule::Derived, &exact) || choose(k, &mut m, Rule::Derived, &of) {
+                return m;
+            }
         }
-        return m;
+        let usable: Vec<u32> = others.iter().copied().filter(|&i| !is_built_by(&id(i), want[RELEASE])).collect();
+        if choose(k, &mut m, Rule::Release, &usable) {
+            return m;
+        }
     }
-    if others.iter().any(|&i| k.layout(i) != k.layout(others[0])) {
-        m.reason = format!(
-            "{}: {} other distributions have kernels of this release and arch, and their BTFs differ",
-            distribution(&want),
-            others.len()
-        );
-        advise(k, &mut m);
-        return m;
+    advise(k, &mut m);
+    if let Some(&other) = others.first() {
+        m.reason += &format!("; {} has this release, which may be another build", distribution(&k.parts(other)));
     }
-    m.rule = Rule::Release;
-    m.key = k.key(others[0]);
-    m.reason = format!("not under {}, but another distribution has this release and arch", distribution(&want));
+    if n_neighbours > 0 && ![ID, ARCH, RELEASE].iter().any(|&i| want[i].is_empty()) {
+        neighbours(k, &mut m, n_neighbours);
+    }
     m
 }

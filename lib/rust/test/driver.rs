@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use btfa::{Archive, Error, Host, Key, Options, Rule, Types};
+use btfa::{Archive, Distribution, Error, Host, Key, Options, Rule, System as Described, Types};
 
 /// Counts the bytes that are allocated.
 struct Meter;
@@ -162,9 +162,15 @@ fn host(answer: &mut Answer) {
     if let Some(file) = file {
         host = host.os_release(file);
     }
-    let key = host.key();
-    answer.status(&key);
-    answer.key(&key.unwrap_or_default());
+    let system = host.system();
+    answer.status(&system);
+    let system = system.unwrap_or_default();
+    answer.key(&system.key);
+    answer.number(system.like.len() as u32);
+    for l in system.like {
+        answer.bytes(&l.id);
+        answer.bytes(&l.version_id);
+    }
 }
 
 fn main() {
@@ -174,8 +180,10 @@ fn main() {
         match get_number() {
             0 => archive = open(get_bytes(), &mut answer),
             1 => {
-                let (want, neighbours) = (get_key(), get_number() as usize);
-                let m = archive.as_ref().expect("an archive").lookup(&want, neighbours);
+                let key = get_key();
+                let like = (0..get_number()).map(|_| Distribution { id: get_bytes(), version_id: get_bytes() }).collect();
+                let neighbours = get_number() as usize;
+                let m = archive.as_ref().expect("an archive").lookup(Described { key, like }, neighbours);
                 answer.number(m.rule as u32);
                 [&m.want, &m.key, &m.below, &m.above].iter().for_each(|k| answer.key(k));
                 answer.number(u32::from(m.same_btf));
