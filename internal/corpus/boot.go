@@ -21,7 +21,7 @@ func (f *File) Bootable(ctx context.Context, modules []string) (*bootable.System
 		return nil, skip.Wrap(f.Path, "", errors.New("holds BTF and no kernel images"))
 	}
 	return bootable.Read(f.Path, modules, func(taker func(*unpack.Run) unpack.Taker) error {
-		return f.caught(ctx, func(s *scratch) error {
+		return f.caught(ctx, func(ctx context.Context, s *scratch) error {
 			r := newRun(ctx, f, s)
 			to := taker(r.Run)
 			for i := range f.files {

@@ -90,7 +90,7 @@ func TestMappedChanged(t *testing.T) {
 func TestMappedPanics(t *testing.T) {
 	c, path, raw := mappedFile(t)
 	var s scratch
-	err := c.Files[0].caught(context.Background(), func(own *scratch) error {
+	err := c.Files[0].caught(context.Background(), func(_ context.Context, own *scratch) error {
 		defer func() { s = *own }()
 		return c.Files[0].read(context.Background(), own, func(k *Kernel) error {
 			_ = k.BTF[len(raw)]

@@ -151,7 +151,7 @@ func (f *File) ReadPart(ctx context.Context, yield func(*Kernel) error) error {
 	if f.Entry() == nil {
 		return btfc.ErrWhole
 	}
-	return f.caught(ctx, func(s *scratch) error {
+	return f.caught(ctx, func(ctx context.Context, s *scratch) error {
 		if err := s.task.Take(f.packed.entryOf().Unpacked()); err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ func (f *File) Read(ctx context.Context, yield func(*Kernel) error) error {
 			return next(k)
 		}
 	}
-	return f.caught(ctx, func(s *scratch) error { return read(ctx, s, yield) })
+	return f.caught(ctx, func(ctx context.Context, s *scratch) error { return read(ctx, s, yield) })
 }
 
 // First calls yield with the BTF of the first kernel in the file, whatever its key is, and reads no further: neither modules nor the end of a
@@ -50,7 +50,7 @@ func (f *File) First(ctx context.Context, yield func(btf []byte)) error {
 	}
 	opts.Modules, opts.Extras = selection.NoModules(), false
 	file.opts, file.files = &opts, f.files[:1]
-	err := file.caught(ctx, func(s *scratch) error {
+	err := file.caught(ctx, func(ctx context.Context, s *scratch) error {
 		defer func() {
 			if cap(s.btf.B) > limits.Believed {
 				s.btf.Leave()() // or a kernel of usual size has to be copied from it, see Kernel.Detach
@@ -65,9 +65,10 @@ func (f *File) First(ctx context.Context, yield func(btf []byte)) error {
 }
 
 // caught returns the error of read, or one for its panic.
-func (f *File) caught(ctx context.Context, read func(s *scratch) error) (err error) {
+func (f *File) caught(ctx context.Context, read func(ctx context.Context, s *scratch) error) (err error) {
 	s := scratches.Get().(*scratch)
-	s.task = memory.In(ctx).Open(ctx)
+	ctx = limits.Placed(ctx)
+	s.task = limits.Unpacked.In(ctx).Open(ctx)
 	defer s.task.Close()
 	if err := s.btf.Use(s.task); err != nil {
 		return err
@@ -75,7 +76,7 @@ func (f *File) caught(ctx context.Context, read func(s *scratch) error) (err err
 	if err := s.modules.use(s.task); err != nil {
 		return err
 	}
-	if d := workers.Catch(ctx, func() { err = read(s) }); d != nil {
+	if d := workers.Catch(ctx, func() { err = read(ctx, s) }); d != nil {
 		return skip.Wrap(f.Path, "", d) // s may be in the middle of anything
 	}
 	s.trim()

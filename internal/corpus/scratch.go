@@ -15,9 +15,6 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// memory limits the bytes of kernels that all File.Read of the process hold, except those whose context has a limit of its own.
-var memory = limits.NewMemory(limits.UnpackedInAll)
-
 // scratch is memory that reading kernels reuses, so that a run allocates little per kernel. It serves one File.Read at a time.
 type scratch struct {
 	task    *limits.Task      // of this File.Read

@@ -11,9 +11,9 @@ package limits
 // Kernels: a part that exceeds a limit is skipped.
 const (
 	PartSize       = 256 << 20 // bytes of a BTF, ELF file or image, unpacked; 70 MB (stripped vmlinux)
-	UnpackedRatio  = 100       // unpacked bytes per byte on disk; 11 (CentOS 8)
-	UnpackedSmall  = 32 << 20  // bytes of a small file, unpacked; 2 MB
-	UnpackedInAll  = 512 << 20 // bytes in memory at once, more wait until others are done; 110 MB of a worker
+	UnpackedRatio  = 100       // unpacked bytes per byte on disk, also of a chunk of a .btfc; 11 (CentOS 8)
+	UnpackedSmall  = 32 << 20  // bytes of a small file, unpacked, and of all chunks of a .btfc that have a larger ratio; 2 MB
+	UnpackedInAll  = 512 << 20 // bytes in memory at once, with ancestors and caches, more wait until others are done; 110 MB of a worker
 	Nesting        = 10        // nested containers and compressions; 7
 	ELFSections    = 1 << 16   // sections of a kernel or module; 93
 	DistilledBase  = 16 << 20  // bytes of a module's .BTF.base; 1 kB
@@ -47,6 +47,8 @@ const (
 	CorpusPackages = 1 << 20   // packages that kernels come from
 	CorpusDepth    = 128       // ancestors of a kernel; 50
 	CorpusChain    = 512 << 20 // bytes of a kernel's ancestors in memory; 40 MB (CentOS 8)
+	CorpusState    = 16        // times its unpacked bytes that a chunk takes in memory; 4 (CentOS 8)
+	CorpusSmall    = 512 << 10 // bytes that a chunk takes in addition; 8 kB
 )
 
 // Work of matching, minimizing and proving: types, names and comparisons for one kernel, which is skipped.

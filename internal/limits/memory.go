@@ -4,7 +4,9 @@ package limits
 
 import (
 	"context"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -17,12 +19,15 @@ type Memory struct {
 
 	mu      sync.Mutex
 	held    int64
-	tasks   map[*Task]bool // those that are open
-	changed chan struct{}  // closed when bytes are given back or a task is closed; nil if no task waits
+	tasks   map[*Task]bool  // those that are open
+	caches  map[*Cache]bool // those that hold bytes
+	changed chan struct{}   // closed when bytes are given back or a task is closed; nil if no task waits
 }
 
 // NewMemory returns a limit of max bytes.
-func NewMemory(max int64) *Memory { return &Memory{max: max, tasks: make(map[*Task]bool)} }
+func NewMemory(max int64) *Memory {
+	return &Memory{max: max, tasks: make(map[*Task]bool), caches: make(map[*Cache]bool)}
+}
 
 // Task is what holds bytes of a Memory. One goroutine uses it. A nil Task holds bytes without limit.
 type Task struct {
@@ -50,6 +55,15 @@ func (m *Memory) In(ctx context.Context) *Memory {
 		return of
 	}
 	return m
+}
+
+// Placed returns a context for which all tasks that are opened have the same place. It is ctx itself if that is one of InOrder or Placed.
+// A task that waits for another task of the same work does not have to wait for one in between.
+func Placed(ctx context.Context) context.Context {
+	if _, ok := ctx.Value(placeKey{}).(int64); ok {
+		return ctx
+	}
+	return context.WithValue(ctx, placeKey{}, places.Add(1)-1)
 }
 
 // InOrder returns a function that returns the context for each of n tasks, from 0. Of these tasks, the first is always the one with the
@@ -80,6 +94,8 @@ func (t *Task) Take(n int64) error {
 		return nil
 	}
 	for {
+		for !t.m.fits(n) && t.m.drop() {
+		}
 		changed := t.m.try(t, n)
 		if changed == nil {
 			return nil
@@ -90,6 +106,13 @@ func (t *Task) Take(n int64) error {
 			return t.ctx.Err()
 		}
 	}
+}
+
+// fits reports whether there are n more bytes.
+func (m *Memory) fits(n int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.held+n <= m.max
 }
 
 // try takes n bytes for a task, or returns what is closed when it should try again.
@@ -172,4 +195,43 @@ func (t *Task) Close() {
 	t.m.held -= t.held
 	t.held = 0
 	t.m.wake()
+}
+
+// Cache is what holds bytes of a Memory until a task needs them. It is safe for concurrent use.
+type Cache struct {
+	m    *Memory
+	held int64
+	drop func() bool
+}
+
+// Cache returns a cache. When a task needs memory, it calls drop, which drops an item that is not in use, and returns false if there is
+// none. drop may call Hold.
+func (m *Memory) Cache(drop func() bool) *Cache { return &Cache{m: m, drop: drop} }
+
+// Hold sets how many bytes the cache holds. It does not wait, so a task should hold them before. The caller must also call it when items
+// are no longer in use, which lets tasks that wait drop them.
+func (c *Cache) Hold(n int64) {
+	c.m.mu.Lock()
+	defer c.m.mu.Unlock()
+	c.m.held += n - c.held
+	c.held = n
+	if c.m.caches[c] = true; n == 0 {
+		delete(c.m.caches, c)
+	}
+	c.m.wake()
+}
+
+// Held returns the bytes that are held.
+func (m *Memory) Held() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.held
+}
+
+// drop drops an item of a cache, and reports whether there was one.
+func (m *Memory) drop() bool {
+	m.mu.Lock()
+	caches := slices.Collect(maps.Keys(m.caches))
+	m.mu.Unlock()
+	return slices.ContainsFunc(caches, func(c *Cache) bool { return c.drop() })
 }

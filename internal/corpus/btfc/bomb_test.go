@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -158,4 +160,95 @@ func TestDamageOnce(t *testing.T) {
 	if reads.n != 1 {
 		t.Errorf("the parent is read %d times", reads.n)
 	}
+}
+
+// TestRepetitive writes a kernel that compresses to less than what readers take for its size.
+func TestRepetitive(t *testing.T) {
+	k := in("1", make([]byte, 4<<20)) // stored as bytes
+	f := open(t, written(t, nil, k))
+	for _, from := range f.entries[0].Chunks[partBTF].frames() {
+		if from.Size > limits.UnpackedRatio*from.Packed {
+			t.Errorf("%d bytes unpack to %d", from.Packed, from.Size)
+		}
+	}
+	same(t, f, k)
+}
+
+// TestRatioTogether opens a file of chunks that each unpack to less than limits.UnpackedSmall. Those behind it are refused.
+func TestRatioTogether(t *testing.T) {
+	const n = 12 << 20
+	var kernels []lab
+	for range 4 {
+		kernels = append(kernels, lab{front: labPayload([2]uint64{}, map[int][]byte{streamUnits: labUnit(n, 0, 0, 0), streamText: make([]byte, n)}), parent: -1, size: n})
+	}
+	f := open(t, labFile(t, kernels...))
+	for i := range kernels {
+		if _, err := f.BTF(ctx, i, nil); errors.Is(err, limits.ErrRatio) != (i >= 2) {
+			t.Errorf("kernel %d: error %v", i, err)
+		}
+	}
+}
+
+// TestStateLimits decodes chunks that take more memory than their size allows: names that share bytes with others, and names in place of
+// long ones.
+func TestStateLimits(t *testing.T) {
+	const n = 100_000
+	shared := bytes.Repeat([]byte{255}, n)
+	shared[0] = 0
+	long := append(bytes.Repeat([]byte{'a'}, 1000), 0)
+	prefixes := labPayload([2]uint64{}, map[int][]byte{
+		streamUnits: labUnit(100<<20, 0, 0, 0), streamText: append(long, make([]byte, n-1)...), streamShared: shared,
+	})
+	if _, err := decode(newState(), prefixes, nil, 100<<20, nil); !errors.Is(err, limits.ErrTooLarge) {
+		t.Errorf("names that share bytes: %v", err)
+	}
+	lists := labPayload([2]uint64{}, map[int][]byte{streamUnits: labUnit(100<<20, 8<<20, 8<<20, 1<<20)})
+	if _, err := decode(newState(), lists, nil, 100<<20, nil); err == nil || !strings.Contains(err.Error(), "more types and strings") {
+		t.Errorf("lists: %v", err)
+	}
+}
+
+// TestCacheCounted reads kernels, and then lets a task have all memory. The cached states count until then, and are dropped.
+func TestCacheCounted(t *testing.T) {
+	all := limits.NewMemory(1 << 20)
+	var kernels []input
+	for i := range 5 {
+		kernels = append(kernels, in(fmt.Sprint(i), build(t, binary.LittleEndian, i)))
+	}
+	f := open(t, written(t, nil, kernels...))
+	f.states.held = all.Cache(f.states.drop)
+	same(t, f, kernels...)
+	states := func() (n int) {
+		for _, p := range f.states.of {
+			if p.state != nil {
+				n++
+			}
+		}
+		return n
+	}
+	if all.Held() == 0 || states() == 0 {
+		t.Fatalf("%d bytes of %d states", all.Held(), states())
+	}
+	r, err := f.states.open(ctx, chunkID{partBTF, 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := all.Open(ctx)
+	defer task.Close()
+	if err := task.Take(1 << 20); err != nil {
+		t.Fatal(err)
+	}
+	if n := states(); n != 1 {
+		t.Errorf("%d states are left while one is in use", n)
+	}
+	r.close()
+	task.Close()
+	task = all.Open(ctx)
+	if err := task.Take(1 << 20); err != nil {
+		t.Fatal(err)
+	}
+	if n, held := states(), all.Held(); n != 0 || held != 1<<20 {
+		t.Errorf("%d states are left, %d bytes held", n, held)
+	}
+	same(t, f, kernels...)
 }

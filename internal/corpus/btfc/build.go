@@ -75,6 +75,13 @@ type builder struct {
 // builders has idle builders.
 var builders = sync.Pool{New: func() any { return new(builder) }}
 
+// release makes b idle, unless it is large.
+func (b *builder) release() {
+	if 4*(cap(b.ids)+cap(b.names)+cap(b.kernel)) <= reused {
+		builders.Put(b)
+	}
+}
+
 // clean returns n zeros, in b's memory if there is enough.
 func clean[T any](b []T, n int) []T {
 	if cap(b) < n {
@@ -107,10 +114,7 @@ func (b *builder) build(st *state, skip int, out []byte) ([]byte, error) {
 
 // each calls yield for the units of a state, with a function that writes the unit to a slice of its size.
 func (b *builder) each(st *state, yield func(i int, u *unit, write func(out []byte) error) error) error {
-	list, err := st.strings()
-	if err != nil {
-		return fmt.Errorf("strings: %w", err)
-	}
+	list := st.strings
 	b.ids, b.names = clean(b.ids, int(st.numEnts)+1), clean(b.names, st.names.n)
 	at, inKernel, lenKernel := 0, 0, 0
 	for i, u := range st.units {

@@ -17,8 +17,6 @@ import (
 
 // decode returns the state of a chunk. It does not retain the payloads. size is the size of its units in bytes and bounds the state. If q is
 // not nil, only the front is decoded, the state and its parent are for q, and the state notes what q selects.
-//
-// The order of strings is decoded when it is needed, because most kernels are only parents of others.
 func decode(parent *state, front, back []byte, size int64, q *Query) (*state, error) {
 	d := decoders.Get().(*decoder)
 	defer d.release()
@@ -39,11 +37,12 @@ func decode(parent *state, front, back []byte, size int64, q *Query) (*state, er
 		return nil, err
 	}
 	var strings [orderStreams]btfa.Cursor
+	copy(strings[:], d.back[streamStrings:])
 	for i := range strings {
-		strings[i] = btfa.NewCursor(bytes.Clone(d.back[streamStrings+i].Rest()))
+		d.back[streamStrings+i] = btfa.Cursor{}
 	}
 	late.contents = len(d.seconds[1])
-	err = d.begin(len(d.seconds[0]), late, words, size)
+	err = d.begin(len(d.seconds[0]), late, words, len(front)+len(back), size)
 	if err == nil {
 		err = d.contents()
 	}
@@ -51,14 +50,59 @@ func decode(parent *state, front, back []byte, size int64, q *Query) (*state, er
 		return nil, err
 	}
 	st := d.st
-	st.strings = func() ([]uint32, error) { return nil, errPart }
 	if q == nil {
-		st.strings = sync.OnceValues(func() ([]uint32, error) { return readStrings(parent, st, strings) })
+		if st.strings, err = readStrings(parent, st, strings); err != nil {
+			return nil, fmt.Errorf("strings: %w", err)
+		}
 	}
+	st.lists = st.listsSize()
 	return st, nil
 }
 
-var errPart = errors.New("not read as a whole")
+// checkLate returns an error if a front says that there are more names or entities at the back than there is room for in so many bytes.
+// Each name takes a byte at least, and so does each entity.
+func checkLate(front []byte, back int64) error {
+	p := btfa.NewCursor(front)
+	names, entities := p.Uvarint(), p.Uvarint()
+	if max(names, entities) > uint64(back) {
+		return fmt.Errorf("%d names and %d entities at the back, where there are %d bytes", names, entities, back)
+	}
+	return p.Err
+}
+
+// claim returns how many bytes a chunk may add to the shared memory of a state. begin checks it. For a kernel that is being written it
+// is a guess.
+func (e *Entry) claim(p part, q *Query) int64 {
+	if e.made != nil {
+		select {
+		case <-e.made:
+		default:
+			return limits.CorpusSmall
+		}
+	}
+	c := &e.Chunks[p]
+	if q == nil {
+		return limits.CorpusState*(c.Size+c.Back.Size) + limits.CorpusSmall
+	}
+	return limits.CorpusState*c.Size + lateName*c.Back.Size + limits.CorpusSmall
+}
+
+// lateName is the number of bytes that a name at the back takes in a state for a query, which has it as an empty one.
+const lateName = 5
+
+// listsLimit returns how many bytes the lists of a state may have if its units have so many bytes. Of 46 kernels they have at most half of
+// it. readUnits checks it.
+func listsLimit(size int64, q *Query) int64 {
+	if q != nil {
+		size /= 4
+	}
+	return size + 1<<20
+}
+
+// listsSize returns the bytes of the lists of a state.
+func (s *state) listsSize() int64 {
+	return 8*int64(s.front.len()) + 9*int64(s.all.len()) + 4*int64(len(s.strings))
+}
 
 // decoders keeps idle decoders, which are large.
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
@@ -117,37 +161,46 @@ func (d *decoder) readSizes(payload int) (n int, err error) {
 // late is how much of what is new is at the back. The contents are missing if only the front is decoded.
 type late struct{ names, entities, contents int }
 
-// begin makes the state with all but the new contents, for which it makes room. It is given how many are at the front, and how many words
-// they all have.
-func (d *decoder) begin(contents int, late late, words int, size int64) error {
+// begin makes the state with all but the new contents, for which it makes room. It is given how many are at the front, how many words they
+// all have, and the bytes of the payloads.
+func (d *decoder) begin(contents int, late late, words, payload int, size int64) error {
 	p := d.parent
 	text := [2][]byte{d.in[streamText].Rest(), d.back[streamText].Rest()}
-	shared := [2][]byte{d.in[streamShared].Rest(), d.back[streamShared].Rest()}
-	if d.query == nil && len(shared[1]) != late.names {
+	prefixes := [2][]byte{d.in[streamShared].Rest(), d.back[streamShared].Rest()}
+	if d.query == nil && len(prefixes[1]) != late.names {
 		return errWrong
 	}
 	textBytes := len(text[0]) + len(text[1])
-	for _, s := range shared {
+	for _, s := range prefixes {
 		for _, n := range s {
 			textBytes += int(n)
 		}
 	}
-	names := len(shared[0]) + late.names
+	names := len(prefixes[0]) + late.names
 	all := contents + late.contents
+	own := &shared{p.shared, p.names.growth(names, textBytes, 1) + p.contents.growth(all, words, 4)}
+	claimed := limits.CorpusState*int64(payload) + limits.CorpusSmall
+	if d.query != nil {
+		claimed += lateName * int64(late.names)
+	}
+	if own.bytes > claimed {
+		return &limits.Exceeded{Max: limits.CorpusState, What: "bytes in memory per unpacked byte"}
+	}
 	if p.memory()+textBytes+4*(words+names+all+contents+late.entities) > limits.CorpusChain {
 		return &limits.Exceeded{Max: limits.CorpusChain, What: "bytes that it is encoded against"}
 	}
 	d.st = &state{
-		names: p.names.extend(names, textBytes), contents: p.contents.extend(all, words), numEnts: p.numEnts, backNames: slices.Clip(p.backNames),
+		shared: own,
+		names:  p.names.extend(names, textBytes), contents: p.contents.extend(all, words), numEnts: p.numEnts, backNames: slices.Clip(p.backNames),
 	}
 	d.nextNew = uint32(p.names.n)
-	err := d.readNames(text[0], shared[0])
+	err := d.readNames(text[0], prefixes[0])
 	if err == nil && d.query != nil {
 		d.st.found = slices.Clip(p.found)
 		err = d.query.note(p, d.st)
 	}
 	if err == nil && late.names > 0 {
-		err = d.readBackNames(text[1], shared[1], late.names)
+		err = d.readBackNames(text[1], prefixes[1], late.names)
 	}
 	if err == nil {
 		err = d.readUnits(size)
@@ -199,6 +252,7 @@ func (d *decoder) readNames(text, shared []byte) error {
 // readUnits reads the units of size bytes. Each of their types and strings takes some of these bytes, so these bound the memory for them.
 func (d *decoder) readUnits(size int64) error {
 	in := &d.in[streamUnits]
+	room := listsLimit(size, d.query)
 	for in.Len() > 0 {
 		u := unit{name: string(in.Text())}
 		u.size = int64(in.Count(int(size), "bytes"))
@@ -207,6 +261,13 @@ func (d *decoder) readUnits(size int64) error {
 		u.strings = in.Count(int(u.size), "strings")
 		u.rest = bytes.Clone(in.Bytes(in.Count(in.Len(), "bytes")))
 		size -= u.size
+		room -= 8 * int64(u.front)
+		if d.query == nil {
+			room -= 9*int64(u.types) + 4*int64(u.strings)
+		}
+		if room < 0 {
+			return errors.New("more types and strings than usual for so many bytes")
+		}
 		d.st.units = append(d.st.units, u)
 	}
 	if in.Err == nil && size != 0 {
@@ -217,10 +278,7 @@ func (d *decoder) readUnits(size int64) error {
 
 // readStrings reads the order of the strings of a state from its streams.
 func readStrings(parent, st *state, s [orderStreams]btfa.Cursor) ([]uint32, error) {
-	from, err := parent.strings()
-	if err != nil {
-		return nil, err
-	}
+	from := parent.strings
 	o := newOrderReader(s[:], len(from), st.names.n)
 	if total := st.numStrings(); o.whole && total > 0 {
 		if total != len(from) {

@@ -5,6 +5,7 @@ package btfc
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"slices"
 	"sync"
 
@@ -260,15 +261,11 @@ func (p *parsed) encode(parent *state, m *matching) (out payloads, err error) {
 	for i := range streamStrings {
 		e.decoder.in[i], e.decoder.back[i] = btfa.NewCursor(e.front[i]), btfa.NewCursor(e.back[i])
 	}
-	if err := e.begin(len(e.front[streamKinds]), late, words, size); err != nil {
+	if err := e.begin(len(e.front[streamKinds]), late, words, math.MaxInt32, size); err != nil {
 		return out, err
 	}
 	e.contents(p, m)
-	from, err := parent.strings()
-	if err != nil {
-		return out, err
-	}
-	copy(e.back[streamStrings:], p.order(e.st, parent.names.n, from))
+	copy(e.back[streamStrings:], p.order(e.st, parent.names.n, parent.strings))
 	out.front = join(&e.front, late.names, late.entities)
 	if slices.ContainsFunc(e.back[:], func(s []byte) bool { return len(s) > 0 }) {
 		out.back = join(&e.back)

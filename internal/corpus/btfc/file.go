@@ -86,6 +86,9 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	case max(length, unpacked) > limits.CorpusIndex:
 		return nil, fmt.Errorf("index: %d bytes, more than %d", max(length, unpacked), limits.CorpusIndex)
 	}
+	if err := new(limits.Ratio).Allow(int64(length), int64(unpacked)); err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
 	end := size - int64(footerLen) - int64(length)
 	index, err := new(buffers).unpack(r, end, int64(length), int64(unpacked), Sum(foot[16:]))
 	if err != nil {
@@ -147,6 +150,13 @@ var unpacker = sync.OnceValues(func() (*zstd.Decoder, error) {
 // buffers has memory for unpacking.
 type buffers struct{ frame, data []byte }
 
+// release makes b idle, unless it is large.
+func (b *buffers) release() {
+	if cap(b.frame)+cap(b.data) <= reused {
+		idleBuffers.Put(b)
+	}
+}
+
 // idleBuffers has buffers that are not in use.
 var idleBuffers = sync.Pool{New: func() any { return new(buffers) }}
 
@@ -196,17 +206,22 @@ func (f *File) decodeState(ctx context.Context, id chunkID, states *cache) (*sta
 		return nil, err
 	}
 	parent, err := states.get(ctx, e.parent(id))
-	if err == nil && id.part == partExtras {
-		parent, err = parent.namesOnly()
-	}
 	if err != nil {
 		return nil, err
 	}
+	if id.part == partExtras {
+		parent = parent.namesOnly()
+	}
 	var st *state
 	var payloads [2][]byte
+	for _, from := range e.Chunks[id.part].frames() {
+		if from.large {
+			return nil, e.wrap(ctx, from, limits.ErrRatio)
+		}
+	}
 	for i, from := range e.Chunks[id.part].frames() {
 		b := idleBuffers.Get().(*buffers)
-		defer idleBuffers.Put(b)
+		defer b.release()
 		if i > 0 && states.query != nil { // only its sum is checked
 			err = b.read(f.r, from.offset, from.Packed, from.Check)
 		} else {
@@ -216,7 +231,9 @@ func (f *File) decodeState(ctx context.Context, id chunkID, states *cache) (*sta
 			return nil, e.wrap(ctx, from, err)
 		}
 	}
-	st, err = decode(parent, payloads[0], payloads[1], e.unitsSize(id.part), states.query)
+	if err = checkLate(payloads[0], e.Chunks[id.part].Back.Size); err == nil {
+		st, err = decode(parent, payloads[0], payloads[1], e.unitsSize(id.part), states.query)
+	}
 	if err == nil && len(st.units) != [...]int{1, 1 + e.Modules, extrasUnits}[id.part] {
 		err = errWrong
 	}
@@ -241,12 +258,17 @@ func (e *Entry) wait(ctx context.Context) error {
 
 // build appends the units of a part of kernel i to out, for modules without the kernel. check returns an error if they are not right.
 func (f *File) build(ctx context.Context, p part, i int, out []byte, check func(*state, []byte) error) ([]byte, error) {
-	st, err := f.states.get(ctx, chunkID{p, i})
+	r, err := f.states.open(ctx, chunkID{p, i})
+	if err != nil {
+		return out, err
+	}
+	defer r.close()
+	st, err := r.get(ctx, chunkID{p, i})
 	if err != nil {
 		return out, err
 	}
 	b := builders.Get().(*builder)
-	defer builders.Put(b)
+	defer b.release()
 	skip := 0
 	if p == partModules {
 		skip = 1

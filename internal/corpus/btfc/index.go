@@ -139,6 +139,7 @@ type frame struct {
 	Check  Sum   `json:",omitzero"` // SHA-256 of the frame
 
 	offset int64
+	large  bool // unpacks to too much for its size
 }
 
 // frames returns those of a chunk, in the order of the file.
@@ -221,7 +222,7 @@ func (e *Entry) wrap(ctx context.Context, at *frame, err error) error {
 }
 
 // check returns an error if the entry cannot be that of a kernel behind those in before.
-func (e *Entry) check(before []*Entry) error {
+func (e *Entry) check(before []*Entry, ratio *limits.Ratio) error {
 	type bound struct {
 		n, limit int64
 		what     string
@@ -249,6 +250,9 @@ func (e *Entry) check(before []*Entry) error {
 			return fmt.Errorf("chunk of %d and %d bytes, %d and %d unpacked, want 0 to %d", c.Packed, c.Back.Packed, c.Size, c.Back.Size, limits.PartSize)
 		case c.Parent < -1 || c.Parent >= len(before) || c.Parent >= 0 && !before[c.Parent].has(p):
 			return errors.New("encoded against a kernel without such a part")
+		}
+		for _, f := range c.frames() {
+			f.large = ratio.Allow(f.Packed, f.Size) != nil
 		}
 		if e.setParent(p, c.Parent, before); c.depth > limits.CorpusDepth {
 			return fmt.Errorf("encoded against more than %d others", limits.CorpusDepth)
@@ -288,6 +292,7 @@ func appendIndex(entries []*Entry, packages []Package) ([]byte, error) {
 func parseIndex(index []byte, end int64) (entries []*Entry, packages []Package, err error) {
 	seen := map[kernel.Key]bool{{}: true}
 	offset := int64(headerLen)
+	var ratio limits.Ratio
 	for text := range bytes.Lines(index) {
 		var l line
 		if err := json.Unmarshal(text, &l); err != nil {
@@ -299,7 +304,7 @@ func parseIndex(index []byte, end int64) (entries []*Entry, packages []Package, 
 			if seen[key] {
 				err = errors.New("twice")
 			}
-			if err = cmp.Or(err, e.check(entries)); err != nil {
+			if err = cmp.Or(err, e.check(entries, &ratio)); err != nil {
 				return nil, nil, fmt.Errorf("index: kernel %s: %w", btfa.KeyName(e.Key), err)
 			}
 			seen[key] = true

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"runtime"
 	"slices"
@@ -85,10 +86,12 @@ func (w *Writer) encode(ctx context.Context, k *Kernel, p part) (out payloads, e
 		from = k.entry.parent(from)
 	}
 	if from.kernel != k.number {
-		parent, err = w.file.states.get(ctx, from)
-	}
-	if err == nil {
-		_, err = parent.strings()
+		var r *reading
+		if r, err = w.file.states.open(ctx, from); err != nil {
+			return out, err
+		}
+		defer r.close()
+		parent, err = r.get(ctx, from)
 	}
 	if err != nil {
 		return out, err
@@ -99,9 +102,7 @@ func (w *Writer) encode(ctx context.Context, k *Kernel, p part) (out payloads, e
 	}
 	indexed := parent
 	if p == partExtras {
-		if parent, err = parent.namesOnly(); err != nil {
-			return out, err
-		}
+		parent = parent.namesOnly()
 	}
 	for _, plain := range []bool{false, true} {
 		parsed := k.parse(w.knownOf(from, indexed, !large), p, plain)
@@ -311,6 +312,19 @@ func (w *Writer) pack(parts ...[]byte) ([]byte, int64, error) {
 			return nil, 0, err
 		}
 	}
-	err = enc.Close()
-	return out.Bytes(), size, err
+	if err := enc.Close(); err != nil {
+		return nil, 0, err
+	}
+	pad(&out, size)
+	return out.Bytes(), size, nil
+}
+
+// pad adds a skippable frame behind a frame that unpacks to so many bytes if readers would refuse that for its ratio.
+func pad(frame *bytes.Buffer, size int64) {
+	const header = 8
+	if missing := size/limits.UnpackedRatio + 1 - int64(frame.Len()); size > limits.UnpackedRatio*int64(frame.Len()) {
+		n := max(missing-header, 0)
+		frame.Write(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, 0x184d2a50), uint32(n)))
+		frame.Write(make([]byte, n))
+	}
 }

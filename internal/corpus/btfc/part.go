@@ -72,12 +72,17 @@ func (f *File) Part(ctx context.Context, i int, choose func(module string) bool,
 	if f.fronts == nil || e.Plain {
 		return nil, ErrWhole
 	}
-	st, err := f.fronts.get(ctx, id)
+	r, err := f.fronts.open(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	st, err := r.get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	b := builders.Get().(*builder)
-	defer builders.Put(b)
+	defer b.release()
 	return b.partOf(st, choose, out)
 }
 

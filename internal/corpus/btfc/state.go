@@ -4,6 +4,7 @@ package btfc
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/btfgen/btfgen/internal/btf"
 )
@@ -16,11 +17,14 @@ type state struct {
 	numEnts  uint32
 
 	units     []unit
-	front     typeList                 // the types at the front
-	all       typeList                 // all types
-	atFront   []bool                   // which of all are at the front
-	strings   func() ([]uint32, error) // names in the order of the string sections, of all units
-	backNames []span                   // the names at the back
+	front     typeList // the types at the front
+	all       typeList // all types
+	atFront   []bool   // which of all are at the front
+	strings   []uint32 // names in the order of the string sections, of all units
+	backNames []span   // the names at the back
+
+	shared *shared // the memory of names and contents
+	lists  int64   // bytes of the other lists
 
 	// A state for a query is decoded from the front alone. It has the types at the front, no others and no strings, and empty names for
 	// those at the back. These are the contents that the query selects, ascending.
@@ -60,19 +64,24 @@ type unit struct {
 
 // newState returns the parent of chunks without a parent. It has the empty name.
 func newState() *state {
-	s := &state{strings: func() ([]uint32, error) { return nil, nil }}
+	s := new(state)
 	s.names = s.names.extend(1, 1)
 	s.names.push(1)
 	return s
 }
 
 // namesOnly returns a state without the types of s.
-func (s *state) namesOnly() (*state, error) {
-	list, err := s.strings()
-	return &state{names: s.names, strings: func() ([]uint32, error) { return list, err }}, err
+func (s *state) namesOnly() *state {
+	return &state{names: s.names, strings: s.strings, shared: s.shared}
 }
 
-// memory returns about how many bytes of memory a state takes.
+// shared is memory of a state that the states of its descendants share.
+type shared struct {
+	parent *shared
+	bytes  int64 // without those of the parent
+}
+
+// memory returns about how many bytes of memory a state takes, with what it shares.
 func (s *state) memory() int {
 	return s.names.size + 4*(s.contents.size+s.names.n+s.contents.n+int(s.numEnts))
 }
@@ -141,6 +150,19 @@ func (p pages[T]) extend(n, size int) pages[T] {
 		p.all = append(p.all, new(page[T]))
 	}
 	return p
+}
+
+// growth returns how many bytes extend allocates for n more items of size altogether, each of width bytes.
+func (p *pages[T]) growth(n, size, width int) int64 {
+	if n == 0 {
+		return 0
+	}
+	last := 0
+	if p.n%pageLen > 0 {
+		last = len(p.all[len(p.all)-1].data)
+	}
+	added := (p.n+n+pageLen-1)>>pageBits - p.n>>pageBits
+	return int64(width)*int64(size+last) + int64(added)*int64(unsafe.Sizeof(page[T]{})+pageLen)
 }
 
 // push adds an item of size zeros, for which extend has made room, and returns it.

@@ -52,7 +52,7 @@ func (b *Budget) Take(n int) error {
 
 func (b *Budget) exceeded() error {
 	if b.ratio {
-		return fmt.Errorf("unpacks to more than %d times its size; unpack it first if that is right", limits.UnpackedRatio)
+		return fmt.Errorf("%w; unpack it first if that is right", limits.ErrRatio)
 	}
 	return fmt.Errorf("unpacks to more than %d MiB", b.total>>20)
 }
