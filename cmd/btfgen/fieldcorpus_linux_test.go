@@ -4,6 +4,10 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -18,5 +22,39 @@ var fieldCorpus = map[string]func(t *testing.T, c *cases){
 			t.Errorf("%d MB of memory", r.memory>>20)
 		}
 		r.absent(t, "out.btfa")
+	},
+	"linked-kernels": func(t *testing.T, c *cases) {
+		tree := filepath.Join(c.dir, "linked-kernels/kernels/ubuntu/20.04/x86_64")
+		for _, n := range []string{"26", "28", "29", "31"} { // the folder has where links lead as text
+			name := filepath.Join(tree, "5.4.0-"+n+"-generic.btf")
+			to, err := os.ReadFile(name)
+			if err == nil {
+				err = os.Remove(name)
+			}
+			if err == nil {
+				err = os.Symlink(strings.TrimSpace(string(to)), name)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		five := func(path string) (texts []string) {
+			for _, n := range []string{"26", "28", "29", "30", "31"} {
+				texts = append(texts, `(?m)^ubuntu/20\.04/x86_64/5\.4\.0-`+n+`-generic .*`+path)
+			}
+			return texts
+		}
+		const layouts = `(?m)^ubuntu +20\.04 +x86_64 +5\.4\.0-26-generic +0\n.*-28-generic +0\n.*-29-generic +0\n.*-30-generic +1\n.*-31-generic +1\n`
+		r := c.run(t, "linked-kernels")
+		r.want(t, slices.Concat(five("kernels/"), []string{`t\.btfa: 5 kernels, 2 distinct layouts`, `rc 0`, layouts}, five(`k\.tar!kernels/`))...)
+		if strings.Contains(r.output, "8f3c") {
+			t.Errorf("the file that links lead to is a kernel:\n%s", r.output)
+		}
+		for _, pack := range []string{"tar cf h.tar --hard-dereference kernels store", "tar chf h.tar kernels", "tar cf h.tar store kernels; xz -k h.tar; mv h.tar.xz h.tar"} {
+			r = c.commands(t, "linked-kernels", pack+"; rm -f k.btfc; btfgen corpus import h.tar -o k.btfc; btfgen corpus lint h.tar; btfgen generate --btf h.tar -o t.btfa prog.o")
+			r.want(t, `k\.btfc: 5 kernels`, `\[btfgen corpus import: 0\]`, `5 kernels`, `\[btfgen corpus lint: 0\]`, `t\.btfa: 5 kernels, 2 distinct layouts`, `\[btfgen generate: 0\]`)
+		}
+		r = c.commands(t, "linked-kernels", "ln -s 20.04 kernels/ubuntu/focal; btfgen corpus list kernels; btfgen corpus list -v kernels; tar cf k.tar kernels store; btfgen corpus list k.tar")
+		r.want(t, append(five("kernels/"), `5 links are left out: second names of kernels that are there`, `kernels/ubuntu/focal/x86_64/5\.4\.0-26-generic\.btf: is ubuntu/20\.04/x86_64/5\.4\.0-26-generic again: kernels/ubuntu/20\.04/`)...)
 	},
 }
