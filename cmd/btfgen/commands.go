@@ -241,6 +241,7 @@ func (s *sharedFlags) inspecting() []*cli.Command {
 			ArgsUsage: "[SOURCE...]",
 			Flags: slices.Concat([]cli.Flag{
 				newFlag("long", "read the kernels and show sizes, types, byte order, modules etc.", "l"),
+				leftOutFlag(),
 				jsonFlag("kernels, then findings, one per line,"),
 				s.jobs,
 			}, s.reading),
@@ -251,6 +252,7 @@ func (s *sharedFlags) inspecting() []*cli.Command {
 			Usage:     "find problems in a corpus",
 			ArgsUsage: "[SOURCE...]",
 			Flags: slices.Concat([]cli.Flag{
+				leftOutFlag(),
 				jsonFlag("the findings"),
 				s.jobs,
 			}, s.reading),
@@ -289,6 +291,7 @@ func (s *sharedFlags) storing() []*cli.Command {
 			Flags: slices.Concat([]cli.Flag{
 				newFlag("output", "add kernels to `OUT`, a .btfc file (required)", "o"),
 				modulesFlag("all"),
+				leftOutFlag(),
 				jsonFlag("the summary and findings"),
 				s.jobs,
 			}, s.reading),
@@ -387,6 +390,9 @@ func policyFlags() []cli.Flag {
 func verboseFlag(usage string) cli.Flag {
 	return newFlag("verbose", usage, "v")
 }
+
+// leftOutFlag is --verbose of commands that print nothing else with it.
+func leftOutFlag() cli.Flag { return verboseFlag("list what is left out: copies of kernels and links to them") }
 
 func jsonFlag(what string) cli.Flag {
 	return newFlag("json", "print "+what+" as JSON")

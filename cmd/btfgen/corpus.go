@@ -84,6 +84,7 @@ func openSources(c *cli.Context, sources []string, opts corpus.Options) (corp *c
 	}
 	if err == nil {
 		found(c).deferred = append(found(c).deferred, func() {
+			reportLinks(c, corp.Links())
 			reportSelection(c, corp.Selection())
 			reportModules(c, corp.ModulesNotFound())
 		})
@@ -113,6 +114,26 @@ func reportModules(c *cli.Context, missing []selection.NotFound) {
 		}
 		reportUnmatched(c, "modules", m.Name, hint)
 	}
+}
+
+// reportLinks says how many links are left out and, with --verbose, which.
+func reportLinks(c *cli.Context, links []*corpus.Error) {
+	switch {
+	case found(c).verbose:
+		for _, e := range links {
+			infof(c, "btfgen: left out: %v", e)
+		}
+	case len(links) > 0 && !found(c).quiet:
+		infof(c, "btfgen: left out as second names of kernels: %s%s", words.Plural(len(links), "link"), listsThem(c))
+	}
+}
+
+// listsThem is the end of a line about what --verbose lists, for commands that have it.
+func listsThem(c *cli.Context) string {
+	if slices.ContainsFunc(c.Command.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), "verbose") }) {
+		return " (-v lists them)"
+	}
+	return ""
 }
 
 func reportSelection(c *cli.Context, s corpus.Selection) {

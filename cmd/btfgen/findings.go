@@ -340,7 +340,11 @@ func reportSkipped(c *cli.Context, all []*corpus.Error) {
 			shared[causeOf(e.Path, e.Reason())]++
 		}
 	}
+	again := 0
 	for _, e := range all {
+		if errors.Is(e, corpus.ErrAgain) {
+			again++
+		}
 		x := finding{Class: classOf(e), Message: e.Reason(), File: e.Path}
 		if errors.Is(e, corpus.ErrUnmet) || errors.Is(e, corpus.ErrUnselected) {
 			x.Object, x.File = e.Path, ""
@@ -353,6 +357,9 @@ func reportSkipped(c *cli.Context, all []*corpus.Error) {
 		} else {
 			reportFinding(c, x)
 		}
+	}
+	if f := found(c); again > 0 && !f.verbose && !f.quiet && !f.on.classes[skipped] {
+		infof(c, "btfgen: left out as copies of other kernels: %s%s", words.Plural(again, "kernel"), listsThem(c))
 	}
 }
 

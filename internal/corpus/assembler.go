@@ -33,6 +33,7 @@ type assembler struct {
 	full  bool  // no more modules fit
 	sized bool  // SourceSize has been given out
 
+	links  tarLinks     // of the file that is read
 	extras []extra      // that wait for their kernel
 	dwarf  pahole.Spool // modules with DWARF that wait for their kernel
 }

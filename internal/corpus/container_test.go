@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestHardLinks reads a tar with a hard link to BTF, which is reported.
+// TestHardLinks reads a tar with a hard link to BTF, which is a kernel of its own.
 func TestHardLinks(t *testing.T) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -33,7 +33,7 @@ func TestHardLinks(t *testing.T) {
 	}
 	path := filepath.Join(tree(t, map[string]string{"all.tar": b.String()}), "all.tar")
 	_, got, errs := readAll(t, Options{}, path)
-	if len(got) != 1 || len(errs) != 1 || errs[0].Error() != path+"!debian/12/x86_64/2.btf: hard link to debian/12/x86_64/1.btf, which is not followed: unpack the tar with tar and name the directory instead" {
+	if len(got) != 2 || len(errs) != 0 {
 		t.Errorf("%d kernels, errors %v", len(got), errs)
 	}
 }

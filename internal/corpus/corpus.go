@@ -29,6 +29,7 @@ type Corpus struct {
 	Unselected int // files whose key, known from their path, the selectors leave out
 
 	seconds []*File // those that Distinct took out of Files
+	links   *links
 
 	met     *met
 	modules *selection.Modules // of Options
@@ -48,8 +49,9 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 	if err != nil {
 		return nil, err
 	}
-	opts.met = newMet(&opts)
-	c := &Corpus{met: opts.met, modules: opts.Modules, Sources: slices.Clone(sources), Ignored: found.Ignored}
+	opts.met, opts.links = newMet(&opts), new(links)
+	opts.links.choose(found, &opts)
+	c := &Corpus{met: opts.met, links: opts.links, modules: opts.Modules, Sources: slices.Clone(sources), Ignored: found.Ignored}
 	keep := func(k kernel.Key) bool {
 		kept := opts.selectsPath(k)
 		if !kept {

@@ -20,10 +20,12 @@ var ErrAgain = errors.New("again")
 // whether the BTF of both is the same.
 func Second(key, owner string, same bool) error {
 	if same {
-		return fmt.Errorf("is %s %w: %s", key, ErrAgain, owner)
+		return again(key, owner)
 	}
 	return fmt.Errorf("%w is %s: %s", ErrTaken, key, owner)
 }
+
+func again(what, owner string) error { return fmt.Errorf("is %s %w: %s", what, ErrAgain, owner) }
 
 // Distinct keeps one file for each key, the first. The others move to Skipped, with the error of [Second]. It reads only files that share
 // a key, with up to jobs workers. Files that are damaged, or whose keys are known only after reading, are kept. It must be called before

@@ -13,6 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/unpack"
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // extractor takes the BTF out of what unpack finds, and passes it to an assembler.
@@ -24,13 +25,32 @@ type extractor struct {
 // file takes the BTF of one file on disk.
 func (x *extractor) file(p *diskFile) {
 	seen, extras, errs := x.to.seen, len(x.to.extras), len(x.Errs)
+	x.to.links = tarLinks{}
 	x.run.file(p, x)
+	if !x.Stopped() && x.to.first == nil {
+		x.links(p)
+	}
 	if p.extra != naming.NoExtra || p.mods && len(x.to.extras) > extras {
 		return
 	}
 	if x.to.seen == seen && len(x.Errs) == errs {
 		x.Fail(skip.Wrap(p.Path, "", errors.New("holds no BTF")))
 	}
+}
+
+// links takes the BTF of the members of a tar file that links lead to.
+func (x *extractor) links(p *diskFile) {
+	names := x.to.links.choose(x.to)
+	if len(names) == 0 {
+		return
+	}
+	if x.to.found+x.to.kernelsIn(p)+len(names) > 1 {
+		x.to.found++ // so that no kernel has the name of the file
+	}
+	x.to.end(len(x.s.pending))
+	x.Names = names
+	x.run.file(p, x)
+	x.Names = nil
 }
 
 func (x *extractor) Wants(member string) (naming.Extra, bool) {
@@ -41,9 +61,25 @@ func (x *extractor) Wants(member string) (naming.Extra, bool) {
 	return extra, !naming.IsModule(member) || x.to.wantsModule(naming.ModuleName(member))
 }
 
+// Link notes a link whose name may be that of a kernel.
+func (x *extractor) Link(in *unpack.Stream, member, to string) {
+	base := path.Base(member)
+	if in.Path != x.current.Path || naming.Unrelated(base) || naming.IsModule(member) || !naming.SaysBTF(base) {
+		return
+	}
+	if err := x.to.links.add(member, to); err != nil {
+		x.Fail(skip.Wrap(in.Path, "", err))
+	}
+}
+
+func (x *extractor) Buffer() (*decompress.Buffer, func(), error) { return x.s.image() }
+
 func (x *extractor) Attempt(read func() error) error { return x.to.attempt(read) }
 
 func (x *extractor) Take(in *unpack.Stream, k sniff.Kind) error {
+	if x.member(in) && x.Names == nil && (k == sniff.BTF || k == sniff.ELF || k == sniff.Image) {
+		x.to.links.member(in.Member)
+	}
 	switch {
 	case in.Extra != naming.NoExtra:
 		return x.to.addExtra(in)
@@ -88,7 +124,32 @@ func (x *extractor) raw(in *unpack.Stream) error {
 	if err != nil {
 		return skip.Wrap(in.Path, "btf", err)
 	}
+	if x.later(in, &b) {
+		return nil
+	}
 	return x.to.add(in, b)
+}
+
+// later reports whether to read a kernel without a name again when the links of the tar file that it is in are known.
+func (x *extractor) later(in *unpack.Stream, b *blob) bool {
+	base, l := path.Base(in.Member), &x.to.links
+	if x.Names != nil || !x.member(in) || x.to.first != nil || len(l.unnamed) == limits.Links ||
+		naming.SaysBTF(base) || naming.IsVmlinux(base) || naming.StartsWithDigit(base) && strings.Contains(base, ".") {
+		return false
+	}
+	split, err := sniff.IsSplit(b.bytes(x.s))
+	if err != nil || split {
+		return false
+	}
+	l.unnamed = append(l.unnamed, in.Member)
+	x.to.seen++
+	x.to.drop(b)
+	return true
+}
+
+// member reports whether a stream is a member of the file itself, and of no container in it.
+func (x *extractor) member(in *unpack.Stream) bool {
+	return in.Inside && in.Path == x.current.Path+"!"+in.Member
 }
 
 // debugPackages is the advice for kernels with neither BTF nor DWARF.

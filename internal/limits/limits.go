@@ -33,6 +33,7 @@ const (
 // Work of reading kernels: what waits, is searched or is allocated; a part that exceeds a limit is skipped.
 const (
 	Modules      = 20_000  // modules waiting for their kernel; 6,000
+	Links        = 1 << 18 // links that are other names of files; 500
 	Extras       = 4       // configurations and symbols waiting for their kernels; 4
 	Errors       = 100     // errors reported per file
 	SelectedKeys = 1 << 16 // kernels remembered for messages about selectors; 5,000

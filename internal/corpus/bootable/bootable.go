@@ -119,6 +119,14 @@ func (b *booting) Wants(name string) (naming.Extra, bool) {
 }
 
 // Attempt is that of a Taker. What a damaged stream had is not used, since its error ends Read.
+// Link does nothing: a package has its kernel and modules as files.
+func (b *booting) Link(*unpack.Stream, string, string) {}
+
+// Buffer is not called, since no member has another name.
+func (b *booting) Buffer() (*decompress.Buffer, func(), error) {
+	return new(decompress.Buffer), func() {}, nil
+}
+
 func (b *booting) Attempt(read func() error) error { return read() }
 
 // isConfig reports whether a file is named like the configuration of a kernel in a package.

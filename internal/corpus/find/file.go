@@ -25,9 +25,10 @@ type File struct {
 	Kind   sniff.Kind // by its first bytes
 	Source bool       // named by the user
 
-	split bool  // raw BTF that needs a base
-	bpf   bool  // an ELF file for the BPF machine
-	what  error // of a file of no known kind
+	real  string // the path without links
+	split bool   // raw BTF that needs a base
+	bpf   bool   // an ELF file for the BPF machine
+	what  error  // of a file of no known kind
 }
 
 // look identifies the file by its first bytes.

@@ -16,6 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/corpus/sniff"
+	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // Found is what Files found.
@@ -23,12 +24,19 @@ type Found struct {
 	Files   []*File
 	Skipped []*skip.Error // what looks like a kernel and is none
 	Ignored int           // files that have nothing to do with BTF
+	Links   []Link        // other names of Files
 
 	sources naming.Sources
 }
 
 // Below returns the part of a path that determines its key, see naming.Sources.
 func (f *Found) Below(path string) string { return f.sources.Below(path) }
+
+// Link is another name of a file that was found: a link to it, or to a directory above it.
+type Link struct {
+	*File
+	To *File
+}
 
 // Files finds the files of the sources, which are files and directories. It reads the first bytes of each. A source that cannot be read is an
 // error.
@@ -42,21 +50,25 @@ func Files(ctx context.Context, sources []string) (*Found, error) {
 	if err := w.links(); err != nil {
 		return nil, err
 	}
+	w.names()
 	for _, f := range w.Files {
 		f.Below = w.Below(f.Path)
+	}
+	for _, l := range w.Links {
+		l.Below = w.Below(l.Path)
 	}
 	return &w.Found, nil
 }
 
 // walk finds the files of the sources. Each real file and directory is visited once, whatever
-// sources and links lead to it, so links cannot make it endless. Links inside a source are looked
-// at only when all real directories have been walked: in BTFHub's trees they are second names for
-// directories of the same tree.
+// sources and links lead to it, so links cannot make it endless. Links are followed only when all
+// real directories have been walked. Those that lead to what has been visited give it another name.
 type walk struct {
 	ctx     context.Context
 	seen    map[string]bool // real paths
 	roots   []string        // real paths of the sources
 	pending []*entry        // links
+	again   []*entry        // links to files and directories that have been visited, with where they lead
 
 	Found
 }
@@ -90,7 +102,7 @@ func (w *walk) source(src string) error {
 	case !fi.Mode().IsRegular():
 		return skip.Wrap(src, "", errors.New("not a regular file or directory"))
 	}
-	f := &File{Path: src, Abs: filepath.ToSlash(abs), Size: fi.Size(), Source: true}
+	f := &File{Path: src, Abs: filepath.ToSlash(abs), Size: fi.Size(), Source: true, real: real}
 	if err := f.look(); err != nil {
 		return skip.Wrap(src, "", err)
 	}
@@ -153,19 +165,19 @@ func (w *walk) child(e *entry, d fs.DirEntry) error {
 		return w.dir(e, false)
 	case d.Type().IsRegular():
 		w.seen[e.real] = true
-		w.file(e)
+		w.file(e, e.real)
 	default:
 		w.Ignored++ // sockets, devices
 	}
 	return nil
 }
 
-func (w *walk) file(e *entry) {
+func (w *walk) file(e *entry, real string) {
 	abs, err := filepath.Abs(e.path)
 	if err != nil {
 		abs = e.real
 	}
-	f := &File{Path: e.path, Abs: filepath.ToSlash(abs)}
+	f := &File{Path: e.path, Abs: filepath.ToSlash(abs), real: real}
 	if err := f.look(); err != nil {
 		w.skip(e.path, err)
 		return
@@ -173,7 +185,7 @@ func (w *walk) file(e *entry) {
 	w.add(f)
 }
 
-// links follows the links that lead out of all sources.
+// links follows the links, and collects those that lead to what has been visited, or is in a source.
 func (w *walk) links() error {
 	for len(w.pending) > 0 {
 		batch := w.pending
@@ -202,7 +214,8 @@ func (w *walk) link(e *entry) error {
 		return nil
 	}
 	if w.seen[real] || slices.ContainsFunc(w.roots, func(r string) bool { return naming.Within(r, real) }) {
-		return nil // a second name
+		w.again = append(w.again, &entry{e.path, real})
+		return nil
 	}
 	w.seen[real] = true
 	fi, err := os.Stat(real)
@@ -212,9 +225,44 @@ func (w *walk) link(e *entry) error {
 	case fi.IsDir():
 		return w.dir(&entry{e.path, real}, false)
 	case fi.Mode().IsRegular():
-		w.file(e)
+		w.file(e, real)
 	default:
 		w.Ignored++
 	}
 	return nil
+}
+
+// names sets Links to the names that links give to files that were found.
+func (w *walk) names() {
+	files := make(map[string]*File)
+	for _, f := range w.Files {
+		files[f.real] = f
+	}
+	for _, e := range w.again {
+		if f := files[e.real]; f != nil {
+			w.name(e.path, f)
+			continue
+		}
+		for _, f := range w.Files {
+			if naming.Within(f.real, e.real) {
+				w.name(e.path+strings.TrimPrefix(f.real, e.real), f)
+			}
+		}
+	}
+}
+
+// name adds another name of a file.
+func (w *walk) name(path string, to *File) {
+	if len(w.Links) == limits.Links {
+		w.skip(path, &limits.Exceeded{Max: limits.Links, What: "links to files that have other names"})
+	}
+	if len(w.Links) >= limits.Links {
+		return
+	}
+	f := *to
+	f.Path, f.Abs, f.Source = path, filepath.ToSlash(path), false
+	if abs, err := filepath.Abs(path); err == nil {
+		f.Abs = filepath.ToSlash(abs)
+	}
+	w.Links = append(w.Links, Link{&f, to})
 }

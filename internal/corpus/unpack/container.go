@@ -4,6 +4,7 @@ package unpack
 
 import (
 	"archive/tar"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -63,7 +64,10 @@ func (r *Reader) members(in *Stream, a nested) error {
 
 // member reads one member.
 func (r *Reader) member(in *Stream, a io.Reader, name string, size int64) error {
-	name = strings.TrimPrefix(path.Clean("/"+name), "/")
+	name = within(name)
+	if r.Names != nil {
+		return r.again(in, a, name)
+	}
 	extra, ok := r.to.Wants(name)
 	if !ok {
 		return nil
@@ -74,6 +78,33 @@ func (r *Reader) member(in *Stream, a io.Reader, name string, size int64) error 
 	defer done()
 	return r.content(inner)
 }
+
+// again reads a member once for each of its names in r.Names.
+func (r *Reader) again(in *Stream, a io.Reader, member string) error {
+	names := r.Names[member]
+	if len(names) == 0 {
+		return nil
+	}
+	buf, done, err := r.to.Buffer()
+	if err != nil {
+		return err
+	}
+	defer done()
+	if _, err := buf.Append(r.Counted(a), -1, r.MaxSize); err != nil {
+		return skip.Wrap(in.Path+"!"+clean(member), "", err)
+	}
+	for _, name := range names {
+		inner, done := r.open(r.Counted(bytes.NewReader(buf.B)), Stream{
+			Path: in.Path + "!" + clean(name), Member: name, Size: int64(len(buf.B)), depth: in.depth, Inside: true, Rel: in.Rel,
+		})
+		r.Fail(r.content(inner))
+		done()
+	}
+	return nil
+}
+
+// within returns the path of a member below the root of its container.
+func within(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
 
 // clean makes a member's name fit for a message of one line.
 func clean(name string) string {
@@ -87,13 +118,17 @@ func clean(name string) string {
 }
 
 func (r *Reader) tar(in *Stream) error {
-	return r.members(in, &tarReader{Reader: tar.NewReader(in.Reader)})
+	return r.members(in, &tarReader{tar.NewReader(in.Reader), func(member, to string) {
+		if r.Names == nil {
+			r.to.Link(in, within(member), within(to))
+		}
+	}})
 }
 
-// tarReader reads a tar file. Hard links to BTF cannot be read.
+// tarReader reads a tar file.
 type tarReader struct {
 	*tar.Reader
-	link string // what the member is a hard link to, or ""
+	link func(member, to string)
 }
 
 func (t *tarReader) next() (string, int64, bool, error) {
@@ -101,16 +136,14 @@ func (t *tarReader) next() (string, int64, bool, error) {
 	if err != nil {
 		return "", 0, false, err
 	}
-	t.link = ""
-	if h.Typeflag == tar.TypeLink {
-		t.link = h.Linkname
+	switch h.Typeflag {
+	case tar.TypeLink:
+		t.link(h.Name, h.Linkname)
+	case tar.TypeSymlink:
+		if path.IsAbs(h.Linkname) {
+			break // leads out of the tar
+		}
+		t.link(h.Name, path.Join(path.Dir(h.Name), h.Linkname))
 	}
-	return h.Name, h.Size, h.Typeflag == tar.TypeReg || h.Typeflag == tar.TypeLink && strings.Contains(h.Name, ".btf"), nil
-}
-
-func (t *tarReader) Read(p []byte) (int, error) {
-	if t.link != "" {
-		return 0, fmt.Errorf("hard link to %s, which is not followed: unpack the tar with tar and name the directory instead", clean(t.link))
-	}
-	return t.Reader.Read(p)
+	return h.Name, h.Size, h.Typeflag == tar.TypeReg, nil
 }

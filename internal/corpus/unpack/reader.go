@@ -33,6 +33,10 @@ type Taker interface {
 	Wants(member string) (naming.Extra, bool)
 	// Take takes content that is neither compressed nor a container.
 	Take(in *Stream, k sniff.Kind) error
+	// Link takes a link of a tar file, and where it leads in the tar.
+	Link(in *Stream, member, to string)
+	// Buffer returns memory, and what gives it back.
+	Buffer() (buf *decompress.Buffer, done func(), err error)
 	// Attempt calls read. If read fails, Attempt drops what was taken meanwhile.
 	Attempt(read func() error) error
 }

@@ -22,6 +22,9 @@ type Run struct {
 	Errs   []error            // of parts of the file
 	Abort  error              // ends the run
 
+	// Names has other names for members of the file, if it is not nil. Then each of these members is read once for each name, and no others.
+	Names map[string][]string
+
 	XZ      *decompress.XZProgram
 	MaxSize int64 // of one BTF, ELF file or kernel image
 
