@@ -3,8 +3,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,5 +58,28 @@ var fieldCorpus = map[string]func(t *testing.T, c *cases){
 		}
 		r = c.commands(t, "linked-kernels", "ln -s 20.04 kernels/ubuntu/focal; btfgen corpus list kernels; btfgen corpus list -v kernels; tar cf k.tar kernels store; btfgen corpus list k.tar")
 		r.want(t, append(five("kernels/"), `left out as second names of kernels: 1 link \(-v`, `kernels/ubuntu/focal/x86_64/5\.4\.0-30-generic\.btf: is ubuntu/20\.04/x86_64/5\.4\.0-30-generic again: kernels/ubuntu/20\.04/`)...)
+	},
+	"reduced-dwarf": func(t *testing.T, c *cases) {
+		for _, program := range []string{"gcc", "pahole"} {
+			if _, err := exec.LookPath(program); err != nil {
+				t.Skip("needs " + program)
+			}
+		}
+		path := "PATH=" + c.bin + ":" + os.Getenv("PATH") + "\n" // with the pahole that is installed
+		if err := os.Remove(filepath.Join(c.bin, "pahole")); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		const declared = `no usable types: struct task_struct is only declared, as with CONFIG_DEBUG_INFO_REDUCED`
+		r := c.run(t, "reduced-dwarf")
+		r.want(t, `damaged: vmlinux-5\.4\.0-7-test: .*`+declared, `\[btfgen corpus import: 1\]`)
+		r.absent(t, "k.btfc", "t.btfa")
+		r = c.commands(t, "reduced-dwarf", path+`mkdir -p t/debian/10/x86_64; B=t/debian/10/x86_64/5.4.0-7-test.btf
+			pahole --btf_encode_detached=$B vmlinux-5.4.0-7-test
+			btfgen corpus lint t; btfgen generate --btf t -o t.btfa prog.o; btfgen check --btf t prog.o
+			gcc -g1 -DREL='"5.4.0-8-test"' -nostdlib -static -Wl,-e,_start vmr.c -o vmlinux-5.4.0-8-test
+			btfgen corpus import --as debian/10/x86_64 vmlinux-5.4.0-8-test -o k.btfc`)
+		r.want(t, `error: t/debian.*`+declared, `\[btfgen corpus lint: 3\]`, `damaged: t/debian.*`+declared, `\[btfgen generate: 1\]`,
+			`damaged: t/debian.*`+declared, `\[btfgen check: 1\]`, `damaged: vmlinux-5\.4\.0-8-test: .*no usable types: functions and no structs, as with gcc -g1`, `\[btfgen corpus import: 1\]`)
+		r.absent(t, "k.btfc", "t.btfa")
 	},
 }
