@@ -95,3 +95,25 @@ func TestContextFieldWithoutStruct(t *testing.T) {
 		}
 	}
 }
+
+// TestContextFieldOfType reads the beginning of a packet, which programs of cgroups may since Linux 4.20 and those of tc always could.
+func TestContextFieldOfType(t *testing.T) {
+	raceflag.SkipSerial(t)
+	for _, tt := range []struct {
+		section string
+		to      Release
+		want    Status
+	}{{"cgroup_skb/ingress", Linux(4, 20), OK}, {"cgroup_skb/ingress", Linux(4, 19), Fails}, {"tc", Linux(4, 19), OK}} {
+		o := programOf(tt.section, []insn{{Op: asm.LoadMemOp(asm.Word), Src: asm.R1, Off: 76}, {Op: 0xb7}, {Op: bpfobj.OpExit}})
+		if err := o.follow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		k := oldest(t, NewWanted([]*Object{o}))
+		Age(k, tt.to)
+		e := &Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+		e.kind = e.accesses(0)
+		if got := Worst(e.onCode(t.Context())); got != tt.want {
+			t.Errorf("%s on %s: %s, want %s", tt.section, tt.to, got, tt.want)
+		}
+	}
+}
