@@ -121,3 +121,8 @@ func MapCall(helper, kind string) Fact { return the().named["call "+helper+" "+k
 func ContextField(context string, off int64) Fact {
 	return the().named[fmt.Sprintf("context %s+%d", context, off)]
 }
+
+// ContextFieldOf is the fact that programs of a type may access a field of their context.
+func ContextFieldOf(progType, context string, off int64) Fact {
+	return the().named[fmt.Sprintf("context %s/%s+%d", progType, context, off)]
+}

@@ -50,7 +50,7 @@ var constants = [...]string{
 `
 
 // looked are the beginnings of names by which functions of this package look for facts: they have no constants.
-var looked = []string{"section ", "map-flag ", "map-type ", "call ", "sleepable ", "license ", "returns ", "trampolines/", "many arguments/", "private stacks/", "tail calls of programs with functions/", "context xdp"}
+var looked = []string{"section ", "map-flag ", "map-type ", "call ", "sleepable ", "license ", "returns ", "trampolines/", "many arguments/", "private stacks/", "tail calls of programs with functions/", "context xdp", "context CGROUP_SKB/"}
 
 // TestNames writes the constants of names.go, or compares them.
 func TestNames(t *testing.T) {

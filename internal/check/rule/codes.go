@@ -138,6 +138,7 @@ const (
 	ContextMoved      Code = "context-moved" // Since
 	ContextSpilled    Code = "context-spilled"
 	ContextRecord     Code = "context-beyond-record" // Offset, Size
+	ContextForbidden  Code = "context-forbidden"     // Offset; Name: the type of programs; Since
 
 	MemoryStack Code = "memory-stack" // Count, Size, Max; Since
 

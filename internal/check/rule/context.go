@@ -138,6 +138,11 @@ func (e *Evaluation) field(off int64, size int) (f Finding) {
 	} else if f = e.k.judge(facts.ContextField(of, off), ContextBeyond); f.Status != OK {
 		f.Args.Offset, f.Args.Name = off, "struct "+of
 	}
+	if f.Status == OK {
+		if f = e.k.judge(facts.ContextFieldOf(e.pr.Attach.ProgType, of, off), ContextForbidden); f.Status != OK {
+			f.Args.Offset, f.Args.Name = off, e.pr.Attach.ProgType
+		}
+	}
 	f.Subject = wholeContext
 	return f
 }
