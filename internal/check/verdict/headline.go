@@ -334,9 +334,11 @@ func (r *axis) lacks(row *ObjectRow, counts func(kernel int) bool) (out []Lack, 
 // defects are the findings for which the object does not work that are about the object and not about kernels. One that refers to
 // what other objects define is not linked yet, and cilium/ebpf may not read it.
 func (r *axis) defects(row *ObjectRow) (out []rule.Finding) {
+	known := make(map[rule.Finding]bool) // an object may have as many as limits.Findings
 	for _, d := range row.Decides {
 		for _, f := range r.Programs[d.Program].Findings {
-			if f.Source, f.Guard = "", nil; f.Status >= rule.Unknown && f.OfFile() && !slices.Contains(out, f.Finding) {
+			if f.Source, f.Guard = "", nil; f.Status >= rule.Unknown && f.OfFile() && !known[f.Finding] {
+				known[f.Finding] = true
 				out = append(out, f.Finding)
 			}
 		}
