@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,27 @@ var fieldSpeed = map[string]func(t *testing.T, c *cases){
 	"types-race": func(t *testing.T, c *cases) {
 		for range 3 { // most runs crashed
 			c.commands(t, "types-race", "btfgen check --btf ../../corpus --types memberless.btf -j 8 -q many.o").want(t, `\[btfgen check: 3\]`)
+		}
+	},
+	"check-globs": func(t *testing.T, c *cases) { // 200 patterns of 3 kB took 100 s of CPU time
+		r := c.commands(t, "check-globs", "btfgen check --json --btf $TESTDATA/vmlinux/debian x.o 2>/dev/null")
+		var report struct {
+			Programs []struct {
+				Findings []struct{ Code, Status string }
+			}
+		}
+		if err := json.NewDecoder(strings.NewReader(r.output)).Decode(&report); err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range report.Programs {
+			if !slices.ContainsFunc(p.Findings, func(f struct{ Code, Status string }) bool {
+				return f.Code == "attach-target-patterns" && f.Status == "unknown"
+			}) {
+				t.Errorf("program %d: findings %v", i, p.Findings)
+			}
+		}
+		if len(report.Programs) < 200 {
+			t.Errorf("%d programs", len(report.Programs))
 		}
 	},
 	"check-quadratic": func(t *testing.T, c *cases) {
