@@ -117,7 +117,9 @@ const (
 	ExploreWork    = 1 << 26   // instructions and values compared per program, 5 ns each; 175,435
 	ObjectWork     = 1 << 27   // of these per object; 352,594
 	Findings       = 1 << 17   // findings on code; 10,660
-	Patterns       = 1 << 8    // patterns of attached functions; 0
+	Patterns       = 1 << 8    // patterns of attached functions, more are unknown; 0
+	PatternBytes   = 512       // bytes of a pattern, longer ones are unknown; 0 (Linux allows 511 in a name)
+	PatternSteps   = 1 << 26   // bytes of functions compared with patterns, on a kernel; 0
 	ExternSteps    = 1 << 12   // types compared per extern, beyond they differ; 5
 )
 

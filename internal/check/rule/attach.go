@@ -34,7 +34,7 @@ func attachNames(pr *bpfobj.Program) (names []string, pattern string) {
 		}
 		return []string{fn}, ""
 	case bpfobj.AttachMulti:
-		if strings.ContainsAny(to, "*?[") {
+		if to = multiPattern(to); strings.ContainsAny(to, "*?") {
 			return nil, to
 		}
 		return []string{to}, ""
@@ -130,8 +130,8 @@ func (e *Evaluation) probe(names []string, pattern string) {
 		return
 	}
 	if pattern != "" {
-		switch i := slices.Index(e.k.want.patterns, pattern); {
-		case i < 0:
+		switch i := e.k.want.pattern(pattern); {
+		case i < 0 || e.k.globs.Err() != nil:
 			e.add(Finding{Status: Unknown, Code: AttachTargetPatterns, Subject: pattern, Attach: true, Args: Args{Max: limits.Patterns}})
 		case e.k.knowsSymbols():
 			e.symbolPattern(i)

@@ -4,13 +4,13 @@ package rule
 
 import (
 	"context"
-	"path"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -44,6 +44,7 @@ func inspectBTF(ctx context.Context, t *core.Target, w *Wanted, key kernel.Key, 
 		arch = t.Machine()
 	}
 	k := &Inventory{Arch: arch, want: w, symbols: make([][]symbol, len(w.names)), matches: make([]int, len(w.patterns))}
+	k.globs = limits.NewMeter(ctx, limits.PatternSteps, "bytes compared with patterns")
 	for module, b := range t.Views() {
 		k.known.modules = k.known.modules || module != ""
 		for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
@@ -67,11 +68,7 @@ func (k *Inventory) visit(module string, b *btf.BTF, id btf.TypeID) {
 	switch t.Kind() {
 	case btf.KindFunc:
 		k.funcs++
-		for i, p := range k.want.patterns {
-			if ok, _ := path.Match(p, string(t.Name())); ok {
-				k.matches[i]++
-			}
-		}
+		k.count(k.matches, t.Name())
 	case btf.KindEnum, btf.KindEnum64:
 		if t.NameOff == 0 && k.enums[facts.EnumMapFlag] == nil && t.Vlen() > 0 && b.NameIs(t.Enumerator(0).NameOff, facts.EnumMapFlag.String()) {
 			k.enums[facts.EnumMapFlag] = enumValues(b, &t)
@@ -96,6 +93,18 @@ func (k *Inventory) visit(module string, b *btf.BTF, id btf.TypeID) {
 	}
 	if i, ok := k.want.names[string(t.Name())]; ok {
 		k.symbols[i] = append(k.symbols[i], symbol{module, b, id})
+	}
+}
+
+// count counts a function for the patterns that its name matches.
+func (k *Inventory) count(matches []int, name []byte) {
+	if len(matches) == 0 || k.globs.Err() != nil {
+		return
+	}
+	for i := range k.want.patterns {
+		if k.want.patterns[i].matches(name, k.globs) {
+			matches[i]++
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/check/interp"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -31,8 +32,9 @@ type Inventory struct {
 	want     *Wanted
 	enums    [facts.Enums]map[string]uint64 // nil where the BTF has no such enum
 	helpers  map[int64]bool
-	symbols  [][]symbol // by number of the name
-	matches  []int      // functions by pattern
+	symbols  [][]symbol    // by number of the name
+	matches  []int         // functions by pattern
+	globs    *limits.Meter // of matching patterns; where it has an error, matches mean nothing
 	funcs    int
 	kfuncs   map[*btf.BTF]map[btf.TypeID]bool // functions that are tagged as such, where a BTF has such tags
 	wrapper  bool                             // system calls are __x64_sys_*

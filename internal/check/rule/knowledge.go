@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"path"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/btf"
@@ -106,11 +105,7 @@ func (k *Inventory) readSymbols(ctx context.Context, text []byte) {
 // symbol counts a symbol.
 func (k *Inventory) symbol(text bool, name []byte, loaded bool) {
 	if text {
-		for i, p := range k.want.patterns {
-			if ok, _ := path.Match(p, string(name)); ok {
-				k.known.matches[i]++
-			}
-		}
+		k.count(k.known.matches, name)
 	}
 	base, _, variant := bytes.Cut(name, []byte("."))
 	if !k.want.symbols[string(base)] {
@@ -183,7 +178,7 @@ func (e *Evaluation) symbolPattern(i int) {
 	if e.k.known.matches[i] > 0 || e.k.matches[i] > 0 {
 		return
 	}
-	f := Finding{Status: MayFail, Code: AttachTargetMaybeMatch, Subject: e.k.want.patterns[i], Attach: true}
+	f := Finding{Status: MayFail, Code: AttachTargetMaybeMatch, Subject: e.k.want.patterns[i].text, Attach: true}
 	if e.k.known.modules {
 		f.Status, f.Code = Fails, AttachTargetNoMatch
 	}

@@ -13,7 +13,7 @@ import (
 // Wanted is the names to look for in a kernel's BTF. It is immutable.
 type Wanted struct {
 	names    map[string]int
-	patterns []string        // of functions, with * and ?
+	patterns []glob          // of functions
 	symbols  map[string]bool // of functions and untyped ksyms
 	config   map[string]bool // CONFIG_*
 }
@@ -24,6 +24,11 @@ func (w *Wanted) add(names ...string) {
 			w.names[n] = len(w.names)
 		}
 	}
+}
+
+// pattern returns the number of a pattern of functions, -1 for one that is not looked for.
+func (w *Wanted) pattern(text string) int {
+	return slices.IndexFunc(w.patterns, func(g glob) bool { return g.text == text })
 }
 
 // NewWanted returns what is looked for to judge objects.
@@ -56,8 +61,8 @@ func NewWanted(objects []*Object) *Wanted {
 				w.symbols[n] = true
 			}
 			w.add(o.record(i))
-			if pattern != "" && len(w.patterns) < limits.Patterns && !slices.Contains(w.patterns, pattern) {
-				w.patterns = append(w.patterns, pattern)
+			if pattern != "" && len(pattern) <= limits.PatternBytes && len(w.patterns) < limits.Patterns && w.pattern(pattern) < 0 {
+				w.patterns = append(w.patterns, newGlob(pattern))
 			}
 		}
 		for j, l := range o.accesses {
