@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -146,7 +147,7 @@ func (x *reading) differs(here, ref *rule.Shape) bool {
 		array := strings.Contains(a.Text, "[") && strings.Contains(b.Text, "[") // whose beginning the program reads
 		return a.Off != b.Off || a.Size != b.Size && !array
 	}
-	return a.Number != b.Number || a.To != b.To && a.To != "" && b.To != ""
+	return a.Number != b.Number || a.To != b.To && a.To != "" && b.To != "" || a.Plain && b.To != "" || b.Plain && a.To != ""
 }
 
 // knows reports whether a program's own struct has names of a kernel's record, at least of what is read.
@@ -182,13 +183,22 @@ func (r *run) changed(findings []verdict.KernelFinding, i, j int, status []rule.
 		x := &reading{argument: int(f.Count), off: f.Offset, size: max(f.Size, 1), record: f.Code == rule.ChangedField}
 		w := f.Finding
 		w.Count, w.Size = 0, 0
+		compared := f.Code == rule.ChangedArgument || f.Code == rule.ChangedField
 		on := slices.DeleteFunc(slices.Clone(f.Kernels), func(k int) bool {
-			return status[k] == rule.Fails || status[k] == rule.Other || r.kernels[k].shapes[i][j] == nil
+			return status[k] == rule.Fails || status[k] == rule.Other || compared && r.kernels[k].shapes[i][j] == nil
 		})
+		if !compared { // the kernel alone shows it
+			if len(on) > 0 {
+				kernels[f.Finding] = on
+			}
+			continue
+		}
 		shape := func(k int) *rule.Shape { return r.kernels[k].shapes[i][j] }
 		if w.Other != "" { // the program's own type
+			s := r.Objects[i].Programs[j].Attach
+			probe := s != nil && s.Kind == bpfobj.AttachKprobe // which may take what is in a register for anything
 			for _, k := range on {
-				if !x.of(shape(k)).Number || r.somewhere(w.Other, x, i, j, status) {
+				if !probe && !x.of(shape(k)).Number || r.somewhere(w.Other, x, i, j, status) {
 					kernels[w] = append(kernels[w], k)
 				}
 			}

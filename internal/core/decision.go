@@ -211,6 +211,13 @@ func (d *Decision) Resized() uint32 {
 // cannot get the width of the kernel's field. cilium/ebpf does not change widths.
 func (d *Decision) Unresizable() bool { return d.Result == relo.Poisoned && d.patch != nil }
 
+// Bitfield reports whether the offset of what is a whole field on the local side is resolved to that of the bytes in which the kernel has a
+// bitfield.
+func (d *Decision) Bitfield() bool {
+	m := d.m
+	return m.spec.kind == relo.ByteOffset && m.result == relo.Resolved && d.Result.OK() && m.old.load.ok && !m.new.load.ok
+}
+
 // Old returns the value on the local side.
 func (d *Decision) Old() uint64 { return d.m.old.val }
 

@@ -27,7 +27,7 @@ import (
 type Access struct {
 	At     bpfobj.Site
 	Kind   AccessKind
-	Arg    int    // the eight bytes of the context, from 0, that the address was loaded from; -1 for none
+	Arg    int    // the eight bytes of the context, from 0, that the address was loaded from; -1 for none. Of registers those of the program's own struct
 	Struct string // the kernel's struct whose address a helper returned; "" for none
 	Off    int64  // bytes; without the instruction's own offset if it has a CO-RE record, as the loader replaces that
 	Size   int    // bytes
@@ -64,7 +64,7 @@ type MapCall struct {
 // instruction is executed: addresses that differ between paths are left out. If it runs out of steps it returns none. memory has the
 // arguments of global functions that are pointers to memory.
 func Accesses(o *bpfobj.Code, p *bpfobj.Program, memory map[int]bpfobj.Registers, steps *limits.Meter) ([]Access, []MapCall) {
-	f := flow{o: o, memory: memory, steps: steps, exposed: make(map[int]int64), chosen: make(map[int]bool), leaders: make(map[int][]bool)}
+	f := flow{o: o, memory: memory, regs: p.Attach != nil && p.Attach.ProgType == "KPROBE", steps: steps, exposed: make(map[int]int64), chosen: make(map[int]bool), leaders: make(map[int][]bool)}
 	// The first round finds the stack slots that others can write to; the second does not trust these.
 	for range 2 {
 		f.at = make(map[bpfobj.Site]*addresses)
@@ -108,6 +108,7 @@ func inOrder[T any](of map[bpfobj.Site]T) (l []T) {
 type flow struct {
 	o       *bpfobj.Code
 	memory  map[int]bpfobj.Registers   // by function: see Accesses
+	regs    bool                       // the context is registers, which are arguments by their place in the program's own struct
 	steps   *limits.Meter              // instructions, and stack slots where paths meet
 	at      map[bpfobj.Site]*addresses // where paths meet
 	work    []bpfobj.Site
@@ -304,7 +305,7 @@ func (f *flow) load(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	case !whole:
 	case a.kind == ofStack:
 		out = s.slot(off)
-	case a.kind == ofContext && !a.computed && in.Record == 0 && off >= 0 && off < math.MaxInt32 && off%8 == 0:
+	case a.kind == ofContext && !a.computed && (in.Record == 0 || f.regs) && off >= 0 && off < math.MaxInt32 && off%8 == 0:
 		out = address{kind: ofArg, arg: int32(off / 8)}
 	case a.kind == inValue:
 		out = address{kind: ofHeld, inMap: a.inMap}

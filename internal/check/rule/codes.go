@@ -137,15 +137,18 @@ const (
 	ContextUprobe     Code = "context-registers-uprobe"
 	ContextMoved      Code = "context-moved" // Since
 	ContextSpilled    Code = "context-spilled"
-	ContextRecord     Code = "context-beyond-record" // Offset, Size
-	ContextForbidden  Code = "context-forbidden"     // Offset; Name: the type of programs; Since
+	ContextRecord     Code = "context-beyond-record"    // Offset, Size
+	ContextArguments  Code = "context-beyond-arguments" // Offset, Size
+	ContextForbidden  Code = "context-forbidden"        // Offset; Name: the type of programs; Since
 
 	MemoryStack Code = "memory-stack" // Count, Size, Max; Since
 
 	ReturnRange Code = "return-range" // Name: the section; Offset, Max: the least and the greatest value
 
-	ChangedArgument Code = "changed-argument" // Name, Other, Where
-	ChangedField    Code = "changed-field"    // Name, Other, Where, Offset; Max: where Other is
+	ChangedArgument Code = "changed-argument"       // Name, Other, Where
+	ChangedField    Code = "changed-field"          // Name, Other, Where, Offset; Max: where Other is
+	ChangedSyscall  Code = "changed-syscall-record" // Name, Other, Offset; Max: where Other is
+	ChangedBitfield Code = "changed-bitfield"       // Offset, Size: what the program reads, in bytes
 
 	AnalysisNoHelpers Code = "analysis-helpers"
 	AnalysisSection   Code = "analysis-section"

@@ -183,6 +183,9 @@ func contextAccesses(o *Object, pr *bpfobj.Program, steps *limits.Meter) ([]flow
 		return l, calls
 	}
 	return slices.DeleteFunc(l, func(a flow.Access) bool {
+		if known && a.Kind == flow.Typed && s.Kind == bpfobj.AttachKprobe {
+			return false
+		}
 		return a.Kind != flow.Direct || a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a) && !ofContext(s, &a))
 	}), calls
 }
@@ -301,10 +304,10 @@ func (e *Evaluation) plain(a *flow.Access, off int64, size int) Finding {
 	if a.Arg >= 0 || e.given == 0 || off+int64(max(size, 1)) <= e.given {
 		return Finding{}
 	}
-	s := e.pr.Attach
-	subject := "arguments of "
-	if s.Kind == bpfobj.AttachTP {
-		subject = "record of "
+	subject, code := "arguments of ", ContextArguments
+	to := e.pr.Attach.Target(e.pr.Section)
+	if e.pr.Attach.Kind == bpfobj.AttachTP {
+		subject, code = "record of ", ContextRecord
 	}
-	return Finding{Status: Fails, Code: ContextRecord, Subject: subject + s.Target(e.pr.Section), Attach: true, Args: Args{Offset: off, Size: e.given}}
+	return Finding{Status: Fails, Code: code, Subject: subject + to, Attach: true, Args: Args{Offset: off, Size: e.given}}
 }

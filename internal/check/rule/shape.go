@@ -11,6 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/flow"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // Shape is what a hook gives to programs on a kernel: the arguments of a function or tracepoint, or the fields of a tracepoint's
@@ -26,6 +27,7 @@ type Slot struct {
 	Text      string // in C
 	Number    bool   // no pointer
 	To        string // the struct or union that a pointer is to, "" for other types
+	Plain     bool   // a pointer to a number, a pointer or a function: to nothing that a struct can be
 	Off, Size int64  // of a field, bytes
 }
 
@@ -51,8 +53,12 @@ func newSlot(b *btf.BTF, id btf.TypeID, name string) Slot {
 	if s.Number = t.Kind() != btf.KindPtr; s.Number {
 		return s
 	}
-	if to, ok := b.SkipMods(t.Ref()); ok && (to.Kind().IsComposite() || to.Kind() == btf.KindFwd) {
+	switch to, ok := b.SkipMods(t.Ref()); {
+	case !ok:
+	case to.Kind().IsComposite(), to.Kind() == btf.KindFwd:
 		s.To = string(to.Name())
+	default:
+		s.Plain = to.Kind() != btf.KindVoid
 	}
 	return s
 }
@@ -176,6 +182,8 @@ func (e *Evaluation) findShape(n int) *Shape {
 		return e.hook.shape(nil)
 	case e.hook != nil:
 		return e.hook.shape(e.k.caller(e.hook.name))
+	case e.raw != nil && e.pr.Attach.Kind == bpfobj.AttachKprobe:
+		return e.raw.shape(nil)
 	case e.raw != nil:
 		return e.raw.shape(e.k.caller(e.raw.name))
 	}
@@ -209,22 +217,29 @@ func (e *Evaluation) reads(n int) (l []absence) {
 		f.Source = e.o.Source(at)
 		l = append(l, absence{at: at, f: f, anyhow: e.o.straight(e.pr, at)})
 	}
-	record := e.pr.Attach.Kind == bpfobj.AttachTP
+	record, probe := e.pr.Attach.Kind == bpfobj.AttachTP, e.pr.Attach.Kind == bpfobj.AttachKprobe
 	for i := range all {
 		a := &all[i]
 		r, ok := e.o.typed(a)
-		if !ok || record || a.Arg >= len(e.Shape.Slots) {
+		arg := a.Arg
+		if probe {
+			arg = slices.Index(argumentRegisters[e.k.Arch], a.Arg)
+		}
+		if !ok || record || arg < 0 || arg >= len(e.Shape.Slots) {
 			continue
 		}
 		as := e.o.records.root(r)
-		if s := &e.Shape.Slots[a.Arg]; as != "" {
-			typed[a.Arg] = true
-			if s.Number || s.To != "" && !e.pointsTo(a.Arg, as) {
-				add(a.At, Finding{Code: ChangedArgument, Subject: e.argument(a.Arg), Args: Args{Count: int64(a.Arg), Name: e.Shape.Text, Other: "struct " + as}})
+		if s := &e.Shape.Slots[arg]; as != "" {
+			typed[arg] = true
+			if s.Number || s.Plain || s.To != "" && !e.pointsTo(arg, as) {
+				add(a.At, Finding{Code: ChangedArgument, Subject: e.argument(arg), Args: Args{Count: int64(arg), Name: e.Shape.Text, Other: "struct " + as}})
 			}
 		}
 	}
 	for i := range all {
+		if probe {
+			break
+		}
 		a := &all[i]
 		switch {
 		case a.Arg >= 0 || a.Struct != "" || a.Moved || a.Computed || a.Chosen || a.Write || a.Kind == flow.Typed:
@@ -233,6 +248,90 @@ func (e *Evaluation) reads(n int) (l []absence) {
 			add(a.At, Finding{Code: ChangedField, Subject: "record of " + e.pr.Attach.Target(e.pr.Section), Args: Args{Offset: a.Off, Size: int64(a.Size)}})
 		case a.Kind == flow.Direct && a.Off >= 0 && !typed[int(a.Off/8)]:
 			add(a.At, Finding{Code: ChangedArgument, Subject: e.argument(int(a.Off / 8)), Args: Args{Count: a.Off / 8}})
+		}
+	}
+	return l
+}
+
+// argumentRegisters are the registers of a function's arguments, by machine: their places in the struct that programs read them from, in words
+// (PT_REGS_PARM1 and so on in libbpf's src/bpf_tracing.h).
+var argumentRegisters = map[string][]int{
+	"x86_64": {14, 13, 12, 11, 9, 8}, "arm64": {0, 1, 2, 3, 4, 5, 6, 7}, "ppc64le": {3, 4, 5, 6, 7, 8, 9, 10}, "s390x": {5, 6, 7, 8, 9},
+	"riscv64": {10, 11, 12, 13, 14, 15, 16, 17},
+}
+
+// syscallRecords are the records that a kernel has of the events of system calls for tracers, with what programs are given instead
+// (perf_call_bpf_enter and perf_call_bpf_exit in kernel/trace/trace_syscalls.c), and its first field of the same meaning.
+var syscallRecords = map[string]struct{ record, field string }{
+	"trace_event_raw_sys_enter": {enterRecord, "args"}, "trace_event_raw_sys_exit": {exitRecord, "ret"},
+}
+
+// shiftedReads judges reads of the record of an event of a system call by CO-RE, through a struct whose fields are elsewhere on a kernel: on those
+// with a longer struct trace_entry, as of PREEMPT_RT.
+func (e *Evaluation) shiftedReads(n int) (l []absence) {
+	if e.pr.Attach == nil || e.pr.Attach.Kind != bpfobj.AttachTP || systemCall(e.pr.Attach.Target(e.pr.Section)) == "" {
+		return nil
+	}
+	for i := range e.o.accesses[n] {
+		a := &e.o.accesses[n][i]
+		r := e.o.Funcs[a.At.Fn].Insns[a.At.Insn].Record
+		if a.Kind != flow.Direct || a.Arg >= 0 || a.Struct != "" || a.Write || r == 0 {
+			continue
+		}
+		as := e.o.records.root(int(r - 1))
+		v, ok := e.decisions.value(int(r - 1))
+		given := syscallRecords[as]
+		theirs, have := e.k.find(as, btf.KindStruct)
+		y, gives := e.k.find(given.record, btf.KindStruct)
+		if !ok || !have || !gives {
+			continue
+		}
+		at, known := memberOffset(theirs.typ(), given.field)
+		real, knows := memberOffset(y.typ(), given.field)
+		if off := int64(v) + a.Off; known && knows && at != real && off >= at {
+			word := int64(y.view.PointerSize())
+			name := func(off int64) string {
+				if given.field == "args" {
+					return fmt.Sprintf("args[%d]", off/word)
+				}
+				return given.field
+			}
+			f := Finding{Code: ChangedSyscall, Subject: "record of " + e.pr.Attach.Target(e.pr.Section), Source: e.o.Source(a.At)}
+			f.Offset, f.Name, f.Other, f.Max = off, name(off-real), name(off-at), off-at+real
+			l = append(l, absence{at: a.At, f: f, anyhow: e.o.straight(e.pr, a.At)})
+		}
+	}
+	return l
+}
+
+// memberOffset returns where a struct has a member, in bytes.
+func memberOffset(t btf.Type, name string) (off int64, ok bool) {
+	for i := range t.Vlen() {
+		if m := t.Member(i); t.BTF().NameIs(m.NameOff, name) {
+			return int64(m.BitOffset / 8), true
+		}
+	}
+	return 0, false
+}
+
+// bitfields judges reads of whole fields that are bitfields on a kernel, unless the program also has what shifts them into place.
+func (e *Evaluation) bitfields() (l []absence) {
+	shifted := func(name string) bool {
+		return slices.ContainsFunc(e.pr.Records, func(r int) bool {
+			_, of := e.o.records.Object.Local(&e.o.records.Records()[r])
+			k := e.o.records.Records()[r].Kind
+			return of == name && (k == relo.LShiftU64 || k == relo.RShiftU64)
+		})
+	}
+	for _, r := range e.pr.Records {
+		if !e.decisions[r].Bitfield() {
+			continue
+		}
+		f := e.o.records.finding(r, OK, relo.Reason{Code: ChangedBitfield})
+		if !shifted(f.Subject) {
+			f.Offset = int64(e.decisions[r].New)
+			at := e.o.Sites[r]
+			l = append(l, absence{at: at, f: f, anyhow: e.o.straight(e.pr, at)})
 		}
 	}
 	return l

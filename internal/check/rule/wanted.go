@@ -5,6 +5,7 @@ package rule
 import (
 	"slices"
 
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -61,6 +62,9 @@ func NewWanted(objects []*Object) *Wanted {
 				w.symbols[n] = true
 			}
 			w.add(o.record(i))
+			if o.Programs[i].Attach != nil && o.Programs[i].Attach.Kind == bpfobj.AttachTP {
+				w.add(enterRecord, exitRecord)
+			}
 			if pattern != "" && len(pattern) <= limits.PatternBytes && len(w.patterns) < limits.Patterns && w.pattern(pattern) < 0 {
 				w.patterns = append(w.patterns, newGlob(pattern))
 			}
