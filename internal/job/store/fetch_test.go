@@ -175,29 +175,33 @@ func TestFetch(t *testing.T) {
 	})
 }
 
-// TestNewest chooses the newest kernels of a series by release, and of one release the flavour with the shortest name.
+// TestNewest chooses the newest kernels of each line of a series by release, and of one release the flavour with the shortest name. The line that
+// the distribution began with is first.
 func TestNewest(t *testing.T) {
 	var units []*fetch.Unit
 	for _, release := range []string{
-		"6.1.0-9-amd64", "6.1.0-47-amd64", "6.1.0-47-cloud-amd64", "6.1.0-47-rt-amd64", "6.12.9+deb12-amd64", "6.12.10+deb12-rt-amd64",
+		"6.12.9+deb12-amd64", "6.1.0-9-amd64", "6.1.0-47-amd64", "6.1.0-47-cloud-amd64", "6.1.0-47-rt-amd64", "6.12.10+deb12-rt-amd64",
 		"6.12.10+deb12-amd64", "6.12.10+deb12-cloud-amd64", "6.9.7+bpo-amd64",
 	} {
 		units = append(units, &fetch.Unit{Kernel: kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: release}})
 	}
-	order := []string{
-		"6.12.10+deb12-amd64", "6.12.10+deb12-rt-amd64", "6.12.10+deb12-cloud-amd64", "6.12.9+deb12-amd64", "6.9.7+bpo-amd64", "6.1.0-47-amd64",
-		"6.1.0-47-rt-amd64", "6.1.0-47-cloud-amd64", "6.1.0-9-amd64",
+	lines := [][]string{
+		{"6.1.0-47-amd64", "6.1.0-47-rt-amd64", "6.1.0-47-cloud-amd64", "6.1.0-9-amd64"}, {"6.9.7+bpo-amd64"},
+		{"6.12.10+deb12-amd64", "6.12.10+deb12-rt-amd64", "6.12.10+deb12-cloud-amd64", "6.12.9+deb12-amd64"},
 	}
-	for n := range len(order) + 2 {
+	for n := range 6 {
 		f := &fetcher{FetchConfig: FetchConfig{Newest: n}}
 		var got, want []string
 		for _, u := range f.selected(slices.Clone(units)) {
 			got = append(got, u.Kernel.Release)
 		}
-		if want = order; 0 < n && n < len(order) {
-			want = order[:n]
+		for _, line := range lines {
+			if n > 0 {
+				line = line[:min(n, len(line))]
+			}
+			want = append(want, line...)
 		}
-		if d := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got))); d != "" {
+		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("the newest %d: %s", n, d)
 		}
 	}
