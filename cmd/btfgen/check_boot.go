@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,7 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 func runBoot(c *cli.Context) error {
@@ -338,6 +340,20 @@ func (b *bootWatcher) Object(k *boot.Kernel, i int) {
 	}
 }
 
+// otherBoot names a kernel that the archive has: the nearest one, or the last one for the machine.
+func otherBoot(a *archive.Archive, m *archive.Match) string {
+	other := cmp.Or(m.Below, m.Above)
+	for _, k := range a.Keys() {
+		if cmp.Or(m.Below, m.Above) == (kernel.Key{}) && k.Arch == m.Want.Arch {
+			other = k
+		}
+	}
+	if other == (kernel.Key{}) {
+		return ""
+	}
+	return "; to boot one that it has, use --boot " + quoted(other.String())
+}
+
 // End reports how a kernel ended.
 func (b *bootWatcher) End(k *boot.Kernel, err error) {
 	c := b.c
@@ -358,7 +374,7 @@ func (b *bootWatcher) End(k *boot.Kernel, err error) {
 		infof(c, "btfgen: %s: booted in %.1f s, done after %.1f (%s)", k.Name, k.Up.Seconds(), k.Done.Seconds(), how)
 		b.report.End(k)
 		if b.cfg.Archive != nil && !k.Match.Found() {
-			reportFinding(c, finding{Class: missing, Message: "not in the archive: " + k.Match.Reason, Kernel: k.Name})
+			reportFinding(c, finding{Class: missing, Message: "not in the archive: " + k.Match.Reason + otherBoot(b.cfg.Archive, &k.Match), Kernel: k.Name})
 		}
 		if k.Trial != nil {
 			lost, untried := k.Trial.Missing()

@@ -274,7 +274,7 @@ func (s *sharedFlags) storing() []*cli.Command {
 				newFlag("dry-run", "print what would be downloaded"),
 				s.catalogue,
 				s.mirror,
-				&cli.GenericFlag{Name: "newest", Usage: "fetch only the newest `N` kernels of each ID/VERSION_ID/ARCH, by release", Value: &word{"", nil}},
+				&cli.GenericFlag{Name: "newest", Usage: "fetch only the newest `N` kernels of each ID/VERSION_ID/ARCH and line, such as 6.1", Value: &word{"", nil}},
 				newFlag("modules", "use `MODULES`: names such as nf_conntrack,btrfs, or all or none (default: all with BTF)"),
 				newFlag("limit", "download nothing if it would be more than `SIZE`, such as 500M or 2G"),
 				newFlag("retry", "retry packages that had no usable kernel"),

@@ -221,16 +221,25 @@ func reportFetched(c *cli.Context, cfg *store.FetchConfig, res *store.FetchResul
 		return nil
 	}
 	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', 0)
-	escape.Fprintf(tw, "KERNEL\tPACKAGE\tVERSION\tSIZE\tBTF\n")
+	escape.Fprintf(tw, "KERNEL\tLINE\tPACKAGE\tVERSION\tSIZE\tBTF\n")
 	wanted := int64(0)
+	var lines []string
+	count := make(map[string]int)
 	for _, k := range res.Kernels {
 		how := "in the image"
 		if k.Debug {
 			how = "by pahole"
 		}
 		wanted += k.Bytes
-		escape.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", k.Kernel, k.Package, k.Version, words.Bytes(k.Bytes), how)
+		if count[k.Line]++; count[k.Line] == 1 {
+			lines = append(lines, k.Line)
+		}
+		escape.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", k.Kernel, k.Line, k.Package, k.Version, words.Bytes(k.Bytes), how)
 	}
-	infof(c, "%s to download (%s), %d there already", words.Plural(len(res.Kernels), "kernel"), words.Bytes(wanted), res.There)
+	of := ""
+	for i, l := range lines {
+		of += fmt.Sprintf("%s %d of Linux %s", []string{":", ","}[min(i, 1)], count[l], l)
+	}
+	infof(c, "%s to download (%s), %d there already%s", words.Plural(len(res.Kernels), "kernel"), words.Bytes(wanted), res.There, of)
 	return tw.Flush()
 }

@@ -46,8 +46,8 @@ type FetchConfig struct {
 	Options corpus.Options       // whose selectors choose kernels, and Modules modules
 	Prune   []selection.Selector // of kernels to remove that no repository has
 
-	Newest int   // newest kernels of each series; 0 for all
-	Own    bool  // only kernels of the Linux release that the distribution began with, the oldest, and not only their DWARF
+	Newest int   // newest kernels of each line of a series, such as 6.1; 0 for all
+	Own    bool  // only kernels of the line that the distribution began with, the oldest, and not only their DWARF
 	Limit  int64 // bytes to download at most; 0 for no limit
 	Retry  bool  // also packages that had no usable kernel
 	DryRun bool  // change nothing except the cache
@@ -87,6 +87,7 @@ const (
 // Fetched is a kernel that was not in the file or folder, and its first package.
 type Fetched struct {
 	Kernel  string `json:"kernel"`
+	Line    string `json:"line"` // as in "6.1", of which --newest takes N kernels
 	Package string `json:"package"`
 	Version string `json:"version"`
 	Bytes   int64  `json:"bytes"` // of all its packages
@@ -328,24 +329,27 @@ func idOf(s *fetch.Series, u *fetch.Unit) packageID {
 	return packageID{s.String(), u.Packages[0].Name, u.Packages[0].Version}
 }
 
-// selected returns the units of a series that the selectors keep, and of these the newest.
+// selected returns the units of a series that the selectors keep, and of each line of these the newest. The line that the distribution began with,
+// the oldest, is first, and in a line the newest kernel.
 func (f *fetcher) selected(units []*fetch.Unit) (kept []*fetch.Unit) {
 	for _, u := range units {
 		if f.Options.Selects(u.Kernel) && !(f.Own && u.Debug) {
 			kept = append(kept, u)
 		}
 	}
-	if f.Own && len(kept) > 0 {
-		first := linux(slices.MaxFunc(kept, func(a, b *fetch.Unit) int { return byAge(a.Kernel, b.Kernel) }).Kernel)
-		kept = slices.DeleteFunc(kept, func(u *fetch.Unit) bool { return !slices.Equal(linux(u.Kernel), first) })
-	}
-	if f.Newest == 0 || len(kept) <= f.Newest {
-		return kept
-	}
-	newest := slices.Clone(kept)
-	slices.SortStableFunc(newest, func(a, b *fetch.Unit) int { return byAge(a.Kernel, b.Kernel) })
-	newest = newest[:f.Newest]
-	return slices.DeleteFunc(kept, func(u *fetch.Unit) bool { return !slices.Contains(newest, u) })
+	slices.SortStableFunc(kept, func(a, b *fetch.Unit) int {
+		return cmp.Or(slices.Compare(linux(a.Kernel), linux(b.Kernel)), byAge(a.Kernel, b.Kernel))
+	})
+	var line []int
+	lines, n := 0, 0 // lines so far, and kernels of the last one
+	return slices.DeleteFunc(kept, func(u *fetch.Unit) bool {
+		if l := linux(u.Kernel); lines == 0 || !slices.Equal(l, line) {
+			line, n = l, 0
+			lines++
+		}
+		n++
+		return f.Own && lines > 1 || f.Newest > 0 && n > f.Newest
+	})
 }
 
 // byAge compares kernels of a series: the newest is first. Of the flavours of one release, the one with the shortest name is first.
@@ -353,10 +357,15 @@ func byAge(a, b kernel.Key) int {
 	return cmp.Or(slices.Compare(numbers(b.Release), numbers(a.Release)), len(a.Release)-len(b.Release), b.Compare(a))
 }
 
-// linux returns the first two numbers of a kernel's release.
+// linux returns the first two numbers of a kernel's release, which are its line.
 func linux(k kernel.Key) []int {
 	n := numbers(k.Release)
 	return n[:min(len(n), 2)]
+}
+
+// lineOf returns the line of a kernel as text.
+func lineOf(k kernel.Key) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(linux(k)), " ", "."), "[]")
 }
 
 // numbers returns the words of a release that are numbers, which flavours share.
@@ -390,7 +399,7 @@ func (f *fetcher) want(from *fetch.Repositories, u *fetch.Unit) *Fetched {
 		return nil
 	}
 	return &Fetched{
-		Kernel: u.Kernel.String(), Package: p.Name, Version: p.Version, Bytes: u.Size(), Debug: u.Debug, State: Wanted, from: from, unit: u,
+		Kernel: u.Kernel.String(), Line: lineOf(u.Kernel), Package: p.Name, Version: p.Version, Bytes: u.Size(), Debug: u.Debug, State: Wanted, from: from, unit: u,
 	}
 }
 
