@@ -64,7 +64,7 @@ var meanings = map[class]string{
 	skipped:     "left out as expected: an object without relocations, a kernel that no object supports",
 	uncertain:   "an object that may fail, or cannot be judged; in `verify`, one that a loader does not read; in `check --boot`, programs that could not be tried",
 	unmatched:   "a selector, pattern or object without a match, or a kernel or BTF without its counterpart",
-	warned:      "in `check`, a program that reads something else than on other kernels; a severity of `corpus lint`",
+	warned:      "in `check`, a program that reads something else than on other kernels; in `generate`, a machine with fewer objects than others; a severity of `corpus lint`",
 }
 
 // findingClasses are the classes of findings that a command reports: those that count by default, and the others.
@@ -72,7 +72,7 @@ type findingClasses struct{ Counts, Others []class }
 
 // commandClasses has every command that is not about btfgen itself, including those without findings.
 var commandClasses = map[string]findingClasses{
-	"generate":        {[]class{ambiguous, conflicting, damaged, different, failed, unmatched}, []class{noted, poisoned, skipped}},
+	"generate":        {[]class{ambiguous, conflicting, damaged, different, failed, unmatched}, []class{noted, poisoned, skipped, warned}},
 	"min_core_btf":    {[]class{ambiguous, damaged, failed, unmatched}, []class{poisoned, skipped}},
 	"relolog":         {[]class{ambiguous, conflicting, damaged, failed, unmatched}, []class{poisoned, skipped}},
 	"verify":          {[]class{conflicting, damaged, different, missing, uncertain, unmatched}, []class{skipped}},

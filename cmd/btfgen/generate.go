@@ -5,7 +5,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,6 +97,7 @@ func reportGenerated(c *cli.Context, objs *objects[*core.Object], rep *generate.
 	reportUnresolved(c, rep)
 	reportKept(c, rep)
 	reportExternals(c, objs)
+	reportMachines(c, objs, rep)
 	s := generate.Summarize(out, written, rep, time.Since(start))
 	if !f.silent && !f.quiet {
 		if !f.on.classes[poisoned] {
@@ -179,16 +182,54 @@ func reportKept(c *cli.Context, rep *generate.Report) {
 	}
 }
 
-// reportExternals reports what the objects take from the running kernel's own BTF.
+// reportExternals reports what the objects take from the running kernel's own BTF. Unless that counts or is asked for, several objects share a line.
 func reportExternals(c *cli.Context, objs *objects[*core.Object]) {
+	var all []finding
+	from := make(map[string]bool)
 	for _, o := range objs.list {
 		for _, x := range rule.Externals(o) {
 			text := strings.Join(x.Subjects, ", ")
 			if few := 3; len(x.Subjects) > few+1 && !c.Bool("verbose") {
 				text = fmt.Sprintf("%s and %d more", strings.Join(x.Subjects[:few], ", "), len(x.Subjects)-few)
 			}
-			reportFinding(c, finding{Class: noted, Object: o.Name(), Code: string(x.Code), Message: text + ": " + report.Reason(&x.Finding)})
+			all = append(all, finding{Class: noted, Object: o.Name(), Code: string(x.Code), Message: text + ": " + report.Reason(&x.Finding)})
+			from[o.Name()] = true
 		}
+	}
+	f := found(c)
+	if len(from) < 2 || f.verbose || f.on.classes[noted] {
+		for _, x := range all {
+			reportFinding(c, x)
+		}
+		return
+	}
+	for _, x := range all {
+		record(c, x)
+	}
+	if !f.quiet {
+		infof(c, "note: %s use the running kernel's own BTF, which no archive replaces (-v shows what)", words.Plural(len(from), "object"))
+	}
+}
+
+// reportMachines reports machines of which kernels were minimized and for which there are fewer objects than for another one.
+func reportMachines(c *cli.Context, objs *objects[*core.Object], rep *generate.Report) {
+	kernels, most := make(map[string]int), 0
+	for _, k := range rep.Kernels {
+		if kernels[k.Machine]++; k.Machine != "" {
+			most = max(most, len(core.OnMachine(k.Machine, objs.list...)))
+		}
+	}
+	for _, m := range slices.Sorted(maps.Keys(kernels)) {
+		on := core.OnMachine(m, objs.list...)
+		if m == "" || len(on) == most {
+			continue
+		}
+		var names []string
+		for _, o := range on {
+			names = append(names, o.Name())
+		}
+		reportf(c, warned, "%s has fewer objects than others: %d of %d; the BTF of %s is only for %s", m, len(on), most,
+			words.Plural(kernels[m], "kernel"), words.Names(names, c.Bool("verbose")))
 	}
 }
 
