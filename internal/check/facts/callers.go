@@ -3,17 +3,11 @@
 package facts
 
 import (
-	_ "embed"
 	"fmt"
 	"maps"
 	"strings"
 	"sync"
 )
-
-// helperText says which helpers the programs of a type may call, and how that was found.
-//
-//go:embed helpers.txt
-var helperText string
 
 // callers are since when programs may call helpers: by type of programs, with the type of attachment behind a slash where that counts, and
 // by number of the helper.
@@ -21,7 +15,7 @@ type callers map[string]map[int64]Period
 
 // helperTable is helperText. A test reads it, so that there is no mistake in it.
 var helperTable = sync.OnceValue(func() callers {
-	c, err := readCallers(helperText)
+	c, err := readCallers(readFile("helpers.txt"))
 	if err != nil {
 		panic(err)
 	}
@@ -62,7 +56,7 @@ func readCallers(text string) (callers, error) {
 	err := eachLine(text, func(types, helpers []string) error {
 		of := make(map[int64]Period)
 		for _, w := range helpers {
-			name, p, err := parsePeriod(w)
+			name, p, err := callerPeriod(w)
 			if err != nil {
 				return err
 			}
@@ -70,7 +64,9 @@ func readCallers(text string) (callers, error) {
 			if !ok {
 				return fmt.Errorf("there is no helper %s", name)
 			}
-			p.Withdrawn = types[0] == "early"
+			if types[0] == "early" {
+				p.Since, p.Until = Change{}, p.Since
+			}
 			of[id] = p
 		}
 		late := types[0] == "late" || types[0] == "early"
@@ -89,6 +85,15 @@ func readCallers(text string) (callers, error) {
 		return nil
 	})
 	return all, err
+}
+
+// callerPeriod cuts @AFTER..BY from a word, if it has that.
+func callerPeriod(word string) (name string, p Period, err error) {
+	name, when, ok := strings.Cut(word, "@")
+	if ok {
+		p.Since, err = parseChange(when)
+	}
+	return name, p, err
 }
 
 // eachLine calls f for each line "NAMES: WORDS" of a table, in which +NAME is replaced by the words of an earlier line. Lines that

@@ -2,9 +2,16 @@
 
 // Package facts has tables of what kernels differ in, and decides from what is known of a kernel whether it has a fact.
 //
-// facts.txt has the facts, each with the first release of Linux, and with what shows it: a witness, something in the BTF of the kernels
-// that have the fact, or a setting of the kernel's build. helpers.txt has which programs may call which helpers. [Has] answers yes, no or
-// perhaps, and by what:
+// The tables have an entry for each fact: since which release of Linux kernels have it, and what shows it, a witness in their BTF or a setting
+// of their build. stanza.go has the grammar, and the head of facts.txt the properties:
+//
+//   - facts.txt: instructions, sections, prototypes, verifiers, contexts, results
+//   - maps.txt: types, flags and definitions of maps, and helpers with them
+//   - hooks.txt, kfuncs.txt: hooks of LSM; who may call kfuncs
+//   - helpers.txt: who may call helpers
+//   - interface.txt: which enumerators came with which release
+//
+// [Has] answers yes, no or perhaps, and by what:
 //
 //	witness present in the BTF            yes, by the witness
 //	witness missing in a whole kernel's   no, by the witness

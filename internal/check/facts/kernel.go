@@ -47,7 +47,7 @@ const (
 type Answer struct {
 	Presence
 	Decided Decided
-	Witness string
+	Witness string // which decides: STRUCT.MEMBER, FUNCTION(), static:FUNCTION() or ENUM:ENUMERATOR; behind a ! if kernels with the fact do not have it
 }
 
 // wholeBTF is a struct of every kernel with BPF. If the BTF has it, what the BTF does not have is not in the kernel.
@@ -65,9 +65,9 @@ func Types() []string { return append([]string{wholeBTF, staticFunction}, the().
 
 // Settings returns the settings that decide facts. [Evidence] has to know them.
 func Settings() (l []string) {
-	for i := range the().rows {
-		if s := the().rows[i].setting; s != "" {
-			l = append(l, s)
+	for _, r := range the().rows {
+		if r.Setting != "" {
+			l = append(l, r.Setting)
 		}
 	}
 	return l
@@ -92,10 +92,9 @@ func Has(k Evidence, f Fact) Answer {
 func Decide(k Evidence) Answers {
 	rows := the().rows
 	a := Answers{k: k, rows: make([]Answer, len(rows)), whole: Whole(k), statics: k.Function(staticFunction)}
-	for i := range rows {
-		r := &a.rows[i]
-		if *r = a.witnessed(&rows[i]); r.Presence == Yes {
-			a.shown = max(a.shown, rows[i].since)
+	for i, r := range rows {
+		if a.rows[i] = a.witnessed(&r.Period); a.rows[i].Presence == Yes {
+			a.shown = max(a.shown, r.Since.By)
 		}
 	}
 	for name, came := range the().came {
@@ -104,12 +103,20 @@ func Decide(k Evidence) Answers {
 			a.shown = max(a.shown, came)
 		}
 	}
-	for i := range rows {
-		if r := &a.rows[i]; r.Presence == Perhaps {
-			*r = a.unwitnessed(&rows[i])
+	for i, r := range rows {
+		if a.rows[i].Presence == Perhaps {
+			a.rows[i] = a.unwitnessed(&r.Period)
 		}
 	}
 	return a
+}
+
+// During returns whether the kernel has something that kernels have in a period.
+func (a *Answers) During(p *Period) Answer {
+	if out := a.witnessed(p); out.Presence != Perhaps {
+		return out
+	}
+	return a.unwitnessed(p)
 }
 
 // Has returns whether the kernel has a fact.
@@ -129,10 +136,10 @@ func (a *Answers) AtLeast(r Release) bool {
 }
 
 // witnessed returns whether the kernel's BTF shows that it has a fact, and the witness that decides.
-func (a *Answers) witnessed(r *row) Answer {
+func (a *Answers) witnessed(p *Period) Answer {
 	out := Answer{Decided: ByWitness}
-	for i := range r.witness {
-		w := &r.witness[i]
+	for i := range p.witnesses {
+		w := &p.witnesses[i]
 		switch s := a.shows(w); {
 		case s == Yes:
 			return Answer{Yes, ByWitness, w.text}
@@ -145,19 +152,20 @@ func (a *Answers) witnessed(r *row) Answer {
 
 // shows returns whether the kernel's BTF has a witness.
 func (a *Answers) shows(w *witness) Presence {
-	has, whole := false, a.whole
+	has, shown := false, a.whole // shown is whether the BTF would have it
 	switch w.kind {
 	case enumerator:
-		_, has = a.k.Enum(w.enum)[w.part]
-		whole = whole || a.k.Enum(w.enum) != nil
-	case function:
+		enum := a.k.Enum(w.enum)
+		_, has = enum[w.part]
+		shown = shown || enum != nil
+	case function, static:
 		has = a.k.Function(w.name)
-		whole = whole && a.k.Functions() && (a.statics || !w.static)
+		shown = shown && a.k.Functions() && (a.statics || w.kind != static)
 	default:
 		has = a.k.Struct(w.name, w.part)
 	}
 	switch {
-	case has && w.without, !has && !w.without && !w.unsure && whole:
+	case has && w.role == against, !has && w.role == certain && shown:
 		return No
 	case has:
 		return Yes
@@ -167,24 +175,25 @@ func (a *Answers) shows(w *witness) Presence {
 
 // unwitnessed decides a fact by the kernel's configuration, then by its release. A setting that is on decides nothing, as it may be older
 // than the fact. An older release decides nothing, as distributions take over what is newer.
-func (a *Answers) unwitnessed(r *row) Answer {
+func (a *Answers) unwitnessed(p *Period) Answer {
 	settings := a.k.Settings()
 	switch {
-	case r.setting != "" && settings != nil && settings[r.setting] == "":
+	case p.Setting != "" && settings != nil && settings[p.Setting] == "":
 		return Answer{No, ByConfig, ""}
-	case a.AtLeast(r.since):
-		return Answer{Yes, ByRelease, ""}
+	case p.Until != Change{} && a.AtLeast(p.Until.By):
+		return Answer{No, ByRelease, ""}
+	case p.Until != Change{}, p.Since != Change{} && !a.AtLeast(p.Since.By):
+		return Answer{Perhaps, ByRelease, ""}
 	}
-	return Answer{Perhaps, ByRelease, ""}
+	return Answer{Yes, ByRelease, ""}
 }
 
 // Age removes what came after a release, so that tests have older kernels than their corpus.
 func (a *Answers) Age(to Release) {
-	for i := range a.rows {
-		row := &the().rows[i]
-		if r := &a.rows[i]; row.since > to && r.Decided == ByWitness {
-			if r.Presence, r.Witness = No, row.witness[0].text; row.witness[0].unsure {
-				r.Presence = Perhaps
+	for i, r := range the().rows {
+		if out := &a.rows[i]; r.Since.By > to && out.Decided == ByWitness {
+			if out.Presence, out.Witness = No, r.witnesses[0].text; r.witnesses[0].role == hint {
+				out.Presence = Perhaps
 			}
 		}
 	}

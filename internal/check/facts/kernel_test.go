@@ -2,69 +2,80 @@
 
 package facts
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
-// sample is a kernel of a few properties.
-type sample struct {
-	release  Release           // of its name, 0 for none
-	btf      bool              // it has the BTF of a whole kernel, with what follows
-	has      map[string]bool   // structs, STRUCT.MEMBER, functions with (), ENUM:ENUMERATOR
-	settings map[string]string // nil where they are not known
-}
+// isSetting reports whether an example is about a setting of the kernel's build.
+func isSetting(name string) bool { return strings.HasPrefix(name, "CONFIG_") }
 
-func (k *sample) Struct(name, member string) bool {
+// Struct reports whether the example has a struct or member.
+func (x *example) Struct(name, member string) bool {
 	if member != "" {
-		name += "." + member
+		return x.has(name + "." + member)
 	}
-	return k.has[name] || k.btf && name == wholeBTF
+	return x.has(name) || x.Functions() && name == wholeBTF
 }
-func (k *sample) Function(name string) bool {
-	return k.has[name+"()"] || k.btf && name == staticFunction
-}
-func (k *sample) Functions() bool             { return k.btf }
-func (k *sample) Settings() map[string]string { return k.settings }
-func (k *sample) Newest() Release             { return k.release }
 
-func (k *sample) Enum(e Enum) map[string]uint64 {
-	if !k.btf {
+// Function reports whether the example has a function.
+func (x *example) Function(name string) bool {
+	return x.has(name+"()") || x.has("static "+name+"()") || x.Functions() && name == staticFunction
+}
+
+// Functions reports whether the example has BTF.
+func (x *example) Functions() bool {
+	return slices.ContainsFunc(slices.Concat(x.with, x.without), func(name string) bool { return !isSetting(name) })
+}
+
+// Enum returns an enum of the example's BTF.
+func (x *example) Enum(e Enum) map[string]uint64 {
+	if !x.Functions() {
 		return nil
 	}
 	l := make(map[string]uint64)
-	for name := range k.has {
-		if of, enumerator := split(name); of == e.String() {
+	for _, name := range x.with {
+		if of, enumerator, ok := strings.Cut(name, ":"); ok && of == e.String() {
 			l[enumerator] = 1
 		}
 	}
 	return l
 }
 
-// split splits ENUM:ENUMERATOR.
-func split(name string) (enum, enumerator string) {
-	for i := range name {
-		if name[i] == ':' {
-			return name[:i], name[i+1:]
-		}
+// Settings returns the settings of the example's configuration.
+func (x *example) Settings() map[string]string {
+	if !slices.ContainsFunc(slices.Concat(x.with, x.without), isSetting) {
+		return nil
 	}
-	return name, ""
+	l := make(map[string]string)
+	for _, name := range x.with {
+		l[name] = "y"
+	}
+	return l
 }
+
+// Newest returns the example's release.
+func (x *example) Newest() Release { return x.release }
+
+func (x *example) has(name string) bool { return slices.Contains(x.with, name) }
 
 // TestSettings checks that a setting which is on does not show a fact that needs more than the setting.
 func TestSettings(t *testing.T) {
-	const setting = "CONFIG_NET_SOCK_MSG"
-	on, off := map[string]string{setting: "y"}, map[string]string{}
+	on := []string{"CONFIG_NET_SOCK_MSG"}
 	for _, f := range []Fact{MapCookies, MapCall("sk_select_reuseport", "SOCKMAP"), MapCall("map_update_elem", "SOCKMAP")} {
 		for _, tt := range []struct {
-			k    sample
+			k    example
 			want Answer
 		}{
-			{sample{release: Linux(4, 19), settings: on}, Answer{Perhaps, ByRelease, ""}},
-			{sample{release: Linux(4, 19), settings: off}, Answer{No, ByConfig, ""}},
-			{sample{release: Linux(6, 1), settings: on}, Answer{Yes, ByRelease, ""}},
-			{sample{release: Linux(6, 1), settings: off}, Answer{No, ByConfig, ""}},
-			{sample{release: Linux(6, 1)}, Answer{Yes, ByRelease, ""}},
+			{example{release: Linux(4, 19), with: on}, Answer{Perhaps, ByRelease, ""}},
+			{example{release: Linux(4, 19), without: on}, Answer{No, ByConfig, ""}},
+			{example{release: Linux(6, 1), with: on}, Answer{Yes, ByRelease, ""}},
+			{example{release: Linux(6, 1), without: on}, Answer{No, ByConfig, ""}},
+			{example{release: Linux(6, 1)}, Answer{Yes, ByRelease, ""}},
 		} {
 			if got := Has(&tt.k, f); got != tt.want {
-				t.Errorf("%s on %s with settings %v: %+v, want %+v", f, tt.k.release, tt.k.settings, got, tt.want)
+				t.Errorf("%s on %+v: %+v, want %+v", f, tt.k, got, tt.want)
 			}
 		}
 	}

@@ -23,8 +23,7 @@ func Interface() map[string]Release { return the().came }
 type Hook struct {
 	Disabled  Release // since when programs cannot be attached, 0 for never
 	Sleepable bool    // programs that may sleep can be attached
-	Sleeps    Period  // since when
-	Withdrawn bool    // but not on some newer kernels
+	Sleeps    Period  // since when, or up to when
 	Boolean   bool    // it returns a boolean
 }
 
@@ -44,12 +43,13 @@ func Returns(attach string) (r Return, differ bool) {
 	return r, differ
 }
 
-// parseReturn reads the name of a fact, "returns CGROUP_INET_EGRESS 0..3" or "returns LSM_MAC only -4095..0".
-func parseReturn(name string) (attach string, r Return, err error) {
-	words := strings.Fields(name)
-	r.Only = len(words) > 2 && words[2] == "only"
-	_, err = fmt.Sscanf(words[len(words)-1], "%d..%d", &r.Lo, &r.Hi)
-	return words[1], r, err
+// parseReturn reads "0..3", "only -4095..0".
+func parseReturn(text string) (r Return, err error) {
+	text, r.Only = strings.CutPrefix(text, "only ")
+	if _, err = fmt.Sscanf(text, "%d..%d", &r.Lo, &r.Hi); err != nil {
+		err = fmt.Errorf("want LO..HI or only LO..HI")
+	}
+	return r, err
 }
 
 // NotSleeping stands for all types of programs that may not sleep.
@@ -72,7 +72,7 @@ func Kfuncs() (l []string) {
 // CallsWithMap returns up to when programs can call a helper with a map of a type, or a pointer with a tag, by type of programs.
 func CallsWithMap(helper, kind string) map[string]Period { return the().calls[helper+" "+kind] }
 
-// Of returns the facts of a kind by what they are of, [Every] for those in which kernels do not differ.
+// The functions that follow return the facts of a kind by what they are about, [Every] where kernels do not differ.
 
 // Instruction is the fact that verifiers know an instruction.
 func Instruction(name string) Fact { return the().named["instruction "+name] }
@@ -85,17 +85,17 @@ func GlobalArgument(tag string) Fact { return the().named["global argument "+tag
 
 // TailCalls is the fact that programs with functions may make tail calls on a machine.
 func TailCalls(machine string) Fact {
-	return the().named["tail calls of programs with functions/"+machine]
+	return the().named["tail calls of programs with functions on "+machine]
 }
 
 // Trampolines is the fact that programs can be attached to functions on a machine.
-func Trampolines(machine string) Fact { return the().named["trampolines/"+machine] }
+func Trampolines(machine string) Fact { return the().named["trampolines on "+machine] }
 
 // ManyArguments is the fact that trampolines of a machine pass on more arguments than fit into registers.
-func ManyArguments(machine string) Fact { return the().named["many arguments/"+machine] }
+func ManyArguments(machine string) Fact { return the().named["many arguments on "+machine] }
 
 // PrivateStacksOf is the fact that functions of programs can have stacks of their own on another machine than x86_64.
-func PrivateStacksOf(machine string) Fact { return the().named["private stacks/"+machine] }
+func PrivateStacksOf(machine string) Fact { return the().named["private stacks on "+machine] }
 
 // License is the fact that programs without a license compatible with the GPL can call a helper, if they are of a type or in general.
 func License(helper, progType string) Fact {

@@ -7,27 +7,99 @@ import (
 	"strings"
 )
 
-// Period is since when something is allowed: not up to After, and from By on, or the other way round. The zero Period is always.
+// Period is since when, or up to when, kernels have something, and what shows it. The zero Period is always.
 type Period struct {
-	After, By Release
-	Withdrawn bool // it is allowed up to After, and not from By on
+	Since, Until Change
+	Setting      string // of the kernel's build, without which a kernel does not have it; "" for none
+	witnesses    []witness
 }
 
-// Always reports whether a period has no beginning and no end.
-func (p Period) Always() bool { return p == Period{} }
+// Change is when something came or went. By is the first release known to be changed. After is the last release known to be unchanged; it is
+// 0 if By is the release of the change. The zero Change never happened.
+type Change struct{ After, By Release }
 
-// parsePeriod cuts @AFTER..BY from a word, if it has that.
-func parsePeriod(word string) (name string, p Period, err error) {
-	name, when, ok := strings.Cut(word, "@")
-	if !ok {
-		return name, p, nil
+// Always reports whether every kernel has it.
+func (p *Period) Always() bool {
+	return p.Since == Change{} && p.Until == Change{} && p.Setting == "" && len(p.witnesses) == 0
+}
+
+// String returns "6.9", or "5.10..6.1".
+func (c Change) String() string {
+	if c.After != 0 {
+		return c.After.String() + ".." + c.By.String()
 	}
-	after, by, ok := strings.Cut(when, "..")
-	if !ok {
-		return name, p, fmt.Errorf("%s: want @AFTER..BY", word)
+	return c.By.String()
+}
+
+// parseChange reads "6.9" or "5.10..6.1"; "always" is the zero Change.
+func parseChange(text string) (c Change, err error) {
+	if text == "always" {
+		return c, nil
 	}
-	if p.After, err = parseRelease(after); err == nil {
-		p.By, err = parseRelease(by)
+	after, by, between := strings.Cut(text, "..")
+	if !between {
+		c.By, err = parseRelease(text)
+		return c, err
 	}
-	return name, p, err
+	if c.After, err = parseRelease(after); err == nil {
+		c.By, err = parseRelease(by)
+	}
+	if err == nil && c.After >= c.By {
+		err = fmt.Errorf("%s is not older than %s", after, by)
+	}
+	return c, err
+}
+
+// witness is something in the BTF of the kernels that have a fact, or that do not.
+type witness struct {
+	text string // for reports: "static:foo()", "!foo()" for one that is against the fact
+	name string // of a struct or function
+	part string // member or enumerator, "" for the whole
+	kind witnessKind
+	enum Enum
+	role role
+}
+
+// witnessKind is the kind of a witness.
+type witnessKind uint8
+
+const (
+	structure witnessKind = iota // or a member
+	function                     // which every BTF with functions lists
+	static                       // a function that not every BTF with functions lists
+	enumerator
+)
+
+// role is what a witness shows.
+type role uint8
+
+const (
+	certain role = iota // kernels with the fact have it, others do not
+	hint                // kernels without the fact do not have it
+	against             // kernels with the fact do not have it
+)
+
+// parseWitness reads STRUCT, STRUCT.MEMBER, FUNCTION(), static FUNCTION() or ENUM:ENUMERATOR.
+func parseWitness(text string, r role) (w witness, err error) {
+	w = witness{text: text, role: r}
+	name, isStatic := strings.CutPrefix(text, "static ")
+	w.name = name
+	if fn, ok := strings.CutSuffix(name, "()"); ok {
+		w.name, w.kind = fn, function
+		if isStatic {
+			w.kind, w.text = static, "static:"+name
+		}
+	} else if of, part, ok := strings.Cut(name, ":"); ok {
+		w.name, w.part, w.kind = of, part, enumerator
+		w.enum, err = enumNamed(of)
+	} else {
+		w.name, w.part, _ = strings.Cut(name, ".")
+	}
+	if r == against {
+		w.text = "!" + w.text
+	}
+	if err == nil && (isStatic && w.kind != static || strings.ContainsAny(w.name+w.part, " ,;()?!") || w.name == "") {
+		err = fmt.Errorf("want STRUCT, STRUCT.MEMBER, FUNCTION(), static FUNCTION() or ENUM:ENUMERATOR")
+	}
+	return w, err
 }

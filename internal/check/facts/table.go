@@ -3,18 +3,19 @@
 package facts
 
 import (
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// factText says what kernels differ in, and how a kernel shows whether it has it.
+// The tables. They have the grammar of stanza.go.
 //
-//go:embed facts.txt
-var factText string
+//go:embed *.txt
+var files embed.FS
 
 // Fact is something that not every kernel has. The constants are in names.go. The zero Fact is something that every kernel has.
 type Fact uint16
@@ -22,39 +23,21 @@ type Fact uint16
 // Every is what every kernel has.
 const Every Fact = 0
 
-// row is a line of the table.
+// row is an entry of a table: what it is about, and since when or up to when kernels have it.
 type row struct {
-	name    string // as in the table, with commas between the last words of several
-	usedBy  string // in words, "" if findings have words of their own
-	witness []witness
-	setting string // of the kernel's build, without which a kernel does not have it; "" for none
-	since   Release
+	Period
+	entry    *entry
+	usedBy   string   // in words, "" if findings have words of their own
+	machine  string   // for which it holds, "" for all
+	programs []string // types of programs for which it holds, nil for all
+	names    []string // of hooks, kfuncs or enumerators
+	returns  Return
+	examples []example
 }
 
-// witness is something in the BTF of the kernels that have a fact.
-type witness struct {
-	text    string
-	name    string // of a struct or function
-	part    string // member or enumerator, "" for the whole
-	kind    witnessKind
-	enum    Enum
-	unsure  bool // kernels may have the fact without it
-	static  bool // a function that not every BTF with functions lists
-	without bool // kernels that have it do not have the fact
-}
-
-// witnessKind is the kind of a witness.
-type witnessKind uint8
-
-const (
-	structure witnessKind = iota // or a member
-	function
-	enumerator
-)
-
-// table is facts.txt.
+// table is all tables except that of helpers.
 type table struct {
-	rows    []row
+	rows    []*row
 	rowOf   []int // by fact
 	names   []string
 	named   map[string]Fact
@@ -62,81 +45,170 @@ type table struct {
 	types   []string           // structs and functions: names of witnesses
 	hooks   map[string]Hook
 	returns map[string]Return // by type of attachment
-	kfuncs  kindTable
-	calls   kindTable // of helpers with maps of a type, by "map_delete_elem SOCKMAP"
+	kfuncs  byProgram
+	calls   byProgram // of helpers with maps of a type, by "map_delete_elem SOCKMAP"
 }
 
-// kindTable says since or up to when programs of a type can do something: by what it is, then by type of programs.
-type kindTable map[string]map[string]Period
+// byProgram says since or up to when programs of a type can do something: by what it is, then by type of programs.
+type byProgram map[string]map[string]Period
 
-// add adds a line: the types of programs, with commas between them, and what they do.
-func (t kindTable) add(when Period, types string, names []string) {
-	for _, name := range names {
-		if t[name] == nil {
-			t[name] = make(map[string]Period)
-		}
-		for kind := range strings.SplitSeq(types, ",") {
-			t[name][kind] = when
-		}
+func (t byProgram) add(r *row, name string) {
+	if t[name] == nil {
+		t[name] = make(map[string]Period)
+	}
+	for _, kind := range r.programs {
+		t[name][kind] = r.Period
 	}
 }
 
-// the is the table. A test reads it, so that there is no mistake in it.
+// the is the tables. A test reads them, so that there is no mistake in them.
 var the = sync.OnceValue(func() *table {
-	t, err := readTable(factText)
+	t, err := readTables(readFile)
+	if err == nil {
+		err = t.constants()
+	}
 	if err != nil {
 		panic(err)
 	}
 	return t
 })
 
-func readTable(text string) (*table, error) {
+// readFile returns the text of a table.
+func readFile(name string) string {
+	text, err := files.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// readTables reads the tables, whose text a function returns.
+func readTables(text func(name string) string) (*table, error) {
 	t := &table{
-		names: make([]string, len(constants)), rowOf: make([]int, len(constants)), named: make(map[string]Fact), came: make(map[string]Release), hooks: make(map[string]Hook),
-		returns: make(map[string]Return), kfuncs: make(kindTable), calls: make(kindTable),
+		names: make([]string, len(constants)), rowOf: make([]int, len(constants)), named: make(map[string]Fact), came: make(map[string]Release),
+		hooks: make(map[string]Hook), returns: make(map[string]Return), kfuncs: make(byProgram), calls: make(byProgram),
 	}
-	paragraph := ""
-	for line := range strings.Lines(strings.ReplaceAll(text, "\n  ", " ")) {
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' {
-			continue
+	for _, file := range []struct {
+		name string
+		add  func(r *row) error
+	}{{"facts.txt", t.fact}, {"maps.txt", t.fact}, {"hooks.txt", t.hook}, {"kfuncs.txt", t.kfunc}, {"interface.txt", t.release}} {
+		l, err := entries(file.name, text(file.name))
+		if err != nil {
+			return nil, err
 		}
-		if line[0] == '[' {
-			paragraph = line
-			continue
-		}
-		read := t.fact
-		if paragraph != "" {
-			read = func(line string) error { return t.list(paragraph, strings.Fields(line)) }
-		}
-		if err := read(line); err != nil {
-			return nil, fmt.Errorf("%s: %w", line, err)
-		}
-	}
-	for f, name := range constants {
-		if t.names[f] != name {
-			return nil, fmt.Errorf("no line for %s", name)
-		}
-	}
-	last := Release(0)
-	for id := int64(1); HelperName(id)[0] != '#'; id++ {
-		name := HelperName(id)
-		if r, ok := t.came[name]; ok {
-			last = r
-		} else if last != 0 {
-			t.came[name] = last
+		for i := range l {
+			r, err := readRow(&l[i])
+			if err != nil {
+				return nil, err
+			}
+			if err := file.add(r); err != nil {
+				return nil, l[i].wrap(l[i].line, err)
+			}
+			for _, w := range r.witnesses {
+				if w.kind != enumerator {
+					t.types = append(t.types, w.name)
+				}
+			}
+			t.rows = append(t.rows, r)
 		}
 	}
+	t.number()
 	return t, nil
 }
 
-// fact reads a line of a fact.
-func (t *table) fact(line string) error {
-	r, err := parseRow(line)
-	if err != nil {
-		return err
+// readRow reads the properties of an entry.
+func readRow(e *entry) (*row, error) {
+	r := &row{entry: e}
+	seen := make(map[string]bool)
+	once := func(key string, to *string) func(string) error {
+		return func(value string) error {
+			if seen[key] {
+				return errors.New("twice")
+			}
+			seen[key], *to = true, value
+			return nil
+		}
 	}
-	for _, name := range r.each() {
+	change := func(key string, to *Change) func(string) error {
+		return func(value string) (err error) {
+			if seen[key] {
+				return errors.New("twice")
+			}
+			seen[key] = true
+			*to, err = parseChange(value)
+			return err
+		}
+	}
+	shows := func(role role) func(string) error {
+		return func(value string) error {
+			w, err := parseWitness(value, role)
+			r.witnesses = append(r.witnesses, w)
+			return err
+		}
+	}
+	examples := func(want Presence) func(string) error {
+		return func(value string) error {
+			for text := range strings.SplitSeq(value, "; ") {
+				x, err := parseExample(text, want)
+				if err != nil {
+					return err
+				}
+				r.examples = append(r.examples, x)
+			}
+			return nil
+		}
+	}
+	list := func(to *[]string) func(string) error {
+		return func(value string) error {
+			*to = append(*to, strings.Fields(value)...)
+			return nil
+		}
+	}
+	source := ""
+	err := e.read(map[string]func(string) error{
+		"used by": once("used by", &r.usedBy), "setting": once("setting", &r.Setting), "source": once("source", &source),
+		"machine": once("machine", &r.machine),
+		"since":   change("since", &r.Since), "until": change("until", &r.Until),
+		"witness": shows(certain), "hint": shows(hint), "against": shows(against),
+		"yes": examples(Yes), "no": examples(No), "perhaps": examples(Perhaps),
+		"programs": list(&r.programs), "names": list(&r.names), "adds": list(&r.names),
+		"values": func(value string) (err error) { r.returns, err = parseReturn(value); return err },
+	})
+	if err == nil && !seen["since"] && !seen["until"] && len(r.names) == 0 {
+		err = e.wrap(e.line, errors.New("neither since nor until"))
+	}
+	if err == nil && r.Setting != "" && !strings.HasPrefix(r.Setting, "CONFIG_") {
+		err = e.wrap(e.line, errors.New("want a setting that begins with CONFIG_"))
+	}
+	return r, err
+}
+
+// constants checks that the tables have every fact that code asks for by name.
+func (t *table) constants() error {
+	for f, name := range constants {
+		if t.names[f] != name {
+			return fmt.Errorf("no entry for %s", name)
+		}
+	}
+	return nil
+}
+
+// fact adds a row of facts.txt or maps.txt.
+func (t *table) fact(r *row) error {
+	if len(r.programs) > 0 {
+		helper, found := strings.CutPrefix(r.entry.name, "call ")
+		if !found {
+			return errors.New("only calls depend on the type of programs")
+		}
+		for _, name := range r.each(helper) {
+			t.calls.add(r, name)
+		}
+		return nil
+	}
+	for _, name := range r.each(r.entry.name) {
+		if r.machine != "" {
+			name += " on " + r.machine
+		}
 		if t.named[name] != 0 {
 			return fmt.Errorf("%s: twice", name)
 		}
@@ -149,124 +221,76 @@ func (t *table) fact(line string) error {
 		}
 		t.named[name] = f
 	}
-	if strings.HasPrefix(r.name, "returns ") {
-		attach, ret, err := parseReturn(r.name)
-		if _, twice := t.returns[attach]; err != nil || twice {
-			return errors.New("want a type of attachment, once, and LO..HI")
-		}
-		ret.Fact = t.named[r.name]
-		t.returns[attach] = ret
+	if attach, ok := strings.CutPrefix(r.entry.name, "returns "); ok {
+		r.returns.Fact = t.named[r.entry.name]
+		t.returns[attach] = r.returns
 	}
-	for _, w := range r.witness {
-		if w.kind != enumerator {
-			t.types = append(t.types, w.name)
-		}
-	}
-	t.rows = append(t.rows, *r)
 	return nil
 }
 
-// list reads a line of a paragraph: when, and names.
-func (t *table) list(paragraph string, words []string) error {
-	_, when, err := parsePeriod("@" + words[0])
-	if err != nil {
-		when.By, err = parseRelease(words[0])
-	}
-	if paragraph == "[kfuncs]" || paragraph == "[calls with maps]" {
-		if err != nil || len(words) < 3 {
-			return errors.New("want AFTER..BY TYPES NAMES")
-		}
-		if paragraph == "[kfuncs]" {
-			t.kfuncs.add(when, words[1], words[2:])
-			return nil
-		}
-		when.Withdrawn = true
-		if len(words) != 4 {
-			return errors.New("want AFTER..BY TYPES HELPER MAPS")
-		}
-		for kind := range strings.SplitSeq(words[3], ",") {
-			t.calls.add(when, words[1], []string{words[2] + " " + kind})
-		}
-		return nil
-	}
-	for _, name := range words[1:] {
+// hook adds a row of hooks.txt.
+func (t *table) hook(r *row) error {
+	for _, name := range r.names {
 		h := t.hooks[name]
-		switch paragraph {
-		case "[enumerators]":
-			t.came[name] = when.By
-			continue
-		case "[disabled hooks]":
-			h.Disabled = when.By
-		case "[sleepable hooks]":
-			h.Sleepable, h.Sleeps = true, when
-		case "[no longer sleepable]":
-			h.Withdrawn = true
-		case "[boolean hooks]":
+		switch r.entry.name {
+		case "disabled":
+			h.Disabled = r.Since.By
+		case "sleepable":
+			h.Sleepable, h.Sleeps = true, r.Period
+		case "boolean":
 			h.Boolean = true
 		default:
-			return errors.New("unknown paragraph")
+			return errors.New("want disabled, sleepable or boolean")
 		}
 		t.hooks[name] = h
 	}
-	return err
+	return nil
 }
 
-func parseRow(line string) (*row, error) {
-	var c []string
-	for column := range strings.SplitSeq(line, "  ") {
-		if column = strings.TrimSpace(column); column != "" {
-			c = append(c, column)
-		}
+// kfunc adds a row of kfuncs.txt.
+func (t *table) kfunc(r *row) error {
+	for _, name := range r.names {
+		t.kfuncs.add(r, name)
 	}
-	if len(c) != 6 {
-		return nil, errors.New("want six columns")
-	}
-	since, err := parseRelease(c[4])
-	r := &row{name: c[0], since: since}
-	for i, to := range map[int]*string{1: &r.usedBy, 3: &r.setting} {
-		if c[i] != "-" {
-			*to = c[i]
-		}
-	}
-	for _, word := range strings.Fields(c[2]) {
-		if word == "-" {
-			continue
-		}
-		w, werr := parseWitness(word)
-		r.witness, err = append(r.witness, w), errors.Join(err, werr)
-	}
-	return r, err
+	return nil
 }
 
-// each returns the names of the facts of a row: of several, what differs is at the end, with commas between.
-func (r *row) each() []string {
-	at := strings.LastIndexByte(r.name, ' ') + 1
-	l := strings.Split(r.name[at:], ",")
+// release adds a row of interface.txt.
+func (t *table) release(r *row) error {
+	for _, name := range r.names {
+		if t.came[name] != 0 {
+			return fmt.Errorf("%s: twice", name)
+		}
+		t.came[name] = r.Since.By
+	}
+	return nil
+}
+
+// number gives each helper the release of the last one before it that interface.txt has.
+func (t *table) number() {
+	last := Release(0)
+	for id := int64(1); id <= LastHelper; id++ {
+		name := HelperName(id)
+		if r, ok := t.came[name]; ok {
+			last = r
+		} else if last != 0 {
+			t.came[name] = last
+		}
+	}
+}
+
+// each returns the names of an entry: of several, what differs is the last word, with commas between.
+func (r *row) each(name string) []string {
+	at := strings.LastIndexByte(name, ' ') + 1
+	l := strings.Split(name[at:], ",")
 	for i := range l {
-		l[i] = r.name[:at] + l[i]
+		l[i] = name[:at] + l[i]
 	}
 	return l
 }
 
-func parseWitness(word string) (w witness, err error) {
-	word, w.unsure = strings.CutSuffix(word, "?")
-	w.text = word
-	word, w.without = strings.CutPrefix(word, "!")
-	word, w.static = strings.CutPrefix(word, "static:")
-	w.name = word
-	if name, ok := strings.CutSuffix(word, "()"); ok {
-		w.name, w.kind = name, function
-	} else if name, part, ok := strings.Cut(word, ":"); ok {
-		w.name, w.part, w.kind = name, part, enumerator
-		w.enum, err = enumNamed(name)
-	} else {
-		w.name, w.part, _ = strings.Cut(word, ".")
-	}
-	return w, err
-}
-
 // row returns the row of a fact.
-func (f Fact) row() *row { t := the(); return &t.rows[t.rowOf[f]] }
+func (f Fact) row() *row { t := the(); return t.rows[t.rowOf[f]] }
 
 // String returns the fact's name.
 func (f Fact) String() string { return the().names[f] }
@@ -275,15 +299,15 @@ func (f Fact) String() string { return the().names[f] }
 func (f Fact) UsedBy() string { return f.row().usedBy }
 
 // Setting returns the setting of the kernel's build without which a kernel does not have the fact, "" for none.
-func (f Fact) Setting() string { return f.row().setting }
+func (f Fact) Setting() string { return f.row().Setting }
 
 // Since returns the first release of Linux with the fact.
-func (f Fact) Since() Release { return f.row().since }
+func (f Fact) Since() Release { return f.row().Since.By }
 
-// All yields the facts.
-func All() (l []Fact) {
-	for f := range the().names[1:] {
-		l = append(l, Fact(f+1))
-	}
-	return l
+// Machine returns the machine whose kernels differ in the fact, "" for all.
+func (f Fact) Machine() string { return f.row().machine }
+
+// All returns the facts.
+func All() []Fact {
+	return slices.Sorted(maps.Values(the().named))
 }

@@ -96,17 +96,17 @@ func (k *Inventory) judge(fact facts.Fact, code Code) Finding {
 	return out
 }
 
-// permits judges by code what is refused up to a release, as far as that is known.
+// permits judges by code what is allowed in a period, as far as that is known.
 func (k *Inventory) permits(p facts.Period, code Code) Finding {
-	switch {
-	case p.Withdrawn && k.atLeast(p.By):
-		return Finding{Status: Fails, Code: code}
-	case p.Withdrawn:
-		return Finding{Status: MayFail, Code: code, Args: Args{Decided: ByRelease, Doubt: NotShown}}
-	case p.Always(), k.atLeast(p.By):
+	switch a := k.facts.During(&p); {
+	case a.Presence == facts.Yes:
 		return Finding{}
+	case a.Presence == facts.No:
+		return Finding{Status: Fails, Code: code}
+	case p.Until != facts.Change{}:
+		return Finding{Status: MayFail, Code: code, Args: Args{Decided: ByRelease, Doubt: NotShown}}
 	}
-	return Finding{Status: MayFail, Code: code, Args: Args{Since: p.After, Until: p.By, Decided: ByRelease}}
+	return Finding{Status: MayFail, Code: code, Args: Args{Since: p.Since.After, Until: p.Since.By, Decided: ByRelease}}
 }
 
 // strict is the verdict on what verifiers refuse only if they check global functions on their own; older ones check them where they are called.

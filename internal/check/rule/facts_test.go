@@ -42,7 +42,7 @@ func TestWitnesses(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "\n%s:", it.Name)
 		for _, f := range facts.All() {
-			if _, machine, ok := strings.Cut(f.String(), "/"); ok && !strings.HasPrefix(f.String(), "section ") && machine != k.Arch {
+			if m := f.Machine(); m != "" && m != k.Arch {
 				continue
 			}
 			a := k.facts.Has(f)

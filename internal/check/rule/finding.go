@@ -45,7 +45,7 @@ type Args struct {
 	Until        Release    `json:"until,omitempty"` // kernels up to it refuse; with Since, the change was between the two
 	Doubt        Doubt      `json:"doubt,omitempty"`
 	Decided      Decided    `json:"decided,omitempty"` // what the verdict is from
-	Witness      string     `json:"witness,omitempty"` // what the kernel's BTF does not have, or has, as in facts.txt
+	Witness      string     `json:"witness,omitempty"` // what the kernel's BTF does not have, or has: see facts.Answer
 	Reach        Reach      `json:"reach,omitempty"`
 	When         When       `json:"when,omitempty"`
 	Stops        Stops      `json:"stops,omitempty"` // what a loader gives up on

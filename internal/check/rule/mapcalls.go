@@ -124,7 +124,7 @@ func (e *Evaluation) withMap(helper, kind string) Finding {
 		if any, ok := of[facts.AnyType]; ok {
 			p = any
 		}
-		if p.After == 0 || e.k.atLeast(p.After.Next()) || !e.k.dated() {
+		if gone := p.Until.After; gone == 0 || e.k.atLeast(gone.Next()) || !e.k.dated() {
 			f = e.k.permits(p, HelperMap)
 		}
 	}

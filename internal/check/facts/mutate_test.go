@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/testing/slow"
+)
+
+// mutation is a table with a mistake.
+type mutation struct {
+	what  string
+	text  string // of the table
+	entry int
+}
+
+// mutations returns a table with one property of each entry changed: a witness, setting or release left out, replaced or turned round.
+func mutations(t *testing.T, file string) (all []mutation) {
+	t.Helper()
+	text := readFile(file)
+	lines := strings.SplitAfter(text, "\n")
+	l, err := entries(file, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range l {
+		e := &l[i]
+		change := func(what string, line int, to ...string) {
+			out := slices.Concat(lines[:line-1], to, lines[line:])
+			all = append(all, mutation{fmt.Sprintf("%s: %s", e.name, what), strings.Join(out, ""), i})
+		}
+		isWitness := func(p property) bool { return p.key == "witness" }
+		i := slices.IndexFunc(e.properties, isWitness)
+		several := i >= 0 && slices.ContainsFunc(e.properties[i+1:], isWitness)
+		for _, p := range e.properties {
+			set := func(key, value string) {
+				change(fmt.Sprintf("%s: %s instead of %s: %s", key, value, p.key, p.value), p.line, "\t"+key+": "+value+"\n")
+			}
+			drop := func() { change("without "+p.key+": "+p.value, p.line) }
+			switch p.key {
+			case "since", "until":
+				c, err := parseChange(p.value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.By == 0 {
+					set(p.key, "7.2")
+					continue
+				}
+				c.By -= Linux(0, 1)
+				if c.After == 0 && c.By&0xff00 != 0xff00 {
+					set(p.key, c.String())
+				}
+				c.By += Linux(0, 2)
+				set(p.key, c.String())
+				set("since", "always")
+			case "witness", "hint", "against":
+				drop()
+				set(p.key, replacement(p.value))
+				for _, key := range []string{"witness", "hint", "against"} {
+					if key != p.key && !(key == "hint" && several) { // of several witnesses, one is enough to show that all are missing
+						set(key, p.value)
+					}
+				}
+			case "setting":
+				drop()
+				set(p.key, "CONFIG_NO_SUCH_SETTING")
+			}
+		}
+	}
+	return all
+}
+
+// replacement returns another witness of the same kind.
+func replacement(witness string) string {
+	w, err := parseWitness(witness, certain)
+	if err != nil {
+		panic(err)
+	}
+	switch w.kind {
+	case enumerator:
+		return "bpf_func_id:BPF_FUNC_map_lookup_elem"
+	case function, static:
+		return "bpf_check()"
+	}
+	return "bpf_prog"
+}
+
+// TestMutations changes one property after the other, and checks that an example fails.
+func TestMutations(t *testing.T) {
+	slow.Skip(t)
+	debians := readDebians(t)
+	tried, missed := 0, 0
+	for _, file := range []string{"facts.txt", "maps.txt", "hooks.txt", "kfuncs.txt"} {
+		for _, m := range mutations(t, file) {
+			tried++
+			table, err := readTables(func(name string) string {
+				if name == file {
+					return m.text
+				}
+				return readFile(name)
+			})
+			if err != nil {
+				continue // the mistake is noticed
+			}
+			at := m.entry
+			for _, before := range []string{"facts.txt", "maps.txt", "hooks.txt", "kfuncs.txt"} {
+				if before == file {
+					break
+				}
+				l, _ := entries(before, readFile(before))
+				at += len(l)
+			}
+			if len(table.wrong(table.rows[at], debians)) == 0 {
+				t.Errorf("%s: %s: no example fails", file, m.what)
+				missed++
+			}
+		}
+	}
+	t.Logf("%d of %d changes noticed", tried-missed, tried)
+}
