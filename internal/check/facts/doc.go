@@ -8,8 +8,10 @@
 //   - facts.txt: instructions, sections, prototypes, verifiers, contexts, results
 //   - maps.txt: types, flags and definitions of maps, and helpers with them
 //   - hooks.txt, kfuncs.txt: hooks of LSM; who may call kfuncs
-//   - helpers.txt: who may call helpers
+//   - programs.txt: types of programs
+//   - helpers.txt: who may call helpers, and what these do with memory
 //   - interface.txt: which enumerators came with which release
+//   - kinds.txt: with which releases these were compared
 //
 // [Has] answers yes, no or perhaps, and by what:
 //

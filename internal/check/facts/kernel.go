@@ -97,7 +97,7 @@ func Decide(k Evidence) Answers {
 			a.shown = max(a.shown, r.Since.By)
 		}
 	}
-	for name, came := range the().came {
+	for name, came := range Interface() {
 		enum, enumerator := Enumerator(name)
 		if _, ok := k.Enum(enum)[enumerator]; ok {
 			a.shown = max(a.shown, came)

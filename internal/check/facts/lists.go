@@ -4,20 +4,24 @@ package facts
 
 import (
 	"fmt"
+	"maps"
 	"strings"
-)
-
-// Newest releases whose sources were read for parts of the tables.
-var (
-	HelpersRead = Linux(7, 3) // who may call helpers
-	HooksRead   = Linux(7, 2) // hooks of LSM
+	"sync"
 )
 
 // Came returns the release with which a part of the kernel's interface came, 0 where that is not known. A helper is named "bpf_loop".
-func Came(name string) Release { return the().came[name] }
+func Came(name string) Release { return Interface()[name] }
 
 // Interface returns all parts of the kernel's interface of which [Came] is known.
-func Interface() map[string]Release { return the().came }
+var Interface = sync.OnceValue(func() map[string]Release {
+	all := maps.Clone(the().came)
+	for id := range helperTable() {
+		if since := helperTable()[id].since; since != 0 {
+			all[HelperName(int64(id))] = since
+		}
+	}
+	return all
+})
 
 // Hook is what is known of a hook of LSM.
 type Hook struct {

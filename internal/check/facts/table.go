@@ -112,7 +112,6 @@ func readTables(text func(name string) string) (*table, error) {
 			t.rows = append(t.rows, r)
 		}
 	}
-	t.number()
 	return t, nil
 }
 
@@ -264,19 +263,6 @@ func (t *table) release(r *row) error {
 		t.came[name] = r.Since.By
 	}
 	return nil
-}
-
-// number gives each helper the release of the last one before it that interface.txt has.
-func (t *table) number() {
-	last := Release(0)
-	for id := int64(1); id <= LastHelper; id++ {
-		name := HelperName(id)
-		if r, ok := t.came[name]; ok {
-			last = r
-		} else if last != 0 {
-			t.came[name] = last
-		}
-	}
 }
 
 // each returns the names of an entry: of several, what differs is the last word, with commas between.

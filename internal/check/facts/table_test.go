@@ -13,11 +13,21 @@ import (
 
 func TestMain(m *testing.M) { testinput.Main(m) }
 
-// TestCallersRefused checks that a line with a mistake is refused.
-func TestCallersRefused(t *testing.T) {
-	for _, bad := range []string{"a", "A: no_such_helper", "A: +b", "A: loop@5", "A: loop\nA: loop", "late A: loop"} {
-		if c, err := readCallers(bad); err == nil {
-			t.Errorf("%q: %v", bad, c)
+// TestHelpersRefused checks that an entry with a mistake is refused.
+func TestHelpersRefused(t *testing.T) {
+	types := map[string][]string{"XDP": {"XDP"}}
+	for _, bad := range []string{
+		"no_such_helper\n\tcallers: XDP\n", "loop\n\tcallers: NONE\n", "loop\n\tcallers since 5: XDP\n", "loop\n\tcallers from 5.1: XDP\n", "loop\n\tcallers: XDP\nloop\n\tcallers: XDP\n",
+		"loop\n\tmemory: reads r6, a key\n", "loop\n\tmemory: reads r1\n", "loop\n\tmemory: eats r1, a key\n", "loop\n\tstack: writes r2\n", "loop\n\tsizes: r2 or 1\n",
+		"loop\n\tcalls back: r2\n", "loop\n\tresult: pointer\n", "loop\n\tsleeps: no\n", "loop\n\treplaced by: none\n", "loop\n\tof the map: r0\n", "loop\n\tpurpose: loops\n",
+	} {
+		if h, err := readHelpers(bad, types); err == nil {
+			t.Errorf("%q: %v", bad, h)
+		}
+	}
+	for _, bad := range []string{"XDP\n\tcontext:\n", "XDP\n\tsleeps: often\n", "XDP\nXDP\n", "XDP\n\tattach type: never\n"} {
+		if p, err := readPrograms(bad); err == nil {
+			t.Errorf("%q: %v", bad, p)
 		}
 	}
 }

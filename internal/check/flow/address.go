@@ -93,18 +93,3 @@ func (s *addresses) set(r asm.Register, a address) {
 		s.regs[r] = a
 	}
 }
-
-// resultStruct maps helpers to the struct whose address they return: those with RET_PTR_TO_BTF_ID and
-// RET_PTR_TO_BTF_ID_OR_NULL in the kernel's net/core/filter.c and kernel/trace/bpf_trace.c.
-var resultStruct = map[asm.BuiltinFunc]string{
-	asm.FnSkcToTcp6Sock:        "tcp6_sock",
-	asm.FnSkcToTcpSock:         "tcp_sock",
-	asm.FnSkcToTcpTimewaitSock: "tcp_timewait_sock",
-	asm.FnSkcToTcpRequestSock:  "tcp_request_sock",
-	asm.FnSkcToUdp6Sock:        "udp6_sock",
-	asm.FnSkcToUnixSock:        "unix_sock",
-	asm.FnSkcToMptcpSock:       "mptcp_sock",
-	asm.FnGetCurrentTaskBtf:    "task_struct",
-	asm.FnTaskPtRegs:           "pt_regs",
-	asm.FnSockFromFile:         "socket",
-}

@@ -8,48 +8,20 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/facts"
 )
-
-// memory is memory that a helper accesses.
-type memory struct {
-	at, size asm.Register // of the address and the size; without one the size is that of the map in r1
-	value    bool         // the size is that of the map's values, else of its keys
-	writes   bool
-}
-
-var (
-	ofKey    = memory{at: asm.R2}
-	ofValue  = memory{at: asm.R3, value: true}
-	ofBuffer = memory{at: asm.R1, size: asm.R2, writes: true}
-)
-
-// helperMemory lists all memory that the most common helpers access.
-var helperMemory = map[asm.BuiltinFunc][]memory{
-	asm.FnMapLookupElem:      {ofKey},
-	asm.FnMapUpdateElem:      {ofKey, ofValue},
-	asm.FnMapDeleteElem:      {ofKey},
-	asm.FnProbeRead:          {ofBuffer},
-	asm.FnProbeReadKernel:    {ofBuffer},
-	asm.FnProbeReadUser:      {ofBuffer},
-	asm.FnProbeReadStr:       {ofBuffer},
-	asm.FnProbeReadKernelStr: {ofBuffer},
-	asm.FnProbeReadUserStr:   {ofBuffer},
-	asm.FnGetCurrentComm:     {ofBuffer},
-	asm.FnPerfEventOutput:    {{at: asm.R4, size: asm.R5}},
-	asm.FnRingbufOutput:      {{at: asm.R2, size: asm.R3}},
-}
 
 // bytes returns how much of its memory a helper accesses at most; false if that is unknown or not exact.
-func (f *flow) bytes(m memory, s *addresses) (n int64, exact bool) {
-	if m.size != 0 {
-		size := s.regs[m.size]
+func (f *flow) bytes(m *facts.Memory, s *addresses) (n int64, exact bool) {
+	if m.Size != 0 {
+		size := s.regs[m.Size]
 		return size.value, size.kind == isNumber
 	}
 	a := s.regs[asm.R1]
 	switch {
 	case a.kind != ofMap || a.inMap < 0 || int(a.inMap) >= len(f.o.Maps):
 		return 0, false
-	case m.value:
+	case m.Value:
 		return int64(f.o.Maps[a.inMap].ValueSize), true
 	}
 	return int64(f.o.Maps[a.inMap].KeySize), true
@@ -57,12 +29,14 @@ func (f *flow) bytes(m memory, s *addresses) (n int64, exact bool) {
 
 // helper follows what a helper does with memory. It reports false if it does not know.
 func (f *flow) helper(s *addresses, call asm.BuiltinFunc) bool {
-	list, known := helperMemory[call]
-	for _, m := range list {
-		a := s.regs[m.at]
+	list := facts.HelperNumbered(int64(call)).Memory
+	known := list != nil
+	for i := range list {
+		m := &list[i]
+		a := s.regs[m.At]
 		n, exact := f.bytes(m, s)
 		if known = known && (exact || a.kind != ofStack); known && a.kind == ofStack {
-			s.give(a.off, n, m.writes)
+			s.give(a.off, n, m.Writes)
 		}
 	}
 	return known
@@ -107,14 +81,15 @@ func (f *flow) call(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 		}
 		f.arrive(bpfobj.Site{Fn: to}, args)
 	}
-	of := s.regs[asm.R1]
+	of, h := s.regs[asm.R1], facts.HelperNumbered(in.Imm)
 	clear(s.regs[asm.R0 : asm.R5+1])
 	switch {
-	case in.IsHelper() && call == asm.FnMapLookupElem && of.kind == ofMap && of.inMap >= 0:
+	case !in.IsHelper():
+	case h.GivesValue && of.kind == ofMap && of.inMap >= 0:
 		s.regs[asm.R0] = address{kind: inValue, inMap: of.inMap}
-	case in.IsHelper() && resultStruct[call] != "":
+	case h.Result != "":
 		s.regs[asm.R0] = address{kind: ofResult, helper: int32(call)}
-	case in.IsHelper() && call == asm.FnRingbufReserve:
+	case h.GivesRing:
 		s.regs[asm.R0] = address{kind: ofRing}
 	}
 }
@@ -127,12 +102,9 @@ func (f *flow) withMap(s *addresses, at bpfobj.Site, call asm.BuiltinFunc) {
 			x.Map = int(a.inMap)
 		}
 	}
-	switch call {
-	case asm.FnMapLookupElem, asm.FnMapUpdateElem, asm.FnMapDeleteElem, asm.FnMapPushElem, asm.FnMapPopElem, asm.FnMapPeekElem:
-		gets := func(kind addressKind) bool {
-			return s.regs[asm.R2].kind == kind || call == asm.FnMapUpdateElem && s.regs[asm.R3].kind == kind
-		}
-		x.Ring, x.Given = gets(ofRing), gets(ofMemory)
+	for _, r := range facts.HelperNumbered(int64(call)).OfMap {
+		x.Ring = x.Ring || s.regs[r].kind == ofRing
+		x.Given = x.Given || s.regs[r].kind == ofMemory
 	}
 	if x.Map >= 0 || x.Ring || x.Given {
 		f.calls[at] = x

@@ -19,6 +19,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -287,7 +288,7 @@ func (f *flow) touch(a address, at bpfobj.Site, in *bpfobj.Insn) {
 	case ofArg:
 		x.Arg = int(a.arg)
 	case ofResult:
-		x.Struct = resultStruct[asm.BuiltinFunc(a.helper)]
+		x.Struct = facts.HelperNumbered(int64(a.helper)).Result
 	}
 	if in.Record == 0 {
 		x.Off += int64(in.Off)

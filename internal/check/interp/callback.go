@@ -6,6 +6,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/facts"
 )
 
 // A helper that calls a function back before it returns hands it a pointer, mostly to a struct on the caller's stack:
@@ -16,18 +17,6 @@ import (
 // The verifier follows step as if the helper called it zero, one or several times, with what it knows of the stack. The package
 // does the same if no jump is between the load of the function's address and the call of the helper, as in code of compilers.
 // Verifiers before 6.7 follow one turn, so nothing is certain in a second one.
-
-// callbackArgs are registers of a helper that calls a function back: those with the function and the pointer for it, and the
-// one in which the function gets the pointer.
-type callbackArgs struct{ fn, context, param asm.Register }
-
-// callsBack are the helpers that call a function back before they return.
-var callsBack = map[asm.BuiltinFunc]callbackArgs{
-	asm.FnForEachMapElem:   {asm.R2, asm.R3, asm.R4},
-	asm.FnFindVma:          {asm.R3, asm.R4, asm.R3},
-	asm.FnLoop:             {asm.R2, asm.R3, asm.R2},
-	asm.FnUserRingbufDrain: {asm.R2, asm.R3, asm.R2},
-}
 
 // findLoops returns the functions that helpers call back, by the slot of the helper's call and by the slot that loads the
 // function's address.
@@ -42,7 +31,7 @@ func findLoops(code []bpfobj.Insn, leaders []bool) map[int]int {
 			in := &code[k]
 			class := in.Op.Class()
 			if class.IsJump() {
-				if in.IsHelper() && callsBack[asm.BuiltinFunc(in.Imm)].fn == load.Dst {
+				if c := facts.HelperNumbered(in.Imm).CallsBack; in.IsHelper() && c != nil && c.Fn == load.Dst {
 					found[i], found[k] = load.Ref.N(), load.Ref.N()
 				}
 				break
@@ -70,7 +59,7 @@ func (x *explorer) callBack(s *state, fn int, context value) bool {
 func (x *explorer) turn(s *state, fn int, context *value) {
 	s.clobberCall()
 	in := &x.o.Funcs[s.at.Fn].Insns[s.at.Insn-1]
-	s.regs[callsBack[asm.BuiltinFunc(in.Imm)].param] = *context
+	s.regs[facts.HelperNumbered(in.Imm).CallsBack.Param] = *context
 	x.push(s, fn)
 	s.frames[len(s.frames)-1].context = context
 	x.later(s)

@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/facts"
 )
 
 // gaps are what some verifiers certainly do not know of a number, although comparisons show it. In
@@ -145,34 +146,6 @@ func (x *explorer) note(s *state, f Flaw) {
 	x.here.flaws[at] = surer(x.here.flaws[at], s.level)
 }
 
-// size is an argument of a helper.
-type size struct {
-	at   asm.Register
-	zero bool // it may be 0
-}
-
-// sizes lists the sizes that helpers get, as Linux 5.4 and 6.6 have them (ARG_CONST_SIZE and ARG_CONST_SIZE_OR_ZERO in net/core/filter.c,
-// kernel/trace/bpf_trace.c and kernel/bpf/helpers.c), without those that are the size of a struct.
-var sizes = map[asm.BuiltinFunc][]size{
-	asm.FnProbeRead:            {{asm.R2, true}},
-	asm.FnProbeReadStr:         {{asm.R2, true}},
-	asm.FnProbeReadUser:        {{asm.R2, true}},
-	asm.FnProbeReadUserStr:     {{asm.R2, true}},
-	asm.FnProbeReadKernel:      {{asm.R2, true}},
-	asm.FnProbeReadKernelStr:   {{asm.R2, true}},
-	asm.FnPerfEventOutput:      {{asm.R5, true}},
-	asm.FnSkbOutput:            {{asm.R5, true}},
-	asm.FnXdpOutput:            {{asm.R5, true}},
-	asm.FnGetStack:             {{asm.R3, true}},
-	asm.FnCsumDiff:             {{asm.R2, true}, {asm.R4, true}},
-	asm.FnProbeWriteUser:       {{asm.R3, false}},
-	asm.FnSkbStoreBytes:        {{asm.R4, false}},
-	asm.FnSkbLoadBytes:         {{asm.R4, false}},
-	asm.FnSkbLoadBytesRelative: {{asm.R4, false}},
-	asm.FnXdpLoadBytes:         {{asm.R4, false}},
-	asm.FnXdpStoreBytes:        {{asm.R4, false}},
-}
-
 // MayBeFlawed returns the instructions of a function that may have flaws of sizes: those that give a helper a size that is no constant.
 func MayBeFlawed(code []bpfobj.Insn) (l []Flawed) {
 	halves := slices.ContainsFunc(code, comparesHalf)
@@ -180,14 +153,14 @@ func MayBeFlawed(code []bpfobj.Insn) (l []Flawed) {
 		if !code[i].IsHelper() {
 			continue
 		}
-		for _, n := range sizes[asm.BuiltinFunc(code[i].Imm)] {
-			if isConstant(code[:i], n.at) {
+		for _, n := range facts.HelperNumbered(code[i].Imm).Sizes {
+			if isConstant(code[:i], n.At) {
 				continue
 			}
 			if halves {
 				l = append(l, Flawed{int32(i), HalfSize})
 			}
-			if !n.zero {
+			if !n.Zero {
 				l = append(l, Flawed{int32(i), ZeroSize})
 			}
 		}
@@ -230,12 +203,12 @@ func (x *explorer) giveSizes(s *state, in *bpfobj.Insn) {
 	if x.code.gaps == 0 || !in.IsHelper() {
 		return
 	}
-	for _, n := range sizes[asm.BuiltinFunc(in.Imm)] {
-		v := s.reg(n.at)
+	for _, n := range facts.HelperNumbered(in.Imm).Sizes {
+		v := s.reg(n.At)
 		if v.gaps.has(half) && !v.upperUnknown() {
 			x.note(s, HalfSize)
 		}
-		if v.gaps.has(notZero) && !n.zero {
+		if v.gaps.has(notZero) && !n.Zero {
 			x.note(s, ZeroSize)
 		}
 	}

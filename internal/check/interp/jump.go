@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -181,7 +182,7 @@ func (x *explorer) call(s *state, in *bpfobj.Insn) bool {
 		return x.callFunc(s, in.Ref.N())
 	}
 	if fn, ok := x.code.loops[s.at.Insn]; ok {
-		if context := s.reg(callsBack[asm.BuiltinFunc(in.Imm)].context); context.isStack() {
+		if context := s.reg(facts.HelperNumbered(in.Imm).CallsBack.Context); context.isStack() {
 			return x.callBack(s, fn, context)
 		}
 		x.callback(s, fn)
@@ -313,23 +314,18 @@ func (x *explorer) leave(s *state, insn int) {
 	x.u.exits = append(exits, exit{r0, l, int32(insn)})
 }
 
-func hasCallback(f asm.BuiltinFunc) bool {
-	_, ok := callsBack[f]
-	return ok || f == asm.FnTimerSetCallback
-}
-
 // helperWrites forgets the part of the stack that a helper or kfunc may write: the size in the argument after the pointer, or
 // everything above the pointer.
 func (x *explorer) helperWrites(s *state, in *bpfobj.Insn) {
 	last, callback := asm.R5, false
 	if in.IsHelper() {
-		f := asm.BuiltinFunc(in.Imm)
-		callback = hasCallback(f)
-		switch f {
-		case asm.FnMapLookupElem, asm.FnMapUpdateElem, asm.FnMapDeleteElem:
-			return // they only read
-		case asm.FnProbeRead, asm.FnProbeReadStr, asm.FnProbeReadKernel, asm.FnProbeReadKernelStr, asm.FnProbeReadUser, asm.FnProbeReadUserStr, asm.FnCopyFromUser:
-			last = asm.R1 // they write to the first of three arguments
+		h := facts.HelperNumbered(in.Imm)
+		callback = h.CallsBack != nil || h.CallsLate
+		switch h.Writes {
+		case facts.WritesNone:
+			return
+		case facts.WritesFirst:
+			last = asm.R1
 		}
 	}
 	for r := asm.R1; r <= last; r++ {

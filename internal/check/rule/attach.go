@@ -309,9 +309,6 @@ const noArguments = "__do_sys_"
 // The records of the events of a system call, without the arguments.
 const enterRecord, exitRecord = "syscall_trace_enter", "syscall_trace_exit"
 
-// syscallFields is the newest release without more fields behind the arguments.
-var syscallFields = Linux(6, 18)
-
 // syscallRecord returns where the last field of an event of a system call ends (syscall_enter_define_fields in
 // kernel/trace/trace_syscalls.c), at least; 0 if that is not known.
 func (e *Evaluation) syscallRecord(to, call string) int64 {
@@ -321,7 +318,7 @@ func (e *Evaluation) syscallRecord(to, call string) int64 {
 		return int64(t.Size())
 	}
 	y, ok := e.k.find(enterRecord, btf.KindStruct)
-	if !ok || e.k.atLeast(syscallFields.Next()) {
+	if !ok || e.k.atLeast(facts.RecordsRead().Next()) {
 		return 0
 	}
 	args := int64(most)

@@ -146,7 +146,7 @@ func ofPointer(b *btf.BTF, id btf.TypeID) facts.Fact {
 	name := string(b.Name(to.NameOff))
 	_, err := b.SizeOf(t.Ref())
 	switch {
-	case !ok, to.Kind() == btf.KindStruct && isContext(name):
+	case !ok, to.Kind() == btf.KindStruct && facts.IsContext(name):
 	case to.Kind() == btf.KindVoid:
 		return voidPointers
 	case to.Kind() == btf.KindStruct && name == "bpf_dynptr":
@@ -186,47 +186,4 @@ func (p *Pairing) judgeGlobal(fact facts.Fact) Finding {
 		f.Status = min(f.Status, MayFail)
 	}
 	return f
-}
-
-// contexts are the structs of the kernel's interface that programs of some types get: include/linux/bpf_types.h.
-var contexts = []struct {
-	name string
-	of   []string // types of programs
-}{
-	{"__sk_buff", []string{"SOCKET_FILTER", "SCHED_CLS", "SCHED_ACT", "CGROUP_SKB", "SK_SKB", "LWT_IN", "LWT_OUT", "LWT_XMIT", "LWT_SEG6LOCAL", "FLOW_DISSECTOR"}},
-	{"xdp_md", []string{"XDP"}},
-	{"bpf_sock", []string{"CGROUP_SOCK"}},
-	{"bpf_sock_addr", []string{"CGROUP_SOCK_ADDR"}},
-	{"bpf_sock_ops", []string{"SOCK_OPS"}},
-	{"sk_msg_md", []string{"SK_MSG"}},
-	{"bpf_perf_event_data", []string{"PERF_EVENT"}},
-	{"bpf_cgroup_dev_ctx", []string{"CGROUP_DEVICE"}},
-	{"bpf_sysctl", []string{"CGROUP_SYSCTL"}},
-	{"bpf_sockopt", []string{"CGROUP_SOCKOPT"}},
-	{"sk_reuseport_md", []string{"SK_REUSEPORT"}},
-	{"bpf_sk_lookup", []string{"SK_LOOKUP"}},
-}
-
-// contextOf returns the struct that programs of a type get, "" for none of contexts.
-func contextOf(progType string) string {
-	for _, c := range contexts {
-		if slices.Contains(c.of, progType) {
-			return c.name
-		}
-	}
-	return ""
-}
-
-// isContext reports whether a struct is the context of programs: one of contexts, or the registers, which have a name for each machine.
-func isContext(name string) bool {
-	switch name {
-	case "bpf_flow_keys", "bpf_raw_tracepoint_args", "bpf_nf_ctx", "pt_regs", "user_pt_regs", "user_regs_struct":
-		return true
-	}
-	for _, c := range contexts {
-		if c.name == name {
-			return true
-		}
-	}
-	return false
 }

@@ -132,7 +132,7 @@ func (p *Pairing) result(a *flow.Access, off int64, size int) (f Finding) {
 // field judges an access to a context that is a struct of the kernel's interface. Fields are added at its end, and verifiers know those
 // of their kernel's struct.
 func (e *Evaluation) field(off int64, size int) (f Finding) {
-	of := contextOf(e.pr.Attach.ProgType)
+	of := facts.ProgramType(e.pr.Attach.ProgType).Context
 	if y, ok := e.k.find(of, btf.KindStruct); ok && y.module == "" {
 		f = e.member(y.typ(), new(flow.Access), off, size)
 	} else if f = e.k.judge(facts.ContextField(of, off), ContextBeyond); f.Status != OK {
@@ -197,7 +197,7 @@ func writesRegisters(s *bpfobj.Section, a *flow.Access) bool {
 
 // ofContext reports whether an access is to the context of a program that is a struct of the kernel's interface.
 func ofContext(s *bpfobj.Section, a *flow.Access) bool {
-	return contextOf(s.ProgType) != "" && a.Struct == "" && a.Arg < 0
+	return facts.ProgramType(s.ProgType).Context != "" && a.Struct == "" && a.Arg < 0
 }
 
 // wholeContext is the subject of findings on any part of the context.
@@ -217,8 +217,7 @@ func (e *Evaluation) written() (f Finding) {
 // moved judges an access through an address of the context to which something was added
 // (check_ptr_off_reg in kernel/bpf/verifier.c).
 func (k *Inventory) moved(s *bpfobj.Section) Finding {
-	switch s.ProgType {
-	case "KPROBE", "TRACEPOINT", "RAW_TRACEPOINT", "RAW_TRACEPOINT_WRITABLE", "TRACING", "LSM", "SYSCALL", "NETFILTER", "CGROUP_DEVICE":
+	if facts.ProgramType(s.ProgType).MovesContext {
 		return k.judge(facts.ContextMoved, ContextMoved)
 	}
 	return Finding{Status: Fails, Code: ContextMoved}

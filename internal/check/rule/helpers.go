@@ -13,29 +13,14 @@ import (
 	"github.com/btfgen/btfgen/internal/check/facts"
 )
 
-// sleeps are the helpers that only programs which may sleep can call.
-func sleeps(id int64) bool {
-	switch asm.BuiltinFunc(id) {
-	case asm.FnCopyFromUser, asm.FnCopyFromUserTask, asm.FnImaInodeHash, asm.FnImaFileHash:
-		return true
-	}
-	return false
-}
-
 // maySleep reports whether programs of a section are loaded as such that may sleep.
 func maySleep(s *bpfobj.Section) bool {
-	return s.ProgType == "SYSCALL" || strings.HasSuffix(s.Prefix, ".s")
-}
-
-// helperSettings are the settings of the kernel's build without which a kernel does not have a helper, though its BTF lists
-// the helper's number: kprobe_prog_func_proto in kernel/trace/bpf_trace.c.
-var helperSettings = map[asm.BuiltinFunc]string{
-	asm.FnOverrideReturn: settingPrefix + "BPF_KPROBE_OVERRIDE",
+	return facts.ProgramType(s.ProgType).Sleeps || strings.HasSuffix(s.Prefix, ".s")
 }
 
 // unset judges a helper that only kernels with a setting have, by the configuration, or by the function that implements it.
 func (k *Inventory) unset(id int64) Finding {
-	setting := helperSettings[asm.BuiltinFunc(id)]
+	setting := facts.HelperNumbered(id).Setting
 	_, set := k.known.config[setting]
 	_, compiled := k.find(facts.HelperName(id), btf.KindFunc)
 	switch {
@@ -47,28 +32,23 @@ func (k *Inventory) unset(id int64) Finding {
 	return Finding{Status: Fails, Code: HelperUnset, Args: Args{Name: setting}}
 }
 
-// callable returns since when programs of a section may call helpers, nil where that is not known, and what the programs are called.
-func callable(s *bpfobj.Section) (map[int64]facts.Period, string) {
-	if s == nil {
-		return nil, ""
-	}
-	return facts.Helpers(s.ProgType, s.Type)
-}
-
 // forbidden judges a call of a helper that the kernel has by the programs of a
 // section.
 func (k *Inventory) forbidden(s *bpfobj.Section, id int64) Finding {
-	of, name := callable(s)
-	if of == nil || id < 1 || id > facts.LastHelper || k.lacksHelper(id) {
+	if s == nil || id < 1 || id > facts.LastHelper || k.lacksHelper(id) {
 		return Finding{}
 	}
-	p, ok := of[id]
+	name, h := facts.CallersName(s.ProgType, s.Type), facts.HelperNumbered(id)
+	if name == "" {
+		return Finding{}
+	}
+	p, ok := h.Callable(name)
 	switch {
-	case !ok && k.atLeast(facts.HelpersRead.Next()):
-		return Finding{Status: MayFail, Code: HelperForbidden, Args: Args{Name: name, Until: facts.HelpersRead}}
+	case !ok && k.atLeast(facts.HelpersRead().Next()):
+		return Finding{Status: MayFail, Code: HelperForbidden, Args: Args{Name: name, Until: facts.HelpersRead()}}
 	case !ok:
 		return Finding{Status: Fails, Code: HelperForbidden, Args: Args{Name: name}}
-	case sleeps(id) && !maySleep(s):
+	case h.Sleeps && !maySleep(s):
 		return Finding{Status: Fails, Code: HelperSleeps, Args: Args{Name: s.Prefix}}
 	}
 	if f := k.unset(id); f.Status != OK {
@@ -142,7 +122,7 @@ func iteratedHelpers(over string) string { return "bpf_iter_" + over + "_get_fun
 // "bpf: Support bpf_(get|set)sockopt() in bpf unix iter". None of these functions allows anything else.
 func (e *Evaluation) iterated(helper int64) bool {
 	s := e.pr.Attach
-	if fn := asm.BuiltinFunc(helper); s.Kind != bpfobj.AttachIter || fn != asm.FnGetsockopt && fn != asm.FnSetsockopt {
+	if s.Kind != bpfobj.AttachIter || !facts.HelperNumbered(helper).Iterators {
 		return false
 	}
 	_, ok := e.k.find(iteratedHelpers(s.Target(e.pr.Section)), btf.KindFunc)

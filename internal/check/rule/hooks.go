@@ -85,7 +85,7 @@ func (e *Evaluation) lsmHook(name string) {
 	case !maySleep(e.pr.Attach):
 	case h.Sleepable && h.Sleeps.Until == facts.Change{}:
 		sleeps = e.k.permits(h.Sleeps, AttachTargetHookSleeps)
-	case h.Sleepable, e.k.atLeast(facts.HooksRead.Next()):
+	case h.Sleepable, e.k.atLeast(facts.HooksRead().Next()):
 		sleeps = Finding{Status: MayFail, Code: AttachTargetHookSleeps, Args: Args{Decided: ByRelease, Doubt: NotShown}}
 	default:
 		sleeps = Finding{Status: Fails, Code: AttachTargetHookSleeps}

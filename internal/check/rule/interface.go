@@ -3,8 +3,6 @@
 package rule
 
 import (
-	"strings"
-
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/check/facts"
 )
@@ -27,13 +25,15 @@ func (e *Evaluation) interfaces() {
 	}
 	if s.Type != "" && !s.Optional {
 		f := e.k.enumerator(s.Type, AttachTypeMissing)
-		f.Attach = !looksAtAttachType(s.ProgType)
+		// A kernel that knows no type of attachment for programs of a type loads them whatever it is: 5.10 loads those of kprobe.multi, 4.19
+		// those of xdp/devmap.
+		f.Attach = !facts.ProgramType(s.ProgType).ChecksAttach
 		if f.Status == Fails && s.ProgType == "SK_REUSEPORT" {
 			f.Status = MayFail // sockets take it, and do not call it when they migrate
 		}
 		all = append(all, f)
 	}
-	if l := linkTypes[s.Type]; l != "" {
+	if l := facts.LinkType(s.ProgType, s.Type); l != "" {
 		f := e.k.enumerator(l, LinkTypeMissing)
 		if f.Attach = true; l == linkTCX && f.Status != OK {
 			f.Status, f.Code = MayFail, LinkTypeTCX
@@ -51,7 +51,7 @@ func (e *Evaluation) interfaces() {
 	all = append(all, e.specialValues()...)
 	if maySleep(s) {
 		all = append(all, e.sleepingMaps()...)
-	} else if s.ProgType == "PERF_EVENT" {
+	} else if facts.ProgramType(s.ProgType).Preallocated {
 		for _, fn := range e.pr.Funcs {
 			if m := e.o.allocates(fn); m != nil {
 				all = append(all, e.k.judge(facts.MapsOnDemand, FeatureMissing).named(m.Name))
@@ -62,31 +62,7 @@ func (e *Evaluation) interfaces() {
 	e.addAll(all)
 }
 
-// looksAtAttachType reports whether kernels look at the type of attachment when they load programs of a type, not only when they
-// attach them: bpf_prog_load_check_attach_type in kernel/bpf/syscall.c, and what needs a BTF target. A kernel that knows no type of
-// attachment for programs of another type loads these whatever the type is: 5.10 loads those of kprobe.multi, 4.19 those of xdp/devmap.
-func looksAtAttachType(progType string) bool {
-	switch progType {
-	case "TRACING", "LSM", "SK_LOOKUP", "NETFILTER", "EXT", "STRUCT_OPS":
-		return true
-	}
-	return strings.HasPrefix(progType, "CGROUP_")
-}
-
 const linkTCX = "BPF_LINK_TYPE_TCX"
-
-// linkTypes are the types of links that attachments cannot do without.
-var linkTypes = map[string]string{
-	"BPF_TRACE_KPROBE_MULTI":   "BPF_LINK_TYPE_KPROBE_MULTI",
-	"BPF_TRACE_KPROBE_SESSION": "BPF_LINK_TYPE_KPROBE_MULTI",
-	"BPF_TRACE_UPROBE_MULTI":   "BPF_LINK_TYPE_UPROBE_MULTI",
-	"BPF_TRACE_UPROBE_SESSION": "BPF_LINK_TYPE_UPROBE_MULTI",
-	"BPF_NETFILTER":            "BPF_LINK_TYPE_NETFILTER",
-	"BPF_TCX_INGRESS":          linkTCX,
-	"BPF_TCX_EGRESS":           linkTCX,
-	"BPF_NETKIT_PRIMARY":       "BPF_LINK_TYPE_NETKIT",
-	"BPF_NETKIT_PEER":          "BPF_LINK_TYPE_NETKIT",
-}
 
 // instruction judges a newer instruction, and says whether verifiers look at it even if they do not reach it.
 func (p *Pairing) instruction(n *bpfobj.Newer) (f Finding, anyhow bool) {

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/cilium/ebpf/asm"
-
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/facts"
@@ -122,11 +120,8 @@ func (k *Inventory) lacksHelper(id int64) bool {
 	if len(k.helpers) == 0 || k.helpers[id] {
 		return false
 	}
-	switch asm.BuiltinFunc(id) {
-	case asm.FnProbeReadUser, asm.FnProbeReadKernel:
-		return !k.helpers[int64(asm.FnProbeRead)]
-	case asm.FnProbeReadUserStr, asm.FnProbeReadKernelStr:
-		return !k.helpers[int64(asm.FnProbeReadStr)]
+	if instead := facts.HelperNumbered(id).Instead; instead != 0 {
+		return !k.helpers[instead]
 	}
 	return true
 }

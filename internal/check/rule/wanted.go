@@ -38,10 +38,12 @@ func NewWanted(objects []*Object) *Wanted {
 	w.add(featureNames()...)
 	w.add(allSyscallNames("bpf")...)
 	w.config[settingOwnBTF] = true
-	for helper, setting := range helperSettings {
-		w.config[setting] = true
-		w.add(facts.HelperName(int64(helper)))
-		w.symbols[facts.HelperName(int64(helper))] = true
+	for id := range facts.LastHelper + 1 {
+		if setting := facts.HelperNumbered(id).Setting; setting != "" {
+			w.config[setting] = true
+			w.add(facts.HelperName(id))
+			w.symbols[facts.HelperName(id)] = true
+		}
 	}
 	for _, s := range facts.Settings() {
 		w.config[s] = true
@@ -71,7 +73,7 @@ func NewWanted(objects []*Object) *Wanted {
 		}
 		for j, l := range o.accesses {
 			if s := o.Programs[j].Attach; s != nil && len(l) > 0 {
-				w.add(contextOf(s.ProgType))
+				w.add(facts.ProgramType(s.ProgType).Context)
 			}
 			for i := range l {
 				w.add(l[i].Struct)
