@@ -1737,6 +1737,12 @@ static int is_built_by(const char *id, const char *release)
 	return 0;
 }
 
+/* Distributions in which builds differ that have one VERSION_ID and one release. os-release has the build. */
+static int has_builds(const char *id)
+{
+	return !strcmp(id, "cos") || !strcmp(id, "openwrt");
+}
+
 /* What the builds of a series have in common. */
 struct series {
 	char id[PART], version_id[PART], arch[PART];
@@ -1770,7 +1776,7 @@ static void set_series(struct series *s, const struct parts *p)
 					end = v;
 				}
 			}
-			*end = 0;
+			memset(end, 0, strlen(end)); /* series are compared byte by byte */
 		}
 	while (next_word(&release, word)) {
 		if (is_number(word)) {
@@ -1947,7 +1953,7 @@ enum btfa_rule btfa_lookup(const struct btfa *a, const struct btfa_system *syste
 
 		if (strcmp(k.part[RELEASE], want->release) || strcmp(canonical_arch(k.part[ARCH]), want->arch))
 			continue;
-		if (!strcmp(id, want->id)) {
+		if (!strcmp(id, want->id) && !(has_builds(id) && strchr(k.part[VERSION_ID], '-'))) {
 			add_choice(a, &own, i);
 			continue;
 		}

@@ -61,7 +61,7 @@ func (m Match) Found() bool { return m.Rule != NoMatch }
 //  1. ExactMatch: the kernel with this key, in any spelling of distribution and
 //     arch.
 //  2. ReleaseMatch: the kernels of the same release and arch under other versions of the distribution. os-release may
-//     say "8.5" where the archive says "8".
+//     say "8.5" where the archive says "8". A version that names one build is left out ([kernel.Key.OneBuild]).
 //  3. DerivedMatch: the kernels of the same release and arch under the first distribution of like that has any: the
 //     one of the version in like, or all. Derived distributions ship the kernels of others.
 //  4. ReleaseMatch: the kernels of the same release and arch under any distribution.
@@ -92,7 +92,7 @@ func (a *Archive) lookup(want kernel.Key, neighbours int, like []kernel.Key) Mat
 	for i, k := range a.keys {
 		switch k := k.Canonical(); {
 		case m.Want.Arch == "" || k.Release != m.Want.Release || k.Arch != m.Want.Arch:
-		case k.ID == m.Want.ID:
+		case k.ID == m.Want.ID && !k.OneBuild():
 			own = append(own, i)
 		default:
 			others = append(others, i)

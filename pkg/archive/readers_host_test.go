@@ -4,8 +4,10 @@ package archive_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/testing/readers"
 	"github.com/btfgen/btfgen/internal/testing/slow"
+	"github.com/btfgen/btfgen/internal/testing/testminimized"
 	"github.com/btfgen/btfgen/pkg/archive"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -116,30 +119,101 @@ func TestReadersRoot(t *testing.T) {
 	})
 }
 
+// tableWords returns the words in the tables of rules, of the readers in Go and C.
+func tableWords(t *testing.T) (all []string) {
+	t.Helper()
+	for _, file := range []string{"../../pkg/kernel/rules.go", "../../lib/c/btfa.c"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range strings.Split(string(text), `"`) {
+			if i%2 == 1 && s != "" && len(s) <= 20 && !strings.ContainsAny(s, "\n%/\\ ") && s != "-" && s != "." && s != ".." {
+				all = append(all, s)
+			}
+		}
+	}
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) < 100 {
+		t.Fatalf("%d words", len(all))
+	}
+	return all
+}
+
 // All readers canonicalize all spellings in the same way.
 func TestReadersCanonical(t *testing.T) {
 	readers.Each(t, readers.All, func(t *testing.T, c *readers.Reader) {
-		seen := 0
-		for _, file := range []string{"../../pkg/kernel/key.go", "../../lib/c/btfa.c"} {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, s := range strings.Split(string(text), `"`) {
-				if i%2 == 0 || len(s) > 20 || strings.ContainsAny(s, "\n%") {
-					continue
-				}
-				for _, s := range []string{s, strings.ToUpper(s), s + "x"} {
-					k := kernel.Key{ID: s, VersionID: s, Arch: s, Release: s}
-					if got := c.Canonical(t, k); got != k.Canonical() {
-						t.Errorf("%q: Go says %s, the reader says %s", s, k.Canonical(), got)
-					}
-					seen++
+		for _, s := range tableWords(t) {
+			for _, s := range []string{s, strings.ToUpper(s), s + "x"} {
+				k := kernel.Key{ID: s, VersionID: s, Arch: s, Release: s}
+				if got := c.Canonical(t, k); got != k.Canonical() {
+					t.Errorf("%q: Go says %s, the reader says %s", s, k.Canonical(), got)
 				}
 			}
 		}
-		if seen < 100 {
-			t.Errorf("%d spellings", seen)
+	})
+}
+
+// All readers have the same tables: each word as a distribution, in a release, and in os-release.
+func TestReadersRules(t *testing.T) {
+	slow.Skip(t)
+	words := tableWords(t)
+	btfs := testminimized.Kernels(t)
+	var kernels []archive.Kernel
+	var wants []kernel.Key
+	add := func(id, version, release string, wanted ...kernel.Key) {
+		k := kernel.Key{ID: id, VersionID: version, Arch: "x86_64", Release: release}
+		if k.Validate() == nil && !slices.ContainsFunc(kernels, func(o archive.Kernel) bool { return o.Key.Compare(k) == 0 }) {
+			kernels = append(kernels, archive.Kernel{Key: k, BTF: btfs[len(kernels)/5%2].BTF})
+			wants = append(wants, wanted...)
+		}
+	}
+	for _, w := range words {
+		for _, release := range []string{"5.10.2-" + w + "7", "5.10.4-" + strings.ToUpper(w)} {
+			add("first", "1", release, kernel.Key{ID: "other", Arch: "x86_64", Release: release}, kernel.Key{ID: "first", VersionID: "1", Arch: "x86_64", Release: release + "9"})
+		}
+		for i, end := range []string{"-lts", "-generic", "-hardened"} {
+			release := fmt.Sprintf("6.%d.%d-1%s", i, len(kernels), end)
+			add(w, fmt.Sprintf("1.2.%d-4", i), release, kernel.Key{ID: "other", Arch: "x86_64", Release: release},
+				kernel.Key{ID: w, VersionID: "1.3", Arch: "x86_64", Release: fmt.Sprintf("6.%d.99999-1%s", i, end)})
+		}
+	}
+	data := mustWrite(t, kernels)
+	a := mustOpen(t, data)
+	rules := make(map[archive.Rule]int)
+	for _, k := range wants {
+		rules[a.Lookup(k, 1).Rule]++
+	}
+	t.Logf("%d words, %d kernels, %d look-ups: %v", len(words), len(kernels), len(wants), rules)
+	if len(rules) < 3 {
+		t.Errorf("the look-ups show too little: %v", rules)
+	}
+	dir := t.TempDir()
+	readers.Each(t, readers.All, func(t *testing.T, c *readers.Reader) {
+		if c.Open(t, data).Status != readers.OK {
+			t.Fatal("not opened")
+		}
+		for n, neighbours := range []int{0, 1} {
+			wants := wants
+			if c.Language() == readers.Python {
+				wants = wants[:len(wants)/(1+9*n)] // a second
+			}
+			like := []kernel.Key{{ID: "ubuntu"}, {ID: "first", VersionID: "1"}}[:2*n]
+			for i, got := range c.Lookups(t, wants, neighbours, like...) {
+				if want := a.Lookup(wants[i], neighbours, like...); got != want {
+					t.Fatalf("%s, %d neighbours (-Go +reader):\n%s", wants[i], neighbours, cmp.Diff(want, got))
+				}
+			}
+		}
+		for _, w := range words {
+			for i, text := range []string{
+				"ID=x\nID_LIKE=ubuntu\nUBUNTU_CODENAME=" + w, "ID=x\nVERSION_ID=1\nID_LIKE='debian " + w + "'\nVERSION_CODENAME=" + w,
+				"ID=x\nDEBIAN_CODENAME=" + w, "ID=" + w + "\nVERSION_ID=1\nBUILD_ID=b\nOPENWRT_BOARD=a/b",
+			} {
+				path := filepath.Join(dir, fmt.Sprint(i))
+				write(t, path, text)
+				compareHost(t, c, text, kernel.HostOptions{OSRelease: path, Release: "6.1", Arch: w})
+			}
 		}
 	})
 }

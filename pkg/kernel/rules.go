@@ -110,6 +110,12 @@ func (k Key) BuiltBy(id string) bool {
 	return slices.ContainsFunc(ownBuilds, func(o [2]string) bool { return o[0] == id && strings.HasSuffix(k.Release, o[1]) })
 }
 
+// OneBuild reports whether the version names the one build that the kernel is of, as in "109-17800.147.22" of Container-Optimized OS. Other
+// builds of the distribution have its release, too.
+func (k Key) OneBuild() bool {
+	return buildNames[CanonicalID(k.ID)] != "" && strings.Contains(k.VersionID, "-")
+}
+
 // Series returns the key that all builds of one series share: distribution, version
 // and arch, and of the release its first two numbers and all words that are not
 // numbers, such as "6.1-rt-amd64" for 6.1.0-47-rt-amd64. Builds of a series differ in

@@ -877,7 +877,7 @@ class Match(NamedTuple):
 
 
 def _distribution(key):
-    return printable(f"{key.canonical().id} {key.version_id}".strip(" ") if key.id else "an unknown distribution")
+    return printable(f"{key.canonical().id} {key.version_id}".removesuffix(" ") if key.id else "an unknown distribution")
 
 
 def _series(key):
@@ -980,8 +980,9 @@ class Archive:
         if found is not None:
             return Match("exact", want, found, "the archive has this kernel")
         same = [k for k in self._layout_of if want.arch and k.release == want.release and k.canonical().arch == want.arch]
-        own = [k for k in same if k.canonical().id == want.id]
-        others = [k for k in same if k.canonical().id != want.id]
+        # A version that names one build of the distribution fits no other one.
+        own = [k for k in same if k.canonical().id == want.id and not (want.id in _BUILD_NAMES and "-" in k.version_id)]
+        others = [k for k in same if k not in own]
         choices = [("release", own)]
         if _is_distinctive(want.release) and not _is_built_by(want.id, want.release):
             for id, version in like:

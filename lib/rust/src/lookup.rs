@@ -3,7 +3,7 @@
 //! Which kernel of an archive serves a host.
 
 use crate::key::{canonical_arch, canonical_id, compare_versions, Key, Kernels, Parts, System, ARCH, ID, RELEASE, VERSION_ID};
-use crate::rules::{is_built_by, is_distinctive, series};
+use crate::rules::{is_built_by, is_distinctive, is_one_build, series};
 use crate::text::printable;
 use std::cmp::Ordering;
 
@@ -220,7 +220,7 @@ pub(crate) fn lookup(k: &Kernels, system: &System, n_neighbours: usize) -> Match
             let p = k.parts(i);
             !want[ARCH].is_empty() && p[RELEASE] == want[RELEASE] && canonical_arch(p[ARCH]) == want[ARCH]
         })
-        .partition(|&i| *id(i) == *want[ID]);
+        .partition(|&i| *id(i) == *want[ID] && !is_one_build(&id(i), k.parts(i)[VERSION_ID]));
     if choose(k, &mut m, Rule::Release, &own) {
         return m;
     }

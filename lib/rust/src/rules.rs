@@ -166,6 +166,11 @@ pub(crate) fn is_built_by(id: &[u8], release: &[u8]) -> bool {
     OWN_BUILDS.iter().any(|(own, end)| own.as_bytes() == id && release.ends_with(end.as_bytes()))
 }
 
+/// Reports whether a version names the one build that a kernel is of. Other builds of the distribution have its release, too.
+pub(crate) fn is_one_build(id: &[u8], version_id: &[u8]) -> bool {
+    BUILD_NAMES.iter().any(|(of, _)| of.as_bytes() == id) && version_id.contains(&b'-')
+}
+
 /// What the builds of a series have in common: distribution, version, arch, and of the release the version of Linux and all
 /// words that are not numbers: `6 1 rt amd64` of `6.1.0-47-rt-amd64`.
 #[derive(PartialEq, Eq)]
