@@ -5,8 +5,11 @@ package main
 import (
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/btfgen/btfgen/internal/job/bundle"
 )
 
 // allCommands returns the table of all commands.
@@ -40,6 +43,7 @@ type sharedFlags struct {
 func newSharedFlags() *sharedFlags {
 	jobs := countFlag("jobs", "run `N` workers", runtime.GOMAXPROCS(0))
 	jobs.Aliases, jobs.DefaultText = []string{"j"}, "number of CPUs"
+	layouts := bundle.LayoutNames()
 	s := &sharedFlags{
 		jobs:      jobs,
 		keep:      listFlag("keep", "keep types for user space, also without an OBJECT: `PATTERN` is enum:NAME, struct:NAME[.MEMBER], union:, typedef:, func: or var:"),
@@ -52,7 +56,7 @@ func newSharedFlags() *sharedFlags {
 		},
 		writing: []cli.Flag{
 			newFlag("output", "write to `OUT` (required)", "o"),
-			choiceFlag("layout", "names of files in a directory or tar: `KIND` is btfhub or bcc", "btfhub", "bcc"),
+			choiceFlag("layout", "names of files in a directory or tar, by the project that reads them: `KIND` is "+strings.Join(layouts[:len(layouts)-1], ", ")+" or "+layouts[len(layouts)-1], layouts...),
 		},
 	}
 	s.reading = slices.Concat(s.selecting, []cli.Flag{

@@ -91,8 +91,8 @@ func parseOutput(c *cli.Context) (o bundle.Output, err error) {
 			return o, valuef("output", path, "%w", err)
 		}
 	}
-	if o.BCC = c.String("layout") == "bcc"; o.BCC && o.Format != bundle.TarGz {
-		return o, valuef("layout", "bcc", "bcc's tools read .tar.gz only")
+	if o.Layout, err = bundle.LayoutOf(c.String("layout"), o.Format); err != nil {
+		return o, valuef("layout", c.String("layout"), "%w", err)
 	}
 	return o, nil
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/archive"
-	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // Format is the format of an output.
@@ -67,7 +66,7 @@ type File = output.File
 type Output struct {
 	Path   string
 	Format Format
-	BCC    bool // for bcc's tools to embed; Format must be TarGz
+	Layout *Layout // of Dir and tar files; nil is BTFHub's
 }
 
 // HasInfo reports whether the output stores an archive.Info.
@@ -93,14 +92,13 @@ func (o *Output) Write(ctx context.Context, info archive.Info, kernels []archive
 			return err
 		})
 	}
+	files, err := cmp.Or(o.Layout, Layouts[0]).files(o.Format, kernels)
+	if err != nil {
+		return res, fmt.Errorf("%s: %w", o.Path, err)
+	}
 	total := int64(0)
-	files := make([]File, len(kernels))
-	for i, k := range kernels {
-		total += int64(len(k.BTF))
-		files[i] = File{Name: k.Key.FileName(), Data: k.BTF}
-		if o.BCC {
-			files[i].Name = bccName(k.Key)
-		}
+	for _, f := range files {
+		total += int64(len(f.Data))
 	}
 	if total > limits.BundleBytes { // an archive has equal BTFs only once
 		return res, fmt.Errorf("%s: %s would take %s, more than the limit of %d MiB: choose fewer kernels, or write a %s",
@@ -128,7 +126,7 @@ func (o *Output) write(ctx context.Context, files []File, made json.RawMessage) 
 		return output.WriteDir(ctx, o.Path, files, made)
 	}
 	for _, f := range files {
-		if n := len(bccPrefix) + len(f.Name); o.BCC && n > maxBCCName {
+		if n := len(bccPrefix) + len(f.Name); o.tools() && n > maxBCCName {
 			return res, fmt.Errorf("%s: %s: name has %d bytes, bcc reads up to %d", o.Path, f.Name, n, maxBCCName)
 		}
 	}
@@ -162,15 +160,5 @@ func sorted(path string, files []File) ([]File, error) {
 	return files, nil
 }
 
-// bccMachines are the names of machines in uname, which bcc's tools use, where BTFHub's differ.
-var bccMachines = map[string]string{"arm64": "aarch64", "arm": "armv7l", "i386": "i686"}
-
-// bccName returns the name, without ./, that bcc's tools look up on a host.
-func bccName(k kernel.Key) string {
-	if !k.Known() {
-		return k.FileName()
-	}
-	k = k.Canonical()
-	// The tools write an empty level for a missing version.
-	return strings.Join([]string{k.ID, k.VersionID, cmp.Or(bccMachines[k.Arch], k.Arch), k.Release + kernel.FileSuffix}, "/")
-}
+// tools reports whether the readers of the output parse tar headers themselves.
+func (o *Output) tools() bool { return o.Layout != nil && o.Layout.tools && o.Format != Dir }

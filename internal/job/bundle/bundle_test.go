@@ -93,7 +93,7 @@ func TestRefused(t *testing.T) {
 		{{Name: "x.btf"}, {Name: "x.btf"}},
 	} {
 		for _, bcc := range []bool{false, true} {
-			o := Output{Path: filepath.Join(dir, "x.tar.gz"), Format: TarGz, BCC: bcc}
+			o := Output{Path: filepath.Join(dir, "x.tar.gz"), Format: TarGz, Layout: Layouts[map[bool]int{true: 1}[bcc]]}
 			if _, err := o.write(context.Background(), bad, nil); err == nil {
 				t.Errorf("%s was written, bcc %t", bad[0].Name, bcc)
 			}
@@ -127,7 +127,7 @@ func bccFind(tar []byte, want string) (data []byte, ok bool) {
 }
 
 func TestBCC(t *testing.T) {
-	o := Output{Path: filepath.Join(t.TempDir(), "min_core_btfs.tar.gz"), Format: TarGz, BCC: true}
+	o := Output{Path: filepath.Join(t.TempDir(), "min_core_btfs.tar.gz"), Format: TarGz, Layout: Layouts[1]}
 	in := append(files(), File{Name: "fedora//x86_64/6.5.btf", Data: []byte("no version")})
 	if _, err := o.write(context.Background(), in, nil); err != nil {
 		t.Fatal(err)

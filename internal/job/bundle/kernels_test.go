@@ -37,7 +37,7 @@ func TestKernels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := Output{Path: filepath.Join(t.TempDir(), name), Format: format, BCC: bcc}
+		out := Output{Path: filepath.Join(t.TempDir(), name), Format: format, Layout: Layouts[map[bool]int{true: 1}[bcc]]}
 		if _, err := out.Write(context.Background(), info, kernels()); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

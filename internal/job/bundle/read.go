@@ -94,7 +94,7 @@ func ReadKernels(ctx context.Context, name string) (info archive.Info, kernels [
 		if err != nil {
 			return info, nil, fmt.Errorf("%s: %w", name, notBundle{err})
 		}
-		if err := all.add(ctx, f.Name, []archive.Kernel{{Key: k.Canonical(), BTF: f.Data}}); err != nil {
+		if err := all.add(ctx, f.Name, []archive.Kernel{{Key: unquoted(k), BTF: f.Data}}); err != nil {
 			return info, nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}

@@ -29,7 +29,7 @@ func (o *Output) writeTar(w io.Writer, files []File) error {
 	tw := tar.NewWriter(c)
 	for _, f := range files {
 		h := tar.Header{Typeflag: tar.TypeReg, Name: f.Name, Mode: 0o644, Size: int64(len(f.Data))}
-		if o.BCC {
+		if o.tools() {
 			h.Format, h.Name = tar.FormatUSTAR, bccPrefix+f.Name
 		}
 		if err := tw.WriteHeader(&h); err != nil {
