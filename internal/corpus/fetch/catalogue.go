@@ -277,8 +277,42 @@ func (c *Catalogue) Names() (names []string) {
 	return names
 }
 
-// nearest describes what the catalogue has instead of a version.
+// kernelsOf says where the kernels of distributions are that the catalogue lacks.
+var kernelsOf = map[string]string{
+	"alpine":       "packages linux-lts and linux-virt at dl-cdn.alpinelinux.org",
+	"android":      "Image and vmlinux of generic kernel images at ci.android.com; import them under the release that uname -r prints",
+	"arch":         "packages linux and linux-lts at archive.archlinux.org",
+	"azurelinux":   "package kernel-debuginfo at packages.microsoft.com/azurelinux",
+	"cos":          "vmlinux of each build in the bucket cos-tools of Google Cloud Storage",
+	"flatcar":      "images of each version at stable.release.flatcar-linux.net",
+	"gentoo":       "binary packages gentoo-kernel, or the kernels that you build",
+	"kali":         "packages linux-image-*-dbg at http.kali.org",
+	"mariner":      "package kernel-debuginfo at packages.microsoft.com/cbl-mariner",
+	"openeuler":    "package kernel-debuginfo at repo.openeuler.org",
+	"photon":       "package linux-debuginfo at packages.vmware.com/photon",
+	"raspbian":     "packages linux-image-* at archive.raspberrypi.com",
+	"rhel":         "package kernel-debuginfo, with a subscription; rocky and almalinux have rebuilds",
+	"talos":        "images ghcr.io/siderolabs/kernel",
+	"bottlerocket": "packages of each release's kernel kit, github.com/bottlerocket-os",
+}
+
+// parents are the distributions in the catalogue whose kernels hosts of others run.
+var parents = map[string]string{
+	"elementary": "ubuntu", "linuxmint": "ubuntu", "neon": "ubuntu", "zorin": "ubuntu", "devuan": "debian", "rhcos": "rhel",
+}
+
+// nearest describes what the catalogue has instead of a version, or where kernels of another distribution are.
 func (c *Catalogue) nearest(key kernel.Key) string {
+	if !slices.ContainsFunc(c.Distributions, func(d *Distribution) bool { return d.ID == key.ID }) {
+		s := fmt.Sprintf(", which has no %s: describe a repository with --catalogue, or add kernels with corpus import", key.ID)
+		if p := parents[key.ID]; p != "" {
+			s += fmt.Sprintf("; its hosts run kernels of %s", p)
+		}
+		if where := kernelsOf[key.ID]; where != "" {
+			s += "; its kernels: " + where
+		}
+		return s
+	}
 	names := c.Names()
 	suggest.SortSeries(key.ID+"/"+key.VersionID, names)
 	return fmt.Sprintf("; nearest: %s", strings.Join(names[:min(len(names), 4)], ", "))

@@ -149,11 +149,14 @@ func TestEntries(t *testing.T) {
 		t.Errorf("%v, %v", all, err)
 	}
 	for name, want := range map[string]string{
-		"debian":         `want ID/VERSION_ID`,
-		"debian/12/":     `want ID/VERSION_ID`,
-		"debian/1":       `not in the catalogue; nearest: debian/9, debian/10, debian/11, debian/12`,
-		"debian/99":      `not in the catalogue; nearest: debian/13, debian/12, debian/11, debian/10`,
-		"debian/12/mips": `the catalogue has arm, arm64, i386`,
+		"debian":           `want ID/VERSION_ID`,
+		"debian/12/":       `want ID/VERSION_ID`,
+		"debian/1":         `not in the catalogue; nearest: debian/9, debian/10, debian/11, debian/12`,
+		"debian/99":        `not in the catalogue; nearest: debian/13, debian/12, debian/11, debian/10`,
+		"flatcar/3815.2.5": `not in the catalogue, which has no flatcar: describe a repository with --catalogue, or add kernels with corpus import; its kernels: images`,
+		"linuxmint/21.3":   `which has no linuxmint: describe a repository with --catalogue, or add kernels with corpus import; its hosts run kernels of ubuntu`,
+		"other/1":          `which has no other: describe a repository with --catalogue, or add kernels with corpus import`,
+		"debian/12/mips":   `the catalogue has arm, arm64, i386`,
 	} {
 		if _, err := c.Series([]string{name}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)

@@ -149,6 +149,8 @@ func TestFindings(t *testing.T) {
 			"debug-kernel " + x + "e CONFIG_KASAN_GENERIC"}},
 		{"hardware KASAN", map[string][]byte{x + "e.btf": blob(t, le, 8, "task_struct.comm", "kasan_cache.is_kmalloc", "kasan_track.pid", "kasan_alloc_meta.x")}, nil},
 		{"no debug kernel", map[string][]byte{x + "e.btf": blob(t, le, 8, "raw_spinlock.raw_lock", "lockdep_map", "task_struct.comm", "mutex.owner")}, nil},
+		{"name of a public collection", map[string][]byte{x + "a12-5.10-2021-12-arm64.btf": good}, []string{
+			"no-release " + x + "a12-5.10-2021-12-arm64"}},
 		{"stray module", map[string][]byte{"modules/fedora/40/x86_64/6.8/nf_nat.btf": splitBTF(t, good, "x")}, []string{
 			"stray-modules modules/fedora/40/x86_64/6.8/nf_nat.btf"}},
 		{"module", map[string][]byte{x + "good/nf_nat.btf": splitBTF(t, good, "x")}, nil},
