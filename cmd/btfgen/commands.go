@@ -396,7 +396,9 @@ func verboseFlag(usage string) cli.Flag {
 }
 
 // leftOutFlag is --verbose of commands that print nothing else with it.
-func leftOutFlag() cli.Flag { return verboseFlag("list what is left out: copies of kernels and links to them") }
+func leftOutFlag() cli.Flag {
+	return verboseFlag("list what is left out: copies of kernels and links to them")
+}
 
 func jsonFlag(what string) cli.Flag {
 	return newFlag("json", "print "+what+" as JSON")

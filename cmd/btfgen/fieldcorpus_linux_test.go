@@ -79,7 +79,7 @@ var fieldCorpus = map[string]func(t *testing.T, c *cases){
 			gcc -g1 -DREL='"5.4.0-8-test"' -nostdlib -static -Wl,-e,_start vmr.c -o vmlinux-5.4.0-8-test
 			btfgen corpus import --as debian/10/x86_64 vmlinux-5.4.0-8-test -o k.btfc`)
 		r.want(t, `error: t/debian.*`+declared, `\[btfgen corpus lint: 3\]`, `damaged: t/debian.*`+declared, `\[btfgen generate: 1\]`,
-			`damaged: t/debian.*`+declared, `\[btfgen check: 1\]`, `damaged: vmlinux-5\.4\.0-8-test: .*no usable types: functions and no structs, as with gcc -g1`, `\[btfgen corpus import: 1\]`)
+			`damaged: t/debian.*`+declared, `\[btfgen check: 1\]`, `damaged: vmlinux-5\.4\.0-8-test: .*no usable types: functions and no other types, as with gcc -g1`, `\[btfgen corpus import: 1\]`)
 		r.absent(t, "k.btfc", "t.btfa")
 	},
 }

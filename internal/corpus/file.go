@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash/maphash"
 
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
@@ -163,8 +164,16 @@ func (k *Kernel) Keep() *Kernel {
 	return &kept
 }
 
+// LoadBTF loads the kernel's BTF into b, without modules. It is an error if the BTF has no usable types.
+func (k *Kernel) LoadBTF(ctx context.Context, b *btf.BTF) error {
+	if err := b.Load(ctx, k.BTF, nil); err != nil {
+		return err
+	}
+	return usable(b, k.PartOf > 0)
+}
+
 // Load loads the kernel into t, and sets the machine of its key or else of its content. t uses name in messages and logs; the
-// error does not have it. t is valid as long as k is. Load removes modules from k.Modules whose BTF does not fit the kernel's, such as
+// error does not have it. It is an error if BTF has no usable types. t is valid as long as k is. Load removes modules from k.Modules whose BTF does not fit the kernel's, such as
 // that of another build; File.Read returns an Error for each.
 func (k *Kernel) Load(ctx context.Context, t *core.Target, name string) error {
 	if err := t.Load(ctx, name, k.BTF); err != nil {
@@ -173,6 +182,14 @@ func (k *Kernel) Load(ctx context.Context, t *core.Target, name string) error {
 			return named.Err
 		}
 		return err
+	}
+	for module, b := range t.Views() {
+		if module != "" {
+			break
+		}
+		if err := usable(b, k.PartOf > 0); err != nil {
+			return err
+		}
 	}
 	n := 0 // that fit
 	for i, m := range k.Modules {

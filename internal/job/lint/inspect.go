@@ -59,7 +59,7 @@ func inspectAll[T any](ctx context.Context, cfg walk.Config,
 func (in *inspector) inspect(ctx context.Context, k *corpus.Kernel) facts {
 	f := facts{key: k.Key, name: k.Name, path: k.Path, sum: sha256.Sum256(k.BTF), modules: len(k.Modules)}
 	b := &in.btf
-	if f.damage = b.Load(ctx, k.BTF, nil); f.damage != nil {
+	if f.damage = k.LoadBTF(ctx, b); f.damage != nil {
 		return f
 	}
 	in.count(&f)

@@ -107,7 +107,7 @@ func Packed(list []Entry) (all, modules, extras int64) {
 // describe returns the entry of a kernel that was read.
 func (in *inspector) describe(ctx context.Context, k *corpus.Kernel) Entry {
 	e := newEntry(k.Key, k.Path, k.SourceSize)
-	if e.damage = in.btf.Load(ctx, k.BTF, nil); e.damage != nil {
+	if e.damage = k.LoadBTF(ctx, &in.btf); e.damage != nil {
 		return e
 	}
 	e.Kernel = k.Name
