@@ -24,6 +24,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -130,6 +131,8 @@ func TestFindings(t *testing.T) {
 		{"same key", map[string][]byte{"z/debian/12/amd64/good.btf": good}, nil},
 		{"key conflict", map[string][]byte{"z/debian/12/amd64/good.btf": blob(t, le, 8, "pt_regs.r15", "x")},
 			[]string{"key-conflict debian/12/x86_64/good unlike " + x + "good.btf"}},
+		{"cut enumerators", map[string][]byte{x + "e.btf": testbtf.Types(t, le, "enum a 8: A 1, B 0\nenum b 8: C 1\nenum c 4: D 1\nenum64 d 8: E 1\nproto # int\nfunc f #")},
+			[]string{"cut-enumerators " + x + "e 2 enums of 8 bytes, such as a"}},
 		{"no key", map[string][]byte{"some.btf": good}, []string{"no-key some.btf"}},
 		{"wrong arch", map[string][]byte{"debian/12/arm64/e.btf": good}, []string{
 			"wrong-arch debian/12/arm64/e struct pt_regs is that of x86_64, the path says arm64"}},

@@ -4,6 +4,7 @@ package logs
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/pkg/relo"
@@ -206,6 +208,42 @@ func TestSpec(t *testing.T) {
 	} {
 		if got := Spec(tt.kind, &tt.s); got != tt.want {
 			t.Errorf("%s, want %s", got, tt.want)
+		}
+	}
+}
+
+// TestUnsigned writes the largest enumerators of enums with a sign and without, of 32 and 64 bits.
+func TestUnsigned(t *testing.T) {
+	const types = `
+		enum e 4: E 0xffffffff
+		enum s 4 signed: S 0xffffffff
+		enum64 f 8: F 0xffffffffffffffff
+		enum64 g 8 signed: G 0xffffffffffffffff
+		typedef h e`
+	const asks = "program p\nenumval_value e::E\nenumval_value s::S\nenumval_value f::F\nenumval_value g::G"
+	const all = uint64(1<<64 - 1)
+	o, err := core.ParseObject("o", testbtf.Object(t, binary.LittleEndian, types, asks, all, all, all, all))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := testinput.NewKernel("k", testbtf.Types(t, binary.LittleEndian, types))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := core.Run(t.Context(), o, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := write(&b, log, Options{Verbose: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"4294967295 → 4294967295", "E = 4294967295\n", "-1 → -1", "S = -1\n",
+		"18446744073709551615 → 18446744073709551615", "F = 18446744073709551615\n", "-1 → -1", "G = -1\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
 		}
 	}
 }
