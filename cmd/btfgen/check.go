@@ -86,7 +86,7 @@ func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
 		}
 	}
 	o.format, o.report, err = reportOptions(c)
-	o.report.Baseline = old
+	o.report.Baseline, o.report.Old = old, c.String("baseline")
 	return o, err
 }
 
@@ -125,6 +125,10 @@ func runCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	var prefer []rule.Loader
+	if c.String("loader") == autoLoader {
+		prefer = visibleLoaders(c, objs)
+	}
 	objs.data = nil // the objects do without
 	corp, err := openCorpus(c, corpus.Options{Map: true, Extras: true})
 	if err != nil {
@@ -139,7 +143,7 @@ func runCheck(c *cli.Context) error {
 	p := newProgress(c)
 	cfg := check.Config{
 		Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs"), Done: p.set, Doing: p.doing,
-		Loaders: o.loaders, Policy: o.policy, Rodata: c.StringSlice("rodata-var"), Types: types, NoOwnBTF: c.Bool("no-kernel-btf"),
+		Loaders: o.loaders, Prefer: prefer, Policy: o.policy, Rodata: c.StringSlice("rodata-var"), Types: types, NoOwnBTF: c.Bool("no-kernel-btf"),
 	}
 	rep, err := check.Run(c.Context, cfg)
 	p.finish()
@@ -201,11 +205,12 @@ func noSuch(x verdict.Option, objects []*rule.Object) string {
 // loaded on those.
 func reportUnloaded(c *cli.Context, rep *verdict.Report) {
 	for _, o := range rep.Whole() {
-		if !o.Headline.NeverLoaded() {
+		n := o.Sum()
+		if !n.NeverLoaded() {
 			continue
 		}
 		x := finding{Class: unmatched, Code: string(rule.AnalysisUnloaded), Object: o.Object,
-			Message: fmt.Sprintf("not loaded on any of %s", words.Plural(o.Headline.Unloaded, "kernel"))}
+			Message: fmt.Sprintf("not loaded on any of %s", words.Plural(n.Unloaded, "kernel"))}
 		if len(c.StringSlice("select"))+len(c.StringSlice("exclude")) > 0 {
 			x.Class = skipped
 			reportIfVerbose(c, x)
@@ -246,19 +251,19 @@ func setTarget(c *cli.Context, objs []*rule.Object, target string, targets map[s
 // checkVerdict records the findings of a report, as --require and --baseline select them. The result of whole objects counts,
 // not of single programs.
 func checkVerdict(c *cli.Context, rep *verdict.Report, o *checkOptions) error {
-	for _, w := range rep.Warnings() {
-		recordCause(c, rep, &w, warned)
+	for i := range rep.Warnings {
+		recordCause(c, rep, &rep.Warnings[i], warned)
 	}
 	if o.report.Baseline == nil && len(o.require) == 0 {
 		if slices.Contains(answers, o.format) {
 			return nil
 		}
-		for _, cause := range rep.Deciding(rule.Unknown) {
+		for i := range rep.Causes {
 			class := failing
-			if cause.Status != rule.Fails {
+			if rep.Causes[i].Status != rule.Fails {
 				class = uncertain
 			}
-			recordCause(c, rep, &cause, class)
+			recordCause(c, rep, &rep.Causes[i], class)
 		}
 		return nil
 	}
@@ -294,7 +299,13 @@ func reportUnmet(c *cli.Context, rep *verdict.Report, s selection.Selector, keys
 	}
 	switch worst := rep.Worst(required); {
 	case worst == rule.Fails:
-		reportf(c, failing, "--require %s: not met", s)
+		names, kernels := rep.Failing(required)
+		verb := "fails"
+		if len(names) > 1 {
+			verb = "fail"
+		}
+		reportf(c, failing, "--require %s: not met: %s %s on %s", s, words.Names(names, false), verb,
+			words.Kernels(kernelNames(rep, kernels), len(rep.Kernels), found(c).verbose))
 	case worst >= rule.Unknown:
 		reportIfVerbose(c, finding{Class: uncertain, Message: fmt.Sprintf("--require %s: may not be met", s)})
 	}
@@ -352,7 +363,7 @@ func recordCause(c *cli.Context, rep *verdict.Report, cause *verdict.Cause, clas
 	if len(cause.Programs) == 1 {
 		programs = "program " + rep.Programs[cause.Programs[0]].Name
 	}
-	x := finding{Class: class, Code: string(cause.Code), Message: fmt.Sprintf("%s (%s of %s on %s)", report.Sentence(&cause.Finding),
+	x := finding{Class: class, Code: string(cause.Code), Message: fmt.Sprintf("%s (%s of %s on %s)", report.CauseText(cause, 10),
 		programs, words.Names(slices.Compact(objects), false), words.Kernels(kernelNames(rep, cause.Kernels), len(rep.Kernels), false))}
 	if len(cause.Sources) > 0 {
 		x.File = cause.Sources[0]
@@ -411,10 +422,22 @@ func reportLost(c *cli.Context, rep *verdict.Report, o *checkOptions) error {
 		return (len(o.require) == 0 || slices.ContainsFunc(o.require, matches)) &&
 			(len(chosen) == 0 || slices.ContainsFunc(chosen, matches)) && !slices.ContainsFunc(excluded, matches)
 	})
+	var kernels []string
 	for _, l := range o.report.Lost {
-		x := finding{Class: lost, Message: "in the baseline, not checked now", Object: l.Object, Kernel: l.Kernel}
+		if l.Kernel != "" {
+			kernels = append(kernels, l.Kernel)
+			continue
+		}
+		x := finding{Class: lost, Message: "in the baseline, not checked now", Object: l.Object}
 		if l.Program != "" {
 			x.Message = "program " + l.Program + ": in the baseline, not in the object now"
+		}
+		reportFinding(c, x)
+	}
+	for _, series := range report.KernelSeries(kernels) {
+		x := finding{Class: lost, Message: series + ": in the baseline, not checked now"}
+		if slices.Contains(kernels, series) {
+			x.Kernel, x.Message = series, "in the baseline, not checked now"
 		}
 		reportFinding(c, x)
 	}
@@ -437,7 +460,7 @@ func quoted(word string) string {
 // readPolicy reads policyFlags.
 func readPolicy(c *cli.Context) (loaders []rule.Loader, p verdict.Policy, err error) {
 	loaders = rule.Loaders()
-	if l := c.String("loader"); l != "both" {
+	if l := c.String("loader"); l != "both" && l != autoLoader {
 		loaders = []rule.Loader{rule.Loader(l)}
 	}
 	p.Exact = c.Bool("no-guess")

@@ -381,7 +381,7 @@ func aboutBtfgen() []*cli.Command {
 // policyFlags are the options of check about how a whole object is loaded.
 func policyFlags() []cli.Flag {
 	return []cli.Flag{
-		choiceFlag("loader", "judge for `LOADER`: libbpf, ebpf-go, both (the worse of the two), or aya", "both", "libbpf", "ebpf-go", "aya"),
+		choiceFlag("loader", "judge for `LOADER`: libbpf, ebpf-go, both (the worse of the two), aya, or auto: the one that objects and project show, else libbpf", autoLoader, "libbpf", "ebpf-go", "both", "aya"),
 		listFlag("optional", "objects work without programs that match `[OBJECT:]PROGRAM`"),
 		listFlag("one-of", "at least one of `PROGRAM,PROGRAM`, or of OBJECT:,OBJECT:, must work; A+B is one alternative"),
 		listFlag("when", "load a program, or an object (OBJECT:), only on some kernels: `PROGRAM=SELECTOR`"),

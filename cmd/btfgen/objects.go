@@ -27,6 +27,7 @@ import (
 type objects[T any] struct {
 	list  []T
 	data  [][]byte // the ELF file of each
+	files []string // the file that each is from
 	paths []string // of the files that were read
 
 	machines string // "x86_64: a.o; arm64: b.o", to be printed when the work begins
@@ -140,7 +141,7 @@ func readEach[T interface {
 		} else {
 			why = "by its registers"
 		}
-		read.list, read.data = append(read.list, o.Value), append(read.data, o.Data)
+		read.list, read.data, read.files = append(read.list, o.Value), append(read.data, o.Data), append(read.files, f.Path)
 		if text := strings.Join(o.Value.Machines(), ", "); text != "" {
 			byMachines[text] = append(byMachines[text], o.Value.Name())
 			if found(c).verbose {

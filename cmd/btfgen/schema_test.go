@@ -96,6 +96,7 @@ var schemaRuns = []struct {
 	{"check", false, 3, "check --btf $K versions --when tool_v511.o:=>=5.11"},
 	{"check", false, 3, "check --btf $K versions --one-of tool_v61.o:,tool_v511.o: --when tool_v511.o:=<6"},
 	{"check", false, 3, "check --btf $K versions"},
+	{"check", false, 3, "check --btf $K/debian/11 --btf $K/debian/12/x86_64 differ"},
 	{"check", false, 3, "check --btf $K $B/sleepable.bpfel.o $B/ranges.bpfel.o"},
 	{"check", false, 0, "check --btf $K $B/sections.bpfel.o $B/unlinked.bpfel.o"},
 	{"check", false, 0, "check --btf $K/debian/12/x86_64 two"},
@@ -218,6 +219,13 @@ func TestSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 		write(t, "versions/"+name+".o", string(data))
+	}
+	for from, to := range map[string]string{"broken": "differ/tool_v511.o", "tcplife": "differ/tool_v61.o"} {
+		data, err := os.ReadFile(filepath.Join(td, "bpf", from+".bpfel.o"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, to, string(data))
 	}
 	write(t, "os", "ID=debian\nVERSION_ID=12\n")
 	kernel, err := os.ReadFile(filepath.Join(td, "vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst"))

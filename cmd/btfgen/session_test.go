@@ -24,13 +24,13 @@ const sessionPicture = "../../docs/images/session.svg"
 var session = []string{
 	"btfgen generate --btf kernels/ -o tracer.btfa execsnoop.bpf.o",
 	"btfgen archive lookup tracer.btfa --os-release debian12 --release 6.1.0-47-amd64 --arch x86_64",
-	"btfgen check --btf kernels/ --select x86_64 execsnoop.bpf.o probe.bpf.o",
+	"btfgen check --btf kernels/ --select x86_64 execsnoop.bpf.o tool.bpf.o",
 }
 
 // TestSession compares the picture of a terminal with the output of the commands. Run it with -update to write the file.
 func TestSession(t *testing.T) {
 	r := readerIn(t, map[string]string{
-		"kernels": "../../testdata/vmlinux", "execsnoop.bpf.o": pageObject, "probe.bpf.o": "../../testdata/bpf/broken.bpfel.o",
+		"kernels": "../../testdata/vmlinux", "execsnoop.bpf.o": pageObject, "tool.bpf.o": "../../testdata/bpf/tool.bpfel.o",
 	})
 	r.write("debian12", "ID=debian\nVERSION_ID=12\n")
 	var lines []string

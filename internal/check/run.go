@@ -30,8 +30,11 @@ type Config struct {
 	Done    func(walk.Progress) // called after each file of the corpus, by one goroutine at a time; may be nil
 	Doing   func(what string)   // called with OBJECT:PROGRAM before it is explored, by many goroutines; may be nil
 
-	// Loaders are those that load the objects; the worst verdict counts. None are all of [Loaders]. Aya is alone.
+	// Loaders are those that are judged. None are all of [rule.Loaders]. Aya is alone.
 	Loaders []rule.Loader
+
+	// Prefer has, by object, the loader whose verdict counts; "", or none at all, for the worst of Loaders.
+	Prefer []rule.Loader
 
 	// Policy says which programs of an object have to work.
 	Policy verdict.Policy
@@ -130,7 +133,7 @@ func newRun(cfg Config) *run {
 		cfg.Loaders = rule.Loaders()
 	}
 	r := &run{
-		Config: cfg, setup: verdict.Setup{Objects: cfg.Objects, Loaders: cfg.Loaders, Policy: cfg.Policy}, loader: newDryRun(cfg.Objects, slices.Contains(cfg.Loaders, rule.Aya)), want: rule.NewWanted(cfg.Objects),
+		Config: cfg, setup: verdict.Setup{Objects: cfg.Objects, Loaders: cfg.Loaders, Prefer: cfg.Prefer, Policy: cfg.Policy}, loader: newDryRun(cfg.Objects, slices.Contains(cfg.Loaders, rule.Aya)), want: rule.NewWanted(cfg.Objects),
 		found: newLedger(), sets: make(map[string][]int), verdicts: make(map[string][]rule.Status), shapes: make(map[string]*rule.Shape),
 		exploring: make(map[*bpfobj.Program]*sync.Mutex),
 	}
@@ -341,7 +344,7 @@ func (r *run) report(ctx context.Context) (*verdict.Report, error) {
 	nameModules(r.found.all)
 	rep := &verdict.Report{Version: verdict.ReportVersion, Skipped: r.skippedList()}
 	for _, k := range r.kernels {
-		rep.Kernels = append(rep.Kernels, verdict.NewColumn(k.name, k.key, k.modules))
+		rep.Kernels = append(rep.Kernels, verdict.NewColumn(k.name, k.key, k.arch, k.modules))
 	}
 	for i, o := range r.Objects {
 		alike := r.alike(i)

@@ -7,6 +7,7 @@ import (
 	"html"
 	"io"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/btfgen/btfgen/internal/check/verdict"
@@ -36,54 +37,93 @@ func DrawBadge(label, value, color string) string {
 		text(0, left, label) + text(left, right, value) + "</svg>\n"
 }
 
-// Badge writes an SVG that says on which releases of Linux all objects work: green where that
-// is so on every kernel here of these releases, yellow where on some it is not so or not certain, red where there is no such release.
+// Badge writes an SVG that says from which releases of Linux on all objects work, for each machine if these differ: green where that is
+// certain, yellow where some kernels are uncertain or newer ones fail, red where an object works on no line of a machine.
 func Badge(w io.Writer, r *verdict.Report, _ Options) error {
-	since, until, color := "", "", ""
-	sure, none, some := true, false, false
-	unloaded := false
-	for _, o := range r.Whole() {
-		h := &o.Headline
-		if h.Total == 0 {
-			unloaded = unloaded || h.Unloaded > 0
-			continue
-		}
-		if color == "" {
-			color = green
-		}
-		if h.MayFail > 0 || slices.ContainsFunc(h.Exceptions, func(x verdict.Exception) bool { return !x.Works }) {
-			color = yellow
-		}
-		sure = sure && h.Works > 0
-		if h.Since == "" { // it works on no kernel, or only on kernels whose release is not known
-			none = none || h.Works+h.MayFail == 0
-			some = true
-		}
-		since = latest(since, h.Since)
-		if h.Until != "" && (until == "" || kernel.CompareVersions(h.Until, until) < 0) {
-			until = h.Until
-		}
-	}
-	value := since + "+"
-	switch {
-	case color == "" && unloaded:
-		value, color = "not loaded", grey
-	case color == "":
-		value, color = "unknown", grey
-	case none || until != "" && kernel.CompareVersions(until, since) < 0:
-		value, color = "none", red
-	case some:
-		value, color = "some kernels", yellow
-	case since == until:
-		value = since
-	case until != "":
-		value = since + " to " + until
-	}
-	if color != red && color != grey && !sure {
-		value, color = value+"?", yellow
-	}
+	value, color := badge(r)
 	_, err := io.WriteString(w, DrawBadge("Linux", value, color))
 	return err
+}
+
+// badge returns the value of the badge and its colour.
+func badge(r *verdict.Report) (value, color string) {
+	var machines []string
+	values := make(map[string]verdict.Minimum) // of all objects, by machine
+	unloaded, undated := false, false
+	for _, o := range r.Whole() {
+		c := o.Sum()
+		unloaded = unloaded || c.NeverLoaded()
+		undated = undated || c.Judged() > 0 && len(o.Minima) == 0
+		for _, m := range o.Minima {
+			old, ok := values[m.Machine]
+			if !ok {
+				machines = append(machines, m.Machine)
+				values[m.Machine] = m
+				continue
+			}
+			values[m.Machine] = both(old, m)
+		}
+	}
+	color = green
+	var texts []string
+	for _, machine := range machines {
+		m := values[machine]
+		if m.Until != "" && kernel.CompareVersions(m.Until, latest(m.Since, m.Perhaps)) < 0 {
+			m.Since, m.Perhaps = "", ""
+		}
+		text := releases(m.Since, m.Until)
+		switch {
+		case m.Since == "" && m.Perhaps == "":
+			text, color = "none", red
+		case m.Since == "":
+			text = releases(m.Perhaps, m.Until) + "?"
+		case m.Until == "":
+			text += "+"
+		}
+		if color == green && (m.Since == "" || m.Perhaps != "" || m.Until != "") {
+			color = yellow
+		}
+		texts = append(texts, text)
+	}
+	switch {
+	case len(machines) == 0 && undated:
+		return "some kernels", yellow
+	case len(machines) == 0 && unloaded:
+		return "not loaded", grey
+	case len(machines) == 0:
+		return "unknown", grey
+	case len(slices.Compact(slices.Clone(texts))) == 1:
+		return texts[0], color
+	}
+	for i := range texts {
+		texts[i] = machines[i] + " " + texts[i]
+	}
+	return strings.Join(texts, ", "), color
+}
+
+// both is the minimum of two objects that are needed.
+func both(a, b verdict.Minimum) verdict.Minimum {
+	out := verdict.Minimum{Machine: a.Machine, Until: a.Until}
+	if a.Since != "" && b.Since != "" {
+		out.Since = latest(a.Since, b.Since)
+	}
+	sure := func(m verdict.Minimum) string {
+		if m.Perhaps != "" {
+			return m.Perhaps
+		}
+		return m.Since
+	}
+	if x, y := sure(a), sure(b); x != "" && y != "" {
+		if out.Perhaps = latest(x, y); out.Perhaps == out.Since {
+			out.Perhaps = ""
+		}
+	} else {
+		out.Since = ""
+	}
+	if out.Until == "" || b.Until != "" && kernel.CompareVersions(b.Until, out.Until) < 0 {
+		out.Until = b.Until
+	}
+	return out
 }
 
 func latest(a, b string) string {

@@ -4,13 +4,14 @@ package report
 
 import (
 	"fmt"
-	"io"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/text/words"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // docChanges are programs that are worse than in a baseline, better, or new.
@@ -35,19 +36,42 @@ func (c *docChanges) texts() (out []string) {
 	return out
 }
 
-// lostTexts say what a baseline has and the report does not, kernels in one line.
-func lostTexts(l []verdict.Lost) (out []string) {
-	const gone = "In the baseline, not checked now: "
+// goneText begins the lines of what is no longer checked.
+const goneText = "In the baseline, not checked now: "
+
+// lostTexts say what a baseline has and the report does not: kernels by distribution, version and machine.
+func lostTexts(_ *verdict.Report, l []verdict.Lost) (out []string) {
 	var kernels []string
 	for i := range l {
 		if l[i].Kernel != "" {
 			kernels = append(kernels, l[i].Kernel)
 		} else {
-			out = append(out, gone+strings.TrimSuffix(l[i].Object+": "+l[i].Program, ": "))
+			out = append(out, goneText+strings.TrimSuffix(l[i].Object+": "+l[i].Program, ": "))
 		}
 	}
-	if len(kernels) > 0 {
-		out = append(out, gone+words.Plural(len(kernels), "kernel")+": "+some(kernels))
+	for _, text := range KernelSeries(kernels) {
+		out = append(out, goneText+text)
+	}
+	return out
+}
+
+// KernelSeries names kernels in a line for each distribution, version, machine and release of Linux: "debian/12/x86_64 6.1: 47 kernels,
+// 6.1.0-10-amd64 to 6.1.0-56-amd64". One alone has its own name.
+func KernelSeries(names []string) (out []string) {
+	for _, alike := range words.Group(names, func(name *string) any {
+		k, err := kernel.ParseKey(*name)
+		if err != nil || !k.Canonical().Known() {
+			return *name
+		}
+		c := verdict.NewColumn(*name, k, "", nil)
+		return [...]string{k.ID, k.VersionID, k.Arch, c.Release()}
+	}) {
+		if len(alike) == 1 {
+			out = append(out, alike[0])
+			continue
+		}
+		slices.SortFunc(alike, func(a, b string) int { return kernel.CompareVersions(path.Base(a), path.Base(b)) })
+		out = append(out, fmt.Sprintf("%s: %s, %s to %s", path.Dir(alike[0]), words.Plural(len(alike), "kernel"), path.Base(alike[0]), path.Base(alike[len(alike)-1])))
 	}
 	return out
 }
@@ -61,21 +85,11 @@ type docChange struct {
 	Where     string
 }
 
-// Markdown writes the report for a pull request.
-func Markdown(w io.Writer, r *verdict.Report, o Options) error {
-	d := newDocument(r, 5, o.Verbose)
-	d.require(o)
-	if o.Baseline != nil {
-		d.Changes, d.Compared, d.Lost = d.changes(o.Baseline), true, o.Lost
-	}
-	return d.write(w, markdownSource, false)
-}
-
 // worseTitle is the title of what is worse than in a baseline.
 const worseTitle = "Worse than the baseline"
 
 // changes returns what got worse, what got better and what is new, objects first.
-func (v *view) changes(old *verdict.Baseline) (all []docChanges) {
+func changes(v *verdict.Report, old *verdict.Baseline) (all []docChanges) {
 	l := v.CompareObjects(old, func(int) bool { return true })
 	for i := range l {
 		l[i].Program, l[i].ProgramAdded = "", false // whichever decides
@@ -116,7 +130,7 @@ func (v *view) changes(old *verdict.Baseline) (all []docChanges) {
 			if !c.Added {
 				was, icon = c.Old.String(), cellFor(c.Old).Icon()
 			}
-			out.Rows = append(out.Rows, docChange{n, was, of, icon, c.New, cellFor(c.New), v.where(on, 5)})
+			out.Rows = append(out.Rows, docChange{n, was, of, icon, c.New, cellFor(c.New), whereOn(v, on)})
 		}
 		if len(out.Rows) > 0 {
 			all = append(all, out)

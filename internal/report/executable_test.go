@@ -14,17 +14,18 @@ import (
 // TestExecutables checks that each form has the verdict on an executable with several objects.
 func TestExecutables(t *testing.T) {
 	r := &verdict.Report{Kernels: []verdict.Column{{Name: "debian/12/x86_64/6.1.0-1"}}}
-	row := func(name string, works int, status rule.Status) verdict.ObjectRow {
-		return verdict.ObjectRow{Object: name, Status: []rule.Status{status}, Load: []rule.Status{status}, Headline: verdict.Headline{Works: works, Total: 1}}
+	row := func(name string, status rule.Status) verdict.ObjectRow {
+		return verdict.ObjectRow{Object: name, Status: []rule.Status{status}, Load: []rule.Status{status}}
 	}
-	r.Objects = []verdict.ObjectRow{row("tool!a", 1, rule.OK), row("tool!b", 0, rule.Fails)}
-	r.Executables = []verdict.ObjectRow{row("tool", 0, rule.Fails)}
+	r.Objects = []verdict.ObjectRow{row("tool!a", rule.OK), row("tool!b", rule.Fails)}
+	r.Executables = []verdict.ObjectRow{row("tool", rule.Fails)}
+	r.Summarize()
 	for format, want := range map[string]string{
-		"text":       "\nexecutables:\n  tool: None of 1 kernel.\n\nobjects:\n  tool!b: None of 1 kernel.\n",
-		"markdown":   "\n- **tool**: None of 1 kernel.\n- tool!b: None of 1 kernel.\n",
-		"min-kernel": "tool: None of 1 kernel.\n",
+		"text":       "\n       x86_64\n       6.1\ntool   fails\ntool!a ok\ntool!b fails\n",
+		"markdown":   "\n| tool | ❌ |\n| tool!b | ❌ |\n| tool!a | ✅ |\n",
+		"min-kernel": "tool: x86_64 never (6.1 tried)\n",
 		"table":      "| distribution | Linux | tool |\n|---|---|:-:|\n| debian 12 | 6.1 | ❌ |\n",
-		"html":       `"executables":[{"n":"tool","h":"None of 1 kernel.","v":"8"}]`,
+		"html":       `"r":[{"n":"tool","o":-1,"c":[["fails",8]],"m":"x86_64 never (6.1 tried)"}`,
 		"json":       `"executables":[{"object":"tool","programs":null,"status":["fails"],`,
 	} {
 		var b bytes.Buffer

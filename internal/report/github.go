@@ -4,7 +4,6 @@ package report
 
 import (
 	"bufio"
-	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -28,7 +27,7 @@ var (
 // is worse than in the baseline.
 func GitHub(w io.Writer, r *verdict.Report, o Options) error {
 	b := bufio.NewWriter(w)
-	v := newView(r).of(o)
+	s := summarize(r, o)
 	n := make(map[string]int)
 	general := func(title string, texts []string) {
 		for _, text := range texts {
@@ -37,26 +36,21 @@ func GitHub(w io.Writer, r *verdict.Report, o Options) error {
 			}
 		}
 	}
-	s := newScreen(r, o)
-	if _, _, total := s.tally(""); total == 0 && s.required != "" {
+	if s.total() == 0 && o.Require != "" {
 		general("--require", []string{s.counted()})
 	}
 	general("--require", s.unloaded())
 	if o.Baseline != nil {
-		general("lost", lostTexts(o.Lost))
-		for _, part := range s.changes(o.Baseline) {
+		general("lost", lostTexts(r, o.Lost))
+		for _, part := range changes(r, o.Baseline) {
 			if part.Title == worseTitle {
 				general("worse", part.texts())
 			}
 		}
 	}
-	all := slices.Concat(v.causes(false)...)
-	slices.SortStableFunc(all, func(a, b group) int {
-		return cmp.Or(-cmp.Compare(a.status, b.status), -cmp.Compare(len(a.Kernels), len(b.Kernels)))
-	})
-	for _, g := range all {
+	for _, c := range slices.Concat(s.Causes, s.Warnings) {
 		level := "warning"
-		switch g.status {
+		switch c.Status {
 		case rule.Fails:
 			level = "error"
 		case rule.Unknown:
@@ -65,14 +59,14 @@ func GitHub(w io.Writer, r *verdict.Report, o Options) error {
 		if n[level]++; n[level] > mostAnnotations {
 			continue
 		}
-		source := r.Programs[g.programs[0]].Object + ":1"
-		if len(g.sources) > 0 {
-			source = g.sources[0]
+		source := r.Programs[c.Programs[0]].Object + ":1"
+		if len(c.Sources) > 0 {
+			source = c.Sources[0]
 		}
 		file, line := place(source, o.SourceRoot)
-		text := escape.Sprintf("%s. On %s. Programs: %s. %s", g.text(5), v.where(g.Kernels, 3), v.programs(g.programs, 5), g.Advice)
+		text := escape.Sprintf("%s", causeMessage(s.Report, &c, 5))
 		escape.Fprintf(b, "::%s file=%s,line=%d,title=%s::%s\n", level, inProperty.Replace(escape.Text(file)), line,
-			inProperty.Replace("btfgen: "+string(g.Code)), inMessage.Replace(string(text)))
+			inProperty.Replace("btfgen: "+string(c.Code)), inMessage.Replace(string(text)))
 	}
 	return b.Flush()
 }

@@ -14,6 +14,7 @@ func TestGitHub(t *testing.T) {
 	r.Programs[0].Object = "odd%,:\n::error::.o"
 	r.Objects[0].Object = r.Programs[0].Object
 	r.Programs[9].Findings[0].Source = "/src/a,b.c:3"
+	r.Summarize()
 	var b strings.Builder
 	if err := GitHub(&b, r, Options{SourceRoot: "/src"}); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 //go:embed page.html
@@ -33,8 +34,8 @@ type pageData struct {
 	Families    []pageFamily  `json:"families"`           // in the order of kernels
 	Cells       []pageCell    `json:"cells"`
 	Sets        []string      `json:"sets"`
-	Texts       []string      `json:"texts"`                 // the first is empty
-	Executables []pageObject  `json:"executables,omitempty"` // and variants
+	Texts       []string      `json:"texts"` // the first is empty
+	Matrix      pageMatrix    `json:"matrix"`
 	Objects     []pageObject  `json:"objects"`
 	Programs    []pageProgram `json:"programs"`
 	Advice      []string      `json:"advice"`
@@ -56,12 +57,27 @@ type pageCell struct {
 	Sign string `json:"sign"`
 }
 
+// pageMatrix is the matrix: executables, variants and objects.
+type pageMatrix struct {
+	Columns [][2]string `json:"c"` // machine and line
+	Rows    []pageRow   `json:"r"`
+	Legend  []string    `json:"l,omitempty"`
+	Notes   []string    `json:"t,omitempty"`
+}
+
+type pageRow struct {
+	Name    string   `json:"n"`
+	Object  int      `json:"o"` // or -1
+	Cells   [][2]any `json:"c"` // a word and the cell whose colour it has
+	Minimum string   `json:"m"`
+}
+
 type pageObject struct {
-	Name     string        `json:"n"`
-	Headline string        `json:"h"`
-	Cells    string        `json:"v"`
-	Remarks  []string      `json:"r,omitempty"`
-	Decides  []pageDecider `json:"d,omitempty"`
+	Name    string        `json:"n"`
+	Minimum string        `json:"h"`
+	Cells   string        `json:"v"`
+	Remarks []string      `json:"r,omitempty"`
+	Decides []pageDecider `json:"d,omitempty"`
 }
 
 type pageDecider struct {
@@ -90,6 +106,7 @@ type pageCause struct {
 	Advice   int   `json:"d"`
 	Cell     cell  `json:"c"`
 	Text     int   `json:"x"`
+	Where    int   `json:"w"`
 	Kernels  int   `json:"k"`
 	Programs []int `json:"p"`
 }
@@ -104,27 +121,28 @@ func HTML(w io.Writer, r *verdict.Report, o Options) error {
 	for _, c := range cellTexts {
 		d.Cells = append(d.Cells, pageCell{c.name, string(c.sign)})
 	}
-	v := newView(r).of(o)
-	v.lookedFor()
-	s := newScreen(r, o)
-	var c cell
+	v := order(r)
+	s := summarize(r, o)
 	d.Title = "btfgen check: " + s.counted()
-	d.Verdict, c = s.word()
-	d.VerdictCell = c
+	d.Verdict, d.VerdictCell = s.word()
 	d.kernels(v)
-	for i, k := range v.ordered {
-		if v.required != nil && v.counts(k) {
-			d.Required = append(d.Required, i)
+	full := make([]int, 0, len(r.Kernels)) // indices of the required kernels
+	for k := range r.Kernels {
+		if o.Required == nil || o.Required(k) {
+			full = append(full, k)
 		}
 	}
-	d.objects(v, r)
+	if o.Required != nil {
+		for i, k := range v.ordered {
+			if o.Required(k) {
+				d.Required = append(d.Required, i)
+			}
+		}
+	}
+	d.matrix(s)
+	d.objects(v, s)
 	d.programs(v, r)
-	for i, list := range v.causes(false) {
-		d.Advice = append(d.Advice, list[0].Advice)
-		for _, g := range list {
-			d.Causes = append(d.Causes, pageCause{i, g.Cell(), d.text(g.Subject(4) + ": " + g.reason()), d.set(g.Kernels), g.programs})
-		}
-	}
+	d.causes(s, full)
 	var data bytes.Buffer
 	if err := json.NewEncoder(&data).Encode(d); err != nil { // escapes <, > and &
 		return err
@@ -137,6 +155,46 @@ func HTML(w io.Writer, r *verdict.Report, o Options) error {
 	return b.Flush()
 }
 
+// matrix adds the matrix, with what else there is to know.
+func (d *pageData) matrix(s *summary) {
+	m := newMatrix(s.Report, false, true)
+	d.Matrix = pageMatrix{Columns: [][2]string{}, Rows: []pageRow{}}
+	for _, c := range m.columns {
+		d.Matrix.Columns = append(d.Matrix.Columns, [2]string{escape.Text(c.machine), escape.Text(c.name)})
+	}
+	for _, l := range m.legend {
+		d.Matrix.Legend = append(d.Matrix.Legend, escape.Text(l))
+	}
+	for _, text := range slices.Concat(s.unloaded(), s.otherLoader(false), s.suggestions(false)) {
+		d.Matrix.Notes = append(d.Matrix.Notes, escape.Text(text))
+	}
+	for i := range m.rows {
+		x := pageRow{Name: escape.Text(m.rows[i].name), Object: m.rows[i].object, Cells: [][2]any{}, Minimum: escape.Text(minimaText(s.Report, m.rows[i].of))}
+		for _, c := range m.rows[i].cells {
+			x.Cells = append(x.Cells, [2]any{word(c), signOf(c)})
+		}
+		d.Matrix.Rows = append(d.Matrix.Rows, x)
+	}
+}
+
+// causes adds causes, by what to do about them. full has the indices of the kernels that they are about.
+func (d *pageData) causes(s *summary, full []int) {
+	at := make(map[string]int)
+	for _, c := range slices.Concat(s.Causes, s.Warnings) {
+		kernels := make([]int, len(c.Kernels))
+		for i, k := range c.Kernels {
+			kernels[i] = full[k]
+		}
+		x := pageCause{intern(&d.Advice, at, escape.Text(advice(&c, false))), cellOfFinding(c.Status, c.Attach), 0, 0, d.set(kernels), c.Programs}
+		text := CauseText(&c, mostNames)
+		if c.Loader != "" {
+			text = "with " + string(c.Loader) + ": " + text
+		}
+		x.Text, x.Where = d.text(text), d.text(where(s.Report, &c))
+		d.Causes = append(d.Causes, x)
+	}
+}
+
 // row returns the cells of a row, a character for each kernel.
 func (d *pageData) row(v *view, cells []cell) string {
 	b := make([]byte, len(v.ordered))
@@ -146,21 +204,13 @@ func (d *pageData) row(v *view, cells []cell) string {
 	return string(b)
 }
 
-// objects adds executables, variants and objects.
-func (d *pageData) objects(v *view, r *verdict.Report) {
-	object := func(x *verdict.ObjectRow) pageObject {
-		return pageObject{Name: escape.Text(x.Object), Headline: escape.Text(v.headline(x)), Cells: d.row(v, cells(x.Status, x.Load))}
-	}
-	for _, rows := range [][]verdict.ObjectRow{r.Executables, r.Variants} {
-		for i := range rows {
-			d.Executables = append(d.Executables, object(&rows[i]))
-		}
-	}
-	for i := range r.Objects {
-		x := &r.Objects[i]
-		out := object(x)
-		for _, remark := range v.remarks(x, true) {
-			out.Remarks = append(out.Remarks, escape.Text(remark))
+// objects adds objects, with the verdicts on all kernels.
+func (d *pageData) objects(v *view, s *summary) {
+	for i := range v.Objects {
+		x := &v.Objects[i]
+		out := pageObject{Name: escape.Text(x.Object), Minimum: escape.Text(minimaText(s.Report, &s.Objects[i])), Cells: d.row(v, cells(x.Status, x.Load))}
+		for j := range x.Rules {
+			out.Remarks = append(out.Remarks, escape.Text(ruleText(v.Report, &x.Rules[j])))
 		}
 		for _, dec := range x.Decides {
 			out.Decides = append(out.Decides, pageDecider{dec.Program, d.set(dec.Kernels)})
@@ -182,8 +232,7 @@ func (d *pageData) programs(v *view, r *verdict.Report) {
 		out := pageProgram{Object: object[i], Name: escape.Text(p.Name), Section: escape.Text(p.Section), Cells: d.row(v, cells(p.Status, p.Load)), Findings: []pageFinding{}}
 		seen := make(map[pageFinding]bool)
 		for _, f := range p.Findings {
-			g := groupOf(&f.Finding)
-			x := pageFinding{g.Cell(), d.text(g.Subject(1) + ": " + g.reason()), d.text(f.Source), d.text(guardText(&f.Finding)), d.set(f.Kernels)}
+			x := pageFinding{cellOfFinding(f.Status, f.Attach), d.text(Sentence(&f.Finding)), d.text(f.Source), d.text(guardText(&f.Finding)), d.set(f.Kernels)}
 			if !seen[x] { // as several relocations of one field are
 				seen[x] = true
 				out.Findings = append(out.Findings, x)
@@ -199,15 +248,28 @@ func (d *pageData) programs(v *view, r *verdict.Report) {
 // firstFamilies are the kernels that readers look for first, in this order.
 var firstFamilies = []string{"debian x86_64", "ubuntu x86_64", "rhel x86_64"}
 
-// lookedFor moves the kernels that readers look for to the front.
-func (v *view) lookedFor() {
-	rank := func(k int) int {
-		if i := slices.Index(firstFamilies, v.Kernels[k].Family()); i >= 0 {
-			return i
+// view is a report whose kernels are in an order in which neighbours are similar.
+type view struct {
+	*verdict.Report
+	ordered []int // indices of Kernels
+}
+
+// order orders kernels by distribution, machine and release. Those that readers look for are first.
+func order(r *verdict.Report) *view {
+	v := &view{r, make([]int, len(r.Kernels))}
+	keys, ranks := make([]kernel.Key, len(r.Kernels)), make([]int, len(r.Kernels))
+	for i := range r.Kernels {
+		keys[i], v.ordered[i] = r.Kernels[i].Key().Canonical(), i
+		if ranks[i] = slices.Index(firstFamilies, r.Kernels[i].Family()); ranks[i] < 0 {
+			ranks[i] = len(firstFamilies)
 		}
-		return len(firstFamilies)
 	}
-	slices.SortStableFunc(v.ordered, func(a, b int) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(v.ordered, func(x, y int) int {
+		a, b := keys[x], keys[y]
+		return cmp.Or(ranks[x]-ranks[y], cmp.Compare(a.ID, b.ID), cmp.Compare(a.Arch, b.Arch),
+			kernel.CompareVersions(a.Release, b.Release), kernel.CompareVersions(a.VersionID, b.VersionID))
+	})
+	return v
 }
 
 // kernels sets the names, order and families of kernels.

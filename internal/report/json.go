@@ -13,7 +13,7 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-// The forms of a report in JSON have, in addition to what package verdict has, the text of findings and headlines.
+// The forms of a report in JSON have, in addition to what package verdict has, the text of findings and causes.
 type (
 	jsonFinding struct {
 		verdict.KernelFinding
@@ -28,29 +28,27 @@ type (
 		Findings []jsonFinding `json:"findings,omitempty"`
 		Notes    []jsonNote    `json:"notes,omitempty"`
 	}
-	jsonHeadline struct {
-		Text string `json:"text"`
-		verdict.Headline
-	}
 	jsonObject struct {
 		verdict.ObjectRow
-		Headline   jsonHeadline    `json:"headline"`
 		Suggestion *jsonSuggestion `json:"suggestion,omitempty"`
 	}
 	jsonSuggestion struct {
-		Options  []verdict.Option `json:"options,omitempty"`
-		Targets  []string         `json:"targets,omitempty"`
-		Headline jsonHeadline     `json:"headline"`
+		Options []verdict.Option  `json:"options,omitempty"`
+		Targets []string          `json:"targets,omitempty"`
+		Cells   []verdict.Cell    `json:"cells"`            // with the options
+		Minima  []verdict.Minimum `json:"minima,omitempty"` // with the options
 	}
 	jsonProposal struct {
-		Object   string           `json:"object"`
-		Options  []verdict.Option `json:"options"`
-		Headline jsonHeadline     `json:"headline"`
+		Object  string            `json:"object"`
+		Options []verdict.Option  `json:"options"`
+		Now     []verdict.Cell    `json:"now"`
+		Cells   []verdict.Cell    `json:"cells"` // with the options
+		Minima  []verdict.Minimum `json:"minima,omitempty"`
 	}
 	jsonCause struct {
 		verdict.Cause
 		Message string `json:"message"`
-		In      string `json:"in"` // "a.o: p, q": objects and programs
+		Advice  string `json:"advice,omitempty"`
 	}
 )
 
@@ -61,10 +59,11 @@ func JSON(w io.Writer, r *verdict.Report, o Options) error {
 	out.text("{")
 	out.value("version", r.Version)
 	array(&out, "kernels", r.Kernels, func(k *verdict.Column) any { return k })
+	array(&out, "lines", r.Lines, func(l *verdict.Line) any { return l })
 	row := func(o *verdict.ObjectRow) any {
-		row := jsonObject{ObjectRow: *o, Headline: jsonHeadline{Headline(r, o), o.Headline}}
+		row := jsonObject{ObjectRow: *o}
 		if s := o.Suggestion; s != nil {
-			row.Suggestion = &jsonSuggestion{s.Options, s.Targets, jsonHeadline{Headline(r, &s.Row), s.Row.Headline}}
+			row.Suggestion = &jsonSuggestion{s.Options, s.Targets, s.Row.Cells, s.Row.Minima}
 		}
 		return row
 	}
@@ -72,7 +71,7 @@ func JSON(w io.Writer, r *verdict.Report, o Options) error {
 	arrayUnlessEmpty(&out, "executables", r.Executables, row)
 	arrayUnlessEmpty(&out, "variants", r.Variants, row)
 	arrayUnlessEmpty(&out, "proposals", r.Proposals, func(p *verdict.Proposal) any {
-		return jsonProposal{p.Row.Object, p.Options, jsonHeadline{Headline(r, &p.Row), p.Row.Headline}}
+		return jsonProposal{p.Row.Object, p.Options, p.Now.Cells, p.Row.Cells, p.Row.Minima}
 	})
 	array(&out, "programs", r.Programs, func(program *verdict.ProgramRow) any {
 		p := jsonProgram{ProgramRow: *program}
@@ -84,12 +83,9 @@ func JSON(w io.Writer, r *verdict.Report, o Options) error {
 		}
 		return p
 	})
-	v := newView(r)
-	cause := func(c *verdict.Cause) any {
-		return jsonCause{*c, Sentence(&c.Finding), v.programs(c.Programs, mostNames)}
-	}
-	array(&out, "causes", r.Causes(rule.Unknown), cause)
-	arrayUnlessEmpty(&out, "warnings", r.Warnings(), cause)
+	cause := func(c *verdict.Cause) any { return jsonCause{*c, CauseText(c, 1000), advice(c, false)} }
+	array(&out, "causes", r.Causes, cause)
+	arrayUnlessEmpty(&out, "warnings", r.Warnings, cause)
 	out.value("findings", o.Findings)
 	out.text("}\n")
 	if out.err != nil {

@@ -100,8 +100,10 @@ document.title = out.join("\n");
 </script>`
 	want := `title: btfgen check: 2 objects on 5 kernels: 1 on all that they are for, 1 not on some
 run: btfgen v1.2.3 what was runbtfgen check --format html a.o b.o
-objects: ObjectsX a.o: 3 of 5 kernels with libbpf and 4 with ebpf-go.· b.o: 5 of 5 kernels.
-causes: What to do` + codes.Of(relo.FieldMissing).Fix + `X struct s.f, .g|h: field absent [field-missing] · 2 kernels · a.o: broken
+objects: Objects
+x86_64arm64unknown5.106.16.126.1some/vmlinuxa.ox86_64 5.10 only (the oldest here, 6.1 to 6.12 fail), arm64 6.1 (the oldest here), unknown okokfailsfailsokok` +
+		`b.ox86_64 5.10 (the oldest here), arm64 6.1 (the oldest here), unknown okokokokokokWith ebpf-go (--loader ebpf-go): a.o x86_64 6.12 ok
+causes: What to do` + codes.Of(relo.FieldMissing).Fix + `X struct s.f, .g|h: field absent [field-missing] · x86_64 6.1, 6.12 · a.o: broken
 heads: debian x86_64, others, debian arm64, 5.10.0-30-amd64, 6.1.0-47-amd64, 6.12.107+deb13-amd64, vmlinux, 6.1.0-50-arm64
 worst first: o a.o, p broken, p guard, o b.o, p perhaps, p <fine>
 cells: ·XX·· ·XX·· ·gg·· ····· aaaua ·····
@@ -111,7 +113,7 @@ tapped: o a.o, p on broken, detail X fails on debian/13/x86_64/6.12.107+deb13-am
 left: o a.o, p on broken, detail X fails on debian/12/x86_64/6.1.0-47-amd64a.o · kprobe/xX struct s.f: field absent [field-missing] ./x.bpf.c:12 ← here2 kernels` +
 		`X struct s.g|h: field absent [field-missing] ./x.bpf.c:9 ← here2 kernels, p guard, o b.o, p perhaps, p <fine>
 focus: p1
-object: X fails on debian/12/x86_64/6.1.0-47-amd643 of 5 kernels with libbpf and 4 with ebpf-go.libbpf alone: fails on 1 kernel: debian x86_64 6.12.107+deb13-amd64decided by broken
+object: X fails on debian/12/x86_64/6.1.0-47-amd64x86_64 5.10 only (the oldest here, 6.1 to 6.12 fail), arm64 6.1 (the oldest here), unknown okdecided by broken
 by name: o a.o, p broken, p guard, o b.o, p <fine>, p perhaps
 arm64: o b.o, p perhaps
 found: o a.o, p broken, p guard
@@ -145,7 +147,7 @@ document.title = out.join("\n");
 	r := sample()
 	r.Programs[0].Section = "kprobe/" + strings.Repeat("a_very_long_name", 20)
 	const cause = "X struct s.f, .g|h: field absent [field-missing]"
-	want := `kernels: false ` + cause + ` · 1 kernel · a.o: broken #&fk=debian%2F12
+	want := `kernels: false ` + cause + ` · x86_64 6.1, 6.12 · a.o: broken #&fk=debian%2F12
 programs: true  #&fp=perhaps&fk=debian%2F12
 at least: #&fk=x86_64&fs=5
 link: #p0&fk=x86_64&fs=5
@@ -191,12 +193,13 @@ func TestPageObjects(t *testing.T) {
 	r := many(6)
 	r.Executables = []verdict.ObjectRow{{Object: "fine", Status: make([]rule.Status, 3), Load: make([]rule.Status, 3)},
 		{Object: "broken", Status: []rule.Status{0, rule.Fails, 0}, Load: []rule.Status{0, rule.Fails, 0}}}
+	r.Summarize()
 	var b bytes.Buffer
 	if err := HTML(&b, r, Options{Require: "debian>=12", Required: func(k int) bool { return k > 0 }}); err != nil {
 		t.Fatal(err)
 	}
-	got := chromiumTitle(t, b.String()+`<script>document.title = [...document.querySelectorAll("#objects li")].map(e => e.textContent.split(":")[0]).join(", ")</script>`)
-	if want := "X broken, · fine, X o000.o, u o001.o, u o002.o, u o003.o, u o004.o, · o005.o"; got != want {
+	got := chromiumTitle(t, b.String()+`<script>document.title = [...document.querySelectorAll("#matrix tbody tr")].map(e => [e.firstChild.firstChild, ...e.querySelectorAll("td")].map(e => e.textContent).join(" ")).join(", ")</script>`)
+	if want := "broken fails ok, o000.o fails ok, o001.o ? ?, o002.o ? ?, o003.o ? ?, o004.o ? ?, fine ok ok, o005.o ok ok"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }

@@ -64,7 +64,7 @@ func whole(r *verdict.Report) *verdict.Report {
 		p := &r.Programs[i]
 		n := len(r.Objects)
 		if n == 0 || r.Objects[n-1].Object != p.Object {
-			r.Objects = append(r.Objects, verdict.ObjectRow{Object: p.Object, Status: make([]rule.Status, len(r.Kernels)), Headline: verdict.Headline{Total: len(r.Kernels)}})
+			r.Objects = append(r.Objects, verdict.ObjectRow{Object: p.Object, Status: make([]rule.Status, len(r.Kernels))})
 			n++
 		}
 		o, d := &r.Objects[n-1], verdict.Decider{Program: i}
@@ -78,6 +78,7 @@ func whole(r *verdict.Report) *verdict.Report {
 		o.Load = o.Status
 		o.Decides = append(o.Decides, d)
 	}
+	r.Summarize()
 	return r
 }
 

@@ -14,30 +14,33 @@ import (
 	"github.com/btfgen/btfgen/internal/check/verdict"
 )
 
-// TestBadge holds what badges say of headlines, one or several.
+// TestBadge holds what badges say of minima, of one object or several, on one machine or two.
 func TestBadge(t *testing.T) {
-	failing := []verdict.Exception{{Family: "debian arm"}}
+	since := func(since, until, perhaps string) verdict.Minimum {
+		return verdict.Minimum{Machine: "x86_64", Since: since, Until: until, Perhaps: perhaps, Tried: []int{0}}
+	}
+	arm := func(m verdict.Minimum) verdict.Minimum { m.Machine = "arm64"; return m }
 	for _, tt := range []struct {
 		want, color string
-		headlines   []verdict.Headline
+		objects     [][]verdict.Minimum
 	}{
-		{"5.8+", green, []verdict.Headline{{Since: "5.8", Works: 3, Total: 4}}},
-		{"5.10+", green, []verdict.Headline{{Since: "5.8", Works: 3, Total: 4}, {Since: "5.10", Works: 1, Total: 4}, {Since: "4.18", Works: 4, Total: 4}}},
-		{"5.8+", yellow, []verdict.Headline{{Since: "5.8", Works: 3, MayFail: 1, Total: 4}}},
-		{"5.8+", yellow, []verdict.Headline{{Since: "5.8", Works: 3, Total: 4, Exceptions: failing}}},
-		{"5.8+", green, []verdict.Headline{{Since: "5.8", Works: 3, Total: 4, Exceptions: []verdict.Exception{{Works: true}}}}},
-		{"5.8+?", yellow, []verdict.Headline{{Since: "5.8", MayFail: 3, Total: 4}}},
-		{"5.8 to 6.1", green, []verdict.Headline{{Since: "5.8", Until: "6.12", Works: 3, Total: 4}, {Since: "4.18", Until: "6.1", Works: 3, Total: 4}}},
-		{"5.8", green, []verdict.Headline{{Since: "5.8", Until: "5.8", Works: 3, Total: 4}}},
-		{"none", red, []verdict.Headline{{Since: "5.8", Works: 3, Total: 4}, {Total: 4}}},
-		{"some kernels", yellow, []verdict.Headline{{Since: "5.8", Works: 3, Total: 4}, {Works: 1, Total: 4}}},
-		{"none", red, []verdict.Headline{{Since: "6.1", Works: 3, Total: 4}, {Since: "4.18", Until: "5.10", Works: 3, Total: 4}}},
-		{"5.8+", green, []verdict.Headline{{Since: "5.8", Works: 3, Total: 4}, {}}}, // no kernel is for the second
-		{"unknown", grey, []verdict.Headline{{}}},
+		{"5.8+", green, [][]verdict.Minimum{{since("5.8", "", "")}}},
+		{"5.10+", green, [][]verdict.Minimum{{since("5.8", "", "")}, {since("5.10", "", "")}, {since("4.18", "", "")}}},
+		{"5.8+", yellow, [][]verdict.Minimum{{since("5.8", "", "5.4")}}},
+		{"5.8?", yellow, [][]verdict.Minimum{{since("", "", "5.8")}}},
+		{"5.8 to 6.1", yellow, [][]verdict.Minimum{{since("5.8", "6.12", "")}, {since("4.18", "6.1", "")}}},
+		{"5.8 only", yellow, [][]verdict.Minimum{{since("5.8", "5.8", "")}}},
+		{"none", red, [][]verdict.Minimum{{since("5.8", "", "")}, {since("", "", "")}}},
+		{"none", red, [][]verdict.Minimum{{since("6.1", "", "")}, {since("4.18", "5.10", "")}}},
+		{"5.8+", green, [][]verdict.Minimum{{since("5.8", "", "")}, {}}}, // no kernel is for the second
+		{"5.8+", green, [][]verdict.Minimum{{since("5.8", "", ""), arm(since("5.8", "", ""))}}},
+		{"x86_64 5.8+, arm64 5.10+", green, [][]verdict.Minimum{{since("5.8", "", ""), arm(since("5.10", "", ""))}}},
+		{"x86_64 5.8+, arm64 none", red, [][]verdict.Minimum{{since("5.8", "", ""), arm(since("", "", ""))}}},
+		{"unknown", grey, [][]verdict.Minimum{{}}},
 	} {
 		r := new(verdict.Report)
-		for _, h := range tt.headlines {
-			r.Objects = append(r.Objects, verdict.ObjectRow{Headline: h})
+		for _, m := range tt.objects {
+			r.Objects = append(r.Objects, verdict.ObjectRow{Minima: m})
 		}
 		var b bytes.Buffer
 		if err := Badge(&b, r, Options{}); err != nil {

@@ -53,12 +53,11 @@ func sample() *verdict.Report {
 				{Loader: rule.Libbpf, Status: []rule.Status{0, rule.Fails, rule.Fails, 0, 0}, Load: []rule.Status{0, rule.Fails, rule.Fails, 0, 0}},
 				{Loader: rule.EbpfGo, Status: []rule.Status{0, 0, rule.Fails, 0, 0}, Load: []rule.Status{0, 0, rule.Fails, 0, 0}},
 			},
-			Decides:  []verdict.Decider{{Program: 0, Kernels: []int{1, 2}}},
-			Headline: verdict.Headline{Works: 3, Total: 5}},
+			Decides: []verdict.Decider{{Program: 0, Kernels: []int{1, 2}}}},
 		{Object: "b.o", Programs: []int{2, 3}, Status: []rule.Status{0, 0, 0, 0, 0}, Load: []rule.Status{0, 0, 0, 0, 0},
-			Rules:    []verdict.Rule{{Kind: verdict.Optional, Programs: [][]int{{3}}, Guess: verdict.Marked}},
-			Headline: verdict.Headline{Works: 5, Total: 5}},
+			Rules: []verdict.Rule{{Kind: verdict.Optional, Programs: [][]int{{3}}, Guess: verdict.Marked}}},
 	}
+	r.Summarize()
 	return r
 }
 
@@ -67,75 +66,44 @@ func TestText(t *testing.T) {
 		verbose bool
 		want    string
 	}{
-		{false, `4 programs of 2 objects on 5 kernels: 1 fails, 1 may fail, 1 guarded, 1 ok
+		{false, `2 objects on 5 kernels: 1 on all that they are for, 1 not on some
 
-objects:
-  a.o: 3 of 5 kernels with libbpf and 4 with ebpf-go.
-    libbpf alone: fails on 1 kernel: debian x86_64 6.12.107+deb13-amd64
-  and 1 object without failures
+    x86_64             arm64   unknown
+    5.10 6.1   6.12    6.1     some/vmlinux
+a.o ok   fails fails   ok      ok
+b.o ok   ok    ok      ok      ok
 
-kernels:
-    1  some/vmlinux
-    2  debian arm64 6.1.0-50-arm64
-    3  debian x86_64 5.10.0-30-amd64
-    4  debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
-
-programs:
-                    1234
-a.o                 ···X
-  broken (kprobe/x) ···X
-· ok   X fails
-2 programs ok on every kernel, 1 of them thanks to guards, 1 program not ok where the object does without
-
-Check first, as with bpf_core_field_exists(), or use a flavor that matches the kernel's type.
-  fails: struct s.f, .g|h: field absent [field-missing]
-    2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
-    a.o: broken
-    ./x.bpf.c:9, 12
+a.o, x86_64 6.1, 6.12: struct s.f, .g|h: field absent (program broken, x.bpf.c:12 and 1 other line) [field-missing]
+   Check first, as with bpf_core_field_exists(), or use a flavor that matches the kernel's type.
+With ebpf-go (--loader ebpf-go): a.o x86_64 6.12 ok
+Details: -v, or --format html -o report.html
 `},
-		{true, `4 programs of 2 objects on 5 kernels: 1 fails, 1 may fail, 1 guarded, 1 ok
+		{true, `2 objects on 5 kernels: 1 on all that they are for, 1 not on some
+4 programs: 1 fails, 1 may fail, 1 guarded, 1 ok
 
-objects:
-  a.o: 3 of 5 kernels with libbpf and 4 with ebpf-go.
-    libbpf alone: fails on 1 kernel: debian x86_64 6.12.107+deb13-amd64
-  b.o: 5 of 5 kernels.
-    works without perhaps (a guess: marked with a ? in SEC)
-    the loader seems to set what these attach to; --target names it: perhaps
+          x86_64             arm64   unknown
+          5.10 6.1   6.12    6.1     some/vmlinux
+a.o       ok   fails fails   ok      ok
+  guard   ok   ok    ok      ok      ok
+b.o       ok   ok    ok      ok      ok
+  perhaps ?    ?     ?       ?       ?
+? uncertain
 
-kernels:
-    1  some/vmlinux
-    2  debian arm64 6.1.0-50-arm64
-    3  debian x86_64 5.10.0-30-amd64
-    4  debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
-
-programs:
-                     1234
-a.o                  ···X
-  broken (kprobe/x)  ···X
-  guard (kprobe/x)   ···g
-b.o                  ····
-  perhaps (kprobe/y) uaaa
-· ok   g guarded   u unknown   a loads, may fail to attach   X fails
-1 program ok on every kernel
-
-Check first, as with bpf_core_field_exists(), or use a flavor that matches the kernel's type.
-  fails: struct s.f, .g|h: field absent [field-missing]
-    2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
-    a.o: broken
-    ./x.bpf.c:9, 12
-  guarded: struct s.f: field absent [field-missing]
-    2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2)
-    a.o: guard
-    ./x.bpf.c:12
-    guarded by field_exists struct s.f = 0
-
-Attach these to something else or leave them out on such kernels. If the loader sets the target, name it with --target.
-  may fail to attach: function y: not in the kernel's BTF, which does not list every function [attach-target-unlisted]
-    4 kernels: debian arm64 6.1.0-50-arm64; debian x86_64 5.10.0-30-amd64 … 6.12.107+deb13-amd64 (3)
-    b.o: perhaps
-  unknown: function y: the kernel's BTF has no functions at all [attach-target-functions]
-    1 kernel: some/vmlinux
-    b.o: perhaps
+a.o, x86_64 6.1, 6.12: struct s.f, .g|h: field absent (program broken, x.bpf.c:12 and 1 other line) [field-missing]
+   a.o: broken
+   ./x.bpf.c:9, 12
+   Check first, as with bpf_core_field_exists(), or use a flavor that matches the kernel's type.
+b.o, all x86_64; arm64 6.1: may fail to attach: function y: not in the kernel's BTF, which does not list every function (program perhaps) [attach-target-unlisted]
+   b.o: perhaps
+   Attach these to something else or leave them out on such kernels. If the loader sets the target, name it with --target.
+b.o, some/vmlinux: unknown: function y: the kernel's BTF has no functions at all (program perhaps) [attach-target-functions]
+   b.o: perhaps
+a.o, x86_64 6.1, 6.12: guarded: struct s.f: field absent (program guard, x.bpf.c:12) [field-missing]
+   a.o: guard
+   ./x.bpf.c:12
+   guarded by field_exists struct s.f = 0
+With ebpf-go: a.o x86_64 6.12 ok
+b.o: works without perhaps (a guess: marked with a ? in SEC)
 `},
 	} {
 		var b bytes.Buffer
@@ -179,20 +147,21 @@ func TestGroups(t *testing.T) {
 		cause(rule.HelperMissing, "bpf_b", 0),
 		other,
 		alone,
-	}}}, Objects: []verdict.ObjectRow{{Object: "o", Programs: []int{0}, Status: []rule.Status{rule.Fails, rule.Fails}}}}
+	}}}, Kernels: []verdict.Column{{Name: "debian/11/x86_64/5.10.0-1"}, {Name: "debian/12/x86_64/6.1.0-1"}}, Objects: []verdict.ObjectRow{{Object: "o", Programs: []int{0},
+		Status: []rule.Status{rule.Fails, rule.Fails}, Decides: []verdict.Decider{{Kernels: []int{0, 1}}}}}}
+	r.Summarize()
 	var got []string
-	for _, g := range slices.Concat(newView(r).causes(false)...) {
-		got = append(got, fmt.Sprint(len(g.Kernels), " ", g.text(3)))
+	for i := range r.Causes {
+		got = append(got, fmt.Sprint(len(r.Causes[i].Kernels), " ", CauseText(&r.Causes[i], 3)))
 	}
 	want := []string{
-		"2 fails: struct bits.a … .e (4): field absent",
-		"1 fails: enum e::A: enumerator absent; whether it is reached is not known, as too many paths lead there",
-		"1 fails: struct bits.z: field absent",
-		"1 fails: struct gone, lost: type absent",
-		"2 fails: struct two: ambiguous: several types of this name give different values",
-		"1 fails: helper bpf_a, bpf_b: the kernel has no such helper",
-		"1 may fail: helper bpf_a: the kernel has no such helper; whether it is reached is not known, as too many paths lead there",
-		"1 fails: function f: needs module m to be loaded",
+		"2 struct two: ambiguous: several types of this name give different values [ambiguous-value]",
+		"2 struct bits.a … .e (4): field absent [field-missing]",
+		"1 enum e::A: enumerator absent; whether it is reached is not known, as too many paths lead there [enumerator-missing]",
+		"1 struct bits.z: field absent [field-missing]",
+		"1 helper bpf_a, bpf_b: the kernel has no such helper [helper-missing]",
+		"1 function f: needs module m to be loaded [module-needed]",
+		"1 struct gone, lost: type absent [no-candidate]",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("- want, + got:\n%s", diff)
@@ -205,10 +174,9 @@ func TestMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"- a.o: 3 of 5 kernels with libbpf and 4 with ebpf-go.\n  - libbpf alone: fails on 1 kernel: debian x86\\_64 6.12.107+deb13-amd64\n- b.o: 5 of 5 kernels.\n",
-		"| 2 | ❌ fails | `struct s.f, .g\\x7ch`: field absent `[field-missing]` (./x.bpf.c:9, 12) | 2 kernels: debian x86\\_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2) | a.o: broken |\n",
-		"| a.o | ✅ | ✅ | ✅ | ❌ |\n| a.o: broken (kprobe/x) | ✅ | ✅ | ✅ | ❌ |\n",
-		"\n✅ ok · ❌ fails\n",
+		"| | x86\\_64 5.10 | 6.1 | 6.12 | arm64 6.1 | unknown some/vmlinux |\n|---|:-:|:-:|:-:|:-:|:-:|\n| a.o | ✅ | ❌ | ❌ | ✅ | ✅ |\n| b.o | ✅ | ✅ | ✅ | ✅ | ✅ |\n",
+		"\n- With ebpf-go (--loader ebpf-go): a.o x86\\_64 6.12 ok\n",
+		"| ❌ fails | `struct s.f, .g\\x7ch`: field absent `[field-missing]` (./x.bpf.c:9, 12) | x86\\_64 6.1, 6.12 | a.o: broken |\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
@@ -232,14 +200,14 @@ func TestChanges(t *testing.T) {
 
 | program | was | is | where |
 |---|---|---|---|
-| a.o | ✅ ok | ❌ fails | 2 kernels: debian x86\_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2) |
-| a.o: broken | ✅ ok | ❌ fails | 2 kernels: debian x86\_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2) |
+| a.o | ✅ ok | ❌ fails | x86\_64 6.1, 6.12 |
+| a.o: broken | ✅ ok | ❌ fails | x86\_64 6.1, 6.12 |
 
 #### Better than the baseline
 
 | program | was | is | where |
 |---|---|---|---|
-| b.o: perhaps | ❌ fails | ⚠️ may fail | 1 kernel: debian x86\_64 5.10.0-30-amd64 |
+| b.o: perhaps | ❌ fails | ⚠️ may fail | x86\_64 5.10 |
 `},
 		{sample(), "\nNothing is worse or better than the baseline.\n"},
 	} {
@@ -274,7 +242,17 @@ func TestJSON(t *testing.T) {
 	}
 	written := b.Bytes()
 	var got struct {
-		Objects  []struct{ Headline struct{ Text string } }
+		Lines   []verdict.Line
+		Objects []struct {
+			Cells  []verdict.Cell
+			Minima []verdict.Minimum
+		}
+		Causes []struct {
+			Code    rule.Code
+			Objects []int
+			Where   []verdict.Place
+			Message string
+		}
 		Programs []struct {
 			Status   []rule.Status
 			Findings []struct {
@@ -288,8 +266,18 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal(written, &got); err != nil {
 		t.Fatal(err)
 	}
-	if text := got.Objects[0].Headline.Text; text != "3 of 5 kernels with libbpf and 4 with ebpf-go." {
-		t.Error(text)
+	if names := fmt.Sprint(got.Lines); names != "[{x86_64 5.10 [0] 0} {x86_64 6.1 [2] 0} {x86_64 6.12 [1] 0} {arm64 6.1 [3] 0} {unknown some/vmlinux [4] 0}]" {
+		t.Error(names)
+	}
+	if cells := fmt.Sprint(got.Objects[0].Cells); cells != "[{1 0 0 0} {0 1 0 0} {0 1 0 0} {1 0 0 0} {1 0 0 0}]" {
+		t.Error(cells)
+	}
+	if minima := got.Objects[0].Minima; len(minima) != 2 || minima[0].Since != "5.10" || minima[0].Until != "5.10" || !minima[0].Oldest || minima[1].Since != "6.1" {
+		t.Errorf("%+v", minima)
+	}
+	if c := got.Causes; len(c) != 1 || c[0].Code != relo.FieldMissing || fmt.Sprint(c[0].Objects, c[0].Where) != "[0] [{1 1 1} {2 1 1}]" ||
+		c[0].Message != "struct s.f, .g|h: field absent [field-missing]" {
+		t.Errorf("%+v", c)
 	}
 	for i, p := range want.Programs {
 		if !slices.Equal(got.Programs[i].Status, p.Status) || len(got.Programs[i].Findings) != len(p.Findings) {
@@ -381,6 +369,7 @@ func TestSARIF(t *testing.T) {
 		f.Source = at
 		r.Programs[0].Findings = append(r.Programs[0].Findings, f)
 	}
+	r.Summarize()
 	var b bytes.Buffer
 	if err := SARIF(&b, r, Options{SourceRoot: "/src/my tool", Version: "v1.2.3"}); err != nil {
 		t.Fatal(err)
@@ -403,11 +392,11 @@ func TestSARIF(t *testing.T) {
 	}
 	want := []string{
 		"error field-missing x.bpf.c 9 (1: x.bpf.c 12) (2: file:///src/other.c 8) (3: x%5B1%5D.c 7) " +
-			"fails: struct s.f, .g|h: field absent. On 2 kernels: debian x86_64 6.1.0-47-amd64 … 6.12.107+deb13-amd64 (2). Programs: a.o: broken. " +
+			"struct s.f, .g|h: field absent. On x86_64 6.1, 6.12. Programs: a.o: broken. " +
 			codes.Of(relo.FieldMissing).Fix + " Also at [x.bpf.c:12](1), [other.c:8](2), [x\\[1\\].c:7](3).",
 		"warning attach-target-unlisted b.o 1 may fail to attach: function y: not in the kernel's BTF, which does not list every function. " +
-			"On 4 kernels: debian arm64 6.1.0-50-arm64; debian x86_64 5.10.0-30-amd64 … 6.12.107+deb13-amd64 (3). Programs: b.o: perhaps. " + codes.Of(rule.AttachTargetUnlisted).Fix,
-		"note attach-target-functions b.o 1 unknown: function y: the kernel's BTF has no functions at all. On 1 kernel: some/vmlinux. Programs: b.o: perhaps. " + codes.Of(rule.AttachTargetUnlisted).Fix,
+			"On all x86_64; arm64 6.1. Programs: b.o: perhaps. " + codes.Of(rule.AttachTargetUnlisted).Fix,
+		"note attach-target-functions b.o 1 unknown: function y: the kernel's BTF has no functions at all. On some/vmlinux. Programs: b.o: perhaps. " + codes.Of(rule.AttachTargetUnlisted).Fix,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("- want, + got:\n%s", diff)
@@ -469,7 +458,7 @@ func TestRanges(t *testing.T) {
 	if got := ranges([]int{0, 3}, column); got != "0,2" {
 		t.Error(got)
 	}
-	if got := newView(sample()).ordered; !slices.Equal(got, []int{4, 3, 0, 2, 1}) {
+	if got := order(sample()).ordered; !slices.Equal(got, []int{0, 2, 1, 4, 3}) {
 		t.Error(got)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/report/codes"
 	"github.com/btfgen/btfgen/internal/text/escape"
+	"github.com/btfgen/btfgen/internal/text/words"
 )
 
 // The part of SARIF 2.1.0 that code hosts show.
@@ -91,24 +92,24 @@ func SARIF(w io.Writer, r *verdict.Report, o Options) error {
 				sarifRule{string(e.Code), sarifText{e.Title + "."}, sarifText{e.Title + ". " + e.Means}, sarifText{e.Title + ". " + e.Means + " " + e.Fix}, manual + string(e.Code)})
 		}
 	}
-	v := newView(r).of(o)
-	for _, g := range slices.Concat(v.causes(false)...) {
+	only := o.restrict(r)
+	for _, g := range slices.Concat(only.Causes, only.Warnings) {
 		res := sarifResult{Level: "warning"}
-		res.Rule, res.Index, res.Prints.Cause = string(g.Code), index[g.Code], v.fingerprint(&g)
-		switch g.status {
+		res.Rule, res.Index, res.Prints.Cause = string(g.Code), index[g.Code], fingerprint(only, &g)
+		slices.SortFunc(g.Sources, comparePlaces)
+		switch g.Status {
 		case rule.Fails:
 			res.Level = "error"
 		case rule.Unknown:
 			res.Level = "note"
 		}
-		text := escape.Sprintf("%s. On %s. Programs: %s. %s", g.text(10), v.where(g.Kernels, 5), v.programs(g.programs, 10), g.Advice)
-		res.Message.Text = noLinks.Replace(string(text))
-		if len(g.sources) == 0 {
-			l := location(r.Programs[g.programs[0]].Object, "")
+		res.Message.Text = noLinks.Replace(string(escape.Sprintf("%s", causeMessage(only, &g, 10))))
+		if len(g.Sources) == 0 {
+			l := location(r.Programs[g.Programs[0]].Object, "")
 			l.Physical.Region.Line = 1
 			res.Locations = []sarifLocation{l}
 		}
-		for i, s := range g.sources {
+		for i, s := range g.Sources {
 			l := location(s, o.SourceRoot)
 			switch {
 			case i == 0:
@@ -122,18 +123,18 @@ func SARIF(w io.Writer, r *verdict.Report, o Options) error {
 			l.ID = i
 			res.Related = append(res.Related, l)
 			res.Message.Text += "[" + noLinks.Replace(escape.Text(path.Base(s))) + "](" + strconv.Itoa(i) + ")"
-			if i == len(g.sources)-1 {
+			if i == len(g.Sources)-1 {
 				res.Message.Text += "."
 			}
 		}
 		run.Results = append(run.Results, res)
 	}
 	for _, o := range r.Whole() {
-		if !o.Headline.NeverLoaded() {
+		if !o.Sum().NeverLoaded() {
 			continue
 		}
 		res := sarifResult{Rule: string(rule.AnalysisUnloaded), Index: index[rule.AnalysisUnloaded], Level: "note"}
-		res.Message.Text = noLinks.Replace(string(escape.Sprintf("%s: %s", o.Object, Headline(r, o))))
+		res.Message.Text = noLinks.Replace(string(escape.Sprintf("%s: not loaded on any of %s.", o.Object, words.Plural(o.Sum().Unloaded, "kernel"))))
 		first := o
 		if o.Variants != nil {
 			first = &r.Objects[o.Variants[0][0]]
@@ -147,12 +148,16 @@ func SARIF(w io.Writer, r *verdict.Report, o Options) error {
 }
 
 // fingerprint identifies a cause from run to run: it depends on the code, what it is about and the programs, and not on lines or kernels.
-func (v *view) fingerprint(g *group) string {
+func fingerprint(v *verdict.Report, c *verdict.Cause) string {
 	h := sha256.New()
-	for _, s := range append([]string{string(g.Code)}, g.what...) {
+	subjects := []string{string(c.Code)}
+	for i := range c.Subjects {
+		subjects = append(subjects, subjectOf(&c.Subjects[i].Finding))
+	}
+	for _, s := range slices.Compact(subjects) {
 		io.WriteString(h, strconv.Quote(s)+"\n")
 	}
-	for _, p := range g.programs {
+	for _, p := range c.Programs {
 		io.WriteString(h, strconv.Quote(path.Base(v.Programs[p].Object))+" "+strconv.Quote(v.Programs[p].Name)+"\n")
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])

@@ -4,11 +4,13 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/report/codes"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 var doubts = map[rule.Doubt]string{
@@ -61,10 +63,39 @@ func why(f *rule.Finding) string {
 	return b.String()
 }
 
+// subjectName names what a finding is about, without the family's word.
+func subjectName(f *rule.Finding) string {
+	if f.Code == relo.NoCandidate { // about the type, whichever field the relocation is for
+		name, _ := splitSpec(f.Subject)
+		return name
+	}
+	return f.Subject
+}
+
 // Sentence says in words what a finding is about and what is wrong with it, with its code.
 func Sentence(f *rule.Finding) string {
-	g := groupOf(f)
-	return g.Subject(1) + ": " + g.reason()
+	s := subjectName(f)
+	switch f.Code {
+	case rule.FeatureMissing, rule.StructOpsMissing, rule.StructOpsMember:
+		s = subjectOf(f)
+	}
+	if e := codes.Of(f.Code); e != nil && e.Family.Word != "" && e.Family.Word != s {
+		s = e.Family.Word + " " + s
+	}
+	return s + ": " + why(f) + " [" + string(f.Code) + "]"
+}
+
+// line is a finding in a line: verdict, subject, what is wrong, place and code.
+func line(f *rule.Finding) string {
+	s := statusText(f.Status, f.Attach)
+	if f.Status == rule.OK {
+		s = "warning"
+	}
+	text, code := strings.TrimSuffix(Sentence(f), " ["+string(f.Code)+"]"), " ["+string(f.Code)+"]"
+	if f.Source != "" {
+		text += " (" + f.Source + ")"
+	}
+	return s + ": " + text + code
 }
 
 // Reason says in words what is wrong with the subject of a finding, with its code.
@@ -99,11 +130,53 @@ func guardText(f *rule.Finding) string {
 		return "nothing leads there"
 	case rule.Fact:
 		s = fmt.Sprintf("%s = %d", g.Name, g.Value)
+		if g.Name == "LINUX_KERNEL_VERSION" {
+			s = fmt.Sprintf("%s = %d.%d.%d", g.Name, g.Value>>16, g.Value>>8&255, g.Value&255)
+		}
 	}
 	if g.Source != "" {
 		s += " (" + g.Source + ")"
 	}
 	return s
+}
+
+// guardsText says the same of several findings, with the values and lines of each condition together.
+func guardsText(findings []*rule.Finding) (out []string) {
+	places, values := make(map[string][]string), make(map[string][]string)
+	var order []string
+	for _, f := range findings {
+		g, ok := f.Guard.(rule.Guard)
+		if !ok {
+			continue
+		}
+		source := g.Source
+		g.Source = ""
+		f := *f
+		f.Guard = g
+		name, value, _ := strings.Cut(guardText(&f), " = ")
+		if places[name] == nil {
+			order = append(order, name)
+			places[name] = []string{}
+		}
+		if value != "" {
+			values[name] = append(values[name], value)
+		}
+		if source != "" {
+			places[name] = append(places[name], source)
+		}
+	}
+	for _, name := range sorted(order) {
+		text := name
+		if l := sorted(values[name]); len(l) > 0 {
+			text += " = " + listed(l, mostNames)
+		}
+		if l := sorted(places[name]); len(l) > 0 {
+			slices.SortFunc(l, comparePlaces)
+			text += " (" + lines(l, mostNames) + ")"
+		}
+		out = append(out, text)
+	}
+	return out
 }
 
 // witness says by what of a kernel's BTF a finding was decided.

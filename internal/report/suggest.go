@@ -15,36 +15,64 @@ import (
 	"github.com/btfgen/btfgen/internal/text/words"
 )
 
-// suggestionText says with which options an object works on more kernels.
-func (v *view) suggestionText(o *verdict.ObjectRow) (out []string) {
-	if s := o.Suggestion; s != nil && len(s.Options) > 0 {
-		var options []string
-		for _, x := range s.Options {
-			options = append(options, x.String())
+// suggestions says with which options objects work on more kernels, and which cells change.
+func (s *summary) suggestions(each bool) (out []string) {
+	const few = 2
+	var with, targets []string
+	for i := range s.Objects {
+		o := &s.Objects[i]
+		x := o.Suggestion
+		if x == nil {
+			continue
 		}
-		out = append(out, fmt.Sprintf("if its loader is like this (%s): %s", strings.Join(options, " "), v.headline(&s.Row)))
+		if text := changedCells(s.Report, o, &x.Row); text != "" && len(x.Options) > 0 {
+			with = append(with, fmt.Sprintf("%s with %s, if its loader is like this: %s", o.Object, optionsText(x.Options), text))
+		}
+		if len(x.Targets) > 0 {
+			targets = append(targets, o.Object)
+		}
 	}
-	if targets := loaderTargets(v.Report, o); len(targets) > 0 {
-		out = append(out, fmt.Sprintf("the loader seems to set what these attach to; --target names it: %s", some(targets)))
+	if n := len(with) - few; n > 0 && !each {
+		with = append(with[:few], fmt.Sprintf("and %s: check --suggest", words.Plural(n, "such object")))
+	}
+	out = with
+	if len(s.Proposals) > 0 {
+		out = append(out, "Some objects are named as versions of others: check --suggest has options for a loader that takes one of them")
+	}
+	if len(targets) > 0 {
+		out = append(out, fmt.Sprintf("The loader seems to set what programs of %s attach to: check --suggest names them for --target", short(targets)))
 	}
 	return out
 }
 
-// loaderTargets names the programs of an object whose attach targets the loader seems to set.
-func loaderTargets(r *verdict.Report, o *verdict.ObjectRow) (names []string) {
-	if o.Suggestion != nil {
-		names = append(names, o.Suggestion.Targets...)
+func optionsText(options []verdict.Option) string {
+	var out []string
+	for _, x := range options {
+		out = append(out, x.String())
 	}
-	for _, p := range o.Programs {
-		pr := &r.Programs[p]
-		if !slices.Contains(names, pr.Name) && slices.ContainsFunc(pr.Findings, func(f verdict.KernelFinding) bool { return nowhere(r, o, &f.Finding) }) {
-			names = append(names, pr.Name)
-		}
-	}
-	return names
+	return strings.Join(out, " ")
 }
 
-// Suggestions writes what is suggested as YAML for btfgen.yaml, with the headlines that follow.
+// changedCells names the cells that differ between two rows: "x86_64 5.10 fails → ok".
+func changedCells(r *verdict.Report, now, then *verdict.ObjectRow) string {
+	var parts []string
+	machine := ""
+	for i := range r.Lines {
+		was, is := word(now.Cells[i]), word(then.Cells[i])
+		if was == is {
+			continue
+		}
+		name := r.Lines[i].Name
+		if r.Lines[i].Machine != machine {
+			machine = r.Lines[i].Machine
+			name = machine + " " + name
+		}
+		parts = append(parts, fmt.Sprintf("%s %s → %s", name, was, is))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Suggestions writes what is suggested as YAML for btfgen.yaml, with the cells that it changes.
 func Suggestions(w io.Writer, r *verdict.Report, _ Options) error {
 	b := bufio.NewWriter(w)
 	comment := func(indent, text string) { escape.Fprintf(b, "%s# %s\n", indent, text) }
@@ -52,25 +80,28 @@ func Suggestions(w io.Writer, r *verdict.Report, _ Options) error {
 	var targets []string
 	for i := range r.Objects {
 		o := &r.Objects[i]
-		targets = append(targets, loaderTargets(r, o)...)
 		s := o.Suggestion
 		if s == nil {
 			continue
 		}
-		if len(s.Options) > 0 {
-			comment("", o.Object+" now: "+Headline(r, o))
-			comment("", o.Object+" with these lines: "+Headline(r, &s.Row))
-		}
-		for _, x := range s.Options {
-			lines[x.Name] = append(lines[x.Name], x.Value)
+		targets = append(targets, s.Targets...)
+		if text := changedCells(r, o, &s.Row); text != "" && len(s.Options) > 0 {
+			comment("", o.Object+" with these lines: "+text)
+			for _, x := range s.Options {
+				lines[x.Name] = append(lines[x.Name], x.Value)
+			}
 		}
 	}
 	for i := range r.Proposals {
 		p := &r.Proposals[i]
+		text := changedCells(r, &p.Now, &p.Row)
+		if text == "" {
+			continue
+		}
 		if p.Row.Variants == nil {
-			comment("", p.Row.Object+" has a version in its name; with these lines: "+Headline(r, &p.Row))
+			comment("", p.Row.Object+" has a version in its name; with these lines: "+text)
 		} else {
-			comment("", p.Row.Object+" look like variants, where the loader takes one; with these lines: "+Headline(r, &p.Row))
+			comment("", p.Row.Object+" look like variants, where the loader takes one; with these lines: "+text)
 		}
 		for _, x := range p.Options {
 			lines[x.Name] = append(lines[x.Name], x.Value)

@@ -17,15 +17,6 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Headlines writes a line for each object, or executable with several.
-func Headlines(w io.Writer, r *verdict.Report, _ Options) error {
-	b := bufio.NewWriter(w)
-	for _, o := range r.Whole() {
-		escape.Fprintf(b, "%s: %s\n", o.Object, Headline(r, o))
-	}
-	return b.Flush()
-}
-
 // manyObjects is the number of objects above which they are the rows of a table.
 const manyObjects = 12
 

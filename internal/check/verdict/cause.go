@@ -4,102 +4,364 @@ package verdict
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/check/rule"
 )
 
-// Cause is a finding with all the programs that it is about and all the kernels where it counts. Its Source, Guard and Loader are not set.
+// Cause is one reason for which objects do not work, or may not: a code, which says what to do, with everything that it is about on the same
+// kernels. Of a warning, Status is OK.
 type Cause struct {
+	Code     rule.Code   `json:"code"`
+	Status   rule.Status `json:"status"`
+	Attach   bool        `json:"attach,omitempty"` // loading does not depend on it
+	Loader   rule.Loader `json:"loader,omitempty"` // the only loader for which it counts; "" for all
+	Subjects []Subject   `json:"subjects"`         // sorted
+	Objects  []int       `json:"objects"`          // indices of Report.Objects, ascending
+	Programs []int       `json:"programs"`         // indices of Report.Programs, ascending
+	Kernels  []int       `json:"kernels"`          // indices of Report.Kernels, ascending
+	Where    []Place     `json:"where"`
+	Sources  []string    `json:"sources,omitempty"` // file:line, sorted
+}
+
+// Subject is a thing that a cause is about: a map, helper, field or function. The finding is on one of its programs; its Source and Guard
+// are not set.
+type Subject struct {
 	rule.Finding
-	Sources  []string `json:"sources,omitempty"` // file:line, sorted
-	Programs []int    `json:"programs"`          // indices, ascending
-	Kernels  []int    `json:"kernels"`           // indices, ascending
+	Programs []int `json:"programs"` // ascending
 }
 
-// Causes returns what costs kernels, most first, from status least on.
-func (r *Report) Causes(least rule.Status) []Cause {
-	return r.causes(func(s rule.Status) bool { return s >= least })
+// Place is a line on which a cause counts, with how many of the kernels on which one of its objects is loaded.
+type Place struct {
+	Line    int `json:"line"` // index of Report.Lines
+	Kernels int `json:"kernels"`
+	Of      int `json:"of"`
 }
 
-// Warnings returns the findings on programs that load, but read something else than on other kernels. Their status is OK.
-func (r *Report) Warnings() []Cause {
-	return r.causes(func(s rule.Status) bool { return s == rule.OK })
+// scope says which findings causes are about.
+type scope uint8
+
+const (
+	deciding scope = iota // those for which objects do not work, or may not: of an object that fails, only failures
+	warnings              // those on programs that load
+	all                   // all others, also where objects do without the program, and guarded uses
+)
+
+// has reports whether a finding with a status may count.
+func (s scope) has(f rule.Status) bool {
+	switch s {
+	case deciding:
+		return f >= rule.Unknown
+	case warnings:
+		return f == rule.OK
+	}
+	return f != rule.OK && f != rule.Other
 }
 
-func (r *Report) causes(of func(rule.Status) bool) []Cause {
+// All returns the causes of everything that was found, also where objects do without the program, and guarded uses.
+func (r *Report) All() []Cause { return r.causes(all) }
+
+// causeKey is what the findings of one cause have in common, apart from kernels.
+type causeKey struct {
+	code   rule.Code
+	status rule.Status
+	attach bool
+	loader rule.Loader
+}
+
+// subjectKey is a subject of an object.
+type subjectKey struct {
+	causeKey
+	subject, name string
+	args          rule.Args // of warnings, which say what is different
+}
+
+// subjectFound is what is known of a subject, by object.
+type subjectFound struct {
+	Subject
+	sources map[string]bool
+	objects map[int]*found
+}
+
+// found is the programs and kernels of an object.
+type found struct {
+	programs []int
+	kernels  []bool
+}
+
+// causes groups the findings of a scope: what is about one thing, then by the kernels on which that is.
+func (r *Report) causes(of scope) []Cause {
+	subjects := make(map[subjectKey]*subjectFound)
+	for i := range r.Objects {
+		o := &r.Objects[i]
+		decides := make(map[int][]int, len(o.Decides))
+		for _, d := range o.Decides {
+			decides[d.Program] = d.Kernels
+		}
+		for _, p := range o.Programs {
+			if on := decides[p]; of != deciding || on != nil {
+				r.collect(subjects, of, i, p, on)
+			}
+		}
+	}
+	strongest(subjects)
+	return r.merged(subjects)
+}
+
+// strongest removes what is also known in a stronger form of the same object on the same kernel: a call of a helper is not in doubt where
+// another one certainly fails, and what counts for every loader need not be said of one.
+func strongest(subjects map[subjectKey]*subjectFound) {
+	type thing struct {
+		code          rule.Code
+		subject, name string
+	}
+	alike := make(map[thing][]subjectKey)
+	for key := range subjects {
+		if key.status >= rule.Unknown {
+			t := thing{key.code, key.subject, key.name}
+			alike[t] = append(alike[t], key)
+		}
+	}
+	for _, keys := range alike {
+		slices.SortFunc(keys, func(a, b subjectKey) int { // the strongest first
+			return cmp.Or(-cmp.Compare(a.status, b.status), cmp.Compare(a.loader, b.loader), b2i(a.attach)-b2i(b.attach))
+		})
+		for i, weak := range keys {
+			for _, strong := range keys[:i] {
+				if strong.loader == "" || strong.loader == weak.loader {
+					subjects[weak].without(subjects[strong])
+				}
+			}
+		}
+		for _, key := range keys {
+			if len(subjects[key].objects) == 0 {
+				delete(subjects, key)
+			}
+		}
+	}
+}
+
+// without removes the kernels of the objects that another subject has.
+func (s *subjectFound) without(o *subjectFound) {
+	for object, found := range s.objects {
+		other := o.objects[object]
+		if other == nil {
+			continue
+		}
+		left := false
+		for k := range found.kernels {
+			found.kernels[k] = found.kernels[k] && !other.kernels[k]
+			left = left || found.kernels[k]
+		}
+		if !left {
+			delete(s.objects, object)
+		}
+	}
+}
+
+// collect adds the findings of a scope on a program, given the object and the kernels on which the program decides about it.
+func (r *Report) collect(subjects map[subjectKey]*subjectFound, of scope, object, program int, decides []int) {
+	o, findings := &r.Objects[object], r.Programs[program].Findings
+	for j := range findings {
+		f := &findings[j]
+		if !of.has(f.Status) || o.Loader != "" && !f.Concerns(o.Loader) {
+			continue
+		}
+		var kernels []int
+		for _, k := range f.Kernels {
+			if of == deciding {
+				if s := o.Status[k]; s < rule.Unknown || f.Status < s {
+					continue
+				}
+				if _, on := slices.BinarySearch(decides, k); !on {
+					continue
+				}
+			}
+			kernels = append(kernels, k)
+		}
+		if kernels != nil {
+			r.note(subjects, object, program, f, kernels)
+		}
+	}
+}
+
+// note adds a finding on a program of an object.
+func (r *Report) note(all map[subjectKey]*subjectFound, object, program int, f *KernelFinding, kernels []int) {
+	key := subjectKey{causeKey: causeKey{f.Code, f.Status, f.Attach, f.Loader}, subject: f.Subject, name: f.Name}
+	if f.Status == rule.OK {
+		key.args = f.Args
+	}
+	if f.Code == rule.RunningKernelNone || f.Code == rule.RunningKernelUnknown { // about the kernel's BTF, whatever needs it
+		key.subject = ""
+	}
+	s := all[key]
+	if s == nil {
+		s = &subjectFound{Subject: Subject{Finding: f.Finding}, objects: make(map[int]*found), sources: make(map[string]bool)}
+		s.Finding.Source, s.Finding.Guard = "", nil
+		all[key] = s
+	}
+	o := s.objects[object]
+	if o == nil {
+		o = &found{kernels: make([]bool, len(r.Kernels))}
+		s.objects[object] = o
+	}
+	if n := len(o.programs); n == 0 || o.programs[n-1] != program {
+		o.programs = append(o.programs, program)
+	}
+	for _, k := range kernels {
+		o.kernels[k] = true
+	}
+	if f.Source != "" {
+		s.sources[f.Source] = true
+	}
+}
+
+// merged makes causes of subjects. Objects of a subject are together if each has it on all kernels of the cause on which it is loaded.
+func (r *Report) merged(all map[subjectKey]*subjectFound) []Cause {
+	type groupKey struct {
+		causeKey
+		kernels string
+	}
+	causes := make(map[groupKey]*Cause)
+	sources := make(map[groupKey]map[string]bool)
+	for _, key := range slices.SortedFunc(maps.Keys(all), subjectKey.compare) {
+		s := all[key]
+		for _, part := range r.parts(s) {
+			at := groupKey{key.causeKey, fmt.Sprint(part.kernels)}
+			c := causes[at]
+			if c == nil {
+				c = &Cause{Code: key.code, Status: key.status, Attach: key.attach, Loader: key.loader, Kernels: part.kernels}
+				causes[at], sources[at] = c, make(map[string]bool)
+			}
+			one := s.Subject
+			for _, o := range part.objects {
+				one.Programs = append(one.Programs, s.objects[o].programs...)
+			}
+			one.Programs = sorted(one.Programs)
+			c.Subjects = append(c.Subjects, one)
+			c.Objects, c.Programs = append(c.Objects, part.objects...), append(c.Programs, one.Programs...)
+			maps.Copy(sources[at], s.sources)
+		}
+	}
 	var out []Cause
-	var on [][]bool // of out, by kernel
-	at := make(map[rule.Finding]int)
-	for pi := range r.Programs {
-		for _, f := range r.Programs[pi].Findings {
-			if !of(f.Status) || f.Status == rule.Other {
-				continue
-			}
-			k := f.Finding
-			k.Source, k.Guard, k.Loader = "", nil, ""
-			i, ok := at[k]
-			if !ok {
-				i = len(out)
-				at[k] = i
-				out, on = append(out, Cause{Finding: k}), append(on, make([]bool, len(r.Kernels)))
-			}
-			c := &out[i]
-			if n := len(c.Programs); n == 0 || c.Programs[n-1] != pi {
-				c.Programs = append(c.Programs, pi)
-			}
-			if f.Source != "" {
-				c.Sources = append(c.Sources, f.Source)
-			}
-			for _, k := range f.Kernels {
-				on[i][k] = true
-			}
-		}
+	for at, c := range causes {
+		c.Objects, c.Programs, c.Sources = sorted(c.Objects), sorted(c.Programs), slices.Sorted(maps.Keys(sources[at]))
+		c.Where = r.places(c)
+		out = append(out, *c)
 	}
-	for i := range out {
-		for k, counts := range on[i] {
-			if counts {
-				out[i].Kernels = append(out[i].Kernels, k)
-			}
-		}
-		slices.Sort(out[i].Sources)
-		out[i].Sources = slices.Compact(out[i].Sources)
-	}
-	slices.SortStableFunc(out, func(a, b Cause) int {
-		if c := cmp.Or(-cmp.Compare(len(a.Kernels), len(b.Kernels)), -cmp.Compare(a.Status, b.Status), -cmp.Compare(len(a.Programs), len(b.Programs))); c != 0 {
-			return c
-		}
-		return a.Compare(&b.Finding)
-	})
+	slices.SortFunc(out, r.compareCauses)
 	return out
 }
 
-// Deciding returns those of Causes for which whole objects do not work: a program that
-// its object can do without has none.
-func (r *Report) Deciding(least rule.Status) []Cause {
-	only := Report{Kernels: r.Kernels, Programs: make([]ProgramRow, len(r.Programs))}
-	for i := range r.Objects {
-		for _, d := range r.Objects[i].Decides {
-			p := r.Programs[d.Program]
-			var l []KernelFinding
-			for _, f := range p.Findings {
-				spared := func(k int) bool {
-					_, decides := slices.BinarySearch(d.Kernels, k)
-					return !decides
-				}
-				if slices.ContainsFunc(f.Kernels, spared) {
-					f.Kernels = slices.DeleteFunc(slices.Clone(f.Kernels), spared)
-				}
-				if len(f.Kernels) > 0 {
-					l = append(l, f)
-				}
-			}
-			p.Findings = l
-			only.Programs[d.Program] = p
+// part is objects that have a subject on the same kernels.
+type part struct {
+	objects []int
+	kernels []int
+}
+
+// parts splits the objects of a subject.
+func (r *Report) parts(s *subjectFound) []part {
+	objects := slices.Sorted(maps.Keys(s.objects))
+	union := make([]bool, len(r.Kernels))
+	for _, o := range s.objects {
+		for k, on := range o.kernels {
+			union[k] = union[k] || on
 		}
 	}
-	return only.Causes(least)
+	whole := part{kernels: indices(union)}
+	var apart []part
+	for _, o := range objects {
+		own := s.objects[o].kernels
+		if !slices.ContainsFunc(whole.kernels, func(k int) bool { return !own[k] && r.Objects[o].Status[k].Judged() }) {
+			whole.objects = append(whole.objects, o)
+			continue
+		}
+		kernels := indices(own)
+		i := slices.IndexFunc(apart, func(p part) bool { return slices.Equal(p.kernels, kernels) })
+		if i < 0 {
+			i = len(apart)
+			apart = append(apart, part{kernels: kernels})
+		}
+		apart[i].objects = append(apart[i].objects, o)
+	}
+	if len(whole.objects) == 0 {
+		return apart
+	}
+	own := make([]bool, len(r.Kernels)) // of those that are together
+	for _, o := range whole.objects {
+		for k, on := range s.objects[o].kernels {
+			own[k] = own[k] || on
+		}
+	}
+	whole.kernels = indices(own)
+	return append([]part{whole}, apart...)
+}
+
+// places returns the lines of a cause.
+func (r *Report) places(c *Cause) (where []Place) {
+	on := make([]bool, len(r.Kernels))
+	for _, k := range c.Kernels {
+		on[k] = true
+	}
+	for i := range r.Lines {
+		p := Place{Line: i}
+		for _, k := range r.Lines[i].Kernels {
+			if on[k] {
+				p.Kernels++
+			}
+			if on[k] || slices.ContainsFunc(c.Objects, func(o int) bool { return r.Objects[o].Status[k].Judged() }) {
+				p.Of++
+			}
+		}
+		if p.Kernels > 0 {
+			where = append(where, p)
+		}
+	}
+	return where
+}
+
+// compareCauses orders causes: the worst first, and of these what costs most verdicts.
+func (r *Report) compareCauses(a, b Cause) int {
+	cost := func(c *Cause) (n int) {
+		for _, o := range c.Objects {
+			for _, k := range c.Kernels {
+				if r.Objects[o].Status[k].Judged() {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	return cmp.Or(-cmp.Compare(a.Status, b.Status), -cmp.Compare(cost(&a), cost(&b)), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Loader, b.Loader),
+		slices.Compare(a.Kernels, b.Kernels), cmp.Compare(a.Subjects[0].Subject, b.Subjects[0].Subject), slices.Compare(a.Objects, b.Objects), b2i(a.Attach)-b2i(b.Attach))
+}
+
+func (a subjectKey) compare(b subjectKey) int {
+	return cmp.Or(cmp.Compare(a.subject, b.subject), cmp.Compare(a.name, b.name), cmp.Compare(a.code, b.code), cmp.Compare(a.status, b.status),
+		cmp.Compare(a.loader, b.loader), b2i(a.attach)-b2i(b.attach), cmp.Compare(fmt.Sprint(a.args), fmt.Sprint(b.args)))
+}
+
+func indices(set []bool) (list []int) {
+	for i, in := range set {
+		if in {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+func sorted(l []int) []int {
+	slices.Sort(l)
+	return slices.Compact(l)
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // Worst is the worst verdict on any object on the kernels that sel chooses.
@@ -113,6 +375,22 @@ func (r *Report) Worst(sel func(kernel int) bool) rule.Status {
 		}
 	}
 	return w
+}
+
+// Failing returns the names of the objects that fail on kernels that sel chooses, and these kernels.
+func (r *Report) Failing(sel func(kernel int) bool) (objects []string, kernels []int) {
+	for i := range r.Objects {
+		before := len(kernels)
+		for k, s := range r.Objects[i].Status {
+			if s == rule.Fails && sel(k) {
+				kernels = append(kernels, k)
+			}
+		}
+		if len(kernels) > before {
+			objects = append(objects, r.Objects[i].Object)
+		}
+	}
+	return objects, sorted(kernels)
 }
 
 // Counts returns how many programs have each verdict at worst, on kernels that sel chooses and on which they are loaded. Those that are

@@ -39,19 +39,21 @@ func TestExecutables(t *testing.T) {
 		t.Fatalf("%d executables", len(r.Executables))
 	}
 	x := &r.Executables[0]
-	r.Summarize(x)
+	r.Summarize()
 	if want := []rule.Status{rule.Fails, rule.Guarded, rule.Fails, rule.Other}; x.Object != "tool" || !slices.Equal(x.Status, want) || !slices.Equal(x.Load, want) {
 		t.Errorf("%s: %v, %v; want %v", x.Object, x.Status, x.Load, want)
 	}
 	if want := []int{0, 2, 3}; !slices.Equal(x.Programs, want) {
 		t.Errorf("programs %v, want %v", x.Programs, want)
 	}
-	var lacks []string
-	for _, l := range x.Headline.Lacks {
-		lacks = append(lacks, l.Subject)
+	if c := x.Sum(); c != (Cell{Works: 1, Fails: 2}) {
+		t.Errorf("%+v", c)
 	}
-	if h := x.Headline; h.Works != 1 || h.Total != 3 || h.Since != "6.1" || !slices.Equal(lacks, []string{"old"}) || len(h.Exceptions) != 1 {
-		t.Errorf("%+v", h)
+	if len(x.Minima) != 1 || x.Minima[0].Since != "6.1" || x.Minima[0].Until != "6.1" {
+		t.Errorf("%+v", x.Minima)
+	}
+	if l := r.came(x, []int{0}); l != never { // that a helper of this name came is not known
+		t.Errorf("%s", l)
 	}
 	var names []string
 	for _, row := range r.Whole() {

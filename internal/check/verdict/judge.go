@@ -3,6 +3,7 @@
 package verdict
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -12,24 +13,27 @@ import (
 // Setup is some objects, and what is known of how they are loaded.
 type Setup struct {
 	Objects []*rule.Object
-	Loaders []rule.Loader // the worst verdict counts
+	Loaders []rule.Loader // those that are judged
+	Prefer  []rule.Loader // by object, the loader whose verdict counts; "", or none, for the worst of Loaders
 	Policy  Policy
 }
 
 // Judge adds the verdicts on objects to a report that has those on their programs, in order. needs returns what
 // an object needs on a kernel, whichever of its programs are loaded. An error is ctx's.
 func (s *Setup) Judge(ctx context.Context, rep *Report, needs func(kernel, object int) []rule.Finding) error {
-	v := &judge{Setup: s, axis: rep.axis(), needs: needs}
+	v := &judge{Setup: s, Report: rep, needs: needs, loader: make([]rule.Loader, len(s.Objects))}
 	var all []*evidence
 	first := 0
 	for i, o := range s.Objects {
 		v.first = append(v.first, first)
-		row, e := v.objectRow(i, &s.Policy)
+		if s.Prefer != nil {
+			v.loader[i] = s.Prefer[i]
+		}
+		row, e := v.opened(i)
 		rep.Objects, all = append(rep.Objects, row), append(all, e)
 		first += len(o.Programs)
 	}
 	for i := range rep.Objects {
-		rep.Objects[i].Headline = v.headline(&rep.Objects[i])
 		rep.Objects[i].Suggestion = v.suggest(i, all[i])
 		if err := ctx.Err(); err != nil {
 			return err
@@ -43,20 +47,72 @@ func (s *Setup) Judge(ctx context.Context, rep *Report, needs func(kernel, objec
 		rep.leaveOutPrograms(&rep.Objects[i], all[i].plan)
 	}
 	rep.Executables = rep.executables()
-	for _, rows := range [][]ObjectRow{rep.Objects, rep.Variants, rep.Executables} {
-		for i := range rows {
-			rows[i].Headline = v.headline(&rows[i])
+	rep.Summarize()
+	return nil
+}
+
+// opened returns the row of object i. A loader that refuses the object whatever the kernel does not count where another one does not.
+func (v *judge) opened(i int) (ObjectRow, *evidence) {
+	row, e := v.withLoader(i, v.loader[i])
+	if len(v.Setup.Loaders) == 1 || !v.refusedBy(i, row.Loader, row.Status) {
+		return row, e
+	}
+	for _, l := range row.Loaders {
+		if l.Loader != row.Loader && !v.refusedBy(i, l.Loader, l.Status) {
+			return v.withLoader(i, l.Loader)
 		}
 	}
-	return nil
+	return row, e
+}
+
+// refusedBy reports whether a loader, or one of them if it is "", loads object i on no kernel, with the verdicts given, for something about
+// the object that only this loader refuses.
+func (v *judge) refusedBy(i int, l rule.Loader, status []rule.Status) bool {
+	refuses := func(f *rule.Finding) bool {
+		return f.OfFile() && f.Status == rule.Fails && f.Loader != "" && (l == "" || f.Loader == l)
+	}
+	all := len(status) > 0
+	for k, s := range status {
+		if !s.Judged() {
+			continue
+		}
+		if s != rule.Fails {
+			return false
+		}
+		all = all && slices.ContainsFunc(v.needs(k, i), func(f rule.Finding) bool { return refuses(&f) })
+	}
+	if all {
+		return true
+	}
+	for j := range v.Setup.Objects[i].Programs {
+		for f := range v.Programs[v.first[i]+j].Findings {
+			if x := &v.Programs[v.first[i]+j].Findings[f]; refuses(&x.Finding) {
+				return true
+			}
+		}
+	}
+	return len(v.refused(v.Setup.Objects[i], cmp.Or(l, rule.Libbpf))) > 0
+}
+
+// withLoader returns the row of object i where the verdict of a loader counts, or the worst one if it is "", and makes that of its programs.
+func (v *judge) withLoader(i int, l rule.Loader) (ObjectRow, *evidence) {
+	v.loader[i] = l
+	for j := range v.Setup.Objects[i].Programs {
+		p := &v.Programs[v.first[i]+j]
+		if slices.ContainsFunc(p.Findings, func(f KernelFinding) bool { return f.Loader != "" }) {
+			p.sumWith(l, len(v.Kernels))
+		}
+	}
+	return v.objectRow(i, &v.Policy)
 }
 
 // judge judges the objects of a report.
 type judge struct {
 	*Setup
-	*axis
-	needs func(kernel, object int) []rule.Finding
-	first []int // programs in the report, by object
+	*Report
+	needs  func(kernel, object int) []rule.Finding
+	first  []int         // programs in the report, by object
+	loader []rule.Loader // whose verdict counts, by object
 }
 
 // refused returns Unopened, or the reasons why libbpf has no type for a program that it would load, unless the policy says that the

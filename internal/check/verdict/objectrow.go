@@ -16,12 +16,14 @@ type ObjectRow struct {
 	Object   string        `json:"object"`
 	Programs []int         `json:"programs"`           // all of the object, ascending
 	Variants [][]int       `json:"variants,omitempty"` // of a row of [Report.Variants]: the alternatives, as indices of [Report.Objects]
-	Status   []rule.Status `json:"status"`             // by kernel, the worst of the loaders
+	Loader   rule.Loader   `json:"loader,omitempty"`   // whose verdict Status and Load are; "" for the worst
+	Status   []rule.Status `json:"status"`             // by kernel
 	Load     []rule.Status `json:"load"`               // by kernel: of loading it alone, whether it can be attached or not
 	Loaders  []LoaderRow   `json:"loaders,omitempty"`  // each of the loaders, where they differ; none where they agree. One that does not open the object does not count in Status and Load, if another does
 	Decides  []Decider     `json:"decides,omitempty"`  // the programs for which it does not work, or may not
 	Rules    []Rule        `json:"rules,omitempty"`    // which programs have to work, where that is not all
-	Headline Headline      `json:"headline"`
+	Cells    []Cell        `json:"cells"`              // by line of [Report.Lines]
+	Minima   []Minimum     `json:"minima,omitempty"`   // by machine
 
 	Suggestion *Suggestion `json:"-"` // nil for none
 
@@ -103,8 +105,9 @@ func (v *judge) objectRow(i int, policy *Policy) (ObjectRow, *evidence) {
 	excused := func(f *rule.Finding) bool { return mapName(f) != "" && policy.SetsMap(o, mapName(f)) }
 	row.excused = excused
 	var views []loaderView
+	row.Loader = v.loader[i]
 	for _, l := range v.Loaders {
-		of := loaderView{plan: pl, marked: policy.Exact && l == rule.EbpfGo}
+		of := loaderView{plan: pl, marked: policy.Exact && l == rule.EbpfGo, rows: e.rows, excused: excused}
 		for j := range o.Programs {
 			of.programs = append(of.programs, rep.Programs[first+j].with(l, excused))
 		}
@@ -131,7 +134,7 @@ func (v *judge) objectRow(i int, policy *Policy) (ObjectRow, *evidence) {
 				}
 			}
 			l.Status, l.Load = append(l.Status, of.status), append(l.Load, of.load)
-			if aside {
+			if row.Loader != l.Loader && (aside || row.Loader != "") {
 				continue
 			}
 			worst, by = worst.or(of), append(by, deciding...)
@@ -215,6 +218,8 @@ type loaderView struct {
 	*plan
 	marked   bool // it loads those that are marked with a ?
 	programs []verdictRow
+	rows     []ProgramRow             // of the same programs
+	excused  func(*rule.Finding) bool // as of ObjectRow
 }
 
 // on returns the verdict on the programs that are loaded on a kernel, and those of them that do not work there.
@@ -259,11 +264,22 @@ func (v *loaderView) best(n need, k int, key kernel.Key) (best []int, of kernelS
 				loaded, w = append(loaded, i), w.or(kernelStatus{min(of.status, rule.Unknown), min(of.load, rule.Unknown)})
 			}
 		}
-		if len(loaded) > 0 && (best == nil || w.status < of.status || w.status == of.status && w.load < of.load) {
+		switch {
+		case len(loaded) == 0:
+		case best == nil || w.status < of.status || w.status == of.status && w.load < of.load,
+			w == of && w.status > rule.Other && v.came(loaded, k) < v.came(best, k):
 			best, of = loaded, w
 		}
 	}
 	return best, of
+}
+
+// came returns the release with which all came that programs lack on a kernel, see Report.came.
+func (v *loaderView) came(programs []int, k int) (all rule.Release) {
+	for _, i := range programs {
+		all = max(all, v.rows[i].came(k, v.excused))
+	}
+	return all
 }
 
 // all returns the programs whose verdict is least or worse.

@@ -16,6 +16,7 @@ import (
 // knows.
 type Proposal struct {
 	Options []Option
+	Now     ObjectRow // the objects together, as all are needed without the options
 	Row     ObjectRow // of the variants, or of the only object, with the options
 }
 
@@ -133,9 +134,9 @@ func (v *judge) proposals(g []versionName) []Proposal {
 }
 
 // loses reports whether something that works on a kernel of a known release does not with other options, or is not loaded there.
-func (r *axis) loses(now, with []rule.Status) bool {
+func (r *Report) loses(now, with []rule.Status) bool {
 	for k, s := range now {
-		if r.releases[k] != 0 && s <= rule.Guarded && with[k] > rule.Guarded {
+		if r.Kernels[k].release() != 0 && s <= rule.Guarded && with[k] > rule.Guarded {
 			return true
 		}
 	}
@@ -162,13 +163,22 @@ func (v *judge) proposal(options []Option, g []versionName) (out Proposal, ok bo
 			return out, false
 		}
 	}
-	out = Proposal{options, rep.Objects[0]}
+	out = Proposal{Options: options, Row: rep.Objects[0]}
 	if groups := p.variantsOf(objects); len(g) > 1 {
 		if len(groups) != 1 || len(groups[0]) != len(g) {
 			return out, false
 		}
 		out.Row = rep.variants(groups[0])
 	}
-	out.Row.Headline = v.headline(&out.Row)
-	return out, true
+	for n, x := range g {
+		o := v.Report.Objects[x.object]
+		if n == 0 {
+			out.Now = ObjectRow{Status: slices.Clone(o.Status), Load: slices.Clone(o.Load)}
+		}
+		for k := range o.Status {
+			out.Now.Status[k], out.Now.Load[k] = both(out.Now.Status[k], o.Status[k]), both(out.Now.Load[k], o.Load[k])
+		}
+	}
+	out.Now.Object = out.Row.Object
+	return out, !slices.Equal(out.Now.Status, out.Row.Status)
 }

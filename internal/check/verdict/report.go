@@ -15,14 +15,18 @@ import (
 // fields are only added.
 const ReportVersion = 1
 
-// Report says of each program and kernel whether it works, and why not. One goroutine makes it when all workers have ended.
+// Report says of each program and kernel whether it works, and why not. What people look at is a matrix: a row of [Cell] for each object,
+// in the columns of Lines, and Causes. One goroutine makes it when all workers have ended.
 type Report struct {
 	Version     int             `json:"version"`
 	Kernels     []Column        `json:"kernels"`               // in order
+	Lines       []Line          `json:"lines"`                 // by machine, then by release
 	Objects     []ObjectRow     `json:"objects,omitempty"`     // in the order of the arguments
 	Executables []ObjectRow     `json:"executables,omitempty"` // the files with several objects
 	Variants    []ObjectRow     `json:"variants,omitempty"`    // the groups of objects from which the loader takes one
 	Programs    []ProgramRow    `json:"programs"`              // by object, then by section
+	Causes      []Cause         `json:"causes"`                // why objects do not work, or may not
+	Warnings    []Cause         `json:"warnings,omitempty"`    // what programs read or return that is something else on some kernels
 	Proposals   []Proposal      `json:"-"`
 	Skipped     []*corpus.Error `json:"-"`
 }
@@ -32,13 +36,17 @@ type Column struct {
 	Name    string   `json:"name"` // ID/VERSION_ID/ARCH/RELEASE, or a path
 	Modules []string `json:"-"`    // some that have types which relocations resolve to, sorted
 
-	key kernel.Key
+	key  kernel.Key
+	arch string // of the kernel, where the key has none
 }
 
-// NewColumn returns a column with a name, for a kernel with a key.
-func NewColumn(name string, key kernel.Key, modules []string) Column {
-	return Column{Name: name, Modules: modules, key: key}
+// NewColumn returns a column with a name, for a kernel with a key and a machine, which the key may lack.
+func NewColumn(name string, key kernel.Key, arch string, modules []string) Column {
+	return Column{Name: name, Modules: modules, key: key, arch: arch}
 }
+
+// machine returns the kernel's machine, "" if it is not known.
+func (k *Column) machine() string { return cmp.Or(k.Key().Canonical().Arch, kernel.CanonicalArch(k.arch)) }
 
 // Key returns what is known of the kernel's identity.
 func (k *Column) Key() kernel.Key {
@@ -46,6 +54,26 @@ func (k *Column) Key() kernel.Key {
 		k.key, _ = kernel.ParseKey(k.Name)
 	}
 	return k.key
+}
+
+// Family is what kernels that are alike have in common, distribution and machine: "debian x86_64".
+// It is "" if the name does not show it.
+func (k *Column) Family() string {
+	c := k.Key().Canonical()
+	if !c.Known() {
+		return ""
+	}
+	return c.ID + " " + c.Arch
+}
+
+func (k *Column) release() rule.Release { return rule.ReleaseOf(k.Key()) }
+
+// Release is the kernel's release of Linux without its patch level, "6.1", or "" if the name does not show it.
+func (k *Column) Release() string {
+	if v := k.release(); v != 0 {
+		return v.String()
+	}
+	return ""
 }
 
 // ProgramRow is a row of the report.
@@ -78,8 +106,11 @@ func SortFindings(l []KernelFinding) {
 }
 
 // Sum makes the verdicts on each of so many kernels of the findings.
-func (p *ProgramRow) Sum(kernels int) {
-	p.Status, p.Load = p.verdicts(kernels, func(*rule.Finding) bool { return true })
+func (p *ProgramRow) Sum(kernels int) { p.sumWith("", kernels) }
+
+// sumWith makes the verdicts with one loader, or the worst if it is "".
+func (p *ProgramRow) sumWith(l rule.Loader, kernels int) {
+	p.Status, p.Load = p.verdicts(kernels, func(f *rule.Finding) bool { return l == "" || f.Concerns(l) })
 }
 
 // verdicts returns the worst status of the findings that count, by kernel.

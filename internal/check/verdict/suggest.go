@@ -31,14 +31,13 @@ func (p *Policy) with(options []Option) (out Policy, err error) {
 
 // evidence is the plan for an object, and on which kernels its programs work with any loader.
 type evidence struct {
-	loaderView
-	o       *rule.Object
-	rows    []ProgramRow // of the object
-	kernels []Column
+	loaderView // of the worst of the loaders that count
+	o          *rule.Object
+	kernels    []Column
 }
 
 func newEvidence(pl *plan, o *rule.Object, rows []ProgramRow, kernels []Column) *evidence {
-	e := &evidence{loaderView: loaderView{plan: pl}, o: o, rows: rows, kernels: kernels}
+	e := &evidence{loaderView: loaderView{plan: pl, rows: rows}, o: o, kernels: kernels}
 	for i := range rows {
 		e.programs = append(e.programs, verdictRow{rows[i].Status, rows[i].Load})
 	}
@@ -188,12 +187,13 @@ func (v *judge) suggest(i int, e *evidence) *Suggestion {
 	row := &v.Report.Objects[i]
 	s := &Suggestion{Row: *row}
 	for j := range e.rows {
-		if slices.ContainsFunc(e.rows[j].Findings, func(f KernelFinding) bool { return seemsSet(&f) }) {
+		if slices.ContainsFunc(e.rows[j].Findings, func(f KernelFinding) bool { return seemsSet(&f) || v.nowhere(row, &f.Finding) }) {
 			s.Targets = append(s.Targets, e.rows[j].Name)
 		}
 	}
-	if row.Headline.Works < row.Headline.Total && len(e.rows) <= mostPrograms {
+	if c := row.Sum(); c.Works < c.Judged() && len(e.rows) <= mostPrograms {
 		v.search(i, e, s)
+		v.prune(i, s)
 	}
 	if len(s.Options)+len(s.Targets) == 0 {
 		return nil
@@ -223,7 +223,7 @@ func (v *judge) search(i int, e *evidence, s *Suggestion) {
 			return false
 		}
 		row, with := v.objectRow(i, &p)
-		if row.Headline = v.headline(&row); !row.Headline.better(&s.Row.Headline) {
+		if !row.Sum().better(s.Row.Sum()) {
 			return false
 		}
 		s.Options, s.Row, e = options, row, with
@@ -249,7 +249,58 @@ func (v *judge) search(i int, e *evidence, s *Suggestion) {
 	}
 }
 
-// better reports whether an object works on more kernels, or on as many and fails on fewer.
-func (h *Headline) better(than *Headline) bool {
-	return h.Works > than.Works || h.Works == than.Works && h.Works+h.MayFail > than.Works+than.MayFail
+// prune removes options without which the verdicts are the same.
+func (v *judge) prune(i int, s *Suggestion) {
+	for n := 0; n < len(s.Options) && len(s.Options) > 1; {
+		fewer := slices.Delete(slices.Clone(s.Options), n, n+1)
+		p, err := v.Policy.with(fewer)
+		if err != nil {
+			return
+		}
+		if row, _ := v.objectRow(i, &p); slices.Equal(row.Status, s.Row.Status) {
+			s.Options, s.Row = fewer, row
+			continue
+		}
+		n++
+	}
 }
+
+// better reports whether an object works on more kernels, or on as many and fails on fewer.
+func (c Cell) better(than Cell) bool {
+	return c.Works > than.Works || c.Works == than.Works && c.Fails < than.Fails
+}
+
+// showsNoTarget are the codes of findings on kernels that do not show what programs can attach to.
+var showsNoTarget = []rule.Code{rule.AnalysisWhen, rule.AttachTargetNoFunctions, rule.AttachTargetTracepoints}
+
+// nowhere reports whether an attach target that BTF need not list is on no kernel that an object is for, and these are several: a
+// placeholder. Kernels that cannot show it do not count.
+func (r *Report) nowhere(row *ObjectRow, f *rule.Finding) bool {
+	const enough = 3
+	if !f.Attach || f.Code != rule.AttachTargetUnlisted && f.Code != rule.AttachTargetTracepoint {
+		return false
+	}
+	lacking, silent := make(map[int]bool), make(map[int]bool)
+	for _, p := range row.Programs {
+		for _, x := range r.Programs[p].Findings {
+			for _, k := range x.Kernels {
+				lacking[k] = lacking[k] || x.Subject == f.Subject && ofTarget(x.Code) || x.Status == rule.Fails
+				silent[k] = silent[k] || slices.Contains(showsNoTarget, x.Code)
+			}
+		}
+	}
+	n := 0
+	for k, v := range row.Status {
+		if !v.Judged() || silent[k] && !lacking[k] {
+			continue
+		}
+		if !lacking[k] {
+			return false
+		}
+		n++
+	}
+	return n >= enough
+}
+
+// ofTarget reports whether a code is about what programs attach to.
+func ofTarget(c rule.Code) bool { return rule.FamilyOf(c) == rule.FamilyTarget }

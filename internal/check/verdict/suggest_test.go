@@ -23,7 +23,7 @@ func suggested(t *testing.T, p Policy, programs string) (*Report, *ObjectRow) {
 	rep := new(Report)
 	for _, v := range []string{"5.10.0", "6.1.0", "6.12.0", "7.0.0"} {
 		key := kernel.Key{ID: "debian", VersionID: "1", Arch: "x86_64", Release: v}
-		rep.Kernels = append(rep.Kernels, NewColumn(key.String(), key, nil))
+		rep.Kernels = append(rep.Kernels, NewColumn(key.String(), key, "", nil))
 	}
 	findings := map[rune]rule.Finding{
 		'X': {Status: rule.Fails, Code: rule.AttachTargetMissing}, 'a': {Status: rule.MayFail, Attach: true, Code: rule.AttachTargetUnlisted},
@@ -46,7 +46,7 @@ func suggested(t *testing.T, p Policy, programs string) (*Report, *ObjectRow) {
 		p.Sum(len(rep.Kernels))
 		rep.Programs = append(rep.Programs, p)
 	}
-	setup := Setup{[]*rule.Object{o}, rule.Loaders(), p}
+	setup := Setup{Objects: []*rule.Object{o}, Loaders: rule.Loaders(), Policy: p}
 	if err := setup.Judge(t.Context(), rep, func(int, int) []rule.Finding { return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -95,11 +95,11 @@ func TestSuggest(t *testing.T) {
 		if got := strings.Join(lines, "; "); got != tt.options {
 			t.Errorf("%s: suggests %s, want %s", tt.name, got, tt.options)
 		}
-		if got := [2]int{o.Headline.Works, s.Row.Headline.Works}; got != [2]int{tt.works, tt.with} {
+		if got := [2]int{o.Sum().Works, s.Row.Sum().Works}; got != [2]int{tt.works, tt.with} {
 			t.Errorf("%s: works on %v kernels, want %d and %d", tt.name, got, tt.works, tt.with)
 		}
 		_, pasted := suggested(t, policy(t, lines...), tt.programs)
-		if got, want := fmt.Sprint(pasted.Headline), fmt.Sprint(s.Row.Headline); got != want {
+		if got, want := fmt.Sprint(pasted.Cells, pasted.Minima), fmt.Sprint(s.Row.Cells, s.Row.Minima); got != want {
 			t.Errorf("%s: pasted:\n%s\nwant\n%s", tt.name, got, want)
 		}
 	}
@@ -119,8 +119,8 @@ func TestSuggestedPolicy(t *testing.T) {
 		{"one-of a,c", "one_of a | c", 2},
 	} {
 		rep, o := suggested(t, policy(t, tt.policy), programs)
-		if got := strings.Join(rules(rep, o), "; "); got != tt.rules || o.Headline.Works != tt.works {
-			t.Errorf("%s: %s, works on %d, want %s, %d", tt.policy, got, o.Headline.Works, tt.rules, tt.works)
+		if got := strings.Join(rules(rep, o), "; "); got != tt.rules || o.Sum().Works != tt.works {
+			t.Errorf("%s: %s, works on %d, want %s, %d", tt.policy, got, o.Sum().Works, tt.rules, tt.works)
 		}
 	}
 }

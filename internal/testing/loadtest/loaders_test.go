@@ -127,7 +127,7 @@ func TestWholeObjects(t *testing.T) {
 		}
 		counts["predicted "+row.Load[0].String()+", "+happened]++
 		if works := row.Load[0] <= rule.Guarded; (works || row.Load[0] == rule.Fails) && works != (happened == "loads") {
-			t.Errorf("%s: predicted %s, %s: %s%s", o.Name(), row.Load[0], happened, out, fmt.Sprintf("%+v", row.Headline))
+			t.Errorf("%s: predicted %s, %s: %s%s", o.Name(), row.Load[0], happened, out, fmt.Sprintf("%+v", row.Cells))
 		}
 	}
 	for _, c := range slices.Sorted(maps.Keys(counts)) {

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/check/verdict"
+	"github.com/btfgen/btfgen/internal/text/words"
+)
+
+// matrix is the rows and columns of a report as text, Markdown and HTML show them.
+type matrix struct {
+	columns []column
+	rows    []row
+	hidden  []string // machines that no object is for
+	legend  []string // what words of cells mean, and names of columns
+}
+
+// column is lines of one machine with one name.
+type column struct {
+	machine, name string
+	lines         []int
+}
+
+// row is an object, an executable or variants, or programs of an object.
+type row struct {
+	name    string
+	program bool
+	object  int                // index of Report.Objects, or -1
+	of      *verdict.ObjectRow // nil for programs
+	cells   []verdict.Cell     // by column
+	alike   int                // how many other rows have the same cells and are not shown
+}
+
+// fine reports whether what a row is about works wherever it is loaded.
+func (r *row) fine() bool {
+	return !slices.ContainsFunc(r.cells, func(c verdict.Cell) bool { return c.Judged() != c.Works })
+}
+
+const (
+	mostRows    = 12 // above which rows with the same cells are one
+	mostUndated = 6  // kernels without a release above which they are one column
+	longName    = 14 // of a kernel without a release, above which its column has a number
+)
+
+// newMatrix returns the matrix of a report. With programs, each object is followed by those that it needs and whose cells differ from its own. The
+// whole matrix has all programs. Else rows with equal cells are one, those of objects if they are many.
+func newMatrix(r *verdict.Report, programs, whole bool) *matrix {
+	m := new(matrix)
+	var status [][]rule.Status
+	add := func(x row, s []rule.Status) { m.rows, status = append(m.rows, x), append(status, s) }
+	for _, rows := range [][]verdict.ObjectRow{r.Executables, r.Variants} {
+		for i := range rows {
+			add(row{name: rows[i].Object, object: -1, of: &rows[i]}, rows[i].Status)
+		}
+	}
+	for i := range r.Objects {
+		o := &r.Objects[i]
+		add(row{name: o.Object, object: i, of: o}, o.Status)
+		if programs {
+			for _, p := range o.Programs {
+				if !whole && !slices.ContainsFunc(o.Decides, func(d verdict.Decider) bool { return d.Program == p }) {
+					continue // the object does without it
+				}
+				x := row{name: r.Programs[p].Name, program: true, object: i}
+				last := len(m.rows) - 1
+				switch {
+				case alike(r, r.Programs[p].Status, o.Status):
+				case !whole && m.rows[last].program && alike(r, r.Programs[p].Status, status[last]):
+					m.rows[last].alike++
+				default:
+					add(x, r.Programs[p].Status)
+				}
+			}
+		}
+	}
+	m.setColumns(r, status)
+	for i := range m.rows {
+		cells := r.CellsOf(status[i])
+		for _, c := range m.columns {
+			var sum verdict.Cell
+			for _, l := range c.lines {
+				sum = sumCells(sum, cells[l])
+			}
+			m.rows[i].cells = append(m.rows[i].cells, sum)
+		}
+	}
+	if !programs {
+		slices.SortStableFunc(m.rows, func(a, b row) int { return b2i(a.fine()) - b2i(b.fine()) })
+	}
+	if len(m.rows) > mostRows && !whole {
+		m.join()
+	}
+	m.explain()
+	return m
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// alike reports whether two rows of verdicts have the same cells.
+func alike(r *verdict.Report, a, b []rule.Status) bool {
+	return slices.Equal(r.CellsOf(a), r.CellsOf(b))
+}
+
+// setColumns makes columns of the lines that a row is for. Of kernels without a release, many are one column, and long names are numbers.
+func (m *matrix) setColumns(r *verdict.Report, status [][]rule.Status) {
+	undated := 0
+	used := make([]bool, len(r.Lines))
+	for i := range r.Lines {
+		used[i] = slices.ContainsFunc(status, func(s []rule.Status) bool {
+			return slices.ContainsFunc(r.Lines[i].Kernels, func(k int) bool { return s[k] != rule.Other })
+		})
+		if used[i] && r.Lines[i].Machine == verdict.Unknown {
+			undated++
+		}
+	}
+	number := 0
+	for i := range r.Lines {
+		l := &r.Lines[i]
+		switch {
+		case !used[i]:
+			continue
+		case l.Machine != verdict.Unknown || undated <= mostUndated && utf8.RuneCountInString(l.Name) <= longName:
+			m.columns = append(m.columns, column{l.Machine, l.Name, []int{i}})
+		case undated <= mostUndated:
+			number++
+			m.columns = append(m.columns, column{l.Machine, fmt.Sprint("#", number), []int{i}})
+			m.legend = append(m.legend, fmt.Sprintf("#%d is %s", number, l.Name))
+		default:
+			if n := len(m.columns) - 1; n < 0 || m.columns[n].machine != l.Machine {
+				m.columns = append(m.columns, column{l.Machine, words.Plural(undated, "kernel"), nil})
+			}
+			c := &m.columns[len(m.columns)-1]
+			c.lines = append(c.lines, i)
+		}
+	}
+	for i := range r.Lines {
+		machine := r.Lines[i].Machine
+		if !slices.ContainsFunc(m.columns, func(c column) bool { return c.machine == machine }) && !slices.Contains(m.hidden, machine) {
+			m.hidden = append(m.hidden, machine)
+		}
+	}
+}
+
+// join makes one row of those with the same cells.
+func (m *matrix) join() {
+	var out []row
+	for _, x := range m.rows {
+		i := slices.IndexFunc(out, func(o row) bool { return slices.Equal(o.cells, x.cells) })
+		if i < 0 {
+			out = append(out, x)
+			continue
+		}
+		out[i].alike++
+	}
+	m.rows = out
+}
+
+// label names a row.
+func (r *row) label() string {
+	name := r.name
+	if r.alike > 0 {
+		name += fmt.Sprintf(" and %d more", r.alike)
+	}
+	if r.program {
+		return "  " + name
+	}
+	return name
+}
+
+// explain adds what the words of cells mean that do not say it.
+func (m *matrix) explain() {
+	var all []string
+	for i := range m.rows {
+		for _, c := range m.rows[i].cells {
+			switch w := word(c); w {
+			case "ok", "fails":
+			case uncertain:
+				all = append(all, "? uncertain")
+			case notLoaded:
+				all = append(all, "off: not loaded")
+			case otherMachine:
+				all = append(all, "–: not for this machine")
+			default:
+				all = append(all, fmt.Sprintf("%s: certain to work on %d of %s", w, c.Works, words.Plural(c.Judged(), "kernel")))
+			}
+		}
+	}
+	all = sorted(all)
+	if n := slices.IndexFunc(all, func(s string) bool { return strings.Contains(s, ": certain") }); n >= 0 { // one is enough
+		first := all[n]
+		all = append(slices.DeleteFunc(all, func(s string) bool { return strings.Contains(s, ": certain") }), first)
+	}
+	m.legend = append(all, m.legend...)
+	if len(m.hidden) > 0 {
+		m.legend = append(m.legend, "no object is for the kernels of "+strings.Join(m.hidden, ", "))
+	}
+}
+
+// block is columns that are side by side.
+type block struct{ from, to int }
+
+// blocks cuts the columns, where possible between machines, so that each block with names of a width fits a terminal.
+func (m *matrix) blocks(name, terminal int) (out []block) {
+	width := func(b block) int {
+		w := name
+		for i := b.from; i < b.to; i++ {
+			if w += m.width(i) + 1; i > b.from && m.starts(i) {
+				w += 2
+			}
+		}
+		return w
+	}
+	for from := 0; from < len(m.columns); {
+		to := from
+		for to < len(m.columns) {
+			next := to + 1 // behind the machine's last column
+			for next < len(m.columns) && m.columns[next].machine == m.columns[to].machine {
+				next++
+			}
+			if width(block{from, next}) > terminal && to > from {
+				break
+			}
+			for next > to+1 && width(block{from, next}) > terminal {
+				next--
+			}
+			if to = next; to < len(m.columns) && m.columns[to].machine == m.columns[to-1].machine {
+				break
+			}
+		}
+		out = append(out, block{from, to})
+		from = to
+	}
+	return out
+}
+
+// starts reports whether a column is the first of its machine.
+func (m *matrix) starts(i int) bool { return i == 0 || m.columns[i].machine != m.columns[i-1].machine }
+
+// width is that of a column. The only column of a machine is as wide as the machine's name.
+func (m *matrix) width(i int) int {
+	w := utf8.RuneCountInString(m.columns[i].name)
+	if m.starts(i) && (i+1 == len(m.columns) || m.starts(i+1)) {
+		w = max(w, utf8.RuneCountInString(m.columns[i].machine))
+	}
+	for r := range m.rows {
+		w = max(w, utf8.RuneCountInString(word(m.rows[r].cells[i])))
+	}
+	return w
+}
