@@ -34,9 +34,9 @@ func runRelolog(c *cli.Context) error {
 		p = logs.NewJSONPrinter(c.App.Writer, opts.Filter)
 	}
 	printed := 0
-	print := func(l *relo.Log) error {
+	print := func(l dryrun.Log) error {
 		printed++
-		return p.Print(l)
+		return p.Print(l.Object, l.Kernel, l.Entries)
 	}
 	var damage []*corpus.Error // of files with many kernels
 	err = dryrun.Run(c.Context, dryrun.Config{Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs")}, print, func(e *corpus.Error) {

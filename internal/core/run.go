@@ -5,6 +5,7 @@ package core
 import (
 	"context"
 	"errors"
+	"iter"
 
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -25,31 +26,53 @@ func (s *Set) Run(ctx context.Context, k *Target) (*relo.Log, error) {
 	if o.btf == nil {
 		return &relo.Log{Object: o.Name(), Kernel: k.Name(), Entries: []relo.Entry{}}, nil
 	}
-	if o.Order() != k.Order() {
-		return nil, ErrByteOrder
-	}
-	var tb Table
-	if err := new(Filler).Fill(ctx, &tb, s, k, nil); err != nil {
+	l, err := s.Decide(ctx, k)
+	if err != nil {
 		return nil, err
 	}
-	return tb.Libbpf().Log(ctx, 0)
+	return l.Log(ctx, 0)
+}
+
+// Decide returns what decides the relocations of the set's objects against a kernel. Its errors are those of Run.
+func (s *Set) Decide(ctx context.Context, k *Target) (*LibbpfDecider, error) {
+	if o := s.objects[0].Object; o.btf != nil && o.Order() != k.Order() {
+		return nil, ErrByteOrder
+	}
+	tb := new(Table)
+	if err := new(Filler).Fill(ctx, tb, s, k, nil); err != nil {
+		return nil, err
+	}
+	return tb.Libbpf(), nil
 }
 
 // Log returns the log of object number i of the set, as [Run] does. The error is the context's.
 func (l *LibbpfDecider) Log(ctx context.Context, i int) (*relo.Log, error) {
 	o := l.tb.set.objects[i].Object
 	log := &relo.Log{Object: o.Name(), Kernel: l.tb.kernel.Name(), Entries: make([]relo.Entry, 0, o.Len())}
-	b := entryMaker{explain: &l.explain, made: make(map[*Decision]*relo.Entry), candidates: make(map[*resolution][]relo.Candidate)}
-	for rec, d := range l.Decisions(i) {
-		e := *b.entry(ctx, d)
-		e.Object, e.Kernel = log.Object, log.Kernel
-		e.Program, e.Section, e.Index, e.Insn, e.Source = rec.Program, rec.Section, rec.Index, rec.Insn, o.Source(rec)
-		log.Entries = append(log.Entries, e)
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
+	for e := range l.Entries(ctx, i) {
+		log.Entries = append(log.Entries, *e)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	return log, nil
+}
+
+// Entries returns the entries of the log of object number i of the set, each valid until the next. They end early if the context does.
+// Records with equal decisions share what their entries point to.
+func (l *LibbpfDecider) Entries(ctx context.Context, i int) iter.Seq[*relo.Entry] {
+	return func(yield func(*relo.Entry) bool) {
+		o := l.tb.set.objects[i].Object
+		b := entryMaker{explain: &l.explain, made: make(map[*Decision]*relo.Entry), candidates: make(map[*resolution][]relo.Candidate)}
+		for rec, d := range l.Decisions(i) {
+			e := *b.entry(ctx, d)
+			e.Object, e.Kernel = o.Name(), l.tb.kernel.Name()
+			e.Program, e.Section, e.Index, e.Insn, e.Source = rec.Program, rec.Section, rec.Index, rec.Insn, o.Source(rec)
+			if ctx.Err() != nil || !yield(&e) {
+				return
+			}
+		}
+	}
 }
 
 // entryMaker makes the entries of one log. Records with equal decisions share what it makes.

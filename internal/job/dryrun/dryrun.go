@@ -4,8 +4,10 @@
 package dryrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"iter"
 
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
@@ -21,10 +23,16 @@ type Config struct {
 	Jobs    int // objects at once, at least 1
 }
 
+// Log is the relocation log of an object on a kernel.
+type Log struct {
+	Object, Kernel string
+	Entries        iter.Seq[*relo.Entry] // each is valid until the next; they are made while they are read, once
+}
+
 // Run calls log with the log of each object on each kernel that it is for, in the order of the corpus, and for each kernel in the
-// order of the objects. It calls skipped for what could not be read, and for kernels and objects without a counterpart. Both
+// order of the objects. A log is valid until log returns. Run calls skipped for what could not be read, and for kernels and objects without a counterpart. Both
 // are called in the caller's goroutine. Run returns an error of log, or ctx's, or one that no kernel could be read.
-func Run(ctx context.Context, cfg Config, log func(*relo.Log) error, skipped func(*corpus.Error)) error {
+func Run(ctx context.Context, cfg Config, log func(Log) error, skipped func(*corpus.Error)) error {
 	r := &run{Config: cfg, log: log, skip: skipped, used: make([]bool, len(cfg.Objects))}
 	for _, o := range cfg.Objects {
 		r.sets = append(r.sets, core.Alone(o))
@@ -56,13 +64,13 @@ func Run(ctx context.Context, cfg Config, log func(*relo.Log) error, skipped fun
 	return nil
 }
 
-// runObject resolves the relocations of the first object of a set; a test replaces it.
-var runObject = (*core.Set).Run
+// decide decides the relocations of the first object of a set; a test replaces it.
+var decide = (*core.Set).Decide
 
 type run struct {
 	Config
 	sets []func() *core.Set // of each object alone
-	log  func(*relo.Log) error
+	log  func(Log) error
 	skip func(*corpus.Error)
 	used []bool // whether each object is for some kernel
 	read bool   // some kernel
@@ -71,12 +79,12 @@ type run struct {
 // kernel runs all objects on one kernel.
 func (r *run) kernel(ctx context.Context, k *corpus.Kernel) error {
 	target := new(core.Target)
-	logs, defects := make([]*relo.Log, len(r.Objects)), make([]error, len(r.Objects))
+	decided, defects := make([]*core.LibbpfDecider, len(r.Objects)), make([]error, len(r.Objects))
 	err := k.Load(ctx, target, k.Name)
 	if err == nil {
 		err = workers.Each(ctx, r.Jobs, len(r.Objects), func(i int) (err error) {
 			if r.Objects[i].IsFor(target) {
-				defects[i] = workers.Catch(ctx, func() { logs[i], err = runObject(r.sets[i](), ctx, target) })
+				defects[i] = workers.Catch(ctx, func() { decided[i], err = decide(r.sets[i](), ctx, target) })
 			}
 			return err
 		})
@@ -90,14 +98,19 @@ func (r *run) kernel(ctx context.Context, k *corpus.Kernel) error {
 	}
 	used := false
 	r.read = true
-	for i, log := range logs {
-		if log == nil && defects[i] == nil {
+	for i, l := range decided {
+		if l == nil && defects[i] == nil {
 			continue
 		}
 		used, r.used[i] = true, true
-		if d := defects[i]; d != nil {
-			r.skip(&corpus.Error{Path: r.Objects[i].Name() + " on " + k.Name, Err: d})
-		} else if err := r.log(log); err != nil {
+		name, d := r.Objects[i].Name(), defects[i]
+		if d == nil {
+			d = workers.Catch(ctx, func() { err = r.log(Log{name, k.Name, l.Entries(ctx, 0)}) })
+		}
+		decided[i] = nil // which is large
+		if d != nil {
+			r.skip(&corpus.Error{Path: name + " on " + k.Name, Err: d})
+		} else if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/job/dryrun"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
-	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // TestRun runs objects of both byte orders on a big-endian and a damaged kernel.
@@ -40,8 +39,12 @@ func TestRun(t *testing.T) {
 	}
 	cfg := dryrun.Config{Objects: objs, Corpus: c, Jobs: 2}
 	var got, skipped []string
-	err = dryrun.Run(t.Context(), cfg, func(l *relo.Log) error {
-		if len(l.Entries) == 0 {
+	err = dryrun.Run(t.Context(), cfg, func(l dryrun.Log) error {
+		n := 0
+		for range l.Entries {
+			n++
+		}
+		if n == 0 {
 			t.Errorf("%s: empty log", l.Object)
 		}
 		got = append(got, l.Object+" on "+l.Kernel)
@@ -55,12 +58,12 @@ func TestRun(t *testing.T) {
 		t.Errorf("skipped %q, want %q", skipped, want)
 	}
 	mine := errors.New("mine")
-	if err := dryrun.Run(t.Context(), cfg, func(*relo.Log) error { return mine }, func(*corpus.Error) {}); err != mine {
+	if err := dryrun.Run(t.Context(), cfg, func(dryrun.Log) error { return mine }, func(*corpus.Error) {}); err != mine {
 		t.Errorf("error %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := dryrun.Run(ctx, cfg, func(*relo.Log) error { return nil }, func(*corpus.Error) {}); err != context.Canceled {
+	if err := dryrun.Run(ctx, cfg, func(dryrun.Log) error { return nil }, func(*corpus.Error) {}); err != context.Canceled {
 		t.Errorf("error %v", err)
 	}
 }
@@ -73,9 +76,9 @@ func TestRunPanics(t *testing.T) {
 		t.Fatal(err)
 	}
 	objs := []*core.Object{testinput.Named(t, "execsnoop.bpfel.o").Object, testinput.Named(t, "biolat.bpfel.o").Object}
-	real := *dryrun.RunObject
-	defer func() { *dryrun.RunObject = real }()
-	*dryrun.RunObject = func(s *core.Set, ctx context.Context, k *core.Target) (*relo.Log, error) {
+	real := *dryrun.Decide
+	defer func() { *dryrun.Decide = real }()
+	*dryrun.Decide = func(s *core.Set, ctx context.Context, k *core.Target) (*core.LibbpfDecider, error) {
 		for _, o := range s.Objects() {
 			if o == objs[0] {
 				panic("trouble")
@@ -84,7 +87,7 @@ func TestRunPanics(t *testing.T) {
 		return real(s, ctx, k)
 	}
 	var logs, skipped []string
-	err = dryrun.Run(t.Context(), dryrun.Config{Objects: objs, Corpus: c, Jobs: 1}, func(l *relo.Log) error {
+	err = dryrun.Run(t.Context(), dryrun.Config{Objects: objs, Corpus: c, Jobs: 1}, func(l dryrun.Log) error {
 		logs = append(logs, l.Object)
 		return nil
 	}, func(e *corpus.Error) { skipped = append(skipped, e.Error()) })

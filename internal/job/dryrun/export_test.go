@@ -2,4 +2,4 @@
 
 package dryrun
 
-var RunObject = &runObject
+var Decide = &decide

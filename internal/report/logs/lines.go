@@ -34,6 +34,14 @@ type ending struct {
 	reason     *relo.Reason
 }
 
+func endingOf(e *relo.Entry) ending {
+	o := ending{e.Local, nil, len(e.Candidates), e.Target, e.Old, e.New, e.Result, e.Reason}
+	if o.count > 0 {
+		o.candidates = &e.Candidates[0]
+	}
+	return o
+}
+
 // endsRoom is how many bytes of ends are remembered: of a thousand where a kernel has hundreds of copies of a type.
 const endsRoom = 64 << 20
 
@@ -62,10 +70,7 @@ type beginning struct {
 }
 
 func (l *lines) write(w io.Writer, e *relo.Entry) error {
-	o := ending{e.Local, nil, len(e.Candidates), e.Target, e.Old, e.New, e.Result, e.Reason}
-	if o.count > 0 {
-		o.candidates = &e.Candidates[0]
-	}
+	o := endingOf(e)
 	l.begin = beginning{e.Object, e.Program, e.Section, e.Index, e.Insn, e.Source, e.Kind, e.Kernel}
 	begin, err := l.encode(&l.begin)
 	if err != nil {

@@ -43,10 +43,22 @@ func copies(n int, kernel string, offset uint32) relo.Entry {
 	return e
 }
 
+// printLog prints a log. Entries are valid until the next.
+func printLog(p *Printer, l *relo.Log) error {
+	return p.Print(l.Object, l.Kernel, func(yield func(*relo.Entry) bool) {
+		var e relo.Entry
+		for i := range l.Entries {
+			if e = l.Entries[i]; !yield(&e) {
+				return
+			}
+		}
+	})
+}
+
 // write writes one log.
 func write(w io.Writer, l *relo.Log, o Options) error {
 	p := NewPrinter(w, o)
-	return errors.Join(p.Print(l), p.Close())
+	return errors.Join(printLog(p, l), p.Close())
 }
 
 // TestFold keeps the log of undeduplicated BTF readable.
@@ -100,7 +112,7 @@ func TestLines(t *testing.T) {
 		p.json.room = room
 		for range 2 {
 			got.Reset()
-			if err := p.Print(log); err != nil {
+			if err := printLog(p, log); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(want.String(), got.String()); d != "" {
@@ -137,7 +149,9 @@ func TestComparison(t *testing.T) {
 	}{{"one", 16}, {"two", 16}, {"three", 24}, {"four", 16}} {
 		same := copies(1, k.name, 16)
 		same.Index, same.Kind, same.New = 1, relo.FieldExists, number(uint64(1))
-		p.Print(&relo.Log{Object: "a.o", Kernel: k.name, Entries: []relo.Entry{copies(1, k.name, k.offset), same}})
+		if err := printLog(p, &relo.Log{Object: "a.o", Kernel: k.name, Entries: []relo.Entry{copies(1, k.name, k.offset), same}}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := p.Close(); err != nil {
 		t.Fatal(err)

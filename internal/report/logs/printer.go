@@ -13,6 +13,7 @@ package logs
 import (
 	"bufio"
 	"io"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -50,18 +51,56 @@ type object struct {
 	name    string
 	kernels []int // indices
 	records []record
+	places  []place // of programs, which records share
 }
 
-// record is one relocation on all kernels of the object.
+// place is a function and the section that it is in.
+type place struct{ program, section string }
+
+// record is one relocation on all kernels of the object. A large object has a million, so that it is small.
 type record struct {
-	outcomes []outcome
-	of       []int32 // the outcome on each of the object's kernels, if these are several
+	index, insn int32
+	place       int32
+	source      string   // if sources are written
+	first       *outcome // on the first kernel
+	differ      *differ  // nil if all kernels have an equal one
 }
 
-// outcome is a decision, with the entry of the first kernel that has it.
+// differ is the outcomes of a record on which kernels differ.
+type differ struct {
+	outcomes []*outcome
+	of       []int32 // the outcome on each of the object's kernels
+}
+
+// outcome is a decision, with the entry of the first kernel that has it, without a place. Records share outcomes.
 type outcome struct {
-	decision string // "" on the first kernel
-	*relo.Entry
+	decision string
+	relo.Entry
+}
+
+// outcomeKey is what the entries of a log have in common that share an outcome.
+type outcomeKey struct {
+	kind relo.Kind
+	ending
+}
+
+// entry returns the entry of a record with one of its outcomes.
+func (o *object) entry(r *record, d *outcome) *relo.Entry {
+	e := d.Entry
+	at := &o.places[r.place]
+	e.Program, e.Section, e.Index, e.Insn, e.Source = at.program, at.section, int(r.index), int(r.insn), r.source
+	return &e
+}
+
+// placeOf returns the place of a record.
+func (o *object) placeOf(record int32) place { return o.places[o.records[record].place] }
+
+// outcomes returns the distinct outcomes of a record.
+func (r *record) outcomes() []*outcome {
+	if r.differ != nil {
+		return r.differ.outcomes
+	}
+	return []*outcome{r.first}
 }
 
 // NewPrinter returns a Printer of text.
@@ -78,58 +117,93 @@ func NewJSONPrinter(w io.Writer, filter Filter) *Printer {
 	return p
 }
 
-// Print adds a log. The logs of one kernel must come one after the other. Logs of one object have the same records on
-// every kernel. The entries of its first log must not change until Close.
-func (p *Printer) Print(log *relo.Log) error {
-	for i := range log.Entries {
-		e := &log.Entries[i]
-		p.Unmatched = p.Unmatched.without(e)
-		if !p.opts.Filter.Match(e) {
+// Print adds the log of an object on a kernel. The logs of one kernel must come one after the other. Logs of one object have the same
+// records on every kernel. Print keeps no entry, but what entries point to.
+func (p *Printer) Print(name, kernel string, entries iter.Seq[*relo.Entry]) error {
+	if p.json == nil {
+		if n := len(p.kernels); n == 0 || p.kernels[n-1] != kernel {
+			p.kernels = append(p.kernels, kernel)
+		}
+		i := slices.IndexFunc(p.objects, func(o *object) bool { return o.name == name })
+		if i < 0 {
+			i = len(p.objects)
+			p.objects = append(p.objects, &object{name: name})
+		}
+		p.objects[i].kernels = append(p.objects[i].kernels, len(p.kernels)-1)
+		p.add(p.objects[i], entries)
+		return nil
+	}
+	for e := range entries {
+		if !p.count(e) {
 			continue
 		}
-		p.Shown[e.Result]++
-		if p.json != nil {
-			if err := p.json.write(p.w, e); err != nil {
-				return err
-			}
+		if err := p.json.write(p.w, e); err != nil {
+			return err
 		}
 	}
-	if p.json != nil {
-		p.json.forget()
-		return p.w.Flush()
-	}
-	if n := len(p.kernels); n == 0 || p.kernels[n-1] != log.Kernel {
-		p.kernels = append(p.kernels, log.Kernel)
-	}
-	i := slices.IndexFunc(p.objects, func(o *object) bool { return o.name == log.Object })
-	if i < 0 {
-		i = len(p.objects)
-		p.objects = append(p.objects, &object{name: log.Object, records: make([]record, len(log.Entries))})
-	}
-	o := p.objects[i]
-	o.kernels = append(o.kernels, len(p.kernels)-1)
-	for i := range log.Entries {
-		o.records[i].add(&log.Entries[i])
-	}
-	return nil
+	p.json.forget()
+	return p.w.Flush()
 }
 
-func (r *record) add(e *relo.Entry) {
-	if len(r.outcomes) == 0 {
-		r.outcomes = []outcome{{"", e}}
-		return
+// count counts an entry, and reports whether the filter takes it.
+func (p *Printer) count(e *relo.Entry) bool {
+	p.Unmatched = p.Unmatched.without(e)
+	if !p.opts.Filter.Match(e) {
+		return false
 	}
-	first, key := &r.outcomes[0], decision(e)
-	if r.of == nil {
-		first.decision, r.of = decision(first.Entry), []int32{0}
+	p.Shown[e.Result]++
+	return true
+}
+
+// add adds the entries of a log to an object.
+func (p *Printer) add(o *object, entries iter.Seq[*relo.Entry]) {
+	shared := make(map[outcomeKey]*outcome)
+	n := 0
+	for e := range entries {
+		p.count(e)
+		key := outcomeKey{e.Kind, endingOf(e)}
+		d := shared[key]
+		if d == nil {
+			d = &outcome{decision(e), *e}
+			shared[key] = d
+		}
+		if len(o.kernels) == 1 {
+			o.records = append(o.records, o.record(e, d, p.opts.Verbose))
+		} else {
+			o.records[n].add(d, len(o.kernels)-1)
+		}
+		n++
 	}
-	i := slices.IndexFunc(r.outcomes, func(o outcome) bool { return o.decision == key })
+}
+
+// record returns a record of the first log.
+func (o *object) record(e *relo.Entry, d *outcome, source bool) record {
+	at := place{e.Program, e.Section}
+	if n := len(o.places); n == 0 || o.places[n-1] != at {
+		o.places = append(o.places, at)
+	}
+	r := record{index: int32(e.Index), insn: int32(e.Insn), place: int32(len(o.places) - 1), first: d}
+	if source {
+		r.source = e.Source
+	}
+	return r
+}
+
+// add adds the outcome on a kernel after the first ones.
+func (r *record) add(d *outcome, before int) {
+	if r.differ == nil {
+		if d.decision == r.first.decision {
+			return
+		}
+		r.differ = &differ{[]*outcome{r.first}, make([]int32, before)}
+	}
+	l := r.differ
+	i := slices.IndexFunc(l.outcomes, func(o *outcome) bool { return o.decision == d.decision })
 	if i < 0 {
-		i = len(r.outcomes)
-		copied := *e // not all that its log has
-		r.outcomes = append(r.outcomes, outcome{key, &copied})
+		i = len(l.outcomes)
+		l.outcomes = append(l.outcomes, d)
 	}
-	r.of = append(r.of, int32(i))
+	l.of = append(l.of, int32(i))
 }
 
 // decision is what counts as the same on two kernels: result, value and the

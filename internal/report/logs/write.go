@@ -40,11 +40,12 @@ func (p *Printer) outcome(e *relo.Entry) escape.Own {
 // single writes an object on the only kernel, unless the filter takes nothing.
 func (p *Printer) single(w io.Writer, o *object) {
 	counts := make(relo.Counts)
-	var entries []*relo.Entry
-	for _, r := range o.records {
-		if e := r.outcomes[0].Entry; p.opts.Filter.Match(e) {
+	var taken []int32
+	for i := range o.records {
+		r := &o.records[i]
+		if e := o.entry(r, r.first); p.opts.Filter.Match(e) {
 			counts[e.Result]++
-			entries = append(entries, e)
+			taken = append(taken, int32(i))
 		}
 	}
 	var parts []string
@@ -53,24 +54,23 @@ func (p *Printer) single(w io.Writer, o *object) {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[r], p.result(r)))
 		}
 	}
-	if len(entries) > 0 {
+	if len(taken) > 0 {
 		escape.Fprintf(w, "%s on %s: %s\n", o.name, p.kernels[0], escape.Own(strings.Join(parts, ", ")))
-		p.table(w, entries, "  ", arrow)
+		p.table(w, o, taken, "  ", arrow)
 	}
 }
 
 // several writes an object on several kernels.
 func (p *Printer) several(w io.Writer, o *object) {
-	var differ []*record
-	var same []*relo.Entry
+	var differ, same []int32
 	for i := range o.records {
 		r := &o.records[i]
 		switch {
-		case !slices.ContainsFunc(r.outcomes, func(o outcome) bool { return p.opts.Filter.Match(o.Entry) }):
-		case len(r.outcomes) > 1:
-			differ = append(differ, r)
+		case !slices.ContainsFunc(r.outcomes(), func(d *outcome) bool { return p.opts.Filter.Match(o.entry(r, d)) }):
+		case r.differ != nil:
+			differ = append(differ, int32(i))
 		default:
-			same = append(same, r.outcomes[0].Entry)
+			same = append(same, int32(i))
 		}
 	}
 	if len(differ)+len(same) == 0 {
@@ -80,35 +80,36 @@ func (p *Printer) several(w io.Writer, o *object) {
 	if len(differ) > 0 {
 		escape.Fprintf(w, "  different:\n")
 	}
-	for i, r := range differ {
-		if e := r.outcomes[0].Entry; i == 0 || !sameProgram(differ[i-1].outcomes[0].Entry, e) {
-			escape.Fprintf(w, "    %s\n", program(e))
+	for i, n := range differ {
+		r := &o.records[n]
+		if i == 0 || o.placeOf(differ[i-1]) != o.placeOf(n) {
+			escape.Fprintf(w, "    %s\n", o.placeOf(n).String())
 		}
 		p.outcomes(w, o, r)
 	}
 	if len(same) > 0 {
 		escape.Fprintf(w, "  the same:\n")
-		p.table(w, same, "    ", place)
+		p.table(w, o, same, "    ", target)
 	}
 }
 
 // outcomes writes a relocation that kernels differ on, a line for each outcome.
 func (p *Printer) outcomes(w io.Writer, o *object, r *record) {
-	e := r.outcomes[0].Entry
+	e := o.entry(r, r.first)
 	escape.Fprintf(w, "      #%d  insn %d  <%s>  %s\n", e.Index, e.Insn, e.Kind, Spec(e.Kind, &e.Local))
 	if p.opts.Verbose && e.Source != "" {
 		escape.Fprintf(w, "          source        %s\n", e.Source)
 	}
 	tw := newTable(w)
-	for i := range r.outcomes {
-		e := r.outcomes[i].Entry
+	for i, d := range r.differ.outcomes {
+		e := &d.Entry
 		var numbers []int
-		for k, of := range r.of {
+		for k, of := range r.differ.of {
 			if int(of) == i {
 				numbers = append(numbers, o.kernels[k]+1)
 			}
 		}
-		escape.Fprintf(tw, "          [%s]\t%s\t%s\t%s\n", ranges(numbers), place(e), change(e), p.outcome(e))
+		escape.Fprintf(tw, "          [%s]\t%s\t%s\t%s\n", ranges(numbers), target(e), change(e), p.outcome(e))
 		if p.opts.Verbose {
 			tw.Flush()
 			candidates(w, e, "              ")
@@ -117,13 +118,15 @@ func (p *Printer) outcomes(w io.Writer, o *object, r *record) {
 	tw.Flush()
 }
 
-// table writes a line for each entry, below the name of its program.
-func (p *Printer) table(w io.Writer, entries []*relo.Entry, indent string, target func(*relo.Entry) string) {
+// table writes a line for each of some records, with the outcome on the first kernel, below the name of its program.
+func (p *Printer) table(w io.Writer, o *object, records []int32, indent string, target func(*relo.Entry) string) {
 	tw := newTable(w)
-	for i, e := range entries {
-		if i == 0 || !sameProgram(entries[i-1], e) {
+	for i, n := range records {
+		r := &o.records[n]
+		e := o.entry(r, r.first)
+		if i == 0 || o.placeOf(records[i-1]) != o.placeOf(n) {
 			tw.Flush()
-			escape.Fprintf(w, "%s%s\n", indent, program(e))
+			escape.Fprintf(w, "%s%s\n", indent, o.placeOf(n).String())
 		}
 		escape.Fprintf(tw, "%s  #%d\tinsn %d\t<%s>\t%s\t%s\t%s\t%s\n", indent, e.Index, e.Insn, e.Kind, Spec(e.Kind, &e.Local), target(e), change(e), p.outcome(e))
 		if p.opts.Verbose {
@@ -137,16 +140,14 @@ func (p *Printer) table(w io.Writer, entries []*relo.Entry, indent string, targe
 	tw.Flush()
 }
 
-func sameProgram(a, b *relo.Entry) bool { return a.Program == b.Program && a.Section == b.Section }
-
 func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 8, 2, ' ', 0) }
 
-// program names where an instruction is.
-func program(e *relo.Entry) string {
-	if e.Program == "" {
-		return e.Section
+// String names the place.
+func (p place) String() string {
+	if p.program == "" {
+		return p.section
 	}
-	return fmt.Sprintf("%s (%s)", e.Program, e.Section)
+	return fmt.Sprintf("%s (%s)", p.program, p.section)
 }
 
 // arrow has the target and how many candidates are just like it.
@@ -242,8 +243,8 @@ func change(e *relo.Entry) string {
 	return value(e.Kind, e.Old) + " → " + value(e.Kind, *e.New)
 }
 
-// place is the target without what differs from kernel to kernel.
-func place(e *relo.Entry) string {
+// target is the target without what differs from kernel to kernel.
+func target(e *relo.Entry) string {
 	if e.Target == nil {
 		return ""
 	}
