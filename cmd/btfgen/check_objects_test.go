@@ -5,17 +5,21 @@ package main
 import (
 	"bytes"
 	"context"
+	"debug/elf"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/testing/slow"
+	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
 
 // TestCheckRealObjects wants check to end without a defect for objects of real tools on the oldest and the newest kernel, and to judge
@@ -78,4 +82,31 @@ func TestCheckRealObjects(t *testing.T) {
 		}
 	}
 	t.Logf("%d programs of %d objects", len(rep.Programs), len(rep.Objects))
+}
+
+// TestNoProgram checks valid objects without programs beside one with: they are skipped by every command, which is no failure.
+func TestNoProgram(t *testing.T) {
+	code := []byte{0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0} // return 0
+	dir := t.TempDir()
+	for name, tt := range map[string]struct {
+		section testelf.Section
+		symbol  testelf.Symbol
+		want    string
+	}{
+		"maps":  {testelf.Section{Name: ".maps", Flags: elf.SHF_ALLOC | elf.SHF_WRITE, Data: make([]byte, 8)}, testelf.Symbol{}, "no program in it"},
+		"funcs": {testelf.Section{Name: ".text", Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Data: code}, testelf.Symbol{Name: "f", Size: 16, Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)}, "no program in it, only functions to link statically"},
+	} {
+		f := testelf.File{Order: binary.LittleEndian, Type: elf.ET_REL, Machine: elf.EM_BPF, Sections: []testelf.Section{tt.section}}
+		if tt.symbol.Name != "" {
+			f.Symbols = []testelf.Symbol{tt.symbol}
+		}
+		data, _ := f.Build()
+		path := filepath.Join(dir, name+".bpf.o")
+		write(t, path, string(data))
+		var stdout, stderr bytes.Buffer
+		status := run(t.Context(), []string{"check", "--btf", "../../testdata/vmlinux/debian/12/x86_64", "../../testdata/bpf/tcplife.bpfel.o", path}, &stdout, &stderr)
+		if status != statusOK || !strings.Contains(stderr.String(), "skipped: ") || !strings.Contains(stderr.String(), ": "+tt.want+"\n") {
+			t.Errorf("%s: status %d: %s", name, status, &stderr)
+		}
+	}
 }
