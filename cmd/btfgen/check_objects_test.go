@@ -104,7 +104,7 @@ func TestNoProgram(t *testing.T) {
 		path := filepath.Join(dir, name+".bpf.o")
 		write(t, path, string(data))
 		var stdout, stderr bytes.Buffer
-		status := run(t.Context(), []string{"check", "--btf", "../../testdata/vmlinux/debian/12/x86_64", "../../testdata/bpf/tcplife.bpfel.o", path}, &stdout, &stderr)
+		status := run(t.Context(), []string{"check", "-v", "--btf", "../../testdata/vmlinux/debian/12/x86_64", "../../testdata/bpf/tcplife.bpfel.o", path}, &stdout, &stderr)
 		if status != statusOK || !strings.Contains(stderr.String(), "skipped: ") || !strings.Contains(stderr.String(), ": "+tt.want+"\n") {
 			t.Errorf("%s: status %d: %s", name, status, &stderr)
 		}

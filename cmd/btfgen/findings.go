@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
@@ -392,6 +393,7 @@ var errorClasses = []struct {
 	{minimize.ErrNoObject, skipped},
 	{corpus.ErrNoObject, skipped},
 	{core.ErrNoRelocations, skipped},
+	{bpfobj.ErrNoProgram, skipped},
 	{naming.ErrNoKey, unmatched},
 	{corpus.ErrUnselected, skipped},
 	{corpus.ErrUnmet, unmatched},

@@ -99,9 +99,23 @@ func (p *parser) parse(ctx context.Context, records []*ExtSection) error {
 		}
 	}
 	if len(p.Programs) == 0 {
-		return errors.New("no program in it")
+		return p.noProgram()
 	}
 	return p.place(records)
+}
+
+// ErrNoProgram is the cause of the error of Parse for a valid object without programs.
+var ErrNoProgram = errors.New("no program in it")
+
+// noProgram says what the object has instead of programs.
+func (p *parser) noProgram() error {
+	switch {
+	case len(p.Funcs) > 0:
+		return fmt.Errorf("%w, only functions to link statically", ErrNoProgram)
+	case len(p.Maps) > 0:
+		return fmt.Errorf("%w, only maps", ErrNoProgram)
+	}
+	return ErrNoProgram
 }
 
 // section returns the section of a symbol, nil if it has none.
