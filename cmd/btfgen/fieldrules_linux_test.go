@@ -15,6 +15,26 @@ import (
 
 // fieldRules has tests of TestField about rules of check.
 var fieldRules = map[string]func(t *testing.T, c *cases){
+	"argument-pointer-kinds": func(t *testing.T, c *cases) {
+		j := c.judged(t, "argument-pointer-kinds", "--btf debian --no-guess --loader libbpf kinds.o real.o")
+		bad := map[string]string{ // by the release up to which it fails, as booted kernels answered
+			"p_int": "5.10", "p_longlong": "5.10", "p_bool": "5.10", "p_ulong": "5.10", "p_u32": "5.10", "p_u16": "5.10",
+			"p_ptr_void": "6.1", "p_ptr_struct": "6.1", "p_func": "6.1", "p_enum": "6.1", "p_array": "6.1", "p_fwd": "6.1",
+			"p_uchar": "", "p_char": "", "p_void": "", "p_union": "", "p_struct": "",
+			"vr_pos": "5.10", "vw_pos": "5.10", "fe_a2": "", "fio": "", "sbm": "", "tpe": "", "prn": "", "gpa": "?", "igs": "?",
+		}
+		for program, until := range bad {
+			for kernel, got := range j.status[program] {
+				refused := until == "6.1" && !strings.Contains(kernel, "/7.") || until == "5.10" && strings.Contains(kernel, "/5.10")
+				if until != "?" && refused != (len(j.findings(program, "context-argument-type")) > 0 && got == "fails") {
+					t.Errorf("%s on %s: %s, want fails: %v: %v", program, kernel, got, refused, j.findings(program, "context-argument-type"))
+				}
+			}
+		}
+		if n := len(j.kernels("lsm_a2", "fails")) + len(j.kernels("fe_a3", "fails")); n == 0 {
+			t.Error("inode_setxattr: ok on every kernel")
+		}
+	},
 	"arm64-pt-regs": func(t *testing.T, c *cases) {
 		for _, object := range []string{"t4a.bpf.o", "t4b.bpf.o"} {
 			for kernel, status := range c.judged(t, "arm64-pt-regs", "--btf ../../corpus "+object).status["p"] {
