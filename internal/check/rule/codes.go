@@ -129,7 +129,8 @@ const (
 	AttachTargetWritable    Code = "attach-target-writable"
 	AttachTargetInjection   Code = "attach-target-error-injection"
 
-	ContextNoArgument Code = "context-no-argument" // Name: the function; Count
+	ContextNoArgument Code = "context-no-argument"   // Name: the function; Count
+	ContextArgument   Code = "context-argument-type" // Name: the type; Since
 	ContextNumber     Code = "context-number"
 	ContextTagged     Code = "context-tagged"        // Name: the memory
 	ContextBeyond     Code = "context-beyond-struct" // Offset, Type

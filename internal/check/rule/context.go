@@ -87,6 +87,42 @@ func (h *hook) read(off int64) (f Finding) {
 	return f
 }
 
+// argumentRead judges a read of a slot of the context by what a pointer in it leads to (btf_ctx_access in kernel/bpf/btf.c). Old kernels let
+// programs have pointers to structs, void and char alone.
+func (e *Evaluation) argumentRead(off int64) Finding {
+	h := e.hook
+	f := h.read(off)
+	if f.Status != OK || off < 0 || off%8 != 0 || h.sec.Kind == bpfobj.AttachIter {
+		return f
+	}
+	n := int(off / 8)
+	t, _ := h.slot(n)
+	if t.Kind() != btf.KindPtr || t.Ref() == 0 {
+		return f
+	}
+	to, _ := h.view.SkipMods(t.Ref())
+	direct := h.view.Type(t.Ref()) // as far as the kernel looks first
+	if direct.Kind() == btf.KindConst && direct.Ref() != 0 {
+		direct = h.view.Type(direct.Ref())
+	}
+	switch {
+	case to.Kind().IsComposite(), direct.Kind() == btf.KindInt && direct.Size() == 1:
+		return f
+	case direct.Kind() == btf.KindInt:
+		f = e.k.judge(facts.ArgumentPointerToANumber, ContextArgument)
+	case to.Kind() == btf.KindInt:
+		f = e.k.judge(facts.ArgumentPointerToATypedefOfANumber, ContextArgument)
+	case to.Kind() == btf.KindVoid:
+		f = e.k.judgeLater(facts.ArgumentPointerToConstVoid, facts.NullArguments, ContextArgument)
+	default:
+		f = e.k.judgeLater(facts.ArgumentPointerToAnything, facts.ContextMoved, ContextArgument)
+	}
+	if f.Status != OK {
+		f.Subject, f.Name = h.argument(n), prototype(h.view, t.ID)
+	}
+	return f
+}
+
 // through judges a read through an argument.
 func (h *hook) through(p *Pairing, a *flow.Access, off int64, size int) (f Finding) {
 	n := a.Arg
@@ -292,7 +328,7 @@ func (e *Evaluation) access(a *flow.Access, off int64, size int, writes bool) Fi
 	case e.hook == nil:
 		return e.plain(a, off, size)
 	case a.Arg < 0:
-		return e.hook.read(off)
+		return e.argumentRead(off)
 	}
 	return e.hook.through(e.Pairing, a, off, size)
 }

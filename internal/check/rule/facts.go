@@ -96,6 +96,15 @@ func (k *Inventory) judge(fact facts.Fact, code Code) Finding {
 	return out
 }
 
+// judgeLater is judge for a fact without a witness that came later than another fact: a kernel that certainly lacks that one lacks both.
+func (k *Inventory) judgeLater(fact, earlier facts.Fact, code Code) Finding {
+	f := k.judge(fact, code)
+	if a := k.facts.Has(earlier); f.Status == MayFail && a.Presence == facts.No && a.Decided == facts.ByWitness {
+		f.Status, f.Doubt, f.Decided, f.Witness = Fails, NoDoubt, a.Decided, a.Witness
+	}
+	return f
+}
+
 // permits judges by code what is allowed in a period, as far as that is known.
 func (k *Inventory) permits(p facts.Period, code Code) Finding {
 	switch a := k.facts.During(&p); {

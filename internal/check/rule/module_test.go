@@ -83,7 +83,7 @@ func __x64_sys_sync_file_range2 #p
 		"not in the module":          {"fmod_ret/md_mod:built_in", true, []string{missing}},
 		"no BTF of modules":          {"fentry/nf_nat:in_module", false, []string{"may fail: attach-target-module-btf nf_nat"}},
 		"not in vmlinux":             {"fentry/vmlinux:in_module", false, []string{missing}},
-		"twice":                      {"fentry/twice", false, nil},
+		"twice":                      {"fentry/twice", false, []string{"ebpf-go: fails: attach-target-ambiguous"}},
 		"a kprobe":                   {"kprobe/twice", false, nil},
 		"system call":                {"tracepoint/syscalls/sys_enter_sync_file_range", false, nil},
 		"one without arguments":      {"tracepoint/syscalls/sys_enter_sync", false, nil},

@@ -314,8 +314,12 @@ func memberOffset(t btf.Type, name string) (off int64, ok bool) {
 	return 0, false
 }
 
-// bitfields judges reads of whole fields that are bitfields on a kernel, unless the program also has what shifts them into place.
+// bitfields judges reads of whole fields that are bitfields on a kernel, unless the program also has what shifts them into place. aya's
+// decisions do not show bitfields.
 func (e *Evaluation) bitfields() (l []absence) {
+	if e.counts(Aya) {
+		return nil
+	}
 	shifted := func(name string) bool {
 		return slices.ContainsFunc(e.pr.Records, func(r int) bool {
 			_, of := e.o.records.Object.Local(&e.o.records.Records()[r])
