@@ -63,6 +63,36 @@ var fieldRules = map[string]func(t *testing.T, c *cases){
 			}
 		}
 	},
+	"config-lsm": func(t *testing.T, c *cases) {
+		j := c.judged(t, "config-lsm", "--btf ubuntu prog.o")
+		for kernel := range j.status["deny"] {
+			if f, ok := j.findings("deny", "attach-target-lsm-off")[kernel]; !ok || !strings.Contains(f.Message, "lockdown,yama") {
+				t.Errorf("%s: no warning: %v", kernel, f)
+			}
+		}
+		c.commands(t, "config-lsm", "btfgen check --btf ubuntu --fail-on warning prog.o").want(t, `bpf`, `\[btfgen check: 3\]`)
+	},
+	"denied-functions": func(t *testing.T, c *cases) {
+		j := c.judged(t, "denied-functions", "--btf ../../corpus --select x86_64 --loader libbpf --no-guess prog.o")
+		for _, p := range []struct{ program, kernel, want string }{
+			{"p", "debian/experimental/x86_64/7.3-amd64", "fails"}, {"q", "debian/experimental/x86_64/7.3-amd64", "fails"}, {"m", "debian/12/x86_64/6.1.0-47-amd64", "fails"},
+			{"p", "debian/12/x86_64/6.1.0-47-amd64", "ok"}, {"m", "debian/13/x86_64/6.12.107+deb13-amd64", "fails"}, {"p", "debian/13/x86_64/6.12.107+deb13-amd64", "may fail"},
+		} {
+			if got := j.status[p.program][p.kernel]; got != p.want {
+				t.Errorf("%s on %s: %s, want %s", p.program, p.kernel, got, p.want)
+			}
+		}
+	},
+	"notrace-and-blacklist": func(t *testing.T, c *cases) {
+		j := c.judged(t, "notrace-and-blacklist", "--btf ../../corpus --select 'x86_64,debian>=12' --loader libbpf --no-guess prog.o")
+		for _, program := range []string{"a", "b", "c"} {
+			for kernel, got := range j.status[program] {
+				if got != "fails" {
+					t.Errorf("%s on %s: %s", program, kernel, got)
+				}
+			}
+		}
+	},
 	"context-advice": func(t *testing.T, c *cases) {
 		r := c.commands(t, "context-advice", "btfgen check --btf debian --no-guess prog.o")
 		if strings.Contains(r.output, "trace_event_raw") {
