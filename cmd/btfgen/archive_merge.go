@@ -145,7 +145,13 @@ func rewrite(c *cli.Context, out bundle.Output, want chosen, read func(context.C
 	}
 	if len(kernels) > 0 {
 		info.Tool = tool()
-		if _, err := writeKernels(c, &out, info, kernels); err != nil {
+		var selects func(kernel.Key) bool
+		if selecting(c) || len(want.keys) > 0 {
+			selects = func(k kernel.Key) bool {
+				return want.Selects(k) && (len(want.keys) == 0 || slices.Contains(want.keys, k.Canonical()))
+			}
+		}
+		if _, err := writeKernels(c, &out, info, kernels, selects); err != nil {
 			return err
 		}
 		from := words.Plural(c.NArg(), "archive")

@@ -35,6 +35,7 @@ type sharedFlags struct {
 	jobs, keep, catalogue, mirror, plainHTTP cli.Flag
 
 	selecting []cli.Flag // read by readSelectors
+	replace   cli.Flag   // of commands that select kernels and write a directory
 	reading   []cli.Flag // read by openSources
 	kernels   []cli.Flag // read by openCorpus
 	writing   []cli.Flag // read by parseOutput
@@ -50,6 +51,7 @@ func newSharedFlags() *sharedFlags {
 		catalogue: newFlag("catalogue", "read more repositories from `FILE`; its entries take precedence"),
 		mirror:    listFlag("mirror", "replace the beginning of addresses in the catalogue: `URL=URL`"),
 		plainHTTP: newFlag("plain-http", "use HTTP also for a registry that is not on this machine"),
+		replace:   newFlag("replace", "remove all files of earlier runs from a directory, not only those of kernels that this run selects"),
 		selecting: []cli.Flag{
 			listFlag("select", "use only kernels that match `SELECTOR`, such as 'debian>=11,x86_64'"),
 			listFlag("exclude", "skip kernels that match `SELECTOR`"),
@@ -81,6 +83,7 @@ func (s *sharedFlags) minimizing() []*cli.Command {
 			Usage:     "minimize the BTF of all kernels in a corpus",
 			ArgsUsage: "OBJECT...",
 			Flags: slices.Concat(s.kernels, s.writing, []cli.Flag{
+				s.replace,
 				newFlag("manifest", "write hashes, sizes and counts of all kernels to `FILE`"),
 				newFlag("reuse", "take unchanged kernels from the archive `OLD.btfa`, whose manifest is OLD.json"),
 				newFlag("shard", "process part `I/N` of the corpus; auto or auto/N takes I from a batch system"),
@@ -201,6 +204,7 @@ func (s *sharedFlags) archive() []*cli.Command {
 			ArgsUsage: "ARCHIVE [KEY...]",
 			Flags: slices.Concat([]cli.Flag{
 				newFlag("output", "write to `OUT`, a directory, or a file for one KEY (required)", "o"),
+				s.replace,
 				jsonFlag("the summary and findings"),
 			}, s.selecting),
 			Action: runArchiveExtract,
@@ -228,6 +232,7 @@ func (s *sharedFlags) archive() []*cli.Command {
 			Usage:     "merge archives",
 			ArgsUsage: "ARCHIVE...",
 			Flags: slices.Concat(s.writing, s.selecting, []cli.Flag{
+				s.replace,
 				jsonFlag("the summary and findings"),
 				newFlag("mixed", "allow different relocations for one machine"),
 			}),

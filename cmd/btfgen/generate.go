@@ -23,6 +23,7 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -83,7 +84,11 @@ func runGenerate(c *cli.Context) error {
 			info.Objects = append(info.Objects, archive.NewObject(obj.Name(), objs.data[i], obj.Machines()...))
 		}
 	}
-	written, err := writeKernels(c, &out, info, rep.Archive())
+	var selects func(kernel.Key) bool
+	if selecting(c) {
+		selects = cfg.Corpus.Selects
+	}
+	written, err := writeKernels(c, &out, info, rep.Archive(), selects)
 	if err != nil {
 		return err
 	}

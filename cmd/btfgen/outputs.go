@@ -19,6 +19,7 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/archive"
+	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
 // standardOutput remembers its first error, so that commands need not check each line that they print.
@@ -112,14 +113,31 @@ func holdOutput(c *cli.Context, out *bundle.Output) (unlock func(), err error) {
 	return hold(c, out.Path, out.Format == bundle.Dir)
 }
 
-// writeKernels writes an output, which is locked if it is a directory, and returns its size. It reports files of an earlier run that
-// it removes.
-func writeKernels(c *cli.Context, out *bundle.Output, info archive.Info, kernels []archive.Kernel) (size int64, err error) {
+// writeKernels writes an output, which is locked if it is a directory, and returns its size. If selects is not nil, it
+// keeps files of earlier runs for kernels that selects does not select, unless --replace is set. writeKernels reports what it removes.
+func writeKernels(c *cli.Context, out *bundle.Output, info archive.Info, kernels []archive.Kernel, selects func(kernel.Key) bool) (size int64, err error) {
+	if selects != nil && !c.Bool("replace") {
+		kept := 0
+		if info, kernels, kept, err = out.Keep(c.Context, info, kernels, selects); err != nil {
+			if errors.Is(err, output.ErrIncomplete) {
+				err = fmt.Errorf("%w, with --replace", err)
+			}
+			return 0, err
+		}
+		if kept > 0 {
+			infof(c, "%s: kept %s of earlier runs, which this one does not select", out.Path, words.Plural(kept, "kernel"))
+		}
+	}
 	res, err := out.Write(c.Context, info, kernels)
 	if err == nil && res.Removed > 0 {
 		infof(c, "%s: removed %s of an earlier run", out.Path, words.Plural(res.Removed, "file"))
 	}
 	return res.Size, err
+}
+
+// selecting reports whether --select or --exclude chooses kernels.
+func selecting(c *cli.Context) bool {
+	return len(c.StringSlice("select"))+len(c.StringSlice("exclude")) > 0
 }
 
 // inputs are the files and directories that a command reads, by output.Real.

@@ -109,11 +109,14 @@ func CheckPath(name string) error {
 	return nil
 }
 
-// ReadList returns the list of a directory, or nil. It refuses an incomplete one.
+// ErrIncomplete is the error of ReadList for an incomplete list.
+var ErrIncomplete = errors.New("the run that wrote this directory was interrupted; run it again")
+
+// ReadList returns the list of a directory, or nil. It refuses an incomplete one with ErrIncomplete.
 func ReadList(ctx context.Context, dir string) (*List, error) {
 	l, err := readList(ctx, dir)
 	if err == nil && l != nil && l.Incomplete {
-		return nil, fmt.Errorf("%s: the run that wrote this directory was interrupted; run it again", filepath.Join(dir, ListName))
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, ListName), ErrIncomplete)
 	}
 	return l, err
 }

@@ -31,49 +31,131 @@ type input struct {
 // result is a whole run.
 func Merge(ctx context.Context, names []string, mixed bool) (info archive.Info, kernels []archive.Kernel, err error) {
 	var inputs []input
-	first, sums := make(map[string]string), make(map[string][]byte) // by arch: the first archive, and its relocations if all agree
+	seen := make(relocations)
 	all := union{at: make(map[kernel.Key]int)}
 	for _, name := range names {
-		in := input{name: name}
-		in.info, kernels, err = ReadKernels(ctx, name)
+		of, kernels, err := ReadKernels(ctx, name)
+		in := newInput(name, of, kernels)
+		if err == nil {
+			err = seen.add(in, mixed)
+		}
+		if err == nil {
+			err = all.add(ctx, name, kernels)
+		}
 		if err != nil {
-			return info, nil, err
-		}
-		for _, k := range kernels {
-			if a := kernel.CanonicalArch(k.Key.Arch); !slices.Contains(in.arches, a) {
-				in.arches = append(in.arches, a)
-			}
-		}
-		for _, a := range in.arches {
-			sum := in.info.RelocationsFor(a)
-			switch old, ok := first[a]; {
-			case !ok:
-				first[a], sums[a] = name, sum
-			case bytes.Equal(sums[a], sum):
-			case !mixed:
-				return info, nil, fmt.Errorf("%s: %w %s on %s", name, ErrOther, old, a)
-			default:
-				sums[a] = nil
-			}
-		}
-		if err := all.add(ctx, name, kernels); err != nil {
 			return info, nil, err
 		}
 		inputs = append(inputs, in)
 	}
-	if err := complete(inputs); err != nil {
+	if info, err = mergeInfo(inputs, seen); err == nil && len(all.kernels) == 0 {
+		err = errors.New("none of the archives has a kernel")
+	}
+	if err != nil {
 		return info, nil, err
 	}
-	if len(all.kernels) == 0 {
-		return info, nil, errors.New("none of the archives has a kernel")
-	}
-	info.Objects = mergeObjects(inputs)
-	for _, a := range slices.Sorted(maps.Keys(sums)) {
-		if sums[a] != nil {
-			info.Relocations = append(info.Relocations, archive.Relocations{Arch: a, Sum: sums[a]})
+	return info, all.kernels, nil
+}
+
+func newInput(name string, info archive.Info, kernels []archive.Kernel) input {
+	in := input{name: name, info: info}
+	for _, k := range kernels {
+		if a := kernel.CanonicalArch(k.Key.Arch); !slices.Contains(in.arches, a) {
+			in.arches = append(in.arches, a)
 		}
 	}
-	return info, all.kernels, nil
+	return in
+}
+
+// otherError is an ErrOther.
+type otherError struct{ name, than, arch string }
+
+func (e *otherError) Error() string {
+	return fmt.Sprintf("%s: %v %s on %s", e.name, ErrOther, e.than, e.arch)
+}
+
+func (e *otherError) Is(target error) bool { return target == ErrOther }
+
+// relocations are those of archives, by arch: the first archive, and its sum if all agree.
+type relocations map[string]struct {
+	first string
+	sum   []byte
+}
+
+// add adds those of an archive. Unless mixed is set, they must be the same.
+func (r relocations) add(in input, mixed bool) error {
+	for _, a := range in.arches {
+		sum := in.info.RelocationsFor(a)
+		old, ok := r[a]
+		switch {
+		case !ok:
+			old.first, old.sum = in.name, sum
+		case bytes.Equal(old.sum, sum):
+		case !mixed:
+			return &otherError{in.name, old.first, a}
+		default:
+			old.sum = nil
+		}
+		r[a] = old
+	}
+	return nil
+}
+
+// mergeInfo merges the infos of archives with these relocations. The result has no tool.
+func mergeInfo(inputs []input, all relocations) (info archive.Info, err error) {
+	if err := complete(inputs); err != nil {
+		return info, err
+	}
+	info.Objects = mergeObjects(inputs)
+	for _, a := range slices.Sorted(maps.Keys(all)) {
+		if sum := all[a].sum; sum != nil {
+			info.Relocations = append(info.Relocations, archive.Relocations{Arch: a, Sum: sum})
+		}
+	}
+	return info, nil
+}
+
+// Keep adds the kernels of a directory that selects does not select to those of a run, which it does, with an info for both. It returns how many it
+// added: none for other formats. A kernel of the same arch must have been made for the same relocations.
+func (o *Output) Keep(ctx context.Context, info archive.Info, kernels []archive.Kernel, selects func(kernel.Key) bool) (archive.Info, []archive.Kernel, int, error) {
+	if o.Format != Dir {
+		return info, kernels, 0, nil
+	}
+	list, old, err := readList(ctx, o.Path)
+	if err != nil || list == nil {
+		return info, kernels, 0, err
+	}
+	list.Files = slices.DeleteFunc(list.Files, func(name string) bool {
+		k, err := kernel.ParseFileName(name)
+		return err != nil || selects(k)
+	})
+	if len(list.Files) == 0 {
+		return info, kernels, 0, nil
+	}
+	files, err := readFiles(ctx, o.Path, list)
+	if err != nil {
+		return info, nil, 0, err
+	}
+	var kept []archive.Kernel
+	for _, f := range files {
+		k, err := kernel.ParseFileName(f.Name)
+		if err != nil {
+			return info, nil, 0, err
+		}
+		kept = append(kept, archive.Kernel{Key: k, BTF: f.Data})
+	}
+	if info, err = info.Canonical(kernels); err != nil {
+		return info, nil, 0, err
+	}
+	inputs, all := []input{newInput(o.Path, old, kept), newInput("this run", info, kernels)}, make(relocations)
+	for _, in := range inputs {
+		var other *otherError
+		if err := all.add(in, false); errors.As(err, &other) {
+			return info, nil, 0, fmt.Errorf("%s: its other kernels were made for other relocations on %s: --replace removes them, or name another directory", o.Path, other.arch)
+		}
+	}
+	both, err := mergeInfo(inputs, all)
+	both.Tool = info.Tool
+	return both, append(kept, kernels...), len(kept), err
 }
 
 // mergeObjects returns the objects of several archives. An object loses the machines for which all kernels are from
