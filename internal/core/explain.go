@@ -3,6 +3,7 @@
 package core
 
 import (
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -13,6 +14,11 @@ func (s *spec) entry() relo.Spec {
 		bytes, bits := s.bitOff/8, s.bitOff
 		if e.Offset = &bytes; bits%8 != 0 {
 			e.BitOffset = &bits
+		}
+	}
+	if t, ok := s.btf.SkipMods(s.root); ok && s.kind.IsEnumval() && !t.KindFlag() {
+		if e.Unsigned = 32; t.Kind() == btf.KindEnum64 {
+			e.Unsigned = 64
 		}
 	}
 	return e

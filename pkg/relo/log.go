@@ -45,6 +45,10 @@ type Spec struct {
 
 	Offset    *uint32 `json:"offset,omitempty"`     // of a field, bytes, rounded down
 	BitOffset *uint32 `json:"bit_offset,omitempty"` // of a field that does not begin on a byte, bits
+
+	// Unsigned is how many bits the enumerators of an enum without a sign have: 32 or 64, else 0. Values of 32 bits are sign-extended
+	// all the same, as in libbpf.
+	Unsigned uint8 `json:"-"`
 }
 
 // Name returns the name of what the spec leads to, for a relocation of kind k:

@@ -191,7 +191,7 @@ func show(e *relo.Entry, c *relo.Candidate) shown {
 		s.verdict = "non-matching  "
 		s.text += ": " + cmp.Or(codes.Reason(c.Reason), "no reason known")
 	case c.Value != nil && e.Kind != relo.TargetTypeID:
-		s.text += " = " + value(e.Kind, *c.Value)
+		s.text += " = " + value(e.Kind, &c.Spec, *c.Value)
 	}
 	return s
 }
@@ -227,12 +227,15 @@ func specText(kind relo.Kind, s *relo.Spec) string {
 	return out
 }
 
-// signed kinds are read as numbers with a sign.
-func value(kind relo.Kind, v uint64) string {
-	if kind == relo.EnumvalValue && int64(v) < 0 {
-		return fmt.Sprint(int64(v))
+// value returns the value of a relocation. An enumerator has a sign if its enum has one.
+func value(kind relo.Kind, s *relo.Spec, v uint64) string {
+	switch {
+	case kind != relo.EnumvalValue || s.Unsigned == 64:
+		return fmt.Sprint(v)
+	case s.Unsigned == 32:
+		return fmt.Sprint(uint32(v))
 	}
-	return fmt.Sprint(v)
+	return fmt.Sprint(int64(v))
 }
 
 // change returns "1960 → 1816", or "" where nothing is put in.
@@ -240,7 +243,11 @@ func change(e *relo.Entry) string {
 	if e.New == nil {
 		return ""
 	}
-	return value(e.Kind, e.Old) + " → " + value(e.Kind, *e.New)
+	target := e.Target
+	if target == nil {
+		target = &e.Local
+	}
+	return value(e.Kind, &e.Local, e.Old) + " → " + value(e.Kind, target, *e.New)
 }
 
 // target is the target without what differs from kernel to kernel.
