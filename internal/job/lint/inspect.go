@@ -32,6 +32,8 @@ type facts struct {
 	funcs    int // FUNC types
 	structs  int // named structs
 	names    int // distinct names of them
+	cut      int // enums whose enumerators were cut
+	cutName  string
 }
 
 // inspector inspects kernels one after the other. It is not safe for concurrent use.
@@ -81,8 +83,13 @@ func (in *inspector) count(f *facts) {
 	in.found = make(map[string]btf.Type)
 	f.types = b.NumTypes() - 1 // without void
 	for id := range btf.TypeID(b.NumTypes()) {
-		if t := b.Type(id); t.Kind() == btf.KindFunc {
+		switch t := b.Type(id); {
+		case t.Kind() == btf.KindFunc:
 			f.funcs++
+		case t.Kind() == btf.KindEnum && t.Size() == 8:
+			if f.cut++; f.cutName == "" {
+				f.cutName = cutName(b, &t)
+			}
 		}
 	}
 	names := make(map[string]bool)
@@ -99,6 +106,14 @@ func (in *inspector) count(f *facts) {
 		}
 	}
 	f.names = len(names)
+}
+
+// cutName names an enum, by its first enumerator if it has no name.
+func cutName(b *btf.BTF, t *btf.Type) string {
+	if name := t.Name(); len(name) > 0 || t.Vlen() == 0 {
+		return string(name)
+	}
+	return "that of " + string(b.Name(t.Enumerator(0).NameOff))
 }
 
 // debugMembers are the members that options of debug kernels add. See the package comment.

@@ -26,6 +26,11 @@
 // kasan_global and instruments the code (__asan_load8). A kernel configured for hardware tags becomes a generic one if the
 // compiler does not support the tags: the same release, with other offsets.
 //
+// # Cut enumerators
+//
+// A compiler makes an enum of 8 bytes if an enumerator needs more than 32 bits. The kind ENUM has 32 bits for each, so pahole cut them
+// before it had ENUM64, with 1.24, and does so where it was told to write no ENUM64.
+//
 // # Missing deduplication
 //
 // pahole merges the types of all compilation units. If that fails, each unit has its own copies. Every kernel uses a few names for
@@ -47,6 +52,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/walk"
+	"github.com/btfgen/btfgen/internal/text/words"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -89,13 +95,14 @@ var (
 	DanglingLink   = &Code{"dangling-link", "warning", "a link to a missing file; remove it"}
 	Undeduplicated = &Code{"undeduplicated", "note", "unmerged types, so relocations may be ambiguous; encode it again with a newer pahole"}
 	DebugKernel    = &Code{"debug-kernel", "note", "BTF of a debug kernel, with other offsets; take the production kernel's"}
+	CutEnumerators = &Code{"cut-enumerators", "note", "enumerators of more than 32 bits are cut; encode it again with pahole 1.24 or newer"}
 	NoFunctions    = &Code{"no-functions", "note", "no functions to check attach targets and kfuncs; encode it again with a newer pahole"}
 	NoModules      = &Code{"no-modules", "note", "no BTF of modules, unlike other kernels here; their types stay unresolved"}
 )
 
 // Codes are all codes in the order of a report.
 var Codes = []*Code{
-	Empty, Damaged, WrongArch, KeyConflict, NoKey, NoRelease, StrayModules, DanglingLink, Undeduplicated, DebugKernel, NoFunctions, NoModules,
+	Empty, Damaged, WrongArch, KeyConflict, NoKey, NoRelease, StrayModules, DanglingLink, Undeduplicated, DebugKernel, CutEnumerators, NoFunctions, NoModules,
 }
 
 // Run reads the whole corpus and reports mistakes. The only error is ctx's.
@@ -198,6 +205,9 @@ func (r *Report) kernel(f *facts, withModules bool) {
 	}
 	if len(f.debug) > 0 {
 		add(DebugKernel, "CONFIG_"+strings.Join(f.debug, ", CONFIG_"))
+	}
+	if f.cut > 0 {
+		add(CutEnumerators, fmt.Sprintf("%s of 8 bytes, such as %s", words.Plural(f.cut, "enum"), f.cutName))
 	}
 	if f.funcs == 0 {
 		add(NoFunctions, "")

@@ -221,7 +221,7 @@ func splitBTF(t *testing.T, base []byte, structs ...string) []byte {
 	return out
 }
 
-// TestReal checks that real kernels of nine kinds have no findings, and that their machine is recognized.
+// TestReal checks that real kernels of nine kinds have no findings but one: Linux 5.10 has __PERF_SAMPLE_CALLCHAIN_EARLY, 1<<63. It checks that their machine is recognized.
 func TestReal(t *testing.T) {
 	c, err := corpus.Open(context.Background(), []string{testinput.Path(t, "testdata", "vmlinux")}, corpus.Options{})
 	if err != nil {
@@ -232,7 +232,10 @@ func TestReal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rep.Findings) > 0 || rep.Kernels < 9 {
+	cut := func(f Finding) bool {
+		return f.Code == CutEnumerators && f.Kernel == "debian/11/x86_64/5.10.0-30-amd64" && strings.HasSuffix(f.Detail, "such as perf_event_sample_format")
+	}
+	if len(rep.Findings) != 1 || !cut(rep.Findings[0]) || rep.Kernels < 9 {
 		t.Errorf("%d kernels, findings: %v", rep.Kernels, rep.Findings)
 	}
 	in := new(inspector)
