@@ -57,12 +57,21 @@ func (a *assembler) add(in *unpack.Stream, b blob) error {
 		a.drop(&b)
 		return skip.Wrap(in.Path, "btf", err)
 	}
-	b.path, b.member, b.file, b.rel = in.Path, in.Member, a.current, in.Release(b.rel)
+	b.path, b.member, b.file = in.Path, in.Member, a.current
+	if in.Image {
+		b.own = imageRelease(in, b.rel)
+	}
+	b.rel = in.Release(b.rel)
 	if b.split {
 		return a.addModule(in, &b)
 	}
 	a.begin(&b)
 	return nil
+}
+
+// imageRelease returns the release of the kernel of an image: that in the kernel, or in the header of the image.
+func imageRelease(in *unpack.Stream, content string) string {
+	return cmp.Or(naming.ValidRelease(content), in.Rel)
 }
 
 // drop removes b, the last BTF in the buffer, instead of adding it.
@@ -136,6 +145,9 @@ func isKernel(b blob) bool { return !b.split }
 // skip reports whether a kernel is not selected, before there is BTF of it. Such a kernel is not added.
 func (a *assembler) skip(in *unpack.Stream, arch, rel string) bool {
 	b := blob{member: in.Member, file: a.current, arch: arch, rel: in.Release(rel)}
+	if in.Image {
+		b.own = imageRelease(in, rel)
+	}
 	if key := a.key(&b, true); !key.Known() || a.f.opts.selectsMet(key) {
 		return false
 	}

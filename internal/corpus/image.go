@@ -9,6 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/image"
+	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/unpack"
@@ -82,7 +83,7 @@ func (x *extractor) memory(in *unpack.Stream, img []byte, arch, release string) 
 	if err != nil {
 		return err
 	}
-	b.arch, b.rel = arch, release
+	b.arch, b.rel, b.own = arch, release, naming.ValidRelease(release)
 	return x.to.add(in, b)
 }
 

@@ -80,7 +80,8 @@ func (a *assembler) kernelsIn(p *diskFile) (n int) {
 }
 
 // key returns the key of a kernel, from its path and its content. The path of a tree takes precedence over the names inside a file with
-// a single kernel.
+// a single kernel. The release in an image takes precedence over all names, unless the user says where names have it:
+// vmlinuz-0-rescue-…, kernel8.img and vmlinuz-6.1.7.old have others.
 func (a *assembler) key(b *blob, single bool) kernel.Key {
 	k := b.file.key
 	var member kernel.Key
@@ -96,6 +97,9 @@ func (a *assembler) key(b *blob, single bool) kernel.Key {
 	}
 	if k.Arch == "" {
 		k.Arch = b.arch
+	}
+	if b.own != "" && !a.f.opts.namesRelease(b.file.Path) && !a.f.opts.namesRelease(b.member) {
+		k.Release = b.own
 	}
 	if k.Release == "" && k.ID != "" && k.Arch != "" {
 		k.Release = naming.ValidRelease(naming.Stem(path.Base(b.member))) // a tree's vmlinux.btf
@@ -169,7 +173,7 @@ func (a *assembler) belongs(mod, kernel *blob, key kernel.Key) bool {
 		return true
 	}
 	if mod.rel != "" && key.Release != "" {
-		return mod.rel == key.Release
+		return mod.rel == key.Release || mod.rel == kernel.rel
 	}
 	dir := path.Dir(mod.member)
 	return dir == path.Dir(kernel.member) || path.Base(dir) == key.Release || naming.Within(dir, path.Dir(kernel.member))
@@ -196,7 +200,7 @@ func (a *assembler) takeExtras(b *blob, key kernel.Key) (x Extras) {
 func (e *extra) belongs(b *blob, key kernel.Key) bool {
 	switch {
 	case e.rel != "" && key.Release != "":
-		return e.rel == key.Release
+		return e.rel == key.Release || e.rel == b.rel
 	case e.file != b.file:
 		return true
 	}

@@ -66,6 +66,16 @@ func (o *Options) key(p, below, abs string) kernel.Key {
 	return naming.HostKey(abs, naming.KernelKey(below))
 }
 
+// namesRelease reports whether the first naming that fits a path says where the release is.
+func (o *Options) namesRelease(p string) bool {
+	for _, n := range o.As {
+		if _, ok := n.Key(p); ok {
+			return n.NamesRelease()
+		}
+	}
+	return false
+}
+
 // met records which kernels the selectors match. A nil one does nothing. It is safe for concurrent use.
 type met struct {
 	opts *Options

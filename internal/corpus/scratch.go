@@ -89,6 +89,7 @@ type blob struct {
 	file   *diskFile
 	arch   string // as the content shows
 	rel    string // release, as the content or a package's tree shows
+	own    string // release of the kernel of an image, which counts more than names
 	made   btfc.Made
 	dwarf  *io.SectionReader // a module without BTF
 }

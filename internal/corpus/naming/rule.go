@@ -20,7 +20,7 @@ import (
 //
 // Each part of the key is literal, - for none, or one of {id}, {version}, {arch} and {release}, which come from the path. PATH is compared with
 // the end of a path, level by level, without the suffixes of the file name; * matches anything within a level. Without PATH the parts in braces are
-// the names of the directories, and the last one is the name of the file. The default release is that in the file name or in the content.
+// the names of the directories, and the last one is the name of the file. The default release is that in an image, else in the file name or in the content.
 //
 //	debian/12/x86_64                     a folder with kernels of one distribution
 //	rhel/8/{arch}                        arm64/4.18.0.btf, x86_64/4.18.0.btf
@@ -115,6 +115,11 @@ func (r *Rule) compile(pattern string) (err error) {
 	text := variables.Replace(regexp.QuoteMeta(pattern))
 	r.path, err = regexp.Compile(`(?s)(?:^|/)` + text + "$")
 	return err
+}
+
+// NamesRelease reports whether r has a release, or says where in a path it is.
+func (r *Rule) NamesRelease() bool {
+	return r.key.Release != "" || strings.Contains(r.text, "{release}")
 }
 
 // Key returns the key of the kernel at a path; the release may be missing. It returns false if r does not fit.
