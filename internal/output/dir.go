@@ -34,6 +34,7 @@ func OpenDir(path string) (*Dir, error) {
 		return nil, named(path, err)
 	}
 	clean(path)
+	at("opened")
 	return &Dir{path, root, made}, nil
 }
 
@@ -161,8 +162,8 @@ func WriteDir(ctx context.Context, path string, files []File, made json.RawMessa
 		return res, err
 	}
 
-	gate.RLock()
-	defer gate.RUnlock()
+	at("move")
+	defer pass()()
 	move := func(from, to string) error {
 		p, err := d.place(to)
 		if err != nil {
@@ -202,10 +203,11 @@ func (d *Dir) stage(ctx context.Context, dir string, files []File) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		at := filepath.Join(dir, filepath.FromSlash(f.Name))
-		err := os.MkdirAll(filepath.Dir(at), 0o777)
+		at("stage")
+		name := filepath.Join(dir, filepath.FromSlash(f.Name))
+		err := os.MkdirAll(filepath.Dir(name), 0o777)
 		if err == nil {
-			err = writeNew(at, f.Data)
+			err = writeNew(name, f.Data)
 		}
 		if err != nil {
 			return named(d.Path(f.Name), err)
@@ -230,16 +232,16 @@ func writeNew(path string, data []byte) error {
 // removeAll removes files, and directories that become empty. It returns how many files there were.
 func (d *Dir) removeAll(names []string) (n int, err error) {
 	for _, name := range names {
-		at := filepath.FromSlash(name)
-		if fi, err := d.root.Lstat(at); err != nil || fi.IsDir() || checkMetadata(d.root, filepath.Dir(at)) != nil {
+		path := filepath.FromSlash(name)
+		if fi, err := d.root.Lstat(path); err != nil || fi.IsDir() || checkMetadata(d.root, filepath.Dir(path)) != nil {
 			continue
 		}
-		if err := d.root.Remove(at); err != nil {
+		if err := d.root.Remove(path); err != nil {
 			return n, named(d.Path(name), err)
 		}
 		n++
-		for at = filepath.Dir(at); at != "." && d.root.Remove(at) == nil; {
-			at = filepath.Dir(at)
+		for path = filepath.Dir(path); path != "." && d.root.Remove(path) == nil; {
+			path = filepath.Dir(path)
 		}
 	}
 	return n, nil

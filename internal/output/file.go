@@ -211,8 +211,8 @@ func (p *place) write(dir string, write func(io.Writer) error) error {
 	if err := t.file.Sync(); err != nil {
 		return named(p.path, err)
 	}
-	gate.RLock()
-	defer gate.RUnlock()
+	at("move")
+	defer pass()()
 	return p.rename(t.path)
 }
 

@@ -71,8 +71,7 @@ func lockFile(path string) (unlock func(), err error) {
 	real := Real(path)
 	sum := sha256.Sum256([]byte(filepath.Base(real)))
 	at := filepath.Join(filepath.Dir(real), fmt.Sprintf("%slock-%x%s", prefix, sum[:8], suffix))
-	gate.RLock()
-	defer gate.RUnlock()
+	defer pass()()
 	f, err := open(at, os.O_RDONLY|os.O_CREATE|noFollow, 0o666)
 	if errors.Is(err, fs.ErrNotExist) { // the file's directory does not exist
 		return func() {}, nil

@@ -26,8 +26,20 @@ type temporary struct {
 	file *os.File // has the lock while it is open
 }
 
+// at is called at moments in which a signal may end the process. Tests replace it.
+var at = func(moment string) {}
+
 // gate lets files be created and moved until [Abandon].
 var gate sync.RWMutex
+
+// pass waits until files may be created and moved, which nobody may once the process is ending. Until done is called, Abandon waits.
+func pass() (done func()) {
+	if !gate.TryRLock() {
+		at("waits")
+		gate.RLock()
+	}
+	return gate.RUnlock
+}
 
 // unfinished are the temporaries of this process.
 var unfinished = struct {
@@ -48,8 +60,8 @@ func Abandon() {
 
 // create creates and locks a temporary file or directory in dir.
 func create(dir string, perm fs.FileMode) (*temporary, error) {
-	gate.RLock()
-	defer gate.RUnlock()
+	at("create")
+	defer pass()()
 	for {
 		path := filepath.Join(dir, prefix+strconv.FormatUint(rand.Uint64(), 36)+suffix)
 		var f *os.File
@@ -99,6 +111,7 @@ func (t *temporary) remove() {
 	unfinished.Lock()
 	delete(unfinished.set, t)
 	unfinished.Unlock()
+	at("remove")
 	discard(t.file, t.path)
 }
 
