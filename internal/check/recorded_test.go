@@ -94,7 +94,7 @@ func TestRecorded(t *testing.T) {
 		programs := make(map[string]*verdict.ProgramRow)
 		for i, o := range objects {
 			for j := range o.Programs {
-				p := r.row(i, j, r.alike(i))
+				p := r.row(i, j, r.alike(i), r.setup.LoadersOf(o))
 				programs[o.Name()+":"+p.Name] = &p
 			}
 		}

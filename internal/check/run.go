@@ -347,12 +347,12 @@ func (r *run) report(ctx context.Context) (*verdict.Report, error) {
 		rep.Kernels = append(rep.Kernels, verdict.NewColumn(k.name, k.key, k.arch, k.modules))
 	}
 	for i, o := range r.Objects {
-		alike := r.alike(i)
+		alike, loaders := r.alike(i), r.setup.LoadersOf(o)
 		for j := range o.Programs {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			rep.Programs = append(rep.Programs, r.row(i, j, alike))
+			rep.Programs = append(rep.Programs, r.row(i, j, alike, loaders))
 		}
 	}
 	needs := func(k, object int) []rule.Finding { return r.found.read(r.kernels[k].whole[object]) }
@@ -374,12 +374,12 @@ func (r *run) skippedList() []*corpus.Error {
 	return out
 }
 
-// row collects the results of program j of object i. alike is what alike returns for the object.
-func (r *run) row(i, j int, alike map[list]kernelSet) verdict.ProgramRow {
+// row collects the results of program j of object i. alike is what alike returns for the object, and loaders are those that count for it.
+func (r *run) row(i, j int, alike map[list]kernelSet, loaders []rule.Loader) verdict.ProgramRow {
 	o := r.Objects[i]
 	pr := &o.Programs[j]
 	p := verdict.ProgramRow{Object: o.Name(), Name: o.ProgramName(j), Section: pr.Section, AutoLoad: pr.AutoLoad}
-	p.Notes = o.Notes(j, r.setup.LoadersOf(o), r.Loaders, func(m string) bool { return r.Policy.SetsMap(o, m) })
+	p.Notes = o.Notes(j, loaders, r.Loaders, func(m string) bool { return r.Policy.SetsMap(o, m) })
 	p.Findings = r.tally(j, alike)
 	blameLoader(p.Findings, len(r.kernels))
 	p.Sum(len(r.kernels))

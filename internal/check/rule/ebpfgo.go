@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/cilium/ebpf"
 
@@ -135,13 +134,21 @@ func EbpfGoUnread(ctx context.Context, name string, data []byte) (Finding, bool)
 // ebpfGoHint names something that cilium/ebpf refuses to read: references to weak maps and settings (relocateInstruction in its
 // elf_reader.go), or typed variables of the kernel (loadKsymsSection).
 func (o *Object) ebpfGoHint() Finding {
-	refers := func(kind bpfobj.RefKind, n int) bool {
-		return slices.ContainsFunc(o.Funcs, func(f bpfobj.Function) bool {
-			return slices.ContainsFunc(f.Insns, func(in bpfobj.Insn) bool { return in.Ref.Kind() == kind && in.Ref.N() == n })
-		})
+	type ref struct {
+		kind bpfobj.RefKind
+		n    int
+	}
+	refers := make(map[ref]bool)
+	for i := range o.Funcs {
+		for j := range o.Funcs[i].Insns {
+			in := &o.Funcs[i].Insns[j]
+			if kind := in.Ref.Kind(); kind == bpfobj.RefMap || kind == bpfobj.RefExtern {
+				refers[ref{kind, in.Ref.N()}] = true
+			}
+		}
 	}
 	for i, m := range o.Maps {
-		if m.Weak && refers(bpfobj.RefMap, i) {
+		if m.Weak && refers[ref{bpfobj.RefMap, i}] {
 			return Finding{Code: ObjectWeakMap, Args: Args{Name: m.Name}}
 		}
 	}
@@ -149,7 +156,7 @@ func (o *Object) ebpfGoHint() Finding {
 		switch {
 		case x.Kind == bpfobj.ExternKsym && x.Type != 0 && o.isVar(x.Type):
 			return Finding{Code: ObjectTypedVar, Args: Args{Name: x.Name}}
-		case x.Kind == bpfobj.ExternKconfig && x.Weak && refers(bpfobj.RefExtern, i):
+		case x.Kind == bpfobj.ExternKconfig && x.Weak && refers[ref{bpfobj.RefExtern, i}]:
 			return Finding{Code: ObjectWeakVar, Args: Args{Name: x.Name}}
 		}
 	}

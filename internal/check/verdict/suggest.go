@@ -280,6 +280,15 @@ func (r *Report) nowhere(row *ObjectRow, f *rule.Finding) bool {
 	if !f.Attach || f.Code != rule.AttachTargetUnlisted && f.Code != rule.AttachTargetTracepoint {
 		return false
 	}
+	judged := 0
+	for _, v := range row.Status {
+		if v.Judged() {
+			judged++
+		}
+	}
+	if judged < enough {
+		return false
+	}
 	lacking, silent := make(map[int]bool), make(map[int]bool)
 	for _, p := range row.Programs {
 		for _, x := range r.Programs[p].Findings {
