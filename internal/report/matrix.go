@@ -64,8 +64,8 @@ func newMatrix(r *verdict.Report, programs, whole bool) *matrix {
 		add(row{name: o.Object, object: i, of: o}, o.Status)
 		if programs {
 			for _, p := range o.Programs {
-				if !whole && !slices.ContainsFunc(o.Decides, func(d verdict.Decider) bool { return d.Program == p }) {
-					continue // the object does without it
+				if !whole && !decides(o, p, r.Programs[p].Status) {
+					continue
 				}
 				x := row{name: r.Programs[p].Name, program: true, object: i}
 				last := len(m.rows) - 1
@@ -98,6 +98,16 @@ func newMatrix(r *verdict.Report, programs, whole bool) *matrix {
 	}
 	m.explain()
 	return m
+}
+
+// decides reports whether a program decides about its object, which does without it nowhere.
+func decides(o *verdict.ObjectRow, program int, status []rule.Status) bool {
+	for k, s := range status {
+		if s > rule.Other && o.Status[k] <= rule.Guarded {
+			return false
+		}
+	}
+	return slices.ContainsFunc(o.Decides, func(d verdict.Decider) bool { return d.Program == program })
 }
 
 func b2i(b bool) int {

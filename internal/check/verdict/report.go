@@ -46,7 +46,9 @@ func NewColumn(name string, key kernel.Key, arch string, modules []string) Colum
 }
 
 // machine returns the kernel's machine, "" if it is not known.
-func (k *Column) machine() string { return cmp.Or(k.Key().Canonical().Arch, kernel.CanonicalArch(k.arch)) }
+func (k *Column) machine() string {
+	return cmp.Or(k.Key().Canonical().Arch, kernel.CanonicalArch(k.arch))
+}
 
 // Key returns what is known of the kernel's identity.
 func (k *Column) Key() kernel.Key {
