@@ -123,3 +123,50 @@ func TestMutations(t *testing.T) {
 	}
 	t.Logf("%d of %d changes noticed", tried-missed, tried)
 }
+
+// TestHelperMutations changes one property of a helper after the other, and checks that TestPrototypes fails. Who may call helpers is compared
+// elsewhere.
+func TestHelperMutations(t *testing.T) {
+	slow.Skip(t)
+	const file = "helpers.txt"
+	text, types, protos := readFile(file), groups(programTable()), readPrototypes(t)
+	lines := strings.SplitAfter(text, "\n")
+	l, err := entries(file, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried, missed := 0, 0
+	for i := range l {
+		for _, p := range l[i].properties {
+			if p.key == "since" || strings.HasPrefix(p.key, "callers") {
+				continue
+			}
+			for _, line := range helperMutants(p) {
+				tried++
+				out := slices.Concat(lines[:p.line-1], []string{line}, lines[p.line:])
+				all, err := readHelpers(strings.Join(out, ""), types)
+				if err == nil && len(protos.disagree(all)) == 0 {
+					t.Errorf("%s: %q instead of %s: %s is not noticed", l[i].name, line, p.key, p.value)
+					missed++
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d changes noticed", tried-missed, tried)
+}
+
+// helperMutants returns lines that differ from a property of a helper: none, with another argument, and with other words.
+func helperMutants(p property) (lines []string) {
+	lines = append(lines, "")
+	for _, r := range []string{"r1", "r2", "r3", "r4", "r5"} {
+		if n := "r" + string(r[1]%5+1); strings.Contains(p.value, r) && !(p.key == "calls back" && strings.HasSuffix(p.value, r)) {
+			lines = append(lines, "\t"+p.key+": "+strings.Replace(p.value, r, n, 1)+"\n")
+		}
+	}
+	for _, words := range [][2]string{{"reads", "writes"}, {"writes", "reads"}, {" or 0", ""}, {"key", "value"}, {"value", "key"}, {"struct ", "struct sk_"}, {"probe_read", "probe_read_user"}} {
+		if strings.Contains(p.value, words[0]) {
+			lines = append(lines, "\t"+p.key+": "+strings.Replace(p.value, words[0], words[1], 1)+"\n")
+		}
+	}
+	return lines
+}
