@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/check/facts"
+	"github.com/btfgen/btfgen/internal/check/interp"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
+)
+
+// released is a kernel of which only the release and the machine are known.
+func released(v uint64, machine string) *Inventory {
+	k := &Inventory{Arch: machine, want: new(Wanted), version: interp.Number{V: v}}
+	k.settle()
+	return k
+}
+
+// mapTypeNamed returns the number of a type of maps.
+func mapTypeNamed(t *testing.T, name string) uint32 {
+	t.Helper()
+	for kind := range uint32(facts.MapTypes) {
+		if facts.MapName(kind) == name {
+			return kind
+		}
+	}
+	t.Fatalf("there is no type of maps %s", name)
+	return 0
+}
+
+// ending returns code that returns a number.
+func ending(code ...insn) []insn { return append(code, insn{Op: 0xb7}, insn{Op: bpfobj.OpExit}) }
+
+// onPrograms are the findings of the first program of an object.
+func onPrograms(t *testing.T, o *Object, k *Inventory) []Finding {
+	t.Helper()
+	if err := o.follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, l := verdictOn(t, o, k)
+	return l
+}
+
+// withMap makes an object of a program of a section that loads the address of a map.
+func withMap(section string, m bpfobj.Map) *Object {
+	o := programOf(section, ending(insn{Op: bpfobj.OpLdImm64, Dst: 1}, insn{}))
+	m.Name = "m"
+	o.Maps, o.Funcs[0].Insns[0].Ref = []bpfobj.Map{m}, bpfobj.RefTo(bpfobj.RefMap, 0)
+	return o
+}
+
+// sectionWith returns a section whose programs have a type of attachment.
+func sectionWith(t *testing.T, attach string) string {
+	t.Helper()
+	for _, s := range bpfobj.Sections() {
+		if s.Type == "BPF_"+attach {
+			return s.Prefix
+		}
+	}
+	t.Fatalf("no section has the type of attachment %s", attach)
+	return ""
+}
+
+// usesOf make what uses a fact, by the beginning of the fact's name, and return the findings on it.
+var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
+	"section ": func(t *testing.T, name string, k *Inventory) []Finding {
+		return onPrograms(t, programOf(name, ending()), k)
+	},
+	"instruction ": func(t *testing.T, name string, k *Inventory) []Finding {
+		if name == "address of a function" {
+			o := programOf("socket", ending(insn{Op: bpfobj.OpLdImm64, Dst: 1, Src: asm.PseudoFunc, Ref: bpfobj.RefTo(bpfobj.RefFunc, 1)}, insn{}), ending())
+			return onPrograms(t, o, k)
+		}
+		i := slices.IndexFunc(instructions, func(c struct {
+			name   string
+			in     insn
+			static bool
+		}) bool {
+			return c.name == name
+		})
+		if i < 0 {
+			t.Fatalf("no instruction %s", name)
+		}
+		_, l := judgeCode(around(instructions[i].in, true, "socket"), k)
+		return l
+	},
+	"map-flag ": func(t *testing.T, name string, k *Inventory) []Finding {
+		flag, err := strconv.ParseUint(name, 0, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []Finding{k.mapRefused(&bpfobj.Map{Type: uint32(ebpf.Array), Flags: uint32(flag)})}
+	},
+	"map-type ": func(t *testing.T, name string, k *Inventory) []Finding {
+		return []Finding{k.unsetMap(mapTypeNamed(t, name))}
+	},
+	"sleepable ": func(t *testing.T, name string, k *Inventory) []Finding {
+		return onPrograms(t, withMap("lsm.s/bpf", bpfobj.Map{Type: mapTypeNamed(t, name)}), k)
+	},
+	"call ": func(t *testing.T, name string, k *Inventory) []Finding {
+		helper, kind, _ := strings.Cut(name, " ")
+		if facts.HelperNamed(helper) == 0 {
+			t.Fatalf("there is no helper %s", helper)
+		}
+		if !isKptr(kind) {
+			mapTypeNamed(t, kind)
+		}
+		e := Evaluation{Pairing: &Pairing{k: k}, pr: &bpfobj.Program{Attach: bpfobj.SectionOf("xdp")}}
+		return []Finding{e.withMap(helper, kind)}
+	},
+	"license ": func(t *testing.T, name string, k *Inventory) []Finding {
+		helper, kind, _ := strings.Cut(name, "/")
+		section := "xdp"
+		for _, s := range bpfobj.Sections() {
+			if s.ProgType == kind {
+				section = s.Prefix
+			}
+		}
+		return onPrograms(t, programOf(section, ending(insn{Op: bpfobj.OpCall, Imm: facts.HelperNamed(helper)})), k)
+	},
+	"returns ": func(t *testing.T, name string, k *Inventory) []Finding {
+		return onPrograms(t, programOf(sectionWith(t, name), []insn{{Op: 0xb7, Imm: 2}, {Op: bpfobj.OpExit}}), k)
+	},
+	"trampolines on ": func(t *testing.T, name string, k *Inventory) []Finding {
+		e := Evaluation{Pairing: &Pairing{k: k}}
+		e.trampoline(bpfobj.SectionOf("fentry/vfs_read"))
+		return e.Findings
+	},
+	"tail calls of programs with functions on ": func(t *testing.T, name string, k *Inventory) []Finding {
+		call := insn{Op: bpfobj.OpCall, Src: asm.PseudoCall, Ref: bpfobj.RefTo(bpfobj.RefFunc, 1)}
+		return onPrograms(t, programOf("socket", ending(call, insn{Op: bpfobj.OpCall, Imm: int64(asm.FnTailCall)}), ending()), k)
+	},
+	"verifier ": func(t *testing.T, name string, k *Inventory) []Finding {
+		var l []Finding
+		for feature, fact := range features {
+			if !k.features.Has(feature) {
+				l = append(l, Finding{Status: Fails, Subject: fact.String()})
+			}
+		}
+		return l
+	},
+	"global data": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onPrograms(t, programOf("socket", ending(insn{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefData, -1)}, insn{})), k)
+	},
+	"loops": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onPrograms(t, programOf("socket", ending(insn{Op: 0xb7, Dst: 6, Imm: 9}, insn{Op: 0x17, Dst: 6, Imm: 1}, insn{Op: 0x55, Dst: 6, Off: -2})), k)
+	},
+	"large programs": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onPrograms(t, programOf("socket", ending(slices.Repeat([]insn{{Op: 0xb7}}, 4096)...)), k)
+	},
+	"function calls": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onPrograms(t, programOf("socket", ending(insn{Op: bpfobj.OpCall, Src: asm.PseudoCall, Ref: bpfobj.RefTo(bpfobj.RefFunc, 1)}), ending()), k)
+	},
+	"maps on demand": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onPrograms(t, withMap("perf_event", bpfobj.Map{Type: uint32(ebpf.Hash), Flags: 1}), k)
+	},
+	"map large-keys": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return []Finding{k.mapRefused(&bpfobj.Map{Type: uint32(ebpf.Hash), KeySize: 513})}
+	},
+	"map devmap-program": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return []Finding{k.mapRefused(&bpfobj.Map{Type: uint32(ebpf.DevMap), ValueSize: 8})}
+	},
+	"map cpumap-program": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return []Finding{k.mapRefused(&bpfobj.Map{Type: uint32(ebpf.CPUMap), ValueSize: 8})}
+	},
+	"map cookies": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return []Finding{k.mapRefused(&bpfobj.Map{Type: uint32(ebpf.SockMap), ValueSize: 8})}
+	},
+	"map dotted-names": func(t *testing.T, _ string, k *Inventory) []Finding {
+		o := withMap("socket", bpfobj.Map{Type: uint32(ebpf.ArrayOfMaps), Inner: &bpfobj.Map{Type: uint32(ebpf.Array)}})
+		return findingsOf(pairOn(o, k).definitions())
+	},
+	"memory for global functions": onGlobals("calls_with_pair"),
+	"global argument ctx":         onGlobals("calls_with_tagged_context"),
+	"global argument nonnull":     onGlobals("calls_with_some"),
+	"global argument dynptr":      onGlobals("calls_with_dynptr"),
+	"global argument trusted":     onGlobals("calls_with_task"),
+	"global argument nullable":    onGlobals("calls_with_maybe_task"),
+	"global result void":          onGlobals("calls_for_nothing"),
+	"memory of ring buffers": func(t *testing.T, _ string, k *Inventory) []Finding {
+		reserve, update := insn{Op: bpfobj.OpCall, Imm: int64(asm.FnRingbufReserve)}, insn{Op: bpfobj.OpCall, Imm: int64(asm.FnMapUpdateElem)}
+		return onPrograms(t, programOf("tp", ending(reserve, insn{Op: 0xbf, Dst: 3}, update)), k)
+	},
+	"memory of arguments": onGlobals("uses_key"),
+	"error injection": func(t *testing.T, _ string, k *Inventory) []Finding {
+		e := Evaluation{Pairing: &Pairing{k: k}}
+		e.mayInject("function f", "f")
+		return e.Findings
+	},
+	"context registers": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onAccesses(t, programOf("uprobe", ending(insn{Op: 0x7b, Dst: 1, Src: 1})), k)
+	},
+	"context moved": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onAccesses(t, programOf("kprobe/f", ending(insn{Op: 0x07, Dst: 1, Imm: 8}, insn{Op: 0x79, Dst: 0, Src: 1})), k)
+	},
+	"context xdp_md": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onAccesses(t, programOf("xdp", ending(insn{Op: 0x61, Src: 1, Off: 20})), k)
+	},
+}
+
+// elsewhere are facts whose uses other tests make: they need BTF of a kernel.
+var elsewhere = map[string]string{
+	"kfunc calls": "TestCallers", "struct arguments": "TestSince", "many arguments on x86_64": "TestRegisters", "many arguments on arm64": "TestRegisters",
+	"many arguments on riscv64": "TestRegisters", "disabled hooks": "TestHooks", "struct_ops links": "TestOpening", "pointers in maps": "TestKptrs",
+	"context given": "TestContext", "context kept": "TestContext", "global argument untrusted": "TestGlobalArguments",
+}
+
+func findingsOf(parts []neededPart) (l []Finding) {
+	for _, p := range parts {
+		l = append(l, p.f)
+	}
+	return l
+}
+
+// onAccesses are the findings on what a program does with its context.
+func onAccesses(t *testing.T, o *Object, k *Inventory) []Finding {
+	t.Helper()
+	if err := o.follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e := Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+	e.kind = e.accesses(0)
+	return e.onCode(t.Context())
+}
+
+// onGlobals returns the findings on a program of globals.bpfel.o.
+func onGlobals(program string) func(t *testing.T, _ string, k *Inventory) []Finding {
+	return func(t *testing.T, _ string, k *Inventory) []Finding {
+		o, err := Parse(t.Context(), "globals", testinput.Named(t, "globals.bpfel.o").Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range o.Programs {
+			if o.ProgramName(i) == program {
+				_, l := programVerdict(t, o, i, k)
+				return l
+			}
+		}
+		t.Fatalf("no program %s", program)
+		return nil
+	}
+}
+
+// TestFactUses makes of each fact what uses it, and wants another verdict on the first release with the fact than on the one before.
+func TestFactUses(t *testing.T) {
+	tried := 0
+	for _, f := range facts.All() {
+		if elsewhere[f.String()] != "" {
+			continue
+		}
+		use, rest := usesOf[f.String()], ""
+		for prefix, u := range usesOf {
+			if name, ok := strings.CutPrefix(f.String(), prefix); ok && use == nil {
+				use, rest = u, name
+			}
+		}
+		if use == nil {
+			t.Errorf("nothing uses %s here", f)
+			continue
+		}
+		if tried++; f.Since() == 0 {
+			t.Errorf("every kernel has %s", f)
+			continue
+		}
+		machine := f.Machine()
+		if machine == "" {
+			machine = "x86_64"
+		}
+		since, before := uint64(f.Since()), uint64(f.Since())-1
+		with, without := use(t, rest, released(since, machine)), use(t, rest, released(before, machine))
+		if a, b := Worst(with), Worst(without); slices.Equal(with, without) || a == b && a == OK {
+			t.Errorf("%s: %v on %s, %v before", f, with, f.Since(), without)
+		}
+	}
+	t.Logf("%d facts", tried)
+	if tried < 100 {
+		t.Errorf("%d facts", tried)
+	}
+}
