@@ -108,6 +108,9 @@ func MapName(kind uint32) string {
 	return fmt.Sprintf("map type %d", kind)
 }
 
+// isMapType reports whether there is a type of maps.
+func isMapType(name string) bool { return slices.Contains(mapNames[1:], name) }
+
 // MapTypeName returns the name of a type of maps in C.
 func MapTypeName(kind uint32) string {
 	if int64(kind) < int64(len(mapNames)) {

@@ -3,6 +3,7 @@
 package facts
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -115,6 +116,9 @@ func readTables(text func(name string) string) (*table, error) {
 	return t, nil
 }
 
+// machines are those whose kernels differ.
+var machines = []string{"x86_64", "i386", "arm64", "arm", "ppc64le", "riscv64", "s390x", "loongarch64", "mips64el"}
+
 // readRow reads the properties of an entry.
 func readRow(e *entry) (*row, error) {
 	r := &row{entry: e}
@@ -176,10 +180,34 @@ func readRow(e *entry) (*row, error) {
 	if err == nil && !seen["since"] && !seen["until"] && len(r.names) == 0 {
 		err = e.wrap(e.line, errors.New("neither since nor until"))
 	}
+	for _, p := range r.programs {
+		if err == nil && p != AnyType && p != NotSleeping && programTable()[p] == nil {
+			err = e.wrap(e.line, fmt.Errorf("no programs are of type %s", p))
+		}
+	}
+	if err == nil && r.machine != "" && !slices.Contains(machines, r.machine) {
+		err = e.wrap(e.line, fmt.Errorf("there is no machine %s", r.machine))
+	}
 	if err == nil && r.Setting != "" && !strings.HasPrefix(r.Setting, "CONFIG_") {
 		err = e.wrap(e.line, errors.New("want a setting that begins with CONFIG_"))
 	}
 	return r, err
+}
+
+// known checks that what a fact is about exists, so that a slip does not make a fact that is never looked up.
+func known(name string) error {
+	kind, what, _ := strings.Cut(name, " ")
+	switch kind {
+	case "map-type", "sleepable":
+		return unless(isMapType(what), what+" is no type of maps")
+	case "call":
+		helper, of, _ := strings.Cut(what, " ")
+		return cmp.Or(unless(HelperNamed(helper) != 0, "there is no helper "+helper), unless(isMapType(of) || strings.HasPrefix(of, "kptr"), of+" is no type of maps"))
+	case "license":
+		helper, of, _ := strings.Cut(what, "/")
+		return cmp.Or(unless(HelperNamed(helper) != 0, "there is no helper "+helper), unless(of == "" || programTable()[of] != nil, "no programs are of type "+of))
+	}
+	return nil
 }
 
 // constants checks that the tables have every fact that code asks for by name.
@@ -200,11 +228,17 @@ func (t *table) fact(r *row) error {
 			return errors.New("only calls depend on the type of programs")
 		}
 		for _, name := range r.each(helper) {
+			if err := known("call " + name); err != nil {
+				return err
+			}
 			t.calls.add(r, name)
 		}
 		return nil
 	}
 	for _, name := range r.each(r.entry.name) {
+		if err := known(name); err != nil {
+			return err
+		}
 		if r.machine != "" {
 			name += " on " + r.machine
 		}
