@@ -200,14 +200,14 @@ func parsePeriod(text string) (p Period, err error) {
 		return p, nil
 	}
 	if when, ok := strings.CutPrefix(text, "since "); ok {
-		p.Since, err = parseChange(when)
+		p.Since, err = ParseChange(when)
 		return p, err
 	}
 	when, ok := strings.CutPrefix(text, "until ")
 	if !ok {
 		return p, errors.New("want since or until")
 	}
-	p.Until, err = parseChange(when)
+	p.Until, err = ParseChange(when)
 	return p, err
 }
 

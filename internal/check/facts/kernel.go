@@ -127,6 +127,9 @@ func (a *Answers) Has(f Fact) Answer {
 	return a.rows[the().rowOf[f]]
 }
 
+// Shown returns the newest release of what the kernel's BTF shows, 0 if it shows nothing.
+func (a *Answers) Shown() Release { return a.shown }
+
 // AtLeast reports whether the kernel is certainly not older than a release: by its name, or by what its BTF shows if the name does not say.
 func (a *Answers) AtLeast(r Release) bool {
 	if newest := a.k.Newest(); newest != 0 {

@@ -43,7 +43,7 @@ func mutations(t *testing.T, file string) (all []mutation) {
 			drop := func() { change("without "+p.key+": "+p.value, p.line) }
 			switch p.key {
 			case "since", "until":
-				c, err := parseChange(p.value)
+				c, err := ParseChange(p.value)
 				if err != nil {
 					t.Fatal(err)
 				}

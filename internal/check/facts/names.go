@@ -82,6 +82,7 @@ const (
 	ArgumentPointerToATypedefOfANumber
 	ArgumentPointerToConstVoid
 	ArgumentPointerToAnything
+	FunctionTracer
 )
 
 var constants = [...]string{
@@ -161,4 +162,5 @@ var constants = [...]string{
 	ArgumentPointerToATypedefOfANumber: "argument pointer to a typedef of a number",
 	ArgumentPointerToConstVoid:         "argument pointer to const void",
 	ArgumentPointerToAnything:          "argument pointer to anything",
+	FunctionTracer:                     "function tracer",
 }

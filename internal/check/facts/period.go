@@ -31,8 +31,8 @@ func (c Change) String() string {
 	return c.By.String()
 }
 
-// parseChange reads "6.9" or "5.10..6.1"; "always" is the zero Change.
-func parseChange(text string) (c Change, err error) {
+// ParseChange reads "6.9" or "5.10..6.1"; "always" is the zero Change.
+func ParseChange(text string) (c Change, err error) {
 	if text == "always" {
 		return c, nil
 	}

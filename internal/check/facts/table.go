@@ -138,7 +138,7 @@ func readRow(e *entry) (*row, error) {
 				return errors.New("twice")
 			}
 			seen[key] = true
-			*to, err = parseChange(value)
+			*to, err = ParseChange(value)
 			return err
 		}
 	}

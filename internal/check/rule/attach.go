@@ -143,6 +143,9 @@ func (e *Evaluation) probe(names []string, pattern string) {
 	if s := e.pr.Attach; s.Kind == bpfobj.AttachSyscall {
 		names = syscallNames(s.Target(e.pr.Section), e.k.Arch)
 	}
+	if function, ok := e.entryOf(names); ok {
+		e.blacklisted(function)
+	}
 	if e.k.knowsSymbols() {
 		e.symbolProbe(names)
 		return
@@ -190,8 +193,13 @@ func (e *Evaluation) function(to string, names []string, s *bpfobj.Section) {
 	if e.hook == nil {
 		return
 	}
+	if s.Kind != bpfobj.AttachIter {
+		e.tracer(subject)
+		e.denied(subject, names[0])
+	}
 	e.prototype(subject)
 	if s.Kind == bpfobj.AttachLSM {
+		e.startsLSM()
 		e.lsmHook(strings.TrimPrefix(names[0], "bpf_lsm_"))
 	} else if s.Kind != bpfobj.AttachIter && maySleep(s) {
 		e.mayInject(subject, names[0])

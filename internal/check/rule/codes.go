@@ -126,6 +126,12 @@ const (
 	AttachTargetHookSleeps  Code = "attach-target-hook-sleeps" // Since, Until
 	AttachTargetSyscall     Code = "attach-target-syscall"     // Name: the machine
 	AttachTargetSyscallBTF  Code = "attach-target-syscall-unlisted"
+	AttachTargetDenied      Code = "attach-target-denied"
+	AttachTargetNoReturn    Code = "attach-target-noreturn"
+	AttachTargetNoTrace     Code = "attach-target-notrace"
+	AttachTargetBlacklist   Code = "attach-target-blacklisted"
+	AttachTargetTracer      Code = "attach-target-tracer"  // Name: the setting
+	AttachTargetLSMOff      Code = "attach-target-lsm-off" // Name: the modules of LSM that the kernel starts
 	AttachTargetWritable    Code = "attach-target-writable"
 	AttachTargetInjection   Code = "attach-target-error-injection"
 

@@ -37,7 +37,7 @@ func NewWanted(objects []*Object) *Wanted {
 	w := &Wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)}
 	w.add(featureNames()...)
 	w.add(allSyscallNames("bpf")...)
-	w.config[settingOwnBTF] = true
+	w.config[settingOwnBTF], w.config[settingLSM] = true, true
 	for id := range facts.LastHelper + 1 {
 		if setting := facts.HelperNumbered(id).Setting; setting != "" {
 			w.config[setting] = true
@@ -61,7 +61,7 @@ func NewWanted(objects []*Object) *Wanted {
 			names, pattern := attachNames(&o.Programs[i])
 			w.add(names...)
 			for _, n := range names {
-				w.symbols[n] = true
+				w.symbols[n], w.symbols[blacklist+n] = true, true
 			}
 			w.add(o.record(i))
 			if o.Programs[i].Attach != nil && o.Programs[i].Attach.Kind == bpfobj.AttachTP {
