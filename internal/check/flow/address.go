@@ -18,6 +18,7 @@ type address struct {
 
 	computed bool // see Access
 	given    bool // see Access
+	checked  bool // see Access
 }
 
 type addressKind uint8
@@ -45,6 +46,24 @@ func (a address) plus(n int64) address {
 		a.off += n
 	}
 	return a
+}
+
+// check notes that an argument was compared with 0 and is not.
+func (s *addresses) check(arg int32) {
+	for r := range s.regs {
+		s.regs[r].checked = s.regs[r].checked || s.regs[r].isArg(arg)
+	}
+	for i := range s.stack {
+		s.stack[i].checked = s.stack[i].checked || s.stack[i].isArg(arg)
+	}
+}
+
+func (a address) isArg(arg int32) bool { return a.kind == ofArg && a.arg == arg }
+
+// same reports whether two addresses differ at most in whether they were compared with 0.
+func (a address) same(b address) bool {
+	b.checked = a.checked
+	return a == b
 }
 
 // typed reports whether the verifier knows the type of what is at an address of the kernel.

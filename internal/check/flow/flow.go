@@ -38,6 +38,7 @@ type Access struct {
 	Moved    bool // a constant was added to the context's address; Off includes it
 	Computed bool // an unknown number was added; Off does not include it
 	Chosen   bool // it reads an argument that paths put in one place with another one
+	Checked  bool // the argument may have been compared with 0 before
 	Given    bool // the address, not the context's, was on the stack in memory that a helper was given to read
 }
 
@@ -141,6 +142,11 @@ func (f *flow) arrive(at bpfobj.Site, s *addresses) {
 		if a == b {
 			continue
 		}
+		if a.same(b) {
+			changed = changed || !a.checked
+			old.regs[r].checked = true
+			continue
+		}
 		if !dead(code[at.Insn:], asm.Register(r)) {
 			f.lose(at.Fn, a)
 			f.lose(at.Fn, b)
@@ -153,7 +159,12 @@ func (f *flow) arrive(at bpfobj.Site, s *addresses) {
 		}
 	}
 	n := len(old.stack)
-	old.stack = slices.DeleteFunc(old.stack, func(x slot) bool { return s.slot(x.at) != x.address })
+	for i := range old.stack {
+		if x := &old.stack[i]; s.slot(x.at).checked && !x.checked && x.same(s.slot(x.at)) {
+			x.checked, changed = true, true
+		}
+	}
+	old.stack = slices.DeleteFunc(old.stack, func(x slot) bool { return !x.same(s.slot(x.at)) })
 	if changed || len(old.stack) < n {
 		f.work = append(f.work, at)
 	}
@@ -193,14 +204,35 @@ func (f *flow) block(at bpfobj.Site) {
 		}
 		in := &code[at.Insn]
 		f.step(s, at, in)
-		if slots, ok := in.Jump(); ok && f.found == nil {
-			f.arrive(bpfobj.Site{Fn: at.Fn, Insn: at.Insn + 1 + slots}, s)
+		if slots, ok := in.Jump(); ok {
+			a, zero := s.comparesArg(in)
+			there := s
+			if a && !zero {
+				there = &addresses{s.regs, slices.Clone(s.stack)}
+				there.check(s.reg(in.Dst).arg)
+			}
+			if f.found == nil {
+				f.arrive(bpfobj.Site{Fn: at.Fn, Insn: at.Insn + 1 + slots}, there)
+			}
+			if a && zero {
+				s.check(s.reg(in.Dst).arg)
+			}
 		}
 		if !in.FallsThrough() {
 			return
 		}
 		at.Insn += in.Slots()
 	}
+}
+
+// comparesArg reports whether a jump compares an argument with 0, and whether it jumps if it is.
+func (s *addresses) comparesArg(in *bpfobj.Insn) (ok, zero bool) {
+	op := in.Op.JumpOp()
+	a := s.reg(in.Dst)
+	if in.Op.Class() != asm.JumpClass || in.Op.Source() != asm.ImmSource || in.Imm != 0 || a.kind != ofArg {
+		return false, false
+	}
+	return op == asm.JEq || op == asm.JNE, op == asm.JEq
 }
 
 // step follows one instruction.
@@ -282,7 +314,7 @@ func (f *flow) touch(a address, at bpfobj.Site, in *bpfobj.Insn) {
 	}
 	x := Access{
 		At: at, Arg: -1, Off: a.off, Size: size, Write: in.Op.Class() != asm.LdXClass,
-		Moved: a.kind == ofContext && a.off != 0, Computed: a.computed, Given: a.given,
+		Moved: a.kind == ofContext && a.off != 0, Computed: a.computed, Given: a.given, Checked: a.checked,
 	}
 	switch a.kind {
 	case ofArg:

@@ -335,12 +335,12 @@ func (e *Evaluation) syscallRecord(to, call string) int64 {
 		if y, ok := e.k.find(n, btf.KindFunc); ok {
 			f := y.typ()
 			proto := y.view.Type(f.Ref())
-			if isWrapper(&proto) {
-				continue
-			}
-			args = min(args, int64(proto.Vlen()))
-			if args == 1 && y.view.NameIs(proto.Param(0).NameOff, "__unused") {
+			if proto.Vlen() == 1 && y.view.NameIs(proto.Param(0).NameOff, "__unused") {
 				args = 0
+			} else if isWrapper(&proto) {
+				continue
+			} else {
+				args = min(args, int64(proto.Vlen()))
 			}
 		}
 	}

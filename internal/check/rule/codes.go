@@ -138,6 +138,8 @@ const (
 	ContextNoArgument Code = "context-no-argument"   // Name: the function; Count
 	ContextArgument   Code = "context-argument-type" // Name: the type; Since
 	ContextNumber     Code = "context-number"
+	ContextNull       Code = "context-null"
+	ContextError      Code = "context-error"
 	ContextTagged     Code = "context-tagged"        // Name: the memory
 	ContextBeyond     Code = "context-beyond-struct" // Offset, Type
 	ContextRegisters  Code = "context-registers"     // Since

@@ -113,9 +113,9 @@ func (e *Evaluation) argumentRead(off int64) Finding {
 	case to.Kind() == btf.KindInt:
 		f = e.k.judge(facts.ArgumentPointerToATypedefOfANumber, ContextArgument)
 	case to.Kind() == btf.KindVoid:
-		f = e.k.judgeLater(facts.ArgumentPointerToConstVoid, facts.NullArguments, ContextArgument)
+		f = e.k.judgeLater(facts.ArgumentPointerToConstVoid, facts.NullArguments, Linux(6, 14), ContextArgument)
 	default:
-		f = e.k.judgeLater(facts.ArgumentPointerToAnything, facts.ContextMoved, ContextArgument)
+		f = e.k.judgeLater(facts.ArgumentPointerToAnything, facts.ContextMoved, Linux(7, 1), ContextArgument)
 	}
 	if f.Status != OK {
 		f.Subject, f.Name = h.argument(n), prototype(h.view, t.ID)
@@ -137,7 +137,25 @@ func (h *hook) through(p *Pairing, a *flow.Access, off int64, size int) (f Findi
 	} else if to, _ := h.view.SkipMods(t.Ref()); to.Kind().IsComposite() {
 		f = p.member(to, a, off, size)
 	}
+	if f.Status == OK && h.sec.Kind == bpfobj.AttachBTFTP {
+		f = p.k.nullable(h.name, n, a.Checked)
+	}
 	f.Subject = h.argument(n)
+	return f
+}
+
+// nullable judges a read through an argument of a tracepoint that may be null, or an error (btf_ctx_access in kernel/bpf/btf.c).
+func (k *Inventory) nullable(tracepoint string, n int, checked bool) (f Finding) {
+	if !k.has(facts.NullArguments) {
+		return f
+	}
+	key := fmt.Sprintf("%s/%d", tracepoint, n)
+	if d, ok := denials()["errors"][key]; ok {
+		return k.deny(d, ContextError)
+	}
+	if d, ok := denials()["null"][key]; ok && !checked {
+		return k.deny(d, ContextNull)
+	}
 	return f
 }
 

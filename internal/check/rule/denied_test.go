@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -67,9 +68,57 @@ func TestDenied(t *testing.T) {
 	}
 }
 
+// TestNullable reads through arguments of a tracepoint: one that may be null, with and without a test, one that may not be, and one that may be
+// an error.
+func TestNullable(t *testing.T) {
+	const load, read, same, exit = 0x79, 0x61, 0x15, bpfobj.OpExit
+	through := func(arg int16, test bool) []insn {
+		code := []insn{{Op: load, Dst: 2, Src: 1, Off: 8 * arg}, {Op: 0xb7}}
+		if test {
+			code = append(code, insn{Op: same, Dst: 2, Off: 1})
+		}
+		return append(code, insn{Op: read, Dst: 3, Src: 2, Off: 4}, insn{Op: exit})
+	}
+	const types = "struct task_struct 8: flags u32 0, pid u32 4\nproto #p int: data *void, a *task_struct, b *task_struct\n" +
+		"typedef btf_trace_sched_pi_setprio *#p\ntypedef btf_trace_sched_switch *#p\ntypedef btf_trace_signal_generate *#p\nstruct bpf_verifier_env 8: a u32 0\n"
+	const list = "struct bpf_raw_tp_null_args 8: mask u64 0\n"
+	for name, tt := range map[string]struct {
+		section string
+		types   string
+		code    []insn
+		want    Status
+	}{
+		"no test":            {"tp_btf/sched_pi_setprio", list, through(1, false), Fails},
+		"a test":             {"tp_btf/sched_pi_setprio", list, through(1, true), OK},
+		"another argument":   {"tp_btf/sched_pi_setprio", list, through(0, false), OK},
+		"another tracepoint": {"tp_btf/sched_switch", list, through(1, false), OK},
+		"an old kernel":      {"tp_btf/sched_pi_setprio", "", through(1, false), OK},
+		"an error":           {"tp_btf/signal_generate", list, through(1, true), Fails},
+	} {
+		tg := new(core.Target)
+		if err := tg.Load(t.Context(), "k", testbtf.Types(t, binary.LittleEndian, types+tt.types)); err != nil {
+			t.Fatal(err)
+		}
+		o := programOf(tt.section, tt.code)
+		if err := o.follow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		k := inspectBTF(t.Context(), tg, NewWanted([]*Object{o}), kernel.Key{ID: "x", Release: "7.3.0"}, "x86_64")
+		e := Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+		e.attachment()
+		worst := OK
+		for _, a := range e.accesses(0) {
+			worst = max(worst, a.f.Status)
+		}
+		if worst != tt.want {
+			t.Errorf("%s: %s, want %s: %v", name, worst, tt.want, e.Findings)
+		}
+	}
+}
+
 // TestDenials reads lists with mistakes.
 func TestDenials(t *testing.T) {
-	for _, text := range []string{"5.1..5.2 f", "[denied]\n5.1 f", "[denied]\nf"} {
+	for _, text := range []string{"5.1..5.2 f", "[denied]\n5.x f", "[denied]\nf"} {
 		if _, err := readDenials(text); err == nil {
 			t.Errorf("%q: no error", text)
 		}

@@ -96,11 +96,17 @@ func (k *Inventory) judge(fact facts.Fact, code Code) Finding {
 	return out
 }
 
-// judgeLater is judge for a fact without a witness that came later than another fact: a kernel that certainly lacks that one lacks both.
-func (k *Inventory) judgeLater(fact, earlier facts.Fact, code Code) Finding {
+// judgeLater is judge for a fact without a witness that came later than another fact, and later than a release whose source does not have it: a
+// kernel that certainly lacks the one, or whose name and BTF show nothing newer than the other, lacks it.
+func (k *Inventory) judgeLater(fact, earlier facts.Fact, without Release, code Code) Finding {
 	f := k.judge(fact, code)
-	if a := k.facts.Has(earlier); f.Status == MayFail && a.Presence == facts.No && a.Decided == facts.ByWitness {
+	if f.Status != MayFail {
+		return f
+	}
+	if a := k.facts.Has(earlier); a.Presence == facts.No && a.Decided == facts.ByWitness {
 		f.Status, f.Doubt, f.Decided, f.Witness = Fails, NoDoubt, a.Decided, a.Witness
+	} else if k.before(without.Next()) && k.facts.Shown() <= without {
+		f.Status, f.Doubt = Fails, NoDoubt
 	}
 	return f
 }
