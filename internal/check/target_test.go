@@ -37,7 +37,7 @@ func TestTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nowhere := 0 // kernels of which it is said that no kernel has it
+	nowhere := 0 // kernels with AttachTargetNowhere
 	verdicts := func(o *rule.Object) map[rule.Status]int {
 		rep, err := Run(t.Context(), Config{Objects: []*rule.Object{o}, Corpus: corp, Jobs: 1})
 		if err != nil {

@@ -134,8 +134,8 @@ func (x *reading) of(s *rule.Shape) *rule.Slot {
 	return nil
 }
 
-// differs reports whether a shape has something else than another one where that has a slot: it is known to be elsewhere, or its type
-// tells.
+// differs reports whether a shape has something else than another one where that has a slot: it is known to be elsewhere, or has
+// another type.
 func (x *reading) differs(here, ref *rule.Shape) bool {
 	a, b := x.of(ref), x.of(here)
 	switch {
