@@ -53,7 +53,7 @@ const (
 // meanings describes the classes for the documentation and for 'btfgen explain'.
 var meanings = map[class]string{
 	ambiguous:   "a relocation that several types of a kernel resolve differently",
-	conflicting: "different files for one place, such as two BTFs of one kernel",
+	conflicting: "different files for one place, such as two BTFs of one kernel, or BTF of another machine than its path says",
 	damaged:     "a file that cannot be read or is invalid; in `check --boot`, a kernel that does not boot",
 	different:   "a minimized BTF on which a loader decides differently; in `check --boot`, a wrong prediction, or a program that differs with the archive's BTF",
 	failed:      "another relocation for which loaders refuse the object; a severity of `corpus lint`",
@@ -399,6 +399,7 @@ var errorClasses = []struct {
 	{corpus.ErrUnmet, unmatched},
 	{embedded.ErrNone, unmatched},
 	{corpus.ErrTaken, conflicting},
+	{corpus.ErrMachine, conflicting},
 	{corpus.ErrAgain, skipped},
 	{store.ErrInput, conflicting},
 	{minimize.ErrProof, different},

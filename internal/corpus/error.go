@@ -21,6 +21,9 @@ var (
 	ErrUnselected = errors.New("no selected kernel is of a machine that it is for") // an object, but others may be
 )
 
+// ErrMachine is the cause for a kernel whose BTF is that of another machine than its key says. The kernel is used.
+var ErrMachine = errors.New("another machine")
+
 // ErrUnfit is the cause for a module without its kernel's types, such as that of another build. The kernel is used without it.
 var ErrUnfit = errors.New("module left out, as its BTF does not fit the kernel's")
 

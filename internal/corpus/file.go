@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash/maphash"
 
+	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
@@ -61,7 +62,7 @@ type Kernel struct {
 	// are right.
 	SourceSize int64
 
-	unfit []error // modules that Load left out
+	unfit []error // modules that Load left out, and another machine
 
 	task  *limits.Task       // holds the memory; nil in a copy
 	buf   *decompress.Buffer // has the BTF, and nothing that is not k's; or nil
@@ -173,8 +174,8 @@ func (k *Kernel) LoadBTF(ctx context.Context, b *btf.BTF) error {
 }
 
 // Load loads the kernel into t, and sets the machine of its key or else of its content. t uses name in messages and logs; the
-// error does not have it. It is an error if BTF has no usable types. t is valid as long as k is. Load removes modules from k.Modules whose BTF does not fit the kernel's, such as
-// that of another build; File.Read returns an Error for each.
+// error does not have it. It is an error if BTF has no usable types. t is valid as long as k is. Load removes modules from k.Modules whose BTF
+// does not fit the kernel's, such as that of another build; File.Read returns an Error for each, and for BTF of another machine than the key's.
 func (k *Kernel) Load(ctx context.Context, t *core.Target, name string) error {
 	if err := t.Load(ctx, name, k.BTF); err != nil {
 		var named *core.LoadError
@@ -210,6 +211,16 @@ func (k *Kernel) Load(ctx context.Context, t *core.Target, name string) error {
 		k.Modules, k.ModulePaths = k.Modules[:n], k.ModulePaths[:n]
 	}
 	t.SetMachine(cmp.Or(k.Key.Arch, k.Arch))
+	if arch := kernel.CanonicalArch(k.Key.Arch); k.PartOf == 0 && machine.Named(arch) != nil {
+		for module, b := range t.Views() {
+			if module != "" {
+				continue
+			}
+			if m := machine.OfKernel(ctx, b); m != "" && m != arch {
+				k.unfit = skip.Append(k.unfit, k.Path, fmt.Errorf("%w: its struct pt_regs is that of %s, its path says %s", ErrMachine, m, arch))
+			}
+		}
+	}
 	return nil
 }
 

@@ -129,7 +129,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 }
 
 // One minimizes the only kernel of some sources, which are as for corpus.Open. The report's Skipped has only objects that are not for
-// the kernel and modules that do not fit it. If the last source is such a module, that is an error.
+// the kernel, modules that do not fit it, and another machine than its path says. If the last source is such a module, that is an error.
 func One(ctx context.Context, sources []string, objects []*core.Object, modules *selection.Modules, opts minimize.Options) (*Report, error) {
 	c, err := corpus.Open(ctx, sources, corpus.Options{Map: true, Modules: modules})
 	if err != nil {
@@ -142,7 +142,7 @@ func One(ctx context.Context, sources []string, objects []*core.Object, modules 
 			return nil, err
 		}
 		for _, e := range rep.Skipped {
-			if !errors.Is(e, corpus.ErrUnmet) && (!errors.Is(e, corpus.ErrUnfit) || e.Path == sources[len(sources)-1]) {
+			if !errors.Is(e, corpus.ErrUnmet) && !errors.Is(e, corpus.ErrMachine) && (!errors.Is(e, corpus.ErrUnfit) || e.Path == sources[len(sources)-1]) {
 				return nil, e
 			}
 		}
