@@ -201,6 +201,26 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 	"context moved": func(t *testing.T, _ string, k *Inventory) []Finding {
 		return onAccesses(t, programOf("kprobe/f", ending(insn{Op: 0x07, Dst: 1, Imm: 8}, insn{Op: 0x79, Dst: 0, Src: 1})), k)
 	},
+	"locks in maps":                       onSpecial("kprobe/f", spinLock),
+	"lists in maps":                       onSpecial("kprobe/f", "bpf_list_head"),
+	"trees in maps":                       onSpecial("kprobe/f", "bpf_rb_root"),
+	"resilient locks in maps":             onSpecial("socket", "bpf_res_spin_lock"),
+	"locks of sleepable programs":         onSpecial("lsm.s/bpf", spinLock),
+	"timers of tracing programs":          onSpecial("kprobe/f", "bpf_timer"),
+	"work queues of tracing programs":     onSpecial("kprobe/f", "bpf_wq"),
+	"resilient locks of tracing programs": onSpecial("kprobe/f", "bpf_res_spin_lock"),
+	"map inner-locks": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return []Finding{k.mapRefused(&bpfobj.Map{Type: uint32(ebpf.ArrayOfMaps), Inner: &bpfobj.Map{Type: uint32(ebpf.Array), Special: []string{spinLock}}})}
+	},
+	"stacks in units of 16 bytes": onStacks("socket", 240, 264),
+	"private stacks":              onStacks("kprobe/f", 304, 304),
+	"context CGROUP_SKB/__sk_buff+": func(t *testing.T, name string, k *Inventory) []Finding {
+		off, err := strconv.ParseInt(name, 10, 16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return onAccesses(t, programOf("cgroup_skb/ingress", ending(insn{Op: 0x61, Src: 1, Off: int16(off)})), k)
+	},
 	"context xdp_md": func(t *testing.T, _ string, k *Inventory) []Finding {
 		return onAccesses(t, programOf("xdp", ending(insn{Op: 0x61, Src: 1, Off: 20})), k)
 	},
@@ -210,6 +230,10 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 var elsewhere = map[string]string{
 	"kfunc calls": "TestCallers", "struct arguments": "TestSince", "many arguments on x86_64": "TestRegisters", "many arguments on arm64": "TestRegisters",
 	"many arguments on riscv64": "TestRegisters", "disabled hooks": "TestHooks", "struct_ops links": "TestOpening", "pointers in maps": "TestKptrs",
+	"locks in maps of programs that may sleep": "TestSpecialValues", "timers in maps": "TestSpecialValues", "work queues in maps": "TestSpecialValues", "function tracer": "TestDenied",
+	"targets in modules": "TestElsewhere", "variables in modules": "TestElsewhere", "kfuncs in modules": "TestElsewhere", "struct_ops in modules": "TestElsewhere",
+	"null arguments": "TestNullable", "argument pointer to a number": "TestContext", "argument pointer to a typedef of a number": "TestContext",
+	"argument pointer to const void": "TestContext", "argument pointer to anything": "TestContext",
 	"context given": "TestContext", "context kept": "TestContext", "global argument untrusted": "TestGlobalArguments",
 }
 
@@ -218,6 +242,22 @@ func findingsOf(parts []neededPart) (l []Finding) {
 		l = append(l, p.f)
 	}
 	return l
+}
+
+// onSpecial returns the findings on a program with a map that has a struct in its values.
+func onSpecial(section, special string) func(t *testing.T, _ string, k *Inventory) []Finding {
+	return func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onPrograms(t, withMap(section, bpfobj.Map{Type: uint32(ebpf.Array), Special: []string{special}}), k)
+	}
+}
+
+// onStacks returns the findings on a program that has some bytes on its stack and calls a function that has others.
+func onStacks(section string, bytes ...int16) func(t *testing.T, _ string, k *Inventory) []Finding {
+	return func(t *testing.T, _ string, k *Inventory) []Finding {
+		store := func(n int) insn { return insn{Op: 0x7a, Dst: 10, Off: -bytes[n]} }
+		call := insn{Op: bpfobj.OpCall, Src: asm.PseudoCall, Ref: bpfobj.RefTo(bpfobj.RefFunc, 1)}
+		return onPrograms(t, programOf(section, ending(store(0), call), ending(store(1))), k)
+	}
 }
 
 // onAccesses are the findings on what a program does with its context.
