@@ -44,7 +44,7 @@ func open(ref string, plain bool) (*remote.Repository, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = idle
-	transport.DisableCompression = true // layers are compressed, and digests are of what is sent
+	transport.DisableCompression = true // layers are compressed already, and their digests must match
 	repo.PlainHTTP = plain || loopback(repo.Reference.Registry)
 	repo.Client = &auth.Client{
 		Client: &http.Client{Transport: &retry.Transport{Base: transport, Policy: func() retry.Policy { return answered{} }}, CheckRedirect: redirect},
@@ -204,8 +204,7 @@ func printManifest(ctx context.Context, out *printer, ref string, plain bool) er
 
 var errSlow = errors.New("the registry is too slow")
 
-// brief returns a context for requests that are short, with all that they need, such as a token. When their time is over, stop replaces their
-// error by errSlow.
+// brief returns a context for a short request, including the tokens for it. When its time is over, stop replaces its error by errSlow.
 func brief(ctx context.Context, failed *error) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limits.RegistryRequest*idle/limits.RegistrySeconds, errSlow)
 	return ctx, func() {

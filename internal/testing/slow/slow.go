@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package slow reports whether tests run in full. By default all tests together take
-// less than two minutes; the gate runs nearly all of them in full, and the rest runs at night. It is for tests only.
+// two to three minutes; the gate runs nearly all of them in full, and the rest runs at night. It is for tests only.
 package slow
 
 import (
