@@ -6,7 +6,6 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 	"time"
 
@@ -14,12 +13,8 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-// After a signal, a run has this long to end, and then to remove temporary files. A run that is blocked on a disk, say,
-// ends with the process.
-const (
-	grace   = 120 * time.Millisecond
-	tidying = 30 * time.Millisecond
-)
+// grace is how long a run has to end after a signal. Then temporary files are removed and the process ends.
+const grace = 120 * time.Millisecond
 
 // signaled is the cause of a context that a signal canceled.
 type signaled struct{ syscall.Signal }
@@ -47,14 +42,24 @@ func catchSignals(ctx context.Context) context.Context {
 		}
 	}
 	return endOn(ctx, c, func(s signaled) {
-		end := sync.OnceFunc(func() {
-			escape.Fprintf(os.Stderr, "btfgen: %v\n", s)
-			os.Exit(s.status())
-		})
-		time.AfterFunc(tidying, end)
-		output.Abandon()
-		end()
+		await(c, output.Abandon)
+		escape.Fprintf(os.Stderr, "btfgen: %v\n", s)
+		os.Exit(s.status())
 	})
+}
+
+// await calls tidy, which first lets files be moved that are being moved. It returns when tidy does, however long a disk takes, or at
+// another signal.
+func await(signals <-chan os.Signal, tidy func()) {
+	done := make(chan struct{})
+	go func() {
+		tidy()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-signals:
+	}
 }
 
 // endOn returns a context that the first signal cancels. It calls exit at the second signal, or after the grace period.

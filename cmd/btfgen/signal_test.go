@@ -11,6 +11,31 @@ import (
 	"time"
 )
 
+// TestAwait wants a process to go on until temporaries are gone, however long that takes, or until another signal.
+func TestAwait(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			signals, tidy, ended := make(chan os.Signal, 2), make(chan bool), make(chan bool)
+			go func() {
+				await(signals, func() { <-tidy })
+				close(ended)
+			}()
+			time.Sleep(time.Hour)
+			select {
+			case <-ended:
+				t.Error("ended before temporaries were gone")
+			default:
+			}
+			if again {
+				signals <- syscall.SIGTERM
+				<-ended
+			}
+			close(tidy)
+			<-ended
+		})
+	}
+}
+
 // A run that does not react to a signal is ended after the grace period, or at a second signal.
 func TestEndOn(t *testing.T) {
 	for _, c := range []struct {

@@ -23,19 +23,34 @@ type Dir struct {
 
 // OpenDir returns the directory at path, which it creates with its parents. The caller closes it.
 func OpenDir(path string) (*Dir, error) {
-	path = filepath.Clean(path)
-	_, err := os.Stat(path)
-	made := errors.Is(err, fs.ErrNotExist)
-	if err := os.MkdirAll(path, 0o777); err != nil {
-		return nil, named(path, err)
-	}
-	root, err := os.OpenRoot(path)
+	d, err := openDir(filepath.Clean(path))
 	if err != nil {
 		return nil, named(path, err)
 	}
-	clean(path)
+	clean(d.path)
 	at("opened")
-	return &Dir{path, root, made}, nil
+	return d, nil
+}
+
+// openDir is OpenDir for a clean path.
+func openDir(path string) (*Dir, error) {
+	defer pass()()
+	_, err := os.Stat(path)
+	made := errors.Is(err, fs.ErrNotExist)
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{path, root, made}
+	if made {
+		unfinished.Lock()
+		defer unfinished.Unlock()
+		unfinished.made[d] = true
+	}
+	return d, nil
 }
 
 // Close syncs the directory. It removes one that OpenDir created and that is empty.
@@ -49,6 +64,9 @@ func (d *Dir) Close() error {
 func (d *Dir) release() {
 	if d.made {
 		os.Remove(d.path) // fails if it has files
+		unfinished.Lock()
+		delete(unfinished.made, d)
+		unfinished.Unlock()
 	}
 	d.root.Close()
 }
@@ -204,20 +222,19 @@ func (d *Dir) stage(ctx context.Context, dir string, files []File) error {
 			return err
 		}
 		at("stage")
-		name := filepath.Join(dir, filepath.FromSlash(f.Name))
-		err := os.MkdirAll(filepath.Dir(name), 0o777)
-		if err == nil {
-			err = writeNew(name, f.Data)
-		}
-		if err != nil {
+		if err := writeNew(filepath.Join(dir, filepath.FromSlash(f.Name)), f.Data); err != nil {
 			return named(d.Path(f.Name), err)
 		}
 	}
 	return named(d.path, d.sync())
 }
 
-// writeNew writes a new file. It syncs it unless syncAll does.
+// writeNew writes a new file, with missing directories. It syncs it unless syncAll does.
 func writeNew(path string, data []byte) error {
+	defer pass()() // or it would make files again in a directory that Abandon removes
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err

@@ -41,14 +41,15 @@ func pass() (done func()) {
 	return gate.RUnlock
 }
 
-// unfinished are the temporaries of this process.
+// unfinished are the temporaries of this process, and the directories that it made and that may be empty.
 var unfinished = struct {
 	sync.Mutex
-	set map[*temporary]bool
-}{set: make(map[*temporary]bool)}
+	set  map[*temporary]bool
+	made map[*Dir]bool
+}{set: make(map[*temporary]bool), made: make(map[*Dir]bool)}
 
-// Abandon removes all temporaries of this process, after files that are being moved. Then it blocks all creating and moving of
-// files forever. It is for a process that exits at once.
+// Abandon removes all temporaries of this process, and directories that it made and that are empty, after files that are being created or
+// moved. Then it blocks all creating and moving of files forever. It is for a process that exits at once.
 func Abandon() {
 	gate.Lock() // never unlocked
 	unfinished.Lock()
@@ -56,6 +57,21 @@ func Abandon() {
 	for t := range unfinished.set {
 		os.RemoveAll(t.path)
 	}
+	for d := range unfinished.made {
+		os.Remove(d.path)
+	}
+}
+
+// Nameless creates a temporary file in a directory, or in that of the system if dir is empty. It has no name, so it is gone when it is
+// closed or the process ends. Where systems need a name, the caller removes it.
+func Nameless(dir string) (*os.File, error) {
+	at("create")
+	defer pass()()
+	f, err := os.CreateTemp(dir, prefix+"*"+suffix)
+	if err == nil {
+		os.Remove(f.Name())
+	}
+	return f, err
 }
 
 // create creates and locks a temporary file or directory in dir.
@@ -106,13 +122,14 @@ func own(f *os.File, path string) *temporary {
 	return t
 }
 
-// remove removes a temporary that was not moved, and unlocks it.
+// remove removes a temporary that was not moved, and unlocks it. Meanwhile it stays among the unfinished ones, as a directory is not
+// removed at once.
 func (t *temporary) remove() {
-	unfinished.Lock()
-	delete(unfinished.set, t)
-	unfinished.Unlock()
 	at("remove")
 	discard(t.file, t.path)
+	unfinished.Lock()
+	defer unfinished.Unlock()
+	delete(unfinished.set, t)
 }
 
 // clean removes the temporaries of killed runs in dir.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/workers/program"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
@@ -119,14 +120,11 @@ func noKVM(arch string) string {
 
 // temporary makes a file without a name. It vanishes when it is closed or the process ends.
 func temporary(write func(io.Writer) error) (*os.File, error) {
-	f, err := os.CreateTemp("", ".btfgen.*.tmp")
+	f, err := output.Nameless("")
 	if err != nil {
 		return nil, err
 	}
-	if err = os.Remove(f.Name()); err == nil {
-		err = write(f)
-	}
-	if err != nil {
+	if err = write(f); err != nil {
 		f.Close()
 		return nil, err
 	}

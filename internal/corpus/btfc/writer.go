@@ -17,6 +17,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btfa"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
@@ -48,11 +49,10 @@ type Writer struct {
 // NewWriter returns a writer that adds to old, which may be nil. Until WriteTo, kernels are kept in a nameless file in dir. The
 // caller must call Discard.
 func NewWriter(old *File, dir string) (*Writer, error) {
-	spool, err := os.CreateTemp(dir, ".btfgen.*.tmp")
+	spool, err := output.Nameless(dir)
 	if err != nil {
 		return nil, err
 	}
-	os.Remove(spool.Name())
 	w := &Writer{
 		spool: spool, file: newFile(spool, nil), encoders: newEncoders(),
 		at: make(map[kernel.Key]int), series: make(map[kernel.Key]*series), likeOf: make(map[Sketch]int), same: make(map[Sum]int),

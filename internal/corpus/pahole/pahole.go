@@ -22,6 +22,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/limits"
+	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/workers/program"
 )
 
@@ -56,11 +57,7 @@ func (e *Encoder) EncodesModules() bool { return e != nil && e.slots != nil && !
 
 // Temporary creates a nameless file, which is gone when it is closed or the process ends.
 func (e *Encoder) Temporary() (*os.File, error) {
-	f, err := os.CreateTemp(e.dir, ".btfgen.*.tmp")
-	if err != nil {
-		return nil, err
-	}
-	return f, os.Remove(f.Name())
+	return output.Nameless(e.dir)
 }
 
 // ErrMissing is the cause for kernels with DWARF that cannot be converted.
