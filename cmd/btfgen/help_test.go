@@ -20,6 +20,13 @@ func TestHelp(t *testing.T) {
 				t.Errorf("%s: %d characters: %s", p.name, n, line)
 			}
 		}
+		for _, part := range p.sections() {
+			for _, block := range blocks(part.text) {
+				if words := strings.Fields(block); strings.HasPrefix(block, "--") && !strings.Contains(b.String(), "\n"+words[0]+" "+words[1]) {
+					t.Errorf("%s: the text %q is a table", p.name, block)
+				}
+			}
+		}
 		for _, c := range p.Subcommands {
 			if !strings.Contains(b.String(), "\n  "+c.Name+" ") {
 				t.Errorf("%s: %s is missing", p.name, c.Name)
