@@ -10,9 +10,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -159,7 +161,28 @@ func messages(err error) (all []string) {
 			lines[i+1] = lines[i+1][1:]
 		}
 	}
-	return []string{strings.Join(lines, "")}
+	text = strings.Join(lines, "")
+	if folder := missingFolder(err, text); folder != "" {
+		text += ": there is no folder " + folder
+	}
+	return []string{text}
+}
+
+// missingFolder returns the first folder on the way to a file that does not exist, if the message ends with the path of the file and that
+// error.
+func missingFolder(err error, text string) string {
+	path, ok := strings.CutSuffix(text, ": "+syscall.ENOENT.Error())
+	if !ok || !errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	path = strings.Trim(path[strings.LastIndex(path, ": ")+1:], ` "`)
+	missing := ""
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			return missing
+		}
+		missing = dir
+	}
 }
 
 func newApp(stdout, stderr io.Writer) *cli.App {

@@ -100,7 +100,9 @@ func openArchive(c *cli.Context) (*archive.Archive, error) {
 	}
 	name := c.Args().First()
 	a, err := bundle.OpenNative(name)
-	if a == nil && err == nil {
+	if other := bundle.Other(name); a == nil && err == nil && other != nil {
+		err = fmt.Errorf("%s: %w", name, other)
+	} else if a == nil && err == nil {
 		err = fmt.Errorf("%s: not a %s archive ('btfgen archive merge' makes one from a directory or tar)", name, bundle.NativeSuffix)
 	}
 	return a, err

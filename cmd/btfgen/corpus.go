@@ -52,7 +52,9 @@ func openCorpus(c *cli.Context, opts corpus.Options) (*corpus.Corpus, error) {
 	}
 	switch {
 	case len(sources) == 0:
-		sources = []string{runningKernel}
+		if sources = []string{runningKernel}; !strings.Contains(c.Command.ArgsUsage, "SOURCE") {
+			infof(c, "btfgen: without --btf: the running kernel, %s", runningKernel)
+		}
 	case slices.Contains(sources, ""):
 		return nil, optionf("btf", "is empty")
 	}

@@ -55,7 +55,7 @@ func written(heading string) (all []helpPart) {
 	return all
 }
 
-// blocks splits the text of a section. The first byte of a block is ' ' for code, '-' for a list.
+// blocks splits the text of a section. A block begins with " " for code and with "- " for a list.
 func blocks(text string) []string { return strings.Split(strings.Trim(text, "\n"), "\n\n") }
 
 // listItem splits a line of a list.
@@ -161,9 +161,9 @@ func printHelp(w io.Writer, p topic) {
 			if i > 0 || s.title == "Description" {
 				escape.Fprintf(w, "\n")
 			}
-			switch block = strings.ReplaceAll(block, "`", ""); block[0] {
-			case ' ':
-			case '-':
+			switch block = strings.ReplaceAll(block, "`", ""); {
+			case block[0] == ' ':
+			case strings.HasPrefix(block, "- "):
 				rows := strings.Split(block, "\n")
 				for i := range rows {
 					rows[i] = row(listItem(rows[i]))

@@ -3,9 +3,11 @@
 package btfa
 
 import (
+	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -20,9 +22,14 @@ var Dictionary []byte
 
 // decoder is shared by all archives.
 var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderDictRaw(0, Dictionary),
-		zstd.WithDecoderMaxMemory(MaxPayload), zstd.WithDecoderMaxWindow(MaxPayload))
+	return zstd.NewReader(nil, options...)
 })
+
+// options are those of decoders.
+var options = []zstd.DOption{
+	zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderDictRaw(0, Dictionary), zstd.WithDecoderMaxMemory(MaxPayload),
+	zstd.WithDecoderMaxWindow(MaxPayload),
+}
 
 // Unpack returns the payload in the frame of a file.
 func Unpack(frame []byte) ([]byte, error) {
@@ -36,9 +43,38 @@ func Unpack(frame []byte) ([]byte, error) {
 	}
 	payload, err := d.DecodeAll(frame, make([]byte, 0, size))
 	if err != nil {
-		return nil, fmt.Errorf("frame: %w", err)
+		return nil, fmt.Errorf("frame: damaged at byte %d: build it again", HeaderLen+failure(frame))
 	}
 	return payload, nil
+}
+
+// failure returns where the first block, or the checksum, begins that cannot be decoded. The frame has passed checkFrame.
+func failure(frame []byte) (at int) {
+	r := bytes.NewReader(frame)
+	d, err := zstd.NewReader(r, options...)
+	if err != nil {
+		return 0
+	}
+	defer d.Close()
+	_, _ = io.Copy(io.Discard, d)
+	read := len(frame) - r.Len() // to the end of that block
+	var h zstd.Header
+	_ = h.Decode(frame)
+	for next := h.HeaderSize; next < read; {
+		at = next
+		_, next = block(frame, at)
+	}
+	return at
+}
+
+// block returns whether the block at an offset is the last one, and where it ends.
+func block(frame []byte, at int) (last bool, end int) {
+	head := int(frame[at]) | int(frame[at+1])<<8 | int(frame[at+2])<<16
+	n := head >> 3
+	if head>>1&3 == 1 { // a repeated byte
+		n = 1
+	}
+	return head&1 != 0, at + 3 + n
 }
 
 // Split cuts a payload into its streams. It ignores streams that it does not know; one that is absent is empty.
@@ -89,12 +125,8 @@ func checkFrame(b []byte) (int, error) {
 		if len(b)-at < 3 {
 			return 0, ErrCut
 		}
-		block := int(b[at]) | int(b[at+1])<<8 | int(b[at+2])<<16
-		n := block >> 3
-		if block>>1&3 == 1 { // a repeated byte
-			n = 1
-		}
-		if at += 3 + n; block&1 == 0 {
+		var last bool
+		if last, at = block(b, at); !last {
 			continue
 		}
 		switch at += 4; { // checksum

@@ -23,7 +23,8 @@ type Dir struct {
 
 // OpenDir returns the directory at path, which it creates with its parents. The caller closes it.
 func OpenDir(path string) (*Dir, error) {
-	d, err := openDir(filepath.Clean(path))
+	path = filepath.Clean(path)
+	d, err := openDir(path)
 	if err != nil {
 		return nil, named(path, err)
 	}

@@ -192,7 +192,7 @@ func readTar(ctx context.Context, name string) (files []File, err error) {
 	}
 	format := decompress.Sniff(head)
 	if format != decompress.Gzip && format != decompress.XZ && format != decompress.Zstd {
-		return nil, ErrNotBundle
+		return nil, cmp.Or(Other(name), ErrNotBundle)
 	}
 	stream, err := decompress.Open(ctx, in, -1, format, nil)
 	if err != nil {

@@ -134,7 +134,7 @@ func ReadManifest(ctx context.Context, path string) (*Manifest, error) {
 type Old map[string]*Kernel
 
 // ReadOld reads the archive and the manifest of an earlier run. If no result can be reused, because there is no archive yet, or the
-// version, the options or all relocations differ, it returns the reason. tool is the name of this build in a manifest, empty if other builds may
+// version, the options or all relocations differ, or one of the two is damaged, it returns the reason. tool is the name of this build in a manifest, empty if other builds may
 // have the same name.
 func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *Config) (old Old, why string, err error) {
 	a, err := archive.OpenFile(archivePath)
@@ -142,14 +142,14 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 		return nil, "it does not exist yet", nil
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, unusable(archivePath, err), unreadable(err)
 	}
 	m, err := ReadManifest(ctx, manifestPath)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", fmt.Errorf("%w: the run that makes %s has to write its manifest, too", err, archivePath)
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, unusable(archivePath, err), cmp.Or(ctx.Err(), unreadable(err))
 	}
 	switch {
 	case tool == "":
@@ -163,7 +163,7 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 	}
 	kernels, err := a.Kernels()
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", archivePath, err)
+		return nil, err.Error(), ctx.Err()
 	}
 	btfs := make(map[kernel.Key][]byte)
 	for _, k := range kernels {
@@ -174,7 +174,7 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 	for _, e := range m.Kernels {
 		key, err := kernel.ParseKey(e.Kernel)
 		if err != nil {
-			return nil, "", fmt.Errorf("%s: %w", manifestPath, err)
+			return nil, fmt.Sprintf("%s: %v", manifestPath, err), nil
 		}
 		btf := btfs[key]
 		if btf == nil || sha256.Sum256(btf) != e.SHA256 {
@@ -184,7 +184,7 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 		issues := make([]*Issue, len(e.Issues))
 		for i, n := range e.Issues {
 			if int64(n) >= int64(len(m.Issues)) {
-				return nil, "", fmt.Errorf("%s: %s has an issue %d of %d", manifestPath, e.Kernel, n, len(m.Issues))
+				return nil, fmt.Sprintf("%s: %s has an issue %d of %d", manifestPath, e.Kernel, n, len(m.Issues)), nil
 			}
 			issues[i] = &m.Issues[n]
 		}
@@ -208,6 +208,22 @@ func ReadOld(ctx context.Context, archivePath, manifestPath, tool string, cfg *C
 		return nil, "it was made for other relocations", nil
 	}
 	return old, "", nil
+}
+
+// unreadable returns the error of a file that the system does not let read or that is no archive, and nil for a damaged one.
+func unreadable(err error) error {
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) || errors.Is(err, archive.ErrNotArchive) {
+		return err
+	}
+	return nil
+}
+
+// unusable says why a damaged archive, or its manifest, is not reused.
+func unusable(name string, err error) string {
+	if unreadable(err) != nil {
+		return ""
+	}
+	return strings.TrimPrefix(err.Error(), name+": ")
 }
 
 // take returns the result for files with the same names and hashes, or nil. Only files with a single kernel have one.
