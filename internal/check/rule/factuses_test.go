@@ -3,6 +3,9 @@
 package rule
 
 import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,8 +15,10 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/check/interp"
+	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
@@ -134,6 +139,12 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 		e.trampoline(bpfobj.SectionOf("fentry/vfs_read"))
 		return e.Findings
 	},
+	"many arguments on ": func(t *testing.T, name string, k *Inventory) []Finding {
+		return onHook(t, "proto #p int: a u64, b u64, c u64, d u64, e u64, f u64, g u64, h u64, i u64", k)
+	},
+	"struct arguments": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onHook(t, "proto #p int: a pair", k)
+	},
 	"tail calls of programs with functions on ": func(t *testing.T, name string, k *Inventory) []Finding {
 		call := insn{Op: bpfobj.OpCall, Src: asm.PseudoCall, Ref: bpfobj.RefTo(bpfobj.RefFunc, 1)}
 		return onPrograms(t, programOf("socket", ending(call, insn{Op: bpfobj.OpCall, Imm: int64(asm.FnTailCall)}), ending()), k)
@@ -184,7 +195,11 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 	"global argument dynptr":      onGlobals("calls_with_dynptr"),
 	"global argument trusted":     onGlobals("calls_with_task"),
 	"global argument nullable":    onGlobals("calls_with_maybe_task"),
-	"global result void":          onGlobals("calls_for_nothing"),
+	"global argument untrusted": func(t *testing.T, _ string, k *Inventory) []Finding {
+		p := &Pairing{k: k, Loading: Loading{Loaders: Loaders()}}
+		return []Finding{p.judgeGlobal(facts.GlobalArgument("untrusted"))}
+	},
+	"global result void": onGlobals("calls_for_nothing"),
 	"memory of ring buffers": func(t *testing.T, _ string, k *Inventory) []Finding {
 		reserve, update := insn{Op: bpfobj.OpCall, Imm: int64(asm.FnRingbufReserve)}, insn{Op: bpfobj.OpCall, Imm: int64(asm.FnMapUpdateElem)}
 		return onPrograms(t, programOf("tp", ending(reserve, insn{Op: 0xbf, Dst: 3}, update)), k)
@@ -226,15 +241,56 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 	},
 }
 
-// elsewhere are facts whose uses other tests make: they need BTF of a kernel.
+// elsewhere are facts whose uses the tests of these names make: they need BTF of a kernel, or several properties of a program.
 var elsewhere = map[string]string{
-	"kfunc calls": "TestCallers", "struct arguments": "TestSince", "many arguments on x86_64": "TestRegisters", "many arguments on arm64": "TestRegisters",
-	"many arguments on riscv64": "TestRegisters", "disabled hooks": "TestHooks", "struct_ops links": "TestOpening", "pointers in maps": "TestKptrs",
-	"locks in maps of programs that may sleep": "TestSpecialValues", "timers in maps": "TestSpecialValues", "work queues in maps": "TestSpecialValues", "function tracer": "TestDenied",
+	"kfunc calls": "TestCallers", "disabled hooks": "TestDisabledHooks", "struct_ops links": "TestStructOps", "pointers in maps": "TestKptrs",
+	"context given": "TestAddresses", "context kept": "TestAddresses", "locks in maps of programs that may sleep": "TestSpecialValues",
+	"timers in maps": "TestSpecialValues", "work queues in maps": "TestSpecialValues", "function tracer": "TestDenied", "null arguments": "TestNullable",
 	"targets in modules": "TestElsewhere", "variables in modules": "TestElsewhere", "kfuncs in modules": "TestElsewhere", "struct_ops in modules": "TestElsewhere",
-	"null arguments": "TestNullable", "argument pointer to a number": "TestContext", "argument pointer to a typedef of a number": "TestContext",
-	"argument pointer to const void": "TestContext", "argument pointer to anything": "TestContext",
-	"context given": "TestContext", "context kept": "TestContext", "global argument untrusted": "TestGlobalArguments",
+	"argument pointer to a number": "TestContext", "argument pointer to a typedef of a number": "TestContext", "argument pointer to const void": "TestContext",
+	"argument pointer to anything": "TestContext",
+}
+
+// TestElsewhereExists checks that there are the tests of elsewhere.
+func TestElsewhereExists(t *testing.T) {
+	var tests strings.Builder
+	for _, pattern := range []string{"*_test.go", "../*_test.go"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range paths {
+			text, err := os.ReadFile(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tests.Write(text)
+		}
+	}
+	for fact, test := range elsewhere {
+		if !strings.Contains(tests.String(), "func "+test+"(") {
+			t.Errorf("%s: there is no %s", fact, test)
+		}
+	}
+}
+
+// onHook returns the findings on the prototype of a function to which a program is attached.
+func onHook(t *testing.T, proto string, k *Inventory) []Finding {
+	t.Helper()
+	view, err := btf.New(testbtf.Types(t, binary.LittleEndian, "struct pair 16: a u64 0, b u64 8\n"+proto+"\nfunc f #p"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := view.FirstID(); int(id) < view.NumTypes(); id++ {
+		if view.Type(id).Kind() == btf.KindFuncProto {
+			e := Evaluation{Pairing: &Pairing{k: k}, pr: &bpfobj.Program{Attach: bpfobj.SectionOf("fentry/f")}}
+			e.hook = newHook("f", view, id, e.pr.Attach)
+			e.prototype("function f")
+			return e.Findings
+		}
+	}
+	t.Fatal("no prototype")
+	return nil
 }
 
 func findingsOf(parts []neededPart) (l []Finding) {
