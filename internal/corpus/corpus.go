@@ -50,7 +50,7 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 		return nil, err
 	}
 	opts.met, opts.links = newMet(&opts), new(links)
-	opts.links.choose(found, &opts)
+	chooseLinks(opts.links, found, &opts)
 	c := &Corpus{met: opts.met, links: opts.links, modules: opts.Modules, Sources: slices.Clone(sources), Ignored: found.Ignored}
 	keep := func(k kernel.Key) bool {
 		kept := opts.selectsPath(k)
@@ -119,6 +119,15 @@ func (c *Corpus) Selects(k kernel.Key) bool { return c.met == nil || c.met.opts.
 // Selection returns the result of the selectors so far. The keys of most kernels come from their paths; those of the others are known
 // when their files were read.
 func (c *Corpus) Selection() Selection { return c.met.selection() }
+
+// Links returns the links that are left out because they are second names of kernels, sorted by path. Those in a tar file are known once
+// it was read.
+func (c *Corpus) Links() []*Error {
+	c.links.mu.Lock()
+	defer c.links.mu.Unlock()
+	slices.SortFunc(c.links.all, (*Error).Compare)
+	return slices.Clone(c.links.all)
+}
 
 // Query makes ReadPart read the types that q selects. It must be called before c is used otherwise.
 func (c *Corpus) Query(q *btfc.Query) {

@@ -5,16 +5,12 @@ package corpus
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
-
-// ErrAgain is the cause for a kernel that is left out because the same BTF has its key already.
-var ErrAgain = errors.New("again")
 
 // Second returns the error for a kernel whose key another one has. key names the kernel, owner is the path of the other one, and same says
 // whether the BTF of both is the same.
@@ -24,8 +20,6 @@ func Second(key, owner string, same bool) error {
 	}
 	return fmt.Errorf("%w is %s: %s", ErrTaken, key, owner)
 }
-
-func again(what, owner string) error { return fmt.Errorf("is %s %w: %s", what, ErrAgain, owner) }
 
 // Distinct keeps one file for each key, the first. The others move to Skipped, with the error of [Second]. It reads only files that share
 // a key, with up to jobs workers. Files that are damaged, or whose keys are known only after reading, are kept. It must be called before

@@ -4,6 +4,7 @@ package corpus
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 )
@@ -29,3 +30,9 @@ var ErrUnfit = errors.New("module left out, as its BTF does not fit the kernel's
 
 // ErrTaken is the cause for a kernel that is left out because a different one has its key.
 var ErrTaken = errors.New("another kernel")
+
+// ErrAgain is the cause for a kernel that is left out because the same BTF has its key already.
+var ErrAgain = errors.New("again")
+
+// again returns the error for a file that is left out because its owner is the same kernel.
+func again(what, owner string) error { return fmt.Errorf("is %s %w: %s", what, ErrAgain, owner) }

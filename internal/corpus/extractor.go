@@ -40,7 +40,7 @@ func (x *extractor) file(p *diskFile) {
 
 // links takes the BTF of the members of a tar file that links lead to.
 func (x *extractor) links(p *diskFile) {
-	names := x.to.links.choose(x.to)
+	names := chooseInTar(&x.to.links, x.to)
 	if len(names) == 0 {
 		return
 	}
