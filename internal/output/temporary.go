@@ -32,7 +32,7 @@ var at = func(moment string) {}
 // gate lets files be created and moved until [Abandon].
 var gate sync.RWMutex
 
-// pass waits until files may be created and moved, which nobody may once the process is ending. Until done is called, Abandon waits.
+// pass lets the caller create or move files until it calls done, for which Abandon waits. After Abandon it blocks forever.
 func pass() (done func()) {
 	if !gate.TryRLock() {
 		at("waits")

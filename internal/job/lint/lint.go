@@ -28,8 +28,8 @@
 //
 // # Cut enumerators
 //
-// A compiler makes an enum of 8 bytes if an enumerator needs more than 32 bits. The kind ENUM has 32 bits for each, so pahole cut them
-// before it had ENUM64, with 1.24, and does so where it was told to write no ENUM64.
+// A compiler makes an enum of 8 bytes if an enumerator needs more than 32 bits. The kind ENUM has 32 bits for each, so pahole
+// before 1.24 cut them. Later ones write ENUM64, unless an option forbids it.
 //
 // # Missing deduplication
 //
