@@ -159,7 +159,7 @@ func TestTablesRefused(t *testing.T) {
 		"a\n", "\tsince: 6.1\n", "a\n\t\tb\n", "a\n\tsince 6.1\n", "a\n\tsince:\n", "a\n\tsince: six\n", "a\n\tsince: 6.1\n\tsince: 6.2\n",
 		"a\n\tsince: 6.2..6.1\n", "a\n\tsince: 6.1\n\twitness: foo(\n", "a\n\tsince: 6.1\n\twitness: no_enum:X\n", "a\n\tsince: 6.1\n\twitness: static foo\n",
 		"a\n\tsince: 6.1\n\tsetting: BPF\n", "a\n\tsince: 6.1\n\tyes: Debian\n", "a\n\tsince: 6.1\n\tno: 6.1 but foo\n", "a\n\tsince: 6.1\n\tbecause: 6.1\n",
-		"a\n\tsince: 6.1\n\tmachine: vax\n", "map-type SOCKMAPS\n\tsince: 6.1\n", "sleepable UNSPEC\n\tsince: 6.1\n", "call map_find HASH\n\tsince: 6.1\n",
+		"a\n\tsince: 6.1\n\tsetting: CONFIG_A\n\tno: 6.1 without CONFIG_B\n", "a\n\tsince: 6.1\n\tmachine: vax\n", "map-type SOCKMAPS\n\tsince: 6.1\n", "sleepable UNSPEC\n\tsince: 6.1\n", "call map_find HASH\n\tsince: 6.1\n",
 		"call map_lookup_elem MASH\n\tsince: 6.1\n", "license loops\n\tsince: 6.1\n", "license loop/X\n\tsince: 6.1\n", "call loop HASH\n\tuntil: 6.1\n\tprograms: X\n",
 		"a\n\tsince: 6.1\na\n\tsince: 6.1\n", "a\n\tsince: 6.1\n\tprograms: XDP\n", "returns A\n\tsince: 6.1\n\tvalues: 1\n",
 	} {

@@ -185,6 +185,13 @@ func readRow(e *entry) (*row, error) {
 			err = e.wrap(e.line, fmt.Errorf("no programs are of type %s", p))
 		}
 	}
+	for _, x := range r.examples {
+		for _, name := range slices.Concat(x.with, x.without) {
+			if err == nil && strings.HasPrefix(name, "CONFIG_") && name != r.Setting {
+				err = e.wrap(e.line, fmt.Errorf("%s: the setting is %q", x.text, r.Setting))
+			}
+		}
+	}
 	if err == nil && r.machine != "" && !slices.Contains(machines, r.machine) {
 		err = e.wrap(e.line, fmt.Errorf("there is no machine %s", r.machine))
 	}
