@@ -18,7 +18,8 @@ type mutation struct {
 	entry int
 }
 
-// mutations returns a table with one property of each entry changed: a witness, setting or release left out, replaced or turned round.
+// mutations returns a table with one property of each entry changed: a witness, setting or release left out, replaced or turned round. It also
+// has each entry changed to what every kernel has.
 func mutations(t *testing.T, file string) (all []mutation) {
 	t.Helper()
 	text := readFile(file)
@@ -32,6 +33,20 @@ func mutations(t *testing.T, file string) (all []mutation) {
 		change := func(what string, line int, to ...string) {
 			out := slices.Concat(lines[:line-1], to, lines[line:])
 			all = append(all, mutation{fmt.Sprintf("%s: %s", e.name, what), strings.Join(out, ""), i})
+		}
+		var examples []string
+		for _, p := range e.properties {
+			if slices.Contains([]string{"yes", "no", "perhaps", "programs", "names"}, p.key) {
+				examples = append(examples, "\t"+p.key+": "+p.value+"\n")
+			}
+		}
+		end := len(lines)
+		if i+1 < len(l) {
+			end = l[i+1].line - 1
+		}
+		every := slices.Concat(lines[:e.line], []string{"\tsince: always\n"}, examples, lines[end:])
+		if !slices.Contains(e.properties, property{"since", "always", e.line + 1}) {
+			all = append(all, mutation{e.name + ": every kernel has it", strings.Join(every, ""), i})
 		}
 		isWitness := func(p property) bool { return p.key == "witness" }
 		i := slices.IndexFunc(e.properties, isWitness)

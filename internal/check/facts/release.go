@@ -2,7 +2,11 @@
 
 package facts
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // Release is a version of Linux, as LINUX_KERNEL_VERSION without the patch level.
 type Release uint32
@@ -29,9 +33,11 @@ func (r Release) IsNext(s Release) bool {
 
 // parseRelease reads "6.1".
 func parseRelease(text string) (Release, error) {
-	var major, minor uint64
-	if _, err := fmt.Sscanf(text, "%d.%d", &major, &minor); err != nil {
+	major, minor, _ := strings.Cut(text, ".")
+	a, errA := strconv.ParseUint(major, 10, 8)
+	b, errB := strconv.ParseUint(minor, 10, 8)
+	if errA != nil || errB != nil {
 		return 0, fmt.Errorf("%q is not a release of Linux", text)
 	}
-	return Linux(major, minor), nil
+	return Linux(a, b), nil
 }
