@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -27,13 +28,14 @@ const Every Fact = 0
 // row is an entry of a table: what it is about, and since when or up to when kernels have it.
 type row struct {
 	Period
-	entry    *entry
-	usedBy   string   // in words, "" if findings have words of their own
-	machine  string   // for which it holds, "" for all
-	programs []string // types of programs for which it holds, nil for all
-	names    []string // of hooks, kfuncs or enumerators
-	returns  Return
-	examples []example
+	entry     *entry
+	usedBy    string   // in words, "" if findings have words of their own
+	machine   string   // for which it holds, "" for all
+	registers int      // that kernels without it use, 0 for any number
+	programs  []string // types of programs for which it holds, nil for all
+	names     []string // of hooks, kfuncs or enumerators
+	returns   Return
+	examples  []example
 }
 
 // table is all tables except that of helpers.
@@ -170,8 +172,9 @@ func readRow(e *entry) (*row, error) {
 	source := ""
 	err := e.read(map[string]func(string) error{
 		"used by": once("used by", &r.usedBy), "setting": once("setting", &r.Setting), "source": once("source", &source),
-		"machine": once("machine", &r.machine),
-		"since":   change("since", &r.Since), "until": change("until", &r.Until),
+		"registers": func(value string) (err error) { r.registers, err = strconv.Atoi(value); return err },
+		"machine":   once("machine", &r.machine),
+		"since":     change("since", &r.Since), "until": change("until", &r.Until),
 		"witness": shows(certain), "hint": shows(hint), "against": shows(against),
 		"yes": examples(Yes), "no": examples(No), "perhaps": examples(Perhaps),
 		"programs": list(&r.programs), "names": list(&r.names), "adds": list(&r.names),
@@ -330,6 +333,9 @@ func (f Fact) Setting() string { return f.row().Setting }
 
 // Since returns the first release of Linux with the fact.
 func (f Fact) Since() Release { return f.row().Since.By }
+
+// Registers returns how many registers kernels without the fact use, 0 for any number.
+func (f Fact) Registers() int { return f.row().registers }
 
 // Machine returns the machine whose kernels differ in the fact, "" for all.
 func (f Fact) Machine() string { return f.row().machine }

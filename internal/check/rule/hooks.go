@@ -22,9 +22,6 @@ func (e *Evaluation) trampoline(s *bpfobj.Section) {
 	e.addAll([]Finding{f})
 }
 
-// registers are how many registers of 8 bytes trampolines passed on at first, by machine; others pass on all.
-var registers = map[string]int{"x86_64": 6, "arm64": 8, "riscv64": 8}
-
 // prototype judges whether programs can be attached to a function with the hook's prototype. Kernels look at its types when they load a
 // program (btf_distill_func_proto in kernel/bpf/btf.c), and at the registers when they attach it.
 func (e *Evaluation) prototype(subject string) {
@@ -47,9 +44,10 @@ func (e *Evaluation) prototype(subject string) {
 		f = e.k.judge(facts.StructArguments, AttachTargetStruct)
 		f.Count = int64(structs)
 	}
-	if n := registers[e.k.Arch]; f.Status == OK && n > 0 && words > n && e.pr.Attach.Kind != bpfobj.AttachIter {
-		f = e.k.judge(facts.ManyArguments(e.k.Arch), AttachTargetRegisters)
-		f.Attach, f.Count, f.Max, f.Name = true, int64(words), int64(n), e.k.Arch
+	many := facts.ManyArguments(e.k.Arch)
+	if f.Status == OK && many != facts.Every && many.Registers() > 0 && words > many.Registers() && e.pr.Attach.Kind != bpfobj.AttachIter {
+		f = e.k.judge(many, AttachTargetRegisters)
+		f.Attach, f.Count, f.Max, f.Name = true, int64(words), int64(many.Registers()), e.k.Arch
 	}
 	f.Subject = subject
 	e.addAll([]Finding{f})
