@@ -21,5 +21,5 @@
 //	release at least the first one        yes, by the release
 //	otherwise                             perhaps: distributions take over what is newer
 //
-// Package rule asks by the constants in names.go and by functions such as [Instruction], and turns answers into findings.
+// Package rule uses the constants in names.go and functions such as [Instruction], and turns answers into findings.
 package facts

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// example is a kernel that has a fact, does not have it, or of which that is not known. Tests are generated from examples:
+// example is a kernel with the answer to whether it has a fact. Tests are generated from examples:
 //
 //	6.1                        only its release is known
 //	Debian 6.1                 the kernel of Debian for x86_64 in testdata/vmlinux

@@ -123,7 +123,7 @@ func (t *table) wrong(r *row, debians map[string]*debian) (l []string) {
 	return l
 }
 
-// evidence is what Decide makes of a kernel without deciding any fact.
+// evidence returns the answers of a kernel before any fact is decided.
 func (t *table) evidence(k Evidence) *Answers {
 	return &Answers{k: k, whole: Whole(k), statics: k.Function(staticFunction)}
 }

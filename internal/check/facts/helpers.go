@@ -93,7 +93,7 @@ var helperNumbers = sync.OnceValue(func() map[string]int64 {
 	return numbers
 })
 
-// CallersName returns what programs with a type of attachment are called in helpers.txt, "" if nothing is known of them.
+// CallersName returns what programs with a type of attachment are called in helpers.txt, "" if it does not have them.
 func CallersName(progType, attach string) string {
 	for _, name := range []string{attached(progType, attach), progType} {
 		if p := programTable()[name]; p != nil && len(p.groups) > 0 {
@@ -103,7 +103,7 @@ func CallersName(progType, attach string) string {
 	return ""
 }
 
-// Callers returns the types of programs of which helpers.txt knows something.
+// Callers returns the types of programs in helpers.txt.
 func Callers() (l []string) {
 	for name, p := range programTable() {
 		if len(p.groups) > 0 {
@@ -216,7 +216,7 @@ func (h *Helper) readCallers(p Period, value string, types map[string][]string) 
 	for word := range strings.FieldsSeq(value) {
 		l := types[word]
 		if l == nil {
-			return fmt.Errorf("no programs are of type %s", word)
+			return fmt.Errorf("there is no type of programs %s", word)
 		}
 		for _, t := range l {
 			h.callers[t] = p

@@ -63,11 +63,11 @@ func newest(name string) Release {
 	return k.compared[len(k.compared)-1]
 }
 
-// HelpersRead is the newest release of which it is known who may call helpers.
+// HelpersRead is the newest release with which the callers of helpers were compared.
 func HelpersRead() Release { return newest("helpers") }
 
-// HooksRead is the newest release whose hooks of LSM are known.
+// HooksRead is the newest release with which hooks of LSM were compared.
 func HooksRead() Release { return newest("hooks") }
 
-// RecordsRead is the newest release whose records of events of system calls are known.
+// RecordsRead is the newest release with which records of events of system calls were compared.
 func RecordsRead() Release { return newest("records of system calls") }

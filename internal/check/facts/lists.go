@@ -12,7 +12,7 @@ import (
 // Came returns the release with which a part of the kernel's interface came, 0 where that is not known. A helper is named "bpf_loop".
 func Came(name string) Release { return Interface()[name] }
 
-// Interface returns all parts of the kernel's interface of which [Came] is known.
+// Interface returns the releases of [Came] for all parts of the kernel's interface.
 var Interface = sync.OnceValue(func() map[string]Release {
 	all := maps.Clone(the().came)
 	for id := range helperTable() {
@@ -56,16 +56,16 @@ func parseReturn(text string) (r Return, err error) {
 	return r, err
 }
 
-// NotSleeping stands for all types of programs that may not sleep.
+// NotSleeping means all programs that may not sleep.
 const NotSleeping = "not-sleeping"
 
-// AnyType stands for programs of every type.
+// AnyType means programs of all types.
 const AnyType = "any"
 
 // KfuncCallers returns since when programs can call a kfunc, by type, where that is not since the kfunc came.
 func KfuncCallers(name string) map[string]Period { return the().kfuncs[name] }
 
-// Kfuncs returns the names of the kfuncs of which [KfuncCallers] knows something.
+// Kfuncs returns the names of the kfuncs in kfuncs.txt.
 func Kfuncs() (l []string) {
 	for name := range the().kfuncs {
 		l = append(l, name)
@@ -101,7 +101,7 @@ func ManyArguments(machine string) Fact { return the().named["many arguments on 
 // PrivateStacksOf is the fact that functions of programs can have stacks of their own on another machine than x86_64.
 func PrivateStacksOf(machine string) Fact { return the().named["private stacks on "+machine] }
 
-// License is the fact that programs without a license compatible with the GPL can call a helper, if they are of a type or in general.
+// License is the fact that programs without a license compatible with the GPL can call a helper: those of a type, or all if that is "".
 func License(helper, progType string) Fact {
 	if progType != "" {
 		helper += "/" + progType

@@ -4,7 +4,7 @@
 
 package facts
 
-// The facts that code asks for by name.
+// Facts with a constant. Others are found by the functions of lists.go.
 const (
 	Instruction32BitJump Fact = iota + 1
 	InstructionAtomicOperation

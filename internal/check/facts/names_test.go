@@ -43,7 +43,7 @@ const source = `// SPDX-License-Identifier: Apache-2.0
 
 package facts
 
-// The facts that code asks for by name.
+// Facts with a constant. Others are found by the functions of lists.go.
 const (
 %s)
 

@@ -52,7 +52,7 @@ func ParseChange(text string) (c Change, err error) {
 
 // witness is something in the BTF of the kernels that have a fact, or that do not.
 type witness struct {
-	text string // for reports: "static:foo()", "!foo()" for one that is against the fact
+	text string // for reports: "static:foo()", or "!foo()" if kernels with the fact do not have foo
 	name string // of a struct or function
 	part string // member or enumerator, "" for the whole
 	kind witnessKind

@@ -185,7 +185,7 @@ func readRow(e *entry) (*row, error) {
 	}
 	for _, p := range r.programs {
 		if err == nil && p != AnyType && p != NotSleeping && programTable()[p] == nil {
-			err = e.wrap(e.line, fmt.Errorf("no programs are of type %s", p))
+			err = e.wrap(e.line, fmt.Errorf("there is no type of programs %s", p))
 		}
 	}
 	for _, x := range r.examples {
@@ -215,12 +215,12 @@ func known(name string) error {
 		return cmp.Or(unless(HelperNamed(helper) != 0, "there is no helper "+helper), unless(isMapType(of) || strings.HasPrefix(of, "kptr"), of+" is no type of maps"))
 	case "license":
 		helper, of, _ := strings.Cut(what, "/")
-		return cmp.Or(unless(HelperNamed(helper) != 0, "there is no helper "+helper), unless(of == "" || programTable()[of] != nil, "no programs are of type "+of))
+		return cmp.Or(unless(HelperNamed(helper) != 0, "there is no helper "+helper), unless(of == "" || programTable()[of] != nil, "there is no type of programs "+of))
 	}
 	return nil
 }
 
-// constants checks that the tables have every fact that code asks for by name.
+// constants checks that the tables have every fact with a constant.
 func (t *table) constants() error {
 	for f, name := range constants {
 		if t.names[f] != name {

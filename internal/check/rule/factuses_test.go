@@ -22,7 +22,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
-// released is a kernel of which only the release and the machine are known.
+// released is a kernel with a release and a machine, and no BTF.
 func released(v uint64, machine string) *Inventory {
 	k := &Inventory{Arch: machine, want: new(Wanted), version: interp.Number{V: v}}
 	k.settle()
@@ -345,7 +345,7 @@ func onGlobals(program string) func(t *testing.T, _ string, k *Inventory) []Find
 	}
 }
 
-// TestFactUses makes of each fact what uses it, and wants another verdict on the first release with the fact than on the one before.
+// TestFactUses judges a program, map or call that uses a fact, for each fact: the first release with the fact gets another verdict than the one before.
 func TestFactUses(t *testing.T) {
 	tried := 0
 	for _, f := range facts.All() {
