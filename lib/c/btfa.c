@@ -1812,8 +1812,12 @@ static struct side look(const struct btfa *a, const struct series *want, const c
 		for (i = 0; i < a->n_kernels; i++) {
 			struct parts p = parts_of(a, i);
 			struct series its;
-			int c = compare_versions(p.part[RELEASE], release);
+			char room[PART];
+			int c;
 
+			if (strcmp(canonical_id(p.part[ID], room), want->id))
+				continue;
+			c = compare_versions(p.part[RELEASE], release);
 			if (after ? c <= 0 : c >= 0)
 				continue;
 			if (s.n) { /* beyond the last one; equal releases are in the order of the archive */
@@ -3680,6 +3684,74 @@ static int can_open(const char *path)
 	return fd >= 0 && !close(fd);
 }
 
+/* Reads a number of n bytes in this machine's byte order. */
+static uint64_t native(const uint8_t *p, size_t n)
+{
+	uint64_t wide;
+	uint32_t word;
+	uint16_t half;
+
+	if (n == 8)
+		return memcpy(&wide, p, 8), wide;
+	if (n == 4)
+		return memcpy(&word, p, 4), word;
+	return memcpy(&half, p, 2), half;
+}
+
+static int read_at(int fd, void *p, size_t n, uint64_t at)
+{
+	return at < (uint64_t)1 << 62 && pread(fd, p, n, (off_t)at) == (ssize_t)n;
+}
+
+/* Reports whether a file is an ELF file of this machine's byte order with a section .BTF. */
+static int has_btf(int fd)
+{
+	uint8_t head[64], s[64], wide;
+	uint64_t table, names, length, i, n, name;
+	char text[5];
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !read_at(fd, head, 64, 0) || memcmp(head, "\177ELF", 4))
+		return 0;
+	wide = head[4] == 2;
+	table = native(head + (wide ? 40 : 32), wide ? 8 : 4);
+	n = native(head + (wide ? 60 : 48), 2);
+	if (native(head + (wide ? 58 : 46), 2) != (wide ? 64 : 40) ||
+	    !read_at(fd, s, wide ? 64 : 40, table + native(head + (wide ? 62 : 50), 2) * (wide ? 64 : 40)))
+		return 0;
+	names = native(s + (wide ? 24 : 16), wide ? 8 : 4);
+	for (i = 0; i < n && read_at(fd, s, wide ? 64 : 40, table + i * (wide ? 64 : 40)); i++) {
+		name = native(s, 4);
+		length = native(s + (wide ? 32 : 20), wide ? 8 : 4);
+		if (native(s + 4, 4) != 8 && length && read_at(fd, text, 5, names + name) && !memcmp(text, ".BTF", 5))
+			return 1; /* 8 has no content */
+	}
+	return 0;
+}
+
+/* Finds the vmlinux of a release where packages put it. libbpf looks at the same places. */
+static int find_installed(const char *root, const char *release, char path[4096])
+{
+	static const char before[][28] = { "boot/vmlinux-", "lib/modules/", "lib/modules/", "usr/lib/modules/",
+		"usr/lib/debug/boot/vmlinux-", "usr/lib/debug/boot/vmlinux-", "usr/lib/debug/lib/modules/" };
+	static const char after[][16] = { "", "/vmlinux-", "/build/vmlinux", "/kernel/vmlinux", "", ".debug", "/vmlinux" };
+	size_t i;
+
+	for (i = 0; i < SIZE(before); i++) {
+		int fd, found;
+
+		snprintf(path, 4096, "%s/%.*s%s%s%s", root && strcmp(root, "/") ? root : "", (int)sizeof(before[i]), before[i],
+			 release, after[i], i == 1 ? release : "");
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		found = fd >= 0 && has_btf(fd);
+		if (fd >= 0)
+			close(fd);
+		if (found)
+			return 1;
+	}
+	return 0;
+}
+
 int btfa_find(const struct btfa *a, const struct btfa_find_options *options, const char **btf_custom_path,
 	      struct btfa_found *f, struct btfa_error *e)
 {
@@ -3700,6 +3772,18 @@ int btfa_find(const struct btfa *a, const struct btfa_find_options *options, con
 	if (!o->ignore_kernel && can_open("/sys/kernel/btf/vmlinux")) {
 		f->source = BTFA_FROM_KERNEL;
 		return BTFA_OK;
+	}
+	if (o->installed) {
+		struct btfa_system host;
+
+		status = btfa_host(&host, &o->host, e);
+		if (status)
+			return status;
+		if (find_installed(o->host.root, host.key.release, f->path)) {
+			f->source = BTFA_FROM_FILE;
+			*btf_custom_path = f->path;
+			return BTFA_OK;
+		}
 	}
 	if (!a)
 		return fail(e, BTFA_NO_KERNEL, "the kernel has no BTF, and there is no archive");

@@ -178,6 +178,7 @@ struct btfa_find_options {
 	int ignore_kernel;             /* skips the kernel's own BTF, for tests */
 	unsigned neighbours;           /* as for btfa_lookup */
 	struct btfa_host_options host; /* the kernel to find in the archive */
+	int installed;                 /* looks where packages install a vmlinux of the host's release, before the archive */
 	const void *object;            /* unless NULL, the archive must be made for this object; see btfa_covers */
 	size_t object_size;
 };
@@ -185,7 +186,7 @@ struct btfa_find_options {
 /* The source of types. */
 enum btfa_source {
 	BTFA_NO_SOURCE = 0,
-	BTFA_FROM_FILE = 1,   /* the file that the user named */
+	BTFA_FROM_FILE = 1,   /* the file that the user named, or a vmlinux that is installed */
 	BTFA_FROM_KERNEL = 2, /* the running kernel */
 	BTFA_FROM_ARCHIVE = 3
 };
@@ -194,12 +195,12 @@ enum btfa_source {
 struct btfa_found {
 	enum btfa_source source;
 	struct btfa_match match; /* of the archive; its want is empty if the archive was not searched */
-	char path[32];           /* of the BTF from the archive */
+	char path[4096];         /* of the BTF from the archive, or of an installed vmlinux */
 	int fd;                  /* of the file that path leads to, or -1 */
 };
 
-/* Finds the types to relocate programs against: the file that the user named, else the kernel's own BTF, else
- * the BTF for the host in the archive. *btf_custom_path is the value of libbpf's option of that name: the user's
+/* Finds the types to relocate programs against: the file that the user named, else the kernel's own BTF, else, if
+ * options say so, that of an installed vmlinux, else the BTF for the host in the archive. *btf_custom_path is the value of libbpf's option of that name: the user's
  * own string; NULL for the kernel's BTF, which libbpf finds by itself; or the path of a file in memory
  * (Linux 3.17, and /proc) with the archive's BTF. That path is valid in this process until btfa_release. A named
  * file that cannot be opened is an error; libbpf checks its content. archive and options may be NULL. Fails with

@@ -16,7 +16,7 @@ type Source int
 
 // The sources, in the order in which Find tries them.
 const (
-	FromFile    Source = iota + 1 // FindOptions.File
+	FromFile    Source = iota + 1 // FindOptions.File, or a vmlinux that is installed
 	FromKernel                    // the running kernel
 	FromArchive                   // FindOptions.Archive
 )
@@ -51,6 +51,9 @@ type FindOptions struct {
 	// even if it is newer than the archive. Above 0 the BTF may be wrong for the kernel;
 	// Match.Rule is NeighbourMatch then.
 	Neighbours int
+	// Installed looks for the host's release where packages install a vmlinux, such as /boot and /usr/lib/debug below
+	// Host.Root, before the archive. Types then has the path of an ELF file with BTF, as for a File.
+	Installed bool
 	// IgnoreKernel skips the kernel's own BTF, for tests.
 	IgnoreKernel bool
 }
@@ -94,7 +97,8 @@ func (e *NoMatchError) Is(target error) bool { return target == ErrNoKernel }
 var ErrNoArchive = errors.New("the kernel has no BTF, and there is no archive")
 
 // Find finds the types to relocate programs against: FindOptions.File if that is set, else
-// the kernel's own BTF if it has any, else the BTF for the host in FindOptions.Archive. Find
+// the kernel's own BTF if it has any, else, with FindOptions.Installed, that of an installed vmlinux, else the BTF for the host
+// in FindOptions.Archive. Find
 // checks that the file or the kernel's BTF can be opened, and leaves reading to the loader.
 //
 // The error is a [*NoMatchError], a [*NotCoveredError] or [ErrNoArchive], or says why the file cannot be
@@ -113,12 +117,20 @@ func Find(opts FindOptions) (*Types, error) {
 			return &Types{Source: FromKernel, Path: kernel.HostBTF}, nil
 		}
 	}
-	if opts.Archive == nil {
+	if opts.Archive == nil && !opts.Installed {
 		return nil, ErrNoArchive
 	}
 	host, err := kernel.Host(opts.Host)
 	if err != nil {
 		return nil, err
+	}
+	if opts.Installed {
+		if p := findInstalled(opts.Host.Root, host.Key.Release); p != "" {
+			return &Types{Source: FromFile, Path: p}, nil
+		}
+	}
+	if opts.Archive == nil {
+		return nil, ErrNoArchive
 	}
 	if opts.Object != nil {
 		if err := opts.Archive.Covers(NewObject("", opts.Object, host.Key.Arch)); err != nil {

@@ -18,7 +18,7 @@ import (
 // testdata/btfa/hosts.txt.
 type Layout struct {
 	Name    string
-	Readers string   // who reads it
+	Readers string   // who reads it, in the plural
 	path    string   // of a file: {id}, {version}, {arch} and {release}
 	formats []Format // nil for all
 	uname   bool     // {arch} is what uname -m says, else BTFHub's
@@ -31,15 +31,15 @@ type Layout struct {
 
 // Layouts are the layouts, the default first.
 var Layouts = []*Layout{
-	{Name: "btfhub", Readers: "BTFHub's users", path: "{id}/{version}/{arch}/{release}.btf"},
+	{Name: "btfhub", Readers: "users of BTFHub", path: "{id}/{version}/{arch}/{release}.btf"},
 	// iovisor/bcc libbpf-tools/btf_helpers.c: ID=%s with quotes, VERSION_ID="%s only with quotes, an empty level else.
-	{Name: "bcc", Readers: "bcc's libbpf-tools", path: "{id}/{version}/{arch}/{release}.btf", uname: true, raw: true, bare: true, tools: true, formats: []Format{Dir, TarGz}},
+	{Name: "bcc", Readers: "bcc's tools", path: "{id}/{version}/{arch}/{release}.btf", uname: true, raw: true, bare: true, tools: true, formats: []Format{Dir, TarGz}},
 	// inspektor-gadget pkg/operators/btfgen and pkg/btfgen: ID with quotes, no host without VERSION_ID.
-	{Name: "inspektor-gadget", Readers: "gadget images of Inspektor Gadget", path: "{id}/{version}/{arch}/{release}.btf", uname: true, raw: true, formats: []Format{Dir, TarGz}},
+	{Name: "inspektor-gadget", Readers: "Inspektor Gadget's gadgets", path: "{id}/{version}/{arch}/{release}.btf", uname: true, raw: true, formats: []Format{Dir, TarGz}},
 	// aquasecurity/tracee, parca-dev/parca-agent: unpackBTFHub, below dist/btfhub. Go embeds no name with a quote, so it finds no host whose ID has quotes.
 	{Name: "tracee", Readers: "tracee and other users of libbpfgo's OSInfo", path: "{id}/{version}/{arch}/{release}.btf", uname: true},
 	// DataDog/datadog-agent pkg/ebpf/btf.go: getEmbeddedBTF, loadEmbedded. A bundle is for one machine.
-	{Name: "datadog", Readers: "minimized-btfs.tar.xz of Datadog's agent", path: "{id}/{version}/{release}.btf", only: []string{"ubuntu"}, packed: true, formats: []Format{Dir, TarXz}},
+	{Name: "datadog", Readers: "Datadog's agents", path: "{id}/{version}/{release}.btf", only: []string{"ubuntu"}, packed: true, formats: []Format{Dir, TarXz}},
 }
 
 // LayoutNames are the names of the layouts.
@@ -65,7 +65,7 @@ func LayoutOf(name string, format Format) (*Layout, error) {
 			}
 		}
 		slices.Sort(reads)
-		return nil, fmt.Errorf("%s: want a directory%s", l.Readers, strings.Join(append([]string{""}, reads...), " or "))
+		return nil, fmt.Errorf("%s read %s, or a directory", l.Readers, cmp.Or(strings.Join(reads, " and "), "tar files"))
 	}
 	return l, nil
 }
@@ -73,7 +73,7 @@ func LayoutOf(name string, format Format) (*Layout, error) {
 // unameMachines are what uname -m says where BTFHub's names differ.
 var unameMachines = map[string]string{"arm64": "aarch64", "arm": "armv7l", "i386": "i686", "mipsel": "mips", "mips64el": "mips64"}
 
-// rawIDs are IDs as they stand in os-release, where that is not the ID alone. Sources: which-distro/os-release, chef/os_release.
+// rawIDs has the text behind ID= in os-release where that is not just the ID. Sources: which-distro/os-release, chef/os_release.
 var rawIDs = map[string]string{
 	"alinux": `"alinux"`, "almalinux": `"almalinux"`, "amzn": `"amzn"`, "centos": `"centos"`, "chimera": `"chimera"`, "deepin": "Deepin",
 	"endless": `"endless"`, "eurolinux": `"eurolinux"`, "hce": `"hce"`, "kylin": `"kylin"`, "miraclelinux": `"miraclelinux"`, "ol": `"ol"`,
@@ -152,7 +152,7 @@ func (l *Layout) files(format Format, kernels []archive.Kernel) ([]File, error) 
 			switch {
 			case i == 0 && names[name] != (kernel.Key{}):
 				if !bytes.Equal(old, data) {
-					return nil, fmt.Errorf("%s and %s are one file for %s, %s, and their BTFs differ: choose one", names[name], k.Key, l.Readers, name)
+					return nil, fmt.Errorf("%s and %s are one file for %s, %s, and their BTFs differ: choose one with --select", names[name], k.Key, l.Readers, name)
 				}
 			case i == 0:
 				main = append(main, File{Name: name, Data: data})

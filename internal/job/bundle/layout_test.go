@@ -34,7 +34,8 @@ func values(h *testhosts.Host) map[string]string {
 	return all
 }
 
-// readerRules are the rules by which projects look up, by layout: the name that they ask for on a host, and whether they can.
+// readerRules are the rules by which projects look up, by layout. Each returns the name of the host's file, or false if the project's
+// reader supports no such host.
 var readerRules = map[string]func(h *testhosts.Host) (name string, ok bool){
 	// A tree of BTFHub's: ID and VERSION_ID without quotes, BTFHub's word for the machine, no level without VERSION_ID.
 	"btfhub": func(h *testhosts.Host) (string, bool) { return h.Key.FileName(), h.Key.Known() },

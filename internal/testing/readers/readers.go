@@ -379,7 +379,8 @@ type Found struct {
 // Find finds the types of a host in the archive that was opened last, without the kernel's own BTF.
 func (r *Reader) Find(t testing.TB, opts archive.FindOptions) Found {
 	t.Helper()
-	r.ask(t, question{}.number(3).text(opts.File).text(opts.Host.Release).text(opts.Host.Arch).text(string(opts.Object)).number(uint32(opts.Neighbours)))
+	r.ask(t, question{}.number(3).text(opts.File).text(opts.Host.Root).text(opts.Host.Release).text(opts.Host.Arch).text(string(opts.Object)).
+		number(uint32(opts.Neighbours)).number(map[bool]uint32{true: 1}[opts.Installed]))
 	return Found{Status(r.number(t)), r.text(t), archive.Source(r.number(t)), archive.Rule(r.number(t)), r.bytes(t)}
 }
 

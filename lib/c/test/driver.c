@@ -13,8 +13,8 @@
  *	   these have one BTF, reason
  *	2  the host, with root, os_release, release and arch as STRINGs: a status, an error, a key, and the
  *	   distributions like its own as in 1
- *	3  find, with file, release, arch and object as STRINGs and neighbours as NUMBER, passing over the kernel's own
- *	   BTF: a status, an error, the source, the rule, and what is in the file at the path
+ *	3  find, with file, root, release, arch and object as STRINGs, and neighbours and whether to look for an installed
+ *	   vmlinux as NUMBERs, without the kernel's own BTF: a status, an error, the source, the rule, and what is in the file at the path
  *	4  the canonical spelling of KEY
  *	5  whether allocations fail well: opens STRING and takes the BTF of all kernels as often as there are
  *	   allocations, each time without one more: how often, and a complaint or an empty string
@@ -258,7 +258,8 @@ static void answer_find(void)
 	struct btfa_error e = { "" };
 	const char *path;
 	uint32_t object_size;
-	char *file = get_string(NULL), *release = get_string(NULL), *arch = get_string(NULL), *object = get_string(&object_size);
+	char *file = get_string(NULL), *root = get_string(NULL), *release = get_string(NULL), *arch = get_string(NULL);
+	char *object = get_string(&object_size);
 	static char btf[1 << 20];
 	size_t n = 0;
 	FILE *f;
@@ -268,7 +269,9 @@ static void answer_find(void)
 	o.ignore_kernel = 1;
 	o.host.release = release;
 	o.host.arch = arch;
+	o.host.root = root;
 	o.neighbours = get_number();
+	o.installed = (int)get_number();
 	o.object = object_size ? object : NULL;
 	o.object_size = object_size;
 	put_number((uint32_t)btfa_find(opened, &o, &path, &found, &e));
@@ -286,6 +289,7 @@ static void answer_find(void)
 	if (found.source == BTFA_FROM_ARCHIVE && (f = fopen(path, "rb")))
 		abort();
 	free(file);
+	free(root);
 	free(release);
 	free(arch);
 	free(object);

@@ -1035,7 +1035,7 @@ class Archive:
     def _neighbours(self, m, n):
         """Turns a miss into a match if the n builds before the kernel, and those up to n after it, have one BTF."""
         series, order = _series(m.want), _version_order(m.want.release)
-        builds = [(_version_order(k.release), k) for k in self._layout_of if _series(k) == series]
+        builds = [(_version_order(k.release), k) for k in self._layout_of if k.canonical().id == m.want.id and _series(k) == series]
         # Sorting keeps the order of equal releases.
         before = [k for o, k in sorted(builds, key=lambda b: b[0], reverse=True) if o < order][:n][::-1]
         after = [k for o, k in sorted(builds, key=lambda b: b[0]) if o > order][:n]

@@ -40,6 +40,10 @@ impl Host {
         self
     }
 
+    pub(crate) fn root_path(&self) -> &Path {
+        self.root.as_deref().unwrap_or_else(|| Path::new("/"))
+    }
+
     /// Sets a file to read instead of the os-release file below the root.
     pub fn os_release(mut self, path: impl Into<PathBuf>) -> Host {
         self.os_release = Some(path.into());
@@ -140,7 +144,7 @@ impl Host {
             let read = File::open(path).and_then(read_limited);
             return read.map(Some).map_err(|e| no_host(&name_of(path), e));
         }
-        let root = self.root.as_deref().unwrap_or_else(|| Path::new("/"));
+        let root = self.root_path();
         fs::read_dir(root).map_err(|e| no_host(&name_of(root), e))?;
         for name in ["etc/os-release", "usr/lib/os-release"] {
             if let Ok(file) = open_under(root, name) {

@@ -29,6 +29,7 @@ mod cursor;
 mod error;
 mod frame;
 mod host;
+mod installed;
 mod key;
 mod limits;
 mod lookup;
@@ -193,6 +194,9 @@ pub struct Options<'a> {
     pub neighbours: usize,
     /// The kernel to find in the archive.
     pub host: Host,
+    /// Looks where packages install a vmlinux of the host's release, such as `/boot` and `/usr/lib/debug`, before the
+    /// archive.
+    pub installed: bool,
     /// A BPF object. The archive must be made for it, see [`Archive::covers`].
     pub object: Option<&'a [u8]>,
 }
@@ -200,7 +204,7 @@ pub struct Options<'a> {
 /// The types to relocate programs against.
 #[derive(Clone, Debug)]
 pub enum Types {
-    /// The file that the user named. The loader reads and checks it.
+    /// The file that the user named, or an installed vmlinux. The loader reads and checks it.
     File(PathBuf),
     /// The running kernel has BTF, in `/sys/kernel/btf/vmlinux`. Loaders find it by themselves.
     Kernel,
@@ -208,8 +212,8 @@ pub enum Types {
     Archive(Found),
 }
 
-/// Finds the types to relocate programs against: the file that the user named, else the kernel's own BTF, else the BTF
-/// for the host in the archive.
+/// Finds the types to relocate programs against: the file that the user named, else the kernel's own BTF, else, with
+/// [`Options::installed`], that of an installed vmlinux, else the BTF for the host in the archive.
 ///
 /// # Errors
 ///
@@ -222,6 +226,12 @@ pub fn find(archive: Option<&Archive>, options: &Options) -> Result<Types, Error
     }
     if !options.ignore_kernel && File::open("/sys/kernel/btf/vmlinux").is_ok() {
         return Ok(Types::Kernel);
+    }
+    if options.installed {
+        let key = options.host.system()?.key;
+        if let Some(path) = installed::find(options.host.root_path(), key.parts()[key::RELEASE]) {
+            return Ok(Types::File(path));
+        }
     }
     let archive = archive.ok_or(Error::NoArchive)?;
     let host = options.host.system()?;

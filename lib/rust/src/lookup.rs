@@ -2,7 +2,9 @@
 
 //! Which kernel of an archive serves a host.
 
-use crate::key::{canonical_arch, canonical_id, compare_versions, Key, Kernels, Parts, System, ARCH, ID, RELEASE, VERSION_ID};
+use crate::key::{
+    canonical_arch, canonical_id, compare_versions, Kernels, Key, Parts, System, ARCH, ID, RELEASE, VERSION_ID,
+};
 use crate::rules::{is_built_by, is_distinctive, is_one_build, series};
 use crate::text::printable;
 use std::cmp::Ordering;
@@ -94,7 +96,9 @@ fn neighbours(k: &Kernels, m: &mut Match, n: usize) {
     let want = want.parts();
     let its = series(&want);
     let release = |kernel: u32| k.parts(kernel)[RELEASE];
-    let mut all: Vec<u32> = (0..k.len() as u32).filter(|&i| series(&k.parts(i)) == its).collect();
+    let mut all: Vec<u32> = (0..k.len() as u32)
+        .filter(|&i| *canonical_id(k.parts(i)[ID]) == *want[ID] && series(&k.parts(i)) == its)
+        .collect();
     // Sorting keeps the order of equal releases.
     all.sort_by(|&i, &j| compare_versions(release(j), release(i)));
     let order = |kernel: u32| compare_versions(release(kernel), want[RELEASE]);
@@ -110,8 +114,7 @@ fn neighbours(k: &Kernels, m: &mut Match, n: usize) {
         None => false,
     };
     if !before.same || !after.same || differ {
-        m.reason +=
-            &format!("; the BTFs of the {} builds next to it differ", before.builds.len() + after.builds.len());
+        m.reason += &format!("; the BTFs of the {} builds next to it differ", before.builds.len() + after.builds.len());
         return;
     }
     m.reason += &format!(

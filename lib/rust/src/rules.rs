@@ -38,13 +38,8 @@ pub(crate) const ARCHES: Table = &[
 /// Archs whose only spelling is their own.
 const KNOWN: &[&str] = &["ppc64", "s390x", "sparc64", "mips", "mipsel", "mips64"];
 
-pub(crate) const DISTRIBUTIONS: Table = &[
-    ("amazon", "amzn"),
-    ("redhat", "rhel"),
-    ("oracle", "ol"),
-    ("suse", "sles"),
-    ("opensuse", "opensuse-leap"),
-];
+pub(crate) const DISTRIBUTIONS: Table =
+    &[("amazon", "amzn"), ("redhat", "rhel"), ("oracle", "ol"), ("suse", "sles"), ("opensuse", "opensuse-leap")];
 
 /// Versions of Ubuntu, by codename.
 pub(crate) const UBUNTUS: Table = &[
@@ -65,14 +60,8 @@ pub(crate) const UBUNTUS: Table = &[
 ];
 
 /// Versions of Debian, by codename.
-pub(crate) const DEBIANS: Table = &[
-    ("stretch", "9"),
-    ("buster", "10"),
-    ("bullseye", "11"),
-    ("bookworm", "12"),
-    ("trixie", "13"),
-    ("forky", "14"),
-];
+pub(crate) const DEBIANS: Table =
+    &[("stretch", "9"), ("buster", "10"), ("bullseye", "11"), ("bookworm", "12"), ("trixie", "13"), ("forky", "14")];
 
 /// The variable of os-release in which builds differ that have one VERSION_ID and one release.
 pub(crate) const BUILD_NAMES: Table = &[("cos", "BUILD_ID="), ("openwrt", "OPENWRT_BOARD=")];
@@ -93,8 +82,8 @@ const VERSION_NUMBERS: &[(&str, usize)] = &[
 
 /// Words of releases that many distributions use, without the digits at their ends.
 const PLAIN_WORDS: &[&str] = &[
-    "", "cloud", "custom", "debug", "default", "desktop", "dirty", "generic", "hardened", "kvm", "lts", "mainline", "pae",
-    "preempt", "rc", "rt", "server", "smp", "standard", "vanilla", "virt", "yocto", "zen",
+    "", "cloud", "custom", "debug", "default", "desktop", "dirty", "generic", "hardened", "kvm", "lts", "mainline",
+    "pae", "preempt", "rc", "rt", "server", "smp", "standard", "vanilla", "virt", "yocto", "zen",
 ];
 
 /// Words of releases whose number at the end counts builds, as in 6.9.1-arch1-1.

@@ -131,12 +131,14 @@ fn open(data: Vec<u8>, answer: &mut Answer) -> Option<Archive> {
 
 fn find(archive: Option<&Archive>, answer: &mut Answer) {
     let file = get_path();
-    let host = Host::running().release(get_bytes()).arch(get_bytes());
+    let root = get_path().unwrap_or_else(|| "/".into());
+    let host = Host::running().root(root).release(get_bytes()).arch(get_bytes());
     let object = get_bytes();
     let options = Options {
         file,
         ignore_kernel: true,
         neighbours: get_number() as usize,
+        installed: get_number() != 0,
         host,
         object: Some(&object[..]).filter(|o| !o.is_empty()),
     };
