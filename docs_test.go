@@ -168,7 +168,7 @@ func readVocabulary(t *testing.T) vocabulary {
 // ofOthers are the options of other programs, and the names with hyphens, that spans of code in pages have.
 var (
 	optionsOfOthers = strings.Fields("--long --modversion --only --quick --scale --self-test --strip-components --ultra")
-	namesOfOthers   = strings.Fields("fail-on min-kernel plain-http " + // options in a configuration file
+	namesOfOthers   = strings.Fields("inspektor-gadget fail-on min-kernel plain-http " + // options in a configuration file
 		"apt-cache apt-get btfgen-registry debian-archive-keyring dpkg-deb ebpf-go go-cmp go-internal libbpf-dev libbpf-tools libbtfa-dev libelf-dev librust-zstd-dev libzstd-dev linux-tools-common llvm-objdump opensuse-leap os-release " +
 		"pkg-config ubuntu-keyring xdp-bench xdp-tools")
 )

@@ -3,6 +3,9 @@
 package main
 
 import (
+	"cmp"
+	"strings"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/text/escape"
@@ -11,14 +14,15 @@ import (
 
 // lookupResult is the document of lookup.
 type lookupResult struct {
-	Host       string `json:"host"`
-	Match      string `json:"match"` // exact, release, derived, neighbour or none
-	Kernel     string `json:"kernel,omitempty"`
-	Layout     *int   `json:"layout,omitempty"`
-	Reason     string `json:"reason"`
-	Below      string `json:"below,omitempty"`
-	Above      string `json:"above,omitempty"`
-	SameLayout bool   `json:"same_layout,omitempty"`
+	Host       string   `json:"host"`
+	Like       []string `json:"like,omitempty"` // distributions that the host's is derived from, ID/VERSION_ID
+	Match      string   `json:"match"`          // exact, release, derived, neighbour or none
+	Kernel     string   `json:"kernel,omitempty"`
+	Layout     *int     `json:"layout,omitempty"`
+	Reason     string   `json:"reason"`
+	Below      string   `json:"below,omitempty"`
+	Above      string   `json:"above,omitempty"`
+	SameLayout bool     `json:"same_layout,omitempty"`
 	allFindings
 }
 
@@ -61,6 +65,9 @@ func runArchiveLookup(c *cli.Context) error {
 		}
 	}
 	r := lookupResult{Host: m.Want.String(), Match: m.Rule.String(), Reason: m.Reason, SameLayout: m.SameLayout}
+	for _, l := range host.Like {
+		r.Like = append(r.Like, l.ID+"/"+cmp.Or(l.VersionID, "-"))
+	}
 	for at, k := range map[*string]kernel.Key{&r.Kernel: m.Key, &r.Below: m.Below, &r.Above: m.Above} {
 		if k != (kernel.Key{}) {
 			*at = k.String()
@@ -77,7 +84,11 @@ func runArchiveLookup(c *cli.Context) error {
 	if out == "-" {
 		w = c.App.ErrWriter
 	}
-	escape.Fprintf(w, "host:   %s\nmatch:  %s: %s\n", r.Host, r.Match, r.Reason)
+	escape.Fprintf(w, "host:   %s\n", r.Host)
+	if len(r.Like) > 0 {
+		escape.Fprintf(w, "like:   %s\n", strings.Join(r.Like, ", "))
+	}
+	escape.Fprintf(w, "match:  %s: %s\n", r.Match, r.Reason)
 	switch {
 	case m.Found():
 		escape.Fprintf(w, "kernel: %s (layout %d)\n", r.Kernel, *r.Layout)
