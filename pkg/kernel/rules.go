@@ -110,8 +110,8 @@ func (k Key) BuiltBy(id string) bool {
 	return slices.ContainsFunc(ownBuilds, func(o [2]string) bool { return o[0] == id && strings.HasSuffix(k.Release, o[1]) })
 }
 
-// OneBuild reports whether the version names the one build that the kernel is of, as in "109-17800.147.22" of Container-Optimized OS. Other
-// builds of the distribution have its release, too.
+// OneBuild reports whether the version names a single build, as in "109-17800.147.22" of Container-Optimized OS. Other
+// builds of the distribution may have the same release.
 func (k Key) OneBuild() bool {
 	return buildNames[CanonicalID(k.ID)] != "" && strings.Contains(k.VersionID, "-")
 }

@@ -34,7 +34,7 @@ var Layouts = []*Layout{
 	{Name: "btfhub", Readers: "users of BTFHub", path: "{id}/{version}/{arch}/{release}.btf"},
 	// iovisor/bcc libbpf-tools/btf_helpers.c: ID=%s with quotes, VERSION_ID="%s only with quotes, an empty level else.
 	{Name: "bcc", Readers: "bcc's tools", path: "{id}/{version}/{arch}/{release}.btf", uname: true, raw: true, bare: true, tools: true, formats: []Format{Dir, TarGz}},
-	// inspektor-gadget pkg/operators/btfgen and pkg/btfgen: ID with quotes, no host without VERSION_ID.
+	// inspektor-gadget pkg/operators/btfgen (tar) and pkg/btfgen (embedded): ID with quotes, no host without VERSION_ID.
 	{Name: "inspektor-gadget", Readers: "Inspektor Gadget's gadgets", path: "{id}/{version}/{arch}/{release}.btf", uname: true, raw: true, formats: []Format{Dir, TarGz}},
 	// aquasecurity/tracee, parca-dev/parca-agent: unpackBTFHub, below dist/btfhub. Go embeds no name with a quote, so it finds no host whose ID has quotes.
 	{Name: "tracee", Readers: "tracee and other users of libbpfgo's OSInfo", path: "{id}/{version}/{arch}/{release}.btf", uname: true},
@@ -105,7 +105,7 @@ func (l *Layout) names(k kernel.Key, format Format) (names []string) {
 		k.VersionID, _, _ = strings.Cut(k.VersionID, "-") // as os-release has it
 	}
 	ids, versions, arch := []string{k.ID}, []string{k.VersionID}, k.Arch
-	if raw := rawIDs[k.ID]; l.raw && raw != "" {
+	if raw := rawIDs[k.ID]; l.raw && raw != "" && (format != Dir || l.tools) { // Go embeds no name with a quote
 		ids = append(ids, raw)
 	}
 	if l.bare && format != Dir && slices.Contains(bareVersions, k.ID) && k.VersionID != "" {
