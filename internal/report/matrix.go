@@ -52,33 +52,7 @@ const (
 // whole matrix has all programs. Else rows with equal cells are one, those of objects if they are many.
 func newMatrix(r *verdict.Report, programs, whole bool) *matrix {
 	m := new(matrix)
-	var status [][]rule.Status
-	add := func(x row, s []rule.Status) { m.rows, status = append(m.rows, x), append(status, s) }
-	for _, rows := range [][]verdict.ObjectRow{r.Executables, r.Variants} {
-		for i := range rows {
-			add(row{name: rows[i].Object, object: -1, of: &rows[i]}, rows[i].Status)
-		}
-	}
-	for i := range r.Objects {
-		o := &r.Objects[i]
-		add(row{name: o.Object, object: i, of: o}, o.Status)
-		if programs {
-			for _, p := range o.Programs {
-				if !whole && !decides(o, p, r.Programs[p].Status) {
-					continue
-				}
-				x := row{name: r.Programs[p].Name, program: true, object: i}
-				last := len(m.rows) - 1
-				switch {
-				case alike(r, r.Programs[p].Status, o.Status):
-				case !whole && m.rows[last].program && alike(r, r.Programs[p].Status, status[last]):
-					m.rows[last].alike++
-				default:
-					add(x, r.Programs[p].Status)
-				}
-			}
-		}
-	}
+	status := m.setRows(r, programs, whole)
 	m.setColumns(r, status)
 	for i := range m.rows {
 		cells := r.CellsOf(status[i])
@@ -98,6 +72,35 @@ func newMatrix(r *verdict.Report, programs, whole bool) *matrix {
 	}
 	m.explain()
 	return m
+}
+
+// setRows makes a row of each executable, variants, object and, with programs, some or all programs. It returns their verdicts.
+func (m *matrix) setRows(r *verdict.Report, programs, whole bool) (status [][]rule.Status) {
+	add := func(x row, s []rule.Status) { m.rows, status = append(m.rows, x), append(status, s) }
+	for _, rows := range [][]verdict.ObjectRow{r.Executables, r.Variants} {
+		for i := range rows {
+			add(row{name: rows[i].Object, object: -1, of: &rows[i]}, rows[i].Status)
+		}
+	}
+	for i := range r.Objects {
+		o := &r.Objects[i]
+		add(row{name: o.Object, object: i, of: o}, o.Status)
+		if !programs {
+			continue
+		}
+		for _, p := range o.Programs {
+			s := r.Programs[p].Status
+			last := len(m.rows) - 1
+			switch {
+			case alike(r, s, o.Status) || !whole && !decides(o, p, s):
+			case !whole && m.rows[last].program && alike(r, s, status[last]):
+				m.rows[last].alike++
+			default:
+				add(row{name: r.Programs[p].Name, program: true, object: i}, s)
+			}
+		}
+	}
+	return status
 }
 
 // decides reports whether a program decides about its object, which does without it nowhere.
@@ -222,36 +225,37 @@ type block struct{ from, to int }
 
 // blocks cuts the columns, where possible between machines, so that each block with names of a width fits a terminal.
 func (m *matrix) blocks(name, terminal int) (out []block) {
-	width := func(b block) int {
-		w := name
-		for i := b.from; i < b.to; i++ {
-			if w += m.width(i) + 1; i > b.from && m.starts(i) {
-				w += 2
-			}
+	for _, part := range m.parts(terminal - name) {
+		if n := len(out) - 1; n >= 0 && name+m.widthOf(block{out[n].from, part.to}) <= terminal {
+			out[n].to = part.to
+			continue
 		}
-		return w
-	}
-	for from := 0; from < len(m.columns); {
-		to := from
-		for to < len(m.columns) {
-			next := to + 1 // behind the machine's last column
-			for next < len(m.columns) && m.columns[next].machine == m.columns[to].machine {
-				next++
-			}
-			if width(block{from, next}) > terminal && to > from {
-				break
-			}
-			for next > to+1 && width(block{from, next}) > terminal {
-				next--
-			}
-			if to = next; to < len(m.columns) && m.columns[to].machine == m.columns[to-1].machine {
-				break
-			}
-		}
-		out = append(out, block{from, to})
-		from = to
+		out = append(out, part)
 	}
 	return out
+}
+
+// parts cuts the columns between machines, and those of a machine where they are wider than a width.
+func (m *matrix) parts(width int) (out []block) {
+	for i := range m.columns {
+		n := len(out) - 1
+		if n < 0 || m.starts(i) || m.widthOf(block{out[n].from, i + 1}) > width {
+			out = append(out, block{i, i + 1})
+			continue
+		}
+		out[n].to = i + 1
+	}
+	return out
+}
+
+// widthOf is the width of columns with the spaces before them.
+func (m *matrix) widthOf(b block) (w int) {
+	for i := b.from; i < b.to; i++ {
+		if w += m.width(i) + 1; i > b.from && m.starts(i) {
+			w += 2
+		}
+	}
+	return w
 }
 
 // starts reports whether a column is the first of its machine.

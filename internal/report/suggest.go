@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -74,38 +73,11 @@ func changedCells(r *verdict.Report, now, then *verdict.ObjectRow) string {
 
 // Suggestions writes what is suggested as YAML for btfgen.yaml, with the cells that it changes.
 func Suggestions(w io.Writer, r *verdict.Report, _ Options) error {
+	comments, lines, targets := suggested(r)
 	b := bufio.NewWriter(w)
 	comment := func(indent, text string) { escape.Fprintf(b, "%s# %s\n", indent, text) }
-	lines := make(map[string][]string) // by option
-	var targets []string
-	for i := range r.Objects {
-		o := &r.Objects[i]
-		s := o.Suggestion
-		if s == nil {
-			continue
-		}
-		targets = append(targets, s.Targets...)
-		if text := changedCells(r, o, &s.Row); text != "" && len(s.Options) > 0 {
-			comment("", o.Object+" with these lines: "+text)
-			for _, x := range s.Options {
-				lines[x.Name] = append(lines[x.Name], x.Value)
-			}
-		}
-	}
-	for i := range r.Proposals {
-		p := &r.Proposals[i]
-		text := changedCells(r, &p.Now, &p.Row)
-		if text == "" {
-			continue
-		}
-		if p.Row.Variants == nil {
-			comment("", p.Row.Object+" has a version in its name; with these lines: "+text)
-		} else {
-			comment("", p.Row.Object+" look like variants, where the loader takes one; with these lines: "+text)
-		}
-		for _, x := range p.Options {
-			lines[x.Name] = append(lines[x.Name], x.Value)
-		}
+	for _, text := range comments {
+		comment("", text)
 	}
 	if len(lines)+len(targets) == 0 {
 		comment("", "Nothing to suggest for "+words.Plural(len(r.Objects), "object")+".")
@@ -122,8 +94,7 @@ func Suggestions(w io.Writer, r *verdict.Report, _ Options) error {
 			escape.Fprintf(b, "    - %s\n", strconv.Quote(value))
 		}
 	}
-	slices.Sort(targets)
-	if targets = slices.Compact(targets); len(targets) > 0 {
+	if len(targets) > 0 {
 		comment("  ", "Loaders seem to set what these programs attach to. Write the names of functions, tracepoints or hooks:")
 		comment("  ", "target:")
 		for _, t := range targets {
@@ -131,4 +102,34 @@ func Suggestions(w io.Writer, r *verdict.Report, _ Options) error {
 		}
 	}
 	return b.Flush()
+}
+
+// suggested returns the options that change cells, by name, with what they change, and the programs whose targets loaders seem to set.
+func suggested(r *verdict.Report) (comments []string, values map[string][]string, targets []string) {
+	values = make(map[string][]string)
+	add := func(name, what string, options []verdict.Option, now, then *verdict.ObjectRow) {
+		text := changedCells(r, now, then)
+		if text == "" || len(options) == 0 {
+			return
+		}
+		comments = append(comments, name+what+"with these lines: "+text)
+		for _, x := range options {
+			values[x.Name] = append(values[x.Name], x.Value)
+		}
+	}
+	for i := range r.Objects {
+		if s := r.Objects[i].Suggestion; s != nil {
+			add(r.Objects[i].Object, " ", s.Options, &r.Objects[i], &s.Row)
+			targets = append(targets, s.Targets...)
+		}
+	}
+	for i := range r.Proposals {
+		p := &r.Proposals[i]
+		what := " has a version in its name; "
+		if p.Row.Variants != nil {
+			what = " look like variants, where the loader takes one; "
+		}
+		add(p.Row.Object, what, p.Options, &p.Now, &p.Row)
+	}
+	return comments, values, sorted(targets)
 }

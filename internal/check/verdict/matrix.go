@@ -78,8 +78,18 @@ func (r *Report) CellsOf(status []rule.Status) []Cell {
 	return cells
 }
 
-// machineOrder has the machines that come before others, which are sorted by name.
-var machineOrder = []string{Unknown, "arm64", "x86_64"}
+// rank orders machines: what readers look for first, then others by name, then kernels without a release.
+func rank(machine string) int {
+	switch machine {
+	case "x86_64":
+		return 0
+	case "arm64":
+		return 1
+	case Unknown:
+		return 3
+	}
+	return 2
+}
 
 // setLines groups the kernels of the report by machine and release, oldest first. Kernels that lack one of both have a line each.
 func (r *Report) setLines() {
@@ -99,12 +109,6 @@ func (r *Report) setLines() {
 			r.Lines = append(r.Lines, Line{Machine: machine, Name: name, release: release})
 		}
 		r.Lines[i].Kernels = append(r.Lines[i].Kernels, k)
-	}
-	rank := func(machine string) int {
-		if machine == Unknown {
-			return 1
-		}
-		return -slices.Index(machineOrder, machine)
 	}
 	slices.SortStableFunc(r.Lines, func(a, b Line) int {
 		return cmp.Or(cmp.Compare(rank(a.Machine), rank(b.Machine)), cmp.Compare(a.Machine, b.Machine), cmp.Compare(a.release, b.release))
@@ -133,72 +137,4 @@ func (r *Report) sum(row *ObjectRow) {
 	if s := row.Suggestion; s != nil {
 		r.sum(&s.Row)
 	}
-}
-
-// Only returns the report on the kernels that keep chooses, which count from 0 there. It shares what does not depend on kernels.
-func (r *Report) Only(keep func(kernel int) bool) *Report {
-	out := &Report{Version: r.Version, Skipped: r.Skipped}
-	index := make([]int, len(r.Kernels)) // in out, or -1
-	for k := range r.Kernels {
-		if index[k] = -1; keep(k) {
-			index[k] = len(out.Kernels)
-			out.Kernels = append(out.Kernels, r.Kernels[k])
-		}
-	}
-	kernels := func(all []int) (some []int) {
-		for _, k := range all {
-			if index[k] >= 0 {
-				some = append(some, index[k])
-			}
-		}
-		return some
-	}
-	statuses := func(all []rule.Status) (some []rule.Status) {
-		for k, s := range all {
-			if index[k] >= 0 {
-				some = append(some, s)
-			}
-		}
-		return some
-	}
-	row := func(o ObjectRow) ObjectRow {
-		o.Status, o.Load, o.Loaders = statuses(o.Status), statuses(o.Load), slices.Clone(o.Loaders)
-		for i := range o.Loaders {
-			l := &o.Loaders[i]
-			l.Status, l.Load = statuses(l.Status), statuses(l.Load)
-		}
-		var decides []Decider
-		for _, d := range o.Decides {
-			if d.Kernels = kernels(d.Kernels); len(d.Kernels) > 0 {
-				decides = append(decides, d)
-			}
-		}
-		o.Decides = decides
-		return o
-	}
-	for _, p := range r.Programs {
-		p.Status, p.Load = statuses(p.Status), statuses(p.Load)
-		var findings []KernelFinding
-		for _, f := range p.Findings {
-			if f.Kernels = kernels(f.Kernels); len(f.Kernels) > 0 {
-				findings = append(findings, f)
-			}
-		}
-		p.Findings = findings
-		out.Programs = append(out.Programs, p)
-	}
-	for from, to := range map[*[]ObjectRow]*[]ObjectRow{&r.Objects: &out.Objects, &r.Executables: &out.Executables, &r.Variants: &out.Variants} {
-		for _, o := range *from {
-			o = row(o)
-			if s := o.Suggestion; s != nil {
-				o.Suggestion = &Suggestion{s.Options, row(s.Row), s.Targets}
-			}
-			*to = append(*to, o)
-		}
-	}
-	for _, p := range r.Proposals {
-		out.Proposals = append(out.Proposals, Proposal{p.Options, row(p.Now), row(p.Row)})
-	}
-	out.Summarize()
-	return out
 }

@@ -120,13 +120,7 @@ func (v *judge) objectRow(i int, policy *Policy) (ObjectRow, *evidence) {
 		worst, by := kernelStatus{}, []int(nil)
 		for n := range views {
 			l := &row.Loaders[n]
-			of, deciding := views[n].on(k, rep.Kernels[k].Key())
-			switch s := v.wholeStatus(k, i, l.Loader, excused); {
-			case s == rule.Other:
-				of, deciding = kernelStatus{rule.Other, rule.Other}, nil
-			case s > of.status && of.status.Judged():
-				of, deciding = kernelStatus{s, max(s, of.load)}, views[n].all(k, s)
-			}
+			of, deciding := v.onKernel(k, i, l.Loader, &views[n])
 			aside := of.status.Judged() && !slices.Contains(open, l.Loader) // another loader opens the object
 			if aside {
 				for _, f := range v.refused(o, l.Loader) {
@@ -134,10 +128,9 @@ func (v *judge) objectRow(i int, policy *Policy) (ObjectRow, *evidence) {
 				}
 			}
 			l.Status, l.Load = append(l.Status, of.status), append(l.Load, of.load)
-			if row.Loader != l.Loader && (aside || row.Loader != "") {
-				continue
+			if row.Loader == l.Loader || row.Loader == "" && !aside {
+				worst, by = worst.or(of), append(by, deciding...)
 			}
-			worst, by = worst.or(of), append(by, deciding...)
 		}
 		row.Status, row.Load = append(row.Status, worst.status), append(row.Load, worst.load)
 		slices.Sort(by)
@@ -145,11 +138,17 @@ func (v *judge) objectRow(i int, policy *Policy) (ObjectRow, *evidence) {
 			decides[j] = append(decides[j], k)
 		}
 	}
+	row.setDecides(decides, first)
 	if !slices.ContainsFunc(row.Loaders, func(l LoaderRow) bool {
 		return !slices.Equal(l.Status, row.Status) || !slices.Equal(l.Load, row.Load)
 	}) {
 		row.Loaders = nil
 	}
+	return row, e
+}
+
+// setDecides sets Decides to the kernels of each program, by index from first on.
+func (row *ObjectRow) setDecides(decides [][]int, first int) {
 	for j, kernels := range decides {
 		if len(kernels) == 0 {
 			continue
@@ -159,7 +158,18 @@ func (v *judge) objectRow(i int, policy *Policy) (ObjectRow, *evidence) {
 		}
 		row.Decides = append(row.Decides, Decider{first + j, kernels})
 	}
-	return row, e
+}
+
+// onKernel returns the verdict on object i on kernel k with a loader that opens it, and the programs that decide it.
+func (v *judge) onKernel(k, i int, l rule.Loader, view *loaderView) (of kernelStatus, deciding []int) {
+	of, deciding = view.on(k, v.Kernels[k].Key())
+	switch s := v.wholeStatus(k, i, l, view.excused); {
+	case s == rule.Other:
+		return kernelStatus{rule.Other, rule.Other}, nil
+	case s > of.status && of.status.Judged():
+		return kernelStatus{s, max(s, of.load)}, view.all(k, s)
+	}
+	return of, deciding
 }
 
 func shifted(lists [][]int, by int) [][]int {
