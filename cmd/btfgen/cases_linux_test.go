@@ -175,12 +175,12 @@ btfgen min_core_btf full.btf min.btf obj.o`)
 		if _, err := os.Stat(filepath.Join(c.dir, "../corpus/debian-packages")); err != nil {
 			t.Skip("needs the corpus beside the cases")
 		}
-		c.run(t, "syscalls-tp-record").want(t, `5 programs of 1 object on 1 kernel: 4 fail, 1 ok`, `which has 24 bytes on this kernel \[context-beyond-record\]`, `\[btfgen check: 3\]`,
-			`1 program of 1 object on 1 kernel: 1 fails`, `which has 16 bytes on this kernel \[context-beyond-record\]`, `\[btfgen check: 3\]`)
+		c.run(t, "syscalls-tp-record").want(t, `5 programs: 4 fail, 1 ok`, `which has 24 bytes on this kernel \(.*\) \[context-beyond-record\]`, `\[btfgen check: 3\]`,
+			`1 program: 1 fails`, `which has 16 bytes on this kernel \(.*\) \[context-beyond-record\]`, `\[btfgen check: 3\]`)
 	},
 	"two-modules-ambiguous": func(t *testing.T, c *cases) {
 		r := c.run(t, "two-modules-ambiguous")
-		r.want(t, `1 may fail`, `rc=0`, `1 may fail`, `only where modules cxgb3 and cxgb4 are loaded together`, `rc=0`, `ambiguous: adap\.o on .*--modules chooses`, `rc=3`)
+		r.want(t, `program: 1 may fail`, `rc=0`, `program: 1 may fail`, `only where modules cxgb3 and cxgb4 are loaded together`, `rc=0`, `ambiguous: adap\.o on .*--modules chooses`, `rc=3`)
 		c.commands(t, "two-modules-ambiguous", `
 btfgen check --btf both --modules cxgb4 adap.o
 btfgen generate --btf both --modules cxgb4 -o chosen/ adap.o`).want(t, `\[btfgen check: 0\]`, `\[btfgen generate: 0\]`)

@@ -18,6 +18,7 @@ func TestOtherMachines(t *testing.T) {
 		want    string
 	}{
 		{[]string{"debian/12/x86_64/6.1", "debian/12/arm64/6.1"}, []rule.Status{rule.OK, rule.Other}, `1 object on 2 kernels: it works on all that it is for
+1 program: 1 ok
 
     x86_64
     6.1
@@ -25,6 +26,7 @@ a.o ok
 no object is for the kernels of arm64
 `},
 		{[]string{"debian/12/arm64/6.1"}, []rule.Status{rule.Other}, `No object is loaded on any of 1 kernel; 1 for machines without a kernel here
+1 program: 1 n/a
 
 no object is for the kernels of arm64
 `},

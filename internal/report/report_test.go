@@ -67,6 +67,7 @@ func TestText(t *testing.T) {
 		want    string
 	}{
 		{false, `2 objects on 5 kernels: 1 on all that they are for, 1 not on some
+4 programs: 1 fails, 1 may fail, 1 guarded, 1 ok
 
     x86_64             arm64   unknown
     5.10 6.1   6.12    6.1     some/vmlinux

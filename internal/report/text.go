@@ -19,7 +19,7 @@ const (
 	terminal    = 100 // columns
 	mostCauses  = 8   // without -v
 	briefCauses = 3
-	mostObjects = 3  // above which programs have no rows without -v
+	mostObjects = 3  // above which programs are not counted and have no rows without -v
 	mostProgram = 12 // and how many may
 )
 
@@ -38,7 +38,7 @@ func Text(w io.Writer, r *verdict.Report, o Options) error {
 		_, err := io.WriteString(w, t.String())
 		return err
 	}
-	if o.Verbose {
+	if len(t.Programs) > 0 && (o.Verbose || len(t.Objects) <= mostObjects && !o.Brief) {
 		t.line(t.programs())
 	}
 	if !o.Brief {
