@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Factstrees reads kernel trees and prints which of them have the facts and the witnesses that check's tables name: test data, compared with the
+// tables by a test.
+//
+//	factstrees TABLE [NAME[:VENDOR]=]TREE ...
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/btfgen/btfgen/internal/testing/kerneltree"
+)
+
+const head = `# What trees of the Linux kernel have, read from their sources by scripts/facts-trees: names and facts only. A tree has its name, its release of Linux,
+# its vendor (- for Linux itself and its updates) and the start of the SHA-256 of its kernel/bpf/verifier.c. Lines below have a + for each tree with
+# the names and a . for each without, in the order of the trees. Package kerneltree says what the paragraphs are. Unless a paragraph
+# names settings, they are taken to be on.
+`
+
+func main() {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: factstrees TABLE [NAME[:VENDOR]=]TREE ...")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1], os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, "factstrees:", err)
+		os.Exit(1)
+	}
+}
+
+func run(table string, args []string) error {
+	text, err := os.ReadFile(table)
+	if err != nil {
+		return err
+	}
+	asked := witnesses(string(text))
+	var columns []kerneltree.Column
+	var trees []*kerneltree.Tree
+	for _, arg := range args {
+		name, path, ok := strings.Cut(arg, "=")
+		if !ok {
+			name, path = "", arg
+		}
+		t, err := kerneltree.Read(path, asked)
+		if err != nil {
+			return err
+		}
+		name, vendor, _ := strings.Cut(name, ":")
+		if name == "" {
+			name = t.Release
+		}
+		columns = append(columns, kerneltree.Column{Name: name, Release: t.Release, Vendor: vendor, Sum: t.Sum})
+		trees = append(trees, t)
+		fmt.Fprintf(os.Stderr, "%s: %s, taken for true: %s\n", path, name, strings.Join(t.Unknown, " "))
+	}
+	fmt.Print(head)
+	return kerneltree.New(columns, trees).Write(os.Stdout)
+}
+
+// witnesses returns what the third column of a table names, sorted.
+func witnesses(table string) []string {
+	var l []string
+	for line := range strings.Lines(table) {
+		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "[") {
+			continue
+		}
+		var columns []string
+		for c := range strings.SplitSeq(line, "  ") {
+			if c = strings.TrimSpace(c); c != "" {
+				columns = append(columns, c)
+			}
+		}
+		if len(columns) != 6 {
+			continue
+		}
+		for w := range strings.FieldsSeq(columns[2]) {
+			if w = strings.TrimPrefix(strings.TrimSuffix(w, "?"), "!"); w != "-" {
+				l = append(l, strings.TrimPrefix(w, "static:"))
+			}
+		}
+	}
+	slices.Sort(l)
+	return slices.Compact(l)
+}

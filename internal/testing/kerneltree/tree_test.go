@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kerneltree
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/testing/testinput"
+)
+
+func TestMain(m *testing.M) { testinput.Main(m) }
+
+// tiny is a tree with little in it.
+var tiny = map[string]string{
+	"Makefile": "VERSION = 6\nPATCHLEVEL = 5\nSUBLEVEL = 4\n",
+	"include/uapi/linux/bpf.h": `
+enum bpf_prog_type { BPF_PROG_TYPE_UNSPEC, BPF_PROG_TYPE_XDP, BPF_PROG_TYPE_TRACING, };
+enum bpf_attach_type { BPF_TRACE_FENTRY, BPF_TRACE_RAW_TP, };
+enum bpf_map_type { BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_SOCKMAP, };
+#define __BPF_FUNC_MAPPER(FN) \
+	FN(unspec), \
+	FN(one, 1), \
+	FN(two, 2), \
+	FN(three, 3), \
+	FN(four, 4),
+`,
+	"include/linux/bpf_types.h": `
+#ifdef CONFIG_NET
+BPF_PROG_TYPE(BPF_PROG_TYPE_XDP, xdp, struct a, struct b)
+#endif
+BPF_PROG_TYPE(BPF_PROG_TYPE_TRACING, tracing, void *,
+	void *)
+#if defined(CONFIG_NET)
+#ifdef CONFIG_INET
+BPF_MAP_TYPE(BPF_MAP_TYPE_SOCKMAP, sock_map_ops)
+#endif
+#endif
+BPF_MAP_TYPE(BPF_MAP_TYPE_HASH, htab_map_ops)
+`,
+	"kernel/bpf/verifier.c": `
+/* BPF_JMP32 in a comment is nothing */
+struct bpf_thing { int first[3], second; struct { char inner:3; } x; };
+static int check_map_func_compatibility(struct bpf_map *map, int func_id)
+{
+	switch (map->map_type) {
+	case BPF_MAP_TYPE_SOCKMAP:
+		if (func_id != BPF_FUNC_one && func_id != BPF_FUNC_two)
+			goto error;
+		break;
+	default:
+		break;
+	}
+	switch (func_id) {
+	case BPF_FUNC_three: break;
+	}
+}
+BTF_SET_START(btf_id_deny)
+BTF_ID_UNUSED
+BTF_ID(func, migrate_disable)
+BTF_SET_END(btf_id_deny)
+static bool brace(void) { return '{' != '}' && "}}}"; }
+`,
+	"kernel/bpf/helpers.c": `
+const struct bpf_func_proto *
+bpf_base_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
+{
+	switch (func_id) {
+	case BPF_FUNC_one:
+		return &bpf_one_proto;
+	default:
+		break;
+	}
+	if (!bpf_token_capable(prog->aux->token, CAP_BPF))
+		return NULL;
+	switch (func_id) {
+#ifdef CONFIG_X
+	case BPF_FUNC_two:
+		return security_locked_down(1) < 0 ? NULL : &bpf_two_proto;
+#else
+	case BPF_FUNC_three: return &never;
+#endif
+	default:
+		return NULL;
+	}
+}
+static const struct bpf_func_proto *tracing_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
+{
+	const struct bpf_func_proto *fn;
+
+	switch (func_id) {
+	case BPF_FUNC_three:
+		return bpf_prog_has_trampoline(prog) ? &bpf_three_proto : NULL;
+	case BPF_FUNC_four:
+		if (prog->expected_attach_type != BPF_TRACE_RAW_TP)
+			return NULL;
+		return &bpf_four_proto;
+	default:
+		fn = bpf_base_func_proto(func_id, prog);
+		if (!fn && prog->expected_attach_type == BPF_TRACE_ITER)
+			fn = bpf_iter_get_func_proto(func_id, prog);
+		return fn;
+	}
+}
+const struct bpf_verifier_ops tracing_verifier_ops = { .get_func_proto = tracing_func_proto, };
+const struct bpf_verifier_ops xdp_verifier_ops = { .get_func_proto	= bpf_base_func_proto };
+BTF_KFUNCS_START(some)
+BTF_ID_FLAGS(func, bpf_do, KF_ACQUIRE | KF_SLEEPABLE)
+BTF_ID_FLAGS(func, bpf_undo)
+BTF_KFUNCS_END(some)
+static const struct btf_kfunc_id_set some_set = { .owner = THIS_MODULE, .set = &some };
+static int __init init(void) { return register_btf_kfunc_id_set(BPF_PROG_TYPE_TRACING, &some_set); }
+static int bpf_prog_type_to_kfunc_hook(enum bpf_prog_type prog_type)
+{
+	switch (prog_type) {
+	case BPF_PROG_TYPE_TRACING:
+	case BPF_PROG_TYPE_LSM:
+		return BTF_KFUNC_HOOK_TRACING;
+	}
+}
+BPF_CALL_1(bpf_called, int, x) { return 0; }
+`,
+	"arch/x86/net/bpf_jit_comp.c": "bool bpf_jit_supports_arena(void) { return true; }\n",
+}
+
+func writeTiny(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range tiny {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestRead checks what is read of a small tree.
+func TestRead(t *testing.T) {
+	dir := writeTiny(t)
+	tree, err := Read(dir, []string{"bpf_thing", "bpf_thing.second", "bpf_thing.inner", "bpf_thing.third", "brace()", "bpf_called()", "init_called()", "bpf_map_type:BPF_MAP_TYPE_HASH", "bpf_func_id:BPF_FUNC_five"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tree.Release != "6.5.4" || len(tree.Unknown) > 0 {
+		t.Errorf("release %s, unknown %v", tree.Release, tree.Unknown)
+	}
+	for relation, want := range map[string]string{
+		"helper XDP":                  "one two",
+		"helper TRACING/TRACE_FENTRY": "one three two",
+		"helper TRACING/TRACE_RAW_TP": "four one two",
+		"helper TRACING/TRACE_ITER":   "",
+		"with SOCKMAP":                "one two",
+		"with HASH":                   "",
+		"set btf_id_deny":             "migrate_disable",
+		"kfunc TRACING":               "bpf_do bpf_undo",
+		"kfunc LSM":                   "bpf_do bpf_undo",
+		"kfunc XDP":                   "",
+		"sleeps":                      "bpf_do",
+		"jit x86_64":                  "supports_arena",
+		"jit arm64":                   "",
+		"map":                         "HASH|SOCKMAP CONFIG_NET CONFIG_INET",
+		"program":                     "TRACING|XDP CONFIG_NET",
+		"witness":                     "bpf_called()|bpf_map_type:BPF_MAP_TYPE_HASH|bpf_thing|bpf_thing.inner|bpf_thing.second|brace()",
+	} {
+		sep := " "
+		if strings.Contains(want, "|") {
+			sep = "|"
+		}
+		if got := strings.Join(slices.Sorted(maps.Keys(tree.Relations[relation])), sep); got != want {
+			t.Errorf("%s: %q, want %q", relation, got, want)
+		}
+	}
+	if tree.Relations["fact"]["instruction 32-bit jump"] || !tree.Relations["fact"]["map-type SOCKMAP"] {
+		t.Errorf("facts %v", tree.Relations["fact"])
+	}
+	if _, err := Read(t.TempDir(), nil); err == nil {
+		t.Error("an empty folder is a tree")
+	}
+}
+
+// TestMatrix checks that a matrix is read as it was written, and refused with a mistake.
+func TestMatrix(t *testing.T) {
+	trees := []*Tree{{Relations: Relations{"fact": {"a b": true, "c": true}}}, {Relations: Relations{"fact": {"a b": true}, "map": {"HASH": true}}}}
+	m := New([]Column{{Name: "5.10.7", Release: "5.10.7", Sum: "12"}, {Name: "5.9", Release: "5.9", Vendor: "x", Sum: "34"}}, trees)
+	var b bytes.Buffer
+	if err := m.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Parse(bytes.NewReader(b.Bytes()))
+	if err != nil || !reflect.DeepEqual(got, m) || m.Columns[0].Name != "5.9" || !slices.Equal(m.Has["fact"]["c"], []bool{false, true}) {
+		t.Errorf("%v: %+v, want %+v", err, got, m)
+	}
+	for _, bad := range []string{"+\ta\n", "[fact]\n+.\ta\n", "tree\ta\n"} {
+		if _, err := Parse(strings.NewReader(bad)); err == nil {
+			t.Errorf("%q is no error", bad)
+		}
+	}
+}
