@@ -3,12 +3,13 @@
 // Factstrees reads kernel trees and prints which of them have the facts and the witnesses that check's tables name: test data, compared with the
 // tables by a test.
 //
-//	factstrees TABLE [NAME[:VENDOR]=]TREE ...
+//	factstrees TABLES [NAME[:VENDOR]=]TREE ...
 package main
 
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ const head = `# What trees of the Linux kernel have, read from their sources by 
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: factstrees TABLE [NAME[:VENDOR]=]TREE ...")
+		fmt.Fprintln(os.Stderr, "usage: factstrees TABLES [NAME[:VENDOR]=]TREE ...")
 		os.Exit(2)
 	}
 	if err := run(os.Args[1], os.Args[2:]); err != nil {
@@ -32,12 +33,17 @@ func main() {
 	}
 }
 
-func run(table string, args []string) error {
-	text, err := os.ReadFile(table)
-	if err != nil {
-		return err
+func run(tables string, args []string) error {
+	var asked []string
+	for _, name := range []string{"facts.txt", "maps.txt"} {
+		text, err := os.ReadFile(filepath.Join(tables, name))
+		if err != nil {
+			return err
+		}
+		asked = append(asked, witnesses(string(text))...)
 	}
-	asked := witnesses(string(text))
+	slices.Sort(asked)
+	asked = slices.Compact(asked)
 	var columns []kerneltree.Column
 	var trees []*kerneltree.Tree
 	for _, arg := range args {
@@ -61,28 +67,13 @@ func run(table string, args []string) error {
 	return kerneltree.New(columns, trees).Write(os.Stdout)
 }
 
-// witnesses returns what the third column of a table names, sorted.
-func witnesses(table string) []string {
-	var l []string
+// witnesses returns the witnesses that a table names.
+func witnesses(table string) (l []string) {
 	for line := range strings.Lines(table) {
-		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "[") {
-			continue
-		}
-		var columns []string
-		for c := range strings.SplitSeq(line, "  ") {
-			if c = strings.TrimSpace(c); c != "" {
-				columns = append(columns, c)
-			}
-		}
-		if len(columns) != 6 {
-			continue
-		}
-		for w := range strings.FieldsSeq(columns[2]) {
-			if w = strings.TrimPrefix(strings.TrimSuffix(w, "?"), "!"); w != "-" {
-				l = append(l, strings.TrimPrefix(w, "static:"))
-			}
+		key, value, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if ok && line[0] == '\t' && slices.Contains([]string{"witness", "hint", "against"}, key) {
+			l = append(l, strings.TrimPrefix(value, "static "))
 		}
 	}
-	slices.Sort(l)
-	return slices.Compact(l)
+	return l
 }
