@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/btfgen/btfgen/internal/testing/kerneltree"
+)
+
+// trees reads testdata/trees.txt: which kernel trees have which facts, witnesses, helpers and kfuncs.
+func trees(t *testing.T) *kerneltree.Matrix {
+	t.Helper()
+	f, err := os.Open("testdata/trees.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	m, err := kerneltree.Parse(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Columns) < 40 {
+		t.Fatalf("%d trees", len(m.Columns))
+	}
+	return m
+}
+
+// treeRelease returns the release of a tree.
+func treeRelease(t *testing.T, c *kerneltree.Column) Release {
+	t.Helper()
+	r, err := parseRelease(c.Release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// inTrees returns which trees have a fact by their sources, nil if these are not asked for it.
+func inTrees(m *kerneltree.Matrix, name string) []bool {
+	none := make([]bool, len(m.Columns))
+	words := strings.Fields(name)
+	last := words[len(words)-1]
+	found := m.Has["fact"][name]
+	switch {
+	case words[0] == "sleepable":
+		found = m.Has["sleepable"][last]
+	case words[0] == "call" && words[1] == "kptr_xchg" && strings.ToUpper(last) == last:
+		found = m.Has["kptr"][last]
+	case words[0] == "call" && words[1] == "map_update_elem":
+		found = m.Has["with "+last]["map_update_elem of some programs"]
+	case words[0] == "call" && words[1] != "kptr_xchg":
+		found = m.Has["with "+last][words[1]]
+	case found == nil && !slices.Contains(kerneltree.Facts(), name):
+		return nil
+	}
+	if found == nil {
+		found = none
+	}
+	if machine, ok := strings.CutPrefix(name, "trampolines on "); ok { // functions of the kernel also need direct calls
+		calls := m.Has["fact"]["direct calls on "+machine]
+		for i := range none {
+			none[i] = found[i] && calls != nil && calls[i]
+		}
+		return none
+	}
+	return found
+}
+
+// unread are facts that no one place in the sources shows.
+var unread = []string{"call kptr_xchg kptr_ref", "context moved"}
+
+// TestTreesFacts compares the facts with kernel trees: a fact is in Linux from its release on, in no tree that lacks it by a witness, and in each that
+// has it by a witness.
+func TestTreesFacts(t *testing.T) {
+	m := trees(t)
+	for _, f := range All() {
+		name := f.String()
+		has := inTrees(m, name)
+		if (has == nil) != slices.Contains(unread, name) {
+			t.Errorf("%s: read from trees: %t", name, has != nil)
+		}
+		if has == nil {
+			continue
+		}
+		r := f.row()
+		for j := range m.Columns {
+			c := &m.Columns[j]
+			release := treeRelease(t, c)
+			if kind, ok := strings.CutPrefix(name, "map-type "); ok && !enumerated(m, "BPF_MAP_TYPE_"+strings.Fields(kind)[0], j) {
+				continue // the enum shows it
+			}
+			is := r.Until == Change{} && release >= r.Since.By
+			if c.Mainline() && has[j] != is && !(release > r.Since.After && release < r.Since.By && r.Since.After != 0) {
+				t.Errorf("%s, since %s: %t in %s", name, r.Since, has[j], c.Name)
+			}
+			if c.Vendor == "stable" && !has[j] && is {
+				t.Errorf("%s, since %s, is not in %s", name, r.Since, c.Name)
+			}
+			if p, by := treeShows(m, r, j); p == Yes && !has[j] || p == No && has[j] {
+				t.Errorf("%s: %t in %s, but %s", name, has[j], c.Name, by)
+			}
+		}
+	}
+}
+
+// treeShows returns what the witnesses of a row say of a tree, and the one that decides, as Answers.witnessed does of a BTF.
+func treeShows(m *kerneltree.Matrix, r *row, tree int) (Presence, string) {
+	p, by := Perhaps, ""
+	for _, w := range r.witnesses {
+		name := strings.TrimPrefix(strings.TrimPrefix(w.text, "!"), "static:")
+		has := false
+		for relation, names := range m.Has {
+			of, ok := strings.CutPrefix(relation, "witness ")
+			if list := names[name]; list != nil && (relation == "witness" && w.name != "ftrace_ops" || ok && (of == r.machine || r.machine == "")) {
+				has = has || list[tree]
+			}
+		}
+		switch {
+		case has && w.role == against, !has && w.role == certain:
+			if p == Perhaps {
+				p, by = No, w.text
+			}
+		case has:
+			return Yes, w.text
+		}
+	}
+	return p, by
+}
+
+// TestTreesHelpers compares the helpers that programs of each type may call with kernel trees.
+func TestTreesHelpers(t *testing.T) {
+	m := trees(t)
+	n := 0
+	for _, caller := range Callers() {
+		allowed := m.Has["helper "+caller]
+		if allowed == nil {
+			t.Errorf("no tree knows %s", caller)
+			continue
+		}
+		for id := int64(1); id <= LastHelper; id++ {
+			helper := HelperName(id)
+			period, listed := HelperNumbered(id).Callable(caller)
+			for j := range m.Columns {
+				c := &m.Columns[j]
+				if !c.Mainline() || !enumerated(m, helper, j) || !anyIn(allowed, j) {
+					continue
+				}
+				has := allowed[strings.TrimPrefix(helper, "bpf_")]
+				if !agrees(&period, listed, treeRelease(t, c), has != nil && has[j]) {
+					t.Errorf("%s of %s: %t in %s, but since %s, until %s, %t", helper, caller, has != nil && has[j], c.Name, period.Since, period.Until, listed)
+				}
+				n++
+			}
+		}
+	}
+	if n < 100000 {
+		t.Errorf("%d comparisons", n)
+	}
+}
+
+// enumerated reports whether a tree has a part of the kernel's interface.
+func enumerated(m *kerneltree.Matrix, name string, tree int) bool {
+	l := m.Has["enumerator"][name]
+	return l != nil && l[tree]
+}
+
+// anyIn reports whether a tree has something of a relation: some trees lack folders.
+func anyIn(relation map[string][]bool, tree int) bool {
+	for _, has := range relation {
+		if has[tree] {
+			return true
+		}
+	}
+	return false
+}
+
+// agrees reports whether a tree's release and what it allows agree with a period. Between two releases both is right.
+func agrees(p *Period, listed bool, release Release, has bool) bool {
+	switch {
+	case !listed:
+		return !has
+	case p.Since != Change{} && (release <= p.Since.After || p.Since.After == 0 && release < p.Since.By):
+		return !has
+	case p.Until != Change{} && release >= p.Until.By:
+		return !has
+	case p.Since != Change{} && release < p.Since.By, p.Until != Change{} && release > p.Until.After:
+		return true
+	}
+	return has
+}
+
+// TestTreesKfuncs compares since when programs of each type can call a kfunc with kernel trees.
+func TestTreesKfuncs(t *testing.T) {
+	m := trees(t)
+	n := 0
+	for relation, names := range m.Has {
+		kind, ok := strings.CutPrefix(relation, "kfunc ")
+		if !ok || kind == "any" || kind == "STRUCT_OPS" {
+			continue
+		}
+		for name := range names {
+			if strings.HasPrefix(name, "hid_bpf_") { // since 6.11 only struct_ops call them
+				continue
+			}
+			period := KfuncCallers(name)[kind]
+			for j := range m.Columns {
+				c := &m.Columns[j]
+				if !c.Mainline() || !isKfunc(m, name, j) {
+					continue
+				}
+				all := m.Has["kfunc any"][name]
+				if has := names[name][j] || all != nil && all[j]; !agrees(&period, true, treeRelease(t, c), has) {
+					t.Errorf("%s of %s: %t in %s, but since %s", name, kind, has, c.Name, period.Since)
+				}
+				n++
+			}
+		}
+	}
+	if n < 10000 {
+		t.Errorf("%d comparisons", n)
+	}
+}
+
+// isKfunc reports whether programs of any type can call a function in a tree.
+func isKfunc(m *kerneltree.Matrix, name string, tree int) bool {
+	for relation, names := range m.Has {
+		if has := names[name]; strings.HasPrefix(relation, "kfunc ") && has != nil && has[tree] {
+			return true
+		}
+	}
+	return false
+}
