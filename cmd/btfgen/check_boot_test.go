@@ -760,7 +760,7 @@ func TestCheckBootTool(t *testing.T) {
 	if status != statusOK {
 		t.Errorf("status %d\n%s", status, &stderr)
 	}
-	matches(t, stdout.String(), `(?s)\n  2 programs of 1 object on 1 kernel: .*\n  btfgen: exit status 0\n$`)
+	matches(t, stdout.String(), `(?s)\n  2 programs: .*\n  btfgen: exit status 0\n$`)
 }
 
 func matches(t *testing.T, text, pattern string) {

@@ -51,6 +51,7 @@ func withoutText(v any) any {
 	case map[string]any:
 		delete(v, "message")
 		delete(v, "text")
+		delete(v, "advice")
 		for k := range v {
 			v[k] = withoutText(v[k])
 		}
