@@ -248,7 +248,20 @@ var elsewhere = map[string]string{
 	"timers in maps": "TestSpecialValues", "work queues in maps": "TestSpecialValues", "function tracer": "TestDenied", "null arguments": "TestNullable",
 	"targets in modules": "TestElsewhere", "variables in modules": "TestElsewhere", "kfuncs in modules": "TestElsewhere", "struct_ops in modules": "TestElsewhere",
 	"argument pointer to a number": "TestContext", "argument pointer to a typedef of a number": "TestContext", "argument pointer to const void": "TestContext",
-	"argument pointer to anything": "TestContext",
+	"argument pointer to anything": "TestContext", "tail calls of programs with functions on arm": "TestNever",
+}
+
+// TestNever checks the verdicts on what no kernel for a machine has, whatever its release.
+func TestNever(t *testing.T) {
+	use := usesOf["tail calls of programs with functions on "]
+	for _, version := range []Release{Linux(4, 18), Linux(7, 3)} {
+		if got := Worst(use(t, "arm", released(uint64(version), "arm"))); got != Fails {
+			t.Errorf("%s: %s, want fails", version, got)
+		}
+	}
+	if got := Worst(use(t, "x86_64", released(uint64(Linux(7, 3)), "x86_64"))); got == Fails {
+		t.Error("tail calls fail on x86_64")
+	}
 }
 
 // TestElsewhereExists checks that there are the tests of elsewhere.

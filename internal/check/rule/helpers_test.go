@@ -85,7 +85,7 @@ func TestWithdrawn(t *testing.T) {
 		for _, tt := range []struct {
 			to   Release
 			want Status
-		}{{Linux(5, 10), Fails}, {Linux(5, 4), Fails}, {Linux(4, 20), MayFail}, {Linux(4, 19), MayFail}} {
+		}{{Linux(5, 10), Fails}, {Linux(5, 4), Fails}, {Linux(4, 20), Fails}, {Linux(4, 19), MayFail}} {
 			Age(k, tt.to)
 			if got, l := verdictOn(t, o, k); got != tt.want {
 				t.Errorf("%s on %s: %s, want %s: %v", section, tt.to, got, tt.want, l)

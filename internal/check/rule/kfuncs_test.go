@@ -22,13 +22,14 @@ func TestKfuncs(t *testing.T) {
 	}{
 		{"6.12.1", "tp_btf/sched_switch", "bpf_task_acquire", OK},
 		{"6.12.1", "raw_tp/sched_switch", "bpf_task_acquire", MayFail},
-		{"7.0.1", "raw_tp/sched_switch", "bpf_task_acquire", MayFail},
+		{"6.19.1", "raw_tp/sched_switch", "bpf_task_acquire", MayFail},
+		{"7.0.1", "raw_tp/sched_switch", "bpf_task_acquire", OK},
 		{"7.2.1", "raw_tp/sched_switch", "bpf_task_acquire", OK},
 		{"6.12.1", "sockops", "bpf_task_acquire", MayFail},
 		{"6.18.1", "sockops", "bpf_task_acquire", OK},
 		{"6.18.1", "kprobe/vfs_read", "bpf_rcu_read_lock", OK},
-		{"7.0.1", "kprobe/vfs_read", "bpf_arena_alloc_pages", MayFail},
-		{"7.0.1", "uprobe.s", "bpf_arena_alloc_pages", OK},
+		{"6.19.1", "kprobe/vfs_read", "bpf_arena_alloc_pages", MayFail},
+		{"6.19.1", "uprobe.s", "bpf_arena_alloc_pages", OK},
 		{"7.2.1", "kprobe/vfs_read", "bpf_arena_alloc_pages", OK},
 		{"6.18.1", "tc", "bpf_of_a_module", OK},
 	} {
