@@ -140,6 +140,12 @@ func (e *Evaluation) probe(names []string, pattern string) {
 		}
 		return
 	}
+	if s := e.pr.Attach; s.Kind == bpfobj.AttachKprobe && strings.HasPrefix(s.Prefix, "kprobe") && !strings.Contains(e.pr.Section, "+") {
+		if y, ok := e.k.find(names[0], btf.KindFunc); ok { // what is there at the function's entry
+			t := y.typ()
+			e.raw = newHook(names[0], y.view, t.Ref(), s)
+		}
+	}
 	if s := e.pr.Attach; s.Kind == bpfobj.AttachSyscall {
 		names = syscallNames(s.Target(e.pr.Section), e.k.Arch)
 	}
@@ -331,15 +337,17 @@ func (e *Evaluation) syscallRecord(to, call string) int64 {
 	}
 	args := int64(most)
 	names := []string{noArguments + call, "__se_sys_" + call}
-	for _, n := range append(names, "sys_"+call) {
+	if !e.k.wrapper {
+		names = append(names, "sys_"+call)
+	}
+	for _, n := range names {
 		if y, ok := e.k.find(n, btf.KindFunc); ok {
 			f := y.typ()
 			proto := y.view.Type(f.Ref())
-			if proto.Vlen() == 1 && y.view.NameIs(proto.Param(0).NameOff, "__unused") {
+			switch {
+			case proto.Vlen() == 1 && y.view.NameIs(proto.Param(0).NameOff, "__unused"):
 				args = 0
-			} else if isWrapper(&proto) {
-				continue
-			} else {
+			case !isWrapper(&proto):
 				args = min(args, int64(proto.Vlen()))
 			}
 		}
