@@ -2905,9 +2905,10 @@ static int parse_os_release(const char *s, size_t size, struct btfa_system *syst
 				valid[i] = unquote(line + n, stop, vars[i]);
 		}
 	}
-	for (build = vars[OS_BOARD]; *build; build++)
-		if (*build == '/')
-			*build = '_';
+	for (i = OS_BUILD_ID; i <= OS_BOARD; i++)
+		for (build = vars[i]; *build; build++)
+			if (*build == '/')
+				*build = '_';
 	for (i = 0; i < OS_VARIABLES; i++)
 		if (check_part(vars[i])) {
 			valid[i] = 0;

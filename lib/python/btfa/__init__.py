@@ -1409,7 +1409,8 @@ def host(root="/", os_release=None, release="", arch=""):
         name, equals, value = line.strip(b" \t\n\v\f\r").partition(b"=")
         if equals and _text(name) in values:
             values[_text(name)] = _text(_unquote(value))
-    values["OPENWRT_BOARD"] = values["OPENWRT_BOARD"].replace("/", "_")
+    for name in _BUILD_NAMES.values():
+        values[name] = values[name].replace("/", "_")
     for name in names[1:]:
         if _check_part(values[name]):
             values[name] = ""
