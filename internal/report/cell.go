@@ -35,7 +35,7 @@ const (
 	uncertain    = "?"
 )
 
-// signOf is the cell of a single kernel that stands for a cell of the matrix: its colour and icon.
+// signOf returns the cell of a single kernel whose colour and icon a cell of the matrix has.
 func signOf(c verdict.Cell) cell {
 	switch n := c.Judged(); {
 	case c.NeverLoaded():

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -186,13 +187,17 @@ func (d *pageData) causes(s *summary, full []int) {
 			kernels[i] = full[k]
 		}
 		x := pageCause{intern(&d.Advice, at, escape.Text(advice(&c, false))), cellOfFinding(c.Status, c.Attach), 0, 0, d.set(kernels), c.Programs}
-		text := CauseText(&c, mostNames)
-		if c.Loader != "" {
-			text = "with " + string(c.Loader) + ": " + text
-		}
-		x.Text, x.Where = d.text(text), d.text(where(s.Report, &c))
+		x.Text, x.Where = d.text(withLoader(c.Loader, CauseText(&c, mostNames))), d.text(where(s.Report, &c))
 		d.Causes = append(d.Causes, x)
 	}
+}
+
+// withLoader marks what counts for one loader only.
+func withLoader(l rule.Loader, text string) string {
+	if l == "" {
+		return text
+	}
+	return "with " + string(l) + ": " + text
 }
 
 // row returns the cells of a row, a character for each kernel.
@@ -232,7 +237,7 @@ func (d *pageData) programs(v *view, r *verdict.Report) {
 		out := pageProgram{Object: object[i], Name: escape.Text(p.Name), Section: escape.Text(p.Section), Cells: d.row(v, cells(p.Status, p.Load)), Findings: []pageFinding{}}
 		seen := make(map[pageFinding]bool)
 		for _, f := range p.Findings {
-			x := pageFinding{cellOfFinding(f.Status, f.Attach), d.text(Sentence(&f.Finding)), d.text(f.Source), d.text(guardText(&f.Finding)), d.set(f.Kernels)}
+			x := pageFinding{cellOfFinding(f.Status, f.Attach), d.text(withLoader(f.Loader, Sentence(&f.Finding))), d.text(f.Source), d.text(guardText(&f.Finding)), d.set(f.Kernels)}
 			if !seen[x] { // as several relocations of one field are
 				seen[x] = true
 				out.Findings = append(out.Findings, x)

@@ -49,9 +49,10 @@ func JUnit(w io.Writer, r *verdict.Report, _ Options) error {
 	for k := range r.Kernels {
 		s := suite{Name: escape.Text(r.Kernels[k].Name)}
 		works := make(map[string]bool) // objects
+		loaders := make(map[string]rule.Loader)
 		for i := range r.Objects {
 			o := &r.Objects[i]
-			works[o.Object] = o.Status[k] <= rule.Guarded
+			works[o.Object], loaders[o.Object] = o.Status[k] <= rule.Guarded, o.Loader
 			s.add(o.Object, "object", o.Status[k], func() *message { return deciders(r, o, k) })
 		}
 		for i := range r.Variants {
@@ -64,7 +65,7 @@ func JUnit(w io.Writer, r *verdict.Report, _ Options) error {
 			if st == rule.Fails && works[p.Object] {
 				st = rule.MayFail
 			}
-			s.add(p.Object, p.Name, st, func() *message { return reasons(p, k) })
+			s.add(p.Object, p.Name, st, func() *message { return reasons(p, k, loaders[p.Object]) })
 		}
 		s.Tests = len(s.Cases)
 		all.Suites = append(all.Suites, s)
@@ -103,14 +104,14 @@ func (s *suite) add(object, name string, status rule.Status, why func() *message
 	s.Cases = append(s.Cases, c)
 }
 
-// reasons lists what stands against a program on a kernel, the worst first. The
+// reasons lists what stands against a program on a kernel with a loader, or with any if it is "", the worst first. The
 // type is the code of that.
-func reasons(p *verdict.ProgramRow, kernel int) *message {
+func reasons(p *verdict.ProgramRow, kernel int, l rule.Loader) *message {
 	var m message
 	last := ""
 	for i := range p.Findings {
 		f := &p.Findings[i]
-		if f.Status <= rule.Other || !slices.Contains(f.Kernels, kernel) {
+		if f.Status <= rule.Other || !slices.Contains(f.Kernels, kernel) || l != "" && !f.Concerns(l) {
 			continue
 		}
 		text := escape.Text(line(&f.Finding))
@@ -135,7 +136,7 @@ func deciders(r *verdict.Report, o *verdict.ObjectRow, kernel int) *message {
 			continue
 		}
 		p := &r.Programs[d.Program]
-		of := reasons(p, kernel)
+		of := reasons(p, kernel, o.Loader)
 		name := escape.Text(p.Name)
 		if s := p.Status[kernel]; s > worst {
 			worst, m.Message, m.Type = s, name+": "+of.Message, of.Type

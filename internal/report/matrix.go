@@ -103,7 +103,7 @@ func (m *matrix) setRows(r *verdict.Report, programs, whole bool) (status [][]ru
 	return status
 }
 
-// decides reports whether a program decides about its object, which does without it nowhere.
+// decides reports whether an object needs a program wherever the program does not work.
 func decides(o *verdict.ObjectRow, program int, status []rule.Status) bool {
 	for k, s := range status {
 		if s > rule.Other && o.Status[k] <= rule.Guarded {

@@ -463,3 +463,25 @@ func TestRanges(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestJUnitLoader wants no reasons of a loader whose verdicts do not count.
+func TestJUnitLoader(t *testing.T) {
+	f := func(l rule.Loader, subject string) verdict.KernelFinding {
+		return verdict.KernelFinding{Finding: rule.Finding{Status: rule.Fails, Code: rule.HelperMissing, Subject: subject, Loader: l}, Kernels: []int{0}}
+	}
+	status := []rule.Status{rule.Fails}
+	r := &verdict.Report{Kernels: []verdict.Column{{Name: "debian/12/x86_64/6.1.0-1"}},
+		Programs: []verdict.ProgramRow{{Object: "o", Name: "p", Status: status, Findings: []verdict.KernelFinding{f(rule.EbpfGo, "bpf_a"), f(rule.Libbpf, "bpf_b")}}},
+		Objects:  []verdict.ObjectRow{{Object: "o", Programs: []int{0}, Loader: rule.Libbpf, Status: status, Decides: []verdict.Decider{{Kernels: []int{0}}}}}}
+	r.Summarize()
+	var b strings.Builder
+	if err := JUnit(&b, r, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); strings.Contains(got, "bpf_a") || !strings.Contains(got, "fails with libbpf: helper bpf_b") {
+		t.Error(got)
+	}
+	if len(r.Causes) != 1 || r.Causes[0].Loader != rule.Libbpf {
+		t.Errorf("%+v", r.Causes)
+	}
+}

@@ -91,6 +91,9 @@ func line(f *rule.Finding) string {
 	if f.Status == rule.OK {
 		s = "warning"
 	}
+	if f.Loader != "" {
+		s += " with " + string(f.Loader)
+	}
 	text, code := strings.TrimSuffix(Sentence(f), " ["+string(f.Code)+"]"), " ["+string(f.Code)+"]"
 	if f.Source != "" {
 		text += " (" + f.Source + ")"

@@ -45,8 +45,8 @@ func (r *Report) minima(row *ObjectRow) (all []Minimum) {
 	return all
 }
 
-// setMinimum sets the minimum of the machine whose lines are in Tried: of its newest lines on which the object works everywhere or, if there
-// are none, of the newest on which it fails nowhere.
+// setMinimum sets the minimum of the machine whose lines are in Tried. It covers the newest lines on which the object works on every kernel or,
+// if there are none, the newest on which it fails on no kernel.
 func (r *Report) setMinimum(m *Minimum, row *ObjectRow) {
 	cell := func(i int) Cell { return row.Cells[m.Tried[i]] }
 	works, spared := func(i int) bool { return cell(i).AllWork() }, func(i int) bool { return cell(i).Fails == 0 }
