@@ -179,7 +179,7 @@ func TestBadges(t *testing.T) {
 	}
 }
 
-// TestForReadmes compares the headlines, table and badge in docs/howto-check.md with the output of check.
+// TestForReadmes compares the minima, table and badge in docs/howto-check.md with the output of check.
 func TestForReadmes(t *testing.T) {
 	slow.Skip(t)
 	r := readerIn(t, map[string]string{

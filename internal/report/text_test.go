@@ -252,3 +252,37 @@ func htmlOf(t *testing.T, r *verdict.Report, o Options) string {
 	}
 	return b.String()
 }
+
+// TestBlocks wants two machines with fifteen lines side by side on a terminal, and more machines below.
+func TestBlocks(t *testing.T) {
+	lines := []string{"4.18", "4.19", "5.4", "5.10", "5.15", "6.1", "6.6", "6.8", "6.12", "7.1"}
+	report := func(machines map[string]int) *verdict.Report {
+		r := &verdict.Report{}
+		row := verdict.ObjectRow{Object: "tracer.bpf.o"}
+		for _, m := range []string{"x86_64", "arm64", "arm", "ppc64le", "s390x"} {
+			for i, l := range lines[:machines[m]] {
+				r.Kernels = append(r.Kernels, verdict.Column{Name: "debian/12/" + m + "/" + l + ".0-1"})
+				row.Status = append(row.Status, []rule.Status{rule.OK, rule.Fails}[i%2])
+			}
+		}
+		r.Objects = []verdict.ObjectRow{row}
+		r.Summarize()
+		return r
+	}
+	got := text(t, report(map[string]int{"x86_64": 8, "arm64": 7}), Options{})
+	if n := strings.Count(got, "\ntracer.bpf.o"); n != 1 {
+		t.Errorf("%d blocks:\n%s", n, got)
+	}
+	got = text(t, report(map[string]int{"x86_64": 10, "arm64": 8, "arm": 2, "ppc64le": 2, "s390x": 2}), Options{})
+	if n := strings.Count(got, "\ntracer.bpf.o"); n < 2 {
+		t.Errorf("%d blocks:\n%s", n, got)
+	}
+	for line := range strings.Lines(got) {
+		if n := len([]rune(line)); n > terminal+1 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if words := strings.Count(got, " ok") + strings.Count(got, " fails"); words != 24 {
+		t.Errorf("%d cells:\n%s", words, got)
+	}
+}

@@ -26,7 +26,7 @@ func baseline(t *testing.T, text string) (*Baseline, error) {
 // worse, and a new one.
 func TestCompareObjects(t *testing.T) {
 	old, err := baseline(t, `{"version": 1, "kernels": [{"name": "a"}, {"name": "b"}],
-		"objects": [{"object": "x.o", "status": ["ok", "fails"], "headline": {"text": "not read"}}, {"object": "y.o", "status": ["fails", "may fail"]}],
+		"objects": [{"object": "x.o", "status": ["ok", "fails"], "minima": [{"since": "not read"}]}, {"object": "y.o", "status": ["fails", "may fail"]}],
 		"programs": [
 			{"object": "x.o", "program": "p", "section": "xdp", "status": ["fails", "fails"]},
 			{"object": "y.o", "program": "q", "section": "xdp", "status": ["ok", "may fail"]},

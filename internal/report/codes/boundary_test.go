@@ -144,6 +144,6 @@ func isSentence(e ast.Expr) bool {
 		return false
 	}
 	name, ok := selected(call.Fun)
-	made := map[[2]string]bool{{"codes", "Sentence"}: true, {"codes", "Reason"}: true, {"report", "Sentence"}: true, {"report", "Reason"}: true, {"report", "Headline"}: true}
+	made := map[[2]string]bool{{"codes", "Sentence"}: true, {"codes", "Reason"}: true, {"report", "Sentence"}: true, {"report", "Reason"}: true, {"report", "CauseText"}: true}
 	return ok && made[name]
 }
