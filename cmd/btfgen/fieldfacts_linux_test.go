@@ -20,6 +20,27 @@ var fieldFacts = map[string]func(t *testing.T, c *cases){
 			return []string{"fails", "may fail"}
 		})
 	},
+	"arena-ppc64le": func(t *testing.T, c *cases) {
+		j := c.judged(t, "arena-ppc64le", "--btf $TESTDATA/vmlinux --no-guess --loader libbpf prog.o")
+		j.everywhere(t, func(kernel string) []string {
+			if strings.Contains(kernel, "/ppc64le/6.12") || strings.Contains(kernel, "/arm/") {
+				return []string{"fails", "may fail"}
+			}
+			return nil
+		})
+	},
+	"kprobe-multi-fprobe": func(t *testing.T, c *cases) {
+		j := c.judged(t, "kprobe-multi-fprobe", "--btf debian --no-guess prog.o")
+		for _, program := range []string{"km", "krm"} {
+			if got := j.kernels(program, "fails"); len(got) != 1 {
+				t.Errorf("%s: %v", program, j.status[program])
+			}
+		}
+	},
+	"lirc-mode2": func(t *testing.T, c *cases) {
+		j := c.judged(t, "lirc-mode2", "--btf $TESTDATA/vmlinux --select x86_64 --no-guess prog.o")
+		j.everywhere(t, func(string) []string { return []string{"fails"} })
+	},
 	"cgroup-storage-4.19": func(t *testing.T, c *cases) {
 		j := c.judged(t, "cgroup-storage-4.19", "--btf ../../corpus --select kylin --loader libbpf prog.o")
 		j.everywhere(t, func(string) []string { return []string{"ok"} })

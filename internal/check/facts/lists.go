@@ -92,6 +92,15 @@ func TailCalls(machine string) Fact {
 	return the().named["tail calls of programs with functions on "+machine]
 }
 
+// KfuncCallsOn is the fact that programs can call kfuncs on a machine.
+func KfuncCallsOn(machine string) Fact { return the().named["kfunc calls on "+machine] }
+
+// Arenas is the fact that programs can use maps that are arenas on a machine.
+func Arenas(machine string) Fact { return the().named["arenas on "+machine] }
+
+// ProgramTypeBuilt is the fact that a kernel was built with a type of programs.
+func ProgramTypeBuilt(progType string) Fact { return the().named["program type "+progType] }
+
 // Trampolines is the fact that programs can be attached to functions on a machine.
 func Trampolines(machine string) Fact { return the().named["trampolines on "+machine] }
 

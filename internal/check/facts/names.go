@@ -83,6 +83,7 @@ const (
 	ArgumentPointerToConstVoid
 	ArgumentPointerToAnything
 	FunctionTracer
+	KprobeMulti
 )
 
 var constants = [...]string{
@@ -163,4 +164,5 @@ var constants = [...]string{
 	ArgumentPointerToConstVoid:         "argument pointer to const void",
 	ArgumentPointerToAnything:          "argument pointer to anything",
 	FunctionTracer:                     "function tracer",
+	KprobeMulti:                        "kprobe multi",
 }

@@ -93,7 +93,11 @@ func (p *Pairing) absences(fn int, f func(absence)) {
 				a.f = p.missing(x)
 				a.f.Subject = x.Name
 			case x.Kind == bpfobj.ExternKsym:
-				a.f = p.k.judge(facts.KfuncCalls, FeatureMissing).named(x.Name)
+				a.f = p.k.judge(facts.KfuncCalls, FeatureMissing)
+				if f := p.k.judge(facts.KfuncCallsOn(p.k.Arch), FeatureMissing); f.Status > a.f.Status {
+					a.f = f
+				}
+				a.f = a.f.named(x.Name)
 			}
 		case u.newer != nil && !gone[u.at]:
 			a.f, a.anyhow = p.instruction(u.newer)

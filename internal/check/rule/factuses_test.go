@@ -62,6 +62,16 @@ func withMap(section string, m bpfobj.Map) *Object {
 	return o
 }
 
+// callingKfunc makes an object of a program that calls a kfunc.
+func callingKfunc() *Object {
+	call := insn{Op: bpfobj.OpCall, Src: asm.PseudoKfuncCall, Ref: bpfobj.RefTo(bpfobj.RefExtern, 0)}
+	return NewObject("", &bpfobj.Code{
+		Order: binary.LittleEndian, Externs: []bpfobj.Extern{{Name: "bpf_of_the_kernel", Kind: bpfobj.ExternKsym}},
+		Funcs:    []bpfobj.Function{{Insns: ending(call)}},
+		Programs: []bpfobj.Program{{Section: "socket", Attach: bpfobj.SectionOf("socket"), Funcs: []int{0}}},
+	}, nil)
+}
+
 // sectionWith returns a section whose programs have a type of attachment.
 func sectionWith(t *testing.T, attach string) string {
 	t.Helper()
@@ -144,6 +154,18 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 	},
 	"struct arguments": func(t *testing.T, _ string, k *Inventory) []Finding {
 		return onHook(t, "proto #p int: a pair", k)
+	},
+	"arenas on ": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return []Finding{k.unsetMap(mapTypeNamed(t, "ARENA"))}
+	},
+	"kprobe multi": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onPrograms(t, programOf("kprobe.multi/vfs_*", ending()), k)
+	},
+	"program type LIRC_MODE2": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onPrograms(t, programOf("lirc_mode2", ending()), k)
+	},
+	"kfunc calls on ": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onPrograms(t, callingKfunc(), k)
 	},
 	"tail calls of programs with functions on ": func(t *testing.T, name string, k *Inventory) []Finding {
 		call := insn{Op: bpfobj.OpCall, Src: asm.PseudoCall, Ref: bpfobj.RefTo(bpfobj.RefFunc, 1)}
@@ -249,18 +271,21 @@ var elsewhere = map[string]string{
 	"targets in modules": "TestElsewhere", "variables in modules": "TestElsewhere", "kfuncs in modules": "TestElsewhere", "struct_ops in modules": "TestElsewhere",
 	"argument pointer to a number": "TestContext", "argument pointer to a typedef of a number": "TestContext", "argument pointer to const void": "TestContext",
 	"argument pointer to anything": "TestContext", "tail calls of programs with functions on arm": "TestNever",
+	"arenas on arm": "TestNever", "kfunc calls on arm": "TestNever",
 }
 
 // TestNever checks the verdicts on what no kernel for a machine has, whatever its release.
 func TestNever(t *testing.T) {
-	use := usesOf["tail calls of programs with functions on "]
-	for _, version := range []Release{Linux(4, 18), Linux(7, 3)} {
-		if got := Worst(use(t, "arm", released(uint64(version), "arm"))); got != Fails {
-			t.Errorf("%s: %s, want fails", version, got)
+	for _, name := range []string{"tail calls of programs with functions on ", "arenas on ", "kfunc calls on "} {
+		use := usesOf[name]
+		for _, version := range []Release{Linux(4, 18), Linux(7, 3)} {
+			if got := Worst(use(t, "arm", released(uint64(version), "arm"))); got != Fails {
+				t.Errorf("%sarm, %s: %s, want fails", name, version, got)
+			}
 		}
-	}
-	if got := Worst(use(t, "x86_64", released(uint64(Linux(7, 3)), "x86_64"))); got == Fails {
-		t.Error("tail calls fail on x86_64")
+		if got := Worst(use(t, "x86_64", released(uint64(Linux(7, 3)), "x86_64"))); got == Fails {
+			t.Errorf("%sx86_64: fails", name)
+		}
 	}
 }
 

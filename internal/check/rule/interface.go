@@ -18,7 +18,7 @@ func (e *Evaluation) interfaces() {
 		e.add(Finding{Status: Unknown, Code: AnalysisSection, Subject: e.pr.Section})
 		return
 	}
-	all := []Finding{e.k.enumerator("BPF_PROG_TYPE_"+s.ProgType, ProgTypeMissing), e.k.judge(facts.Section(s.Prefix), FeatureMissing)}
+	all := []Finding{e.k.enumerator("BPF_PROG_TYPE_"+s.ProgType, ProgTypeMissing), e.k.judge(facts.Section(s.Prefix), FeatureMissing), e.k.judge(facts.ProgramTypeBuilt(s.ProgType), FeatureMissing)}
 	if f := Untyped(e.pr); f.Status != OK && e.counts(Libbpf) {
 		f.Stops = ObjectStops
 		all = append(all, f)
@@ -39,6 +39,11 @@ func (e *Evaluation) interfaces() {
 			f.Status, f.Code = MayFail, LinkTypeTCX
 		}
 		all = append(all, f)
+		if l == linkKprobeMulti && f.Status != Fails {
+			f = e.k.judge(facts.KprobeMulti, FeatureMissing)
+			f.Attach = true
+			all = append(all, f)
+		}
 	}
 	const most = 4096 // BPF_MAXINSNS
 	slots := 0
@@ -62,7 +67,11 @@ func (e *Evaluation) interfaces() {
 	e.addAll(all)
 }
 
-const linkTCX = "BPF_LINK_TYPE_TCX"
+// Types of links of which more than their number is judged.
+const (
+	linkTCX         = "BPF_LINK_TYPE_TCX"
+	linkKprobeMulti = "BPF_LINK_TYPE_KPROBE_MULTI"
+)
 
 // instruction judges a newer instruction, and says whether verifiers look at it even if they do not reach it.
 func (p *Pairing) instruction(n *bpfobj.Newer) (f Finding, anyhow bool) {

@@ -216,6 +216,11 @@ func (p *Pairing) definitions() (l []neededPart) {
 
 // unsetMap judges whether a kernel whose enum has a type of maps was built with it.
 func (k *Inventory) unsetMap(kind uint32) Finding {
+	if ebpf.MapType(kind) == ebpf.Arena {
+		if f := k.judge(facts.Arenas(k.Arch), FeatureMissing); f.Status != OK {
+			return f
+		}
+	}
 	fact := facts.MapType(facts.MapName(kind))
 	if fact != facts.Every && k.known.config[fact.Setting()] != "" && k.facts.Has(fact).Decided != ByWitness {
 		return Finding{}
