@@ -283,7 +283,7 @@ func (e *expression) unary() string {
 	return e.primary()
 }
 
-// refused are functions that are false for a program of the type that is asked for, with all capabilities and without lockdown.
+// refused are functions that are false for a program with all capabilities, and without lockdown.
 var refused = []string{"security_locked_down", "is_kprobe_multi", "is_kprobe_session", "is_uprobe_multi", "is_uprobe_session", "is_trampoline_multi"}
 
 // granted are functions and members that are true for such a program. Of programs that may sleep and others one is enough.

@@ -49,7 +49,7 @@ var sources = sync.OnceValue(func() (l []source) {
 	return l
 })
 
-// Facts returns the facts that sources are asked for.
+// Facts returns the facts for which sources.txt has patterns.
 func Facts() (l []string) {
 	for _, s := range sources() {
 		l = append(l, s.fact)

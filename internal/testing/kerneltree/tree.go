@@ -15,7 +15,7 @@ import (
 //
 //	fact           lines of sources.txt that the sources have
 //	enumerator     of the types of programs, maps, attachments, links and the flags of maps, and helpers as bpf_NAME
-//	program, map   types that bpf_types.h has, with the settings that it asks for
+//	program, map   types that bpf_types.h has, with the settings that they need
 //	helper TYPE    helpers that programs of a type can call, "TRACING/TRACE_ITER" for one type of attachment
 //	with MAP       helpers that take maps of a type
 //	sockmap        types of programs that can update maps of sockets
@@ -25,7 +25,7 @@ import (
 //	kfunc TYPE     kfuncs that programs of a type can call, "any" for all types
 //	sleeps         kfuncs that may sleep
 //	jit ARCH       abilities that the machine's compiler says it has, and "trampoline"
-//	witness        names of structs, functions and enumerators that were asked for; "witness ARCH" those of the machine's own sources, and
+//	witness        those of the requested structs, functions and enumerators that it defines; "witness ARCH" those of the machine's own sources, and
 //	               ftrace_ops.direct_call where the machine has direct calls
 type Relations map[string]map[string]bool
 
@@ -38,10 +38,10 @@ func (r Relations) add(relation string, items ...string) {
 	}
 }
 
-// Tree is what was read of one kernel.
+// Tree describes the sources of one kernel.
 type Tree struct {
 	Release   string
-	Sum       string // of kernel/bpf/verifier.c, which says what was read
+	Sum       string // of kernel/bpf/verifier.c, which identifies the sources
 	Relations Relations
 	Unknown   []string // conditions that no rule is for, which were taken for true
 
@@ -190,7 +190,7 @@ var attachments = map[string][]string{
 
 var getFuncProto = regexp.MustCompile(`\.get_func_proto\s*=\s*(\w+)`)
 
-// helpers asks for each type of programs and each helper whether the functions *_func_proto allow it.
+// helpers runs the functions *_func_proto for each type of programs and each helper.
 func (t *Tree) helpers() {
 	x := &interpreter{defs: t.defs, parsed: make(map[string][]*statement), Unknown: make(map[string]bool)}
 	has := t.Relations["enumerator"]

@@ -144,7 +144,7 @@ func writeTiny(t *testing.T) string {
 	return dir
 }
 
-// TestRead checks what is read of a small tree.
+// TestRead reads a small tree.
 func TestRead(t *testing.T) {
 	dir := writeTiny(t)
 	tree, err := Read(dir, []string{"bpf_thing", "bpf_thing.second", "bpf_thing.inner", "bpf_thing.third", "brace()", "bpf_called()", "init_called()", "bpf_map_type:BPF_MAP_TYPE_HASH", "bpf_func_id:BPF_FUNC_five"})
@@ -188,7 +188,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestMatrix checks that a matrix is read as it was written, and refused with a mistake.
+// TestMatrix writes a matrix and reads it again, and checks that mistakes are refused.
 func TestMatrix(t *testing.T) {
 	trees := []*Tree{{Relations: Relations{"fact": {"a b": true, "c": true}}}, {Relations: Relations{"fact": {"a b": true}, "map": {"HASH": true}}}}
 	m := New([]Column{{Name: "5.10.7", Release: "5.10.7", Sum: "12"}, {Name: "5.9", Release: "5.9", Vendor: "x", Sum: "34"}}, trees)
