@@ -29,6 +29,21 @@ var fieldFacts = map[string]func(t *testing.T, c *cases){
 			return nil
 		})
 	},
+	"d-path-lsm": func(t *testing.T, c *cases) {
+		j := c.judged(t, "d-path-lsm", "--btf debian --no-guess prog.o")
+		if got := j.kernels("on_open", "fails"); len(got) != 1 {
+			t.Errorf("on_open: %v", j.status["on_open"])
+		}
+		if got := j.kernels("on_close", "ok"); len(got) != 1 {
+			t.Errorf("on_close: %v", j.status["on_close"])
+		}
+		j = c.judged(t, "d-path-lsm", "--btf $TESTDATA/vmlinux --select x86_64 --no-guess prog.o")
+		for kernel, got := range j.status["on_open"] {
+			if newer(kernel, "6.1") != (got == "ok") {
+				t.Errorf("on_open on %s: %s", kernel, got)
+			}
+		}
+	},
 	"kprobe-multi-fprobe": func(t *testing.T, c *cases) {
 		j := c.judged(t, "kprobe-multi-fprobe", "--btf debian --no-guess prog.o")
 		for _, program := range []string{"km", "krm"} {

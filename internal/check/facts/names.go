@@ -84,6 +84,8 @@ const (
 	ArgumentPointerToAnything
 	FunctionTracer
 	KprobeMulti
+	DPathInLSM
+	DPathInIterators
 )
 
 var constants = [...]string{
@@ -165,4 +167,6 @@ var constants = [...]string{
 	ArgumentPointerToAnything:          "argument pointer to anything",
 	FunctionTracer:                     "function tracer",
 	KprobeMulti:                        "kprobe multi",
+	DPathInLSM:                         "d_path in LSM",
+	DPathInIterators:                   "d_path in iterators",
 }

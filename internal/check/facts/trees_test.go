@@ -40,7 +40,7 @@ func treeRelease(t *testing.T, c *kerneltree.Column) Release {
 	return r
 }
 
-// inTrees returns which trees have a fact by their sources, nil if these are not asked for it.
+// inTrees returns which trees have a fact by their sources, nil if no pattern finds it.
 func inTrees(m *kerneltree.Matrix, name string) []bool {
 	none := make([]bool, len(m.Columns))
 	words := strings.Fields(name)

@@ -158,6 +158,12 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 	"arenas on ": func(t *testing.T, _ string, k *Inventory) []Finding {
 		return []Finding{k.unsetMap(mapTypeNamed(t, "ARENA"))}
 	},
+	"d_path in LSM": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onPrograms(t, programOf("lsm/file_open", ending(insn{Op: bpfobj.OpCall, Imm: int64(asm.FnDPath)})), k)
+	},
+	"d_path in iterators": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onPrograms(t, programOf("iter/task", ending(insn{Op: bpfobj.OpCall, Imm: int64(asm.FnDPath)})), k)
+	},
 	"kprobe multi": func(t *testing.T, _ string, k *Inventory) []Finding {
 		return onPrograms(t, programOf("kprobe.multi/vfs_*", ending()), k)
 	},

@@ -160,7 +160,7 @@ func (e *Evaluation) calls(n int) (l []absence) {
 		tail = e.k.judge(facts.TailCalls(e.k.Arch), FeatureMissing)
 	}
 	l = append(e.withMaps(n), e.sizes()...)
-	if tail.Status == OK && e.o.isGPL() && !e.o.called[n].meets(forbids) && !e.o.called[n].has(int64(asm.FnKptrXchg)) {
+	if tail.Status == OK && e.o.isGPL() && !e.o.called[n].meets(forbids) && !e.o.called[n].has(int64(asm.FnKptrXchg)) && !e.o.called[n].has(int64(asm.FnDPath)) {
 		return l
 	}
 	e.eachUse(func(u *use) {
@@ -175,6 +175,8 @@ func (e *Evaluation) calls(n int) (l []absence) {
 		case id == int64(asm.FnKptrXchg) && !e.k.lacksHelper(id):
 			f = e.exchanges(e.o.refers[n])
 			f.Subject = facts.HelperName(id)
+		case id == int64(asm.FnDPath) && !e.k.lacksHelper(id) && e.path().Status != OK:
+			f = e.path()
 		case !e.k.lacksHelper(id):
 			f = e.licensed(id)
 			f.Subject = facts.HelperName(id)
@@ -185,4 +187,30 @@ func (e *Evaluation) calls(n int) (l []absence) {
 		}
 	})
 	return l
+}
+
+// path judges a call of bpf_d_path by what the program is attached to (bpf_d_path_allowed in kernel/trace/bpf_trace.c): at hooks of LSM, those at
+// which programs may sleep. Functions of the kernel that allow it are not known here.
+func (e *Evaluation) path() Finding {
+	switch s := e.pr.Attach; {
+	case s.Kind == bpfobj.AttachIter:
+		return e.k.judge(facts.DPathInIterators, FeatureMissing)
+	case s.ProgType != "LSM":
+		return Finding{}
+	}
+	f := e.k.judge(facts.DPathInLSM, FeatureMissing)
+	if f.Status != OK || e.hook == nil {
+		return f
+	}
+	h := facts.HookNamed(strings.TrimPrefix(e.hook.name, "bpf_lsm_"))
+	switch {
+	case h.Sleepable:
+		f = e.k.permits(h.Sleeps, HelperForbidden)
+	case e.k.atLeast(facts.HooksRead().Next()):
+		f = Finding{Status: MayFail, Code: HelperForbidden, Args: Args{Until: facts.HooksRead()}}
+	default:
+		f = Finding{Status: Fails, Code: HelperForbidden}
+	}
+	f.Subject, f.Name = "bpf_d_path", e.pr.Attach.ProgType
+	return f
 }

@@ -67,7 +67,7 @@ func (e *Evaluation) interfaces() {
 	e.addAll(all)
 }
 
-// Types of links of which more than their number is judged.
+// Types of links with rules of their own.
 const (
 	linkTCX         = "BPF_LINK_TYPE_TCX"
 	linkKprobeMulti = "BPF_LINK_TYPE_KPROBE_MULTI"
