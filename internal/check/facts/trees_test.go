@@ -256,3 +256,22 @@ func isKfunc(m *kerneltree.Matrix, name string, tree int) bool {
 	}
 	return false
 }
+
+// TestTreesInterface compares the releases of parts of the kernel's interface with kernel trees.
+func TestTreesInterface(t *testing.T) {
+	m := trees(t)
+	n := 0
+	for name, came := range Interface() {
+		has := m.Has["enumerator"][name]
+		for j := range m.Columns {
+			c := &m.Columns[j]
+			if release := treeRelease(t, c); c.Mainline() && (has != nil && has[j]) != (release >= came) {
+				t.Errorf("%s, since %s: %t in %s", name, came, has != nil && has[j], c.Name)
+			}
+			n++
+		}
+	}
+	if n < 5000 {
+		t.Errorf("%d comparisons", n)
+	}
+}
