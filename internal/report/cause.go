@@ -34,10 +34,15 @@ func CauseText(c *verdict.Cause, most int) string {
 
 // causeWords are the status, unless it is a plain failure, what the cause is about, and what is wrong with it.
 func causeWords(c *verdict.Cause, most int) string {
-	var parts []string
 	if c.Attach || c.Status != rule.Fails {
-		parts = append(parts, causeStatus(c))
+		return causeStatus(c) + ": " + causeSubject(c, most)
 	}
+	return causeSubject(c, most)
+}
+
+// causeSubject says what a cause is about and what is wrong with it.
+func causeSubject(c *verdict.Cause, most int) string {
+	var parts []string
 	if each := subjectReasons(c); len(each) == 2 {
 		return strings.Join(append(parts, strings.Join(each, "; ")), ": ")
 	}
@@ -255,13 +260,23 @@ func places(r *verdict.Report, all []verdict.Place, of []int) string {
 		case full && len(names) > 1:
 			parts = append(parts, "all "+machine)
 		default:
-			parts = append(parts, machine+" "+strings.Join(joined(names), ", "))
+			parts = append(parts, machine+" "+strings.Join(first(joined(names)), ", "))
 		}
 	}
 	if whole && (machines > 1 || len(all) > 1) {
 		return "every kernel"
 	}
 	return strings.Join(parts, "; ")
+}
+
+// first returns the first of many lines, and the number of others.
+func first(names []string) []string {
+	const most = 5
+	if n := len(names) - most; n > 0 {
+		names = append(names[:most:most], words.Plural(n+1, "other line"))
+		return slices.Delete(names, most-1, most)
+	}
+	return names
 }
 
 // undated names kernels without a release, which have no order.

@@ -25,7 +25,7 @@ func TestExecutables(t *testing.T) {
 		"markdown":   "\n| tool | ❌ |\n| tool!b | ❌ |\n| tool!a | ✅ |\n",
 		"min-kernel": "tool: x86_64 never (6.1 tried)\n",
 		"table":      "| distribution | Linux | tool |\n|---|---|:-:|\n| debian 12 | 6.1 | ❌ |\n",
-		"html":       `"r":[{"n":"tool","o":-1,"c":[["fails",8]],"m":"x86_64 never (6.1 tried)"}`,
+		"html":       `"w":[["fails",8],["ok",0]],"r":[{"n":"tool","o":-1,"c":[0],"m":"x86_64 never (6.1 tried)"}`,
 		"json":       `"executables":[{"object":"tool","programs":null,"status":["fails"],`,
 	} {
 		var b bytes.Buffer

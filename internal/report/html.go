@@ -61,16 +61,17 @@ type pageCell struct {
 // pageMatrix is the matrix: executables, variants and objects.
 type pageMatrix struct {
 	Columns [][2]string `json:"c"` // machine and line
+	Words   [][2]any    `json:"w"` // the different cells: a word and the cell whose colour it has
 	Rows    []pageRow   `json:"r"`
 	Legend  []string    `json:"l,omitempty"`
 	Notes   []string    `json:"t,omitempty"`
 }
 
 type pageRow struct {
-	Name    string   `json:"n"`
-	Object  int      `json:"o"` // or -1
-	Cells   [][2]any `json:"c"` // a word and the cell whose colour it has
-	Minimum string   `json:"m"`
+	Name    string `json:"n"`
+	Object  int    `json:"o"` // or -1
+	Cells   []int  `json:"c"` // indices of Words
+	Minimum string `json:"m"`
 }
 
 type pageObject struct {
@@ -159,7 +160,8 @@ func HTML(w io.Writer, r *verdict.Report, o Options) error {
 // matrix adds the matrix, with what else there is to know.
 func (d *pageData) matrix(s *summary) {
 	m := newMatrix(s.Report, false, true)
-	d.Matrix = pageMatrix{Columns: [][2]string{}, Rows: []pageRow{}}
+	d.Matrix = pageMatrix{Columns: [][2]string{}, Words: [][2]any{}, Rows: []pageRow{}}
+	words := make(map[[2]any]int)
 	for _, c := range m.columns {
 		d.Matrix.Columns = append(d.Matrix.Columns, [2]string{escape.Text(c.machine), escape.Text(c.name)})
 	}
@@ -170,9 +172,15 @@ func (d *pageData) matrix(s *summary) {
 		d.Matrix.Notes = append(d.Matrix.Notes, escape.Text(text))
 	}
 	for i := range m.rows {
-		x := pageRow{Name: escape.Text(m.rows[i].name), Object: m.rows[i].object, Cells: [][2]any{}, Minimum: escape.Text(minimaText(s.Report, m.rows[i].of))}
+		x := pageRow{Name: escape.Text(m.rows[i].name), Object: m.rows[i].object, Cells: []int{}, Minimum: escape.Text(minimaText(s.Report, m.rows[i].of))}
 		for _, c := range m.rows[i].cells {
-			x.Cells = append(x.Cells, [2]any{word(c), signOf(c)})
+			w := [2]any{word(c), signOf(c)}
+			n, ok := words[w]
+			if !ok {
+				n = len(d.Matrix.Words)
+				words[w], d.Matrix.Words = n, append(d.Matrix.Words, w)
+			}
+			x.Cells = append(x.Cells, n)
 		}
 		d.Matrix.Rows = append(d.Matrix.Rows, x)
 	}
@@ -187,7 +195,7 @@ func (d *pageData) causes(s *summary, full []int) {
 			kernels[i] = full[k]
 		}
 		x := pageCause{intern(&d.Advice, at, escape.Text(advice(&c, false))), cellOfFinding(c.Status, c.Attach), 0, 0, d.set(kernels), c.Programs}
-		x.Text, x.Where = d.text(withLoader(c.Loader, CauseText(&c, mostNames))), d.text(where(s.Report, &c))
+		x.Text, x.Where = d.text(withLoader(c.Loader, causeSubject(&c, mostNames)+" ["+string(c.Code)+"]")), d.text(where(s.Report, &c))
 		d.Causes = append(d.Causes, x)
 	}
 }

@@ -52,12 +52,12 @@ func sumCells(a, b verdict.Cell) verdict.Cell {
 
 // minimumText is the minimum of a machine: "x86_64 5.2", "x86_64 6.1 (5.10 fails)", "arm never (6.12 tried)".
 func minimumText(r *verdict.Report, o *verdict.ObjectRow, m *verdict.Minimum) string {
-	text, notes := m.Machine+" ", cellRuns(r, o, m.Others)
+	text, notes := m.Machine+" ", first(cellRuns(r, o, m.Others))
 	switch {
 	case m.Since == "" && m.Perhaps == "" && len(m.Others) == 0:
-		return text + fmt.Sprintf("never (%s tried)", strings.Join(lineRuns(r, m.Tried), ", "))
+		return text + fmt.Sprintf("never (%s tried)", strings.Join(first(lineRuns(r, m.Tried)), ", "))
 	case m.Since == "" && m.Perhaps == "":
-		return text + fmt.Sprintf("some kernels (%s)", strings.Join(cellRuns(r, o, m.Tried), ", "))
+		return text + fmt.Sprintf("some kernels (%s)", strings.Join(first(cellRuns(r, o, m.Tried)), ", "))
 	case m.Since == "":
 		text += "perhaps " + releases(m.Perhaps, m.Until)
 	case m.Perhaps == "":

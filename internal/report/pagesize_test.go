@@ -82,7 +82,7 @@ func whole(r *verdict.Report) *verdict.Report {
 	return r
 }
 
-const maxPage = 450_000 // bytes that the page of large may have
+const maxPage = 480_000 // bytes that the page of large may have
 
 // TestLargePage wants the page of a large report small, and logs how long a
 // browser takes to open and to filter it.
