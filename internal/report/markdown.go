@@ -35,7 +35,9 @@ type markdownWriter struct {
 	o Options
 }
 
-func (m *markdownWriter) line(format string, args ...any) { fmt.Fprintf(m, format+"\n", args...) }
+func (m *markdownWriter) line(format string, args ...any) {
+	m.WriteString(fmt.Sprintf(format+"\n", args...))
+}
 
 // changes writes what is worse and better than in the baseline, and what it has and the report has not.
 func (m *markdownWriter) changes(r *verdict.Report) {
