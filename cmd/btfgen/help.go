@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"text/template"
@@ -89,21 +90,58 @@ func (p *topic) sections() []helpPart {
 	}
 	text := written(p.name)
 	text[0] = helpPart{"Description", strings.ToUpper(p.Usage[:1]) + p.Usage[1:] + ".\n\n" + text[0].text}
-	var commands, opts strings.Builder
+	var commands strings.Builder
 	for _, c := range p.Subcommands {
 		commands.WriteString(fmt.Sprintf("- `%s`: %s\n", c.Name, c.Usage))
-	}
-	for _, o := range options {
-		opts.WriteString(fmt.Sprintf("- `%s`: %s\n", o.typed, o.usage))
 	}
 	all := []helpPart{{"Synopsis", "    " + p.name + " " + arguments}, text[0]}
 	if commands.Len() > 0 {
 		all = append(all, helpPart{"Commands", commands.String()})
 	}
-	if opts.Len() > 0 {
-		all = append(all, helpPart{"Options", opts.String()})
+	return slices.Concat(all, grouped(options, optionGroups[p.name]), text[1:])
+}
+
+// optionGroup is options that belong together.
+type optionGroup struct {
+	title string
+	names []string
+}
+
+// optionsTitle is the title of the options of a command, otherOptions that of those in no group where others are.
+const optionsTitle, otherOptions = "Options", "Other options"
+
+// optionGroups are the groups of options of the commands that have many.
+var optionGroups = map[string][]optionGroup{
+	"btfgen check": {
+		{"Options for kernels", []string{"btf", "select", "exclude", "as", "modules", "no-kernel-btf"}},
+		{"Options for objects and their loader", []string{"loader", "target", "types", "rodata-var", "loader-map"}},
+		{"Options for what must work", []string{"require", "baseline", "optional", "one-of", "when", "no-guess", "fail-on"}},
+		{"Options for output", []string{"format", "min-kernel", "suggest", "json", "output", "summary", "source-root", "verbose", "quiet", "brief", "color"}},
+		{"Options for booting kernels", []string{"boot", "archive", "command", "timeout", "btfgen", "catalogue", "mirror"}},
+	},
+}
+
+// grouped returns a section for each group of options, then one for those that are in no group.
+func grouped(options []*described, groups []optionGroup) (all []helpPart) {
+	rest := slices.Clone(options)
+	last := optionGroup{title: optionsTitle}
+	if len(groups) > 0 {
+		last.title = otherOptions
 	}
-	return append(all, text[1:]...)
+	for _, g := range append(slices.Clip(groups), last) {
+		var b strings.Builder
+		rest = slices.DeleteFunc(rest, func(o *described) bool {
+			if g.names != nil && !slices.Contains(g.names, o.name) {
+				return false
+			}
+			b.WriteString(fmt.Sprintf("- `%s`: %s\n", o.typed, o.usage))
+			return true
+		})
+		if b.Len() > 0 {
+			all = append(all, helpPart{g.title, b.String()})
+		}
+	}
+	return all
 }
 
 // described is what a topic says about an option.

@@ -50,3 +50,34 @@ func TestRow(t *testing.T) {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
+
+// TestOptionGroups checks that groups have options of their command, each once, and that help prints every option.
+func TestOptionGroups(t *testing.T) {
+	groups := 0
+	for _, p := range topics(newApp(io.Discard, io.Discard)) {
+		options := make(map[string]int)
+		for _, o := range describeAll(p.Command) {
+			options[o.name] = 1
+		}
+		for _, g := range optionGroups[p.name] {
+			groups++
+			for _, name := range g.names {
+				if options[name]++; options[name] != 2 {
+					t.Errorf("%s: %s: --%s is in another group, or no option", p.name, g.title, name)
+				}
+			}
+		}
+		printed := 0
+		for _, s := range p.sections() {
+			if s.title == optionsTitle || s.title == otherOptions || strings.HasPrefix(s.title, "Options for ") {
+				printed += strings.Count(s.text, "\n")
+			}
+		}
+		if printed != len(describeAll(p.Command)) {
+			t.Errorf("%s: %d options are printed, want %d", p.name, printed, len(describeAll(p.Command)))
+		}
+	}
+	if groups == 0 {
+		t.Error("no groups")
+	}
+}

@@ -50,10 +50,12 @@ func reference(app *cli.App) string {
 		b.WriteString("\n" + strings.Repeat("#", 1+strings.Count(p.name, " ")) + " " + p.name + "\n")
 		for _, s := range p.sections() {
 			text := strings.TrimRight(s.text, "\n")
-			switch s.title {
-			case "Commands":
-				continue // they follow
-			case "Options":
+			switch {
+			case s.title == "Commands": // they follow
+				continue
+			case strings.HasPrefix(s.title, "Options for"): // with the others
+				continue
+			case s.title == optionsTitle, s.title == otherOptions:
 				text = optionsText(&p, shared)
 			}
 			if text != "" {
