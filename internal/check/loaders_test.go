@@ -10,7 +10,6 @@ import (
 
 	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/check/verdict"
-	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 )
@@ -58,7 +57,6 @@ func TestNoInnerMap(t *testing.T) {
 // TestStaticProgram checks the verdicts on static programs, for which libbpf refuses the object.
 func TestStaticProgram(t *testing.T) {
 	slow.Skip(t)
-	raceflag.SkipSerial(t)
 	code := []byte{0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0} // return 0
 	for _, tt := range []struct {
 		section string
