@@ -155,12 +155,13 @@ func TestCompare(t *testing.T) {
 }
 
 func TestParseOutcomes(t *testing.T) {
-	got, err := parseOutcomes([]byte("a 0 3\nx\nyb 22 0\nc 1 29\ninvalid func unknown#195896080"))
-	if err == nil {
-		t.Errorf("a log that is cut short is taken: %v", got)
+	for _, cut := range []string{"o\ta\t0\t\t", "o\ta\tx\t\t\n", "o\ta\t0\n"} {
+		if got, err := parseOutcomes([]byte("o\tb\t0\t\t\n" + cut)); err == nil {
+			t.Errorf("%q is taken: %v", cut, got)
+		}
 	}
-	got, err = parseOutcomes([]byte("a 0 3\nx\nyb 22 0\nc 1 30\ninvalid func unknown#195896080"))
-	if err != nil || len(got) != 3 || got[0].Log != "x\ny" || got[1].Errno != 22 {
+	got, err := parseOutcomes([]byte("o\ta\t0\t\t\no\tb\t22\tx\\ny\t\no\tc\t1\tz\tinvalid func unknown#195896080\n"))
+	if err != nil || len(got) != 3 || got[0].Log != "" || got[1].Errno != 22 || got[1].Log != "x\ny\n" {
 		t.Fatalf("%v, %v", got, err)
 	}
 	if core, helper := got[2].causes(); !core || helper {

@@ -3,7 +3,6 @@
 package boot
 
 import (
-	"bytes"
 	"fmt"
 	"os/exec"
 	"regexp"
@@ -20,10 +19,11 @@ import (
 type Outcome struct {
 	Program string
 	Errno   int    // 0 if it was loaded
-	Log     string // the verifier's log and libbpf's messages
+	Log     string // the ends of libbpf's messages and of the verifier's log
 }
 
-// load runs the loader on an object file. An object that libbpf does not open has one outcome, of the program "-".
+// load runs the loader, whose source describes the lines, on an object file. An object that libbpf does not open has one outcome, of the
+// program "-".
 func load(loader, object string) ([]Outcome, error) {
 	out, err := exec.Command(loader, object).Output()
 	if err != nil {
@@ -33,14 +33,19 @@ func load(loader, object string) ([]Outcome, error) {
 }
 
 func parseOutcomes(out []byte) (all []Outcome, err error) {
-	for len(out) > 0 {
-		line, rest, _ := bytes.Cut(out, []byte("\n"))
-		var o Outcome
-		var n int
-		if _, err := fmt.Sscanf(string(line), "%s %d %d", &o.Program, &o.Errno, &n); err != nil || n < 0 || n > len(rest) {
+	for line := range strings.Lines(string(out)) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 5 || !strings.HasSuffix(line, "\n") {
 			return nil, fmt.Errorf("line %q of the loader", line)
 		}
-		o.Log, out = string(rest[:n]), rest[n:]
+		errno, err := strconv.Atoi(f[2])
+		if err != nil {
+			return nil, fmt.Errorf("line %q of the loader: %w", line, err)
+		}
+		o := Outcome{Program: f[1], Errno: errno}
+		if errno != 0 {
+			o.Log = strings.ReplaceAll(f[3]+`\n`+f[4], `\n`, "\n")
+		}
 		all = append(all, o)
 	}
 	return all, nil

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-// Loads every program of the objects given and says what the running kernel
-// makes of it: all of an object together, which spares libbpf reading the
-// kernel's BTF for each, and where that fails one at a time. Per program it prints a line "PROGRAM ERRNO
-// BYTES", then so many bytes of the verifier's log and of libbpf's messages.
+// Loads every program of objects with libbpf and prints what the running kernel does: all programs of an object together, so that
+// libbpf reads the kernel's BTF once, and if that fails each program alone. For each program it prints a line
+//
+//	OBJECT \t PROGRAM \t ERRNO \t LIBBPF \t VERIFIER
+//
+// LIBBPF and VERIFIER are the ends of libbpf's messages and of the verifier's log, with escaped line ends; both are empty if the program
+// loads. PROGRAM is "-" if libbpf does not open the object.
+//
+//	load [--btf FILE] OBJECT...
+//
+// --btf names the kernel's types for relocations, for kernels without BTF.
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -10,26 +17,70 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char messages[1 << 20];
+#define END 800 /* bytes of messages and of the log that are printed */
+
+static char messages[64 << 10];
 static size_t used;
 
+/* Kernels before 6.4 stop when the log is full. This is the largest that they take. */
+static char verifier[(1 << 24) - 1];
+
+static const char *btf;
+
+/* Keeps the last messages. One that is too long is cut. */
 static int print(enum libbpf_print_level level, const char *format, va_list args)
 {
+	char line[4096];
 	int n;
 
-	if (level == LIBBPF_DEBUG || used >= sizeof(messages))
+	if (level == LIBBPF_DEBUG)
 		return 0;
-	n = vsnprintf(messages + used, sizeof(messages) - used, format, args);
-	used += n > 0 ? n : 0;
-	if (used > sizeof(messages))
-		used = sizeof(messages);
+	n = vsnprintf(line, sizeof(line), format, args);
+	if (n < 0)
+		return 0;
+	if (n >= (int)sizeof(line))
+		n = sizeof(line) - 1;
+	if (used + n > sizeof(messages)) {
+		used = sizeof(messages) / 2 - n;
+		memmove(messages, messages + sizeof(messages) / 2, used);
+	}
+	memcpy(messages + used, line, n);
+	used += n;
 	return 0;
 }
 
-/* Local storage has as many entries as what it belongs to; of the first, libbpf knows. */
+static void print_end(const char *s, size_t n)
+{
+	if (n > END) {
+		s += n - END;
+		n = END;
+	}
+	while (n && s[n - 1] == '\n')
+		n--;
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] == '\n')
+			fputs("\\n", stdout);
+		else
+			putchar(s[i] < ' ' || s[i] > '~' || s[i] == '\\' ? '?' : s[i]);
+	}
+}
+
+static void report(const char *path, const char *program, int err)
+{
+	printf("%s\t%s\t%d\t", path, program, err);
+	if (err)
+		print_end(messages, used);
+	putchar('\t');
+	if (err)
+		print_end(verifier, strlen(verifier));
+	putchar('\n');
+	fflush(stdout);
+}
+
+/* Local storage has as many entries as what it belongs to; libbpf sets the first. */
 static int has_entries(enum bpf_map_type type)
 {
-	switch (type) {
+	switch ((int)type) {
 	case BPF_MAP_TYPE_PERF_EVENT_ARRAY:
 	case BPF_MAP_TYPE_SK_STORAGE:
 	case BPF_MAP_TYPE_INODE_STORAGE:
@@ -56,13 +107,22 @@ static void prepare(struct bpf_object *obj)
 	}
 }
 
+static struct bpf_object *open_object(const char *path)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = btf);
+
+	used = 0;
+	verifier[0] = 0;
+	return bpf_object__open_file(path, &opts);
+}
+
 static int load_all(const char *path)
 {
 	struct bpf_program *prog;
 	struct bpf_object *obj;
 	int err;
 
-	obj = bpf_object__open(path);
+	obj = open_object(path);
 	if (!obj)
 		return 0;
 	bpf_object__for_each_program(prog, obj)
@@ -71,25 +131,22 @@ static int load_all(const char *path)
 	err = bpf_object__load(obj);
 	if (!err) {
 		bpf_object__for_each_program(prog, obj)
-			printf("%s 0 0\n", bpf_program__name(prog));
-		fflush(stdout);
+			report(path, bpf_program__name(prog), 0);
 	}
 	bpf_object__close(obj);
 	return !err;
 }
 
+/* Loads one program of an object alone. Returns 0 if it has no such program. */
 static int load(const char *path, int which)
 {
-	static char log[1 << 20];
 	struct bpf_program *prog, *chosen = NULL;
 	struct bpf_object *obj;
 	int i = 0, err;
 
-	used = 0;
-	obj = bpf_object__open(path);
+	obj = open_object(path);
 	if (!obj) {
-		printf("- %d %zu\n", errno, used);
-		fwrite(messages, 1, used, stdout);
+		report(path, "-", errno);
 		return 0;
 	}
 	bpf_object__for_each_program(prog, obj) {
@@ -99,14 +156,11 @@ static int load(const char *path, int which)
 	}
 	prepare(obj);
 	if (chosen) {
-		log[0] = 0;
-		bpf_program__set_log_buf(chosen, log, sizeof(log));
-		bpf_program__set_log_level(chosen, 1);
+		/* At level 0, libbpf asks for a log only after a failure. */
+		bpf_program__set_log_buf(chosen, verifier, sizeof(verifier));
+		bpf_program__set_log_level(chosen, 0);
 		err = bpf_object__load(obj);
-		printf("%s %d %zu\n", bpf_program__name(chosen), -err, used + strlen(log));
-		fwrite(messages, 1, used, stdout);
-		fwrite(log, 1, strlen(log), stdout);
-		fflush(stdout);
+		report(path, bpf_program__name(chosen), -err);
 	}
 	bpf_object__close(obj);
 	return chosen != NULL;
@@ -114,8 +168,18 @@ static int load(const char *path, int which)
 
 int main(int argc, char **argv)
 {
+	int first = 1;
+
+	if (argc > 2 && !strcmp(argv[1], "--btf")) {
+		btf = argv[2];
+		first = 3;
+	}
+	if (first >= argc) {
+		fprintf(stderr, "usage: %s [--btf FILE] OBJECT...\n", argv[0]);
+		return 2;
+	}
 	libbpf_set_print(print);
-	for (int i = 1; i < argc; i++) {
+	for (int i = first; i < argc; i++) {
 		if (load_all(argv[i]))
 			continue;
 		for (int n = 0; load(argv[i], n); n++)
