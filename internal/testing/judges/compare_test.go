@@ -116,6 +116,10 @@ func TestCompare(t *testing.T) {
 	if r := results[key{"same.o", "refused"}]; r.why() != "bad insn" {
 		t.Errorf("%q", r.why())
 	}
+	newer := result{"13", "libbpf: x", `bad\n\nVerification failed: Policy\n\nReason:\n  The call is bad.\n\nSuggestion:\n  Do without it.`}
+	if newer.why() != "The call is bad." {
+		t.Errorf("%q", newer.why())
+	}
 	c := compare("6.1.0", programs, results, nil)
 	var out bytes.Buffer
 	c.print(&out, "6.1.0")

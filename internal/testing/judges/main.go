@@ -68,7 +68,8 @@ func unpack(dir string, files []string) error {
 		case errors.Is(f.Err, embedded.ErrNone):
 			continue
 		case f.Err != nil:
-			return f.Err
+			fmt.Fprintln(os.Stderr, "judges: left out:", f.Err) // by check, too
+			continue
 		}
 		sum := sha256.Sum256(f.Object.Data)
 		i, ok := index[sum]
@@ -153,10 +154,15 @@ func parseResults(text string, names [][]string) (map[key]result, error) {
 	return results, nil
 }
 
-// why returns the line that best explains a failure: the verifier's last one, or else libbpf's first of the last ones.
+// why returns the line that best explains a failure: the verifier's last one or its reason, or else libbpf's last one about more than that
+// it failed.
 func (r *result) why() string {
-	lines := strings.Split(r.verifier, `\n`)
-	for _, l := range slices.Backward(lines) {
+	log := strings.Split(r.verifier, `\n`)
+	// Since Linux 7.3, explanations follow.
+	if i := slices.Index(log, "Reason:"); i >= 0 && i+1 < len(log) {
+		return strings.TrimSpace(log[i+1])
+	}
+	for _, l := range slices.Backward(log) {
 		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "processed ") {
 			return l
 		}

@@ -17,7 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define END 800 /* bytes of messages and of the log that are printed */
+/* Bytes of the ends of messages and of the log that are printed. */
+#define MESSAGES_END 400
+#define LOG_END 1200
 
 static char messages[64 << 10];
 static size_t used;
@@ -49,11 +51,11 @@ static int print(enum libbpf_print_level level, const char *format, va_list args
 	return 0;
 }
 
-static void print_end(const char *s, size_t n)
+static void print_end(const char *s, size_t n, size_t end)
 {
-	if (n > END) {
-		s += n - END;
-		n = END;
+	if (n > end) {
+		s += n - end;
+		n = end;
 	}
 	while (n && s[n - 1] == '\n')
 		n--;
@@ -69,10 +71,10 @@ static void report(const char *path, const char *program, int err)
 {
 	printf("%s\t%s\t%d\t", path, program, err);
 	if (err)
-		print_end(messages, used);
+		print_end(messages, used, MESSAGES_END);
 	putchar('\t');
 	if (err)
-		print_end(verifier, strlen(verifier));
+		print_end(verifier, strlen(verifier), LOG_END);
 	putchar('\n');
 	fflush(stdout);
 }
