@@ -72,7 +72,8 @@ build() {
 	[[ ${3-} ]] && arch=$3 object=$out/$1_$3_$2.o
 	case $name in
 	nobtf) debug=-g0 ;;
-	ranges | runqlat | sizes | subprogs) cpu=v3 ;;
+	corneratomic | ranges | runqlat | sizes | subprogs) cpu=v3 ;;
+	cornerv4) cpu=v4 ;;
 	esac
 	"$clang" $debug -O2 -Wall -Werror -target "$target" -mcpu=$cpu -D__TARGET_ARCH_$arch \
 		-fdebug-compilation-dir=. -ffile-prefix-map="$PWD"=. -ffile-prefix-map="$include"=include \
