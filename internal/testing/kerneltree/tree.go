@@ -21,6 +21,7 @@ import (
 //	sockmap        types of programs that can update maps of sockets
 //	sleepable      types of maps that programs which may sleep can use
 //	kptr           types of maps whose values can hold pointers to objects of the kernel
+//	hook           hooks of LSM
 //	set NAME       functions in a set, such as sleepable_lsm_hooks
 //	kfunc TYPE     kfuncs that programs of a type can call, "any" for all types
 //	sleeps         kfuncs that may sleep
@@ -336,10 +337,16 @@ func (t *Tree) members() map[string]map[string]string {
 }
 
 // kept are the sets that tables are about.
-var kept = []string{"bpf_lsm_disabled_hooks", "sleepable_lsm_hooks", "untrusted_lsm_hooks", "bool_lsm_hooks", "bpf_lsm_current_hooks",
-	"bpf_lsm_locked_sockopt_hooks", "bpf_lsm_unlocked_sockopt_hooks", "btf_id_deny", "noreturn_deny", "btf_non_sleepable_error_inject", "btf_allowlist_d_path"}
+var kept = []string{"bpf_lsm_disabled_hooks", "btf_sleepable_lsm_hooks", "sleepable_lsm_hooks", "untrusted_lsm_hooks", "bool_lsm_hooks",
+	"bpf_lsm_current_hooks", "bpf_lsm_locked_sockopt_hooks", "bpf_lsm_unlocked_sockopt_hooks", "btf_id_deny", "noreturn_deny", "btf_non_sleepable_error_inject", "btf_allowlist_d_path"}
+
+// lsmHook finds the name of a hook behind its result and its default result.
+var lsmHook = regexp.MustCompile(`\bLSM_HOOK\([^,()]*,[^,()]*,\s*(\w+)`)
 
 func (t *Tree) sets() {
+	for _, m := range lsmHook.FindAllStringSubmatch(t.texts["include/linux/lsm_hook_defs.h"], -1) {
+		t.Relations.add("hook", m[1])
+	}
 	all := t.members()
 	for _, name := range kept {
 		for f := range all[name] {

@@ -126,7 +126,8 @@ static int bpf_prog_type_to_kfunc_hook(enum bpf_prog_type prog_type)
 }
 BPF_CALL_1(bpf_called, int, x) { return 0; }
 `,
-	"arch/x86/net/bpf_jit_comp.c": "bool bpf_jit_supports_arena(void) { return true; }\n",
+	"include/linux/lsm_hook_defs.h": "LSM_HOOK(int, 0, file_open, struct file *file)\nLSM_HOOK(void, LSM_RET_VOID,\n\ttask_free, struct task_struct *task)\n",
+	"arch/x86/net/bpf_jit_comp.c":   "bool bpf_jit_supports_arena(void) { return true; }\n",
 }
 
 func writeTiny(t *testing.T) string {
@@ -166,6 +167,7 @@ func TestRead(t *testing.T) {
 		"kfunc LSM":                   "bpf_do bpf_undo",
 		"kfunc XDP":                   "",
 		"sleeps":                      "bpf_do",
+		"hook":                        "file_open task_free",
 		"jit x86_64":                  "supports_arena",
 		"jit arm64":                   "",
 		"map":                         "HASH|SOCKMAP CONFIG_NET CONFIG_INET",
