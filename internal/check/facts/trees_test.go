@@ -275,3 +275,78 @@ func TestTreesInterface(t *testing.T) {
 		t.Errorf("%d comparisons", n)
 	}
 }
+
+// hookSets are the sets of hooks that kinds of entries in hooks.txt are about. Linux 5.10 had another name for one of them.
+var hookSets = map[string][]string{
+	"disabled":  {"bpf_lsm_disabled_hooks"},
+	"sleepable": {"sleepable_lsm_hooks", "btf_sleepable_lsm_hooks"},
+	"boolean":   {"bool_lsm_hooks"},
+}
+
+// TestTreesHooks compares the sets of hooks of LSM with kernel trees.
+func TestTreesHooks(t *testing.T) {
+	m := trees(t)
+	periods := make(map[string]map[string]Period) // by kind and hook
+	for _, r := range the().rows {
+		if r.entry.file != "hooks.txt" {
+			continue
+		}
+		kind := r.entry.name
+		if periods[kind] == nil {
+			periods[kind] = make(map[string]Period)
+		}
+		for _, name := range r.names {
+			if _, twice := periods[kind][name]; twice || m.Has["hook"][name] == nil {
+				t.Errorf("%s %s: in two entries, or no hook", kind, name)
+			}
+			periods[kind][name] = r.Period
+		}
+	}
+	n := 0
+	for kind, sets := range hookSets {
+		for name, exists := range m.Has["hook"] {
+			period, listed := periods[kind][name]
+			for j := range m.Columns {
+				c := &m.Columns[j]
+				if !c.Mainline() || !exists[j] || treeRelease(t, c) < Linux(5, 10) {
+					continue // programs that may sleep came with 5.10
+				}
+				has, release := inSets(m, sets, name, j), treeRelease(t, c)
+				if !agrees(&period, listed, release, has) {
+					t.Errorf("%s %s: %t in %s, but since %s, until %s, %t", kind, name, has, c.Name, period.Since, period.Until, listed)
+				}
+				for _, change := range []Change{period.Since, period.Until} {
+					if release > change.After && release < change.By && change.After != 0 && !backported(t, m, sets, name, change) {
+						t.Errorf("%s %s changed in %s: %s shows more", kind, name, change, c.Name)
+					}
+				}
+				n++
+			}
+		}
+	}
+	if n < 15000 {
+		t.Errorf("%d comparisons", n)
+	}
+}
+
+// inSets reports whether a hook is in one of some sets of a tree.
+func inSets(m *kerneltree.Matrix, sets []string, hook string, tree int) bool {
+	return slices.ContainsFunc(sets, func(set string) bool {
+		in := m.Has["set "+set]["bpf_lsm_"+hook]
+		return in != nil && in[tree]
+	})
+}
+
+// backported reports whether updates of a release took over a change of a set: an update of another release does not show when it came.
+func backported(t *testing.T, m *kerneltree.Matrix, sets []string, hook string, change Change) bool {
+	for i := range m.Columns {
+		for j := range m.Columns {
+			a, b := &m.Columns[i], &m.Columns[j]
+			if treeRelease(t, a) == treeRelease(t, b) && treeRelease(t, a) <= change.After && m.Has["hook"][hook][i] &&
+				inSets(m, sets, hook, i) != inSets(m, sets, hook, j) {
+				return true
+			}
+		}
+	}
+	return false
+}
