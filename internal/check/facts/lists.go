@@ -25,10 +25,11 @@ var Interface = sync.OnceValue(func() map[string]Release {
 
 // Hook is what is known of a hook of LSM.
 type Hook struct {
-	Disabled  Release // since when programs cannot be attached, 0 for never
-	Sleepable bool    // programs that may sleep can be attached
-	Sleeps    Period  // since when, or up to when
-	Boolean   bool    // it returns a boolean
+	Disabled  bool   // programs cannot be attached
+	Attaches  Period // up to when they could
+	Sleepable bool   // programs that may sleep can be attached
+	Sleeps    Period // since when, or up to when
+	Boolean   bool   // it returns a boolean
 }
 
 // HookNamed returns what is known of a hook of LSM.

@@ -277,7 +277,7 @@ func (t *table) hook(r *row) error {
 		h := t.hooks[name]
 		switch r.entry.name {
 		case "disabled":
-			h.Disabled = r.Since.By
+			h.Disabled, h.Attaches = true, Period{Until: r.Since}
 		case "sleepable":
 			h.Sleepable, h.Sleeps = true, r.Period
 		case "boolean":

@@ -71,19 +71,17 @@ func (h *hook) passes(id btf.TypeID, result bool) bool {
 func (e *Evaluation) lsmHook(name string) {
 	h := facts.HookNamed(name)
 	var f, sleeps Finding
-	if h.Disabled != 0 {
-		f = Finding{Status: MayFail, Code: AttachTargetHook, Args: Args{Decided: ByRelease, Doubt: NotShown}}
-		if a := e.k.facts.Has(facts.DisabledHooks); h.Disabled == facts.DisabledHooks.Since() && a.Presence == facts.Yes {
-			if f.Decided, f.Witness = a.Decided, a.Witness; a.Decided == ByWitness {
-				f.Status, f.Doubt = Fails, NoDoubt
-			}
+	if h.Disabled {
+		f = e.k.permits(h.Attaches, AttachTargetHook)
+		if a := e.k.facts.Has(facts.DisabledHooks); h.Attaches.Until.By == facts.DisabledHooks.Since() && a.Presence == facts.Yes && a.Decided == ByWitness {
+			f = Finding{Status: Fails, Code: AttachTargetHook, Args: Args{Decided: ByWitness, Witness: a.Witness}}
 		}
 	}
 	switch {
 	case !maySleep(e.pr.Attach):
-	case h.Sleepable && h.Sleeps.Until == facts.Change{}:
+	case h.Sleepable:
 		sleeps = e.k.permits(h.Sleeps, AttachTargetHookSleeps)
-	case h.Sleepable, e.k.atLeast(facts.HooksRead().Next()):
+	case e.k.atLeast(facts.HooksRead().Next()):
 		sleeps = Finding{Status: MayFail, Code: AttachTargetHookSleeps, Args: Args{Decided: ByRelease, Doubt: NotShown}}
 	default:
 		sleeps = Finding{Status: Fails, Code: AttachTargetHookSleeps}
