@@ -133,3 +133,41 @@ func TestLinksInTar(t *testing.T) {
 		}
 	}
 }
+
+// TestAbsoluteLinksInTar reads links with absolute paths in a tar file. Their root is that of the tar, as in the image of a system.
+func TestAbsoluteLinksInTar(t *testing.T) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, f := range [][2]string{
+		{"store/object", ""},
+		{"k/debian/11/x86_64/5.10-a.btf", "/store/object"},
+		{"k/debian/11/x86_64/5.10-b.btf", "/gone"},
+	} {
+		h := &tar.Header{Name: f[0], Mode: 0o644, Typeflag: tar.TypeReg, Size: int64(len(blobLE))}
+		if f[1] != "" {
+			h.Typeflag, h.Linkname, h.Size = tar.TypeSymlink, f[1], 0
+		}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if f[1] == "" {
+			if _, err := w.Write(blobLE); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "k.tar")
+	if err := os.WriteFile(name, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	keys, left := openLinked(t, name)
+	if want := []string{"debian/11/x86_64/5.10-a"}; !slices.Equal(keys, want) {
+		t.Errorf("kernels %v, want %v", keys, want)
+	}
+	if want := "5.10-b.btf: dangling link\n"; !strings.HasSuffix(left, want) {
+		t.Errorf("no %q in %q", want, left)
+	}
+}
