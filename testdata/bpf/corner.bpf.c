@@ -18,6 +18,8 @@ SEC("uprobe.s") int uprobe_sleeps(void *ctx) { return 0; }
 
 SEC("uretprobe.s") int uretprobe_sleeps(void *ctx) { return 0; }
 
+SEC("usdt.s") int usdt_sleeps(void *ctx) { return 0; }
+
 SEC("lsm_cgroup/socket_bind") int of_cgroup(u64 *ctx) { return 1; }
 
 /* Since Linux 5.10. */

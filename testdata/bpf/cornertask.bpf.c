@@ -28,7 +28,10 @@ SEC("kprobe/vfs_read") int probed(void *ctx) { return get(); }
 
 SEC("iter/task") int listed(struct bpf_iter__task *ctx)
 {
-	if (ctx->task)
-		bpf_task_storage_get(&tasks, ctx->task, NULL, 0);
+	struct task_struct *task = ctx->task;
+
+	asm volatile("" : "+r"(task)); /* or it is read twice */
+	if (task)
+		bpf_task_storage_get(&tasks, task, NULL, 0);
 	return 0;
 }
