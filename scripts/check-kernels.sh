@@ -14,17 +14,20 @@ usage() {
 	cat <<EOF2
 usage: $me [--objects DIR]... [--table FILE] [--timeout SECONDS] KERNEL...
 
-Boots each KERNEL three times, two machines at once: prints predicted against
+Boots each KERNEL five times, two machines at once: prints predicted against
 actual, as --boot loads objects and as libbpf itself does, where these disagree,
-and then what tests of random programs, helpers and instructions say. KERNEL is
-one of
+both also for programs of corner cases, and then what tests of random programs,
+helpers and instructions say. KERNEL is one of
 
   bullseye, bookworm, trixie   the newest kernel for clouds of that Debian suite
+  newest                       the newest of trixie's backports
+  rt                           the newest with PREEMPT_RT that apt has
   ID/VERSION_ID/ARCH/RELEASE   the newest that matches, such as 'debian/12/x86_64/6.1.*'
   a file                       a .deb, or a kernel image for x86_64
   a directory                  packages of one kernel; what has arm64 in its name is for that
 
   --btf FILE          the types of kernels without BTF, as check --boot --btf takes them
+  --corners DIR       more objects for corner cases, besides those of testdata/bpf
   --objects DIR       objects, and programs that embed some; testdata/bpf and what
                       BTFGEN_DEBIAN and BTFGEN_OBJECTS name are always taken
   --table FILE        replace the rows of these kernels in the table of FILE, a Markdown page
@@ -44,13 +47,14 @@ EOF2
 say() { printf '%s: %s\n' "$me" "$*" >&2; }
 wrong() { say "$*"; usage >&2; exit 2; }
 
-dirs=(testdata/bpf ${BTFGEN_DEBIAN:+"$BTFGEN_DEBIAN"} ${BTFGEN_OBJECTS:+"$BTFGEN_OBJECTS"}) page='' timeout=900 btf='' kernels=()
+dirs=(testdata/bpf ${BTFGEN_DEBIAN:+"$BTFGEN_DEBIAN"} ${BTFGEN_OBJECTS:+"$BTFGEN_OBJECTS"}) cornerdirs=() page='' timeout=900 btf='' kernels=()
 while (($#)); do
 	case $1 in
-	--btf | --objects | --table | --timeout)
+	--btf | --corners | --objects | --table | --timeout)
 		(($# > 1)) && [[ $2 ]] || wrong "$1 wants a value"
 		case $1 in
 		--btf) btf=$2 ;;
+		--corners) cornerdirs+=("$2") ;;
 		--objects) dirs+=("$2") ;;
 		--table) page=$2 ;;
 		--timeout) timeout=$2 ;;
@@ -64,6 +68,7 @@ while (($#)); do
 		bullseye) kernels+=('debian/11/x86_64/5.10.*-cloud-amd64') ;;
 		bookworm) kernels+=('debian/12/x86_64/6.1.*-cloud-amd64') ;;
 		trixie) kernels+=('debian/13/x86_64/6.12.*-cloud-amd64') ;;
+		newest | rt) kernels+=("$1") ;;
 		*)
 			[[ -e $1 || $1 =~ ^[^/]+/[^/]+/[^/]+/[^/]+$ ]] || wrong "$1: no such file, nor a suite or a kernel"
 			kernels+=("$1")
@@ -85,9 +90,10 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Test objects with programs that kernels refuse for what check does not judge.
-unjudged='.*testdata/bpf/\(callers\|context\|license\|lsmhooks\|masks\|needy\|perfvalue\|ranges\|returns\|since\|sleepable\)\..*'
+# Test objects for corner cases, some of which have programs that kernels refuse for what check does not judge. They get rows of their own.
+unjudged='.*testdata/bpf/\(callers\|context\|corner[a-z0-9]*\|license\|lsmhooks\|masks\|needy\|perfvalue\|ranges\|returns\|since\|sleepable\)\..*'
 mapfile -d '' -t objects < <(find "${dirs[@]}" -type f ! -regex "$unjudged" \( -name '*.o' ! -name '*.bpfeb.o' -o -perm -100 -path '*bin/*' \) -print0 | sort -z)
+mapfile -d '' -t corners < <(find testdata/bpf "${cornerdirs[@]}" -type f \( -regex "$unjudged" -o ! -path 'testdata/*' \) -name '*.o' ! -name '*.bpfeb.o' -print0 | sort -z)
 
 go build -o "$work/host" ./cmd/btfgen
 export CGO_ENABLED=0 GOOS=linux
@@ -99,9 +105,9 @@ done
 export GOARCH=amd64
 go test -c -trimpath -ldflags '-s -w' -o "$work/rule.test" ./internal/check/rule
 GOARCH="" go build -o "$work/judges" ./internal/testing/judges
-mkdir "$work/objects"
+mkdir "$work/objects" "$work/corners"
 "$work/judges" unpack "$work/objects" "${objects[@]}"
-mapfile -d '' -t unpacked < <(find "$work/objects" -name '*.o' -print0 | sort -zV)
+"$work/judges" unpack "$work/corners" "${corners[@]}"
 # Newer libelf is linked with zstd.
 loader=(cc -O1 -static -o "$work/load" internal/check/boot/testdata/load.c -lbpf -lelf -lz)
 "${loader[@]}" 2>"$work/err" || "${loader[@]}" -lzstd 2>"$work/err" || { cat "$work/err" >&2; say 'no static libbpf'; exit 3; }
@@ -123,15 +129,28 @@ in_kernel() {
 	grep -hE -- '--- (PASS|FAIL|SKIP)|_test.go:[0-9]*: .*(map\[|\<but\>|\<want\>|skipped:|\|real|not foreseen:)|exit status' "$log.log" "$log.err" || true
 }
 
-# libbpf_loads loads all objects with libbpf in the booted kernel.
+# libbpf_loads DIR loads the objects of a directory with libbpf in the booted kernel.
 libbpf_loads() {
-	"$work/amd64" check --boot "$kernel" ${btf:+--btf "$btf"} --timeout "$timeout" --command "$work/load ${btf:+--btf ${btf##*/}} ${unpacked[*]##*/}" \
-		${btf:+"$btf"} "${unpacked[@]}" >"$work/loaded" 2>"$work/loaded.err" || true
+	local unpacked=()
+	mapfile -d '' -t unpacked < <(find "$1" -name '*.o' -print0 | sort -zV)
+	"$work/amd64" check --boot "$kernel" --timeout "$timeout" --command "$work/load ${btf:+--btf ${btf##*/}} ${unpacked[*]##*/}" \
+		${btf:+"$btf"} "${unpacked[@]}" >"$1/loaded" 2>"$1/err" || true
+}
+
+# judge DIR LOG compares libbpf with the log of check --boot, and prints it.
+judge() {
+	"$work/judges" compare "$1" "$2" "$1/loaded" >"$1/compared" || {
+		say "$kernel: not as predicted for libbpf itself"
+		tail -n 5 "$1/err" >&2
+		status=1
+	}
+	cat "$1/compared"
 }
 
 # tests runs libbpf, and the tests that judge check's model of the verifier.
 tests() {
-	libbpf_loads
+	libbpf_loads "$work/objects"
+	libbpf_loads "$work/corners"
 	in_kernel rule.test '^TestVerifier' ''
 }
 
@@ -141,6 +160,19 @@ for i in "${!kernels[@]}"; do
 	kernel=${kernels[i]}
 	arch=amd64
 	[[ ${kernel%/} != *arm64* ]] || arch=arm64
+	case $kernel in
+	newest)
+		# The list is by release.
+		kernel=$("$work/host" corpus fetch debian/13/x86_64 --select 'debian/13/x86_64/*-cloud-amd64' --newest 1 --dry-run --packages "$work/none" |
+			awk '/^debian/ { key = $1 } END { print key }') || { status=3; continue; }
+		;;
+	rt)
+		mkdir -p "$work/rt"
+		kernel=$(apt-cache search --names-only '^linux-image-[0-9].*[0-9]-rt-amd64$' | cut -d ' ' -f 1 | grep '[0-9]\.[0-9]*\.' | sort -V | tail -n 1)
+		(cd "$work/rt" && apt-get download -qq "$kernel") || { status=3; continue; }
+		kernel=$work/rt
+		;;
+	esac
 	if [[ ! -e $kernel ]]; then
 		packages=$work/${kernel//\//_}
 		"$work/host" corpus fetch "${kernel%/*}" --select "$kernel" --newest 1 --packages "$packages" --quiet >&2 || { status=3; continue; }
@@ -164,13 +196,11 @@ for i in "${!kernels[@]}"; do
 	[[ $arch == amd64 ]] || continue
 	wait
 	cat "$work/tests"
-	"$work/judges" compare "$work/objects" "$work/log" "$work/loaded" >"$work/compared" || {
-		say "$kernel: not as predicted for libbpf itself"
-		tail -n 5 "$work/loaded.err" >&2
-		status=1
-	}
-	cat "$work/compared"
-	sed -n '/^|/p' "$work/compared" >>"$work/rows"
+	judge "$work/objects" "$work/log"
+	sed -n '/^|/p' "$work/objects/compared" >>"$work/rows"
+	"$work/host" check --verbose --boot "$kernel" ${btf:+--btf "$btf"} --btfgen "$work/amd64" --timeout "$timeout" "${corners[@]}" >"$work/corners/log" 2>"$work/err" || true
+	judge "$work/corners" "$work/corners/log"
+	sed -n 's/real libbpf loads/corner cases, real libbpf loads/p' "$work/corners/compared" >>"$work/rows"
 	# A skipped test has not passed.
 	if ! awk '/^ *--- PASS: TestVerifier/ { n++ } /: exit status 0$/ { end = 1 } END { exit !(end && n > 1) }' "$work/rule.test.log"; then
 		say "$kernel: a test has failed, or they did not come to an end"
