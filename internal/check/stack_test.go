@@ -20,3 +20,16 @@ func TestStacks(t *testing.T) {
 		"kprobe_rounded": {before: "6.9", status: rule.MayFail}, // by the release alone; 5.10 and 6.1 refuse it
 	})
 }
+
+// TestFresh checks the verdicts on reads of bytes of the stack that nothing wrote, as booted kernels load them: updates of 5.10 and 6.1 take
+// some of them.
+func TestFresh(t *testing.T) {
+	below := expected{before: "6.8", status: rule.Fails, on: map[string]rule.Status{"6.1": rule.MayFail}}
+	expectVerdicts(t, "fresh", map[string]expected{
+		"reads_slot": below, "reads_half": {before: "6.3", status: rule.MayFail}, "reads_copy": below, "reads_written": {}, "adds_to": below,
+		"written_by_function": {},
+		"masked":              below, "masked_zeroed": {}, "compared": below, "constant": {}, "only_0": {}, "only_0_or_8": below,
+		"outputs": below, "outputs_part": below, "outputs_zeroed": {}, "looks_up": below, "looks_up_zeroed": {},
+		"kprobe_stack": {}, "raw_tp_stack": below, "raw_tp_stack_zeroed": {}, "fentry_stack": below,
+	})
+}
