@@ -12,11 +12,11 @@ import (
 var fieldOpen = []string{
 	"inner-map-with-lock",
 	"stack-of-two-functions",
-	"timer-in-tracing", "variable-size-into-fresh-buffer", "walked-inode-7.3", "walked-pointer-sleepable",
+	"timer-in-tracing", "walked-inode-7.3", "walked-pointer-sleepable",
 }
 
 // fieldTests are the tests of all folders, by what they are about.
-var fieldTests = []map[string]func(t *testing.T, c *cases){fieldCorpus, fieldTrust, fieldSpeed, fieldRules, fieldFacts, fieldHosts}
+var fieldTests = []map[string]func(t *testing.T, c *cases){fieldCorpus, fieldTrust, fieldSpeed, fieldRules, fieldFacts, fieldHosts, fieldVerifier}
 
 // TestField runs the commands of $BTFGEN_FIELD, inputs from the field on which btfgen once failed, in a copy of their folders.
 func TestField(t *testing.T) {

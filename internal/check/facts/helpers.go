@@ -31,6 +31,7 @@ type Helper struct {
 	GivesRing  bool   // it returns a pointer to memory of a ring buffer
 
 	since   Release
+	filled  map[string]Period // programs for which it is as if it read the memory that it writes
 	callers map[string]Period
 }
 
@@ -119,6 +120,12 @@ func (h *Helper) Callable(callers string) (p Period, ok bool) {
 	return p, ok
 }
 
+// WantsFilled reports whether programs have to write the memory before the helper does.
+func (h *Helper) WantsFilled(callers string) bool {
+	_, ok := h.filled[callers]
+	return ok
+}
+
 // readHelpers reads helpers.txt. types has the types of programs by their names and groups.
 func readHelpers(text string, types map[string][]string) ([]Helper, error) {
 	l, err := entries("helpers.txt", text)
@@ -141,7 +148,7 @@ func readHelpers(text string, types map[string][]string) ([]Helper, error) {
 
 // read reads the properties of a helper.
 func (h *Helper) read(e *entry, types map[string][]string) error {
-	h.callers = make(map[string]Period)
+	h.callers, h.filled = make(map[string]Period), make(map[string]Period)
 	yes := func(to *bool) func(string) error {
 		return func(value string) error {
 			if *to = value == "yes"; !*to {
@@ -160,6 +167,7 @@ func (h *Helper) read(e *entry, types map[string][]string) error {
 		"sizes":      h.readSizes,
 		"calls back": h.readCallback,
 		"result":     h.readResult,
+		"filled":     func(value string) error { return readTypes(h.filled, Period{}, value, types) },
 		"replaced by": func(value string) error {
 			h.Instead = HelperNamed(value)
 			return unless(h.Instead != 0, "no such helper")
@@ -181,7 +189,7 @@ func (h *Helper) read(e *entry, types map[string][]string) error {
 			continue
 		}
 		period, err := parsePeriod(strings.TrimSpace(when))
-		keys[p.key] = func(value string) error { return cmp.Or(err, h.readCallers(period, value, types)) }
+		keys[p.key] = func(value string) error { return cmp.Or(err, readTypes(h.callers, period, value, types)) }
 	}
 	return e.read(keys)
 }
@@ -211,15 +219,15 @@ func parsePeriod(text string) (p Period, err error) {
 	return p, err
 }
 
-// readCallers reads types and groups of programs.
-func (h *Helper) readCallers(p Period, value string, types map[string][]string) error {
+// readTypes reads types and groups of programs.
+func readTypes(into map[string]Period, p Period, value string, types map[string][]string) error {
 	for word := range strings.FieldsSeq(value) {
 		l := types[word]
 		if l == nil {
 			return fmt.Errorf("there is no type of programs %s", word)
 		}
 		for _, t := range l {
-			h.callers[t] = p
+			into[t] = p
 		}
 	}
 	return nil

@@ -86,6 +86,8 @@ const (
 	KprobeMulti
 	DPathInLSM
 	DPathInIterators
+	ReadingUninitializedStack
+	ReadingUnusedStack
 )
 
 var constants = [...]string{
@@ -169,4 +171,6 @@ var constants = [...]string{
 	KprobeMulti:                        "kprobe multi",
 	DPathInLSM:                         "d_path in LSM",
 	DPathInIterators:                   "d_path in iterators",
+	ReadingUninitializedStack:          "reading uninitialized stack",
+	ReadingUnusedStack:                 "reading unused stack",
 }

@@ -3,6 +3,9 @@
 package flow
 
 import (
+	"math/bits"
+	"slices"
+
 	"github.com/cilium/ebpf/asm"
 )
 
@@ -71,8 +74,42 @@ func (a address) typed() bool { return a.kind == ofArg || a.kind == ofResult }
 
 // addresses is what is known before an instruction.
 type addresses struct {
-	regs  [10]address
-	stack []slot
+	regs    [10]address
+	stack   []slot
+	written written
+}
+
+// clone returns a copy.
+func (s *addresses) clone() *addresses { return &addresses{s.regs, slices.Clone(s.stack), s.written} }
+
+// written has the bytes of the stack that any path may have written, one bit each.
+type written [stackSize / 64]uint64
+
+// write notes that size bytes at an offset may have been written.
+func (w *written) write(off, size int64) {
+	for i := max(0, off+stackSize); i < min(stackSize, off+size+stackSize); i++ {
+		w[i/64] |= 1 << (i % 64)
+	}
+}
+
+// fresh returns the first of size bytes at an offset that no path can have written.
+func (w *written) fresh(off, size int64) (first int64, ok bool) {
+	for i := max(0, off+stackSize); i < min(stackSize, off+size+stackSize); i++ {
+		if w[i/64]&(1<<(i%64)) == 0 {
+			return i - stackSize, true
+		}
+	}
+	return 0, false
+}
+
+// lowest returns the lowest offset that may have been written, 0 for none.
+func (w *written) lowest() int64 {
+	for i := range w {
+		if w[i] != 0 {
+			return int64(64*i+bits.TrailingZeros64(w[i])) - stackSize
+		}
+	}
+	return 0
 }
 
 // stackSize is the size of a function's stack in bytes (MAX_BPF_STACK).

@@ -28,15 +28,25 @@ func (f *flow) bytes(m *facts.Memory, s *addresses) (n int64, exact bool) {
 }
 
 // helper follows what a helper does with memory. It reports false if it does not know.
-func (f *flow) helper(s *addresses, call asm.BuiltinFunc) bool {
-	list := facts.HelperNumbered(int64(call)).Memory
+func (f *flow) helper(s *addresses, at bpfobj.Site, call asm.BuiltinFunc) bool {
+	h := facts.HelperNumbered(int64(call))
+	list := h.Memory
 	known := list != nil
+	filled := f.attach != nil && h.WantsFilled(facts.CallersName(f.attach.ProgType, f.attach.Type))
 	for i := range list {
 		m := &list[i]
 		a := s.regs[m.At]
 		n, exact := f.bytes(m, s)
+		switch {
+		case a.kind != ofStack:
+		case exact && (!m.Writes || filled):
+			f.reads(s, at, a.off, n, false)
+		case !exact && m.Size != 0: // unless the verifier knows the size, all that may be written must have been
+			f.reads(s, at, a.off, 1, true)
+		}
 		if known = known && (exact || a.kind != ofStack); known && a.kind == ofStack {
 			s.give(a.off, n, m.Writes)
+			s.written.write(a.off, n)
 		}
 	}
 	return known
@@ -62,9 +72,16 @@ func (f *flow) call(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	if f.found != nil && in.IsHelper() {
 		f.withMap(s, at, call)
 	}
-	if !in.IsHelper() || !f.helper(s, call) {
+	if h := facts.HelperNumbered(in.Imm); !in.IsHelper() || h.CallsBack != nil || h.CallsLate {
 		for r := asm.R1; r <= asm.R5; r++ {
-			f.lose(at.Fn, s.regs[r])
+			f.lose(s, at.Fn, s.regs[r])
+		}
+	} else if !f.helper(s, at, call) {
+		for r := asm.R1; r <= asm.R5; r++ {
+			if a := s.regs[r]; a.kind == ofStack {
+				f.expose(at.Fn, a)
+				s.written.write(a.off, -a.off)
+			}
 		}
 	}
 	if to := in.Ref.N(); in.IsFuncCall() && to >= 0 && f.found == nil {

@@ -42,6 +42,14 @@ type Access struct {
 	Given    bool // the address, not the context's, was on the stack in memory that a helper was given to read
 }
 
+// Fresh is a read of bytes of the stack that no path to it can have written, by an instruction or a helper.
+type Fresh struct {
+	At    bpfobj.Site
+	Off   int64 // of the first such byte, from the top
+	Below bool  // nor can any path have written lower ones, or others of its 8 bytes
+	Open  bool  // it reads them only if the verifier does not know the size that the helper is given
+}
+
 // AccessKind is what an [Access] does.
 type AccessKind uint8
 
@@ -62,11 +70,11 @@ type MapCall struct {
 	Through bool // an access
 }
 
-// Accesses returns the accesses of a program in all its functions and its calls with maps, each in order of the code. Each holds whenever the
-// instruction is executed: addresses that differ between paths are left out. If it runs out of steps it returns none. memory has the
-// arguments of global functions that are pointers to memory.
-func Accesses(o *bpfobj.Code, p *bpfobj.Program, memory map[int]bpfobj.Registers, steps *limits.Meter) ([]Access, []MapCall) {
-	f := flow{o: o, memory: memory, regs: p.Attach != nil && p.Attach.ProgType == "KPROBE", steps: steps, exposed: make(map[int]int64), chosen: make(map[int]bool), leaders: make(map[int][]bool)}
+// Accesses returns the accesses of a program in all its functions, its calls with maps, and its reads of bytes of the stack that nothing
+// wrote, each in order of the code. Each holds whenever the instruction is executed: addresses that differ between paths are left out. If it
+// runs out of steps it returns none. memory has the arguments of global functions that are pointers to memory.
+func Accesses(o *bpfobj.Code, p *bpfobj.Program, memory map[int]bpfobj.Registers, steps *limits.Meter) ([]Access, []MapCall, []Fresh) {
+	f := flow{o: o, attach: p.Attach, memory: memory, regs: p.Attach != nil && p.Attach.ProgType == "KPROBE", steps: steps, exposed: make(map[int]int64), chosen: make(map[int]bool), leaders: make(map[int][]bool)}
 	// The first round finds the stack slots that others can write to; the second does not trust these.
 	for range 2 {
 		f.at = make(map[bpfobj.Site]*addresses)
@@ -80,17 +88,18 @@ func Accesses(o *bpfobj.Code, p *bpfobj.Program, memory map[int]bpfobj.Registers
 		}
 	}
 	f.found, f.calls = make(map[bpfobj.Site]Access), make(map[bpfobj.Site]MapCall)
+	f.fresh = make(map[bpfobj.Site]Fresh)
 	for at := range f.at {
 		f.block(at)
 	}
 	if steps.Err() != nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	for at, a := range f.found {
 		a.Chosen = a.Kind == Direct && a.Arg < 0 && a.Struct == "" && f.chosen[int(a.Off/8)]
 		f.found[at] = a
 	}
-	return inOrder(f.found), inOrder(f.calls)
+	return inOrder(f.found), inOrder(f.calls), inOrder(f.fresh)
 }
 
 // inOrder returns what is at sites in order of the code.
@@ -109,6 +118,7 @@ func inOrder[T any](of map[bpfobj.Site]T) (l []T) {
 // flow follows addresses through a program. It keeps what is the same on all paths to an instruction.
 type flow struct {
 	o       *bpfobj.Code
+	attach  *bpfobj.Section            // of the program; nil for none
 	memory  map[int]bpfobj.Registers   // by function: see Accesses
 	regs    bool                       // the context is registers, which are arguments by their place in the program's own struct
 	steps   *limits.Meter              // instructions, and stack slots where paths meet
@@ -119,6 +129,7 @@ type flow struct {
 	chosen  map[int]bool           // arguments: see Access
 	found   map[bpfobj.Site]Access // nil in the rounds that only follow
 	calls   map[bpfobj.Site]MapCall
+	fresh   map[bpfobj.Site]Fresh
 }
 
 // arrive merges s into what is known at a place and queues the place if that changed.
@@ -129,14 +140,17 @@ func (f *flow) arrive(at bpfobj.Site, s *addresses) {
 	}
 	old, ok := f.at[at]
 	if !ok {
-		f.at[at] = &addresses{s.regs, slices.Clone(s.stack)}
+		f.at[at] = s.clone()
 		f.work = append(f.work, at)
 		return
 	}
 	if !f.steps.Step(len(old.stack)) {
 		return
 	}
-	changed := false
+	changed, before := false, old.written
+	for i := range old.written {
+		old.written[i] |= s.written[i]
+	}
 	for r := range old.regs {
 		a, b := old.regs[r], s.regs[r]
 		if a == b {
@@ -148,8 +162,8 @@ func (f *flow) arrive(at bpfobj.Site, s *addresses) {
 			continue
 		}
 		if !dead(code[at.Insn:], asm.Register(r)) {
-			f.lose(at.Fn, a)
-			f.lose(at.Fn, b)
+			f.lose(old, at.Fn, a)
+			f.lose(old, at.Fn, b)
 			if a.kind == ofArg && b.kind == ofArg {
 				f.chosen[int(a.arg)], f.chosen[int(b.arg)] = true, true
 			}
@@ -165,22 +179,38 @@ func (f *flow) arrive(at bpfobj.Site, s *addresses) {
 		}
 	}
 	old.stack = slices.DeleteFunc(old.stack, func(x slot) bool { return !x.same(s.slot(x.at)) })
-	if changed || len(old.stack) < n {
+	if changed || len(old.stack) < n || old.written != before {
 		f.work = append(f.work, at)
 	}
 }
 
-// lose is called for an address that is no longer followed: the stack there and above may be written to.
-func (f *flow) lose(fn int, a address) {
+// expose is called for an address that others are given: they may write to the stack there and above.
+func (f *flow) expose(fn int, a address) {
 	if a.kind == ofStack {
 		f.exposed[fn] = min(f.exposed[fn], a.off)
 	}
 }
 
+// lose is called for an address that is no longer followed. A constant may be subtracted from it, so that any byte may be written.
+func (f *flow) lose(s *addresses, fn int, a address) {
+	f.expose(fn, a)
+	if a.kind == ofStack {
+		s.written.write(-stackSize, stackSize)
+	}
+}
+
 // loseAll is lose for an address whose offset becomes unknown.
-func (f *flow) loseAll(fn int, a address) {
+func (f *flow) loseAll(s *addresses, fn int, a address) {
 	a.off = -stackSize
-	f.lose(fn, a)
+	f.lose(s, fn, a)
+}
+
+// reads reports a read of bytes of the stack that nothing wrote.
+func (f *flow) reads(s *addresses, at bpfobj.Site, off, size int64, open bool) {
+	first, ok := s.written.fresh(off, size)
+	if _, known := f.fresh[at]; ok && f.fresh != nil && !known {
+		f.fresh[at] = Fresh{At: at, Off: first, Below: s.written.lowest() > first|7, Open: open}
+	}
 }
 
 // block follows the code from a place to the next where paths meet.
@@ -191,7 +221,7 @@ func (f *flow) block(at bpfobj.Site) {
 		leaders = bpfobj.JumpTargets(code)
 		f.leaders[at.Fn] = leaders
 	}
-	s := &addresses{f.at[at].regs, slices.Clone(f.at[at].stack)}
+	s := f.at[at].clone()
 	for first := at.Insn; at.Insn < len(code); {
 		if at.Insn != first && leaders[at.Insn] {
 			if f.found == nil {
@@ -208,7 +238,7 @@ func (f *flow) block(at bpfobj.Site) {
 			a, zero := s.comparesArg(in)
 			there := s
 			if a && !zero {
-				there = &addresses{s.regs, slices.Clone(s.stack)}
+				there = s.clone()
 				there.check(s.reg(in.Dst).arg)
 			}
 			if f.found == nil {
@@ -282,17 +312,17 @@ func (f *flow) alu(s *addresses, at bpfobj.Site, in *bpfobj.Insn) address {
 	case op == asm.Sub && wide && constant && a.kind != ofNothing && a.kind != isRecord:
 		return a.plus(-in.Imm)
 	case (op == asm.Add || op == asm.Sub) && wide && a.kind == ofContext:
-		f.loseAll(fn, b)
+		f.loseAll(s, fn, b)
 		a.computed = true
 		return a
 	case op == asm.Add && wide && b.kind == ofContext:
-		f.loseAll(fn, a)
+		f.loseAll(s, fn, a)
 		b.computed = true
 		return b
 	case op != asm.Mov:
-		f.loseAll(fn, a)
+		f.loseAll(s, fn, a)
 	}
-	f.loseAll(fn, b)
+	f.loseAll(s, fn, b)
 	return address{}
 }
 
@@ -333,6 +363,9 @@ func (f *flow) load(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	f.touch(a, at, in)
 	whole := in.Op.Mode() == asm.MemMode && size == 8
 	off := a.off + int64(in.Off)
+	if a.kind == ofStack && in.Record == 0 {
+		f.reads(s, at, off, int64(size), false)
+	}
 	out := address{}
 	switch {
 	case !whole:
@@ -353,7 +386,7 @@ func (f *flow) store(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	if in.Op.Class() == asm.StXClass {
 		v = s.reg(in.Src)
 	}
-	f.lose(at.Fn, v)
+	f.lose(s, at.Fn, v)
 	if in.Op.Mode() != asm.MemMode { // an atomic operation may return the old value
 		s.set(in.Src, address{})
 		s.regs[asm.R0] = address{}
@@ -362,6 +395,12 @@ func (f *flow) store(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 		return
 	}
 	off := to.off + int64(in.Off)
+	if in.Record != 0 {
+		f.loseAll(s, at.Fn, to)
+	} else if in.Op.Mode() != asm.MemMode {
+		f.reads(s, at, off, size, false)
+	}
+	s.written.write(off, size)
 	s.stack = slices.DeleteFunc(s.stack, func(x slot) bool { return x.overlaps(off, size) })
 	if in.Op.Mode() == asm.MemMode && size == 8 && (v.kind == ofContext || v.typed()) && off+8 <= f.exposed[at.Fn] && off >= -stackSize {
 		s.stack = append(s.stack, slot{off, v})

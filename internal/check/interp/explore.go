@@ -304,8 +304,13 @@ func (x *explorer) alu(s *state, in *bpfobj.Insn) {
 		}
 		x.countALU(op, a, b, is32)
 		v := alu(op, a, b, is32)
-		if (op == asm.And || op == asm.RSh) && b.isConst() && !v.isConst() && !a.lost {
-			v.gaps = a.gaps & noLower
+		if shifts := op == asm.RSh || op == asm.LSh; (op == asm.And || shifts) && b.isConst() && !v.isConst() && !a.lost {
+			if op != asm.LSh {
+				v.gaps = a.gaps & noLower
+			}
+			if a.gaps.has(open | unbounded) {
+				v.gaps |= open | unbounded
+			}
 		}
 		if op == asm.Xor && !v.isBlank() && !x.knows(Partly) {
 			v = unknown

@@ -24,13 +24,15 @@ import (
 type gaps uint8
 
 const (
-	noUpper  gaps = 1 << iota // the upper bound is that of the bits
-	noLower                   // the lower bound is that of the bits
-	half                      // noUpper, although the lower half was compared
-	notZero                   // noLower, although the number was compared with 0
-	isCopied                  // another register may have the same number, and verifiers may learn of both at once
+	noUpper   gaps = 1 << iota // the upper bound is that of the bits
+	noLower                    // the lower bound is that of the bits
+	half                       // noUpper, although the lower half was compared
+	notZero                    // noLower, although the number was compared with 0
+	open                       // it is not a constant: its bits and bounds leave several numbers
+	unbounded                  // no comparison has bounded it, so that its bits alone say what it can be
+	isCopied                   // another register may have the same number, and verifiers may learn of both at once
 
-	allGaps = noUpper | noLower | half | notZero
+	allGaps = noUpper | noLower | half | notZero | open | unbounded
 )
 
 func (g gaps) has(o gaps) bool { return g&o == o }
@@ -51,13 +53,19 @@ func (a value) gapsAfter(op asm.JumpOp, n uint64, is32 bool) gaps {
 		}
 		return g
 	case asm.JGT, asm.JGE:
-		return g &^ (noLower | notZero)
+		return g &^ (noLower | notZero | open | unbounded)
 	case asm.JLT, asm.JLE:
 		if g.has(noUpper) {
 			g |= half
 		}
 		if n == 0 || n == 1 && op == asm.JLT { // only 0 is left
 			g &^= noLower | notZero
+		}
+		if op == asm.JLT {
+			n = max(n, 1) - 1
+		}
+		if g &^= unbounded; n < a.m&-a.m { // the lowest unknown bit is 0
+			g &^= open
 		}
 		return g
 	}
@@ -76,7 +84,7 @@ func (x *explorer) number() value {
 		v.gaps |= noUpper
 	}
 	if x.code.gaps.has(noLower) && !x.knows(Unequal) {
-		v.gaps |= noLower
+		v.gaps |= noLower | open | unbounded
 	}
 	return v
 }
@@ -129,6 +137,7 @@ const (
 	Moved         // it accesses the context after a constant other than 0 was added to its address
 	HalfSize      // it gives a helper a size that only a comparison of its lower half bounds
 	ZeroSize      // it gives a helper a size that only != keeps from being 0
+	OpenSize      // it gives a helper a size that certainly is not a constant for the verifier
 )
 
 // Flawed is an instruction of a function that may have a flaw.
@@ -195,6 +204,11 @@ func gapsIn(code []bpfobj.Insn) (g gaps) {
 			g |= noLower
 		}
 	}
+	for i := range code {
+		if code[i].IsHelper() && slices.ContainsFunc(facts.HelperNumbered(code[i].Imm).Sizes, func(n facts.Size) bool { return !isConstant(code[:i], n.At) }) {
+			return g | noLower
+		}
+	}
 	return g
 }
 
@@ -210,6 +224,9 @@ func (x *explorer) giveSizes(s *state, in *bpfobj.Insn) {
 		}
 		if v.gaps.has(notZero) && !n.Zero {
 			x.note(s, ZeroSize)
+		}
+		if v.gaps.has(open) && v.kind == scalar && v.v == 0 && v.m != 0 {
+			x.note(s, OpenSize)
 		}
 	}
 }

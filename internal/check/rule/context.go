@@ -228,20 +228,21 @@ func givesContext(kind bpfobj.AttachKind) bool {
 	return attachesByBTF(kind) || kind == bpfobj.AttachRawTP || kind == bpfobj.AttachTP
 }
 
-// contextAccesses returns what is judged of the accesses of a program to its context, and to what helpers return, and its calls with maps.
-func contextAccesses(o *Object, pr *bpfobj.Program, steps *limits.Meter) ([]flow.Access, []flow.MapCall) {
+// contextAccesses returns what is judged of the accesses of a program to its context, and to what helpers return, its calls with maps, and its
+// reading uninitialized stack.
+func contextAccesses(o *Object, pr *bpfobj.Program, steps *limits.Meter) ([]flow.Access, []flow.MapCall, []flow.Fresh) {
 	s := pr.Attach
 	known := s != nil && s.Kind != bpfobj.AttachOps && s.Kind != bpfobj.AttachExt
-	l, calls := flow.Accesses(o.Code, pr, o.memory, steps)
+	l, calls, fresh := flow.Accesses(o.Code, pr, o.memory, steps)
 	if known && givesContext(s.Kind) {
-		return l, calls
+		return l, calls, fresh
 	}
 	return slices.DeleteFunc(l, func(a flow.Access) bool {
 		if known && a.Kind == flow.Typed && s.Kind == bpfobj.AttachKprobe {
 			return false
 		}
 		return a.Kind != flow.Direct || a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a) && !ofContext(s, &a))
-	}), calls
+	}), calls, fresh
 }
 
 // writesRegisters reports whether an access is a write to the registers that programs of kprobes and uprobes are given.

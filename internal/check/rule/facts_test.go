@@ -88,7 +88,7 @@ func programVerdict(t *testing.T, o *Object, n int, k *Inventory) (Status, []Fin
 	e := Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[n]}
 	e.interfaces()
 	all := e.Findings
-	e.kind, e.may = append(e.calls(n), e.stacks()...), e.returns(n)
+	e.kind, e.may = slices.Concat(e.calls(n), e.stacks(), e.freshReads(n)), e.returns(n)
 	all = append(all, e.onCode(t.Context())...)
 	return Worst(all), all
 }

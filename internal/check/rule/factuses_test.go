@@ -256,7 +256,13 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 		return []Finding{k.mapRefused(&bpfobj.Map{Type: uint32(ebpf.ArrayOfMaps), Inner: &bpfobj.Map{Type: uint32(ebpf.Array), Special: []string{spinLock}}})}
 	},
 	"stacks in units of 16 bytes": onStacks("socket", 240, 264),
-	"private stacks":              onStacks("kprobe/f", 304, 304),
+	"reading uninitialized stack": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onPrograms(t, programOf("xdp", ending(insn{Op: 0x62, Dst: 10, Off: -8}, insn{Op: 0x79, Dst: 1, Src: 10, Off: -8})), k)
+	},
+	"reading unused stack": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onPrograms(t, programOf("xdp", ending(insn{Op: 0x79, Dst: 1, Src: 10, Off: -8})), k)
+	},
+	"private stacks": onStacks("kprobe/f", 304, 304),
 	"context CGROUP_SKB/__sk_buff+": func(t *testing.T, name string, k *Inventory) []Finding {
 		off, err := strconv.ParseInt(name, 10, 16)
 		if err != nil {

@@ -31,6 +31,7 @@ type Object struct {
 	memory    map[int]bpfobj.Registers // by global function: arguments that are pointers to memory
 	accesses  [][]flow.Access          // by program: see contextAccesses
 	mapCalls  [][]flow.MapCall
+	fresh     [][]flow.Fresh    // by program: reads of bytes of the stack that nothing wrote
 	contexts  []btf.Type        // by program: the struct of its own that it takes its context for, void for none
 	called    []helperSet       // by program
 	refers    []map[string]bool // by program: to which maps and externs

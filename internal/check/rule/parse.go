@@ -75,6 +75,7 @@ func NewObject(name string, prog *bpfobj.Code, r *core.Object) *Object {
 		}
 	}
 	o.accesses, o.mapCalls = make([][]flow.Access, len(prog.Programs)), make([][]flow.MapCall, len(prog.Programs))
+	o.fresh = make([][]flow.Fresh, len(prog.Programs))
 	for i := range prog.Programs {
 		o.called = append(o.called, o.helpersOf(&prog.Programs[i]))
 		o.refers = append(o.refers, o.references(&prog.Programs[i]))
@@ -86,7 +87,7 @@ func NewObject(name string, prog *bpfobj.Code, r *core.Object) *Object {
 func (o *Object) follow(ctx context.Context) error {
 	steps := limits.NewMeter(ctx, limits.AccessSteps, "instructions")
 	for i := range o.Programs {
-		o.accesses[i], o.mapCalls[i] = contextAccesses(o, &o.Programs[i], steps)
+		o.accesses[i], o.mapCalls[i], o.fresh[i] = contextAccesses(o, &o.Programs[i], steps)
 	}
 	o.contexts = o.findContexts()
 	return ctx.Err()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/check/facts"
+	"github.com/btfgen/btfgen/internal/check/interp"
 )
 
 // stackSize is the size in bytes of the stack of a program's functions together (MAX_BPF_STACK).
@@ -97,6 +98,31 @@ func stackDepth(code []bpfobj.Insn) int {
 		}
 	}
 	return int(min(-lowest, stackSize))
+}
+
+// freshReads judges reads by program number n of the object of bytes of its stack that nothing wrote: check_stack_read_fixed_off,
+// check_stack_range_initialized and check_stack_access_within_bounds in kernel/bpf/verifier.c. Kernels before 5.10 got no update that allows
+// any, and kernels before 6.1 none that allows those below all that was written.
+func (e *Evaluation) freshReads(n int) (l []absence) {
+	if len(e.o.fresh[n]) == 0 {
+		return nil
+	}
+	within := e.k.judgeLater(facts.ReadingUninitializedStack, facts.VerifierPartlyKnownSpills, Linux(5, 9), FeatureMissing)
+	below := e.k.judgeLater(facts.ReadingUnusedStack, facts.StructArguments, Linux(6, 0), FeatureMissing)
+	for _, x := range e.o.fresh[n] {
+		a := absence{at: x.At, f: within}
+		if x.Below {
+			a.f = below
+		}
+		if x.Open {
+			a.flaw = interp.OpenSize
+		}
+		if a.f.Status != OK {
+			a.f.Source = e.o.Source(x.At)
+			l = append(l, a)
+		}
+	}
+	return l
 }
 
 // stacks judges the stacks of functions that call each other.
