@@ -13,6 +13,8 @@ import (
 //	Debian 6.1                 the kernel of Debian for x86_64 in testdata/vmlinux
 //	4.14 with bpf_htab.ma      a whole kernel's BTF has what follows, or the configuration has a setting
 //	6.1 without bpf_htab.ma    its BTF does not have what follows, or the configuration does not have a setting
+//
+// A BTF "without static functions" does not list them, as some do not.
 type example struct {
 	text    string
 	want    Presence

@@ -21,7 +21,7 @@ func (x *example) Struct(name, member string) bool {
 
 // Function reports whether the example has a function.
 func (x *example) Function(name string) bool {
-	return x.has(name+"()") || x.has("static "+name+"()") || x.Functions() && name == staticFunction
+	return x.has(name+"()") || x.has("static "+name+"()") || name == staticFunction && x.Functions() && !slices.Contains(x.without, "static functions")
 }
 
 // Functions reports whether the example has BTF.

@@ -3,11 +3,13 @@
 package facts
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/testing/kerneltree"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
@@ -81,6 +83,12 @@ func mutations(t *testing.T, file string) (all []mutation) {
 						set(key, p.value)
 					}
 				}
+			case "names":
+				for name := range strings.FieldsSeq(p.value) {
+					if others := slices.DeleteFunc(strings.Fields(p.value), func(s string) bool { return s == name }); file == "hooks.txt" && len(others) > 0 {
+						change("without "+name, p.line, "\tnames: "+strings.Join(others, " ")+"\n")
+					}
+				}
 			case "setting":
 				drop()
 				set(p.key, "CONFIG_NO_SUCH_SETTING")
@@ -108,7 +116,7 @@ func replacement(witness string) string {
 // TestMutations changes one property after the other, and checks that an example fails.
 func TestMutations(t *testing.T) {
 	slow.Skip(t)
-	debians := readDebians(t)
+	debians, matrix := readDebians(t), trees(t)
 	tried, missed := 0, 0
 	for _, file := range []string{"facts.txt", "maps.txt", "hooks.txt", "kfuncs.txt"} {
 		for _, m := range mutations(t, file) {
@@ -130,17 +138,22 @@ func TestMutations(t *testing.T) {
 				l, _ := entries(before, readFile(before))
 				at += len(l)
 			}
-			if len(table.wrong(table.rows[at], debians)) == 0 {
-				t.Errorf("%s: %s: no example fails", file, m.what)
-				missed++
+			if len(table.wrong(table.rows[at], debians)) > 0 {
+				continue
 			}
+			if file == "hooks.txt" {
+				if wrong, _ := hooksDisagree(t, matrix, table); len(wrong) > 0 {
+					continue
+				}
+			}
+			t.Errorf("%s: %s: no example fails", file, m.what)
+			missed++
 		}
 	}
 	t.Logf("%d of %d changes noticed", tried-missed, tried)
 }
 
-// TestHelperMutations changes one property of a helper after the other, and checks that TestPrototypes fails. Who may call helpers is compared
-// elsewhere.
+// TestHelperMutations changes one property of a helper after the other, and checks that TestPrototypes fails.
 func TestHelperMutations(t *testing.T) {
 	slow.Skip(t)
 	const file = "helpers.txt"
@@ -154,7 +167,7 @@ func TestHelperMutations(t *testing.T) {
 	for i := range l {
 		for _, p := range l[i].properties {
 			if p.key == "since" || strings.HasPrefix(p.key, "callers") {
-				continue
+				continue // TestCallerMutations changes them
 			}
 			for _, line := range helperMutants(p) {
 				tried++
@@ -184,4 +197,173 @@ func helperMutants(p property) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// otherChanges returns changes that differ from one in a way that trees show: too late, too early, and never.
+func otherChanges(t *testing.T, m *kerneltree.Matrix, c Change) (l []string) {
+	if c.By != 0 {
+		l = append(l, "always")
+	}
+	var before, seen, later Release // the last tree before the change, the first with it, and the first after that
+	for j := range m.Columns {
+		r := treeRelease(t, &m.Columns[j])
+		switch {
+		case !m.Columns[j].Mainline():
+		case r < c.By:
+			before = r
+		case seen == 0:
+			seen = r
+		case r > seen && later == 0:
+			later = r
+		}
+	}
+	if later != 0 {
+		l = append(l, Change{c.After, later}.String())
+	}
+	if early := cmp.Or(c.After, before); early != 0 {
+		l = append(l, Change{By: early}.String())
+	}
+	return l
+}
+
+// TestKfuncMutations changes one name, type of programs or release of kfuncs.txt after the other, and checks that TestTreesKfuncs fails.
+func TestKfuncMutations(t *testing.T) {
+	slow.Skip(t)
+	const file = "kfuncs.txt"
+	text, m := readFile(file), trees(t)
+	lines := strings.SplitAfter(text, "\n")
+	l, err := entries(file, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried, missed := 0, 0
+	for i := range l {
+		e, end := &l[i], len(lines)
+		if i+1 < len(l) {
+			end = l[i+1].line - 1
+		}
+		try := func(key, value, what string) {
+			tried++
+			var entry strings.Builder
+			entry.WriteString(e.name + "\n")
+			var names []string
+			for _, p := range e.properties {
+				if p.key == "names" {
+					names = strings.Fields(p.value)
+				}
+				if p.key == key {
+					p.value = value
+				}
+				if p.value != "" {
+					fmt.Fprintf(&entry, "\t%s: %s\n", p.key, p.value)
+				}
+			}
+			out := slices.Concat(lines[:e.line-1], []string{entry.String()}, lines[end:])
+			table, err := readTables(func(name string) string {
+				if name == file {
+					return strings.Join(out, "")
+				}
+				return readFile(name)
+			})
+			if err != nil {
+				return
+			}
+			for name := range table.kfuncs {
+				if the().kfuncs[name] == nil {
+					return // no tree has it
+				}
+			}
+			for _, name := range names {
+				if wrong, _ := kfuncDisagrees(t, m, name, table.kfuncs[name]); len(wrong) > 0 {
+					return
+				}
+			}
+			t.Errorf("%s: %s: not noticed", e.name, what)
+			missed++
+		}
+		for _, p := range e.properties {
+			switch p.key {
+			case "names", "programs":
+				words := strings.Fields(p.value)
+				for j, word := range words {
+					without := strings.Join(slices.Delete(slices.Clone(words), j, j+1), " ")
+					try(p.key, without, "without "+word)
+					try(p.key, without+" "+map[string]string{"names": "no_such_kfunc", "programs": "SOCKET_FILTER"}[p.key], "another for "+word)
+				}
+			case "since":
+				c, err := ParseChange(p.value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, other := range otherChanges(t, m, c) {
+					try(p.key, other, other+" instead of "+p.value)
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d changes noticed", tried-missed, tried)
+}
+
+// TestCallerMutations changes one type of programs or release of a helper after the other, and checks that TestTreesHelpers fails.
+func TestCallerMutations(t *testing.T) {
+	slow.Skip(t)
+	const file = "helpers.txt"
+	types, m := groups(programTable()), trees(t)
+	l, err := entries(file, readFile(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried, missed := 0, 0
+	for i := range l {
+		e, id := &l[i], HelperNamed(l[i].name)
+		try := func(at int, key, value string) {
+			tried++
+			changed := *e
+			changed.properties = slices.Clone(e.properties)
+			if changed.properties[at].key, changed.properties[at].value = key, value; value == "" {
+				changed.properties = slices.Delete(changed.properties, at, at+1)
+			}
+			var h Helper
+			if err := h.read(&changed, types); err != nil {
+				return
+			}
+			if wrong, _ := helperDisagrees(t, m, id, &h); len(wrong) == 0 {
+				t.Errorf("%s: %s: %s instead of %s: %s: not noticed", e.name, key, value, e.properties[at].key, e.properties[at].value)
+				missed++
+			}
+		}
+		for at, p := range e.properties {
+			when, callers := strings.CutPrefix(p.key, "callers")
+			if p.key != "since" && !callers {
+				continue
+			}
+			word := ""
+			if callers {
+				words := strings.Fields(p.value)
+				for j := range words {
+					try(at, p.key, strings.Join(slices.Delete(slices.Clone(words), j, j+1), " "))
+				}
+				if word, when, _ = strings.Cut(strings.TrimSpace(when), " "); word == "" {
+					continue
+				}
+			} else {
+				when = p.value
+			}
+			c, err := ParseChange(when)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, other := range otherChanges(t, m, c) {
+				switch {
+				case !callers:
+					try(at, p.key, other)
+				case other == "always":
+					try(at, "callers", p.value)
+				default:
+					try(at, "callers "+word+" "+other, p.value)
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d changes noticed", tried-missed, tried)
 }

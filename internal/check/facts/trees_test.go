@@ -3,6 +3,7 @@
 package facts
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -156,32 +157,59 @@ func treeShows(m *kerneltree.Matrix, r *row, tree int) (Presence, string) {
 // TestTreesHelpers compares the helpers that programs of each type may call with kernel trees.
 func TestTreesHelpers(t *testing.T) {
 	m := trees(t)
-	n := 0
+	compared := 0
 	for _, caller := range Callers() {
-		allowed := m.Has["helper "+caller]
-		if allowed == nil {
+		if m.Has["helper "+caller] == nil {
 			t.Errorf("no tree knows %s", caller)
+		}
+	}
+	for id := int64(1); id <= LastHelper; id++ {
+		wrong, n := helperDisagrees(t, m, id, HelperNumbered(id))
+		for _, why := range wrong {
+			t.Error(why)
+		}
+		compared += n
+	}
+	if compared < 100000 {
+		t.Errorf("%d comparisons", compared)
+	}
+}
+
+// updatedHelpers are the releases an update of which changed who may call a helper.
+var updatedHelpers = map[string]Release{"bpf_ktime_get_coarse_ns": Linux(5, 15)}
+
+// helperDisagrees returns in what a helper differs from kernel trees, and the number of comparisons.
+func helperDisagrees(t *testing.T, m *kerneltree.Matrix, id int64, h *Helper) (wrong []string, n int) {
+	helper := HelperName(id)
+	for j := range m.Columns {
+		c := &m.Columns[j]
+		release, exists := treeRelease(t, c), enumerated(m, helper, j)
+		if c.Mainline() && exists != (release >= h.since) {
+			wrong = append(wrong, fmt.Sprintf("%s, since %s: %t in %s", helper, h.since, exists, c.Name))
+		}
+		if !c.Mainline() && c.Vendor != "stable" || !exists {
 			continue
 		}
-		for id := int64(1); id <= LastHelper; id++ {
-			helper := HelperName(id)
-			period, listed := HelperNumbered(id).Callable(caller)
-			for j := range m.Columns {
-				c := &m.Columns[j]
-				if !c.Mainline() || !enumerated(m, helper, j) || !anyIn(allowed, j) {
-					continue
-				}
-				has := allowed[strings.TrimPrefix(helper, "bpf_")]
-				if !agrees(&period, listed, treeRelease(t, c), has != nil && has[j]) {
-					t.Errorf("%s of %s: %t in %s, but since %s, until %s, %t", helper, caller, has != nil && has[j], c.Name, period.Since, period.Until, listed)
-				}
-				n++
+		for _, caller := range Callers() {
+			allowed := m.Has["helper "+caller]
+			if !anyIn(allowed, j) {
+				continue
 			}
+			period, listed := h.Callable(caller)
+			has := allowed[strings.TrimPrefix(helper, "bpf_")]
+			if updatedHelpers[helper] == release && within(period.Until, release) {
+				continue
+			}
+			if c.Vendor == "stable" && listed && period.Until.By == 0 && has != nil && has[j] {
+				continue // updates can have more than the release
+			}
+			if !agrees(&period, listed, release, has != nil && has[j]) {
+				wrong = append(wrong, fmt.Sprintf("%s of %s: %t in %s, but since %s, until %s, %t", helper, caller, has != nil && has[j], c.Name, period.Since, period.Until, listed))
+			}
+			n++
 		}
 	}
-	if n < 100000 {
-		t.Errorf("%d comparisons", n)
-	}
+	return wrong, n
 }
 
 // enumerated reports whether a tree has a part of the kernel's interface.
@@ -200,7 +228,7 @@ func anyIn(relation map[string][]bool, tree int) bool {
 	return false
 }
 
-// agrees reports whether a tree's release and what it allows agree with a period. Between two releases both is right.
+// agrees reports whether a tree's release and what it allows agree with a period. Of a release within a change the tree shows more.
 func agrees(p *Period, listed bool, release Release, has bool) bool {
 	switch {
 	case !listed:
@@ -209,42 +237,79 @@ func agrees(p *Period, listed bool, release Release, has bool) bool {
 		return !has
 	case p.Until != Change{} && release >= p.Until.By:
 		return !has
-	case p.Since != Change{} && release < p.Since.By, p.Until != Change{} && release > p.Until.After:
-		return true
+	case within(p.Since, release), within(p.Until, release):
+		return false
 	}
 	return has
+}
+
+// within reports whether a release is between the last without a change and the first with it.
+func within(c Change, release Release) bool {
+	return release < c.By && release > c.After && c.After != 0
 }
 
 // TestTreesKfuncs compares since when programs of each type can call a kfunc with kernel trees.
 func TestTreesKfuncs(t *testing.T) {
 	m := trees(t)
-	n := 0
-	for relation, names := range m.Has {
-		kind, ok := strings.CutPrefix(relation, "kfunc ")
-		if !ok || kind == "any" || kind == "STRUCT_OPS" {
-			continue
+	names := make(map[string]bool)
+	for relation, of := range m.Has {
+		for name := range of {
+			if strings.HasPrefix(relation, "kfunc ") {
+				names[name] = true
+			}
 		}
-		for name := range names {
-			if strings.HasPrefix(name, "hid_bpf_") { // since 6.11 only struct_ops call them
+	}
+	compared := 0
+	for name := range names {
+		wrong, n := kfuncDisagrees(t, m, name, KfuncCallers(name))
+		for _, why := range wrong {
+			t.Error(why)
+		}
+		compared += n
+	}
+	for _, name := range Kfuncs() {
+		if !names[name] {
+			t.Errorf("no tree has %s", name)
+		}
+	}
+	if compared < 10000 {
+		t.Errorf("%d comparisons", compared)
+	}
+}
+
+// kfuncDisagrees returns in what the callers of a kfunc differ from kernel trees, and the number of comparisons.
+func kfuncDisagrees(t *testing.T, m *kerneltree.Matrix, name string, callers map[string]Period) (wrong []string, n int) {
+	if strings.HasPrefix(name, "hid_bpf_") { // since 6.11 only struct_ops call them
+		return nil, 0
+	}
+	compare := func(kind string, in func(tree int) bool) {
+		period := callers[kind]
+		for j := range m.Columns {
+			c := &m.Columns[j]
+			if !c.Mainline() || !isKfunc(m, name, j) {
 				continue
 			}
-			period := KfuncCallers(name)[kind]
-			for j := range m.Columns {
-				c := &m.Columns[j]
-				if !c.Mainline() || !isKfunc(m, name, j) {
-					continue
-				}
-				all := m.Has["kfunc any"][name]
-				if has := names[name][j] || all != nil && all[j]; !agrees(&period, true, treeRelease(t, c), has) {
-					t.Errorf("%s of %s: %t in %s, but since %s", name, kind, has, c.Name, period.Since)
-				}
-				n++
+			if has := in(j); !agrees(&period, true, treeRelease(t, c), has) {
+				wrong = append(wrong, fmt.Sprintf("%s of %s: %t in %s, but since %s", name, kind, has, c.Name, period.Since))
 			}
+			n++
 		}
 	}
-	if n < 10000 {
-		t.Errorf("%d comparisons", n)
+	in := func(relation string, tree int) bool {
+		l := m.Has[relation][name]
+		return l != nil && l[tree]
 	}
+	for relation, names := range m.Has {
+		kind, ok := strings.CutPrefix(relation, "kfunc ")
+		_, listed := callers[kind]
+		if ok && kind != "any" && kind != "STRUCT_OPS" && (names[name] != nil || listed) {
+			compare(kind, func(j int) bool { return in(relation, j) || in("kfunc any", j) })
+		}
+	}
+	if _, ok := callers[NotSleeping]; ok || m.Has["sleeps"][name] != nil && !isAlwaysSleeping(m, name) {
+		compare(NotSleeping, func(j int) bool { return !in("sleeps", j) })
+	}
+	return wrong, n
 }
 
 // isKfunc reports whether programs of any type can call a function in a tree.
@@ -255,6 +320,16 @@ func isKfunc(m *kerneltree.Matrix, name string, tree int) bool {
 		}
 	}
 	return false
+}
+
+// isAlwaysSleeping reports whether a kfunc may sleep in every tree that has it.
+func isAlwaysSleeping(m *kerneltree.Matrix, name string) bool {
+	for j := range m.Columns {
+		if isKfunc(m, name, j) && !m.Has["sleeps"][name][j] {
+			return false
+		}
+	}
+	return true
 }
 
 // TestTreesInterface compares the releases of parts of the kernel's interface with kernel trees.
@@ -285,9 +360,19 @@ var hookSets = map[string][]string{
 
 // TestTreesHooks compares the sets of hooks of LSM with kernel trees.
 func TestTreesHooks(t *testing.T) {
-	m := trees(t)
+	wrong, n := hooksDisagree(t, trees(t), the())
+	for _, why := range wrong {
+		t.Error(why)
+	}
+	if n < 15000 {
+		t.Errorf("%d comparisons", n)
+	}
+}
+
+// hooksDisagree returns in what the sets of hooks differ from kernel trees, and the number of comparisons.
+func hooksDisagree(t *testing.T, m *kerneltree.Matrix, table *table) (wrong []string, n int) {
 	periods := make(map[string]map[string]Period) // by kind and hook
-	for _, r := range the().rows {
+	for _, r := range table.rows {
 		if r.entry.file != "hooks.txt" {
 			continue
 		}
@@ -297,12 +382,11 @@ func TestTreesHooks(t *testing.T) {
 		}
 		for _, name := range r.names {
 			if _, twice := periods[kind][name]; twice || m.Has["hook"][name] == nil {
-				t.Errorf("%s %s: in two entries, or no hook", kind, name)
+				wrong = append(wrong, fmt.Sprintf("%s %s: in two entries, or no hook", kind, name))
 			}
 			periods[kind][name] = r.Period
 		}
 	}
-	n := 0
 	for kind, sets := range hookSets {
 		for name, exists := range m.Has["hook"] {
 			period, listed := periods[kind][name]
@@ -312,21 +396,16 @@ func TestTreesHooks(t *testing.T) {
 					continue // programs that may sleep came with 5.10
 				}
 				has, release := inSets(m, sets, name, j), treeRelease(t, c)
-				if !agrees(&period, listed, release, has) {
-					t.Errorf("%s %s: %t in %s, but since %s, until %s, %t", kind, name, has, c.Name, period.Since, period.Until, listed)
-				}
-				for _, change := range []Change{period.Since, period.Until} {
-					if release > change.After && release < change.By && change.After != 0 && !backported(t, m, sets, name, change) {
-						t.Errorf("%s %s changed in %s: %s shows more", kind, name, change, c.Name)
-					}
+				backport := within(period.Since, release) && backported(t, m, sets, name, period.Since) ||
+					within(period.Until, release) && backported(t, m, sets, name, period.Until)
+				if !agrees(&period, listed, release, has) && !backport {
+					wrong = append(wrong, fmt.Sprintf("%s %s: %t in %s, but since %s, until %s, %t", kind, name, has, c.Name, period.Since, period.Until, listed))
 				}
 				n++
 			}
 		}
 	}
-	if n < 15000 {
-		t.Errorf("%d comparisons", n)
-	}
+	return wrong, n
 }
 
 // inSets reports whether a hook is in one of some sets of a tree.
