@@ -32,6 +32,12 @@ func TestKfuncs(t *testing.T) {
 		{"6.19.1", "uprobe.s", "bpf_arena_alloc_pages", OK},
 		{"7.2.1", "kprobe/vfs_read", "bpf_arena_alloc_pages", OK},
 		{"6.18.1", "tc", "bpf_of_a_module", OK},
+		{"6.18.1", "tc", "bpf_sock_addr_set_sun_path", Fails},
+		{"6.18.1", "socket", "bpf_task_from_pid", Fails},
+		{"6.18.1", "sk_lookup", "bpf_task_from_pid", Fails},
+		{"6.18.1", "kprobe/vfs_read", "bpf_put_file", Fails},
+		{"7.2.1", "kprobe/vfs_read", "bpf_put_file", MayFail},
+		{"6.18.1", "lsm/file_open", "bpf_put_file", OK},
 	} {
 		k := &Inventory{want: new(Wanted), version: VersionOf(kernel.Key{Release: tt.release})}
 		k.settle()
