@@ -464,7 +464,7 @@ func readPolicy(c *cli.Context) (loaders []rule.Loader, p verdict.Policy, err er
 		loaders = []rule.Loader{rule.Loader(l)}
 	}
 	p.Exact = c.Bool("no-guess")
-	for _, option := range []string{"optional", "one-of", "when", "loader-map"} {
+	for _, option := range []string{"optional", "one-of", "when", "loader-map", "tail-called"} {
 		for _, text := range c.StringSlice(option) {
 			if err := p.Add(option, text); err != nil {
 				return nil, p, valuef(option, text, "%w", err)

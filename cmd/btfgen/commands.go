@@ -391,6 +391,7 @@ func policyFlags() []cli.Flag {
 		listFlag("one-of", "at least one of `PROGRAM,PROGRAM`, or of OBJECT:,OBJECT:, must work; A+B is one alternative"),
 		listFlag("when", "load a program, or an object (OBJECT:), only on some kernels: `PROGRAM=SELECTOR`"),
 		listFlag("loader-map", "the loader sets up maps that match `MAP`"),
+		listFlag("tail-called", "only tail calls reach programs that match `[OBJECT:]PROGRAM`; they are loaded, not attached"),
 		newFlag("no-guess", "do not guess which programs are optional"),
 		newFlag("no-kernel-btf", "assume that kernels have no BTF of their own where the corpus does not show it"),
 	}

@@ -67,6 +67,7 @@ type Map struct {
 	Special    []string // structs in the type of the values that the kernel finds by name, "bpf_timer"; each once, in order
 	Weak       bool     // its symbol is weak
 	Inner      *Map     // of a map of maps; nil if the definition has none
+	Funcs      []int    // functions in the initial values of a program array
 }
 
 // StructOpsMap is a variable that loaders turn into a map of functions for the kernel.

@@ -6,9 +6,11 @@ import (
 	"cmp"
 	"debug/elf"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/btf"
@@ -142,6 +144,37 @@ func (p *parser) readStructOps() error {
 			}
 			if err == nil && (set || slices.ContainsFunc(data[from:to], func(b byte) bool { return b != 0 })) {
 				m.Members = append(m.Members, string(p.BTF.Name(x.NameOff)))
+			}
+		}
+	}
+	return nil
+}
+
+// readProgramArrays finds the programs in the initial values of program arrays, for which loaders fill the array before they attach
+// a program (bpf_object_init_prog_arrays in libbpf.c).
+func (p *parser) readProgramArrays() error {
+	for i := range p.syms {
+		y := &p.syms[i]
+		s := p.section(y)
+		if s == nil || s.Name != ".maps" {
+			continue
+		}
+		m := p.mapNamed(y.Name)
+		if m < 0 || ebpf.MapType(p.Maps[m].Type) != ebpf.ProgramArray {
+			continue
+		}
+		data, err := p.bytes(s)
+		if err != nil {
+			return err
+		}
+		data = data[min(y.Value, uint64(len(data))):]
+		funcs, err := p.pointers(y, data[:min(y.Size, uint64(len(data)))])
+		if err != nil {
+			return err
+		}
+		for _, at := range slices.Sorted(maps.Keys(funcs)) {
+			if fn := funcs[at]; fn >= 0 && !slices.Contains(p.Maps[m].Funcs, fn) {
+				p.Maps[m].Funcs = append(p.Maps[m].Funcs, fn)
 			}
 		}
 	}

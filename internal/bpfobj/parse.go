@@ -90,7 +90,7 @@ func (p *parser) parse(ctx context.Context, records []*ExtSection) error {
 			p.Unfolded += min(s.Size, math.MaxUint32)
 		}
 	}
-	for _, pass := range []func() error{p.readSymbols, p.readLicense, p.readData, p.readFuncs, p.readMaps, p.readExterns, p.readRelocations, p.readStructOps, p.link} {
+	for _, pass := range []func() error{p.readSymbols, p.readLicense, p.readData, p.readFuncs, p.readMaps, p.readExterns, p.readRelocations, p.readStructOps, p.readProgramArrays, p.link} {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -232,7 +232,7 @@ func (r *run) pair(i int, k *rule.Inventory, d rule.Decisions, t *target, withMo
 	o := r.Objects[i]
 	p := rule.NewPairing(o, k, d, rule.Loading{
 		Loaders: r.setup.LoadersOf(o), SetsMap: func(m string) bool { return r.Policy.SetsMap(o, m) }, Added: len(r.loader.adds) > 0,
-		Unit: t.unit(o.Relocations()), WithModules: withModules, Together: together,
+		Tail: func(j int) bool { return r.Policy.TailCalled(o, j) }, Unit: t.unit(o.Relocations()), WithModules: withModules, Together: together,
 	})
 	return &objectCode{
 		pairing: p, o: o, settable: r.settable, results: &r.results, found: r.found, ahead: new(atomic.Int64),
@@ -378,7 +378,7 @@ func (r *run) skippedList() []*corpus.Error {
 func (r *run) row(i, j int, alike map[list]kernelSet, loaders []rule.Loader) verdict.ProgramRow {
 	o := r.Objects[i]
 	pr := &o.Programs[j]
-	p := verdict.ProgramRow{Object: o.Name(), Name: o.ProgramName(j), Section: pr.Section, AutoLoad: pr.AutoLoad}
+	p := verdict.ProgramRow{Object: o.Name(), Name: o.ProgramName(j), Section: pr.Section, AutoLoad: pr.AutoLoad, Tail: r.Policy.TailCalled(o, j)}
 	p.Notes = o.Notes(j, loaders, r.Loaders, func(m string) bool { return r.Policy.SetsMap(o, m) })
 	p.Findings = r.tally(j, alike)
 	blameLoader(p.Findings, len(r.kernels))

@@ -96,7 +96,7 @@ a.o, x86_64 6.1, 6.12: struct s.f, .g|h: field absent (program broken, x.bpf.c:1
    Check first, as with bpf_core_field_exists(), or use a flavor that matches the kernel's type.
 b.o, all x86_64; arm64 6.1: may fail to attach: function y: not in the kernel's BTF, which does not list every function (program perhaps) [attach-target-unlisted]
    b.o: perhaps
-   Attach these to something else or leave them out on such kernels. If the loader sets the target, name it with --target.
+   Attach these to something else or leave them out on such kernels. If the loader sets the target, name it with --target; if only tail calls reach the program, see --tail-called.
 b.o, some/vmlinux: unknown: function y: the kernel's BTF has no functions at all (program perhaps) [attach-target-functions]
    b.o: perhaps
 a.o, x86_64 6.1, 6.12: guarded: struct s.f: field absent (program guard, x.bpf.c:12) [field-missing]

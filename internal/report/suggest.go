@@ -18,6 +18,7 @@ import (
 func (s *summary) suggestions(each bool) (out []string) {
 	const few = 2
 	var with, targets []string
+	tails := ""
 	for i := range s.Objects {
 		o := &s.Objects[i]
 		x := o.Suggestion
@@ -29,6 +30,9 @@ func (s *summary) suggestions(each bool) (out []string) {
 		}
 		if len(x.Targets) > 0 {
 			targets = append(targets, o.Object)
+			if x.Tails {
+				tails = ", or for --tail-called if only tail calls reach them"
+			}
 		}
 	}
 	if n := len(with) - few; n > 0 && !each {
@@ -39,7 +43,7 @@ func (s *summary) suggestions(each bool) (out []string) {
 		out = append(out, "Some objects are named as versions of others: check --suggest has options for a loader that takes one of them")
 	}
 	if len(targets) > 0 {
-		out = append(out, fmt.Sprintf("The loader seems to set what programs of %s attach to: check --suggest names them for --target", short(targets)))
+		out = append(out, fmt.Sprintf("The loader seems to set what programs of %s attach to: check --suggest names them for --target%s", short(targets), tails))
 	}
 	return out
 }
@@ -73,7 +77,7 @@ func changedCells(r *verdict.Report, now, then *verdict.ObjectRow) string {
 
 // Suggestions writes what is suggested as YAML for btfgen.yaml, with the cells that it changes.
 func Suggestions(w io.Writer, r *verdict.Report, _ Options) error {
-	comments, lines, targets := suggested(r)
+	comments, lines, targets, tails := suggested(r)
 	b := bufio.NewWriter(w)
 	comment := func(indent, text string) { escape.Fprintf(b, "%s# %s\n", indent, text) }
 	for _, text := range comments {
@@ -100,12 +104,20 @@ func Suggestions(w io.Writer, r *verdict.Report, _ Options) error {
 		for _, t := range targets {
 			comment("  ", "  - "+strconv.Quote(t+"=NAME"))
 		}
+		if len(tails) > 0 {
+			comment("  ", "If only tail calls reach some of these programs, they are loaded and not attached. Name them here instead:")
+			comment("  ", "tail-called:")
+			for _, t := range tails {
+				comment("  ", "  - "+strconv.Quote(t))
+			}
+		}
 	}
 	return b.Flush()
 }
 
-// suggested returns the options that change cells, by name, with what they change, and the programs whose targets loaders seem to set.
-func suggested(r *verdict.Report) (comments []string, values map[string][]string, targets []string) {
+// suggested returns the options that change cells, by name, with what they change, the programs whose targets loaders seem to set, and those of
+// these that tail calls may reach.
+func suggested(r *verdict.Report) (comments []string, values map[string][]string, targets, tails []string) {
 	values = make(map[string][]string)
 	add := func(name, what string, options []verdict.Option, now, then *verdict.ObjectRow) {
 		text := changedCells(r, now, then)
@@ -121,6 +133,9 @@ func suggested(r *verdict.Report) (comments []string, values map[string][]string
 		if s := r.Objects[i].Suggestion; s != nil {
 			add(r.Objects[i].Object, " ", s.Options, &r.Objects[i], &s.Row)
 			targets = append(targets, s.Targets...)
+			if s.Tails {
+				tails = append(tails, s.Targets...)
+			}
 		}
 	}
 	for i := range r.Proposals {
@@ -131,5 +146,5 @@ func suggested(r *verdict.Report) (comments []string, values map[string][]string
 		}
 		add(p.Row.Object, what, p.Options, &p.Now, &p.Row)
 	}
-	return comments, values, sorted(targets)
+	return comments, values, sorted(targets), sorted(tails)
 }

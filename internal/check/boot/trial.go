@@ -178,7 +178,9 @@ func (r *Row) Actual() Actual {
 		a.Outcome, a.Reason, a.Errno, a.Log = Fails, reason(e.Errno, cmp.Or(e.Log, e.Error)), e.Errno, e.Log
 	}
 	if r.got != nil {
-		a.Attach, a.Archive = r.got.Attach, r.got.Archive
+		if a.Archive = r.got.Archive; !r.Program.Tail {
+			a.Attach = r.got.Attach
+		}
 		if a.Outcome != NotTried && (r.got.Alone == Loads) != (a.Outcome == Loads) {
 			a.EbpfGo = cmp.Or(r.got.Alone, r.Unread)
 		}

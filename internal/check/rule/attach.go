@@ -88,7 +88,7 @@ func (e *Evaluation) attachment() {
 	if s != nil && s.Kind == bpfobj.AttachExt {
 		e.add(Finding{Status: Unknown, Code: AttachTargetReplaced, Subject: e.pr.Section})
 	}
-	if s == nil || !attachesByName(s.Kind) {
+	if s == nil || !attachesByName(s.Kind) || e.tail && !attachesByBTF(s.Kind) {
 		return
 	}
 	switch s.Kind {

@@ -12,7 +12,7 @@ import (
 
 // Evaluate judges program j of the object without its code.
 func (p *Pairing) Evaluate(j int) *Evaluation {
-	e := &Evaluation{Pairing: p, pr: &p.o.Programs[j]}
+	e := &Evaluation{Pairing: p, pr: &p.o.Programs[j], tail: p.tailCalled(j)}
 	if !p.ForKernel() {
 		e.add(p.o.otherMachine())
 		return e

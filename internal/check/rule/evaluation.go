@@ -14,6 +14,7 @@ type Evaluation struct {
 
 	*Pairing
 	pr    *bpfobj.Program
+	tail  bool      // only tail calls reach it: it is loaded, and not attached
 	hook  *hook     // nil where the program is not attached by BTF, or what to is not known
 	given int64     // bytes of the context of a tracepoint, 0 where that is not known
 	raw   *hook     // the arguments of a raw tracepoint; nil where they are not known
@@ -29,7 +30,13 @@ type absence struct {
 	anyhow bool        // whether it reaches it or not
 }
 
-func (e *Evaluation) add(f Finding) { e.Findings = append(e.Findings, f) }
+// add adds a finding, unless it counts where the program is attached and it never is.
+func (e *Evaluation) add(f Finding) {
+	if f.Attach && e.tail {
+		return
+	}
+	e.Findings = append(e.Findings, f)
+}
 
 // addAll adds findings that are not OK.
 func (e *Evaluation) addAll(all []Finding) {

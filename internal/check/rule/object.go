@@ -35,6 +35,7 @@ type Object struct {
 	contexts  []btf.Type        // by program: the struct of its own that it takes its context for, void for none
 	called    []helperSet       // by program
 	refers    []map[string]bool // by program: to which maps and externs
+	tailOnly  []bool            // by program: see TailCalled
 	unread    Finding           // that cilium/ebpf does not read the object; Subject is "" where it does
 }
 

@@ -28,6 +28,7 @@ type Pairing struct {
 type Loading struct {
 	Loaders []Loader                                               // judge for these
 	SetsMap func(name string) bool                                 // the loader sets up this map
+	Tail    func(program int) bool                                 // only tail calls reach this program; nil for what the object shows
 	Added   bool                                                   // the loader adds types to the kernel's
 	Unit    func(section, name string) (*core.UnitDecision, error) // decides a program as cilium/ebpf does; nil if the object is not for the kernel
 
@@ -37,6 +38,14 @@ type Loading struct {
 
 // ForKernel reports whether the object is for the kernel.
 func (p *Pairing) ForKernel() bool { return p.decisions != nil }
+
+// tailCalled reports whether only tail calls reach program j.
+func (p *Pairing) tailCalled(j int) bool {
+	if p.Tail == nil {
+		return p.o.TailCalled(j)
+	}
+	return p.Tail(j)
+}
 
 // neededPart is a finding on a part of an object, and the name by which code refers to that part.
 type neededPart struct {

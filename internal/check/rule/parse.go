@@ -80,6 +80,7 @@ func NewObject(name string, prog *bpfobj.Code, r *core.Object) *Object {
 		o.called = append(o.called, o.helpersOf(&prog.Programs[i]))
 		o.refers = append(o.refers, o.references(&prog.Programs[i]))
 	}
+	o.tailOnly = o.findTailCalled()
 	return o
 }
 

@@ -83,7 +83,7 @@ func (o only) row(row ObjectRow) ObjectRow {
 	}
 	row.Decides = decides
 	if s := row.Suggestion; s != nil {
-		row.Suggestion = &Suggestion{s.Options, o.row(s.Row), s.Targets}
+		row.Suggestion = &Suggestion{s.Options, o.row(s.Row), s.Targets, s.Tails}
 	}
 	return row
 }

@@ -3,6 +3,7 @@
 package verdict
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/btfgen/btfgen/internal/check/rule"
@@ -76,7 +77,7 @@ func (p *Policy) planFor(o *rule.Object) *plan {
 	}
 	pl.follow(p)
 	if !p.Exact {
-		pl.guess()
+		pl.guess(p)
 	}
 	for i := range o.Programs {
 		switch {
@@ -159,8 +160,10 @@ func (pl *planner) follow(p *Policy) {
 }
 
 // guess adds what may be so of programs that no rule is about.
-func (pl *planner) guess() {
-	for _, k := range substitutes(pl.o, pl.free) {
+func (pl *planner) guess(p *Policy) {
+	attached := maps.Clone(pl.free)
+	maps.DeleteFunc(attached, func(i int, _ bool) bool { return p.TailCalled(pl.o, i) })
+	for _, k := range substitutes(pl.o, attached) {
 		if slices.ContainsFunc(slices.Concat(k.alternatives...), func(i int) bool { return !pl.isMarked(i) }) {
 			pl.rule(OneOf, k.guess, k.at, k.alternatives...)
 		}

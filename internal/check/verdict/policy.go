@@ -36,6 +36,8 @@ const (
 	oneOf     = "one-of"     // alternatives; one has to work, with all its programs
 	when      = "when"       // programs that are loaded on some kernels only
 	loaderMap = "loader-map" // maps whose type and sizes the loader sets
+
+	tailCalled = "tail-called" // programs that only tail calls reach
 )
 
 // choice is an option of a policy, parsed.
@@ -52,7 +54,8 @@ type pattern struct {
 	whole  []string // globs of the names of objects; then there is nothing else
 }
 
-// Add adds [OBJECT:]NAME, where both may have *, ? and [], as an option: optional, one-of, when or loader-map. An alternative of
+// Add adds [OBJECT:]NAME, where both may have *, ? and [], as an option: optional, one-of, when, loader-map or
+// tail-called. An alternative of
 // several programs is NAME+NAME. one-of has commas between its alternatives, and when ends with =SELECTOR. For when and one-of, OBJECT:
 // is a whole object, and an alternative of several objects is OBJECT:+OBJECT:.
 func (p *Policy) Add(option, value string) (err error) {
@@ -175,6 +178,16 @@ func (g *pattern) programs(o *rule.Object) (list []int) {
 		}
 	}
 	return list
+}
+
+// TailCalled reports whether only tail calls reach program i of an object, as the user says or the object shows.
+func (p *Policy) TailCalled(o *rule.Object, i int) bool {
+	for c := range p.of(tailCalled) {
+		if c.alternatives[0].matches(o, o.ProgramName(i)) {
+			return true
+		}
+	}
+	return o.TailCalled(i)
 }
 
 // spares reports whether the user says that an object works without its program i.

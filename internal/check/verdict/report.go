@@ -83,9 +83,10 @@ type ProgramRow struct {
 	Object   string          `json:"object"`
 	Name     string          `json:"program"`
 	Section  string          `json:"section"`
-	AutoLoad bool            `json:"autoload"`       // loaded by default
-	Status   []rule.Status   `json:"status"`         // by kernel
-	Load     []rule.Status   `json:"load,omitempty"` // by kernel: of loading it alone, whether it can be attached or not
+	AutoLoad bool            `json:"autoload"`              // loaded by default
+	Tail     bool            `json:"tail_called,omitempty"` // only tail calls reach it: it is loaded, and not attached
+	Status   []rule.Status   `json:"status"`                // by kernel
+	Load     []rule.Status   `json:"load,omitempty"`        // by kernel: of loading it alone, whether it can be attached or not
 	Findings []KernelFinding `json:"findings,omitempty"`
 	Notes    []rule.Finding  `json:"notes,omitempty"` // true of every kernel
 }

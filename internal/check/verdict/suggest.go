@@ -17,6 +17,7 @@ type Suggestion struct {
 	Options []Option
 	Row     ObjectRow // with the options
 	Targets []string  // programs whose attach targets the loader seems to set
+	Tails   bool      // tail calls may reach these programs instead: the object has a program array
 }
 
 // with returns the policy with options added.
@@ -195,6 +196,7 @@ func (v *judge) suggest(i int, e *evidence) *Suggestion {
 		v.search(i, e, s)
 		v.prune(i, s)
 	}
+	s.Tails = len(s.Targets) > 0 && e.o.HasTailCalls()
 	if len(s.Options)+len(s.Targets) == 0 {
 		return nil
 	}
