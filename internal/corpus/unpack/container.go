@@ -140,10 +140,11 @@ func (t *tarReader) next() (string, int64, bool, error) {
 	case tar.TypeLink:
 		t.link(h.Name, h.Linkname)
 	case tar.TypeSymlink:
-		if path.IsAbs(h.Linkname) {
-			break // leads out of the tar
+		to := h.Linkname
+		if !path.IsAbs(to) { // otherwise the root is that of the tar, as in the image of a system
+			to = path.Join(path.Dir(h.Name), to)
 		}
-		t.link(h.Name, path.Join(path.Dir(h.Name), h.Linkname))
+		t.link(h.Name, to)
 	}
 	return h.Name, h.Size, h.Typeflag == tar.TypeReg, nil
 }
