@@ -5,6 +5,8 @@ package check
 import (
 	"debug/elf"
 	"encoding/binary"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/check/rule"
@@ -156,5 +158,23 @@ func TestUndeclared(t *testing.T) {
 					calls.Load[k], plain.Load[k], rep.Objects[0].Load[k], tt.calls, tt.plain, tt.whole, calls.Findings)
 			}
 		}
+	}
+}
+
+// TestStructOpsByMachine holds verdicts on a struct_ops by whether the machine's kernels have trampolines: those for ppc64le since 6.13, and
+// those for arm64 since 6.0.
+func TestStructOpsByMachine(t *testing.T) {
+	rep := runOn(t, "ops.bpfel")
+	judged := make(map[string]rule.Status)
+	for k := range rep.Kernels {
+		p, _ := find(t, rep, "ssthresh", rep.Kernels[k].Name)
+		for _, f := range p.Findings {
+			if f.Code == rule.AttachTargetTrampoline && slices.Contains(f.Kernels, k) {
+				judged[rep.Kernels[k].Key().Arch] = f.Status
+			}
+		}
+	}
+	if want := map[string]rule.Status{"ppc64le": rule.MayFail, "arm": rule.MayFail}; !maps.Equal(judged, want) {
+		t.Errorf("%v, want %v", judged, want)
 	}
 }
