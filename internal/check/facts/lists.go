@@ -105,6 +105,9 @@ func ProgramTypeBuilt(progType string) Fact { return the().named["program type "
 // Trampolines is the fact that programs can be attached to functions on a machine.
 func Trampolines(machine string) Fact { return the().named["trampolines on "+machine] }
 
+// StructOps is the fact that struct_ops can be registered on a machine.
+func StructOps(machine string) Fact { return the().named["struct_ops on "+machine] }
+
 // ManyArguments is the fact that trampolines of a machine pass on more arguments than fit into registers.
 func ManyArguments(machine string) Fact { return the().named["many arguments on "+machine] }
 

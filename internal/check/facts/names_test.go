@@ -52,7 +52,7 @@ var constants = [...]string{
 `
 
 // looked are the beginnings of names by which functions of this package look for facts: they have no constants.
-var looked = []string{"section ", "map-flag ", "map-type ", "call ", "sleepable ", "license ", "returns ", "trampolines ", "kfunc calls on ", "arenas ", "program type ", "many arguments ", "tail calls of programs with functions ", "private stacks on ", "context xdp", "context CGROUP_SKB/"}
+var looked = []string{"section ", "map-flag ", "map-type ", "call ", "sleepable ", "license ", "returns ", "trampolines ", "struct_ops on ", "kfunc calls on ", "arenas ", "program type ", "many arguments ", "tail calls of programs with functions ", "private stacks on ", "context xdp", "context CGROUP_SKB/"}
 
 // TestNames writes the constants of names.go, or compares them.
 func TestNames(t *testing.T) {

@@ -48,6 +48,8 @@ func inTrees(m *kerneltree.Matrix, name string) []bool {
 	last := words[len(words)-1]
 	found := m.Has["fact"][name]
 	switch {
+	case words[0] == "struct_ops" && words[1] == "on": // they are called by trampolines alone
+		found = m.Has["fact"]["trampolines on "+last]
 	case words[0] == "sleepable":
 		found = m.Has["sleepable"][last]
 	case words[0] == "call" && words[1] == "kptr_xchg" && strings.ToUpper(last) == last:

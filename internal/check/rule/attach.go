@@ -88,6 +88,9 @@ func (e *Evaluation) attachment() {
 	if s != nil && s.Kind == bpfobj.AttachExt {
 		e.add(Finding{Status: Unknown, Code: AttachTargetReplaced, Subject: e.pr.Section})
 	}
+	if s != nil && s.Kind == bpfobj.AttachOps {
+		e.trampoline(s)
+	}
 	if s == nil || !attachesByName(s.Kind) || e.tail && !attachesByBTF(s.Kind) {
 		return
 	}

@@ -149,6 +149,11 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 		e.trampoline(bpfobj.SectionOf("fentry/vfs_read"))
 		return e.Findings
 	},
+	"struct_ops on ": func(t *testing.T, name string, k *Inventory) []Finding {
+		e := Evaluation{Pairing: &Pairing{k: k}}
+		e.trampoline(bpfobj.SectionOf("struct_ops/init"))
+		return e.Findings
+	},
 	"many arguments on ": func(t *testing.T, name string, k *Inventory) []Finding {
 		return onHook(t, "proto #p int: a u64, b u64, c u64, d u64, e u64, f u64, g u64, h u64, i u64", k)
 	},

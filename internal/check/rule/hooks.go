@@ -12,9 +12,13 @@ import (
 
 // trampoline judges whether the machine's kernels can attach to functions, which BTF does not show: arch_prepare_bpf_trampoline in
 // arch/*/net/bpf_jit_comp*.c. Functions that ftrace knows also need its direct calls, without which register_fentry in
-// kernel/bpf/trampoline.c returns ENOTSUPP.
+// kernel/bpf/trampoline.c returns ENOTSUPP. A struct_ops is registered with trampolines alone.
 func (e *Evaluation) trampoline(s *bpfobj.Section) {
-	f := e.k.judge(facts.Trampolines(e.k.Arch), AttachTargetTrampoline)
+	fact := facts.Trampolines(e.k.Arch)
+	if s.Kind == bpfobj.AttachOps {
+		fact = facts.StructOps(e.k.Arch)
+	}
+	f := e.k.judge(fact, AttachTargetTrampoline)
 	if e.k.Arch == "arm" { // no release has them
 		f = Finding{Status: MayFail, Code: AttachTargetTrampoline}
 	}
