@@ -66,6 +66,9 @@ func newest(name string) Release {
 // HelpersRead is the newest release with which the callers of helpers were compared.
 func HelpersRead() Release { return newest("helpers") }
 
+// KfuncsRead is the newest release with which the types of programs that can never call a kfunc were compared.
+func KfuncsRead() Release { return newest("kfunc sets") }
+
 // HooksRead is the newest release with which hooks of LSM were compared.
 func HooksRead() Release { return newest("hooks") }
 

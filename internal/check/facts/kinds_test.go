@@ -66,7 +66,11 @@ func kindTable() string {
 		case "programs.txt":
 			entriesOf = fmt.Sprint(len(programTable()))
 		case "kfuncs.txt":
-			entriesOf = fmt.Sprintf("%d kfuncs", len(the().kfuncs))
+			n := len(the().kfuncs)
+			if k.name == "kfunc sets" {
+				n = len(the().only)
+			}
+			entriesOf = fmt.Sprintf("%d kfuncs", n)
 		case "hooks.txt":
 			entriesOf = fmt.Sprintf("%d hooks", len(the().hooks))
 		case "interface.txt":

@@ -66,7 +66,10 @@ const AnyType = "any"
 // KfuncCallers returns since when programs can call a kfunc, by type, where that is not since the kfunc came.
 func KfuncCallers(name string) map[string]Period { return the().kfuncs[name] }
 
-// Kfuncs returns the names of the kfuncs in kfuncs.txt.
+// KfuncOnly returns the types of programs that can call a kfunc on any kernel, nil if all can or it is not known.
+func KfuncOnly(name string) []string { return the().only[name] }
+
+// Kfuncs returns the names of the kfuncs that programs of some type can call later than others.
 func Kfuncs() (l []string) {
 	for name := range the().kfuncs {
 		l = append(l, name)

@@ -34,6 +34,7 @@ type row struct {
 	registers int      // that kernels without it use, 0 for any number
 	programs  []string // types of programs for which it holds, nil for all
 	names     []string // of hooks, kfuncs or enumerators
+	only      []string // the types of programs that can call kfuncs, nil if it is not about that
 	returns   Return
 	examples  []example
 }
@@ -49,7 +50,8 @@ type table struct {
 	hooks   map[string]Hook
 	returns map[string]Return // by type of attachment
 	kfuncs  byProgram
-	calls   byProgram // of helpers with maps of a type, by "map_delete_elem SOCKMAP"
+	only    map[string][]string // by kfunc: the types of programs that can call it
+	calls   byProgram           // of helpers with maps of a type, by "map_delete_elem SOCKMAP"
 }
 
 // byProgram says since or up to when programs of a type can do something: by what it is, then by type of programs.
@@ -89,7 +91,7 @@ func readFile(name string) string {
 func readTables(text func(name string) string) (*table, error) {
 	t := &table{
 		names: make([]string, len(constants)), rowOf: make([]int, len(constants)), named: make(map[string]Fact), came: make(map[string]Release),
-		hooks: make(map[string]Hook), returns: make(map[string]Return), kfuncs: make(byProgram), calls: make(byProgram),
+		hooks: make(map[string]Hook), returns: make(map[string]Return), kfuncs: make(byProgram), only: make(map[string][]string), calls: make(byProgram),
 	}
 	for _, file := range []struct {
 		name string
@@ -177,13 +179,13 @@ func readRow(e *entry) (*row, error) {
 		"since":     change("since", &r.Since), "until": change("until", &r.Until),
 		"witness": shows(certain), "hint": shows(hint), "against": shows(against),
 		"yes": examples(Yes), "no": examples(No), "perhaps": examples(Perhaps),
-		"programs": list(&r.programs), "names": list(&r.names), "adds": list(&r.names),
+		"programs": list(&r.programs), "names": list(&r.names), "adds": list(&r.names), "only": list(&r.only),
 		"values": func(value string) (err error) { r.returns, err = parseReturn(value); return err },
 	})
 	if err == nil && !seen["since"] && !seen["until"] && len(r.names) == 0 {
 		err = e.wrap(e.line, errors.New("neither since nor until"))
 	}
-	for _, p := range r.programs {
+	for _, p := range slices.Concat(r.programs, r.only) {
 		if err == nil && p != AnyType && p != NotSleeping && programTable()[p] == nil {
 			err = e.wrap(e.line, fmt.Errorf("there is no type of programs %s", p))
 		}
@@ -293,7 +295,14 @@ func (t *table) hook(r *row) error {
 // kfunc adds a row of kfuncs.txt.
 func (t *table) kfunc(r *row) error {
 	for _, name := range r.names {
-		t.kfuncs.add(r, name)
+		switch {
+		case r.only == nil:
+			t.kfuncs.add(r, name)
+		case t.only[name] != nil:
+			return fmt.Errorf("%s: twice", name)
+		default:
+			t.only[name] = r.only
+		}
 	}
 	return nil
 }

@@ -3,6 +3,8 @@
 package rule
 
 import (
+	"slices"
+
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/facts"
@@ -36,6 +38,12 @@ func (k *Inventory) kfuncForbidden(s *bpfobj.Section, name string) Finding {
 		return f
 	}
 	f := k.permits(of[s.ProgType], KfuncForbidden)
+	if only := facts.KfuncOnly(name); only != nil && s.ProgType != "" && !slices.Contains(only, s.ProgType) {
+		f = Finding{Status: Fails, Code: KfuncForbidden}
+		if k.atLeast(facts.KfuncsRead().Next()) {
+			f = Finding{Status: MayFail, Code: KfuncForbidden, Args: Args{Decided: ByRelease, Doubt: NotShown}}
+		}
+	}
 	f.Name = s.ProgType
 	return f
 }
