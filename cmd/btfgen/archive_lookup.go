@@ -33,6 +33,11 @@ func runArchiveLookup(c *cli.Context) error {
 	} else if c.IsSet("builds") {
 		return optionf("builds", "needs --neighbour")
 	}
+	for _, name := range []string{"os-release", "release", "arch"} {
+		if c.IsSet(name) && c.String(name) == "" { // as of a variable that is not set
+			return valuef(name, "", "empty")
+		}
+	}
 	for _, name := range []string{"release", "arch"} {
 		if err := (kernel.Key{Release: c.String(name)}).Validate(); err != nil {
 			return valuef(name, c.String(name), "%w", err)
