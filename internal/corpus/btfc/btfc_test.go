@@ -216,8 +216,8 @@ func TestFrame(t *testing.T) {
 				t.Fatalf("byte %d is %#x: other bytes and no error", i, bad[i])
 			}
 		}
-		if _, err := unpacked(frame[:i], size); err == nil {
-			t.Errorf("cut to %d bytes: no error", i)
+		if got, err := unpacked(frame[:i], size); err == nil && !bytes.Equal(got, payload) { // what only pads the frame may be missing
+			t.Errorf("cut to %d bytes: other bytes and no error", i)
 		}
 	}
 	for _, c := range []struct {

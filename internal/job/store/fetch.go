@@ -330,26 +330,27 @@ func idOf(s *fetch.Series, u *fetch.Unit) packageID {
 }
 
 // selected returns the units of a series that the selectors keep, and of each line of these the newest. The line that the distribution began with,
-// the oldest, is first, and in a line the newest kernel.
+// the oldest, is first. In a line they stay in order.
 func (f *fetcher) selected(units []*fetch.Unit) (kept []*fetch.Unit) {
 	for _, u := range units {
 		if f.Options.Selects(u.Kernel) && !(f.Own && u.Debug) {
 			kept = append(kept, u)
 		}
 	}
-	slices.SortStableFunc(kept, func(a, b *fetch.Unit) int {
-		return cmp.Or(slices.Compare(linux(a.Kernel), linux(b.Kernel)), byAge(a.Kernel, b.Kernel))
-	})
-	var line []int
+	byLine := func(a, b *fetch.Unit) int { return slices.Compare(linux(a.Kernel), linux(b.Kernel)) }
+	slices.SortStableFunc(kept, byLine)
+	newest := slices.Clone(kept)
+	slices.SortStableFunc(newest, func(a, b *fetch.Unit) int { return cmp.Or(byLine(a, b), byAge(a.Kernel, b.Kernel)) })
+	chosen := make(map[*fetch.Unit]bool)
 	lines, n := 0, 0 // lines so far, and kernels of the last one
-	return slices.DeleteFunc(kept, func(u *fetch.Unit) bool {
-		if l := linux(u.Kernel); lines == 0 || !slices.Equal(l, line) {
-			line, n = l, 0
-			lines++
+	for i, u := range newest {
+		if i == 0 || byLine(newest[i-1], u) != 0 {
+			lines, n = lines+1, 0
 		}
 		n++
-		return f.Own && lines > 1 || f.Newest > 0 && n > f.Newest
-	})
+		chosen[u] = (lines == 1 || !f.Own) && (n <= f.Newest || f.Newest == 0)
+	}
+	return slices.DeleteFunc(kept, func(u *fetch.Unit) bool { return !chosen[u] })
 }
 
 // byAge compares kernels of a series: the newest is first. Of the flavours of one release, the one with the shortest name is first.
