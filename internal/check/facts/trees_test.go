@@ -178,7 +178,7 @@ func TestTreesHelpers(t *testing.T) {
 	}
 }
 
-// updatedHelpers are the releases an update of which changed who may call a helper.
+// updatedHelpers are helpers whose callers an update changed, with the release of the update.
 var updatedHelpers = map[string]Release{"bpf_ktime_get_coarse_ns": Linux(5, 15)}
 
 // helperDisagrees returns in what a helper differs from kernel trees, and the number of comparisons.

@@ -31,7 +31,7 @@ func call(fn int) bpfobj.Insn {
 	return bpfobj.Insn{Op: bpfobj.OpCall, Src: asm.PseudoCall, Ref: bpfobj.RefTo(bpfobj.RefFunc, fn)}
 }
 
-// TestAccesses follows the context and an argument as far as they are the same on all paths.
+// TestAccesses follows the context and an argument until paths differ in them.
 func TestAccesses(t *testing.T) {
 	type access struct {
 		fn, insn, arg int

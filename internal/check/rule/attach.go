@@ -144,7 +144,7 @@ func (e *Evaluation) probe(names []string, pattern string) {
 		return
 	}
 	if s := e.pr.Attach; s.Kind == bpfobj.AttachKprobe && strings.HasPrefix(s.Prefix, "kprobe") && !strings.Contains(e.pr.Section, "+") {
-		if y, ok := e.k.find(names[0], btf.KindFunc); ok { // what is there at the function's entry
+		if y, ok := e.k.find(names[0], btf.KindFunc); ok { // the code at the function's entry
 			t := y.typ()
 			e.raw = newHook(names[0], y.view, t.Ref(), s)
 		}

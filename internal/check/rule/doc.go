@@ -25,7 +25,7 @@
 // follows:
 //
 //   - attach.go, hooks.go, interface.go, returns.go: what a program is attached to,
-//     and of which type it is
+//     and its type
 //   - context.go, shape.go: what it reads of its context
 //   - helpers.go, mapcalls.go, kfuncs.go, callees.go: what it calls
 //   - needs.go, maps.go, opening.go, extern.go, kconfig.go, ownbtf.go: what its object

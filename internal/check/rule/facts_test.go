@@ -24,7 +24,7 @@ import (
 )
 
 // TestWitnesses compares the witnesses of facts with the kernels of a corpus: Debian's kernels have the BPF of their release, so that a
-// witness is there since the fact came. Other kernels have newer BPF than their release says, but lose nothing. With -v it prints a table.
+// witness exists since the fact came. Other kernels have newer BPF than their release says, but lose nothing. With -v it prints a table.
 func TestWitnesses(t *testing.T) {
 	raceflag.SkipSerial(t)
 	want := &Wanted{names: make(map[string]int)}
@@ -440,7 +440,7 @@ func TestSleepableMaps(t *testing.T) {
 func TestRingMemory(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := oldest(t, NewWanted(nil))
-	// Linux 6.1.192, as Debian builds it, refuses it; the commit is of 6.2.
+	// Linux 6.1.192, as Debian builds it, refuses it; the commit came with 6.2.
 	reserve, value := insn{Op: bpfobj.OpCall, Imm: int64(asm.FnRingbufReserve)}, insn{Op: 0xbf, Dst: 3}
 	update := insn{Op: bpfobj.OpCall, Imm: int64(asm.FnMapUpdateElem)}
 	for name, code := range map[string][]insn{"from the ring": {reserve, value, update}, "from elsewhere": {value, reserve, update}} {

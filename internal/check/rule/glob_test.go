@@ -42,7 +42,7 @@ func TestGlobSteps(t *testing.T) {
 		strings.Repeat("*a", 2000):           2,           // no name is so short
 		strings.Repeat("*a", 60) + "*b":      3 * 64,      // each place is tried once
 		strings.Repeat("*", 4000) + "b":      4000 + 3*64, // a row of * is one
-		"*" + strings.Repeat("a", 30) + "b":  64 * 32,     // each place is compared with all that follows the *
+		"*" + strings.Repeat("a", 30) + "b":  64 * 32,     // each place is compared with everything behind the *
 		"a" + strings.Repeat("?", 20) + "b*": 2 * 64,
 	} {
 		m := limits.NewMeter(t.Context(), most, "bytes")

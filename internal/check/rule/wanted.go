@@ -27,7 +27,7 @@ func (w *Wanted) add(names ...string) {
 	}
 }
 
-// pattern returns the number of a pattern of functions, -1 for one that is not looked for.
+// pattern returns the number of a pattern of functions, -1 if the pattern is not wanted.
 func (w *Wanted) pattern(text string) int {
 	return slices.IndexFunc(w.patterns, func(g glob) bool { return g.text == text })
 }
