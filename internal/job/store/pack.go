@@ -348,9 +348,11 @@ func (p *packer) order(ctx context.Context) ([]int, error) {
 
 // run adds the files. Workers read ahead, and encode planned kernels while the next ones are planned.
 func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) {
-	ctx = limits.NewMemory(int64(max(p.cfg.Jobs, 1)) * readJob).Within(ctx)
 	makers, ctx := workers.NewGroup(ctx, p.cfg.Jobs) // runs longer than the readers
-	skipped, err := walk.InOrder(ctx, p.cfg, order, func(f *corpus.File, k *corpus.Kernel, turn func() error) error {
+	// Only readers share this memory. A kernel holds some of it until it is encoded, for which parents in the file may have to be decoded:
+	// if they needed this memory, too, both would wait for ever.
+	reading := limits.NewMemory(int64(max(p.cfg.Jobs, 1)) * readJob).Within(ctx)
+	skipped, err := walk.InOrder(reading, p.cfg, order, func(f *corpus.File, k *corpus.Kernel, turn func() error) error {
 		give, err := k.Detach()
 		if err != nil {
 			return err
