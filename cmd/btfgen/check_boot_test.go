@@ -272,10 +272,11 @@ func TestCheckBootArchive(t *testing.T) {
 	}
 }
 
-// TestBootExcludes wants --boot to exclude all options about whole objects but --when, which says where programs are loaded.
+// TestBootExcludes wants --boot to exclude all options about whole objects but --when and --tail-called, which say where programs are loaded
+// and whether they are attached.
 func TestBootExcludes(t *testing.T) {
 	for _, f := range policyFlags() {
-		if name := f.Names()[0]; slices.Contains(conflicts["boot"], name) == (name == "when") {
+		if name := f.Names()[0]; slices.Contains(conflicts["boot"], name) == (name == "when" || name == "tail-called") {
 			t.Errorf("--boot and --%s", name)
 		}
 	}

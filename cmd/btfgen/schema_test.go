@@ -180,6 +180,8 @@ var elsewhere = map[string]string{
 	"check_boot other":                     "TestChanged",
 	"check_boot where":                     "TestChanged",
 	"corpus_fetch kernels_without_modules": "TestFetchModules",
+	"archive_lookup like":                  "TestScript/archive_lookup",
+	"check tail_called":                    "TestTailCalledOption",
 }
 
 // TestSchemas checks that every command has --json, and that its output matches docs/schema.

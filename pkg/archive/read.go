@@ -81,10 +81,10 @@ func OpenFile(path string) (*Archive, error) {
 // unpack returns the streams of a file.
 func unpack(data []byte) (streams [btfa.NumStreams]btfa.Cursor, err error) {
 	switch {
-	case !Is(data):
-		return streams, ErrNotArchive
 	case len(data) > btfa.MaxFile:
 		return streams, damaged{fmt.Errorf("%d bytes, more than %d", len(data), btfa.MaxFile)}
+	case !Is(data):
+		return streams, ErrNotArchive
 	case len(data) < btfa.HeaderLen:
 		return streams, damaged{btfa.ErrCut}
 	}

@@ -90,7 +90,7 @@ var (
 	WrongArch      = &Code{"wrong-arch", "error", "the BTF is not for the machine that its path names; move it"}
 	KeyConflict    = &Code{"key-conflict", "error", "files with different BTF for one kernel; only one is used, so remove the others"}
 	NoKey          = &Code{"no-key", "warning", "the path does not identify the kernel; put it at ID/VERSION_ID/ARCH/RELEASE.btf"}
-	NoRelease      = &Code{"no-release", "warning", "no host has this release, as uname -r begins with a number; import it with --as and the release that hosts have"}
+	NoRelease      = &Code{"no-release", "note", "no host has this release, as uname -r begins with a number; import it with --as and the release that hosts have"}
 	StrayModules   = &Code{"stray-modules", "warning", "modules without their vmlinux; put them together"}
 	DanglingLink   = &Code{"dangling-link", "warning", "a link to a missing file; remove it"}
 	Undeduplicated = &Code{"undeduplicated", "note", "unmerged types, so relocations may be ambiguous; encode it again with a newer pahole"}
@@ -102,7 +102,7 @@ var (
 
 // Codes are all codes in the order of a report.
 var Codes = []*Code{
-	Empty, Damaged, WrongArch, KeyConflict, NoKey, NoRelease, StrayModules, DanglingLink, Undeduplicated, DebugKernel, CutEnumerators, NoFunctions, NoModules,
+	Empty, Damaged, WrongArch, KeyConflict, NoKey, StrayModules, DanglingLink, NoRelease, Undeduplicated, DebugKernel, CutEnumerators, NoFunctions, NoModules,
 }
 
 // Run reads the whole corpus and reports mistakes. The only error is ctx's.
