@@ -23,6 +23,7 @@ type BTF struct {
 	big    bool        // data is big-endian
 	starts []uint32    // where in types each own type starts
 	named  []namedType // own types that a relocation can name, in order of ID
+	kinds  [128]uint32 // own types of each kind
 	own    []uint32    // memory for types that cannot be read in place
 	first  TypeID      // ID of the first own type
 	strOff uint32      // offset of the first own string
@@ -101,6 +102,25 @@ func (b *BTF) FirstID() TypeID { return b.first }
 // NumTypes returns the number of types including void and those of the base, which is
 // one more than the last ID.
 func (b *BTF) NumTypes() int { return int(b.first) + len(b.starts) }
+
+// Count returns how many of b's own types are of a kind.
+func (b *BTF) Count(k Kind) int { return int(b.kinds[k&0x7f]) }
+
+// WithName returns the IDs of b's own types that relocations can name and that have exactly a name, in ascending order, at most as many. It
+// finds them by the first string that is the name, so it may miss some of a blob that has the string twice.
+func (b *BTF) WithName(name string, most int) (ids []TypeID) {
+	at := bytes.Index(b.strs, []byte("\x00"+name+"\x00"))
+	if at < 0 {
+		return nil
+	}
+	off := b.strOff + uint32(at) + 1
+	for i := range b.named {
+		if b.named[i].name == off && len(ids) < most {
+			ids = append(ids, b.named[i].id)
+		}
+	}
+	return ids
+}
 
 func (b *BTF) strEnd() uint32 { return b.strOff + uint32(len(b.strs)) }
 

@@ -95,7 +95,7 @@ func (b *BTF) walk(ctx context.Context, layouts []byte) error {
 			return fmt.Errorf("types: type %d at byte %d: %w", b.first+TypeID(w.n), 4*w.off, err)
 		}
 	}
-	b.starts, b.named = w.starts[:w.n], w.named[:w.numNamed]
+	b.starts, b.named, b.kinds = w.starts[:w.n], w.named[:w.numNamed], w.kinds
 	if w.names >= b.strEnd() || w.refs >= uint32(b.NumTypes()) {
 		return b.outside(ctx)
 	}
@@ -135,15 +135,16 @@ type walker struct {
 	n        int // of starts
 	named    []namedType
 	numNamed int
-	names    uint32 // the largest name offset
-	refs     uint32 // the largest ID in a reference
+	kinds    [128]uint32 // types of each kind
+	names    uint32      // the largest name offset
+	refs     uint32      // the largest ID in a reference
 }
 
 // run reads types up to the end or a type for step, or until starts or named is full.
 func (w *walker) run() {
 	types, starts, named := w.types, w.starts, w.named
 	off, n, numNamed := w.off, w.n, w.numNamed
-	names, refs := w.names, w.refs
+	names, refs, kinds := w.names, w.refs, &w.kinds
 	for n < len(starts) && numNamed < len(named) && off+hdrWords <= uint(len(types)) {
 		name, info, size := types[off], types[off+1], types[off+2]
 		k := &walkKinds[info>>24&0x7f]
@@ -151,6 +152,7 @@ func (w *walker) run() {
 			break
 		}
 		starts[n] = uint32(off)
+		kinds[info>>24&0x7f]++
 		names, refs = max(names, name), max(refs, size&k.ref)
 		named[numNamed] = namedType{w.first + TypeID(n), name}
 		numNamed += int(k.named & ((name | -name) >> 31)) // counts if it has a name
@@ -196,6 +198,7 @@ func (w *walker) step(layouts []byte) error {
 		return fmt.Errorf("%s of %d bytes, want a multiple of 4", kind, need)
 	}
 	w.note(rec)
+	w.kinds[kind]++
 	if kind.Shape().Named && name != 0 {
 		w.named[w.numNamed] = namedType{w.first + TypeID(w.n), name}
 		w.numNamed++

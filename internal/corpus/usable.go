@@ -22,22 +22,12 @@ const (
 // Every kernel that has struct task_struct defines it, since init_task is one, and functions of every kernel have parameters with types.
 func usable(b *btf.BTF, part bool) error {
 	const taskStruct = "task_struct"
-	declared, defined, functions, others := 0, 0, 0, 0
+	const most = 16 // more than kernels have of one name
+	declared, defined, functions := b.Count(btf.KindFwd), b.Count(btf.KindStruct), b.Count(btf.KindFunc)
 	task, whole := false, false // it is declared, defined
-	for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
-		switch t := b.Type(id); t.Kind() {
-		case btf.KindFwd:
-			declared++
-			task = task || b.NameIs(t.NameOff, taskStruct)
-		case btf.KindStruct:
-			defined++
-			whole = whole || b.NameIs(t.NameOff, taskStruct)
-		case btf.KindFunc:
-			functions++
-		case btf.KindFuncProto:
-		default:
-			others++
-		}
+	for _, id := range b.WithName(taskStruct, most) {
+		t := b.Type(id)
+		task, whole = task || t.Kind() == btf.KindFwd, whole || t.Kind() == btf.KindStruct
 	}
 	const reduced = "as with CONFIG_DEBUG_INFO_REDUCED"
 	switch {
@@ -47,7 +37,7 @@ func usable(b *btf.BTF, part bool) error {
 		return nil
 	case declared >= manyDeclared && declared > defined/mostlyDefined:
 		return fmt.Errorf("no usable types: %d structs are only declared and %d defined, %s", declared, defined, reduced)
-	case functions > 0 && declared+defined+others == 0:
+	case functions > 0 && functions+b.Count(btf.KindFuncProto) == b.NumTypes()-int(b.FirstID()):
 		return errors.New("no usable types: functions and no other types, as with gcc -g1")
 	}
 	return nil

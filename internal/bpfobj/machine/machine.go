@@ -88,21 +88,33 @@ func Of(b *btf.BTF, regs *btf.Type) *Machine {
 	})
 }
 
-var ptRegs = btf.NewNames([]string{"pt_regs"})
+const registers = "pt_regs"
+
+var ptRegs = btf.NewNames([]string{registers})
 
 // OfKernel returns the machine of a kernel by its BTF, "" if it is unknown.
 func OfKernel(ctx context.Context, b *btf.BTF) string {
-	ids, err := b.Find(ctx, ptRegs, 1, nil)
-	if err != nil {
-		return ""
+	const most = 16 // more than kernels have
+	if m := ofAny(b, b.WithName(registers, most)); m != nil {
+		return m.Arch
 	}
-	for _, id := range ids[0] {
-		t := b.Type(id)
-		if m := Of(b, &t); m != nil {
+	if ids, err := b.Find(ctx, ptRegs, 1, nil); err == nil {
+		if m := ofAny(b, ids[0]); m != nil {
 			return m.Arch
 		}
 	}
 	return ""
+}
+
+// ofAny returns the machine of the first of some types that has its registers, nil for none.
+func ofAny(b *btf.BTF, ids []btf.TypeID) *Machine {
+	for _, id := range ids {
+		t := b.Type(id)
+		if m := Of(b, &t); m != nil {
+			return m
+		}
+	}
+	return nil
 }
 
 // OfELF returns the architecture of an ELF file, "" if it is unknown.
