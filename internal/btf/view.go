@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"sync/atomic"
 
 	"github.com/btfgen/btfgen/internal/limits"
@@ -106,20 +107,21 @@ func (b *BTF) NumTypes() int { return int(b.first) + len(b.starts) }
 // Count returns how many of b's own types are of a kind.
 func (b *BTF) Count(k Kind) int { return int(b.kinds[k&0x7f]) }
 
-// WithName returns the IDs of b's own types that relocations can name and that have exactly a name, in ascending order, at most as many. It
-// finds them by the first string that is the name, so it may miss some of a blob that has the string twice.
-func (b *BTF) WithName(name string, most int) (ids []TypeID) {
-	at := bytes.Index(b.strs, []byte("\x00"+name+"\x00"))
-	if at < 0 {
-		return nil
-	}
-	off := b.strOff + uint32(at) + 1
-	for i := range b.named {
-		if b.named[i].name == off && len(ids) < most {
-			ids = append(ids, b.named[i].id)
+// WithName returns the IDs of b's own types that relocations can name and that have exactly a name, in ascending order. It finds them by
+// the first string that is the name, so it may miss some of a blob that has the string twice.
+func (b *BTF) WithName(name string) iter.Seq[TypeID] {
+	return func(yield func(TypeID) bool) {
+		at := bytes.Index(b.strs, []byte("\x00"+name+"\x00"))
+		if at < 0 {
+			return
+		}
+		off := b.strOff + uint32(at) + 1
+		for i := range b.named {
+			if b.named[i].name == off && !yield(b.named[i].id) {
+				return
+			}
 		}
 	}
-	return ids
 }
 
 func (b *BTF) strEnd() uint32 { return b.strOff + uint32(len(b.strs)) }

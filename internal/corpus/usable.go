@@ -22,12 +22,14 @@ const (
 // Every kernel that has struct task_struct defines it, since init_task is one, and functions of every kernel have parameters with types.
 func usable(b *btf.BTF, part bool) error {
 	const taskStruct = "task_struct"
-	const most = 16 // more than kernels have of one name
 	declared, defined, functions := b.Count(btf.KindFwd), b.Count(btf.KindStruct), b.Count(btf.KindFunc)
 	task, whole := false, false // it is declared, defined
-	for _, id := range b.WithName(taskStruct, most) {
+	for id := range b.WithName(taskStruct) {
 		t := b.Type(id)
-		task, whole = task || t.Kind() == btf.KindFwd, whole || t.Kind() == btf.KindStruct
+		task = task || t.Kind() == btf.KindFwd
+		if whole = t.Kind() == btf.KindStruct; whole {
+			break
+		}
 	}
 	const reduced = "as with CONFIG_DEBUG_INFO_REDUCED"
 	switch {

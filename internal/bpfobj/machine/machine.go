@@ -10,6 +10,8 @@ import (
 	"context"
 	"debug/elf"
 	"encoding/binary"
+	"iter"
+	"slices"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -94,12 +96,11 @@ var ptRegs = btf.NewNames([]string{registers})
 
 // OfKernel returns the machine of a kernel by its BTF, "" if it is unknown.
 func OfKernel(ctx context.Context, b *btf.BTF) string {
-	const most = 16 // more than kernels have
-	if m := ofAny(b, b.WithName(registers, most)); m != nil {
+	if m := ofAny(b, b.WithName(registers)); m != nil {
 		return m.Arch
 	}
 	if ids, err := b.Find(ctx, ptRegs, 1, nil); err == nil {
-		if m := ofAny(b, ids[0]); m != nil {
+		if m := ofAny(b, slices.Values(ids[0])); m != nil {
 			return m.Arch
 		}
 	}
@@ -107,8 +108,8 @@ func OfKernel(ctx context.Context, b *btf.BTF) string {
 }
 
 // ofAny returns the machine of the first of some types that has its registers, nil for none.
-func ofAny(b *btf.BTF, ids []btf.TypeID) *Machine {
-	for _, id := range ids {
+func ofAny(b *btf.BTF, ids iter.Seq[btf.TypeID]) *Machine {
+	for id := range ids {
 		t := b.Type(id)
 		if m := Of(b, &t); m != nil {
 			return m
