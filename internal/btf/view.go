@@ -160,19 +160,20 @@ func (b *BTF) tail(off uint32) []byte {
 
 // Type returns the type with an ID, or void for an ID outside the blob. IDs that come
 // from the view are never outside.
+//
+// It is written so that Go's compiler inlines it, for which it has little to spare.
 func (b *BTF) Type(id TypeID) Type {
 	for b.base != nil && id < b.first {
 		b = b.base
 	}
-	i := id - b.first
-	if id < b.first || int(i) >= len(b.starts) {
-		return Type{b: b}
-	}
 	if id == b.trap {
 		atomic.StoreUint32(&b.caught, 1)
 	}
-	off := b.starts[i]
-	h := b.types[off : off+hdrWords]
+	if uint(id-b.first) >= uint(len(b.starts)) { // ID 0 is more than any
+		return Type{b: b}
+	}
+	off := b.starts[id-b.first]
+	h := b.types[off:]
 	return Type{b: b, off: off, ID: id, NameOff: h[0], info: h[1], size: h[2]}
 }
 
