@@ -49,7 +49,6 @@ const (
 	unequal  = "bounds of accesses are not judged; kernels before 6.8 refuse it, which learn none from !="
 	outside  = "every kernel refuses an access outside of what every context of the type has"
 	anyKind  = "every kernel refuses the value"
-	noGPL    = "every kernel refuses the helper without a license compatible with the GPL"
 )
 
 // knownDiffers has the programs of testdata whose verdict is known to differ, with the reason.
@@ -60,7 +59,6 @@ var knownDiffers = map[string]string{
 	"ranges:not_equal": unequal, "ranges:not_equal_32": unequal, "ranges:not_equal_helper": unequal,
 	"context:before_record": outside, "context:thirteenth_raw": outside,
 	"returns:bind_4": anyKind, "returns:connect_minus_1": anyKind, "returns:egress_4": anyKind, "returns:ingress_2": anyKind, "returns:recvmsg_0": anyKind,
-	"license:reads": noGPL,
 }
 
 var update = flag.Bool("update", false, "write the table of old kernels in docs/accuracy.md")

@@ -17,6 +17,7 @@ type Helper struct {
 	Setting   string // without which the kernel's build does not have it, though the enum lists it; "" for none
 	Instead   int64  // the helper that loaders put in its place on kernels without it, 0 for none
 	Sleeps    bool   // only programs that may sleep can call it
+	GPL       bool   // only programs with a license compatible with the GPL can call it
 	Iterators bool   // iterators may call it where the kernel has a function for them
 
 	Memory    []Memory // all memory that it accesses, nil if that is not known
@@ -149,19 +150,18 @@ func readHelpers(text string, types map[string][]string) ([]Helper, error) {
 // read reads the properties of a helper.
 func (h *Helper) read(e *entry, types map[string][]string) error {
 	h.callers, h.filled = make(map[string]Period), make(map[string]Period)
-	yes := func(to *bool) func(string) error {
+	is := func(want string, to *bool) func(string) error {
 		return func(value string) error {
-			if *to = value == "yes"; !*to {
-				return errors.New("want yes")
-			}
-			return nil
+			*to = value == want
+			return unless(*to, "want "+want)
 		}
 	}
 	keys := map[string]func(string) error{
 		"since":      func(value string) (err error) { h.since, err = parseRelease(value); return err },
 		"setting":    func(value string) error { h.Setting = value; return nil },
-		"sleeps":     yes(&h.Sleeps),
-		"iterators":  yes(&h.Iterators),
+		"sleeps":     is("yes", &h.Sleeps),
+		"license":    is("GPL", &h.GPL),
+		"iterators":  is("yes", &h.Iterators),
 		"memory":     h.readMemory,
 		"stack":      h.readWrites,
 		"sizes":      h.readSizes,

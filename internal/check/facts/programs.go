@@ -12,12 +12,13 @@ import (
 
 // Program is what is known of a type of programs.
 type Program struct {
-	Context      string // the struct of the kernel's interface that they get, "" for none
-	ChecksAttach bool   // kernels look at the type of attachment when they load them
-	MovesContext bool   // kernels with [ContextMoved] let them access their context through a moved address
-	Sleeps       bool   // they always may sleep
-	Preallocated bool   // kernels without [MapsOnDemand] want their maps preallocated
-	Link         string // the type of links without which there is no such attachment, "" for none
+	Context      string  // the struct of the kernel's interface that they get, "" for none
+	ChecksAttach bool    // kernels look at the type of attachment when they load them
+	MovesContext bool    // kernels with [ContextMoved] let them access their context through a moved address
+	Sleeps       bool    // they always may sleep
+	Preallocated bool    // kernels without [MapsOnDemand] want their maps preallocated
+	License      *Period // when their license has to be compatible with the GPL, nil for never
+	Link         string  // the type of links without which there is no such attachment, "" for none
 	groups       []string
 }
 
@@ -47,6 +48,13 @@ func readPrograms(text string) (map[string]*Program, error) {
 				return nil
 			}
 		}
+		license := func(when string) func(string) error {
+			return func(value string) error {
+				period, err := parsePeriod(when)
+				p.License = &period
+				return cmp.Or(err, unless(value == "GPL", "want GPL"))
+			}
+		}
 		err := e.read(map[string]func(string) error{
 			"groups":        func(value string) error { p.groups = strings.Fields(value); return nil },
 			"context":       func(value string) error { p.Context = value; return nil },
@@ -55,6 +63,9 @@ func readPrograms(text string) (map[string]*Program, error) {
 			"moved context": is("yes", &p.MovesContext),
 			"sleeps":        is("always", &p.Sleeps),
 			"maps":          is("preallocated", &p.Preallocated),
+
+			"license":                 license(""),
+			"license since 5.9..5.13": license("since 5.9..5.13"),
 		})
 		if err != nil {
 			return nil, err

@@ -24,11 +24,13 @@ type prototype struct {
 	result, id string
 	args       []string
 	sleeps     bool
+	gpl        bool
 }
 
 // implementations are functions that are not called like their helper.
 var implementations = map[string]string{
 	"probe_read": "bpf_probe_read_compat", "probe_read_str": "bpf_probe_read_compat_str", "skb_output": "bpf_skb_event_output", "xdp_output": "bpf_xdp_event_output",
+	"fib_lookup": "bpf_skb_fib_lookup",
 }
 
 func readPrototypes(t *testing.T) *prototypes {
@@ -41,7 +43,7 @@ func readPrototypes(t *testing.T) *prototypes {
 	for line := range strings.Lines(string(text)) {
 		switch w := strings.Fields(line); w[0] {
 		case "helper":
-			p.helpers[w[1]] = &prototype{w[2], w[3], w[4:9], len(w) > 9}
+			p.helpers[w[1]] = &prototype{w[2], w[3], w[4:9], slices.Contains(w[9:], "sleeps"), slices.Contains(w[9:], "gpl")}
 		case "program":
 			p.contexts[w[1]] = w[2]
 		case "id":
@@ -87,7 +89,7 @@ func (p *prototype) memory() (memory []Memory, sizes []Size, callback Callback, 
 }
 
 // unsized are helpers with sizes that are not judged.
-var unsized = strings.Fields(`bind btf_find_by_name_kind copy_from_user copy_from_user_task d_path dynptr_from_mem dynptr_read dynptr_write
+var unsized = strings.Fields(`bind btf_find_by_name_kind copy_from_user copy_from_user_task d_path dynptr_from_mem dynptr_read dynptr_write fib_lookup
 	get_branch_snapshot get_current_comm get_ns_current_pid_tgid get_task_stack ima_file_hash ima_inode_hash kallsyms_lookup_name
 	lwt_seg6_action lwt_seg6_store_bytes perf_event_read_value perf_prog_read_value read_branch_records redirect_neigh ringbuf_output seq_printf
 	seq_printf_btf seq_write sk_lookup_tcp sk_lookup_udp skc_lookup_tcp skb_get_tunnel_key skb_get_tunnel_opt skb_get_xfrm_state skb_set_tunnel_key skb_set_tunnel_opt snprintf snprintf_btf sock_addr_set_sun_path
@@ -148,6 +150,7 @@ func (p *prototypes) disagree(all []Helper) (l []string) {
 		_, alone := h.callers["SYSCALL"]
 		alone = alone && len(h.callers) == 1 // programs of this type always may sleep
 		differ("sleeps", h.Sleeps || alone, proto.sleeps || alone)
+		differ("license", h.GPL, proto.gpl)
 		result := ""
 		if strings.HasPrefix(proto.result, "RET_PTR_TO_BTF_ID") {
 			_, id, _ := strings.Cut(strings.TrimSuffix(proto.id, "]"), "&")

@@ -37,6 +37,7 @@ const (
 	KfuncUntagged  Code = "kfunc-not-one"
 	KfuncForbidden Code = "kfunc-forbidden" // Name: the type of programs
 	KfuncSleeps    Code = "kfunc-sleeps"    // Name: the section
+	KfuncLicense   Code = "kfunc-license"   // Name: the license
 
 	FeatureMissing Code = "feature-missing" // Since
 
@@ -90,6 +91,7 @@ const (
 	ObjectAyaMaps  Code = "object-aya-maps"    // Name: the section
 
 	ProgTypeMissing   Code = "prog-type-missing"
+	ProgTypeLicense   Code = "prog-type-license" // Name: the license
 	AttachTypeMissing Code = "attach-type-missing"
 	LinkTypeMissing   Code = "link-type-missing"
 	LinkTypeTCX       Code = "link-type-tcx"

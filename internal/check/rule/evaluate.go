@@ -18,6 +18,7 @@ func (p *Pairing) Evaluate(j int) *Evaluation {
 		return e
 	}
 	e.attachment()
+	e.license()
 	e.interfaces()
 	e.ownTypes()
 	e.variables()

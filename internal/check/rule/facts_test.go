@@ -86,6 +86,7 @@ func verdictOn(t *testing.T, o *Object, k *Inventory) (Status, []Finding) {
 func programVerdict(t *testing.T, o *Object, n int, k *Inventory) (Status, []Finding) {
 	t.Helper()
 	e := Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[n]}
+	e.license()
 	e.interfaces()
 	all := e.Findings
 	e.kind, e.may = slices.Concat(e.calls(n), e.stacks(), e.freshReads(n)), e.returns(n)
@@ -100,15 +101,18 @@ func programOf(section string, functions ...[]insn) *Object {
 		prog.Funcs = append(prog.Funcs, bpfobj.Function{Insns: code})
 		prog.Programs[0].Funcs = append(prog.Programs[0].Funcs, i)
 	}
-	return NewObject("", prog, nil)
+	o := NewObject("", prog, nil)
+	o.License = "GPL"
+	return o
 }
 
-// TestOldLicenses checks the verdicts on helpers that old kernels keep from programs without a license compatible with the GPL.
+// TestOldLicenses checks the verdicts on what kernels, or old ones alone, keep from programs without a license compatible with the GPL.
 func TestOldLicenses(t *testing.T) {
 	raceflag.SkipSerial(t)
 	call := func(id asm.BuiltinFunc) []insn {
 		return []insn{{Op: bpfobj.OpCall, Imm: int64(id)}, {Op: 0xb7}, {Op: bpfobj.OpExit}}
 	}
+	never := Linux(9, 0)
 	k := oldest(t, NewWanted(nil))
 	for _, to := range []Release{Linux(5, 10), Linux(5, 8), Linux(5, 7), Linux(4, 19)} {
 		Age(k, to)
@@ -119,7 +123,7 @@ func TestOldLicenses(t *testing.T) {
 				since   Release
 				without Status // before that
 			}{
-				{"xdp", asm.FnKtimeGetNs, Linux(5, 8), MayFail}, {"xdp", asm.FnGetSmpProcessorId, 0, OK}, {"kprobe", asm.FnGetStackid, 0, OK},
+				{"xdp", asm.FnKtimeGetNs, Linux(5, 8), MayFail}, {"xdp", asm.FnGetSmpProcessorId, 0, OK}, {"kprobe", asm.FnGetStackid, never, Fails},
 				{"perf_event", asm.FnGetStackid, Linux(5, 9), Fails},
 			} {
 				o, want := programOf(tt.section, call(tt.helper)), OK

@@ -139,7 +139,9 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 				section = s.Prefix
 			}
 		}
-		return onPrograms(t, programOf(section, ending(insn{Op: bpfobj.OpCall, Imm: facts.HelperNamed(helper)})), k)
+		o := programOf(section, ending(insn{Op: bpfobj.OpCall, Imm: facts.HelperNamed(helper)}))
+		o.License = ""
+		return onPrograms(t, o, k)
 	},
 	"returns ": func(t *testing.T, name string, k *Inventory) []Finding {
 		return onPrograms(t, programOf(sectionWith(t, name), []insn{{Op: 0xb7, Imm: 2}, {Op: bpfobj.OpExit}}), k)

@@ -138,17 +138,39 @@ func (o *Object) isGPL() bool {
 	return slices.Contains([]string{"GPL", "GPL v2", "GPL and additional rights", "Dual BSD/GPL", "Dual MIT/GPL", "Dual MPL/GPL"}, o.License)
 }
 
-// licensed judges a call of a helper by the object's license, where kernels differ in that.
+// licensed judges a call of a helper by the object's license.
 func (e *Evaluation) licensed(id int64) Finding {
 	if e.o.isGPL() || e.pr.Attach == nil {
 		return Finding{}
 	}
 	f := e.k.judge(facts.License(facts.HelperName(id), ""), HelperLicense)
-	if f.Status == OK {
-		f = e.k.judge(facts.License(facts.HelperName(id), e.pr.Attach.ProgType), HelperLicense)
+	if forType := facts.License(facts.HelperName(id), e.pr.Attach.ProgType); forType != facts.Every {
+		f = e.k.judge(forType, HelperLicense)
+	} else if facts.HelperNumbered(id).GPL {
+		f = Finding{Status: Fails, Code: HelperLicense}
 	}
 	f.Name = e.o.License
 	return f
+}
+
+// license judges the object's license by the type of the program (bpf_lsm_verify_prog in kernel/bpf/bpf_lsm.c and
+// check_struct_ops_btf_id in kernel/bpf/verifier.c).
+func (e *Evaluation) license() {
+	s := e.pr.Attach
+	if s == nil || e.o.isGPL() {
+		return
+	}
+	f := Finding{Code: ProgTypeLicense, Subject: s.ProgType, Args: Args{Name: e.o.License}}
+	switch when := facts.ProgramType(s.ProgType).License; {
+	case when == nil:
+		return
+	case e.k.facts.During(when).Presence == facts.Yes:
+		f.Status = Fails
+		e.add(f)
+	case e.k.facts.During(when).Presence == facts.Perhaps:
+		f.Status, f.Doubt, f.Decided = MayFail, NotShown, ByRelease
+		e.add(f)
+	}
 }
 
 // calls judges the helpers that program number n of the object calls by whether

@@ -59,6 +59,11 @@ func (e *Evaluation) kfuncCalls() (l []absence) {
 		if x == nil || x.Type == 0 || u.in.Op != bpfobj.OpCall || !e.hasKsym(x) {
 			return
 		}
+		if !e.o.isGPL() { // refused wherever the call is: add_kfunc_call in kernel/bpf/verifier.c
+			f := Finding{Status: Fails, Code: KfuncLicense, Subject: x.Name, Source: e.o.Source(u.at), Args: Args{Name: e.o.License}}
+			l = append(l, absence{at: u.at, f: f, anyhow: true})
+			return
+		}
 		if f := e.k.kfuncForbidden(s, btf.Essential(x.Name)); f.Status != OK {
 			f.Subject, f.Source = x.Name, e.o.Source(u.at)
 			l = append(l, absence{at: u.at, f: f})
