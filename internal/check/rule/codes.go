@@ -147,6 +147,9 @@ const (
 	ContextRegisters  Code = "context-registers"     // Since
 	ContextUprobe     Code = "context-registers-uprobe"
 	ContextMoved      Code = "context-moved" // Since
+	ContextWrite      Code = "context-write"
+	ContextOutside    Code = "context-outside" // Offset; Count to Max
+	ContextPart       Code = "context-part"    // Offset, Size; Name: the struct
 	ContextSpilled    Code = "context-spilled"
 	ContextRecord     Code = "context-beyond-record"    // Offset, Size
 	ContextArguments  Code = "context-beyond-arguments" // Offset, Size

@@ -77,22 +77,45 @@ func (h *hook) argument(n int) string {
 	return fmt.Sprintf("argument %d of %s", n+1, h.name)
 }
 
-// read judges an access to the context itself. What every kernel refuses is not judged: writes, and offsets that are no multiple of 8.
+// read judges an access to the context itself.
 func (h *hook) read(off int64) (f Finding) {
-	if off < 0 || off%8 != 0 {
-		return f
-	}
 	_, f = h.slot(int(off / 8))
 	f.Subject = h.argument(int(off / 8))
 	return f
 }
 
+// traceArguments is how many arguments the verifier lets programs of tracepoints and functions read: MAX_BPF_FUNC_ARGS in include/linux/bpf.h.
+const traceArguments = 12
+
+// refusedAccess judges what no kernel lets programs do with a context that has arguments of 8 bytes (bpf_tracing_ctx_access in
+// include/linux/bpf.h): they cannot write to it, nor read across its parts. A size of 0 is not known.
+func refusedAccess(a *flow.Access, off int64, size int) Finding {
+	f := Finding{Status: Fails, Subject: wholeContext}
+	switch {
+	case a.Write:
+		f.Code = ContextWrite
+	case off < 0 || off >= 8*traceArguments:
+		f.Code, f.Args = ContextOutside, Args{Offset: off, Max: 8*traceArguments - 1}
+	case size > 0 && off%int64(size) != 0:
+		f.Code, f.Args = ContextPart, Args{Offset: off, Size: int64(size)}
+	default:
+		return Finding{}
+	}
+	return f
+}
+
 // argumentRead judges a read of a slot of the context by what a pointer in it leads to (btf_ctx_access in kernel/bpf/btf.c). Old kernels let
 // programs have pointers to structs, void and char alone.
-func (e *Evaluation) argumentRead(off int64) Finding {
+func (e *Evaluation) argumentRead(a *flow.Access, off int64, size int) Finding {
+	if f := refusedAccess(a, off, size); f.Status != OK {
+		return f
+	}
+	if off%8 != 0 {
+		return Finding{Status: Fails, Code: ContextPart, Subject: wholeContext, Args: Args{Offset: off, Size: int64(size)}}
+	}
 	h := e.hook
 	f := h.read(off)
-	if f.Status != OK || off < 0 || off%8 != 0 || h.sec.Kind == bpfobj.AttachIter {
+	if f.Status != OK || h.sec.Kind == bpfobj.AttachIter {
 		return f
 	}
 	n := int(off / 8)
@@ -135,7 +158,7 @@ func (h *hook) through(p *Pairing, a *flow.Access, off int64, size int) (f Findi
 	} else if tag := h.tagOf(t); tag != "" {
 		f = Finding{Status: Fails, Code: ContextTagged, Args: Args{Name: tag, Decided: ByWitness, Witness: "!type tag " + tag}}
 	} else if to, _ := h.view.SkipMods(t.Ref()); to.Kind().IsComposite() {
-		f = p.member(to, a, off, size)
+		f = p.object(to, a, off, size)
 	}
 	if f.Status == OK && h.sec.Kind == bpfobj.AttachBTFTP {
 		f = p.k.nullable(h.name, n, a.Checked)
@@ -177,7 +200,7 @@ func (h *hook) tagOf(pointer btf.Type) string {
 // result judges a read through a pointer to a struct that a helper returned.
 func (p *Pairing) result(a *flow.Access, off int64, size int) (f Finding) {
 	if y, ok := p.k.find(a.Struct, btf.KindStruct); ok && y.module == "" {
-		f = p.member(y.typ(), a, off, size)
+		f = p.object(y.typ(), a, off, size)
 		f.Subject = "struct " + a.Struct
 	}
 	return f
@@ -210,6 +233,65 @@ func (p *Pairing) member(t btf.Type, a *flow.Access, off int64, size int) Findin
 		return p.k.given()
 	}
 	return Finding{}
+}
+
+// object judges an access to a struct of the kernel of which programs have the address, as member does. No kernel lets programs write
+// there, or read a part of a pointer.
+func (p *Pairing) object(t btf.Type, a *flow.Access, off int64, size int) Finding {
+	if a.Write {
+		return Finding{Status: Fails, Code: ContextWrite}
+	}
+	f := p.member(t, a, off, size)
+	if f.Status == OK && size > 0 && off+int64(size) <= int64(t.Size()) && !readable(t, uint64(off), uint64(size)) {
+		f = Finding{Status: Fails, Code: ContextPart, Args: Args{Offset: off, Size: int64(size), Name: prototype(t.BTF(), t.ID)}}
+	}
+	return f
+}
+
+// readable reports whether the verifier lets programs read these bytes of a struct (btf_struct_walk in kernel/bpf/btf.c): a pointer as a whole,
+// or bytes of one other member.
+func readable(t btf.Type, off, size uint64) bool {
+	for i := range t.Vlen() {
+		m := t.Member(i)
+		at := uint64(m.BitOffset / 8)
+		if off+size <= at {
+			return false
+		}
+		if m.BitSize != 0 {
+			if end := (uint64(m.BitOffset) + uint64(m.BitSize) + 7) / 8; off <= at && end <= off+size {
+				return true
+			}
+			continue
+		}
+		if off < at {
+			return false
+		}
+		whole, err := t.BTF().SizeOf(m.Type)
+		if err != nil {
+			return true // not known
+		}
+		end := at + uint64(whole)
+		if off >= end {
+			continue
+		}
+		of, ok := t.BTF().SkipMods(m.Type)
+		for ok && of.Kind() == btf.KindArray {
+			of, ok = t.BTF().SkipMods(of.Array().Elem)
+		}
+		each, err := t.BTF().SizeOf(of.ID)
+		switch {
+		case !ok || err != nil || each == 0:
+			return true // not known
+		case of.Kind().IsComposite() && (off-at)%uint64(each) == 0:
+			return true
+		case of.Kind().IsComposite():
+			return readable(of, (off-at)%uint64(each), size)
+		case of.Kind() == btf.KindPtr:
+			return size == uint64(each) && (off-at)%uint64(each) == 0
+		}
+		return off+size <= end
+	}
+	return false
 }
 
 // openEnded reports whether a struct ends with an array of no length.
@@ -347,7 +429,7 @@ func (e *Evaluation) access(a *flow.Access, off int64, size int, writes bool) Fi
 	case e.hook == nil:
 		return e.plain(a, off, size)
 	case a.Arg < 0:
-		return e.argumentRead(off)
+		return e.argumentRead(a, off, size)
 	}
 	return e.hook.through(e.Pairing, a, off, size)
 }
@@ -355,7 +437,20 @@ func (e *Evaluation) access(a *flow.Access, off int64, size int, writes bool) Fi
 // plain judges an access to the context of a program that is not attached by BTF: the kernel compares it with
 // what the tracepoint gives when the program is attached.
 func (e *Evaluation) plain(a *flow.Access, off int64, size int) Finding {
-	if a.Arg >= 0 || e.given == 0 || off+int64(max(size, 1)) <= e.given {
+	if a.Arg >= 0 {
+		return Finding{}
+	}
+	switch e.pr.Attach.Kind {
+	case bpfobj.AttachRawTP:
+		if f := refusedAccess(a, off, size); f.Status != OK {
+			return f
+		}
+	case bpfobj.AttachTP:
+		if f := e.refusedRecord(a, off, size); f.Status != OK {
+			return f
+		}
+	}
+	if e.given == 0 || off+int64(max(size, 1)) <= e.given {
 		return Finding{}
 	}
 	subject, code := "arguments of ", ContextArguments
@@ -364,4 +459,26 @@ func (e *Evaluation) plain(a *flow.Access, off int64, size int) Finding {
 		subject, code = "record of ", ContextRecord
 	}
 	return Finding{Status: Fails, Code: code, Subject: subject + to, Attach: true, Args: Args{Offset: off, Size: e.given}}
+}
+
+// recordBytes is how much of a tracepoint's record programs can read at most: PERF_MAX_TRACE_SIZE in include/linux/trace_events.h, which was
+// 2048 before Linux 5.19.
+const recordBytes = 8192
+
+// refusedRecord judges what no kernel lets programs do with the record of a tracepoint (tp_prog_is_valid_access in kernel/trace/bpf_trace.c).
+// The record begins with a pointer that is not for programs. A size of 0 is not known.
+func (e *Evaluation) refusedRecord(a *flow.Access, off int64, size int) Finding {
+	f := Finding{Status: Fails, Subject: wholeContext}
+	first := int64(e.k.pointer)
+	switch {
+	case a.Write:
+		f.Code = ContextWrite
+	case off < first || off >= recordBytes:
+		f.Code, f.Args = ContextOutside, Args{Offset: off, Count: first, Max: recordBytes - 1}
+	case size > 0 && off%int64(size) != 0:
+		f.Code, f.Args = ContextPart, Args{Offset: off, Size: int64(size)}
+	default:
+		return Finding{}
+	}
+	return f
 }

@@ -27,6 +27,7 @@ func (y symbol) typ() btf.Type { return y.view.Type(y.id) }
 // finds.
 type Inventory struct {
 	Arch     string
+	pointer  uint32 // bytes
 	want     *Wanted
 	enums    [facts.Enums]map[string]uint64 // nil where the BTF has no such enum
 	helpers  map[int64]bool
