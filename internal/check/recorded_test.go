@@ -47,7 +47,6 @@ const (
 	standIn  = "the types are those of the kernel that stands for it"
 	noBounds = "bounds of accesses are not judged; every kernel refuses it"
 	unequal  = "bounds of accesses are not judged; kernels before 6.8 refuse it, which learn none from !="
-	anyKind  = "every kernel refuses the value"
 )
 
 // knownDiffers has the programs of testdata whose verdict is known to differ, with the reason.
@@ -56,7 +55,6 @@ var knownDiffers = map[string]string{
 	"flavors:same_type_twice": standIn, "flavors:target_flavor": standIn, "module:ext4_write": standIn, "netprogs:xdp_count": standIn, "shapes:unions": standIn,
 	"masks:too_wide": noBounds, "masks:too_wide_behind": noBounds, "masks:too_wide_for_helper": noBounds,
 	"ranges:not_equal": unequal, "ranges:not_equal_32": unequal, "ranges:not_equal_helper": unequal,
-	"returns:bind_4": anyKind, "returns:connect_minus_1": anyKind, "returns:egress_4": anyKind, "returns:ingress_2": anyKind, "returns:recvmsg_0": anyKind,
 }
 
 var update = flag.Bool("update", false, "write the table of old kernels in docs/accuracy.md")

@@ -20,6 +20,23 @@ type Program struct {
 	License      *Period // when their license has to be compatible with the GPL, nil for never
 	Link         string  // the type of links without which there is no such attachment, "" for none
 	groups       []string
+	returns      *Values
+}
+
+// Values are the values that programs may return on every kernel.
+type Values struct{ Lo, Hi int64 }
+
+// RefusesZero reports whether 0 is none of them.
+func (v *Values) RefusesZero() bool { return v != nil && v.Lo > 0 }
+
+// ReturnsOf returns what programs with a type of attachment may return, nil if kernels take every value or differ: see [Returns].
+func ReturnsOf(progType, attach string) *Values {
+	for _, name := range []string{attached(progType, attach), progType} {
+		if p := programTable()[name]; p != nil && p.returns != nil {
+			return p.returns
+		}
+	}
+	return nil
 }
 
 // programTable is programs.txt: programs by type, or by type and type of attachment with a slash between.
@@ -64,6 +81,11 @@ func readPrograms(text string) (map[string]*Program, error) {
 			"sleeps":        is("always", &p.Sleeps),
 			"maps":          is("preallocated", &p.Preallocated),
 
+			"returns": func(value string) error {
+				p.returns = new(Values)
+				_, err := fmt.Sscanf(value, "%d..%d", &p.returns.Lo, &p.returns.Hi)
+				return err
+			},
 			"license":                 license(""),
 			"license since 5.9..5.13": license("since 5.9..5.13"),
 		})

@@ -34,25 +34,35 @@ var yesOrNo = extent{0, 1}
 
 // returned is what a program may return on a kernel.
 type returned struct {
-	f    Finding // about other values: of status OK if the kernel takes them
-	may  extent
-	only bool
-	any  bool // a number that is not known here may be known to the verifier
+	sure   extent  // the kernel takes these values
+	widest *extent // no kernel takes others, nil if some kernels take all
+	f      Finding // about values between the two: of status OK if the kernel takes them
+	any    bool    // a number that is not known here may be known to the verifier
 }
 
-// returns judges what program number n of the object may return, where kernels differ in that (check_return_code in
-// kernel/bpf/verifier.c). It returns nil if the kernel takes what the program can return.
+// returns judges what program number n of the object may return (check_return_code in kernel/bpf/verifier.c). It returns nil if the kernel
+// takes what the program can return.
 func (e *Evaluation) returns(n int) *returned {
 	s := e.pr.Attach
-	if s == nil || e.o.returnsZero(e.pr.Fn) {
+	if s == nil || e.o.returnsZero(e.pr.Fn) && !facts.ReturnsOf(s.ProgType, s.Type).RefusesZero() {
 		return nil
 	}
 	may, differ := facts.Returns(s.Type)
 	if !differ {
-		return nil
+		values := facts.ReturnsOf(s.ProgType, s.Type)
+		if values == nil {
+			return nil
+		}
+		always := extent{values.Lo, values.Hi}
+		return &returned{sure: always, widest: &always, f: Finding{Args: Args{Name: s.Prefix}}}
 	}
-	r := &returned{f: e.k.judge(may.Fact, ReturnRange), may: extent{may.Lo, may.Hi}, only: may.Only}
-	if may.Only {
+	r := &returned{f: e.k.judge(may.Fact, ReturnRange), sure: extent{may.Lo, may.Hi}}
+	if !may.Only {
+		r.widest = &extent{may.Lo, may.Hi}
+		if r.f.Status != OK {
+			r.sure = yesOrNo
+		}
+	} else {
 		r.f = opposite(r.f)
 	}
 	if h := e.hook; h != nil && s.ProgType == "LSM" {
@@ -60,21 +70,17 @@ func (e *Evaluation) returns(n int) *returned {
 		case h.proto.Ref() == 0:
 			return nil // what they return counts for nothing
 		case facts.HookNamed(strings.TrimPrefix(h.name, "bpf_lsm_")).Boolean:
-			r.may = yesOrNo
+			r.sure = yesOrNo
 		}
 		for i := range e.o.accesses[n] {
 			a := &e.o.accesses[n][i]
 			r.any = r.any || a.Arg < 0 && a.Struct == "" && a.Off == int64(8*h.params())
 		}
 	}
-	if r.f.Status == OK {
+	if may.Only && r.f.Status == OK {
 		return nil
 	}
-	allowed := r.may
-	if !may.Only {
-		allowed = yesOrNo
-	}
-	r.f.Name, r.f.Offset, r.f.Max = s.Prefix, allowed.lo, allowed.hi
+	r.f.Name, r.f.Offset, r.f.Max = s.Prefix, r.sure.lo, r.sure.hi
 	return r
 }
 
@@ -104,21 +110,32 @@ func (o *Object) returnsZero(fn int) bool {
 	return true
 }
 
+// of returns the finding on returning a number between two, of status OK if there is none.
+func (may *returned) of(lo, hi uint64) Finding {
+	f := may.f
+	switch {
+	case may.sure.includes(lo, hi):
+		return Finding{}
+	case may.widest != nil && may.widest.excludes(lo, hi):
+		f = Finding{Status: Fails, Code: ReturnRange, Args: Args{Name: f.Name, Offset: may.widest.lo, Max: may.widest.hi}}
+	case may.sure.excludes(lo, hi), may.widest != nil && hi <= uint64(may.widest.hi):
+	case may.widest != nil, may.any: // the verifier may know more
+		return Finding{}
+	default:
+		f.Status, f.Subject = MayFail, "unknown value"
+		return f
+	}
+	f.Subject = "value " + numbers(lo, hi).String()
+	return f
+}
+
 // judgeReturns judges what a program returns. Of several values the surest is enough.
 func (j *judgement) judgeReturns(may *returned) {
 	worst := Finding{}
 	for _, x := range j.r.Returns() {
-		f := may.f
-		switch {
-		case !may.only && (x.Max <= uint64(yesOrNo.hi) || x.Max > uint64(may.may.hi)), may.only && may.may.includes(x.Min, x.Max):
-			continue // every kernel takes it, or none
-		case may.only && !may.may.excludes(x.Min, x.Max):
-			if may.any {
-				continue // the verifier may know more
-			}
-			f.Status, f.Subject = MayFail, "unknown value"
-		default:
-			f.Subject = "value " + numbers(x.Min, x.Max).String()
+		f := may.of(x.Min, x.Max)
+		if f.Status == OK {
+			continue
 		}
 		f.Source = j.o.Source(x.At)
 		switch x.Level {
@@ -132,7 +149,7 @@ func (j *judgement) judgeReturns(may *returned) {
 			worst = f
 		}
 	}
-	if worst.Status == OK && j.r.GaveUp {
+	if worst.Status == OK && j.r.GaveUp && may.f.Status != OK {
 		worst = may.f
 		worst.Status, worst.Subject, worst.Reach = Unknown, "returned value", TooLarge
 	}

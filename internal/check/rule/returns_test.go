@@ -6,34 +6,64 @@ import (
 	"math"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
 // TestOldReturns checks the verdicts on values that programs of cgroups could not return at first.
 func TestOldReturns(t *testing.T) {
 	raceflag.SkipSerial(t)
+	never := Linux(9, 0)
 	k := oldest(t, NewWanted(nil))
 	for _, to := range []Release{Linux(5, 12), Linux(5, 10), Linux(5, 3), Linux(5, 2), Linux(4, 19)} {
 		Age(k, to)
 		for _, tt := range []struct {
 			section string
 			value   int64
-			since   Release // 0 for what no kernel takes, or all
+			since   Release // 0 for what all kernels take
 		}{
-			{"cgroup_skb/egress", 1, 0}, {"cgroup_skb/egress", 3, Linux(5, 3)}, {"cgroup_skb/egress", 4, 0}, {"cgroup_skb/egress", -1, 0},
-			{"cgroup_skb/ingress", 3, 0}, {"cgroup/bind4", 2, Linux(5, 12)}, {"cgroup/bind6", 3, Linux(5, 12)}, {"cgroup/bind6", 4, 0},
-			{"cgroup/connect4", 2, 0}, {"xdp", 9, 0},
+			{"cgroup_skb/egress", 1, 0}, {"cgroup_skb/egress", 3, Linux(5, 3)}, {"cgroup_skb/egress", 4, never}, {"cgroup_skb/egress", -1, never},
+			{"cgroup_skb/ingress", 3, never}, {"cgroup/bind4", 2, Linux(5, 12)}, {"cgroup/bind6", 3, Linux(5, 12)}, {"cgroup/bind6", 4, never},
+			{"cgroup/connect4", 2, never}, {"xdp", 9, 0},
 		} {
 			want := OK
 			if to < tt.since {
 				want = MayFail // without a witness
-				if tt.section == "cgroup_skb/egress" {
+				if tt.section == "cgroup_skb/egress" || tt.since == never {
 					want = Fails
 				}
 			}
 			o := programOf(tt.section, []insn{{Op: 0xb7, Imm: tt.value}, {Op: 0x95}})
 			if got, l := verdictOn(t, o, k); got != want {
 				t.Errorf("%s that returns %d on %s: %s, want %s: %v", tt.section, tt.value, to, got, want, l)
+			}
+		}
+	}
+}
+
+// TestReturnValues checks which values each type of programs may return, as check_return_code in kernel/bpf/verifier.c of Linux 6.12.117 has them.
+func TestReturnValues(t *testing.T) {
+	raceflag.SkipSerial(t)
+	k := &Inventory{Arch: "x86_64", want: new(Wanted), version: interp.Number{V: uint64(Linux(6, 13))}}
+	k.settle()
+	one, yes, four, any := extent{1, 1}, extent{0, 1}, extent{0, 3}, extent{-100, 100}
+	for section, want := range map[string]extent{
+		"cgroup_skb/ingress": yes, "cgroup_skb/egress": four, "cgroup/skb": yes, "cgroup/sock_create": yes, "cgroup/sock_release": yes, "cgroup/post_bind6": yes,
+		"cgroup/bind4": four, "cgroup/bind6": four, "cgroup/connect6": yes, "cgroup/connect_unix": yes, "cgroup/sendmsg4": yes, "cgroup/sendmsg_unix": yes,
+		"cgroup/recvmsg4": one, "cgroup/recvmsg6": one, "cgroup/recvmsg_unix": one, "cgroup/getpeername4": one, "cgroup/getsockname6": one,
+		"cgroup/getpeername_unix": one, "cgroup/getsockname_unix": one, "cgroup/dev": yes, "cgroup/sysctl": yes, "cgroup/getsockopt": yes,
+		"cgroup/setsockopt": yes, "sockops": yes, "sk_lookup": yes, "netfilter": yes, "iter/task": yes, "fentry/vfs_open": {0, 0}, "fexit/vfs_open": {0, 0},
+		"kprobe.session/vfs_open": yes, "uprobe.session": yes, "kprobe.multi/vfs_open": any, "kprobe/vfs_open": any, "raw_tp/sys_enter": any,
+		"tp/sched/sched_switch": any, "tp_btf/sched_switch": any, "fmod_ret/security_file_open": any, "xdp": any, "tc": any, "perf_event": any, "socket": any,
+	} {
+		for _, value := range []int64{-100, -1, 0, 1, 2, 3, 4, 100} {
+			o := programOf(section, []insn{{Op: 0xb7, Imm: value}, {Op: 0x95}})
+			p := NewPairing(o, k, Decisions{}, Loading{Loaders: Loaders()})
+			e := Evaluation{Pairing: p, pr: &o.Programs[0]}
+			e.may = e.returns(0)
+			takes := Worst(e.onCode(t.Context())) == OK
+			if in := want.lo <= value && value <= want.hi; takes != in {
+				t.Errorf("%s returns %d: %t", section, value, takes)
 			}
 		}
 	}
