@@ -34,6 +34,7 @@ type Helper struct {
 	since   Release
 	filled  map[string]Period // programs for which it is as if it read the memory that it writes
 	callers map[string]Period
+	refused map[string]Period // programs that get it, and whose calls the verifier refuses
 }
 
 // Memory is memory that a helper accesses.
@@ -121,6 +122,12 @@ func (h *Helper) Callable(callers string) (p Period, ok bool) {
 	return p, ok
 }
 
+// Refused reports whether the verifier refuses calls of programs that get the helper.
+func (h *Helper) Refused(callers string) bool {
+	_, ok := h.refused[callers]
+	return ok
+}
+
 // WantsFilled reports whether programs have to write the memory before the helper does.
 func (h *Helper) WantsFilled(callers string) bool {
 	_, ok := h.filled[callers]
@@ -149,7 +156,7 @@ func readHelpers(text string, types map[string][]string) ([]Helper, error) {
 
 // read reads the properties of a helper.
 func (h *Helper) read(e *entry, types map[string][]string) error {
-	h.callers, h.filled = make(map[string]Period), make(map[string]Period)
+	h.callers, h.filled, h.refused = make(map[string]Period), make(map[string]Period), make(map[string]Period)
 	is := func(want string, to *bool) func(string) error {
 		return func(value string) error {
 			*to = value == want
@@ -167,6 +174,7 @@ func (h *Helper) read(e *entry, types map[string][]string) error {
 		"sizes":      h.readSizes,
 		"calls back": h.readCallback,
 		"result":     h.readResult,
+		"refused":    func(value string) error { return readTypes(h.refused, Period{}, value, types) },
 		"filled":     func(value string) error { return readTypes(h.filled, Period{}, value, types) },
 		"replaced by": func(value string) error {
 			h.Instead = HelperNamed(value)

@@ -46,7 +46,7 @@ func (k *Inventory) forbidden(s *bpfobj.Section, id int64) Finding {
 	switch {
 	case !ok && k.atLeast(facts.HelpersRead().Next()):
 		return Finding{Status: MayFail, Code: HelperForbidden, Args: Args{Name: name, Until: facts.HelpersRead()}}
-	case !ok:
+	case !ok, h.Refused(name):
 		return Finding{Status: Fails, Code: HelperForbidden, Args: Args{Name: name}}
 	case h.Sleeps && !maySleep(s):
 		return Finding{Status: Fails, Code: HelperSleeps, Args: Args{Name: s.Prefix}}
