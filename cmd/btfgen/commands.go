@@ -34,6 +34,8 @@ func allCommands() []*cli.Command {
 type sharedFlags struct {
 	jobs, keep, catalogue, mirror, plainHTTP cli.Flag
 
+	withoutBTF cli.Flag
+
 	selecting []cli.Flag // read by readSelectors
 	replace   cli.Flag   // of commands that select kernels and write a directory
 	reading   []cli.Flag // read by openSources
@@ -46,12 +48,13 @@ func newSharedFlags() *sharedFlags {
 	jobs.Aliases, jobs.DefaultText = []string{"j"}, "number of CPUs"
 	layouts := bundle.LayoutNames()
 	s := &sharedFlags{
-		jobs:      jobs,
-		keep:      listFlag("keep", "keep types for user space, also without an OBJECT: `PATTERN` is enum:NAME, struct:NAME[.MEMBER], union:, typedef:, func: or var:"),
-		catalogue: newFlag("catalogue", "read more repositories from `FILE`; its entries take precedence"),
-		mirror:    listFlag("mirror", "replace the beginning of addresses in the catalogue: `URL=URL`"),
-		plainHTTP: newFlag("plain-http", "use HTTP also for a registry that is not on this machine"),
-		replace:   newFlag("replace", "remove all files of earlier runs from a directory, not only those of kernels that this run selects"),
+		jobs:       jobs,
+		keep:       listFlag("keep", "keep types for user space, also without an OBJECT: `PATTERN` is enum:NAME, struct:NAME[.MEMBER], union:, typedef:, func: or var:"),
+		catalogue:  newFlag("catalogue", "read more repositories from `FILE`; its entries take precedence"),
+		mirror:     listFlag("mirror", "replace the beginning of addresses in the catalogue: `URL=URL`"),
+		withoutBTF: newFlag("without-btf", "use only kernels that have no BTF of their own when they run, and those of which it is not known"),
+		plainHTTP:  newFlag("plain-http", "use HTTP also for a registry that is not on this machine"),
+		replace:    newFlag("replace", "remove all files of earlier runs from a directory, not only those of kernels that this run selects"),
 		selecting: []cli.Flag{
 			listFlag("select", "use only kernels that match `SELECTOR`, such as 'debian>=11,x86_64'"),
 			listFlag("exclude", "skip kernels that match `SELECTOR`"),
@@ -62,6 +65,7 @@ func newSharedFlags() *sharedFlags {
 		},
 	}
 	s.reading = slices.Concat(s.selecting, []cli.Flag{
+		s.withoutBTF,
 		listFlag("as", "set the key of kernels: `[PATTERN=]KEY`, as in '*.btf=debian/12/{arch}/{release}'"),
 	})
 	s.kernels = slices.Concat([]cli.Flag{
@@ -278,6 +282,7 @@ func (s *sharedFlags) storing() []*cli.Command {
 			Usage:     "download the kernels of distributions that a file lacks",
 			ArgsUsage: "[SERIES...]",
 			Flags: slices.Concat(s.selecting, []cli.Flag{
+				s.withoutBTF,
 				newFlag("output", "add kernels to `OUT`, a .btfc file", "o"),
 				newFlag("packages", "keep the packages in `DIR` instead, and read no kernels"),
 				newFlag("dry-run", "print what would be downloaded"),
@@ -317,6 +322,7 @@ func (s *sharedFlags) sharing() []*cli.Command {
 			Usage:     "push a corpus or an archive to a registry, from which others pull it",
 			ArgsUsage: "FILE REFERENCE",
 			Flags: []cli.Flag{
+				s.withoutBTF,
 				newFlag("dry-run", "print what would be pushed"),
 				s.plainHTTP,
 				jsonFlag("the summary"),

@@ -84,6 +84,12 @@ func openSources(c *cli.Context, sources []string, opts corpus.Options) (corp *c
 	if err == nil && c.Command.Name != "list" && c.Command.Name != "lint" {
 		err = corp.Distinct(c.Context, c.Int("jobs"))
 	}
+	if err == nil && c.Bool("without-btf") {
+		var n corpus.OwnBTFCounts
+		if n, err = corp.WithoutBTF(c.Context, c.Int("jobs")); err == nil {
+			reportOwnBTF(c, n.Left, n.Unknown)
+		}
+	}
 	if err == nil {
 		found(c).deferred = append(found(c).deferred, func() {
 			reportLinks(c, corp.Links())
@@ -92,6 +98,16 @@ func openSources(c *cli.Context, sources []string, opts corpus.Options) (corp *c
 		})
 	}
 	return corp, err
+}
+
+// reportOwnBTF says what --without-btf leaves out, and of how many kernels it is not known.
+func reportOwnBTF(c *cli.Context, left, unknown int) {
+	if left > 0 {
+		infof(c, "btfgen: left out because of BTF of their own: %s", words.Plural(left, "kernel"))
+	}
+	if unknown > 0 {
+		infof(c, "btfgen: kept because it is not known whether they have BTF of their own: %s", words.Plural(unknown, "kernel"))
+	}
 }
 
 // chosenModules reads --modules, if the command has it.

@@ -33,6 +33,7 @@ func runCorpusFetch(c *cli.Context) error {
 		return err
 	}
 	cfg.Path, cfg.Keep, cfg.DryRun = c.String("output"), c.String("packages"), c.Bool("dry-run")
+	cfg.WithoutBTF = c.Bool("without-btf")
 	cfg.Newest, cfg.Retry = c.Int("newest"), c.Bool("retry")
 	if text := c.String("limit"); text != "" {
 		if cfg.Limit, err = words.ParseBytes(text); err != nil {
@@ -197,6 +198,7 @@ func reportFetched(c *cli.Context, cfg *store.FetchConfig, res *store.FetchResul
 	}
 	reportSkipped(c, res.Skipped)
 	reportSelection(c, res.Selection)
+	reportOwnBTF(c, res.OwnBTF, 0)
 	if c.Bool("json") {
 		return document(c, struct {
 			Output string `json:"output"`

@@ -23,11 +23,14 @@ func runCorpusPush(c *cli.Context) error {
 		return usagef("push needs FILE and REGISTRY/NAME:TAG")
 	}
 	cfg := store.PushConfig{
-		Path: c.Args().Get(0), Reference: c.Args().Get(1), Tool: "btfgen " + buildVersion(), Jobs: c.Int("jobs"), DryRun: c.Bool("dry-run"),
+		Path: c.Args().Get(0), Reference: c.Args().Get(1), Tool: "btfgen " + buildVersion(), Jobs: c.Int("jobs"), DryRun: c.Bool("dry-run"), WithoutBTF: c.Bool("without-btf"),
 		Waiting: func(path string) { waiting(c, path) },
 	}
 	if ext := filepath.Ext(cfg.Path); ext != ".btfc" && ext != ".btfa" {
 		return usagef("%s: want a name that ends in .btfc or .btfa", cfg.Path)
+	}
+	if cfg.WithoutBTF && filepath.Ext(cfg.Path) == ".btfa" {
+		return optionf("without-btf", "goes with a .btfc file")
 	}
 	if err := artifact.CheckReference(cfg.Reference, false); err != nil {
 		return usageError{err}
@@ -53,6 +56,7 @@ func runCorpusPush(c *cli.Context) error {
 	if err != nil {
 		return registryError(err)
 	}
+	reportOwnBTF(c, res.OwnBTF.Left, res.OwnBTF.Unknown)
 	n, _ := store.Count(res.Layers, store.LayerThere)
 	switch {
 	case c.Bool("json"):

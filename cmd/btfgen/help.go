@@ -113,7 +113,7 @@ const optionsTitle, otherOptions = "Options", "Other options"
 // optionGroups are the groups of options of the commands that have many.
 var optionGroups = map[string][]optionGroup{
 	"btfgen check": {
-		{"Options for kernels", []string{"btf", "select", "exclude", "as", "modules", "no-kernel-btf"}},
+		{"Options for kernels", []string{"btf", "select", "exclude", "without-btf", "as", "modules", "no-kernel-btf"}},
 		{"Options for objects and their loader", []string{"loader", "target", "types", "rodata-var", "loader-map"}},
 		{"Options for what must work", []string{"require", "baseline", "optional", "one-of", "when", "no-guess", "fail-on"}},
 		{"Options for output", []string{"format", "min-kernel", "suggest", "json", "output", "summary", "source-root", "verbose", "quiet", "brief", "color"}},

@@ -28,7 +28,8 @@ type Corpus struct {
 	Ignored    int // files that have nothing to do with BTF: markers, checksums, scripts
 	Unselected int // files whose key, known from their path, the selectors leave out
 
-	seconds []*File // those that Distinct took out of Files
+	seconds []*File             // those that Distinct took out of Files
+	left    map[kernel.Key]bool // kernels that WithoutBTF left out
 	links   *links
 
 	met     *met
@@ -113,8 +114,10 @@ func (c *Corpus) Unread() { c.modules.Unread() }
 // Modules returns the chosen modules, see Modules.Names.
 func (c *Corpus) Modules() []string { return c.modules.Names() }
 
-// Selects says whether the selectors keep a kernel, which need not be of the corpus.
-func (c *Corpus) Selects(k kernel.Key) bool { return c.met == nil || c.met.opts.Selects(k) }
+// Selects says whether the selectors, and WithoutBTF, keep a kernel, which need not be of the corpus.
+func (c *Corpus) Selects(k kernel.Key) bool {
+	return (c.met == nil || c.met.opts.Selects(k)) && !c.left[k.Canonical()]
+}
 
 // Selection returns the result of the selectors so far. The keys of most kernels come from their paths; those of the others are known
 // when their files were read.

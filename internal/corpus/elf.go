@@ -10,6 +10,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/bpfobj/elffile"
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/image"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
@@ -71,6 +72,9 @@ func (x *extractor) elfFile(in *unpack.Stream, file io.ReaderAt) error {
 	})
 	if err != nil {
 		return skip.Wrap(in.Path, "elf: .BTF", err)
+	}
+	if in.Image {
+		b.from = btfc.HasBTF
 	}
 	b.base, b.arch, b.rel = base, machine.OfELF(f.Machine, f.Class, f.Data), image.ELFRelease(f)
 	return x.to.add(in, b)

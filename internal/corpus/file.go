@@ -34,9 +34,10 @@ type File struct {
 	Size int64      // bytes on disk, module files included
 
 	files  []diskFile
-	packed *packed  // where the kernel is in a corpus in one file, or nil
-	config []byte   // Extras.Config of its kernel if it is set; see WithConfig
-	opts   *Options // shared by all of the corpus
+	packed *packed         // where the kernel is in a corpus in one file, or nil
+	config []byte          // Extras.Config of its kernel if it is set; see WithConfig
+	left   map[string]bool // paths of kernels that Read leaves out; see Corpus.WithoutBTF
+	opts   *Options        // shared by all of the corpus
 }
 
 // Kernel is a kernel with its BTF and that of its modules. Its slices are valid until yield returns; its strings stay. Its methods are for one
@@ -51,6 +52,10 @@ type Kernel struct {
 
 	// Made says what made the BTF of DWARF. It is zero if the kernel came with BTF.
 	Made btfc.Made
+
+	// From says whether the kernel has BTF of its own where the file that it was read from shows that: a kernel's image, or the index of a
+	// corpus in one file. See Kernel.OwnBTF.
+	From btfc.OwnBTF
 
 	BTF         []byte        // vmlinux BTF, with a valid header
 	PartOf      int64         // bytes of the kernel and its modules if BTF and Modules are a part of them, else 0; see File.ReadPart

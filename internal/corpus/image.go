@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/image"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
@@ -83,7 +84,7 @@ func (x *extractor) memory(in *unpack.Stream, img []byte, arch, release string) 
 	if err != nil {
 		return err
 	}
-	b.arch, b.rel, b.own = arch, release, naming.ValidRelease(release)
+	b.arch, b.rel, b.own, b.from = arch, release, naming.ValidRelease(release), btfc.HasBTF
 	return x.to.add(in, b)
 }
 

@@ -31,7 +31,7 @@ func (a *assembler) finishKernel(b *blob, last bool) {
 		a.s.task.Give(int64(len(x.Config) + len(x.Symbols)))
 		return
 	}
-	k := Kernel{Key: key, Name: key.String(), Path: b.path, Arch: kernel.CanonicalArch(b.arch), BTF: b.bytes(a.s), Made: b.made, task: a.s.task}
+	k := Kernel{Key: key, Name: key.String(), Path: b.path, Arch: kernel.CanonicalArch(b.arch), BTF: b.bytes(a.s), Made: b.made, From: b.from, task: a.s.task}
 	if !key.Known() {
 		k.Name = b.path
 		if single {

@@ -87,7 +87,7 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 		return cmp.Or(ctx.Err(), f.damaged(sniff.BTFC.String(), err))
 	}
 	s.btf.Set(btf)
-	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, Made: e.Made, task: s.task, buf: &s.btf}
+	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, Made: e.Made, From: e.HasOwnBTF(), task: s.task, buf: &s.btf}
 	var modules []btfc.Module
 	var failed error
 	if !f.opts.Modules.None() {
@@ -139,7 +139,7 @@ func (f *File) Indexed() *btfc.Entry {
 	if f.packed == nil || !f.opts.Selects(f.Key) || f.opts.Modules != nil {
 		return nil
 	}
-	if e := f.packed.entryOf(); e.Shape.Known() && e.Size <= f.opts.MaxSize {
+	if e := f.packed.entryOf(); e.Shape.Known() && e.HasOwnBTF() != "" && e.Size <= f.opts.MaxSize {
 		return e
 	}
 	return nil

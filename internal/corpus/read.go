@@ -32,6 +32,15 @@ func (f *File) Read(ctx context.Context, yield func(*Kernel) error) error {
 			return next(k)
 		}
 	}
+	if f.left != nil {
+		next := yield
+		yield = func(k *Kernel) error {
+			if f.left[k.Path] {
+				return nil
+			}
+			return next(k)
+		}
+	}
 	return f.caught(ctx, func(ctx context.Context, s *scratch) error { return read(ctx, s, yield) })
 }
 

@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -162,6 +164,10 @@ func TestReadEveryKind(t *testing.T) {
 		}
 		if k.Name != path || !strings.HasPrefix(k.Path, path) || k.SourceSize != int64(len(sm.data)) {
 			t.Errorf("%s: name %s, path %s, size %d", sm.name, k.Name, k.Path, k.SourceSize)
+		}
+		image := !slices.Contains([]string{"raw", "elf", "tar", "cpio"}, strings.Split(sm.name, ".")[0])
+		if image != (k.From == btfc.HasBTF) {
+			t.Errorf("%s: of an image: %q", sm.name, k.From)
 		}
 		if pkg := sm.name == "deb" || sm.name == "rpm"; pkg != (k.mods["a"] == string(splitLE)) {
 			t.Errorf("%s: modules %q", sm.name, k.mods)

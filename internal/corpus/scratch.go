@@ -91,6 +91,7 @@ type blob struct {
 	rel    string // release, as the content or a package's tree shows
 	own    string // release of the kernel of an image, which counts more than names
 	made   btfc.Made
+	from   btfc.OwnBTF
 	dwarf  *io.SectionReader // a module without BTF
 }
 

@@ -53,6 +53,9 @@ type Entry struct {
 	Made  Made  `json:",omitzero"` // zero for BTF that came with its kernel
 	Shape Shape `json:",omitzero"` // of the BTF; zero if unknown, as in older files
 
+	// OwnBTF says whether the kernel has BTF of its own when it runs; empty in older files.
+	OwnBTF OwnBTF `json:",omitzero"`
+
 	Modules     int   `json:",omitzero"` // with BTF of their own
 	ModulesSize int64 `json:",omitzero"` // bytes
 	ModulesSum  Sum   `json:",omitzero"` // SHA-256 of their names, sizes and BTF
@@ -70,6 +73,28 @@ type Entry struct {
 type Made struct {
 	By string
 	Of Sum `json:",omitzero"`
+}
+
+// OwnBTF says whether a kernel has BTF of its own, in /sys/kernel/btf, when it runs. A host with such a kernel needs no archive.
+type OwnBTF string
+
+const (
+	HasBTF        OwnBTF = "yes"
+	WithoutBTF    OwnBTF = "no"
+	OwnBTFUnknown OwnBTF = "unknown" // its source does not show it
+)
+
+// HasOwnBTF returns OwnBTF, or what older files show instead: nothing, which is "", unless the BTF was made of DWARF.
+func (e *Entry) HasOwnBTF() OwnBTF {
+	switch {
+	case e.OwnBTF == HasBTF || e.OwnBTF == WithoutBTF || e.OwnBTF == OwnBTFUnknown:
+		return e.OwnBTF
+	case e.OwnBTF != "": // a word of a later version
+		return OwnBTFUnknown
+	case e.Made.By != "":
+		return WithoutBTF
+	}
+	return ""
 }
 
 // Shape is what listings show of BTF in addition to its size.

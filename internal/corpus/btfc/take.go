@@ -81,7 +81,7 @@ func (f *frame) copy(to io.Writer, from io.ReaderAt) error {
 // Input returns kernel i as Prepare takes it, to be encoded anew.
 func (f *File) Input(ctx context.Context, i int) (in Input, err error) {
 	e := f.entries[i]
-	in = Input{Key: e.Key, Made: e.Made, Shape: e.Shape}
+	in = Input{Key: e.Key, Made: e.Made, Shape: e.Shape, OwnBTF: e.OwnBTF}
 	if in.BTF, err = f.BTF(ctx, i, nil); err == nil {
 		in.Modules, err = f.Modules(ctx, i)
 	}
@@ -108,10 +108,11 @@ func (f *File) Contents(ctx context.Context, kernels []int) (sum Sum, err error)
 			Sum             Sum
 			Made            Made
 			Shape           Shape
+			OwnBTF          OwnBTF `json:",omitzero"` // so that older files keep their sums
 			Modules         int
 			ModulesSum      Sum
 			Config, Symbols Sum
-		}{e.Key, e.Size, e.Sum, e.Made, e.Shape, e.Modules, e.ModulesSum, sha256.Sum256(x.Config), sha256.Sum256(x.Symbols)}); err != nil {
+		}{e.Key, e.Size, e.Sum, e.Made, e.Shape, e.OwnBTF, e.Modules, e.ModulesSum, sha256.Sum256(x.Config), sha256.Sum256(x.Symbols)}); err != nil {
 			return sum, err
 		}
 	}

@@ -79,8 +79,9 @@ type Input struct {
 	BTF     []byte
 	Modules []Module
 	Extras  Extras
-	Made    Made  // what made the BTF of the kernel's DWARF
-	Shape   Shape // of the BTF, for the index
+	Made    Made   // what made the BTF of the kernel's DWARF
+	Shape   Shape  // of the BTF, for the index
+	OwnBTF  OwnBTF // for the index
 }
 
 // Kernel is a kernel to be added.
@@ -103,7 +104,7 @@ func Prepare(in Input) (*Kernel, error) {
 		return nil, err
 	}
 	e := &Entry{
-		Key: in.Key, Size: int64(len(in.BTF)), Sum: sha256.Sum256(in.BTF), Made: in.Made, Shape: in.Shape, Modules: len(in.Modules),
+		Key: in.Key, Size: int64(len(in.BTF)), Sum: sha256.Sum256(in.BTF), Made: in.Made, Shape: in.Shape, OwnBTF: in.OwnBTF, Modules: len(in.Modules),
 		Config: int64(len(in.Extras.Config)), Symbols: int64(len(in.Extras.Symbols)), made: make(chan struct{}),
 	}
 	if len(in.Modules) > 0 {

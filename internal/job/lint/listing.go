@@ -32,15 +32,16 @@ type Entry struct {
 
 // Details are properties of a kernel that [Read] found.
 type Details struct {
-	Bytes       int64  `json:"btf_bytes"` // of vmlinux
-	Types       int    `json:"types"`
-	ByteOrder   string `json:"byte_order"` // little or big
-	Pointer     uint32 `json:"pointer_bytes"`
-	Modules     int    `json:"modules"`
-	ModuleBytes int64  `json:"module_bytes"`
-	ConfigBytes int64  `json:"config_bytes,omitempty"`     // of the kernel's configuration, as stored
-	SymbolBytes int64  `json:"symbol_bytes,omitempty"`     // of its symbols
-	Maker       string `json:"made_of_dwarf_by,omitempty"` // as in corpus.Kernel
+	Bytes       int64       `json:"btf_bytes"` // of vmlinux
+	Types       int         `json:"types"`
+	ByteOrder   string      `json:"byte_order"` // little or big
+	Pointer     uint32      `json:"pointer_bytes"`
+	Modules     int         `json:"modules"`
+	ModuleBytes int64       `json:"module_bytes"`
+	ConfigBytes int64       `json:"config_bytes,omitempty"`     // of the kernel's configuration, as stored
+	SymbolBytes int64       `json:"symbol_bytes,omitempty"`     // of its symbols
+	Maker       string      `json:"made_of_dwarf_by,omitempty"` // as in corpus.Kernel
+	OwnBTF      btfc.OwnBTF `json:"own_btf"`                    // when the kernel runs
 
 	// Of Disk in a .btfc file, the bytes of modules, and of configuration and symbols.
 	DiskModules int64 `json:"disk_modules_bytes,omitempty"`
@@ -88,6 +89,7 @@ func indexed(f *corpus.File, in *btfc.Entry) Entry {
 	e.Details = newDetails(in.Shape)
 	e.Bytes, e.Modules, e.ModuleBytes = in.Size, in.Modules, in.ModulesSize
 	e.ConfigBytes, e.SymbolBytes, e.Maker = in.Config, in.Symbols, in.Made.By
+	e.OwnBTF = in.HasOwnBTF()
 	_, e.DiskModules, e.DiskExtras = in.PackedParts()
 	e.packed = true
 	return e
@@ -114,6 +116,7 @@ func (in *inspector) describe(ctx context.Context, k *corpus.Kernel) Entry {
 	e.Details = newDetails(btfc.ShapeOf(&in.btf))
 	e.Bytes, e.Modules = int64(len(k.BTF)), len(k.Modules)
 	e.ConfigBytes, e.SymbolBytes, e.Maker = int64(len(k.Config)), int64(len(k.Symbols)), k.Made.By
+	e.OwnBTF = k.OwnBTF(&in.btf)
 	for _, m := range k.Modules {
 		e.ModuleBytes += int64(len(m.BTF))
 	}
@@ -146,13 +149,13 @@ func WriteTable(w io.Writer, list []Entry, long bool) error {
 	tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
 	head := escape.Own("KERNEL\tON DISK\t")
 	if long {
-		head += "BTF\tTYPES\tBYTE ORDER\tPOINTER\tMODULES\t"
+		head += "BTF\tTYPES\tBYTE ORDER\tPOINTER\tMODULES\tOWN BTF\t"
 	}
 	escape.Fprintf(tw, "%s\n", head+"PATH")
 	for _, e := range list {
 		escape.Fprintf(tw, "%s\t%s\t", e.Key(), words.Bytes(e.Disk))
 		if long {
-			escape.Fprintf(tw, "%s\t%d\t%s\t%d\t%d\t", words.Bytes(e.Bytes), e.Types, e.ByteOrder, e.Pointer, e.Modules)
+			escape.Fprintf(tw, "%s\t%d\t%s\t%d\t%d\t%s\t", words.Bytes(e.Bytes), e.Types, e.ByteOrder, e.Pointer, e.Modules, string(e.OwnBTF))
 		}
 		escape.Fprintf(tw, "%s\n", e.Path)
 	}

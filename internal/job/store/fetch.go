@@ -46,6 +46,8 @@ type FetchConfig struct {
 	Options corpus.Options       // whose selectors choose kernels, and Modules modules
 	Prune   []selection.Selector // of kernels to remove that no repository has
 
+	WithoutBTF bool // only kernels without BTF of their own, of which pahole makes it
+
 	Newest int   // newest kernels of each line of a series, such as 6.1; 0 for all
 	Own    bool  // only kernels of the line that the distribution began with, the oldest, and not only their DWARF
 	Limit  int64 // bytes to download at most; 0 for no limit
@@ -104,10 +106,11 @@ type Fetched struct {
 // FetchResult describes what Fetch did.
 type FetchResult struct {
 	Kernels    []*Fetched        `json:"kernels"`
-	There      int               `json:"kernels_there"`             // already
-	Unusable   int               `json:"kernels_unusable"`          // whose packages had no usable kernel in an earlier run
-	Withdrawn  int               `json:"kernels_no_longer_offered"` // in the file
-	Unreadable map[string]string `json:"unreadable,omitempty"`      // reasons, by series
+	There      int               `json:"kernels_there"`                  // already
+	Unusable   int               `json:"kernels_unusable"`               // whose packages had no usable kernel in an earlier run
+	Withdrawn  int               `json:"kernels_no_longer_offered"`      // in the file
+	OwnBTF     int               `json:"kernels_with_own_btf,omitempty"` // left out by FetchConfig.WithoutBTF
+	Unreadable map[string]string `json:"unreadable,omitempty"`           // reasons, by series
 	Downloads  int               `json:"packages_downloaded"`
 	Bytes      int64             `json:"bytes_downloaded"`
 	Kept       []string          `json:"files,omitempty"` // packages of selected kernels in FetchConfig.Keep
@@ -333,7 +336,11 @@ func idOf(s *fetch.Series, u *fetch.Unit) packageID {
 // the oldest, is first. In a line they stay in order.
 func (f *fetcher) selected(units []*fetch.Unit) (kept []*fetch.Unit) {
 	for _, u := range units {
-		if f.Options.Selects(u.Kernel) && !(f.Own && u.Debug) {
+		switch {
+		case !f.Options.Selects(u.Kernel) || f.Own && u.Debug:
+		case f.WithoutBTF && !u.Debug:
+			f.res.OwnBTF++
+		default:
 			kept = append(kept, u)
 		}
 	}

@@ -214,6 +214,10 @@ func TestNewest(t *testing.T) {
 	if got := own.selected(append([]*fetch.Unit{debug}, units...)); len(got) != 1 || got[0].Kernel.Release != "6.1.0-47-amd64" {
 		t.Errorf("the newest of the oldest: %v", got)
 	}
+	without := &fetcher{FetchConfig: FetchConfig{WithoutBTF: true}, res: new(FetchResult)}
+	if got := without.selected(append([]*fetch.Unit{debug}, units...)); len(got) != 1 || got[0] != debug || without.res.OwnBTF != len(units) {
+		t.Errorf("without BTF: %v, %d with BTF", got, without.res.OwnBTF)
+	}
 	f := &fetcher{FetchConfig: FetchConfig{Newest: 1}}
 	f.Options.Select = []selection.Selector{selector(t, "release=6.1.*")}
 	if got := f.selected(units); len(got) != 1 || got[0].Kernel.Release != "6.1.0-47-amd64" {

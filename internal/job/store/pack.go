@@ -392,7 +392,7 @@ func (p *packer) prepare(ctx context.Context, k *corpus.Kernel) (*btfc.Kernel, e
 	in.Extras.Symbols = btfc.SortSymbols(in.BTF, in.Extras.Symbols)
 	for module, b := range t.Views() {
 		if module == "" {
-			in.Shape = btfc.ShapeOf(b)
+			in.Shape, in.OwnBTF = btfc.ShapeOf(b), k.OwnBTF(b)
 		}
 	}
 	return btfc.Prepare(in)

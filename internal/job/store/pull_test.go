@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/artifact"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
@@ -237,6 +238,37 @@ func TestPushPull(t *testing.T) {
 	}
 	if after, err := os.ReadFile(steps); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the file changed, %v", err)
+	}
+}
+
+// TestPushWithoutBTF pushes only kernels that have no BTF of their own, or of which it is not known. Their layers are those of a file with only
+// these kernels.
+func TestPushWithoutBTF(t *testing.T) {
+	r := newRegistry(t)
+	dir, files := t.TempDir(), kernelFiles(t)
+	few := maps.Clone(files)
+	for n := range 5 {
+		own := fmt.Sprintf("debian/12/x86_64/6.1.0-%d-amd64", n)
+		if n == 2 {
+			own = "debian/12/arm64/6.1.0-1-arm64"
+		}
+		files[own+".config"] = []byte("CONFIG_BPF=y\nCONFIG_DEBUG_INFO_BTF=y\n")
+		delete(few, own+".btf")
+	}
+	push := func(name string, files map[string][]byte) *Pushed {
+		t.Helper()
+		res, err := Push(background, PushConfig{Path: packed(t, filepath.Join(dir, name), files), Reference: reference, Cache: r.cache, Jobs: 2, WithoutBTF: true, DryRun: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	all, want := push("all.btfc", files), push("few.btfc", few)
+	if all.OwnBTF != (corpus.OwnBTFCounts{Left: 5, Unknown: 1}) || want.OwnBTF != (corpus.OwnBTFCounts{Unknown: 1}) {
+		t.Errorf("%+v, %+v", all.OwnBTF, want.OwnBTF)
+	}
+	if d := cmp.Diff(want.Layers, all.Layers, cmp.AllowUnexported(Layer{})); d != "" || len(all.Layers) != 2 {
+		t.Error(d)
 	}
 }
 

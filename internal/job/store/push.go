@@ -15,6 +15,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/corpus/artifact"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
@@ -31,8 +32,10 @@ type PushConfig struct {
 	Client    artifact.Client
 	Cache     string // a folder for layers
 	Jobs      int
-	DryRun    bool              // push nothing
-	Waiting   func(path string) // as in FetchConfig
+	// WithoutBTF pushes only the kernels of a .btfc that have no BTF of their own, and those of which it is not known.
+	WithoutBTF bool
+	DryRun     bool              // push nothing
+	Waiting    func(path string) // as in FetchConfig
 }
 
 // LayerState is what happened to a layer.
@@ -62,6 +65,8 @@ type Pushed struct {
 	Layers []Layer `json:"layers"`
 	Moved  int64   `json:"bytes_uploaded"`
 	There  bool    `json:"there"` // the tag names such an artifact already
+
+	OwnBTF corpus.OwnBTFCounts `json:"-"`
 }
 
 // Count returns the number of layers in a state, and their bytes.
@@ -91,10 +96,11 @@ func Push(ctx context.Context, cfg PushConfig) (*Pushed, error) {
 	}
 	defer in.Close()
 	var a *artifact.Artifact
+	var own corpus.OwnBTFCounts
 	if filepath.Ext(cfg.Path) == ".btfa" {
 		a, err = archiveLayer(in, dir)
 	} else {
-		a, err = corpusLayers(ctx, in, dir, cfg.Jobs)
+		a, own, err = corpusLayers(ctx, in, dir, &cfg)
 	}
 	if err != nil {
 		return nil, err
@@ -103,7 +109,7 @@ func Push(ctx context.Context, cfg PushConfig) (*Pushed, error) {
 	if err != nil {
 		return nil, err
 	}
-	res := &Pushed{There: old != nil && old.Archive == a.Archive && len(old.Layers) == len(a.Layers)}
+	res := &Pushed{OwnBTF: own, There: old != nil && old.Archive == a.Archive && len(old.Layers) == len(a.Layers)}
 	for _, l := range a.Layers {
 		state := stateIn(old, l)
 		res.There = res.There && state == LayerThere
@@ -172,18 +178,24 @@ func remote(ctx context.Context, cfg *PushConfig) (*artifact.Artifact, string, e
 }
 
 // corpusLayers splits a corpus into files in dir.
-func corpusLayers(ctx context.Context, in *os.File, dir string, jobs int) (*artifact.Artifact, error) {
+func corpusLayers(ctx context.Context, in *os.File, dir string, cfg *PushConfig) (*artifact.Artifact, corpus.OwnBTFCounts, error) {
+	var own corpus.OwnBTFCounts
 	fi, err := in.Stat()
 	if err != nil {
-		return nil, err
+		return nil, own, err
 	}
 	f, err := btfc.Open(in, fi.Size())
 	if err != nil {
-		return nil, skip.Wrap(in.Name(), "", err)
+		return nil, own, skip.Wrap(in.Name(), "", err)
 	}
 	all := seriesOf(f)
+	if cfg.WithoutBTF {
+		if own, err = withoutBTF(ctx, in.Name(), all, f, cfg.Jobs); err != nil {
+			return nil, own, err
+		}
+	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: no kernel", in.Name())
+		return nil, own, fmt.Errorf("%s: no kernel", in.Name())
 	}
 	a := new(artifact.Artifact)
 	for series, kernels := range all {
@@ -191,7 +203,7 @@ func corpusLayers(ctx context.Context, in *os.File, dir string, jobs int) (*arti
 			Series: series, Title: artifact.SeriesName(series) + ".btfc", Kernels: len(kernels), Newest: newestOf(f, kernels),
 		}
 		if l.Contents, err = contentsOf(ctx, f, kernels); err != nil {
-			return nil, fmt.Errorf("%s: %w", in.Name(), err)
+			return nil, own, fmt.Errorf("%s: %w", in.Name(), err)
 		}
 		a.Layers = append(a.Layers, l)
 	}
@@ -201,12 +213,31 @@ func corpusLayers(ctx context.Context, in *os.File, dir string, jobs int) (*arti
 	})
 	for i := range a.Layers {
 		l := &a.Layers[i]
-		err := writeBlob(l, dir, func(out io.Writer) error { return split(ctx, f, l.Series, all[l.Series], dir, jobs, out) })
+		err := writeBlob(l, dir, func(out io.Writer) error { return split(ctx, f, l.Series, all[l.Series], dir, cfg.Jobs, out) })
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", in.Name(), err)
+			return nil, own, fmt.Errorf("%s: %w", in.Name(), err)
 		}
 	}
-	return a, nil
+	return a, own, nil
+}
+
+// withoutBTF removes the kernels with BTF of their own from all, the kernels of a file by series.
+func withoutBTF(ctx context.Context, path string, all map[kernel.Key][]int, f *btfc.File, jobs int) (corpus.OwnBTFCounts, error) {
+	c, err := corpus.Open(ctx, []string{path}, corpus.Options{})
+	if err != nil {
+		return corpus.OwnBTFCounts{}, err
+	}
+	n, err := c.WithoutBTF(ctx, jobs)
+	if err != nil {
+		return n, err
+	}
+	for series, kernels := range all {
+		all[series] = slices.DeleteFunc(kernels, func(i int) bool { return !c.Selects(f.Entries()[i].Key) })
+		if len(all[series]) == 0 {
+			delete(all, series)
+		}
+	}
+	return n, nil
 }
 
 // archiveLayer copies an archive to dir.
