@@ -147,7 +147,7 @@ func (p *project) checkTree(dir string, objects ...string) {
 // TestBuildBCC makes the object file that bcc's libbpf-tools link, and finds a kernel in it as they do.
 func TestBuildBCC(t *testing.T) {
 	p := newProject(t, "make", "ld", "nm")
-	p.write("Makefile.btfgen", "all: $(OUTPUT)/min_core_btf_tar.o\n"+blocks(t, "../docs/howto-builds.md", "bcc's libbpf-tools")[0])
+	p.write("Makefile.btfgen", "all: $(OUTPUT)/min_core_btf_tar.o\n"+blocks(t, "../docs/howto-pipelines.md", "bcc's libbpf-tools")[0])
 	p.object("out/execsnoop.bpf.o", "execsnoop.bpfel.o")
 	p.object("out/opensnoop.bpf.o", "tcplife.bpfel.o")
 	output(t, "make", "-C", p.dir, "-f", "Makefile.btfgen", "OUTPUT="+p.path("out"), "ARCH=x86", "BTFHUB_ARCHIVE="+p.hub, "APPS=execsnoop opensnoop")
@@ -197,7 +197,7 @@ func TestBuildBootstrap(t *testing.T) {
 			t.Skip("needs " + header)
 		}
 	}
-	b := blocks(t, "../docs/howto-builds.md", "libbpf-bootstrap")
+	b := blocks(t, "../docs/howto-pipelines.md", "libbpf-bootstrap")
 	if len(b) != 3 {
 		t.Fatalf("%d blocks, want 3", len(b))
 	}
@@ -255,7 +255,7 @@ func TestBuildInspektorGadget(t *testing.T) {
 	p.write("Makefile.btfgen", `ARCH_CLEANED = $(subst amd64,x86,$(ARCH))
 OUTPUT ?= pkg/btfgen/btfs
 BPF_ALL_O_FILES = $(shell find pkg/ -type f -name '*.o')
-`+blocks(t, "../docs/howto-builds.md", "Inspektor Gadget")[0])
+`+blocks(t, "../docs/howto-pipelines.md", "Inspektor Gadget")[0])
 	p.object("pkg/gadgets/exec/exec_x86_bpfel.o", "execsnoop.bpfel.o")
 	p.object("pkg/gadgets/maps/maps_bpfel.o", "norelo.bpfel.o")
 	p.write("pkg/btfgen/btfs/x86/README.md", "kept\n")
@@ -274,7 +274,7 @@ func TestBuildTracee(t *testing.T) {
 	p := newProject(t)
 	p.object("dist/tracee.bpf.o", "execsnoop.bpfel.o")
 	p.write("dist/btfhub/.place-holder", "") // of tracee's Makefile
-	p.write("btfhub.sh", "set -e\n"+blocks(t, "../docs/howto-builds.md", "tracee")[0])
+	p.write("btfhub.sh", "set -e\n"+blocks(t, "../docs/howto-pipelines.md", "tracee")[0])
 	t.Setenv("BASEDIR", p.dir)
 	t.Setenv("ARCHIVE_DIR", p.hub)
 	t.Setenv("ARCH", "x86_64")

@@ -36,7 +36,7 @@ func TestRegistry(t *testing.T) {
 	slow.Skip(t)
 	testregistry.Program(t)
 	td := inNewFolder(t)
-	readme, err := os.ReadFile(filepath.Join(td, "../README.md"))
+	page, err := os.ReadFile(filepath.Join(td, "../docs/howto-kernels.md"))
 	if err == nil {
 		err = os.Symlink(td, "testdata")
 	}
@@ -120,7 +120,7 @@ func TestRegistry(t *testing.T) {
 			if got, err := os.ReadFile("copy.btfa"); err != nil || !bytes.Equal(got, want) {
 				t.Errorf("copy.btfa has other bytes, %v", err)
 			}
-			newcomer(t, string(readme), r, func(args string) { do(0, args) })
+			newcomer(t, string(page), r, func(args string) { do(0, args) })
 			if r.Storage != "" {
 				lying(t, r, pushed.Layers[0].Digest, pushed.Digest, func(args string) string {
 					_, err := do(1, args)
@@ -148,26 +148,22 @@ func TestRegistry(t *testing.T) {
 	if _, err := do(1, "corpus pull localhost:1/some/corpus:v1 -o none.btfc"); !strings.Contains(err, "the registry is not available (dial tcp") {
 		t.Error(err)
 	}
-	page, err := os.ReadFile(filepath.Join(td, "../docs/howto-kernels.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	otherTools(t, string(page), do)
 }
 
-// newcomer runs the README's commands that pull from a registry, with one that runs already, and says how long pull and generate take.
-func newcomer(t *testing.T, readme string, r *testregistry.Registry, do func(args string)) {
+// newcomer runs the commands of docs/howto-kernels.md that pull from a registry, with one that runs already, and says how long pull and generate take.
+func newcomer(t *testing.T, page string, r *testregistry.Registry, do func(args string)) {
 	t.Helper()
-	block := regexp.MustCompile("(?s)```sh\ngo install " + regexp.QuoteMeta(testregistry.GoRegistry) + "\nregistry -port 5050 &\n(.*?)```").FindStringSubmatch(readme)
+	block := regexp.MustCompile("(?s)```sh\ngo install " + regexp.QuoteMeta(testregistry.GoRegistry) + "\nregistry -port 5050 &\n(.*?)```").FindStringSubmatch(page)
 	if block == nil {
-		t.Fatal("README: no commands that start a registry")
+		t.Fatal("howto-kernels.md: no commands that start a registry")
 	}
 	var start time.Time
 	commands := 0
 	for line := range strings.Lines(block[1]) {
 		args, ok := strings.CutPrefix(strings.TrimSpace(line), "btfgen ")
 		if !ok {
-			t.Fatalf("README: not a command of btfgen: %s", line)
+			t.Fatalf("howto-kernels.md: not a command of btfgen: %s", line)
 		}
 		if strings.HasPrefix(args, "corpus pull localhost:5050/") {
 			start = time.Now()
@@ -176,7 +172,7 @@ func newcomer(t *testing.T, readme string, r *testregistry.Registry, do func(arg
 		commands++
 	}
 	if commands != 4 {
-		t.Errorf("README: %d commands, want 4", commands)
+		t.Errorf("howto-kernels.md: %d commands, want 4", commands)
 	}
 	t.Logf("to pull and generate takes %v", time.Since(start))
 }

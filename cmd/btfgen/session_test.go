@@ -179,7 +179,7 @@ func TestBadges(t *testing.T) {
 	}
 }
 
-// TestForReadmes compares the minima, table and badge in docs/howto-check.md with the output of check.
+// TestForReadmes compares the minima, table and badge in docs/check.md with the output of check.
 func TestForReadmes(t *testing.T) {
 	slow.Skip(t)
 	r := readerIn(t, map[string]string{
@@ -189,7 +189,7 @@ func TestForReadmes(t *testing.T) {
 		r.do("btfgen check --btf corpus -f "+format+" -o out "+objects, statusOK)
 		return string(r.read("out"))
 	}
-	page, err := os.ReadFile("../../docs/howto-check.md")
+	page, err := os.ReadFile("../../docs/check.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestForReadmes(t *testing.T) {
 	}
 	for block, want := range got {
 		if found := block.FindString(text); found == "" || !*update && found != want {
-			t.Errorf("docs/howto-check.md has\n%s\nand btfgen writes\n%s\nrun: go test ./cmd/btfgen -run TestForReadmes -update", found, want)
+			t.Errorf("docs/check.md has\n%s\nand btfgen writes\n%s\nrun: go test ./cmd/btfgen -run TestForReadmes -update", found, want)
 		} else {
 			text = strings.Replace(text, found, want, 1)
 		}
@@ -209,7 +209,7 @@ func TestForReadmes(t *testing.T) {
 	const picture = "../../docs/images/linux.svg"
 	badge := run("badge", "tracer.bpf.o")
 	if *update {
-		for path, content := range map[string]string{picture: badge, "../../docs/howto-check.md": text} {
+		for path, content := range map[string]string{picture: badge, "../../docs/check.md": text} {
 			if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
 				t.Fatal(err)
 			}

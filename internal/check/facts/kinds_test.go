@@ -11,7 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
-// The table of kinds in docs/check.md is between these lines.
+// The table of kinds in docs/accuracy.md is between these lines.
 const (
 	tableBegin = "<!-- kinds of facts: go test ./internal/check/facts -update -->\n"
 	tableEnd   = "<!-- end -->\n"
@@ -88,9 +88,9 @@ func kindTable() string {
 	return b.String()
 }
 
-// TestKindTable writes the table of kinds in docs/check.md, or compares it.
+// TestKindTable writes the table of kinds in docs/accuracy.md, or compares it.
 func TestKindTable(t *testing.T) {
-	path := testinput.Path(t, "docs", "check.md")
+	path := testinput.Path(t, "docs", "accuracy.md")
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestKindTable(t *testing.T) {
 	before, rest, begins := strings.Cut(string(page), tableBegin)
 	_, after, ends := strings.Cut(rest, tableEnd)
 	if !begins || !ends {
-		t.Fatal("docs/check.md has no place for the table")
+		t.Fatal("docs/accuracy.md has no place for the table")
 	}
 	want := before + tableBegin + kindTable() + tableEnd + after
 	if *update {
@@ -106,7 +106,7 @@ func TestKindTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if string(page) != want {
-		t.Error("docs/check.md has another table; go test ./internal/check/facts -update writes it")
+		t.Error("docs/accuracy.md has another table; go test ./internal/check/facts -update writes it")
 	}
 }
 

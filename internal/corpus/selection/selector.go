@@ -14,7 +14,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Selector chooses kernels by their key; docs/inputs.md has how it is written. The zero
+// Selector chooses kernels by their key; docs/cli.md has how it is written. The zero
 // Selector matches every kernel. It is immutable.
 type Selector struct {
 	text  string

@@ -145,9 +145,9 @@ func TestSelectorErrors(t *testing.T) {
 	}
 }
 
-// TestSelectorPage holds docs/inputs.md to its examples.
+// TestSelectorPage holds docs/cli.md to its examples.
 func TestSelectorPage(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/inputs.md")
+	page, err := os.ReadFile("../../../docs/cli.md")
 	if err != nil {
 		t.Fatal(err)
 	}
