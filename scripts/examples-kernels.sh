@@ -164,7 +164,7 @@ embedded=$PWD/$tracer_archive
 if [[ -e $work/corpus.btfc ]]; then
 	embedded=$work/tracer.btfa
 	"$work/btfgen" generate --btf "$work/corpus.btfc" -o "$work/more.btfa" examples/go-tracer/bpf/exec.bpf.o
-	"$work/btfgen" archive merge "$tracer_archive" "$work/more.btfa" -o "$embedded"
+	"$work/btfgen" archive convert "$tracer_archive" "$work/more.btfa" -o "$embedded"
 fi
 root=$work/root
 mkdir -p "$root"/{dev,proc,sys,etc}

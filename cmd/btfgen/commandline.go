@@ -92,7 +92,16 @@ func parse(app *cli.App, words []string) (*commandLine, error) {
 	if l.path == "" && len(words) > 1 && words[0] == "gen" && words[1] == "min_core_btf" { // as in bpftool
 		return l, usagef("unknown command %q: the command is 'btfgen min_core_btf INPUT OUTPUT OBJECT...'", words[0])
 	}
+	if now := renamed[strings.TrimSpace(l.path+" "+words[0])]; now != "" {
+		return l, usagef("%sunknown command %q: the command is '%s'", where, words[0], now)
+	}
 	return l, usagef("%sunknown command %q%s", where, words[0], didYouMean("", words[0], names(l.command.Subcommands)))
+}
+
+// renamed has the commands of earlier versions, and what to type instead.
+var renamed = map[string]string{
+	"archive merge":   "btfgen archive convert ARCHIVE... -o OUT",
+	"archive extract": "btfgen archive convert ARCHIVE [--select KEY] -o DIR/ or FILE.btf",
 }
 
 // descend follows the names of commands and requests for help. It returns the words after these.

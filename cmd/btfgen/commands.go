@@ -19,13 +19,14 @@ func allCommands() []*cli.Command {
 		s.check(),
 		{
 			Name:        "archive",
-			Usage:       "inspect, compare, extract, convert and merge archives",
-			Subcommands: s.archive(),
+			Usage:       "inspect, compare, convert, push and pull archives",
+			Subcommands: slices.Concat(s.archive(), s.sharing("an archive", "", "write the archive to `OUT`, a .btfa file")),
 		},
 		{
-			Name:        "corpus",
-			Usage:       "inspect, check, fetch, import, push, pull and extract kernel BTFs",
-			Subcommands: slices.Concat(s.inspecting(), s.storing(), s.sharing(), s.extracting()),
+			Name:  "corpus",
+			Usage: "inspect, check, fetch, import, push, pull and extract kernel BTFs",
+			Subcommands: slices.Concat(s.inspecting(), s.storing(),
+				s.sharing("a corpus", " [SERIES...]", "add kernels to `OUT`, a .btfc file", s.withoutBTF), s.extracting()),
 		},
 	}, aboutBtfgen())
 }
@@ -203,22 +204,15 @@ func (s *sharedFlags) archive() []*cli.Command {
 			Action: runArchiveLookup,
 		},
 		{
-			Name:      "extract",
-			Usage:     "write the BTF files of an archive, or one of them",
-			ArgsUsage: "ARCHIVE [KEY...]",
-			Flags: slices.Concat([]cli.Flag{
-				newFlag("output", "write to `OUT`, a directory, or a file for one KEY (required)", "o"),
+			Name:      "convert",
+			Usage:     "write archives in another format: merged, selected, or as BTF files",
+			ArgsUsage: "ARCHIVE...",
+			Flags: slices.Concat(s.writing, s.selecting, []cli.Flag{
 				s.replace,
 				jsonFlag("the summary and findings"),
-			}, s.selecting),
-			Action: runArchiveExtract,
-		},
-		{
-			Name:      "convert",
-			Usage:     "write an archive in another format",
-			ArgsUsage: "ARCHIVE",
-			Flags:     slices.Concat(s.writing, []cli.Flag{jsonFlag("the summary")}),
-			Action:    runArchiveConvert,
+				newFlag("mixed", "allow different relocations for one machine"),
+			}),
+			Action: runArchiveConvert,
 		},
 		{
 			Name:      "diff",
@@ -230,17 +224,6 @@ func (s *sharedFlags) archive() []*cli.Command {
 				verboseFlag("list all kernels"),
 			},
 			Action: runArchiveDiff,
-		},
-		{
-			Name:      "merge",
-			Usage:     "merge archives",
-			ArgsUsage: "ARCHIVE...",
-			Flags: slices.Concat(s.writing, s.selecting, []cli.Flag{
-				s.replace,
-				jsonFlag("the summary and findings"),
-				newFlag("mixed", "allow different relocations for one machine"),
-			}),
-			Action: runArchiveMerge,
 		},
 	}
 }
@@ -314,28 +297,27 @@ func (s *sharedFlags) storing() []*cli.Command {
 	}
 }
 
-// sharing returns the commands below corpus that use a registry.
-func (s *sharedFlags) sharing() []*cli.Command {
+// sharing returns the commands below corpus, or below archive, that use a registry. what is what they move, out what --output does.
+func (s *sharedFlags) sharing(what, series, out string, choosing ...cli.Flag) []*cli.Command {
 	return []*cli.Command{
 		{
 			Name:      "push",
-			Usage:     "push a corpus or an archive to a registry, from which others pull it",
+			Usage:     "push " + what + " to a registry, from which others pull it",
 			ArgsUsage: "FILE REFERENCE",
-			Flags: []cli.Flag{
-				s.withoutBTF,
+			Flags: slices.Concat(choosing, []cli.Flag{
 				newFlag("dry-run", "print what would be pushed"),
 				s.plainHTTP,
 				jsonFlag("the summary"),
 				s.jobs,
-			},
+			}),
 			Action: runCorpusPush,
 		},
 		{
 			Name:      "pull",
-			Usage:     "pull a corpus or an archive from a registry",
-			ArgsUsage: "REFERENCE [SERIES...]",
+			Usage:     "pull " + what + " from a registry",
+			ArgsUsage: "REFERENCE" + series,
 			Flags: []cli.Flag{
-				newFlag("output", "add kernels to `OUT`, a .btfc file, or write an archive to it, a .btfa file", "o"),
+				newFlag("output", out, "o"),
 				newFlag("dry-run", "print what would be downloaded"),
 				s.plainHTTP,
 				jsonFlag("the summary and findings"),

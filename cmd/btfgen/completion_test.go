@@ -28,7 +28,7 @@ func TestCompletions(t *testing.T) {
 	}{
 		{"", "generate min_core_btf ..."},
 		{"ver", "verify version"},
-		{"archive ", "list lookup extract convert diff merge help"},
+		{"archive ", "list lookup convert diff push pull help"},
 		{"archive l", "list lookup"},
 		{"help arch", "archive"},
 		{"archive help l", "list lookup"},
@@ -56,8 +56,8 @@ func TestCompletions(t *testing.T) {
 		{"check --fail-on ", "conflicting damaged different failing lost missing skipped uncertain unmatched warning none"},
 		{"check --fail-on failing,", "failing,conflicting ..."},
 		{"check --fail-on=failing,un", "--fail-on=failing,uncertain --fail-on=failing,unmatched --fail-on=failing,unpatchable-instruction"},
-		{"archive merge x.btfa -o ", ""},
-		{"archive merge ", ""},
+		{"archive convert x.btfa -o ", ""},
+		{"archive convert ", ""},
 		{"archive lookup --arch arm", "arm64 arm"},
 		{"archive list x.btfa ", ""}, // only one
 		{"corpus lint ", ""},
@@ -153,7 +153,7 @@ func folder(t *testing.T) string {
 // completed are lines before and after the user presses TAB.
 var completed = []struct{ line, want string }{
 	{"btfgen gen", "btfgen generate"},
-	{"btfgen archive mer", "btfgen archive merge"},
+	{"btfgen archive conv", "btfgen archive convert"},
 	{"btfgen generate --la", "btfgen generate --layout"},
 	{"btfgen generate --layout bc", "btfgen generate --layout bcc"},
 	{"btfgen generate --layout=bc", "btfgen generate --layout=bcc"},
@@ -169,7 +169,7 @@ var completed = []struct{ line, want string }{
 	{"btfgen generate -o tr", "btfgen generate -o tracer.btfa"},
 	{"btfgen generate pr", "btfgen generate probe.o"},
 	{"btfgen generate x86_64=pr", "btfgen generate x86_64=probe.o"},
-	{"btfgen archive merge tracer.btfa -o d", "btfgen archive merge tracer.btfa -o dir/"},
+	{"btfgen archive convert tracer.btfa -o d", "btfgen archive convert tracer.btfa -o dir/"},
 }
 
 // TestCompletionTerminal types lines into shells on a terminal.

@@ -207,7 +207,7 @@ generate:
   select: []
 archive:
   list:
-  merge: {output: -, archives: part.btfa}
+  convert: {output: -, archives: part.btfa}
 `
 	for _, tt := range []struct {
 		command string
@@ -216,7 +216,7 @@ archive:
 		{"generate", "btf=DIR/kernels/ @3:6; color=always @7:8; jobs=2 @11:9; json=false @6:7; objects=DIR/a.o @8:11; objects=x86_64=DIR/sub/b.o @8:16; " +
 			"objects=- @8:32; objects=/abs/c.o @8:37; objects=DIR/odd=name.o @8:47; output=DIR/out.btfa @10:11; select= none"},
 		{"archive list", "color=always @7:8; json=false @6:7"},
-		{"archive merge", "archives=DIR/part.btfa @15:32; color=always @7:8; json=false @6:7; output=- @15:19; select=debian>=11 @4:10; select=x86_64 @4:22; select=5.10 @4:32; select=2024-01-01 @4:38"},
+		{"archive convert", "archives=DIR/part.btfa @15:34; color=always @7:8; json=false @6:7; output=- @15:21; select=debian>=11 @4:10; select=x86_64 @4:22; select=5.10 @4:32; select=2024-01-01 @4:38"},
 	} {
 		values, err := readText(t, text, tt.command)
 		if err != nil {

@@ -136,14 +136,14 @@ func TestConfined(t *testing.T) {
 		if strings.HasSuffix(name, ".btf") {
 			in := map[string][]byte{"a.tar.gz": tarGz(t, good, first, name)}
 			tests = append(tests,
-				test{"archive merge of " + name, []string{"archive", "merge", "a.tar.gz", "-o", "OUT"}, in, "", 1, ""},
+				test{"archive convert of " + name, []string{"archive", "convert", "a.tar.gz", "-o", "OUT"}, in, "", 1, ""},
 			)
 		}
 		list := map[string][]byte{"a/.btfgen-tree.json": []byte(listed[i]), "a/" + first: good}
 		old := map[string][]byte{"out/.btfgen-tree.json": []byte(listed[i]), "a.tar.gz": tarGz(t, good, first)}
 		tests = append(tests,
-			test{"archive merge of list " + name, []string{"archive", "merge", "a", "-o", "OUT"}, list, "", 1, ""},
-			test{"archive merge onto list " + name, []string{"archive", "merge", "a.tar.gz", "-o", "OUT"}, old, "", 1, ""},
+			test{"archive convert of list " + name, []string{"archive", "convert", "a", "-o", "OUT"}, list, "", 1, ""},
+			test{"archive convert onto list " + name, []string{"archive", "convert", "a.tar.gz", "-o", "OUT"}, old, "", 1, ""},
 		)
 	}
 	for _, link := range []string{"debian", "debian/12", "debian/12/x86_64", first} {
@@ -151,7 +151,7 @@ func TestConfined(t *testing.T) {
 		withList := map[string][]byte{"a.tar.gz": tarGz(t, good, first), "out/.btfgen-tree.json": []byte(`{"files": ["` + first + `"]}`)}
 		tests = append(tests,
 			test{"corpus extract through link " + link, []string{"corpus", "extract", "a.tar.gz", "-o", "OUT/"}, in, link, 1, ""},
-			test{"archive merge through link " + link, []string{"archive", "merge", "a.tar.gz", "-o", "OUT"}, withList, link, 1, ""},
+			test{"archive convert through link " + link, []string{"archive", "convert", "a.tar.gz", "-o", "OUT"}, withList, link, 1, ""},
 			test{"generate through link " + link, []string{"generate", "--btf", "a.tar.gz", "-o", "OUT", object}, withList, link, 1, ""},
 		)
 	}

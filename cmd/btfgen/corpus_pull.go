@@ -24,11 +24,13 @@ func runCorpusPull(c *cli.Context) error {
 		Path: c.String("output"), Reference: c.Args().First(), Series: c.Args().Tail(), Jobs: c.Int("jobs"), DryRun: c.Bool("dry-run"),
 		Waiting: func(path string) { waiting(c, path) },
 	}
-	switch ext := filepath.Ext(cfg.Path); {
+	switch {
 	case cfg.Path == "" && !cfg.DryRun:
-		return usagef("pull needs -o OUT, a name that ends in .btfc or .btfa")
-	case cfg.Path != "" && ext != ".btfc" && ext != ".btfa":
-		return usagef("-o %s: want a name that ends in .btfc or .btfa", cfg.Path)
+		return usagef("pull needs -o OUT")
+	case cfg.Path != "":
+		if err := checkShared(c, cfg.Path); err != nil {
+			return err
+		}
 	}
 	if err := artifact.CheckReference(cfg.Reference, true); err != nil {
 		return usageError{err}

@@ -7,12 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/btfgen/btfgen/internal/corpus/artifact"
+	"github.com/btfgen/btfgen/internal/job/bundle"
 	"github.com/btfgen/btfgen/internal/job/store"
 	"github.com/btfgen/btfgen/internal/text/escape"
 	"github.com/btfgen/btfgen/internal/text/words"
@@ -26,11 +28,8 @@ func runCorpusPush(c *cli.Context) error {
 		Path: c.Args().Get(0), Reference: c.Args().Get(1), Tool: "btfgen " + buildVersion(), Jobs: c.Int("jobs"), DryRun: c.Bool("dry-run"), WithoutBTF: c.Bool("without-btf"),
 		Waiting: func(path string) { waiting(c, path) },
 	}
-	if ext := filepath.Ext(cfg.Path); ext != ".btfc" && ext != ".btfa" {
-		return usagef("%s: want a name that ends in .btfc or .btfa", cfg.Path)
-	}
-	if cfg.WithoutBTF && filepath.Ext(cfg.Path) == ".btfa" {
-		return optionf("without-btf", "goes with a .btfc file")
+	if err := checkShared(c, cfg.Path); err != nil {
+		return err
 	}
 	if err := artifact.CheckReference(cfg.Reference, false); err != nil {
 		return usageError{err}
@@ -77,6 +76,22 @@ func runCorpusPush(c *cli.Context) error {
 		*store.Pushed
 		allFindings
 	}{cfg.Reference, cfg.DryRun, res, findingsOf(c)})
+}
+
+// checkShared returns an error if the name of a file is not one of those that push and pull of the group move: .btfc for corpus, .btfa for archive.
+func checkShared(c *cli.Context, path string) error {
+	group, _, _ := strings.Cut(found(c).command, " ")
+	suffixes := map[string]string{"corpus": ".btfc", "archive": bundle.NativeSuffix}
+	want, ext := suffixes[group], filepath.Ext(path)
+	if ext == want {
+		return nil
+	}
+	for other, suffix := range suffixes {
+		if ext == suffix {
+			return usagef("%s: 'btfgen %s %s' is for %s files", path, other, c.Command.Name, suffix)
+		}
+	}
+	return usagef("%s: want a name that ends in %s", path, want)
 }
 
 // registryError returns an error of push or pull. One about the reference is wrong usage.

@@ -66,7 +66,7 @@ func TestFrozenFiles(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"generate", "--btf", kernels, "-o", "y.btfa", "--reuse", "x.btfa", object},
-		{"archive", "merge", "tree", "-o", "merged.btfa"},
+		{"archive", "convert", "tree", "-o", "merged.btfa"},
 		{"generate", "--btf", kernels, "-o", "tree/", object}, // which replaces what the list names
 	} {
 		var out bytes.Buffer

@@ -29,18 +29,20 @@ func manualName(p *topic) string { return strings.ReplaceAll(p.name, " ", "-") }
 
 // related are the pages of other commands that a page refers to, beyond its group and the commands in it.
 var related = map[string][]string{
-	"btfgen generate":       {"btfgen verify", "btfgen check", "btfgen archive", "btfgen corpus fetch"},
-	"btfgen min_core_btf":   {"btfgen generate"},
-	"btfgen relolog":        {"btfgen check", "btfgen explain"},
-	"btfgen verify":         {"btfgen generate", "btfgen explain"},
-	"btfgen check":          {"btfgen explain", "btfgen relolog"},
-	"btfgen archive lookup": {"btfgen generate"},
-	"btfgen archive merge":  {"btfgen generate"},
-	"btfgen corpus fetch":   {"btfgen corpus lint"},
-	"btfgen corpus push":    {"btfgen corpus pull"},
-	"btfgen corpus pull":    {"btfgen corpus push"},
-	"btfgen init":           {"btfgen generate", "btfgen verify"},
-	"btfgen explain":        {"btfgen check", "btfgen relolog"},
+	"btfgen generate":        {"btfgen verify", "btfgen check", "btfgen archive", "btfgen corpus fetch"},
+	"btfgen min_core_btf":    {"btfgen generate"},
+	"btfgen relolog":         {"btfgen check", "btfgen explain"},
+	"btfgen verify":          {"btfgen generate", "btfgen explain"},
+	"btfgen check":           {"btfgen explain", "btfgen relolog"},
+	"btfgen archive lookup":  {"btfgen generate"},
+	"btfgen archive convert": {"btfgen generate"},
+	"btfgen archive push":    {"btfgen archive pull"},
+	"btfgen archive pull":    {"btfgen archive push"},
+	"btfgen corpus fetch":    {"btfgen corpus lint"},
+	"btfgen corpus push":     {"btfgen corpus pull"},
+	"btfgen corpus pull":     {"btfgen corpus push"},
+	"btfgen init":            {"btfgen generate", "btfgen verify"},
+	"btfgen explain":         {"btfgen check", "btfgen relolog"},
 }
 
 // manual returns a command's page as Markdown for md2man.

@@ -316,7 +316,7 @@ func TestPipelineKubernetes(t *testing.T) {
 	mount := pods.Containers[0].VolumeMounts[0].MountPath + "/"
 	volume := func(word string) string { return strings.ReplaceAll(word, mount, r.dir+"/") }
 	r.do("cp $(command -v btfgen) btfgen", statusOK)
-	merge := regexp.MustCompile(`(?m)^#   (btfgen archive merge .*)$`).FindSubmatch(text)
+	merge := regexp.MustCompile(`(?m)^#   (btfgen archive convert .*)$`).FindSubmatch(text)
 	if merge == nil {
 		t.Fatal("no command to merge the parts")
 	}
@@ -595,7 +595,7 @@ func TestSigning(t *testing.T) {
 	for _, c := range commands {
 		r.do(string(c[1]), statusOK)
 	}
-	r.do("btfgen archive merge tracer.btfa -o tree && btfgen archive merge tree -o tracer.btfa --quiet && "+string(commands[1][1]), statusOK)
+	r.do("btfgen archive convert tracer.btfa -o tree && btfgen archive convert tree -o tracer.btfa --quiet && "+string(commands[1][1]), statusOK)
 	r.do("btfgen generate --btf kernels --select debian=12 -o tracer.btfa tracer.bpf.o", statusOK)
 	r.do(string(commands[1][1]), 1)
 }

@@ -115,8 +115,8 @@ func TestRegistry(t *testing.T) {
 					t.Errorf("%s has other bytes than raw.btfa, %v", name, err)
 				}
 			}
-			do(0, "corpus push pulled.btfa "+ref+":archive")
-			do(0, "corpus pull "+ref+":archive -o copy.btfa")
+			do(0, "archive push pulled.btfa "+ref+":archive")
+			do(0, "archive pull "+ref+":archive -o copy.btfa")
 			if got, err := os.ReadFile("copy.btfa"); err != nil || !bytes.Equal(got, want) {
 				t.Errorf("copy.btfa has other bytes, %v", err)
 			}
@@ -142,8 +142,8 @@ func TestRegistry(t *testing.T) {
 		}
 		config := `{"auths": {"` + r.Address + `": {"auth": "bWU6c2VjcmV0"}}}`
 		write(t, filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), config)
-		do(0, "corpus push packed.btfa "+ref)
-		do(0, "corpus pull "+ref+" -o denied.btfa")
+		do(0, "archive push packed.btfa "+ref)
+		do(0, "archive pull "+ref+" -o denied.btfa")
 	})
 	if _, err := do(1, "corpus pull localhost:1/some/corpus:v1 -o none.btfc"); !strings.Contains(err, "the registry is not available (dial tcp") {
 		t.Error(err)

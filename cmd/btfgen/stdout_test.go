@@ -29,7 +29,7 @@ func TestFullOutput(t *testing.T) {
 		{"--version"}, {completeWord, "gen"}, {"completion", "bash"}, {"explain"}, {"explain", "damaged"},
 		{"archive", "list", archive}, {"archive", "list", "--json", archive},
 		{"archive", "lookup", "--root", tmp, "--arch", "x86_64", "--release", "6.1.0-47-amd64", "--json", archive},
-		{"archive", "merge", "--json", "-o", filepath.Join(tmp, "b.btfa"), archive},
+		{"archive", "convert", "--json", "-o", filepath.Join(tmp, "b.btfa"), archive},
 		{"corpus", "list", kernels}, {"corpus", "list", "--json", kernels}, {"corpus", "lint", "--json", kernels},
 		{"corpus", "import", "--json", "-o", filepath.Join(tmp, "b.btfc"), kernels},
 		{"corpus", "extract", "--json", "-o", filepath.Join(tmp, "tree"), kernels},

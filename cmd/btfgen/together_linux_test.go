@@ -119,14 +119,14 @@ func TestTogether(t *testing.T) {
 		want(n, "corpus", "list", "x.btfc")
 	}
 	for range 2 {
-		w.run("archive", "merge", "a0.btfa", "-o", "x.btfa")
-		w.all(n, "archive merge x.btfa a@.btfa --mixed -o x.btfa")
+		w.run("archive", "convert", "a0.btfa", "-o", "x.btfa")
+		w.all(n, "archive convert x.btfa a@.btfa --mixed -o x.btfa")
 		want(n, "archive", "list", "x.btfa")
 	}
 	for range 2 {
-		w.run("archive", "merge", "a0.btfa", "-o", "tree")
-		w.all(n, "archive merge tree a@.btfa --mixed -o tree")
-		w.run("archive", "merge", "tree", "-o", "y.btfa")
+		w.run("archive", "convert", "a0.btfa", "-o", "tree")
+		w.all(n, "archive convert tree a@.btfa --mixed -o tree")
+		w.run("archive", "convert", "tree", "-o", "y.btfa")
 		want(n, "archive", "list", "y.btfa")
 	}
 	for i := range 3 { // each of these replaces what the one before it wrote

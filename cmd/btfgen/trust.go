@@ -81,8 +81,9 @@ var powers = map[string]power{
 	"catalogue":           starts,
 	"mirror":              starts,
 	"corpus fetch series": starts,
-	"reference":           starts, // of corpus push and pull
+	"reference":           starts, // of push and pull
 	"corpus push file":    starts,
+	"archive push file":   starts,
 	"plain-http":          starts, // without a reference it does nothing
 	"corpus import btf":   starts, // pahole, on kernels with DWARF
 }

@@ -29,16 +29,16 @@ func TestWaits(t *testing.T) {
 	slow.Skip(t)
 	w := newTogether(t, 2)
 	w.run("corpus", "import", "k0", "-o", "x.btfc")
-	w.run("archive", "merge", "a0.btfa", "-o", "tree")
-	w.run("archive", "merge", "a0.btfa", "-o", "x.btfa")
+	w.run("archive", "convert", "a0.btfa", "-o", "tree")
+	w.run("archive", "convert", "a0.btfa", "-o", "x.btfa")
 	w.run("generate", "--btf", "k0", "-o", "r.btfa", "--manifest", "r.json", "o.o")
 	for _, tc := range []struct{ path, line string }{
 		{"x.btfc", "corpus import k1 -o x.btfc"},
 		{"link.btfc", "corpus import k1 -o x.btfc"},
 		{"y.btfc", "corpus import k1 -o y.btfc"},
-		{"x.btfa", "archive merge x.btfa a1.btfa --mixed -o x.btfa"},
+		{"x.btfa", "archive convert x.btfa a1.btfa --mixed -o x.btfa"},
 		{"r.btfa", "generate --btf k1 --reuse r.btfa -o r.btfa --manifest r.json o.o"},
-		{"tree", "archive merge tree a1.btfa --mixed -o tree"},
+		{"tree", "archive convert tree a1.btfa --mixed -o tree"},
 		{"tree", "generate --btf k1 -o tree o.o"},
 		{"new", "generate --btf k1 -o new o.o"},
 	} {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Eight tasks make a part of an archive each, in a directory that all nodes share. Then a job merges the parts:
-#   sbatch --dependency=afterok:$(sbatch --parsable slurm.sh) --wrap 'btfgen archive merge parts/*.btfa -o tracer.btfa'
+#   sbatch --dependency=afterok:$(sbatch --parsable slurm.sh) --wrap 'btfgen archive convert parts/*.btfa -o tracer.btfa'
 # To repeat a task, submit the whole array: with --array=3 it would be the only one, and make all kernels.
 #SBATCH --job-name=btf --array=1-8
 mkdir -p parts

@@ -111,9 +111,9 @@ func (p *puller) fits(a *artifact.Artifact) error {
 	switch ext := filepath.Ext(p.Path); {
 	case p.Path == "" && p.DryRun:
 	case a.Archive && ext != want:
-		return fmt.Errorf("is an archive: want -o with a name that ends in %s", want)
+		return fmt.Errorf("is an archive, which 'btfgen archive pull' pulls")
 	case ext != want:
-		return fmt.Errorf("is a corpus: want -o with a name that ends in %s", want)
+		return fmt.Errorf("is a corpus, which 'btfgen corpus pull' pulls")
 	}
 	if a.Archive && len(p.Series) > 0 {
 		return errors.New("is an archive, which has no series")

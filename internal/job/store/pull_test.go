@@ -372,7 +372,7 @@ func TestPullHostile(t *testing.T) {
 		}, "layer of 1000000000000000 bytes"},
 		{"archive among them", func(r *registry) {
 			r.change(func(m map[string]any) { m["layers"].([]any)[0].(map[string]any)["mediaType"] = artifact.ArchiveLayer })
-		}, "want -o with a name that ends in .btfa"},
+		}, "is an archive, which 'btfgen archive pull' pulls"},
 		{"manifest", func(r *registry) { write(t, r.dir, map[string][]byte{"v1": []byte("{")}) }, "manifest: unexpected end"},
 	} {
 		t.Run(strings.ReplaceAll(test.name, " ", "_"), func(t *testing.T) {
@@ -490,7 +490,7 @@ func TestPushArchive(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ name, series, want string }{
-		{"x.btfc", "", "is an archive: want -o with a name that ends in .btfa"},
+		{"x.btfc", "", "is an archive, which 'btfgen archive pull' pulls"},
 		{"x.btfa", "debian/12", "is an archive, which has no series"},
 	} {
 		if _, err := r.pull(filepath.Join(dir, c.name), strings.Fields(c.series)...); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -517,7 +517,7 @@ func TestPushArchive(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	r.push(packed(t, filepath.Join(dir, "kernels.btfc"), kernelFiles(t)))
-	if _, err := r.pull(filepath.Join(dir, "new.btfa")); err == nil || !strings.Contains(err.Error(), "is a corpus: want -o with a name that ends in .btfc") {
+	if _, err := r.pull(filepath.Join(dir, "new.btfa")); err == nil || !strings.Contains(err.Error(), "is a corpus, which 'btfgen corpus pull' pulls") {
 		t.Error(err)
 	}
 }
