@@ -88,7 +88,11 @@ func runCommand(ctx context.Context, app *cli.App, args []string) error {
 		escape.Fprintf(app.Writer, "%s version %s\n", app.Name, app.Version)
 		return nil
 	case line.help:
-		printHelp(app.Writer, topic{line.command, strings.TrimSpace(app.Name + " " + line.path)})
+		t := topic{line.command, strings.TrimSpace(app.Name + " " + line.path), exceptBoot}
+		if _, boot := line.value("boot"); boot || line.pending != nil && line.pending == line.flag("boot") {
+			t.part = optionsBoot
+		}
+		printHelp(app.Writer, t)
 		return nil
 	}
 	if err := line.configure(app); err != nil {

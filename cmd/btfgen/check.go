@@ -31,7 +31,7 @@ import (
 // object fails are not findings.
 var answers = []string{"min-kernel", "table", "badge", "suggest"}
 
-// reportOptions reads --format, --json and --min-kernel, and the options of formats.
+// reportOptions reads --format and --json, and the options of formats.
 func reportOptions(c *cli.Context) (format string, o report.Options, err error) {
 	o = report.Options{Verbose: c.Bool("verbose"), Brief: c.Bool("brief"), Quiet: c.Bool("quiet"), Version: buildVersion(), Command: c.App.Name}
 	o.Color = colored(c) && (c.String("output") == "-" || c.String("color") == "always")
@@ -41,10 +41,8 @@ func reportOptions(c *cli.Context) (format string, o report.Options, err error) 
 	}
 	o.SourceRoot = filepath.ToSlash(root)
 	format = c.String("format")
-	for _, short := range []string{"json", "min-kernel", "suggest"} {
-		if c.Bool(short) {
-			format = short
-		}
+	if c.Bool("json") {
+		format = "json"
 	}
 	for _, a := range os.Args[1:] {
 		o.Command += " " + quoted(a)

@@ -494,7 +494,7 @@ func TestCheckBootOutput(t *testing.T) {
 		if nothing != "" || printed != string(written) || printed == "" {
 			t.Errorf("%s: %q printed, %q in the file, and %q beside it", form, printed, written, nothing)
 		}
-		if strings.Count(printed, ": cilium/ebpf does not read it: odd section\n") != 1 && form == "text" {
+		if strings.Count(printed, ": ebpf-go does not read it: odd section\n") != 1 && form == "text" {
 			t.Errorf("objects that cilium/ebpf does not read: %s", printed)
 		}
 	}
@@ -510,7 +510,7 @@ func TestCheckBootOutput(t *testing.T) {
 	for _, p := range rep.Kernels[0].Programs {
 		got[p.Program] = p
 	}
-	if a := got["sound"]; a.Actual != (boot.Actual{Outcome: "loads", Attach: "attached", EbpfGo: "odd section"}) || a.Load != rule.OK || a.Wrong != "was to load with cilium/ebpf, but does not" {
+	if a := got["sound"]; a.Actual != (boot.Actual{Outcome: "loads", Attach: "attached", EbpfGo: "odd section"}) || a.Load != rule.OK || a.Wrong != "was to load with ebpf-go, but does not" {
 		t.Errorf("sound: %+v", a)
 	}
 	if a := got["no_guard"]; a.Actual.Outcome != "loads" || a.Load != rule.Fails || a.Wrong != "was to fail, but loads" {
@@ -683,7 +683,7 @@ func TestCheckBootTypesOfUser(t *testing.T) {
 		`supplied\.bpfel\.o +asked_for +ok +loads; attached\n`,
 		`supplied\.bpfel\.o +flavored +ok +loads; attached\n`,
 		// It depends on the added types, too.
-		`supplied\.bpfel\.o +kernels_own +fails +does not load: reaches an unresolved relocation; loads with cilium/ebpf\n`,
+		`supplied\.bpfel\.o +kernels_own +fails +does not load: reaches an unresolved relocation; loads with ebpf-go\n`,
 		`\n\|\S+\|libbpf loads\|(\d+/\d+\|){4}0/[12][0-9]\|\n`,
 		`\n\|\S+\|ebpf-go loads\|(\d+/\d+\|){5}\n`,
 		`\n\|\S+\|attached\|(\d+/\d+\|){5}\n`,

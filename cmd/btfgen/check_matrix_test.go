@@ -21,7 +21,7 @@ func TestMinKernelOfMachines(t *testing.T) {
 		"opensnoop": "x86_64 5.2, arm64 5.2 (4.19 1 of 2), arm never (6.12 tried)", "tcpconnlat": "x86_64 5.2,", "tcprtt": "x86_64 5.2,", "tcpsynbl": "x86_64 5.2,",
 	} {
 		var stdout, stderr bytes.Buffer
-		run(t.Context(), []string{"check", "--btf", kernels, "--min-kernel", "any=" + filepath.Join(tools, "usr/sbin", tool)}, &stdout, &stderr)
+		run(t.Context(), []string{"check", "--btf", kernels, "--format", "min-kernel", "any=" + filepath.Join(tools, "usr/sbin", tool)}, &stdout, &stderr)
 		if !strings.HasPrefix(stdout.String(), tool+": "+want) {
 			t.Errorf("%s%s, want %s: %s", &stderr, &stdout, tool, want)
 		}

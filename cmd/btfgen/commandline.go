@@ -98,8 +98,11 @@ func parse(app *cli.App, words []string) (*commandLine, error) {
 	return l, usagef("%sunknown command %q%s", where, words[0], didYouMean("", words[0], names(l.command.Subcommands)))
 }
 
-// renamed has the commands of earlier versions, and what to type instead.
+// renamed has the commands and options of earlier versions, and what to type instead.
 var renamed = map[string]string{
+	"check --min-kernel": "--format min-kernel",
+	"check --suggest":    "--format suggest",
+
 	"archive merge":   "btfgen archive convert ARCHIVE... -o OUT",
 	"archive extract": "btfgen archive convert ARCHIVE [--select KEY] -o DIR/ or FILE.btf",
 }
@@ -162,6 +165,10 @@ func (l *commandLine) read(words []string) (err error) {
 			l.help = true
 			return nil
 		default:
+			if f := l.flag(strings.TrimLeft(w, "-")); f != nil && takesValue(f) && len(words) > 0 && words[0] != "h" && words[0] != "help" && isHelp(words[0]) {
+				l.pending, l.help = f, true // --boot --help
+				return nil
+			}
 			used, optionErr := l.option(w, words)
 			err = cmp.Or(err, optionErr)
 			words = words[used:]
@@ -181,6 +188,8 @@ func (l *commandLine) option(word string, next []string) (used int, err error) {
 		f, typed, value, hasValue = short, word[:2], word[2:], true
 	}
 	switch {
+	case f == nil && renamed[l.path+" --"+name] != "":
+		return 0, usagef("unknown option %s: the option is %s", typed, renamed[l.path+" --"+name])
 	case f == nil:
 		return 0, usagef("unknown option %s%s", typed, hint)
 	case hasValue:
@@ -246,13 +255,11 @@ func (l *commandLine) canonical() []string {
 // the file.
 var conflicts = map[string][]string{
 	"json":         {"format"},
-	"min-kernel":   {"format", "json"},
-	"suggest":      {"format", "json", "min-kernel"},
 	"quiet":        {"verbose"},
 	"brief":        {"verbose"},
 	"relolog json": {"verbose", "color"},
 	"verify json":  {"verbose"},
-	"boot": {"select", "exclude", "min-kernel", "suggest", "require", "baseline", // other reports and kernels
+	"boot": {"select", "exclude", "without-btf", "require", "baseline", // other reports and kernels
 		"loader", "optional", "one-of", "loader-map", "no-guess", "no-kernel-btf"}, // and whole objects
 }
 

@@ -131,7 +131,7 @@ func (s *sharedFlags) minimizing() []*cli.Command {
 			ArgsUsage: "ARCHIVE OBJECT...",
 			Flags: slices.Concat(s.kernels, []cli.Flag{
 				jsonFlag("findings, one per line, and a summary"),
-				choiceFlag("loader", "compare only the decisions of `LOADER`: libbpf, ebpf-go or aya", "all", "libbpf", "ebpf-go", "aya"),
+				loaderFlag("compare only the decisions of `LOADER`: libbpf, ebpf-go or aya", "all", "libbpf", "ebpf-go", "aya"),
 				verboseFlag("list all differences"),
 				newFlag("covers", "only check that ARCHIVE was made for the relocations of OBJECT; needs no kernels"),
 				s.jobs,
@@ -157,10 +157,8 @@ func (s *sharedFlags) check() *cli.Command {
 			s.mirror,
 			reportFormatFlag(),
 			newFlag("json", "print the report as JSON"),
-			newFlag("min-kernel", "print from which Linux release each object works"),
-			newFlag("suggest", "print options with which objects work on more kernels, as YAML"),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`", Value: "-"},
-			newFlag("summary", "also write a summary of ten lines, as Markdown, to `FILE`"),
+			newFlag("summary", "also write --format summary to `FILE`"),
 			newFlag("source-root", "for sarif and github, make names of sources relative to `DIR` (default: the working directory)"),
 			listFlag("require", "count failures only on kernels that match `SELECTOR`"),
 			newFlag("baseline", "count only what is worse than in `FILE`, an earlier --json report"),
@@ -271,7 +269,7 @@ func (s *sharedFlags) storing() []*cli.Command {
 				newFlag("dry-run", "print what would be downloaded"),
 				s.catalogue,
 				s.mirror,
-				&cli.GenericFlag{Name: "newest", Usage: "fetch only the newest `N` kernels of each ID/VERSION_ID/ARCH and line, such as 6.1", Value: &word{"", nil}},
+				&cli.GenericFlag{Name: "newest", Usage: "fetch only the newest `N` kernels of each ID/VERSION_ID/ARCH and line, such as 6.1", Value: new(word)},
 				newFlag("modules", "use `MODULES`: names such as nf_conntrack,btrfs, or all or none (default: all with BTF)"),
 				newFlag("limit", "download nothing if it would be more than `SIZE`, such as 500M or 2G"),
 				newFlag("retry", "retry packages that had no usable kernel"),
@@ -374,7 +372,7 @@ func aboutBtfgen() []*cli.Command {
 // policyFlags are the options of check about how a whole object is loaded.
 func policyFlags() []cli.Flag {
 	return []cli.Flag{
-		choiceFlag("loader", "judge for `LOADER`: libbpf, ebpf-go, both (the worse of the two), aya, or auto: the one that objects and project show, else libbpf", autoLoader, "libbpf", "ebpf-go", "both", "aya"),
+		loaderFlag("judge for `LOADER`: libbpf, ebpf-go, both (the worse of the two), aya, or auto: the one that objects and project show, else libbpf", autoLoader, "libbpf", "ebpf-go", "both", "aya"),
 		listFlag("optional", "objects work without programs that match `[OBJECT:]PROGRAM`"),
 		listFlag("one-of", "at least one of `PROGRAM,PROGRAM`, or of OBJECT:,OBJECT:, must work; A+B is one alternative"),
 		listFlag("when", "load a program, or an object (OBJECT:), only on some kernels: `PROGRAM=SELECTOR`"),
@@ -398,10 +396,10 @@ func jsonFlag(what string) cli.Flag {
 	return newFlag("json", "print "+what+" as JSON")
 }
 
-// reportFormatFlag is the option --format of check.
+// reportFormatFlag is the option --format of check. Its usage leaves out json, for which there is --json.
 func reportFormatFlag() cli.Flag {
-	f := choiceFlag("format", "print `FORMAT`: text, markdown, json, junit, sarif, github, html, min-kernel, suggest, table or badge",
-		"text", "markdown", "json", "junit", "sarif", "github", "html", "min-kernel", "suggest", "table", "badge")
+	formats := []string{"text", "markdown", "html", "summary", "min-kernel", "suggest", "table", "badge", "junit", "sarif", "github"}
+	f := choiceFlag("format", "print `FORMAT`: "+listOr(formats), append(formats, "json")...)
 	f.Aliases = []string{"f"}
 	return f
 }

@@ -52,7 +52,7 @@ func TestCompletions(t *testing.T) {
 		{"generate --manifest=x", ""},
 		{"generate --verbose=", ""},
 		{"generate --layout=", "--layout=btfhub --layout=bcc --layout=inspektor-gadget --layout=tracee --layout=datadog"},
-		{"check --format j", "json junit"},
+		{"check --format j", "junit json"},
 		{"check --fail-on ", "conflicting damaged different failing lost missing skipped uncertain unmatched warning none"},
 		{"check --fail-on failing,", "failing,conflicting ..."},
 		{"check --fail-on=failing,un", "--fail-on=failing,uncertain --fail-on=failing,unmatched --fail-on=failing,unpatchable-instruction"},

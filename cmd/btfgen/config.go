@@ -207,6 +207,8 @@ func (r *configReader) section(n *yaml.Node, c *cli.Command, known []key, values
 			r.failed(at, "%s is already in line %d", cmp.Or(shownKey(at.Value), "a key"), first[at.Value])
 		case index < 0 && renamed[c.Name+" "+at.Value] != "":
 			r.failed(at, "unknown key %q: the command is '%s'", at.Value, renamed[c.Name+" "+at.Value])
+		case index < 0 && renamed[c.Name+" --"+at.Value] != "":
+			r.failed(at, "unknown key %q: the option is %s", at.Value, renamed[c.Name+" --"+at.Value])
 		case index < 0:
 			r.failed(at, "%s%s", strings.TrimSpace("unknown key "+shownKey(at.Value)), didYouMean("", at.Value, words))
 		case index < commands:

@@ -111,7 +111,7 @@ func (t findingClasses) flags() []cli.Flag {
 	}
 	return []cli.Flag{
 		newFlag("quiet", "print only errors and findings that count", "q"),
-		newFlag("brief", "print only summaries, errors and findings that count"),
+		hidden(&cli.BoolFlag{Name: "brief", Usage: "as --quiet, and print summaries"}),
 		&cli.StringFlag{Name: "fail-on", Value: joinClasses(t.Counts, ","), Usage: usage},
 	}
 }

@@ -16,13 +16,22 @@ import (
 type word struct {
 	text  string
 	words []string
+	other map[string]string // other spellings of words
+}
+
+// plain returns a word in the spelling that words has.
+func (w *word) plain(text string) string {
+	if s, ok := w.other[text]; ok {
+		return s
+	}
+	return text
 }
 
 func (w *word) check(text string) error {
 	if n, err := strconv.Atoi(text); w.words == nil && (err != nil || n < 1) {
 		return errors.New("want a number of 1 or more")
 	}
-	if w.words != nil && !slices.Contains(w.words, text) {
+	if w.words != nil && !slices.Contains(w.words, w.plain(text)) {
 		return fmt.Errorf("want %s", listOr(w.words))
 	}
 	return nil
@@ -33,7 +42,7 @@ func (w *word) Set(text string) error {
 	if n, err := strconv.Atoi(text); w.words == nil && err == nil {
 		text = strconv.Itoa(n) // cli.Context.Int would take 010 for 8
 	}
-	w.text = text
+	w.text = w.plain(text)
 	return w.check(text)
 }
 
@@ -55,12 +64,25 @@ func listFlag(name, usage string) cli.Flag {
 
 // choiceFlag returns an option that takes one of several words. The first is the default.
 func choiceFlag(name, usage string, words ...string) *cli.GenericFlag {
-	return &cli.GenericFlag{Name: name, Usage: usage, Value: &word{words[0], words}}
+	return &cli.GenericFlag{Name: name, Usage: usage, Value: &word{text: words[0], words: words}}
+}
+
+// loaderFlag returns the option --loader of a command. The first word is the default.
+func loaderFlag(usage string, words ...string) cli.Flag {
+	f := choiceFlag("loader", usage, words...)
+	f.Value.(*word).other = map[string]string{"cilium/ebpf": "ebpf-go"}
+	return f
+}
+
+// hidden returns an option that help and documentation leave out, because another one does nearly the same.
+func hidden(f *cli.BoolFlag) cli.Flag {
+	f.Hidden = true
+	return f
 }
 
 // countFlag returns an option that takes a number of 1 or more.
 func countFlag(name, usage string, value int) *cli.GenericFlag {
-	return &cli.GenericFlag{Name: name, Usage: usage, Value: &word{strconv.Itoa(value), nil}}
+	return &cli.GenericFlag{Name: name, Usage: usage, Value: &word{text: strconv.Itoa(value)}}
 }
 
 // checkValue returns an error if an option cannot have a value.

@@ -22,7 +22,20 @@ import (
 type topic struct {
 	*cli.Command
 	name string // as typed: "btfgen archive list"
+	part part   // of the options
 }
+
+// part is a part of a command's options that help prints.
+type part int
+
+const (
+	allOptions  part = iota
+	exceptBoot       // those of --boot are left out
+	optionsBoot      // only those of --boot and those that go with it
+)
+
+// bootTitle is the title of the options of --boot.
+const bootTitle = "Options for booting kernels"
 
 // helpText is what is written about commands, with places for lists that follow from the code.
 //
@@ -69,7 +82,7 @@ func listItem(line string) (term, meaning string) {
 func topics(app *cli.App) (all []topic) {
 	var walk func(c *cli.Command, name string)
 	walk = func(c *cli.Command, name string) {
-		all = append(all, topic{c, name})
+		all = append(all, topic{Command: c, name: name})
 		for _, sub := range c.Subcommands {
 			walk(sub, name+" "+sub.Name)
 		}
@@ -98,8 +111,30 @@ func (p *topic) sections() []helpPart {
 	if commands.Len() > 0 {
 		all = append(all, helpPart{"Commands", commands.String()})
 	}
-	return slices.Concat(all, grouped(options, optionGroups[p.name]), text[1:])
+	return slices.Concat(all, grouped(p.shown(options), optionGroups[p.name]), text[1:])
 }
+
+// shown returns the options of the topic's part.
+func (p *topic) shown(options []*described) []*described {
+	i := slices.IndexFunc(optionGroups[p.name], func(g optionGroup) bool { return g.title == bootTitle })
+	if i < 0 || p.part == allOptions {
+		return options
+	}
+	own := optionGroups[p.name][i].names
+	return slices.DeleteFunc(options, func(o *described) bool {
+		switch {
+		case p.part == optionsBoot:
+			return slices.Contains(conflicts["boot"], o.name) || slices.Contains(notBooting, o.name)
+		case o.name == "boot":
+			o.usage += " (--boot --help shows its options)"
+			return false
+		}
+		return slices.Contains(own, o.name)
+	})
+}
+
+// notBooting are the options about reports that say nothing with --boot.
+var notBooting = []string{"format", "summary", "source-root"}
 
 // optionGroup is options that belong together.
 type optionGroup struct {
@@ -114,10 +149,11 @@ const optionsTitle, otherOptions = "Options", "Other options"
 var optionGroups = map[string][]optionGroup{
 	"btfgen check": {
 		{"Options for kernels", []string{"btf", "select", "exclude", "without-btf", "as", "modules", "no-kernel-btf"}},
-		{"Options for objects and their loader", []string{"loader", "target", "types", "rodata-var", "loader-map"}},
-		{"Options for what must work", []string{"require", "baseline", "optional", "one-of", "when", "no-guess", "fail-on"}},
-		{"Options for output", []string{"format", "min-kernel", "suggest", "json", "output", "summary", "source-root", "verbose", "quiet", "brief", "color"}},
-		{"Options for booting kernels", []string{"boot", "archive", "command", "timeout", "btfgen", "catalogue", "mirror"}},
+		{"Options for how the loader treats objects, better kept in btfgen.yaml",
+			[]string{"loader", "optional", "one-of", "when", "no-guess", "loader-map", "tail-called", "target", "types", "rodata-var"}},
+		{"Options for what must work", []string{"require", "baseline", "fail-on"}},
+		{"Options for output", []string{"format", "json", "output", "summary", "source-root", "verbose", "quiet", "color"}},
+		{bootTitle, []string{"boot", "archive", "command", "timeout", "btfgen", "catalogue", "mirror"}},
 	},
 }
 
@@ -155,7 +191,9 @@ type described struct {
 // describeAll describes the options of a command.
 func describeAll(c *cli.Command) (all []*described) {
 	for _, f := range c.Flags {
-		all = append(all, describe(f))
+		if b, ok := f.(*cli.BoolFlag); !ok || !b.Hidden {
+			all = append(all, describe(f))
+		}
 	}
 	return all
 }

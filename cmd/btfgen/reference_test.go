@@ -20,7 +20,7 @@ func implied(p *topic) []string {
 	}
 	names := []string{"color", "config", "json", "quiet"}
 	if len(classes.all()) > 0 {
-		names = append(names, "brief", "fail-on")
+		names = append(names, "fail-on")
 	}
 	readsKernels := strings.Contains(p.ArgsUsage, "SOURCE") || slices.ContainsFunc(describeAll(p.Command), func(o *described) bool { return o.name == "btf" })
 	if readsKernels {
@@ -42,7 +42,7 @@ func reference(app *cli.App) string {
 	shared := sharedOptions(all)
 	b.WriteString("\n## Options of several commands\n\n" +
 		"Every command has `--help`. Commands that read or write kernels, objects or archives have `--color`, `--config`, `--json` and\n" +
-		"`--quiet`; those with [findings](#exit-status) `--brief` and `--fail-on`; those with `--btf` or SOURCE `--as`, `--exclude`,\n" +
+		"`--quiet`; those with [findings](#exit-status) `--fail-on`; those with `--btf` or SOURCE `--as`, `--exclude`,\n" +
 		"`--jobs`, `--select` and `--without-btf`. The sections of commands name the others.\n\n")
 	for _, name := range slices.Sorted(maps.Keys(shared)) {
 		b.WriteString(shared[name])

@@ -133,7 +133,7 @@ func (b *Boot) Object(rows []boot.Row) {
 		b.wrong(row)
 	}
 	if len(rows) > 0 && rows[0].Unread != "" {
-		escape.Fprintf(b.w, "  %s: cilium/ebpf does not read it: %s\n", rows[0].Program.Object, rows[0].Unread)
+		escape.Fprintf(b.w, "  %s: ebpf-go does not read it: %s\n", rows[0].Program.Object, rows[0].Unread)
 	}
 }
 
@@ -159,9 +159,9 @@ func actual(row *boot.Row, a boot.Actual) string {
 	switch alone := differs(row, a); alone {
 	case "":
 	case boot.Loads:
-		text += "; loads with cilium/ebpf"
+		text += "; loads with ebpf-go"
 	default:
-		text += "; does not load with cilium/ebpf: " + alone
+		text += "; does not load with ebpf-go: " + alone
 	}
 	if a.Archive != "" && a.Archive != boot.Same {
 		text += "; DIFFERS: " + a.Archive

@@ -42,7 +42,7 @@ type Unmet struct {
 // Formats are the writers of reports, by the name of the format.
 var Formats = map[string]func(io.Writer, *verdict.Report, Options) error{
 	"text": Text, "markdown": Markdown, "json": JSON, "junit": JUnit, "sarif": SARIF, "github": GitHub, "html": HTML,
-	"min-kernel": Minima, "suggest": Suggestions, "table": Table, "badge": Badge,
+	"summary": Summary, "min-kernel": Minima, "suggest": Suggestions, "table": Table, "badge": Badge,
 }
 
 // restrict returns the report on the kernels that are required, or all of it.

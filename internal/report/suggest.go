@@ -36,14 +36,14 @@ func (s *summary) suggestions(each bool) (out []string) {
 		}
 	}
 	if n := len(with) - few; n > 0 && !each {
-		with = append(with[:few], fmt.Sprintf("and %s: check --suggest", words.Plural(n, "such object")))
+		with = append(with[:few], fmt.Sprintf("and %s: check --format suggest", words.Plural(n, "such object")))
 	}
 	out = with
 	if len(s.Proposals) > 0 {
-		out = append(out, "Some objects are named as versions of others: check --suggest has options for a loader that takes one of them")
+		out = append(out, "Some objects are named as versions of others: check --format suggest has options for a loader that takes one of them")
 	}
 	if len(targets) > 0 {
-		out = append(out, fmt.Sprintf("The loader seems to set what programs of %s attach to: check --suggest names them for --target%s", short(targets), tails))
+		out = append(out, fmt.Sprintf("The loader seems to set what programs of %s attach to: check --format suggest names them for --target%s", short(targets), tails))
 	}
 	return out
 }

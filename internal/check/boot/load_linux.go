@@ -250,7 +250,7 @@ func (l *loader) program(e Event, o *object) Event {
 		ids := o.relocator.typeIDs(o.archived)
 		if e.Archive = libbpf.differs(&theirs, ids); e.Archive == "" {
 			if e.Archive = alone.differs(&again, ids); e.Archive != "" {
-				e.Archive = "with cilium/ebpf " + e.Archive
+				e.Archive = "with ebpf-go " + e.Archive
 			}
 		}
 		e.Archive = cmp.Or(e.Archive, Same)

@@ -191,7 +191,7 @@ func (r *Row) Actual() Actual {
 // Steps are what is predicted of programs, and how a prediction is wrong if the program fails, or works.
 var Steps = [...]struct{ Name, fails, works string }{
 	{"libbpf loads", "was to load, but does not", "was to fail, but loads"},
-	{"ebpf-go loads", "was to load with cilium/ebpf, but does not", "was to fail with cilium/ebpf, but loads"},
+	{"ebpf-go loads", "was to load with ebpf-go, but does not", "was to fail with ebpf-go, but loads"},
 	{"attached", "was to attach, but does not", "was not to attach, but does"},
 }
 

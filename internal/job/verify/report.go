@@ -18,7 +18,7 @@ import (
 // The values of Difference.Loader.
 const (
 	Libbpf = "libbpf"
-	Cilium = "cilium/ebpf"
+	Cilium = "ebpf-go"
 	Aya    = "aya"
 )
 
@@ -141,12 +141,12 @@ func (r *Report) Text(w io.Writer, verbose bool) {
 
 // Why returns why relocations were not compared, for notes with a reason.
 func (n *Note) Why() string {
-	return fmt.Sprintf("not compared for cilium/ebpf (%s): %s", words.Plural(n.Records, "relocation"), n.Reason)
+	return fmt.Sprintf("not compared for ebpf-go (%s): %s", words.Plural(n.Records, "relocation"), n.Reason)
 }
 
 // Text returns a note without a reason as a sentence.
 func (n *Note) Text() string {
-	return fmt.Sprintf("%s: %s in no program that cilium/ebpf would load", n.Object, words.Plural(n.Records, "record"))
+	return fmt.Sprintf("%s: %s in no program that ebpf-go would load", n.Object, words.Plural(n.Records, "record"))
 }
 
 // Summary has the number of comparisons, and what could not be compared.
@@ -171,6 +171,6 @@ func (r *Report) Summary() *Summary {
 
 // String returns the summary in a line.
 func (s *Summary) String() string {
-	return fmt.Sprintf("%s: %d decisions of libbpf, %d of cilium/ebpf and %d of aya compared, %s",
+	return fmt.Sprintf("%s: %d decisions of libbpf, %d of ebpf-go and %d of aya compared, %s",
 		words.Plural(s.Kernels, "kernel"), s.Records, s.Fixups, s.Aya, words.Plural(s.Differences, "difference"))
 }
