@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -122,12 +123,16 @@ func fetchOne(c *cli.Context, name, arch string) ([]string, error) {
 		}
 		cfg.Options.Select = []selection.Selector{s}
 	}
-	cfg.Keep, cfg.Newest, cfg.Own = filepath.Join(cfg.Cache, "boot"), 1, release == ""
+	cfg.Keep, cfg.Touch, cfg.Newest, cfg.Own = filepath.Join(cfg.Cache, "boot"), true, 1, release == ""
 	res, err := runFetch(c, cfg)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(res.Kept) > 0:
+		if size := prunePackages(c.Context, cfg.Keep, cachedBytes, time.Now().Add(-cachedFor)); res.Downloads > 0 {
+			infof(c, "btfgen: %s: packages stay for the next run, %s so far; the least recently used are removed above %s", cfg.Keep,
+				words.Bytes(size), words.Bytes(cachedBytes))
+		}
 		return res.Kept, nil
 	case len(res.Kernels) > 0:
 		return nil, fmt.Errorf("%s: %s", res.Kernels[0].Package, res.Kernels[0].Reason)
@@ -217,6 +222,9 @@ func reportFetched(c *cli.Context, cfg *store.FetchConfig, res *store.FetchResul
 		}
 		infof(c, "%s: %s (%s), %d there already, %d failed, %d unusable in an earlier run%s", cmp.Or(cfg.Path, cfg.Keep),
 			words.Plural(res.Count(store.New), "new kernel"), words.Bytes(res.Bytes), res.There, res.Count(store.Failed), res.Unusable, now)
+		if res.Downloads > 0 {
+			infof(c, "%s: lists of packages stay for the next run", cfg.Cache)
+		}
 		if n := res.WithoutModules; n > 0 {
 			infof(c, "%s: BTF of %s made from DWARF, and none of modules (--modules makes it)", cfg.Path, words.Plural(n, "kernel"))
 		}

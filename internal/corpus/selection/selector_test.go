@@ -151,8 +151,10 @@ func TestSelectorPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, section, _ := strings.Cut(string(page), "\n## Selectors\n")
+	section, _, _ = strings.Cut(section, "\n## ")
 	examples, refusals := 0, 0
-	for _, m := range regexp.MustCompile("(?m)^\\| `(.*?)` \\| (.*) \\|$").FindAllStringSubmatch(string(page), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(.*?)` \\| (.*) \\|$").FindAllStringSubmatch(section, -1) {
 		s, err := Parse(m[1])
 		takes, leaves, ok := strings.Cut(strings.ReplaceAll(m[2], "`", ""), " | ")
 		if !ok {

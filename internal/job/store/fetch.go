@@ -39,6 +39,7 @@ type FetchConfig struct {
 	Series  []*fetch.Series
 	Path    string         // the .btfc file
 	Keep    string         // instead of Path, a folder for the packages themselves
+	Touch   bool           // the times of packages in Keep say when a run selected them last
 	Cache   string         // a folder for indexes and packages
 	Mirrors []fetch.Mirror // as in fetch.Series.Open
 	Jobs    int            // packages on disk at once
@@ -397,6 +398,7 @@ func (f *fetcher) want(from *fetch.Repositories, u *fetch.Unit) *Fetched {
 		if !slices.ContainsFunc(paths, func(path string) bool { _, err := os.Stat(path); return err != nil }) {
 			f.res.Kept = append(f.res.Kept, paths...)
 			f.res.There++
+			f.touch(paths)
 			return nil
 		}
 	case f.byKey[u.Kernel], same && note.Kernel != (kernel.Key{}):
@@ -567,6 +569,15 @@ func (f *fetcher) files(u *fetch.Unit) (paths []string) {
 	return paths
 }
 
+// touch notes that packages are used now. The folder is locked, so that prunePackages of cmd/btfgen sees it.
+func (f *fetcher) touch(paths []string) {
+	if f.Touch {
+		for _, path := range paths {
+			os.Chtimes(path, time.Time{}, time.Now())
+		}
+	}
+}
+
 // keep moves the packages of a kernel to where they are kept.
 func (f *fetcher) keep(k *Fetched) error {
 	paths := f.files(k.unit)
@@ -579,6 +590,7 @@ func (f *fetcher) keep(k *Fetched) error {
 		}
 	}
 	k.State, f.res.Kept = New, append(f.res.Kept, paths...)
+	f.touch(paths)
 	return nil
 }
 
