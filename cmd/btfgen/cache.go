@@ -18,7 +18,7 @@ import (
 // Packages of booted kernels stay in the user's cache, for the next run. Above cachedBytes, those that were used least recently are removed,
 // but none that was used within cachedFor: another process may be about to read it.
 const (
-	cachedBytes = 1 << 30
+	cachedBytes = 1_000_000_000
 	cachedFor   = time.Hour
 )
 

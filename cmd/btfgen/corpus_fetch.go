@@ -130,8 +130,8 @@ func fetchOne(c *cli.Context, name, arch string) ([]string, error) {
 		return nil, err
 	case len(res.Kept) > 0:
 		if size := prunePackages(c.Context, cfg.Keep, cachedBytes, time.Now().Add(-cachedFor)); res.Downloads > 0 {
-			infof(c, "btfgen: %s: packages stay for the next run, %s so far; the least recently used are removed above %s", cfg.Keep,
-				words.Bytes(size), words.Bytes(cachedBytes))
+			infof(c, "btfgen: %s: packages stay for the next run, %s so far; the least recently used are removed above %d GB", cfg.Keep,
+				words.Bytes(size), cachedBytes/1_000_000_000)
 		}
 		return res.Kept, nil
 	case len(res.Kernels) > 0:
