@@ -29,6 +29,7 @@ type Options struct {
 	Lost       []verdict.Lost    // of these: what the baseline has and the report does not
 	Findings   any               // of JSON: what the run found
 	SourceRoot string            // of SARIF and GitHub: an absolute path, from which on sources are named
+	Width      int               // of text: columns of the terminal, into which the matrix fits; 0 for any
 	Version    string            // btfgen's
 	Command    string            // of HTML: what was run
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/check/verdict"
@@ -53,6 +54,33 @@ func text(t *testing.T, r *verdict.Report, o Options) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// TestNarrow wants a matrix of long names that fits a narrow terminal, and in which the names still differ.
+func TestNarrow(t *testing.T) {
+	r := many(6)
+	for i := range r.Objects {
+		name := fmt.Sprintf("/usr/lib/x86_64-linux-gnu/tools/libexec/tracer-%d-with-a-long-name!skeleton_of_the_object_%d", i%3, i)
+		r.Objects[i].Object, r.Programs[i].Object = name, name
+	}
+	r.Summarize()
+	for _, width := range []int{40, 60, 80, 200} {
+		_, matrix, _ := strings.Cut(text(t, r, Options{Width: width}), "\n\n")
+		matrix, _, _ = strings.Cut(matrix, "\n\n")
+		labels := make(map[string]bool)
+		for line := range strings.Lines(matrix) {
+			line = strings.TrimRight(line, "\n")
+			if n := utf8.RuneCountInString(line); n > width && !strings.Contains(line, "uncertain") {
+				t.Errorf("%d columns of %d: %s", n, width, line)
+			}
+			if strings.HasPrefix(line, "/usr/") {
+				labels[strings.Fields(line)[0]] = true
+			}
+		}
+		if len(labels) < 3 {
+			t.Errorf("%d columns: %d labels\n%s", width, len(labels), matrix)
+		}
+	}
 }
 
 // TestScreen wants a report of many objects on a screen, with the matrix and what costs most verdicts first, and all of it with -v.
