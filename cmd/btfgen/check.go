@@ -34,6 +34,9 @@ var answers = []string{"min-kernel", "table", "badge", "suggest"}
 // reportOptions reads --format and --json, and the options of formats.
 func reportOptions(c *cli.Context) (format string, o report.Options, err error) {
 	o = report.Options{Verbose: c.Bool("verbose"), Brief: c.Bool("brief"), Quiet: c.Bool("quiet"), Version: buildVersion(), Command: c.App.Name}
+	if c.String("output") == "-" {
+		o.Width = columnsOf(c.App.Writer)
+	}
 	o.Color = colored(c) && (c.String("output") == "-" || c.String("color") == "always")
 	root, err := filepath.Abs(c.String("source-root"))
 	if err != nil {

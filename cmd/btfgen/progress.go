@@ -153,3 +153,18 @@ func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
+
+// columnsOf returns the columns of the terminal that w writes to, or 0 if it is none.
+func columnsOf(w io.Writer) int {
+	if !isTerminal(w) {
+		return 0
+	}
+	if o, ok := w.(*standardOutput); ok {
+		w = o.Writer
+	}
+	width, _, err := term.GetSize(int(w.(*os.File).Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}

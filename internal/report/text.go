@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -119,13 +120,13 @@ func (t *textWriter) matrix() {
 			m = more
 		}
 	}
-	name := 0
-	for i := range m.rows {
-		name = max(name, utf8.RuneCountInString(escape.Text(m.rows[i].label())))
+	labels, name := m.labels(t.o.Width), 0
+	for _, l := range labels {
+		name = max(name, utf8.RuneCountInString(l))
 	}
 	t.line("")
-	for _, b := range m.blocks(name, terminal) {
-		t.block(m, b, name)
+	for _, b := range m.blocks(name, cmp.Or(t.o.Width, terminal)) {
+		t.block(m, b, labels, name)
 	}
 	if len(m.legend) > 0 {
 		t.line(escape.Text(strings.Join(m.legend, "   ")))
@@ -133,8 +134,46 @@ func (t *textWriter) matrix() {
 	t.line("")
 }
 
+// labels returns the names of rows. If they are too long for a terminal of a width, which may be 0 for any, they are shortened: in the
+// middle, or else where they still differ.
+func (m *matrix) labels(width int) (labels []string) {
+	longest := 0
+	for i := range m.rows {
+		labels = append(labels, escape.Text(m.rows[i].label()))
+		longest = max(longest, utf8.RuneCountInString(labels[i]))
+	}
+	most := max(width*2/5, 12)
+	if width == 0 || longest <= most || longest+m.widthOf(block{0, len(m.columns)}) <= width {
+		return labels
+	}
+	all := len(sorted(slices.Clone(labels)))
+	var first []string
+	for _, head := range []int{(most - 1) / 2, 2, most - 3} {
+		var cut []string
+		for _, l := range labels {
+			cut = append(cut, withoutMiddle(l, head, most-1-head))
+		}
+		if len(sorted(slices.Clone(cut))) == all {
+			return cut
+		}
+		if first == nil {
+			first = cut
+		}
+	}
+	return first
+}
+
+// withoutMiddle returns the first and last characters of a text, with … for those between.
+func withoutMiddle(text string, head, tail int) string {
+	r := []rune(text)
+	if len(r) <= head+1+tail {
+		return text
+	}
+	return string(r[:head]) + "…" + string(r[len(r)-tail:])
+}
+
 // block writes columns side by side: the machines, the lines, and the rows.
-func (t *textWriter) block(m *matrix, b block, name int) {
+func (t *textWriter) block(m *matrix, b block, labels []string, name int) {
 	space := func(i int) string {
 		if i > b.from && m.starts(i) {
 			return "   "
@@ -152,7 +191,7 @@ func (t *textWriter) block(m *matrix, b block, name int) {
 	t.line(strings.TrimRight(lines, " "))
 	for r := range m.rows {
 		row := &m.rows[r]
-		t.WriteString(pad(escape.Text(row.label()), name))
+		t.WriteString(pad(labels[r], name))
 		for i := b.from; i < b.to; i++ {
 			text, width := word(row.cells[i]), m.width(i)
 			if i == b.to-1 {
