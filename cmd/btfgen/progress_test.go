@@ -45,3 +45,25 @@ func TestProgressLines(t *testing.T) {
 		t.Errorf("%s, want %s", b.String(), want)
 	}
 }
+
+// The first kernels take longest. A guess counts those done last, and there is none of few.
+func TestProgressGuess(t *testing.T) {
+	var b strings.Builder
+	p := &progress{w: &b}
+	now := time.Duration(0)
+	for i := range 100 {
+		if now += time.Second; i < 10 {
+			now += 9 * time.Second
+		}
+		p.at(now, walk.Progress{Done: i + 1, All: 100})
+	}
+	want := "btfgen: 3 of 100 files done, 0 left out\n" +
+		"btfgen: 6 of 100 files done, 0 left out, about 15m40s left\n" +
+		"btfgen: 9 of 100 files done, 0 left out, about 15m10s left\n" +
+		"btfgen: 30 of 100 files done, 0 left out, about 1m10s left\n" +
+		"btfgen: 60 of 100 files done, 0 left out, about 40s left\n" +
+		"btfgen: 90 of 100 files done, 0 left out, about 10s left\n"
+	if b.String() != want {
+		t.Errorf("%s, want %s", b.String(), want)
+	}
+}
