@@ -28,7 +28,8 @@ type progress struct {
 	mu    sync.Mutex
 	last  time.Duration // when a line was printed
 	state walk.Progress
-	now   string // what is being done, if that is known
+	now   string          // what is being done, if that is known
+	done  []time.Duration // when so many files were done
 
 	bytes, size int64         // so far and of all, of a download; size is 0 if this is another run
 	began       time.Duration // when the download began
@@ -39,6 +40,9 @@ const (
 	every   = 30 * time.Second
 	refresh = 100 * time.Millisecond
 )
+
+// fewDone is the number of files, and a twentieth of all is, up to which no guess says how long the others take.
+const fewDone = 4
 
 // clearLine moves the cursor to the beginning of its line, and clears that.
 const clearLine escape.Own = "\r\x1b[K"
@@ -78,6 +82,9 @@ func (p *progress) at(now time.Duration, state walk.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state = state
+	for len(p.done) <= state.Done {
+		p.done = append(p.done, now)
+	}
 	p.show(now)
 }
 
@@ -102,8 +109,9 @@ func (p *progress) show(now time.Duration) {
 	} else if s.All > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d files done, %d left out", s.Done, s.All, s.Skipped))
 	}
-	if busy && p.size == 0 {
-		left := time.Duration(float64(now) / float64(s.Done) * float64(s.All-s.Done))
+	if busy && p.size == 0 && s.Done > max(fewDone, s.All/20) {
+		half := s.Done / 2 // the first take longest
+		left := time.Duration(float64(now-p.done[half]) / float64(s.Done-half) * float64(s.All-s.Done))
 		parts = append(parts, fmt.Sprintf("about %v left", left.Round(time.Second)))
 	}
 	if p.now != "" {
