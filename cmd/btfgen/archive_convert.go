@@ -82,7 +82,7 @@ func runArchiveConvert(c *cli.Context) error {
 // convertOne writes the BTF of the only kernel that is selected to a file or standard output.
 func convertOne(c *cli.Context, want *corpus.Options, path string) error {
 	if c.NArg() > 1 || c.IsSet("layout") || c.Bool("replace") || c.Bool("mixed") {
-		return valuef("output", path, "a file of BTF is of one ARCHIVE, and has no --layout, --replace and --mixed")
+		return valuef("output", path, "a file of BTF needs one ARCHIVE, and no --layout, --replace and --mixed")
 	}
 	if err := inputsOf(c.Args().First()).refuse(path); err != nil {
 		return err

@@ -60,7 +60,8 @@ type checkOptions struct {
 	require []selection.Selector
 	loaders []rule.Loader
 	policy  verdict.Policy
-	args    []string // the OBJECT arguments
+	args    []string              // the OBJECT arguments
+	selects func(kernel.Key) bool // of the corpus
 }
 
 func readCheckOptions(c *cli.Context) (o checkOptions, err error) {
@@ -135,6 +136,7 @@ func runCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	o.selects = corp.Selects
 	in := inputsOf(slices.Concat(c.StringSlice("btf"), c.StringSlice("types"), objs.paths)...)
 	in.addCorpus(corp, c.String("output"), c.String("summary"))
 	if err := in.refuse(c.String("output"), c.String("summary")); err != nil {
@@ -202,7 +204,7 @@ func noSuch(x verdict.Option, objects []*rule.Object) string {
 	return "no object has such a program"
 }
 
-// reportUnloaded reports objects, or variants, that are loaded on no kernel. If --select or --exclude leave kernels out, they may be
+// reportUnloaded reports objects, or variants, that are loaded on no kernel. If options leave kernels out, they may be
 // loaded on those.
 func reportUnloaded(c *cli.Context, rep *verdict.Report) {
 	for _, o := range rep.Whole() {
@@ -212,7 +214,7 @@ func reportUnloaded(c *cli.Context, rep *verdict.Report) {
 		}
 		x := finding{Class: unmatched, Code: string(rule.AnalysisUnloaded), Object: o.Object,
 			Message: fmt.Sprintf("not loaded on any of %s", words.Plural(n.Unloaded, "kernel"))}
-		if len(c.StringSlice("select"))+len(c.StringSlice("exclude")) > 0 {
+		if selecting(c) {
 			x.Class = skipped
 			reportIfVerbose(c, x)
 		} else {
@@ -409,19 +411,10 @@ func reportLostPrograms(c *cli.Context, rep *verdict.Report, old *verdict.Baseli
 
 // reportLost reports what the baseline has and the report does not: kernels that the options select, objects and programs.
 func reportLost(c *cli.Context, rep *verdict.Report, o *checkOptions) error {
-	chosen, err := selectors(c, "select")
-	if err != nil {
-		return err
-	}
-	excluded, err := selectors(c, "exclude")
-	if err != nil {
-		return err
-	}
 	o.report.Lost = rep.Lost(o.report.Baseline, func(name string) bool {
 		key, err := kernel.ParseKey(name)
 		matches := func(s selection.Selector) bool { return err == nil && s.Match(key) }
-		return (len(o.require) == 0 || slices.ContainsFunc(o.require, matches)) &&
-			(len(chosen) == 0 || slices.ContainsFunc(chosen, matches)) && !slices.ContainsFunc(excluded, matches)
+		return (len(o.require) == 0 || slices.ContainsFunc(o.require, matches)) && o.selects(key)
 	})
 	var kernels []string
 	for _, l := range o.report.Lost {

@@ -53,7 +53,7 @@ func newSharedFlags() *sharedFlags {
 		keep:       listFlag("keep", "keep types for user space, also without an OBJECT: `PATTERN` is enum:NAME, struct:NAME[.MEMBER], union:, typedef:, func: or var:"),
 		catalogue:  newFlag("catalogue", "read more repositories from `FILE`; its entries take precedence"),
 		mirror:     listFlag("mirror", "replace the beginning of addresses in the catalogue: `URL=URL`"),
-		withoutBTF: newFlag("without-btf", "use only kernels that have no BTF of their own when they run, and those of which it is not known"),
+		withoutBTF: newFlag("without-btf", "use only kernels without BTF of their own, or that may be without it"),
 		plainHTTP:  newFlag("plain-http", "use HTTP also for a registry that is not on this machine"),
 		replace:    newFlag("replace", "remove all files of earlier runs from a directory, not only those of kernels that this run selects"),
 		selecting: []cli.Flag{

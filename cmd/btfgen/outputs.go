@@ -135,9 +135,9 @@ func writeKernels(c *cli.Context, out *bundle.Output, info archive.Info, kernels
 	return res.Size, err
 }
 
-// selecting reports whether --select or --exclude chooses kernels.
+// selecting reports whether --select, --exclude or --without-btf chooses kernels.
 func selecting(c *cli.Context) bool {
-	return len(c.StringSlice("select"))+len(c.StringSlice("exclude")) > 0
+	return len(c.StringSlice("select"))+len(c.StringSlice("exclude")) > 0 || c.Bool("without-btf")
 }
 
 // inputs are the files and directories that a command reads, by output.Real.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -62,8 +63,8 @@ type OwnBTFCounts struct {
 	Unknown int // kernels that stay because it is not known
 }
 
-// WithoutBTF leaves out the kernels that have BTF of their own. It reads those of which no index says it, with up to jobs workers, and
-// leaves damaged ones to later. It returns an error if no kernel stays. It must be called before c is used otherwise, and after Distinct.
+// WithoutBTF leaves out the kernels that have BTF of their own. It reads a kernel if no index says it, with up to jobs workers. Kernels
+// that cannot be read stay. It returns an error if no kernel stays. It must be called before c is used otherwise, and after Distinct.
 func (c *Corpus) WithoutBTF(ctx context.Context, jobs int) (n OwnBTFCounts, err error) {
 	c.left = make(map[kernel.Key]bool)
 	files := make([]*File, len(c.Files)) // nil for those without a kernel that stays
@@ -109,7 +110,7 @@ func (c *Corpus) WithoutBTF(ctx context.Context, jobs int) (n OwnBTFCounts, err 
 	c.Files = kept
 	c.Unselected += n.Left
 	if len(kept) == 0 {
-		return n, fmt.Errorf("%s: no kernel without BTF of its own among %s", strings.Join(c.Sources, ", "), words.Plural(n.Left, "kernel"))
+		return n, fmt.Errorf("%s: no kernel is without BTF of its own (%s with it)", strings.Join(c.Sources, ", "), words.Plural(n.Left, "kernel"))
 	}
 	return n, nil
 }
@@ -125,6 +126,9 @@ func (f *File) eachOwnBTF(ctx context.Context, yield func(path string, key kerne
 	file, opts := *f, *f.opts
 	if opts.DWARF != nil {
 		opts.DWARF = opts.DWARF.Disabled()
+	}
+	if !opts.Extras && f.packed == nil {
+		file.files = append(slices.Clip(f.files), extraFiles(&f.files[0])...)
 	}
 	opts.Modules, opts.Extras = selection.NoModules(), true
 	file.opts = &opts
