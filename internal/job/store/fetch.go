@@ -47,7 +47,7 @@ type FetchConfig struct {
 	Options corpus.Options       // whose selectors choose kernels, and Modules modules
 	Prune   []selection.Selector // of kernels to remove that no repository has
 
-	WithoutBTF bool // only kernels without BTF of their own, of which pahole makes it
+	WithoutBTF bool // only kernels without BTF of their own, which pahole converts
 
 	Newest int   // newest kernels of each line of a series, such as 6.1; 0 for all
 	Own    bool  // only kernels of the line that the distribution began with, the oldest, and not only their DWARF

@@ -241,7 +241,7 @@ func TestPushPull(t *testing.T) {
 	}
 }
 
-// TestPushWithoutBTF pushes only kernels that have no BTF of their own, or of which it is not known. Their layers are those of a file with only
+// TestPushWithoutBTF pushes only kernels that have, or may have, no BTF of their own. Their layers are those of a file with only
 // these kernels.
 func TestPushWithoutBTF(t *testing.T) {
 	r := newRegistry(t)

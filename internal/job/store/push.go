@@ -32,7 +32,7 @@ type PushConfig struct {
 	Client    artifact.Client
 	Cache     string // a folder for layers
 	Jobs      int
-	// WithoutBTF pushes only the kernels of a .btfc that have no BTF of their own, and those of which it is not known.
+	// WithoutBTF pushes only the kernels of a .btfc that have, or may have, no BTF of their own.
 	WithoutBTF bool
 	DryRun     bool              // push nothing
 	Waiting    func(path string) // as in FetchConfig
