@@ -69,69 +69,81 @@ func (m *ciliumFinder) findField(l *spec, kind relo.Kind, id btf.TypeID) (fixup,
 		return fixup{}, err
 	}
 	for n := 1; n < len(l.raw); n++ {
-		idx := l.raw[n].idx
-		lt, _ := m.local.SkipMods(local.id)
-		switch lt.Kind() {
-		case btf.KindStruct, btf.KindUnion:
-			lm := ciliumMember(&lt, idx)
-			name := string(m.local.Name(lm.NameOff))
-			if name == "" {
-				if in, _ := m.local.SkipMods(lm.Type); !in.Kind().IsComposite() {
-					return fixup{}, errUnsupported
-				}
-				local = ciliumField{btf: m.local, id: lm.Type, offset: local.offset + lm.BitOffset/8}
-				continue // the target stays where it is
-			}
-			tt, _ := m.targ.SkipMods(target.id)
-			if !tt.Kind().IsComposite() {
-				return fixup{}, errImpossible
-			}
-			tm, last, err := m.findMember(tt, name)
-			if err != nil {
-				return fixup{}, err
-			}
-			local = ciliumField{btf: m.local, id: lm.Type, offset: local.offset, bits: lm.BitSize, flexible: idx == lt.Vlen()-1}
-			target = ciliumField{btf: m.targ, id: tm.Type, offset: target.offset, bits: tm.BitSize, flexible: last}
-			if local.bits == 0 && target.bits == 0 {
-				local.offset += lm.BitOffset / 8
-				target.offset += tm.BitOffset / 8
-				break
-			}
-			if n+1 < len(l.raw) {
-				return fixup{}, fault{Cause: relo.CauseInBitfield}
-			}
-			if err := errors.Join(local.adjust(lm.BitOffset), target.adjust(tm.BitOffset)); err != nil {
-				return fixup{}, err
-			}
-		case btf.KindArray:
-			tt, _ := m.targ.SkipMods(target.id)
-			if tt.Kind() != btf.KindArray {
-				return fixup{}, errImpossible
-			}
-			la, ta := lt.Array(), tt.Array()
-			switch {
-			case la.Nelems == 0 && !local.flexible, ta.Nelems == 0 && !target.flexible:
-				return fixup{}, fault{Cause: relo.CauseFlexible}
-			case la.Nelems > 0 && idx >= la.Nelems:
-				return fixup{}, fault{Cause: relo.CauseIndex, LocalNumber: uint64(idx), TargetNumber: uint64(la.Nelems)}
-			case ta.Nelems > 0 && idx >= ta.Nelems:
-				return fixup{}, errImpossible
-			}
-			local = ciliumField{btf: m.local, id: la.Elem, offset: local.offset}
-			target = ciliumField{btf: m.targ, id: ta.Elem, offset: target.offset}
-			if err := errors.Join(local.element(idx), target.element(idx)); err != nil {
-				return fixup{}, err
-			}
-		default:
-			return fixup{}, errUnsupported
+		named, err := m.descend(&local, &target, l.raw[n].idx, n+1 == len(l.raw))
+		if err == nil && named {
+			err = m.membersCompatible(local.id, target.id)
 		}
-		if err := m.membersCompatible(local.id, target.id); err != nil {
+		if err != nil {
 			return fixup{}, err
 		}
 	}
 	f, err := m.fieldValue(kind, &local, &target)
 	f.free = kind == relo.LShiftU64 || kind == relo.RShiftU64 || local.bits > 0 && (kind == relo.ByteOffset || kind == relo.ByteSize)
 	return f, err
+}
+
+// descend follows one index of a path, the last one if last is set. It returns false for an anonymous member, which moves only the
+// local side: findMember finds the members in it by name.
+func (m *ciliumFinder) descend(local, target *ciliumField, idx uint32, last bool) (named bool, err error) {
+	switch lt, _ := m.local.SkipMods(local.id); lt.Kind() {
+	case btf.KindStruct, btf.KindUnion:
+		lm := ciliumMember(&lt, idx)
+		if name := string(m.local.Name(lm.NameOff)); name != "" {
+			return true, m.descendMember(local, target, &lt, idx, name, last)
+		}
+		if in, _ := m.local.SkipMods(lm.Type); !in.Kind().IsComposite() {
+			return false, errUnsupported
+		}
+		*local = ciliumField{btf: m.local, id: lm.Type, offset: local.offset + lm.BitOffset/8}
+		return false, nil
+	case btf.KindArray:
+		return true, m.descendArray(local, target, lt.Array(), idx)
+	}
+	return false, errUnsupported
+}
+
+// descendMember goes from two structs or unions to member idx of lt, the local one, and to the target's member of that name.
+func (m *ciliumFinder) descendMember(local, target *ciliumField, lt *btf.Type, idx uint32, name string, last bool) error {
+	tt, _ := m.targ.SkipMods(target.id)
+	if !tt.Kind().IsComposite() {
+		return errImpossible
+	}
+	lm := ciliumMember(lt, idx)
+	tm, flexible, err := m.findMember(tt, name)
+	if err != nil {
+		return err
+	}
+	*local = ciliumField{btf: m.local, id: lm.Type, offset: local.offset, bits: lm.BitSize, flexible: idx == lt.Vlen()-1}
+	*target = ciliumField{btf: m.targ, id: tm.Type, offset: target.offset, bits: tm.BitSize, flexible: flexible}
+	if local.bits == 0 && target.bits == 0 {
+		local.offset += lm.BitOffset / 8
+		target.offset += tm.BitOffset / 8
+		return nil
+	}
+	if !last {
+		return fault{Cause: relo.CauseInBitfield}
+	}
+	return errors.Join(local.adjust(lm.BitOffset), target.adjust(tm.BitOffset))
+}
+
+// descendArray goes from two arrays to element idx.
+func (m *ciliumFinder) descendArray(local, target *ciliumField, la btf.Array, idx uint32) error {
+	tt, _ := m.targ.SkipMods(target.id)
+	if tt.Kind() != btf.KindArray {
+		return errImpossible
+	}
+	ta := tt.Array()
+	switch {
+	case la.Nelems == 0 && !local.flexible, ta.Nelems == 0 && !target.flexible:
+		return fault{Cause: relo.CauseFlexible}
+	case la.Nelems > 0 && idx >= la.Nelems:
+		return fault{Cause: relo.CauseIndex, LocalNumber: uint64(idx), TargetNumber: uint64(la.Nelems)}
+	case ta.Nelems > 0 && idx >= ta.Nelems:
+		return errImpossible
+	}
+	*local = ciliumField{btf: m.local, id: la.Elem, offset: local.offset}
+	*target = ciliumField{btf: m.targ, id: ta.Elem, offset: target.offset}
+	return errors.Join(local.element(idx), target.element(idx))
 }
 
 func (m *ciliumFinder) fieldValue(k relo.Kind, local, target *ciliumField) (fixup, error) {
