@@ -56,73 +56,105 @@ func CheckRecursion(ctx context.Context, views ...*BTF) error {
 // It counts all types of a strongly connected component, which it finds by Tarjan's
 // algorithm. The types of the base do not refer to b's own.
 func (b *BTF) longestPath(meter *limits.Meter, stop func(Kind) bool) (longest int, cyclic TypeID) {
-	type frame struct {
-		typ         uint32
-		first, next int // of its references, in refs
-	}
-	var (
-		n       = len(b.starts)
-		order   = make([]uint32, n) // by type: the number of the visit, from 1; MaxUint32 once the component is complete
-		low     = make([]uint32, n) // by type: the earliest visit that it is known to lead to
-		path    = make([]uint32, n) // by type: the longest known path from its component, or from it
-		open    []uint32            // visited types whose component is not complete
-		frames  []frame             // types that are being visited, and their references
-		refs    []TypeID
-		visited uint32
-	)
-	visit := func(i uint32) {
-		visited++
-		order[i], low[i] = visited, visited
-		open, frames = append(open, i), append(frames, frame{i, len(refs), len(refs)})
-		if t := b.Type(b.first + TypeID(i)); !stop(t.Kind()) {
-			for id := range t.Refs() {
-				if id >= b.first {
-					refs = append(refs, id)
-				}
-			}
-		}
-	}
+	n := len(b.starts)
+	v := visits{b: b, stop: stop, order: make([]uint32, n), low: make([]uint32, n), path: make([]uint32, n)}
 	for root := range uint32(n) {
-		if order[root] == 0 {
-			visit(root)
+		if v.order[root] == 0 {
+			v.enter(root)
 		}
-		for len(frames) > 0 && meter.Step(1) {
-			f := &frames[len(frames)-1]
-			i := f.typ
-			if f.next < len(refs) {
-				to := uint32(refs[f.next] - b.first)
-				f.next++
-				if order[to] == 0 {
-					visit(to)
-					continue
-				}
-				low[i], path[i] = min(low[i], order[to]), max(path[i], path[to])
-				if to == i {
-					cyclic = b.first + TypeID(i)
-				}
-				continue
-			}
-			refs, frames = refs[:f.first], frames[:len(frames)-1]
-			if low[i] == order[i] {
-				from, on := len(open), uint32(0)
-				for done := false; !done; done = open[from] == i {
-					from--
-					on = max(on, path[open[from]])
-				}
-				on += uint32(len(open) - from)
-				if len(open)-from > 1 {
-					cyclic = b.first + TypeID(i)
-				}
-				for _, k := range open[from:] {
-					order[k], path[k] = math.MaxUint32, on
-				}
-				longest, open = max(longest, int(on)), open[:from]
-			}
-			if len(frames) > 0 {
-				up := frames[len(frames)-1].typ
-				low[up], path[up] = min(low[up], low[i]), max(path[up], path[i])
+		for len(v.frames) > 0 && meter.Step(1) {
+			if !v.follow() {
+				v.leave()
 			}
 		}
 	}
-	return longest, cyclic
+	return v.longest, v.cyclic
+}
+
+// visits is the state of Tarjan's algorithm on the own types of a view, which it numbers from 0.
+type visits struct {
+	b    *BTF
+	stop func(Kind) bool
+
+	visited uint32
+	order   []uint32 // by type: the number of the visit, from 1; MaxUint32 once the component is complete
+	low     []uint32 // by type: the earliest visit that it is known to lead to
+	path    []uint32 // by type: the longest known path from its component, or from it
+	open    []uint32 // visited types whose component is not complete
+	frames  []visit  // types that are being visited
+	refs    []TypeID // their references
+
+	longest int
+	cyclic  TypeID
+}
+
+// visit is a type that is being visited.
+type visit struct {
+	typ         uint32
+	first, next int // its references in visits.refs: the first one, and the next one to follow
+}
+
+// enter starts the visit of a type.
+func (v *visits) enter(i uint32) {
+	v.visited++
+	v.order[i], v.low[i] = v.visited, v.visited
+	v.open, v.frames = append(v.open, i), append(v.frames, visit{i, len(v.refs), len(v.refs)})
+	if t := v.b.Type(v.b.first + TypeID(i)); !v.stop(t.Kind()) {
+		for id := range t.Refs() {
+			if id >= v.b.first {
+				v.refs = append(v.refs, id)
+			}
+		}
+	}
+}
+
+// follow follows the next reference of the current type. It returns false if there is none.
+func (v *visits) follow() bool {
+	f := &v.frames[len(v.frames)-1]
+	if f.next == len(v.refs) {
+		return false
+	}
+	i, to := f.typ, uint32(v.refs[f.next]-v.b.first)
+	f.next++
+	if v.order[to] == 0 {
+		v.enter(to) // leave notes the result in i
+		return true
+	}
+	v.low[i], v.path[i] = min(v.low[i], v.order[to]), max(v.path[i], v.path[to])
+	if to == i {
+		v.cyclic = v.b.first + TypeID(i)
+	}
+	return true
+}
+
+// leave ends the visit of the current type, and completes its component if it was the first visited type of it.
+func (v *visits) leave() {
+	f := v.frames[len(v.frames)-1]
+	i := f.typ
+	v.refs, v.frames = v.refs[:f.first], v.frames[:len(v.frames)-1]
+	if v.low[i] == v.order[i] {
+		v.complete(i)
+	}
+	if len(v.frames) > 0 {
+		up := v.frames[len(v.frames)-1].typ
+		v.low[up], v.path[up] = min(v.low[up], v.low[i]), max(v.path[up], v.path[i])
+	}
+}
+
+// complete closes the component that starts at type i: all open types from i on.
+func (v *visits) complete(i uint32) {
+	from, beyond := len(v.open), uint32(0) // beyond: the longest path from the component
+	for done := false; !done; done = v.open[from] == i {
+		from--
+		beyond = max(beyond, v.path[v.open[from]])
+	}
+	component := v.open[from:]
+	if len(component) > 1 {
+		v.cyclic = v.b.first + TypeID(i)
+	}
+	path := beyond + uint32(len(component))
+	for _, k := range component {
+		v.order[k], v.path[k] = math.MaxUint32, path
+	}
+	v.longest, v.open = max(v.longest, int(path)), v.open[:from]
 }
