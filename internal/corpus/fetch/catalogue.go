@@ -150,11 +150,14 @@ type pattern struct {
 // series returns a series with all placeholders replaced.
 func (d *Distribution) series(key kernel.Key) (*Series, error) {
 	s := &Series{Key: key, client: d.Client, machine: d.Machines[key.Arch], install: d.Install}
-	fill := strings.NewReplacer("{version}", key.VersionID, "{name}", d.Versions[key.VersionID], "{machine}", s.machine).Replace
+	name := d.Versions[key.VersionID]
+	fill := strings.NewReplacer("{version}", key.VersionID, "{name}", name, "{machine}", s.machine).Replace
+	fillQuoted := strings.NewReplacer("{version}", regexp.QuoteMeta(key.VersionID), "{name}", regexp.QuoteMeta(name),
+		"{machine}", regexp.QuoteMeta(s.machine)).Replace
 	for _, k := range d.Keys {
 		k = fill(k)
-		if strings.ContainsFunc(k, isSpaceOrControl) || !path.IsAbs(k) && !(d.Client == "dnf" && strings.HasPrefix(k, "https://")) {
-			return nil, fmt.Errorf("key %q: want an absolute path, or for dnf an https address", k)
+		if err := d.checkKey(k); err != nil {
+			return nil, err
 		}
 		s.keys = append(s.keys, k)
 	}
@@ -162,54 +165,80 @@ func (d *Distribution) series(key kernel.Key) (*Series, error) {
 		if len(r.Machines) > 0 && !slices.Contains(r.Machines, key.Arch) {
 			continue
 		}
-		r.URL = fill(r.URL)
-		if err := checkURL(r.URL); err != nil {
-			return nil, err
-		}
-		r.Suites, r.Components = slices.Clone(r.Suites), slices.Clone(r.Components)
-		for _, list := range [][]string{r.Suites, r.Components} {
-			for i := range list {
-				if list[i] = fill(list[i]); !plain().MatchString(list[i]) {
-					return nil, fmt.Errorf("suite or component %q: want letters, digits and ._/+-", list[i])
-				}
-			}
-		}
-		if (d.Client == "apt") != (len(r.Suites) > 0) {
-			return nil, errors.New("suites: apt's repositories have them, dnf's do not")
-		}
-		s.repositories = append(s.repositories, r)
-	}
-	quoted := strings.NewReplacer("{version}", regexp.QuoteMeta(key.VersionID), "{name}", regexp.QuoteMeta(d.Versions[key.VersionID]),
-		"{machine}", regexp.QuoteMeta(s.machine)).Replace
-	for _, p := range d.Packages {
-		if (p.Kernel == "") == (p.Debug == "") {
-			return nil, errors.New("packages: want kernel or debug")
-		}
-		text := quoted(p.Kernel + p.Debug)
-		bare, err := regexp.Compile(text)
+		r, err := d.repository(r, fill)
 		if err != nil {
 			return nil, err
 		}
-		prefix, _ := bare.LiteralPrefix()
-		if !safeName().MatchString(prefix) {
-			return nil, fmt.Errorf("pattern %q: want an expression that begins with a part of a name", text)
+		s.repositories = append(s.repositories, r)
+	}
+	for _, p := range d.Packages {
+		p, err := d.pattern(p, fill, fillQuoted)
+		if err != nil {
+			return nil, err
 		}
-		out := pattern{name: regexp.MustCompile("^(?:" + text + ")$"), glob: prefix, debug: p.Debug != "", from: p.From}
-		if d.Client == "apt" && out.name.SubexpIndex("release") < 0 {
-			return nil, fmt.Errorf("pattern %q: no group release", text)
-		}
-		for _, w := range p.With {
-			w = fill(w)
-			// A client gets what is before the first placeholder.
-			if name := strings.NewReplacer("{release}", "r", "{flavour}", "f").Replace(w); !safeName().MatchString(name) || w[0] == '{' {
-				return nil, fmt.Errorf("with %q: want a name, with letters, digits, {release} and {flavour}", w)
-			}
-			any := strings.NewReplacer(`\{release\}`, ".+", `\{flavour\}`, ".*").Replace(regexp.QuoteMeta(w))
-			out.with, out.extra = append(out.with, w), append(out.extra, regexp.MustCompile("^"+any+"$"))
-		}
-		s.patterns = append(s.patterns, out)
+		s.patterns = append(s.patterns, p)
 	}
 	return s, nil
+}
+
+// checkKey returns an error unless a key is a file, or an address for dnf.
+func (d *Distribution) checkKey(k string) error {
+	isAddress := d.Client == "dnf" && strings.HasPrefix(k, "https://")
+	if strings.ContainsFunc(k, isSpaceOrControl) || !path.IsAbs(k) && !isAddress {
+		return fmt.Errorf("key %q: want an absolute path, or for dnf an https address", k)
+	}
+	return nil
+}
+
+// repository returns a copy of a repository with all placeholders replaced.
+func (d *Distribution) repository(r Repository, fill func(string) string) (Repository, error) {
+	r.URL = fill(r.URL)
+	if err := checkURL(r.URL); err != nil {
+		return r, err
+	}
+	r.Suites, r.Components = slices.Clone(r.Suites), slices.Clone(r.Components)
+	for _, list := range [][]string{r.Suites, r.Components} {
+		for i := range list {
+			if list[i] = fill(list[i]); !plain().MatchString(list[i]) {
+				return r, fmt.Errorf("suite or component %q: want letters, digits and ._/+-", list[i])
+			}
+		}
+	}
+	if (d.Client == "apt") != (len(r.Suites) > 0) {
+		return r, errors.New("suites: apt's repositories have them, dnf's do not")
+	}
+	return r, nil
+}
+
+// pattern compiles a pattern. fillQuoted replaces placeholders in expressions.
+func (d *Distribution) pattern(p Pattern, fill, fillQuoted func(string) string) (out pattern, err error) {
+	if (p.Kernel == "") == (p.Debug == "") {
+		return out, errors.New("packages: want kernel or debug")
+	}
+	text := fillQuoted(p.Kernel + p.Debug)
+	bare, err := regexp.Compile(text)
+	if err != nil {
+		return out, err
+	}
+	prefix, _ := bare.LiteralPrefix()
+	if !safeName().MatchString(prefix) {
+		return out, fmt.Errorf("pattern %q: want an expression that begins with a part of a name", text)
+	}
+	out = pattern{name: regexp.MustCompile("^(?:" + text + ")$"), glob: prefix, debug: p.Debug != "", from: p.From}
+	if d.Client == "apt" && out.name.SubexpIndex("release") < 0 {
+		return out, fmt.Errorf("pattern %q: no group release", text)
+	}
+	for _, w := range p.With {
+		w = fill(w)
+		example := strings.NewReplacer("{release}", "r", "{flavour}", "f").Replace(w)
+		// A client gets the part before the first placeholder.
+		if !safeName().MatchString(example) || w[0] == '{' {
+			return out, fmt.Errorf("with %q: want a name, with letters, digits, {release} and {flavour}", w)
+		}
+		anyRelease := strings.NewReplacer(`\{release\}`, ".+", `\{flavour\}`, ".*").Replace(regexp.QuoteMeta(w))
+		out.with, out.extra = append(out.with, w), append(out.extra, regexp.MustCompile("^"+anyRelease+"$"))
+	}
+	return out, nil
 }
 
 func isSpaceOrControl(r rune) bool { return r <= ' ' || r == 0x7f }
