@@ -159,46 +159,74 @@ func (o *Output) Keep(ctx context.Context, info archive.Info, kernels []archive.
 }
 
 // mergeObjects returns the objects of several archives. An object loses the machines for which all kernels are from
-// archives that were not made for it, and is left out if no machine remains.
-func mergeObjects(inputs []input) (out []archive.Object) {
-	type made struct{ name, sum, arch string }
-	has := make(map[made]bool)
-	var all []string // known arches of kernels
+// archives that were not made for it, and is left out if no machine remains. Objects of an archive without kernels of a
+// known arch are kept unchanged.
+func mergeObjects(inputs []input) (merged []archive.Object) {
+	made := madeFor(inputs)
+	arches := knownArches(inputs)
 	for _, in := range inputs {
-		for _, a := range in.arches {
-			if a == "" {
-				continue
+		for _, o := range in.info.Objects {
+			keep := true
+			if len(in.knownArches()) > 0 {
+				o.Arches, keep = made.machines(o, arches)
 			}
-			if !slices.Contains(all, a) {
-				all = append(all, a)
+			if keep {
+				merged = append(merged, o)
 			}
+		}
+	}
+	return merged
+}
+
+// knownArches returns the known arches of an archive's kernels.
+func (in *input) knownArches() []string {
+	return slices.DeleteFunc(slices.Clone(in.arches), func(a string) bool { return a == "" })
+}
+
+// knownArches returns the known arches of all kernels, in order.
+func knownArches(inputs []input) (arches []string) {
+	for _, in := range inputs {
+		arches = append(arches, in.knownArches()...)
+	}
+	slices.Sort(arches)
+	return slices.Compact(arches)
+}
+
+// objectOn is an object on an arch.
+type objectOn struct{ name, sum, arch string }
+
+// objectsOn has each arch for which an archive with its kernels was made for an object.
+type objectsOn map[objectOn]bool
+
+// madeFor finds the arches of each object.
+func madeFor(inputs []input) objectsOn {
+	made := make(objectsOn)
+	for _, in := range inputs {
+		for _, a := range in.knownArches() {
 			for _, o := range in.info.Objects {
 				if len(o.Arches) == 0 || slices.Contains(o.Arches, a) {
-					has[made{o.Name, string(o.Sum), a}] = true
+					made[objectOn{o.Name, string(o.Sum), a}] = true
 				}
 			}
 		}
 	}
-	slices.Sort(all)
-	for _, in := range inputs {
-		unknown := !slices.ContainsFunc(in.arches, func(a string) bool { return a != "" })
-		for _, o := range in.info.Objects {
-			machines := o.Arches
-			if len(machines) == 0 {
-				machines = all
-			}
-			kept := slices.DeleteFunc(slices.Clone(machines), func(a string) bool {
-				return slices.Contains(all, a) && !has[made{o.Name, string(o.Sum), a}]
-			})
-			if len(kept) < len(machines) && !unknown {
-				o.Arches = kept
-			}
-			if len(kept) > 0 || unknown {
-				out = append(out, o)
-			}
-		}
+	return made
+}
+
+// machines returns the machines of an object without those of arches that it was not made for, and false if none remains. An
+// object that lists no machine, which means all, still does if it keeps all.
+func (made objectsOn) machines(o archive.Object, arches []string) (kept []string, some bool) {
+	machines := o.Arches
+	if len(machines) == 0 {
+		machines = arches
 	}
-	return out
+	kept = slices.DeleteFunc(slices.Clone(machines), func(a string) bool {
+		return slices.Contains(arches, a) && !made[objectOn{o.Name, string(o.Sum), a}]
+	})
+	if len(kept) == len(machines) {
+		return o.Arches, true
+	}
+	return kept, len(kept) > 0
 }
 
 // complete returns an error unless no input is a part of a run, or the inputs have all parts of one run.
