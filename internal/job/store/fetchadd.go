@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -52,63 +53,74 @@ const fetchNaming = "packages/{id}/{version}/{arch}/*/*={id}/{version}/{arch}"
 
 // add adds downloaded kernels to the file or folder.
 func (f *fetcher) add(ctx context.Context, dwarf *pahole.Encoder, batch []*Fetched) error {
-	var dirs []string
-	var ready []*Fetched
+	batch = slices.DeleteFunc(slices.Clone(batch), func(k *Fetched) bool { return k.State == Failed })
+	place := f.prepare
+	if f.Keep != "" {
+		place = f.keep
+	}
 	for _, k := range batch {
-		if k.State == Failed {
-			continue
-		}
-		if f.Keep != "" {
-			if err := f.keep(k); err != nil {
-				return err
-			}
-			continue
-		}
-		ready, dirs = append(ready, k), append(dirs, k.dir)
-		if len(k.unit.Packages) > 1 {
-			continue
-		}
-		// The release then comes from the content, which is right where the package's version is another, as for SUSE.
-		name := k.unit.Packages[0].File
-		if err := os.Rename(filepath.Join(k.dir, name), filepath.Join(k.dir, "package"+filepath.Ext(name))); err != nil {
+		if err := place(k); err != nil {
 			return err
 		}
 	}
-	if len(ready) == 0 {
+	if f.Keep != "" || len(batch) == 0 {
 		return nil
 	}
-	as, err := naming.Parse(fetchNaming)
-	if err != nil {
-		return err
-	}
-	corp, err := corpus.Open(ctx, dirs, corpus.Options{As: []*naming.Rule{as}, Modules: f.Options.Modules, Extras: true, DWARF: dwarf, XZ: f.xz})
+	corp, err := f.openBatch(ctx, dwarf, batch)
 	if err == nil {
-		var res *Packed
-		res, err = Pack(ctx, walk.Config{Corpus: corp, Jobs: f.Jobs}, f.Path, func(res *Packed) (notes []btfc.Package) {
-			for _, k := range ready {
-				notes = append(notes, f.note(k, res)...)
-			}
-			return notes
-		})
-		if errors.Is(err, ErrEmpty) {
-			return nil // all are tried again
-		}
-		if err == nil && dwarf.NoModules {
-			for _, n := range res.Made {
-				f.res.WithoutModules += n
-			}
-		}
+		err = f.pack(ctx, corp, dwarf.NoModules, batch)
 	}
-	if ctx.Err() != nil {
-		return ctx.Err() // which is not a failure of the kernels
-	}
-	for _, k := range ready {
-		if err != nil {
+	switch {
+	case errors.Is(err, ErrEmpty):
+		return nil // all are tried again
+	case ctx.Err() != nil:
+		return ctx.Err() // not a failure of the kernels
+	case err != nil:
+		for _, k := range batch {
 			k.fail(err.Error(), true)
 		}
 	}
 	if corp == nil {
 		return nil
+	}
+	return err
+}
+
+// prepare renames the only package of a kernel. Its release then comes from the content, which is right where the package's version
+// is another, as for SUSE.
+func (f *fetcher) prepare(k *Fetched) error {
+	if len(k.unit.Packages) > 1 {
+		return nil
+	}
+	name := k.unit.Packages[0].File
+	return os.Rename(filepath.Join(k.dir, name), filepath.Join(k.dir, "package"+filepath.Ext(name)))
+}
+
+// openBatch opens the packages of kernels as a corpus.
+func (f *fetcher) openBatch(ctx context.Context, dwarf *pahole.Encoder, batch []*Fetched) (*corpus.Corpus, error) {
+	as, err := naming.Parse(fetchNaming)
+	if err != nil {
+		return nil, err
+	}
+	var dirs []string
+	for _, k := range batch {
+		dirs = append(dirs, k.dir)
+	}
+	return corpus.Open(ctx, dirs, corpus.Options{As: []*naming.Rule{as}, Modules: f.Options.Modules, Extras: true, DWARF: dwarf, XZ: f.xz})
+}
+
+// pack adds the kernels of a corpus to the file, with notes about their packages.
+func (f *fetcher) pack(ctx context.Context, corp *corpus.Corpus, noModules bool, batch []*Fetched) error {
+	res, err := Pack(ctx, walk.Config{Corpus: corp, Jobs: f.Jobs}, f.Path, func(res *Packed) (notes []btfc.Package) {
+		for _, k := range batch {
+			notes = append(notes, f.note(k, res)...)
+		}
+		return notes
+	})
+	if err == nil && noModules {
+		for _, n := range res.Made {
+			f.res.WithoutModules += n
+		}
 	}
 	return err
 }
