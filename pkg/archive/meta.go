@@ -209,50 +209,20 @@ func distinctRelocations(info Info, kernels []Kernel) ([]Relocations, error) {
 // distinctObjects merges equal objects, whose machines it unites, and sorts them by name. Without the fingerprints of all
 // objects it drops them.
 func distinctObjects(objects []Object) ([]Object, error) {
-	byName := slices.Clone(objects)
-	known := true // all fingerprints
-	for i := range byName {
-		o := &byName[i]
-		if len(o.Sum) < btfa.ObjectSumSize {
-			return nil, fmt.Errorf("object %s: hash of %d bytes, want %d", btfa.Printable(o.Name), len(o.Sum), btfa.ObjectSumSize)
+	all := slices.Clone(objects)
+	fingerprints := true // of all objects
+	for i := range all {
+		if err := all[i].canonicalize(); err != nil {
+			return nil, err
 		}
-		if n := len(o.Fingerprint); n > 0 && n < btfa.FingerprintSize {
-			return nil, fmt.Errorf("object %s: fingerprint of %d bytes, want %d", btfa.Printable(o.Name), n, btfa.FingerprintSize)
-		}
-		if len(o.Fingerprint) == 0 {
-			known = false
-		} else {
-			o.Fingerprint = o.Fingerprint[:btfa.FingerprintSize:btfa.FingerprintSize]
-		}
-		o.Sum, o.Arches = o.Sum[:btfa.ObjectSumSize:btfa.ObjectSumSize], canonicalArches(o.Arches)
-		for _, a := range o.Arches {
-			if a == "" || (kernel.Key{Arch: a}).Validate() != nil {
-				return nil, fmt.Errorf("object %s: no arch %q", btfa.Printable(o.Name), a)
-			}
+		fingerprints = fingerprints && len(all[i].Fingerprint) > 0
+	}
+	if !fingerprints {
+		for i := range all {
+			all[i].Fingerprint = nil
 		}
 	}
-	compare := func(a, b *Object) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), bytes.Compare(a.Sum, b.Sum))
-	}
-	// Package sort takes a tenth of the code of slices.SortFunc, which is compiled for each struct.
-	sort.SliceStable(byName, func(i, j int) bool { return compare(&byName[i], &byName[j]) < 0 })
-	if !known {
-		for i := range byName {
-			byName[i].Fingerprint = nil
-		}
-	}
-	out := []Object{}
-	for _, o := range byName {
-		if n := len(out); n > 0 && compare(&out[n-1], &o) == 0 {
-			if len(o.Arches) == 0 || len(out[n-1].Arches) == 0 {
-				out[n-1].Arches = []string{}
-			} else {
-				out[n-1].Arches = canonicalArches(slices.Concat(out[n-1].Arches, o.Arches))
-			}
-			continue
-		}
-		out = append(out, o)
-	}
+	out := mergeEqual(all)
 	if len(out) > btfa.MaxObjects {
 		return nil, tooLarge("%d objects, more than %d", len(out), btfa.MaxObjects)
 	}
@@ -266,4 +236,48 @@ func distinctObjects(objects []Object) ([]Object, error) {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(machines(a), machines(b))) < 0
 	})
 	return out, nil
+}
+
+// canonicalize checks an object, cuts its hashes to the stored lengths, and makes its machines canonical.
+func (o *Object) canonicalize() error {
+	if len(o.Sum) < btfa.ObjectSumSize {
+		return fmt.Errorf("object %s: hash of %d bytes, want %d", btfa.Printable(o.Name), len(o.Sum), btfa.ObjectSumSize)
+	}
+	o.Sum = o.Sum[:btfa.ObjectSumSize:btfa.ObjectSumSize]
+	if n := len(o.Fingerprint); n >= btfa.FingerprintSize {
+		o.Fingerprint = o.Fingerprint[:btfa.FingerprintSize:btfa.FingerprintSize]
+	} else if n > 0 {
+		return fmt.Errorf("object %s: fingerprint of %d bytes, want %d", btfa.Printable(o.Name), n, btfa.FingerprintSize)
+	}
+	o.Arches = canonicalArches(o.Arches)
+	for _, a := range o.Arches {
+		if a == "" || (kernel.Key{Arch: a}).Validate() != nil {
+			return fmt.Errorf("object %s: no arch %q", btfa.Printable(o.Name), a)
+		}
+	}
+	return nil
+}
+
+// mergeEqual sorts objects by name and hash, and merges those that have both in common.
+func mergeEqual(objects []Object) []Object {
+	compare := func(a, b *Object) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), bytes.Compare(a.Sum, b.Sum))
+	}
+	// Package sort takes a tenth of the code of slices.SortFunc, which is compiled for each struct.
+	sort.SliceStable(objects, func(i, j int) bool { return compare(&objects[i], &objects[j]) < 0 })
+	merged := []Object{}
+	for _, o := range objects {
+		n := len(merged)
+		if n == 0 || compare(&merged[n-1], &o) != 0 {
+			merged = append(merged, o)
+			continue
+		}
+		same := &merged[n-1]
+		if len(o.Arches) == 0 || len(same.Arches) == 0 {
+			same.Arches = []string{} // all
+		} else {
+			same.Arches = canonicalArches(slices.Concat(same.Arches, o.Arches))
+		}
+	}
+	return merged
 }
