@@ -299,22 +299,38 @@ func (p *parser) readRelocations() error {
 		if s.Type != elf.SHT_REL || !ok {
 			continue
 		}
-		b, err := p.bytes(s)
-		if err != nil {
+		if err := p.readRelocationsOf(s, code); err != nil {
 			return err
 		}
-		for ; len(b) >= relSize; b = b[relSize:] {
-			if !p.spent.relocations.Step(1) {
-				return fmt.Errorf("%s: %w", s.Name, p.spent.relocations.Err())
-			}
-			off, info := p.Order.Uint64(b), p.Order.Uint64(b[8:])
-			if n := info >> 32; n >= 1 && n <= uint64(len(p.syms)) && off%asm.InstructionSize == 0 {
-				if at, ok := p.at(code, int(off/asm.InstructionSize)); ok {
-					p.relocate(&p.Funcs[at.Fn].Insns[at.Insn], &p.syms[n-1])
-				}
-			}
+	}
+	p.resolveCalls()
+	return nil
+}
+
+// readRelocationsOf reads the relocations in section s, which are those of code.
+func (p *parser) readRelocationsOf(s *elf.Section, code span) error {
+	b, err := p.bytes(s)
+	if err != nil {
+		return err
+	}
+	for ; len(b) >= relSize; b = b[relSize:] {
+		if !p.spent.relocations.Step(1) {
+			return fmt.Errorf("%s: %w", s.Name, p.spent.relocations.Err())
+		}
+		off, info := p.Order.Uint64(b), p.Order.Uint64(b[8:])
+		n := info >> 32 // the symbol, from 1
+		if n < 1 || n > uint64(len(p.syms)) || off%asm.InstructionSize != 0 {
+			continue
+		}
+		if at, ok := p.at(code, int(off/asm.InstructionSize)); ok {
+			p.relocate(&p.Funcs[at.Fn].Insns[at.Insn], &p.syms[n-1])
 		}
 	}
+	return nil
+}
+
+// resolveCalls sets the callees of calls without a relocation, which are relative.
+func (p *parser) resolveCalls() {
 	for _, s := range p.code {
 		for fn := s.first; fn < s.end; fn++ {
 			f := &p.Funcs[fn]
@@ -325,7 +341,6 @@ func (p *parser) readRelocations() error {
 			}
 		}
 	}
-	return nil
 }
 
 func (p *parser) relocate(in *Insn, y *elf.Symbol) {
