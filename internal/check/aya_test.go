@@ -17,7 +17,6 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testelf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // ayaTypes are the kernel's types of the tests with aya.
@@ -30,7 +29,7 @@ func runAya(t *testing.T, o *rule.Object, loaders ...rule.Loader) *verdict.Repor
 	module := testbtf.Module(t, binary.LittleEndian, ayaTypes, "struct only 8: a u32 4\nstruct task 8: moved u32 4\nfunc modular p")
 	r := newRun(Config{Objects: []*rule.Object{o}, Loaders: loaders})
 	r.item(t.Context(), new(target), &corpus.Kernel{
-		Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: []relo.Module{{Name: "md_mod", BTF: module}},
+		Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: []corpus.Module{{Name: "md_mod", BTF: module}},
 	})
 	rep, err := r.report(t.Context())
 	if err != nil || len(rep.Kernels) != 1 {

@@ -13,7 +13,6 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // TestModuleTypes reads types that only a module has: those that the verifier reaches without it need it.
@@ -29,21 +28,21 @@ func TestModuleTypes(t *testing.T) {
 	const none, fails = "", "fails: field-missing"
 	type reasons map[string]string // worst of CO-RE, by program
 	for name, tt := range map[string]struct {
-		modules []relo.Module
+		modules []corpus.Module
 		want    reasons
 	}{
 		"no module": {nil, reasons{"added": "fails: no-candidate", "asked_for": none, "flavored": "fails: no-candidate"}},
-		"one": {[]relo.Module{{Name: "md_mod", BTF: module}}, reasons{
+		"one": {[]corpus.Module{{Name: "md_mod", BTF: module}}, reasons{
 			"added": "may fail: module-needed md_mod", "asked_for": none, "flavored": fails,
 		}},
-		"another": {[]relo.Module{{Name: "md_mod", BTF: other}}, reasons{
+		"another": {[]corpus.Module{{Name: "md_mod", BTF: other}}, reasons{
 			"added": fails, "asked_for": "may fail: field-missing md_mod loaded",
 			"flavored": "may fail: module-needed md_mod",
 		}},
-		"one of two": {[]relo.Module{{Name: "a_mod", BTF: module}, {Name: "md_mod", BTF: module}}, reasons{
+		"one of two": {[]corpus.Module{{Name: "a_mod", BTF: module}, {Name: "md_mod", BTF: module}}, reasons{
 			"added": "may fail: module-needed a_mod,md_mod", "asked_for": none, "flavored": fails,
 		}},
-		"both": {[]relo.Module{{Name: "a_mod", BTF: other}, {Name: "md_mod", BTF: module}}, reasons{
+		"both": {[]corpus.Module{{Name: "a_mod", BTF: other}, {Name: "md_mod", BTF: module}}, reasons{
 			"added": "may fail: module-needed md_mod", "asked_for": none, "flavored": "may fail: module-needed a_mod",
 		}},
 	} {
@@ -83,7 +82,7 @@ func TestHiddenTypes(t *testing.T) {
 	} {
 		r := newRun(Config{Objects: []*rule.Object{o}, Loaders: []rule.Loader{loader}})
 		r.item(t.Context(), new(target), &corpus.Kernel{
-			Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: []relo.Module{{Name: "md_mod", BTF: module}},
+			Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: []corpus.Module{{Name: "md_mod", BTF: module}},
 		})
 		rep, err := r.report(t.Context())
 		if err != nil {
@@ -114,14 +113,14 @@ func TestAbsentSizes(t *testing.T) {
 	type verdicts map[string]rule.Status // of CO-RE, by program
 	for _, tt := range []struct {
 		loaders []rule.Loader
-		modules []relo.Module
+		modules []corpus.Module
 		want    verdicts
 	}{
 		{[]rule.Loader{rule.Libbpf}, nil, verdicts{}},
 		{[]rule.Loader{rule.EbpfGo}, nil, verdicts{"no_size": rule.Fails, "no_type_id": rule.Fails}},
 		{rule.Loaders(), nil, verdicts{"no_size": rule.Fails, "no_type_id": rule.Fails}},
-		{[]rule.Loader{rule.Libbpf}, []relo.Module{{Name: "md_mod", BTF: module}}, verdicts{}},
-		{[]rule.Loader{rule.EbpfGo}, []relo.Module{{Name: "md_mod", BTF: module}}, verdicts{"no_size": rule.MayFail, "no_type_id": rule.Fails}},
+		{[]rule.Loader{rule.Libbpf}, []corpus.Module{{Name: "md_mod", BTF: module}}, verdicts{}},
+		{[]rule.Loader{rule.EbpfGo}, []corpus.Module{{Name: "md_mod", BTF: module}}, verdicts{"no_size": rule.MayFail, "no_type_id": rule.Fails}},
 	} {
 		r := newRun(Config{Objects: []*rule.Object{o}, Loaders: tt.loaders})
 		r.item(t.Context(), new(target), &corpus.Kernel{Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: vmlinux, Modules: tt.modules})

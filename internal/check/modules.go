@@ -9,7 +9,6 @@ import (
 	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
-	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // bare relocates each object on a kernel none of whose modules is loaded. It is nil where that makes no difference, since
@@ -48,7 +47,7 @@ func (d dryRun) apart(ctx context.Context, t *target, it *corpus.Kernel, togethe
 			t.apart = append(t.apart, new(target))
 		}
 		one := *it
-		one.Modules = slices.DeleteFunc(slices.Clone(it.Modules), func(m relo.Module) bool { return m.Name != keep && slices.Contains(names, m.Name) })
+		one.Modules = slices.DeleteFunc(slices.Clone(it.Modules), func(m corpus.Module) bool { return m.Name != keep && slices.Contains(names, m.Name) })
 		if err := one.Load(ctx, &t.apart[n].Target, it.Path); err != nil {
 			return nil, nil, err
 		}

@@ -168,8 +168,8 @@ func TestModulesDisagree(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target, err := testinput.NewKernel(k.Name, k.BTF,
-				relo.Module{Name: "first", BTF: splitBTF(t, k.BTF, tt.first)},
-				relo.Module{Name: "second", BTF: splitBTF(t, k.BTF, tt.second)})
+				corpus.Module{Name: "first", BTF: splitBTF(t, k.BTF, tt.first)},
+				corpus.Module{Name: "second", BTF: splitBTF(t, k.BTF, tt.second)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -72,12 +72,12 @@ func compare(t *testing.T, qs *core.Questions) (kernels, matches int) {
 	t.Helper()
 	const most = 20 // differences to print
 	printed := 0
-	var k core.Target
 	testinput.Each(t, testinput.Varied(t), func(it *corpus.Kernel) {
-		if err := k.Load(t.Context(), it.Name, it.BTF, it.Modules...); err != nil {
+		k, err := testinput.NewKernel(it.Name, it.BTF, it.Modules...)
+		if err != nil {
 			t.Fatal(err)
 		}
-		differences, n := qs.Compare(&k)
+		differences, n := qs.Compare(k)
 		kernels++
 		matches += n
 		for _, d := range differences {

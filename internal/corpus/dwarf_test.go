@@ -420,7 +420,7 @@ func TestEncodeModuleDWARF(t *testing.T) {
 		err = c.Files[0].Read(t.Context(), func(k *Kernel) error {
 			n++
 			if len(k.Modules) != 1 || k.Modules[0].Name != "nf_a" {
-				t.Fatalf("%s: modules %v", name, k.ModulePaths)
+				t.Fatalf("%s: modules %v", name, k.Modules)
 			}
 			base, split := filepath.Join(t.TempDir(), "base"), filepath.Join(t.TempDir(), "split")
 			if err := errors.Join(os.WriteFile(base, k.BTF, 0o644), os.WriteFile(split, k.Modules[0].BTF, 0o644)); err != nil {
@@ -442,7 +442,7 @@ func TestEncodeModuleDWARF(t *testing.T) {
 		}
 		err = c.Files[0].Read(t.Context(), func(k *Kernel) error {
 			if len(k.Modules) > 0 {
-				t.Errorf("%s: modules %v, want none", name, k.ModulePaths)
+				t.Errorf("%s: modules %v, want none", name, k.Modules)
 			}
 			return nil
 		})

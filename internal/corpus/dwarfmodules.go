@@ -17,7 +17,6 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/unpack"
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // encodes reports whether BTF is made of modules' DWARF. Modules of a kernel that came with BTF have theirs in another package.
@@ -92,7 +91,7 @@ func (a *assembler) encodeModules(of *blob, k *Kernel) (taken int64) {
 			continue
 		}
 		taken += int64(len(buf.B))
-		k.Modules, k.ModulePaths = append(k.Modules, relo.Module{Name: b.module, BTF: buf.B}), append(k.ModulePaths, b.path)
+		k.Modules = append(k.Modules, Module{Name: b.module, Path: b.path, BTF: buf.B})
 	}
 	return taken
 }

@@ -57,10 +57,9 @@ type Kernel struct {
 	// corpus in one file. See Kernel.OwnBTF.
 	From btfc.OwnBTF
 
-	BTF         []byte        // vmlinux BTF, with a valid header
-	PartOf      int64         // bytes of the kernel and its modules if BTF and Modules are a part of them, else 0; see File.ReadPart
-	Modules     []relo.Module // in order of their names, which are distinct
-	ModulePaths []string      // of each of Modules, as Path
+	BTF     []byte   // vmlinux BTF, with a valid header
+	PartOf  int64    // bytes of the kernel and its modules if BTF and Modules are a part of them, else 0; see File.ReadPart
+	Modules []Module // in order of their names, which are distinct
 	Extras
 
 	// SourceSize is the size on disk in bytes. Kernels of one container share its size: the first one has it, the others have 0, so that sums
@@ -72,6 +71,13 @@ type Kernel struct {
 	task  *limits.Task       // holds the memory; nil in a copy
 	buf   *decompress.Buffer // has the BTF, and nothing that is not k's; or nil
 	slabs *slabs             // have modules of k only, unless buf is nil; or nil
+}
+
+// Module is a kernel module with BTF.
+type Module struct {
+	Name string // as in lsmod: nf_conntrack
+	Path string // the file, as Kernel.Path
+	BTF  []byte // on top of its kernel's
 }
 
 // Extras are the configuration and the symbols of a kernel. They are read only with Options.Extras.
@@ -165,7 +171,7 @@ func (k *Kernel) Size() int64 {
 // Keep returns a copy that stays valid, without modules and extras.
 func (k *Kernel) Keep() *Kernel {
 	kept := *k
-	kept.BTF, kept.Modules, kept.ModulePaths, kept.Extras = bytes.Clone(k.BTF), nil, nil, Extras{}
+	kept.BTF, kept.Modules, kept.Extras = bytes.Clone(k.BTF), nil, Extras{}
 	kept.task, kept.buf, kept.slabs = nil, nil, nil
 	return &kept
 }
@@ -197,24 +203,19 @@ func (k *Kernel) Load(ctx context.Context, t *core.Target, name string) error {
 			return err
 		}
 	}
-	n := 0 // that fit
-	for i, m := range k.Modules {
-		err := t.Add(ctx, m)
+	fit := k.Modules[:0]
+	for _, m := range k.Modules {
+		err := t.Add(ctx, relo.Module{Name: m.Name, BTF: m.BTF})
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			k.unfit = skip.Append(k.unfit, k.Path, skip.Wrap(k.ModulePaths[i], "", fmt.Errorf("%w: %w", ErrUnfit, err)))
+			k.unfit = skip.Append(k.unfit, k.Path, skip.Wrap(m.Path, "", fmt.Errorf("%w: %w", ErrUnfit, err)))
 		default:
-			if n < i {
-				k.Modules[n], k.ModulePaths[n] = m, k.ModulePaths[i]
-			}
-			n++
+			fit = append(fit, m)
 		}
 	}
-	if n < len(k.Modules) {
-		k.Modules, k.ModulePaths = k.Modules[:n], k.ModulePaths[:n]
-	}
+	k.Modules = fit
 	t.SetMachine(cmp.Or(k.Key.Arch, k.Arch))
 	if arch := kernel.CanonicalArch(k.Key.Arch); k.PartOf == 0 && machine.Named(arch) != nil {
 		for module, b := range t.Views() {

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/core"
-	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // TestLoad checks that the error of a kernel's BTF does not repeat its name.
@@ -23,12 +22,12 @@ func TestLoad(t *testing.T) {
 		{blobLE, splitLE, ""},
 		{blobLE[:40], splitLE, "header: string section at 40+5 exceeds 40 bytes of data"},
 	} {
-		k := &Kernel{BTF: tt.vmlinux, Modules: []relo.Module{{Name: "nf", BTF: tt.module}}, ModulePaths: []string{"nf.btf"}}
+		k := &Kernel{BTF: tt.vmlinux, Modules: []Module{{"nf", "nf.btf", tt.module}}}
 		err := k.Load(t.Context(), new(core.Target), "name")
 		if got := strings.TrimPrefix(fmt.Sprint(err), "<nil>"); got != tt.want {
 			t.Errorf("%s, want %s", got, tt.want)
 		}
-		if err == nil && (len(k.Modules)+len(k.ModulePaths) > 0 || len(k.unfit) != 1) {
+		if err == nil && (len(k.Modules) > 0 || len(k.unfit) != 1) {
 			t.Errorf("%d modules, %v", len(k.Modules), k.unfit)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/workers"
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // finishKernel yields a kernel with its modules and extras.
@@ -38,9 +37,9 @@ func (a *assembler) finishKernel(b *blob, last bool) {
 			k.Name = b.file.Path
 		}
 	}
-	k.Modules, k.ModulePaths = a.takeModules(b, key)
+	k.Modules = a.takeModules(b, key)
 	if b.made.By != "" && len(k.Modules) > 0 {
-		k.Modules, k.ModulePaths = nil, nil
+		k.Modules = nil
 		a.Fail(skip.Wrap(b.path, "", errors.New("its modules' BTF is left out: it goes with other BTF than what "+b.made.By+" makes")))
 	}
 	made := a.encodeModules(b, &k)
@@ -107,8 +106,8 @@ func (a *assembler) key(b *blob, single bool) kernel.Key {
 	return k.Canonical()
 }
 
-// takeModules returns the pending modules that belong to a kernel, and their paths.
-func (a *assembler) takeModules(of *blob, key kernel.Key) (modules []relo.Module, paths []string) {
+// takeModules returns the pending modules that belong to a kernel.
+func (a *assembler) takeModules(of *blob, key kernel.Key) (modules []Module) {
 	var taken []*blob
 	for i := range a.s.pending {
 		if b := &a.s.pending[i]; b.split && b.dwarf == nil && !b.used && a.belongs(b, of, key) {
@@ -140,9 +139,9 @@ func (a *assembler) takeModules(of *blob, key kernel.Key) (modules []relo.Module
 				continue
 			}
 		}
-		modules, paths = append(modules, relo.Module{Name: b.module, BTF: data}), append(paths, b.path)
+		modules = append(modules, Module{Name: b.module, Path: b.path, BTF: data})
 	}
-	return modules, paths
+	return modules
 }
 
 // lazyBTF is the BTF of a kernel, which is loaded for the first module with a base of its own.

@@ -15,7 +15,6 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/pkg/kernel"
-	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // packedUnits removes corpora in one file from the files found, and returns the kernels in them that keep accepts. A damaged file is skipped, unless
@@ -116,8 +115,7 @@ func (f *File) damaged(what string, err error) error {
 // setModules sets the modules of a kernel of a corpus in one file.
 func (k *Kernel) setModules(modules []btfc.Module) {
 	for _, m := range modules {
-		k.Modules = append(k.Modules, relo.Module{Name: m.Name, BTF: m.BTF})
-		k.ModulePaths = append(k.ModulePaths, k.Path+"!"+m.Name)
+		k.Modules = append(k.Modules, Module{Name: m.Name, Path: k.Path + "!" + m.Name, BTF: m.BTF})
 	}
 }
 

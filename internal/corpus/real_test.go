@@ -52,9 +52,9 @@ func hashes(t testing.TB, opts Options, src string) (sums map[string][sha256.Siz
 		err := f.Read(context.Background(), func(k *Kernel) error {
 			h := sha256.New()
 			h.Write(k.BTF)
-			for i, m := range k.Modules {
+			for _, m := range k.Modules {
 				if split, err := sniff.IsSplit(m.BTF); err != nil || !split {
-					t.Errorf("%s: split is %v, %v", k.ModulePaths[i], split, err)
+					t.Errorf("%s: split is %v, %v", m.Path, split, err)
 				}
 				h.Write(m.BTF)
 			}

@@ -69,9 +69,9 @@ func (in *inspector) inspect(ctx context.Context, k *corpus.Kernel) facts {
 	f.wrong = contradiction(k.Key.Arch, k.Arch, b, &regs)
 	f.debug = debugOptions(b, in.found)
 	f.loadable = b.HasMember(&mod, "btf_data")
-	for i, m := range k.Modules {
+	for _, m := range k.Modules {
 		if err := in.module.Load(ctx, m.BTF, b); err != nil {
-			f.bad = append(f.bad, &corpus.Error{Path: k.ModulePaths[i], Err: err})
+			f.bad = append(f.bad, &corpus.Error{Path: m.Path, Err: err})
 		}
 	}
 	return f

@@ -16,6 +16,7 @@ import (
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
@@ -117,7 +118,7 @@ func localID(r *cbtf.CORERelocation) string {
 type ciliumTarget []*cbtf.Spec
 
 // readCiliumTarget reads the BTF of a loaded kernel.
-func readCiliumTarget(ctx context.Context, loaded *core.Target, vmlinux []byte, modules []relo.Module) (ciliumTarget, error) {
+func readCiliumTarget(ctx context.Context, loaded *core.Target, vmlinux []byte, modules []corpus.Module) (ciliumTarget, error) {
 	if err := loaded.CheckRecursion(ctx); err != nil {
 		return nil, err
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
-	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // withModules returns a kernel in the notation of testbtf. modules are named m0, m1, …
@@ -26,7 +25,7 @@ func withModules(tb testing.TB, vmlinux string, modules ...string) *corpus.Kerne
 	tb.Helper()
 	k := &corpus.Kernel{Name: "kernel", BTF: testbtf.Types(tb, binary.LittleEndian, vmlinux)}
 	for i, types := range modules {
-		k.Modules = append(k.Modules, relo.Module{Name: fmt.Sprint("m", i), BTF: testbtf.Module(tb, binary.LittleEndian, vmlinux, types)})
+		k.Modules = append(k.Modules, corpus.Module{Name: fmt.Sprint("m", i), BTF: testbtf.Module(tb, binary.LittleEndian, vmlinux, types)})
 	}
 	return k
 }

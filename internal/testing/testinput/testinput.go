@@ -298,10 +298,15 @@ func Packed(tb testing.TB, c *corpus.Corpus) *corpus.Corpus {
 }
 
 // NewKernel parses the BTF of a kernel.
-func NewKernel(name string, vmlinux []byte, modules ...relo.Module) (*core.Target, error) {
+func NewKernel(name string, vmlinux []byte, modules ...corpus.Module) (*core.Target, error) {
 	k := new(core.Target)
-	if err := k.Load(context.Background(), name, vmlinux, modules...); err != nil {
+	if err := k.Load(context.Background(), name, vmlinux); err != nil {
 		return nil, err
+	}
+	for _, m := range modules {
+		if err := k.Add(context.Background(), relo.Module{Name: m.Name, BTF: m.BTF}); err != nil {
+			return nil, fmt.Errorf("%s: module %s: %w", name, m.Name, err)
+		}
 	}
 	return k, nil
 }
@@ -334,7 +339,7 @@ func Kernels(tb testing.TB, parts ...string) []corpus.Kernel {
 		}
 		err := f.Read(context.Background(), func(k *corpus.Kernel) error {
 			own := *k
-			own.BTF, own.Modules, own.ModulePaths = slices.Clone(k.BTF), slices.Clone(k.Modules), slices.Clone(k.ModulePaths)
+			own.BTF, own.Modules = slices.Clone(k.BTF), slices.Clone(k.Modules)
 			for i, m := range own.Modules {
 				own.Modules[i].BTF = slices.Clone(m.BTF)
 			}
