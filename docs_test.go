@@ -222,7 +222,7 @@ func (v vocabulary) unknown(name, text string) (bad []string, known int) {
 		for _, o := range option.FindAllStringSubmatch(span, -1) {
 			check(v.options[o[1]] || slices.Contains(optionsOfOthers, o[1]), o[1])
 		}
-		if name == "docs/cli.md" { // which also has the codes of corpus lint
+		if name == "docs/cli.md" { // it also has the codes of corpus lint
 			continue
 		}
 		for _, word := range strings.Fields(span) {

@@ -18,7 +18,7 @@ import (
 // copyrightFile is packaging/copyright, in Debian's machine-readable format.
 type copyrightFile struct {
 	files    []filesParagraph
-	licences []string // that have their text in a paragraph of their own
+	licences []string // their text is in a paragraph of their own
 }
 
 type filesParagraph struct {

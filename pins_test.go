@@ -48,7 +48,7 @@ func TestReleaseNamed(t *testing.T) {
 	for name, text := range pagesIn(t, "README.md", "docs/*.md", "examples/*.md", "examples/pipelines/*.yml") {
 		for _, m := range regexp.MustCompile(`\b(?:btfgen(?:/btfgen|-registry)?(?:/cmd/[a-z-]+)?@|VERSION: )(v[0-9]\S*|latest)`).FindAllStringSubmatch(text, -1) {
 			named = append(named, name)
-			if version := strings.Trim(m[1], "`\",;"); version != release && version != "v0.0.0" { // which a replace directive needs
+			if version := strings.Trim(m[1], "`\",;"); version != release && version != "v0.0.0" { // a replace directive needs it
 				t.Errorf("%s: %s is not the newest release, %s", name, m[0], release)
 			}
 		}

@@ -3,6 +3,9 @@
 package btfgen_test
 
 import (
+	"bytes"
+	"go/parser"
+	"go/token"
 	"maps"
 	"os"
 	"os/exec"
@@ -79,6 +82,50 @@ func prose(name, text string, f func(n int, line string)) {
 				f(n+1, comment)
 			}
 		}
+	}
+}
+
+// fragment matches the start of a comment that goes on with the code before it,
+// as in "b []byte // that are not read yet". Readers have to find out what "that" is.
+var fragment = regexp.MustCompile(`^(that|which|whose|whom|(at|by|for|from|in|of|on|to|where|with) (which|whose))\b`)
+
+// withFragments are folders whose trailing comments are not rewritten yet.
+var withFragments = []string{"cmd/btfgen", "internal/check", "internal/check/interp", "internal/check/rule"}
+
+// TestTrailingComments checks that comments behind code are not relative clauses.
+func TestTrailingComments(t *testing.T) {
+	list, err := exec.Command("git", "ls-files", "*.go").Output()
+	if err != nil {
+		t.Skip("not a git checkout:", err)
+	}
+	comments := 0
+	for name := range strings.FieldsSeq(string(list)) {
+		if strings.Contains("/"+name, "/testdata/") || slices.Contains(withFragments, path.Dir(name)) {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // deleted, and not committed yet
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, name, text, parser.ParseComments)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, group := range file.Comments {
+			at := files.Position(group.Pos())
+			if before := text[at.Offset-at.Column+1 : at.Offset]; len(bytes.TrimSpace(before)) == 0 {
+				continue
+			}
+			comments++
+			if fragment.MatchString(strings.TrimPrefix(group.List[0].Text, "// ")) {
+				t.Errorf("%s: %s: want a phrase that is complete without the code", at, group.List[0].Text)
+			}
+		}
+	}
+	if comments < 1000 {
+		t.Errorf("found %d comments only", comments)
 	}
 }
 

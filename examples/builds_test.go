@@ -322,7 +322,7 @@ func TestAya(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, profile, _ := strings.Cut(string(settings), "\n[profile.dev]") // with which other tests have compiled zstd
+	_, profile, _ := strings.Cut(string(settings), "\n[profile.dev]") // other tests have compiled zstd with it
 	p.write("app/Cargo.toml", fmt.Sprintf(manifest+"[dependencies]\naya = { path = \"../aya\" }\nbtfa = { path = %q }\n[profile.dev]%s", "app", btfa, profile))
 	p.write("app/src/tracer.btfa", "")
 	p.write("app/src/main.rs", uses+"\nconst OBJECT: &[u8] = b\"\";\nfn main() -> Result<(), Box<dyn std::error::Error>> {\n"+body+"let _ = &mut ebpf;\nOk(())\n}\n")

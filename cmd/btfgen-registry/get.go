@@ -123,7 +123,7 @@ func (f *file) get(ctx context.Context) (err error) {
 	case err != nil:
 		return err
 	case f.right():
-	case begun > 0: // that run may have had another idea of the file
+	case begun > 0: // the earlier run may have seen another file
 		if err := f.reset(); err != nil {
 			return err
 		}

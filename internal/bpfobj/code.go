@@ -76,8 +76,8 @@ type StructOpsMap struct {
 	Type     string   // essential name of the kernel's struct
 	Optional bool     // libbpf does not create it by default
 	Link     bool     // it is attached by a link
-	Members  []string // that are set, in order
-	Funcs    []int    // that members are set to
+	Members  []string // members with a function, in order
+	Funcs    []int    // the functions of Members
 
 	typ     btf.TypeID
 	section string

@@ -154,7 +154,7 @@ func (y *AyaDecider) reason(m *setObject, n int32, d *AyaDecision) relo.Reason {
 	case d.Result == relo.Ambiguous:
 		return relo.Reason{Code: relo.AmbiguousValue}
 	case first >= 0:
-		return explained(first) // which has no such value
+		return explained(first) // the first match has no such value
 	case candidates == 0:
 		return relo.Reason{Code: relo.NoCandidate}
 	}

@@ -74,7 +74,7 @@ func (s *spec) field(of load) load {
 	if t.Kind() == btf.KindArray {
 		return load{size: size, kind: btf.KindArray, ok: true}
 	}
-	l, _ := s.loadOf(size, t.ID) // which fails only for arrays
+	l, _ := s.loadOf(size, t.ID) // it fails only for arrays
 	return l
 }
 

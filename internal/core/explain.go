@@ -27,7 +27,7 @@ func (s *spec) entry() relo.Spec {
 // candidateEntry is a candidate in the form of a log.
 type candidateEntry struct {
 	relo.Candidate
-	err error // that ends libbpf's load
+	err error // libbpf's load ends with it
 }
 
 type explainKey struct {

@@ -138,12 +138,12 @@ type Fixup struct {
 	Poison        bool // it makes the instruction invalid
 	Local, Target uint64
 	ID            bool  // Target is the unknown ID of a type
-	Err           error // that ends the load when the instruction is changed
+	Err           error // the load ends with it when the instruction is changed
 }
 
 // UnitDecision is cilium/ebpf's decision on the records of a unit.
 type UnitDecision struct {
-	Err    error // that ends the load
+	Err    error // the load ends with it
 	Record int   // a record of the local type on which it fails
 
 	decider *CiliumDecider

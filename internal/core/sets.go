@@ -15,7 +15,7 @@ import (
 type Sets struct {
 	objects []*Object
 	mu      sync.Mutex
-	made    map[string]*Set // by which of the objects it has
+	made    map[string]*Set // by its objects
 }
 
 // NewSets returns the sets of objects.

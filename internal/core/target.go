@@ -151,7 +151,7 @@ func (k *Target) CheckRecursion(ctx context.Context) error {
 type candidate struct {
 	view *moduleTypes
 	id   btf.TypeID
-	by   btf.Loaders // for which the names are equal without their flavors
+	by   btf.Loaders // their names are equal without flavors
 }
 
 // libbpf reports whether libbpf considers the candidate for a local type of this kind.
@@ -213,7 +213,7 @@ func visible(all []candidate, takes func(candidate) bool) int {
 // NoTypes returns a little-endian kernel without types.
 var NoTypes = sync.OnceValue(func() *Target {
 	k := new(Target)
-	_ = k.Load(context.Background(), "", btf.NewBuilder(binary.LittleEndian).Bytes()) // which is valid
+	_ = k.Load(context.Background(), "", btf.NewBuilder(binary.LittleEndian).Bytes()) // an empty BTF is valid
 	return k
 })
 

@@ -34,7 +34,7 @@ type assembler struct {
 	sized bool  // SourceSize has been given out
 
 	links  tarLinks     // of the file that is read
-	extras []extra      // that wait for their kernel
+	extras []extra      // their kernels are not complete yet
 	dwarf  pahole.Spool // modules with DWARF that wait for their kernel
 }
 

@@ -43,7 +43,7 @@ type tarLinks struct {
 	links   []tarLink
 	to      map[string]string // where they lead, by name
 	unnamed []string
-	members map[string]bool // that may be kernels
+	members map[string]bool // by name: it may be a kernel
 	full    bool            // there are too many links
 }
 

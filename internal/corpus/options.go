@@ -51,8 +51,8 @@ type Options struct {
 	// XZ reads large .xz if it is not nil.
 	XZ *decompress.XZProgram
 
-	met   *met   // which kernels the selectors match; set by Open
-	links *links // that are left out; set by Open
+	met   *met   // the kernels that selectors match; set by Open
+	links *links // the links that are left out; set by Open
 }
 
 // key returns the key of the kernel at a path, from the first naming that fits, or else from below. abs is the path of the

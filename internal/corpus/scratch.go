@@ -19,7 +19,7 @@ import (
 type scratch struct {
 	task    *limits.Task      // of this File.Read
 	btf     decompress.Buffer // the BTF of the kernel being put together
-	modules slabs             // that of its modules
+	modules slabs             // the BTF of its modules
 	maps    []mapping         // of the file that is read
 	pending []blob
 }

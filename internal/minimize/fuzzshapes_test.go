@@ -68,7 +68,7 @@ func (s *shaper) name() string {
 	if b < 13*len(names) {
 		return names[b%len(names)]
 	}
-	return [...]string{"s___", "s____1", "B___"}[b%3] // on which loaders do not agree
+	return [...]string{"s___", "s____1", "B___"}[b%3] // loaders do not agree on these
 }
 
 // ref returns a type near the one that comes next, on either side, or any.

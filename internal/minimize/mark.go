@@ -44,7 +44,7 @@ type marks struct {
 	copied    []nameKey           // those that several types have
 	waiting   map[nameKey][]*node // exact ones that name a struct or union which has no node yet
 
-	grown   []*node         // whose needs have grown since they were expanded
+	grown   []*node         // their needs have grown since they were expanded
 	members int             // needed, of all types; enumerators count
 	hidden  bool            // a node is
 	dropped map[string]bool // as Minimizer has it

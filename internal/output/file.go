@@ -91,7 +91,7 @@ var (
 
 // place is the place of a file.
 type place struct {
-	dir     *Dir        // that the file must stay in, or nil
+	dir     *Dir        // the file must stay in it; or nil
 	name    string      // in dir, with the system's separators
 	path    string      // in errors
 	real    string      // path with links followed in its last element

@@ -115,7 +115,7 @@ func cellFor(s rule.Status) cell {
 	case rule.MayFail:
 		return cellMayFail
 	}
-	return cell(s) // which are alike up to Unknown
+	return cell(s) // the constants are alike up to Unknown
 }
 
 func cells(status, load []rule.Status) []cell {

@@ -111,7 +111,7 @@ func (info Info) Canonical(kernels []Kernel) (Info, error) {
 }
 
 // machines returns a text for the machines that an object is for.
-func machines(o *Object) string { return strings.Join(o.Arches, "/") } // which no arch contains
+func machines(o *Object) string { return strings.Join(o.Arches, "/") } // no arch contains a slash
 
 // meta writes the tool, the relocations and the objects, grouped by their machines.
 func (e *encoder) meta(info Info, kernels []Kernel) error {

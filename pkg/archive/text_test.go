@@ -61,7 +61,7 @@ func TestMessages(t *testing.T) {
 		want := kernels[0].Key
 		unknown, other, next, nowhere := want, want, want, want
 		unknown.ID, other.ID, next.Release, nowhere.Arch = "b", "c"+unpathed, "6.1.0-4-"+unpathed+printable, unpathed
-		other.Release = kernels[6].Key.Release // whose BTFs differ
+		other.Release = kernels[6].Key.Release // their BTFs differ
 		var wants []kernel.Key
 		for _, k := range []kernel.Key{want, unknown, other, next, nowhere} {
 			wants = append(wants, k)

@@ -116,7 +116,7 @@ func Write(types []*Type, order binary.ByteOrder) []byte {
 		if len(words) == 0 {
 			words, vlen = shape.Extra, 0
 		}
-		if o.Kind == btf.KindFunc { // whose linkage is in vlen
+		if o.Kind == btf.KindFunc { // vlen is its linkage
 			words, vlen = nil, int(o.Fields[0].Lo)
 		}
 		third := o.Size

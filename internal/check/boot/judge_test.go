@@ -126,7 +126,7 @@ func TestCompare(t *testing.T) {
 		helper = "invalid func unknown#9999"
 	)
 	for _, tt := range []struct {
-		codes []rule.Code // that are to fail
+		codes []rule.Code // the expected failures
 		errno int
 		log   string
 		wrong string

@@ -37,7 +37,7 @@ type loader struct {
 	targets map[string]string
 	own     types             // the kernel's; from a file if it has no BTF
 	archive *types            // those that an archive has for the kernel, or nil
-	added   []types           // that loaders add to the kernel's
+	added   []types           // types that loaders add to the kernel's
 	cache   *cbtf.Cache       // of the kernel's BTF
 	config  map[string]string // the kernel's configuration, by name; nil until it is needed
 	noData  bool              // the kernel has no maps for data sections: before 5.2

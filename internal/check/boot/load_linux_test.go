@@ -101,7 +101,7 @@ func TestStructOps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		delete(o.spec.Maps, "missing") // which no kernel has
+		delete(o.spec.Maps, "missing") // no kernel has one of this name
 		delete(o.spec.Programs, tt.without)
 		o.missing = nil
 		for _, name := range []string{"ssthresh", "undo_cwnd"} {

@@ -39,7 +39,7 @@ type Config struct {
 	Data    [][]byte
 	Types   []check.Types
 	Rodata  []string       // as for package check
-	Policy  verdict.Policy // whose --when says which programs are loaded on a kernel
+	Policy  verdict.Policy // its --when says which programs are loaded on a kernel
 	Targets map[string]string
 
 	// Archive has types to load the objects with again; may be nil.
@@ -74,7 +74,7 @@ func ParseExecutable(path string, data []byte) (*Executable, error) {
 type Kernel struct {
 	Path     string        // of its file
 	Name     string        // as in the report of check, or the path
-	Modules  []string      // that are loaded
+	Modules  []string      // the loaded ones
 	Release  string        // as the booted kernel reports it
 	Emulated string        // why KVM did not run it, "" if it did
 	Up, Done time.Duration // until the first event of the guest, 0 if it did not boot, and until the end

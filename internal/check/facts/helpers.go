@@ -63,7 +63,7 @@ type Size struct {
 // Callback is how a helper calls a function back.
 type Callback struct {
 	Fn, Context asm.Register // arguments: the function, and what it gets
-	Param       asm.Register // in which the function gets that
+	Param       asm.Register // the register that has Context in the function
 }
 
 // helperTable is helpers.txt, by number.

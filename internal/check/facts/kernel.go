@@ -47,7 +47,7 @@ const (
 type Answer struct {
 	Presence
 	Decided Decided
-	Witness string // which decides: STRUCT.MEMBER, FUNCTION(), static:FUNCTION() or ENUM:ENUMERATOR; behind a ! if kernels with the fact do not have it
+	Witness string // the deciding name: STRUCT.MEMBER, FUNCTION(), static:FUNCTION() or ENUM:ENUMERATOR; behind a ! if kernels with the fact do not have it
 }
 
 // wholeBTF is a struct of every kernel with BPF. If the BTF has it, what the BTF does not have is not in the kernel.

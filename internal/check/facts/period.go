@@ -65,7 +65,7 @@ type witnessKind uint8
 
 const (
 	structure witnessKind = iota // or a member
-	function                     // which every BTF with functions lists
+	function                     // every BTF with functions lists it
 	static                       // a function that not every BTF with functions lists
 	enumerator
 )

@@ -30,8 +30,8 @@ type row struct {
 	Period
 	entry     *entry
 	usedBy    string   // in words, "" if findings have words of their own
-	machine   string   // for which it holds, "" for all
-	registers int      // that kernels without it use, 0 for any number
+	machine   string   // the only machine it holds for, "" for all
+	registers int      // registers in use without it, 0 for any number
 	programs  []string // types of programs for which it holds, nil for all
 	names     []string // of hooks, kfuncs or enumerators
 	only      []string // the types of programs that can call kfuncs, nil if it is not about that
@@ -45,7 +45,7 @@ type table struct {
 	rowOf   []int // by fact
 	names   []string
 	named   map[string]Fact
-	came    map[string]Release // with which parts of the kernel's interface came, by name
+	came    map[string]Release // the first releases of parts of the kernel's interface, by name
 	types   []string           // structs and functions: names of witnesses
 	hooks   map[string]Hook
 	returns map[string]Return // by type of attachment

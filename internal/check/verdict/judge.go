@@ -112,7 +112,7 @@ type judge struct {
 	*Report
 	needs  func(kernel, object int) []rule.Finding
 	first  []int         // programs in the report, by object
-	loader []rule.Loader // whose verdict counts, by object
+	loader []rule.Loader // by object: the loader with the verdict that counts
 }
 
 // refused returns Unopened, or the reasons why libbpf has no type for a program that it would load, unless the policy says that the

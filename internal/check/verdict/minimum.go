@@ -125,8 +125,8 @@ func (r *Report) came(row *ObjectRow, kernels []int) (all rule.Release) {
 // came is the same for a program on a kernel, without the findings that are excused.
 func (p *ProgramRow) came(k int, excused func(*rule.Finding) bool) (all rule.Release) {
 	var lacks []*rule.Finding
-	doubt := false            // of what may be missing, the release of something is not known
-	var progType rule.Release // with which the program's type came, where the kernel lacks it
+	doubt := false            // a release of something that may be missing is not known
+	var progType rule.Release // the first with the program's type, if the kernel lacks it
 	for i := range p.Findings {
 		f := &p.Findings[i]
 		if _, on := slices.BinarySearch(f.Kernels, k); !on || f.Status <= rule.Other || excused != nil && excused(&f.Finding) {

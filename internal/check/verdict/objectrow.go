@@ -16,12 +16,12 @@ type ObjectRow struct {
 	Object   string        `json:"object"`
 	Programs []int         `json:"programs"`           // all of the object, ascending
 	Variants [][]int       `json:"variants,omitempty"` // of a row of [Report.Variants]: the alternatives, as indices of [Report.Objects]
-	Loader   rule.Loader   `json:"loader,omitempty"`   // whose verdict Status and Load are; "" for the worst
+	Loader   rule.Loader   `json:"loader,omitempty"`   // Status and Load are its verdict; "" for the worst loader's
 	Status   []rule.Status `json:"status"`             // by kernel
 	Load     []rule.Status `json:"load"`               // by kernel: of loading it alone, whether it can be attached or not
 	Loaders  []LoaderRow   `json:"loaders,omitempty"`  // each of the loaders, where they differ; none where they agree. One that does not open the object does not count in Status and Load, if another does
 	Decides  []Decider     `json:"decides,omitempty"`  // the programs for which it does not work, or may not
-	Rules    []Rule        `json:"rules,omitempty"`    // which programs have to work, where that is not all
+	Rules    []Rule        `json:"rules,omitempty"`    // the programs that have to work, if not all
 	Cells    []Cell        `json:"cells"`              // by line of [Report.Lines]
 	Minima   []Minimum     `json:"minima,omitempty"`   // by machine
 

@@ -68,7 +68,7 @@ func Read(path string, modules []string, read func(taker func(*unpack.Run) unpac
 
 // booting collects a System.
 type booting struct {
-	*unpack.Run // that is under way
+	*unpack.Run // the current run
 	image       []byte
 	machine     string
 	release     string

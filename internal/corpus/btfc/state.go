@@ -19,7 +19,7 @@ type state struct {
 	units     []unit
 	front     typeList // the types at the front
 	all       typeList // all types
-	atFront   []bool   // which of all are at the front
+	atFront   []bool   // for each of all: it is at the front
 	strings   []uint32 // names in the order of the string sections, of all units
 	backNames []span   // the names at the back
 

@@ -64,7 +64,7 @@ func TestXZProgram(t *testing.T) {
 		name  string
 		src   io.Reader
 		all   string // the error of all streams, a part of it; "" for none
-		first string // that of the first stream
+		first string // in the first stream
 	}{
 		{"one stream", bytes.NewReader(packed), "", ""},
 		{"two streams", bytes.NewReader(slices.Concat(packed, packed)), "", ""},

@@ -44,7 +44,7 @@ type Distribution struct {
 	Repositories []Repository      `yaml:"repositories"`
 	Packages     []Pattern         `yaml:"packages"`
 	Tested       string            `yaml:"tested"`  // how the entry was tested
-	Comment      string            `yaml:"comment"` // which releases have BTF
+	Comment      string            `yaml:"comment"` // for example, the releases that have BTF
 }
 
 // Repository is a repository of packages.

@@ -32,7 +32,7 @@ type Encoder struct {
 	dir   string
 	slots chan struct{} // one for each running pahole; nil if the Encoder makes no BTF
 
-	Time      time.Duration // that a pahole may take
+	Time      time.Duration // the longest run of a pahole
 	NoModules bool          // make no BTF of modules, which takes long for all of a kernel's
 
 	// Earlier, if not nil, returns BTF that was made of a file with this SHA-256 before, and by what; or nothing.

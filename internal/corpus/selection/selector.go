@@ -120,7 +120,7 @@ func parseGlobs(t string) (terms []term, err error) {
 		if i > int(fieldRelease) {
 			return nil, errors.New("more than ID/VERSION_ID/ARCH/RELEASE")
 		}
-		if p == "*" { // which is also where nothing is known
+		if p == "*" { // it matches an unknown value, too
 			continue
 		}
 		if err := checkGlob(p); err != nil {

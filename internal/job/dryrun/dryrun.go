@@ -107,7 +107,7 @@ func (r *run) kernel(ctx context.Context, k *corpus.Kernel) error {
 		if d == nil {
 			d = workers.Catch(ctx, func() { err = r.log(Log{name, k.Name, l.Entries(ctx, 0)}) })
 		}
-		decided[i] = nil // which is large
+		decided[i] = nil // to free its memory
 		if d != nil {
 			r.skip(&corpus.Error{Path: name + " on " + k.Name, Err: d})
 		} else if err = cmp.Or(err, ctx.Err()); err != nil {

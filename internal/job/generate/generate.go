@@ -97,7 +97,7 @@ type Report struct {
 	Unmatched  []Unmatched
 	Stages     map[string]time.Duration // the time of all workers for each stage of their work
 
-	Corpus *corpus.Corpus // that was read
+	Corpus *corpus.Corpus // the corpus that was read
 
 	part bool // of a corpus
 }

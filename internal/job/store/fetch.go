@@ -34,7 +34,7 @@ type FetchConfig struct {
 	Mirrors []fetch.Mirror // as in fetch.Series.Open
 	Jobs    int            // packages on disk at once
 
-	Options corpus.Options       // whose selectors choose kernels, and Modules modules
+	Options corpus.Options       // selectors choose kernels, and Modules their modules
 	Prune   []selection.Selector // of kernels to remove that no repository has
 
 	WithoutBTF bool // only kernels without BTF of their own, which pahole converts
@@ -55,7 +55,7 @@ type FetchConfig struct {
 type FetchProgress struct {
 	Done, All   int    // kernels; 0 if there are layers
 	Bytes, Size int64  // of the packages so far, and of all
-	Package     string // that is being downloaded, or ""
+	Package     string // the one that is being downloaded, or ""
 }
 
 // LimitError is returned if there is more to download than FetchConfig.Limit.
@@ -98,7 +98,7 @@ type Fetched struct {
 type FetchResult struct {
 	Kernels    []*Fetched        `json:"kernels"`
 	There      int               `json:"kernels_there"`                  // already
-	Unusable   int               `json:"kernels_unusable"`               // whose packages had no usable kernel in an earlier run
+	Unusable   int               `json:"kernels_unusable"`               // their packages had no usable kernel in an earlier run
 	Withdrawn  int               `json:"kernels_no_longer_offered"`      // in the file
 	OwnBTF     int               `json:"kernels_with_own_btf,omitempty"` // left out by FetchConfig.WithoutBTF
 	Unreadable map[string]string `json:"unreadable,omitempty"`           // reasons, by series

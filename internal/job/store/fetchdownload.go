@@ -130,7 +130,7 @@ func folderSize(dir string) (n int64) {
 
 // work returns the folder for packages of a series that are not read yet.
 func (f *fetcher) work(s *fetch.Series) string {
-	if f.Keep != "" { // whose file system may be another
+	if f.Keep != "" { // on the file system of Keep, to rename them later
 		return filepath.Join(f.kept(s.Key), ".btfgen-fetch")
 	}
 	return filepath.Join(s.Folder(f.Cache), "packages")

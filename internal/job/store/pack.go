@@ -38,7 +38,7 @@ type Packed struct {
 	Contents     // of these
 	// Lacking counts kernels of Kept whose source has a configuration or symbols that the file lacks.
 	Lacking int   `json:"kept_without_config_or_symbols,omitempty"`
-	Bytes   int64 `json:"bytes_added"` // by which the file grew
+	Bytes   int64 `json:"bytes_added"` // growth of the file
 	Kernels int   `json:"file_kernels"`
 	Size    int64 `json:"file_bytes"`
 

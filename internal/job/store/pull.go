@@ -42,8 +42,8 @@ type Pulled struct {
 	Layers   []Layer `json:"layers"` // of the selected series
 	Moved    int64   `json:"bytes_downloaded"`
 	Added    int     `json:"kernels_added"`
-	Replaced int     `json:"kernels_replaced"` // that had other content before
-	Kept     int     `json:"kernels_kept"`     // that no layer has
+	Replaced int     `json:"kernels_replaced"` // their content was another before
+	Kept     int     `json:"kernels_kept"`     // no layer has them
 	Encoded  int     `json:"kernels_encoded"`  // of these, since what they were encoded against was replaced
 	Kernels  int     `json:"file_kernels"`
 	Size     int64   `json:"file_bytes"`

@@ -187,7 +187,7 @@ func TestPushPull(t *testing.T) {
 	// Local kernels: of a series that was pulled, of one that is pulled next, and of another.
 	packed(t, steps, map[string][]byte{
 		"debian/12/x86_64/6.1.0-9-amd64.btf":         alike(t, 9),
-		"ubuntu/22.04/x86_64/5.15.0-0-generic.btf":   alike(t, 8), // which the layer replaces
+		"ubuntu/22.04/x86_64/5.15.0-0-generic.btf":   alike(t, 8), // the layer replaces it
 		"ubuntu/22.04/x86_64/5.15.0-9-generic.btf":   alike(t, 9),
 		"fedora/40/x86_64/6.8.5-301.fc40.x86_64.btf": alike(t, 7),
 	})

@@ -85,7 +85,7 @@ func (c *ciliumObject) read(ctx context.Context, o *core.Object, data []byte) er
 		for _, i := range u.Records {
 			r := &o.Records()[i]
 			relocation := relos[place{r.Section, asm.RawInstructionOffset(r.Offset / asm.InstructionSize)}]
-			if relocation == nil || r.Kind == relo.LocalTypeID { // which does not depend on the kernel
+			if relocation == nil || r.Kind == relo.LocalTypeID { // a local ID does not depend on the kernel
 				continue
 			}
 			id := localID(relocation)

@@ -103,7 +103,7 @@ func TestNesting(t *testing.T) {
 			put("kernel", tc.kernel, btf)
 			put("minimized", tc.minimized, btf)
 			put("object", tc.object, func(types string) []byte {
-				asks := "lshift_u64 struct s.b" // for which cilium/ebpf computes the alignment of the member
+				asks := "lshift_u64 struct s.b" // cilium/ebpf computes the alignment of the member for it
 				if strings.Contains(types, "r___") {
 					asks = "type_matches struct s"
 				}

@@ -89,7 +89,7 @@ func TestGroups(t *testing.T) {
 		if c.note != "" {
 			t.Fatal(c.note)
 		}
-		programs := make(map[string]bool) // that call a static function
+		programs := make(map[string]bool) // by name: it calls a static function
 		for _, g := range c.groups {
 			first := &log.Entries[g.records[0]]
 			for i, r := range g.records {

@@ -25,7 +25,7 @@ const (
 // The values of Difference.What.
 const (
 	WhatDecision = "decision" // what the loader does
-	WhatTable    = "match"    // which candidates match, and how
+	WhatTable    = "match"    // the matching candidates, and how they match
 )
 
 // Difference is a relocation on which the minimized and the full BTF differ.

@@ -223,7 +223,7 @@ func (j *Judge) shared(ctx context.Context, it *corpus.Kernel, small *Minimized)
 
 // whole compares decisions and tables.
 func (j *Judge) whole(ctx context.Context, it *corpus.Kernel, small *Minimized) (*Comparison, error) {
-	defer func() { j.cilium = nil }() // which is large
+	defer func() { j.cilium = nil }() // to free its memory
 	k, err := j.Compare(ctx, small.BTF)
 	if err != nil {
 		return nil, err

@@ -172,7 +172,7 @@ func Corpus(tb testing.TB) *corpus.Corpus {
 	tb.Helper()
 	sources := []string{Vmlinux(tb)}
 	if dir := os.Getenv("BTFGEN_CORPUS"); dir != "" {
-		sources = []string{dir} // which includes those of testdata
+		sources = []string{dir} // it includes those of testdata
 		if unpacked := os.Getenv("BTFGEN_UNPACKED"); unpacked != "" {
 			sources = []string{unpacked}
 		}

@@ -39,7 +39,7 @@ func TestOnly(t *testing.T) {
 				case x.Name == "escape":
 					calls++
 				case x.Name == "fmt" && (strings.HasPrefix(s.Sel.Name, "Fprint") || strings.HasPrefix(s.Sel.Name, "Print")),
-					x.Name == "json" && s.Sel.Name == "NewEncoder" && filepath.Base(name) != "html.go": // whose names are escaped before
+					x.Name == "json" && s.Sel.Name == "NewEncoder" && filepath.Base(name) != "html.go": // its names are escaped before
 					t.Errorf("%s: %s.%s, want package escape's", set.Position(s.Pos()), x.Name, s.Sel.Name)
 				}
 				return true

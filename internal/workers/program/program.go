@@ -219,7 +219,7 @@ func Run(ctx context.Context, c *Command) (stdout string, err error) {
 // no limit.
 type bounded struct {
 	buf bytes.Buffer
-	err error // that Write returned
+	err error // the error of Write
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
