@@ -78,19 +78,6 @@ func listItem(line string) (term, meaning string) {
 	return term, meaning
 }
 
-// topics returns the topic of btfgen itself and those of all commands.
-func topics(app *cli.App) (all []topic) {
-	var walk func(c *cli.Command, name string)
-	walk = func(c *cli.Command, name string) {
-		all = append(all, topic{Command: c, name: name})
-		for _, sub := range c.Subcommands {
-			walk(sub, name+" "+sub.Name)
-		}
-	}
-	walk(root(app), app.Name)
-	return all
-}
-
 // sections returns the sections of a topic.
 func (p *topic) sections() []helpPart {
 	options := describeAll(p.Command)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
 )
 
 // Help fits a terminal and has every option.
@@ -80,4 +82,17 @@ func TestOptionGroups(t *testing.T) {
 	if groups == 0 {
 		t.Error("no groups")
 	}
+}
+
+// topics returns the topic of btfgen itself and those of all commands.
+func topics(app *cli.App) (all []topic) {
+	var walk func(c *cli.Command, name string)
+	walk = func(c *cli.Command, name string) {
+		all = append(all, topic{Command: c, name: name})
+		for _, sub := range c.Subcommands {
+			walk(sub, name+" "+sub.Name)
+		}
+	}
+	walk(root(app), app.Name)
+	return all
 }
