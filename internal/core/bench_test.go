@@ -41,7 +41,7 @@ func BenchmarkLog(b *testing.B) {
 						continue
 					}
 					kernels++
-					l, err := core.Run(b.Context(), o, t)
+					l, err := core.NewSet(o).Run(b.Context(), t)
 					if err != nil || len(l.Entries) != c.records {
 						b.Fatalf("%d entries, %v", len(l.Entries), err)
 					}

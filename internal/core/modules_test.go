@@ -61,7 +61,7 @@ func TestModules(t *testing.T) {
 
 func logOf(t *testing.T, o testinput.Object, target *core.Target) *relo.Log {
 	t.Helper()
-	l, err := core.Run(t.Context(), o.Object, target)
+	l, err := core.NewSet(o.Object).Run(t.Context(), target)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func TestOtherByteOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := core.Run(t.Context(), le, ownTypes(t, "kinds.bpfeb.o")); !errors.Is(err, core.ErrByteOrder) {
+	if _, err := core.NewSet(le).Run(t.Context(), ownTypes(t, "kinds.bpfeb.o")); !errors.Is(err, core.ErrByteOrder) {
 		t.Errorf("little-endian object on a big-endian kernel: %v", err)
 	}
 }
@@ -117,7 +117,7 @@ func TestOnItself(t *testing.T) {
 		if o.Empty() != nil {
 			continue
 		}
-		l, err := core.Run(t.Context(), o, ownTypes(t, filepath.Base(p)))
+		l, err := core.NewSet(o).Run(t.Context(), ownTypes(t, filepath.Base(p)))
 		if err != nil {
 			t.Fatal(err)
 		}

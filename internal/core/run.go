@@ -13,14 +13,10 @@ import (
 // ErrByteOrder is returned for an object and a kernel of different byte orders.
 var ErrByteOrder = errors.New("byte order of the object differs from the kernel's")
 
-// Run resolves every relocation of an object against a kernel as libbpf would. The
-// entry of a bad relocation has its error; the others are resolved as if it were
-// absent. The error is [ErrByteOrder], a [limits.Exceeded] or the context's.
-func Run(ctx context.Context, o *Object, k *Target) (*relo.Log, error) {
-	return NewSet(o).Run(ctx, k)
-}
-
-// Run resolves every relocation of the first object of the set, as the function Run does.
+// Run resolves every relocation of the first object of the set against a kernel as
+// libbpf would. The entry of a bad relocation has its error; the others are resolved
+// as if it were absent. The error is [ErrByteOrder], a [limits.Exceeded] or the
+// context's.
 func (s *Set) Run(ctx context.Context, k *Target) (*relo.Log, error) {
 	o := s.objects[0].Object
 	if o.btf == nil {
@@ -45,7 +41,7 @@ func (s *Set) Decide(ctx context.Context, k *Target) (*LibbpfDecider, error) {
 	return tb.Libbpf(), nil
 }
 
-// Log returns the log of object number i of the set, as [Run] does. The error is the context's.
+// Log returns the log of object number i of the set, as [Set.Run] does. The error is the context's.
 func (l *LibbpfDecider) Log(ctx context.Context, i int) (*relo.Log, error) {
 	o := l.tb.set.objects[i].Object
 	log := &relo.Log{Object: o.Name(), Kernel: l.tb.kernel.Name(), Entries: make([]relo.Entry, 0, o.Len())}

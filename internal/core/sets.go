@@ -62,7 +62,7 @@ func OnMachine(name string, objects ...*Object) []*Object {
 }
 
 // IsFor reports whether the object is for a kernel: of its byte order, and for
-// its machine if that is known. [Run] does not check it.
+// its machine if that is known. [Set.Run] does not check it.
 func (o *Object) IsFor(k *Target) bool {
 	return o.order == k.Order() && (len(o.machines) == 0 || o.fits(k.Machine()))
 }

@@ -82,7 +82,7 @@ func TestOddLoaders(t *testing.T) {
 			object, target, kernel, out := minimizeTypes(t, tt.local, tt.asks, tt.kernel)
 			validFunctions(t, out)
 			if tt.refused != "" {
-				log, err := core.Run(t.Context(), object.Object, target)
+				log, err := core.NewSet(object.Object).Run(t.Context(), target)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -221,7 +221,7 @@ func smallObject(t *testing.T, local, asks string) (*core.Object, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := core.Run(t.Context(), o, own)
+	log, err := core.NewSet(o).Run(t.Context(), own)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestPointerNotToVoid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log, err := core.Run(t.Context(), o, small)
+		log, err := core.NewSet(o).Run(t.Context(), small)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,7 @@ func TestUnresolvedIsTheLog(t *testing.T) {
 			if o.Order() != target.Order() {
 				continue
 			}
-			log, err := core.Run(t.Context(), o, target)
+			log, err := core.NewSet(o).Run(t.Context(), target)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -100,7 +100,7 @@ func (b *bpftoolTest) try(input string, target *core.Target, objects []*bpftoolO
 	logs := make([]*relo.Log, len(objects))
 	for i, o := range objects {
 		var err error
-		if logs[i], err = core.Run(b.Context(), o.Object, target); err != nil {
+		if logs[i], err = core.NewSet(o.Object).Run(b.Context(), target); err != nil {
 			b.Fatal(err)
 		}
 	}

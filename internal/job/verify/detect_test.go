@@ -244,7 +244,7 @@ func valuesAsked(t *testing.T, o Object, kernel []byte) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := core.Run(t.Context(), o.Object, target)
+	log, err := core.NewSet(o.Object).Run(t.Context(), target)
 	if err != nil {
 		t.Fatal(err)
 	}

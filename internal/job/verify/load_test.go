@@ -38,7 +38,7 @@ func TestRunningKernel(t *testing.T) {
 		if o.Order() != target.Order() {
 			continue
 		}
-		log, err := core.Run(t.Context(), o.Object, target)
+		log, err := core.NewSet(o.Object).Run(t.Context(), target)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -295,7 +295,7 @@ func (p *randomPair) object(t *testing.T, programs ...string) Object {
 		return Object{Object: o, Data: data}
 	}
 	o := parse()
-	log, err := core.Run(t.Context(), o.Object, core.NoTypes())
+	log, err := core.NewSet(o.Object).Run(t.Context(), core.NoTypes())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func TestGroups(t *testing.T) {
 	}
 	for _, name := range []string{"subprogs.bpfel.o", "execsnoop.bpfel.o", "kinds.bpfel.o"} {
 		o := testinput.Named(t, name)
-		log, err := core.Run(t.Context(), o.Object, target)
+		log, err := core.NewSet(o.Object).Run(t.Context(), target)
 		if err != nil {
 			t.Fatal(err)
 		}

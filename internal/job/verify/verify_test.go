@@ -123,7 +123,7 @@ func disagreements(t *testing.T, objs []Object, it *corpus.Kernel) (all []Disagr
 		if !o.IsFor(target) {
 			continue
 		}
-		log, err := core.Run(t.Context(), o.Object, target)
+		log, err := core.NewSet(o.Object).Run(t.Context(), target)
 		if err != nil {
 			t.Fatal(err)
 		}

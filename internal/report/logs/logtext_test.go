@@ -244,7 +244,7 @@ func TestUnsigned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := core.Run(t.Context(), o, target)
+	log, err := core.NewSet(o).Run(t.Context(), target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestOneLine(t *testing.T) {
 		if o.Order() != target.Order() {
 			continue
 		}
-		l, err := core.Run(t.Context(), o.Object, target)
+		l, err := core.NewSet(o.Object).Run(t.Context(), target)
 		if err != nil {
 			t.Fatal(err)
 		}

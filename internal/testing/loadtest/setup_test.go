@@ -84,11 +84,11 @@ func minimized(t *testing.T, o testinput.Object, full *core.Target) object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := core.Run(t.Context(), o.Object, full)
+	a, err := core.NewSet(o.Object).Run(t.Context(), full)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := core.Run(t.Context(), o.Object, small)
+	b, err := core.NewSet(o.Object).Run(t.Context(), small)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func run(t *testing.T, object []byte, k corpus.Kernel) *relo.Log {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := core.Run(t.Context(), o, target)
+	log, err := core.NewSet(o).Run(t.Context(), target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestLargeResolves(t *testing.T) {
 			return
 		}
 		kernels++
-		log, err := core.Run(t.Context(), o, target)
+		log, err := core.NewSet(o).Run(t.Context(), target)
 		if err != nil {
 			t.Fatal(err)
 		}
