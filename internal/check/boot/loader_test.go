@@ -57,7 +57,8 @@ var invalidFunc = regexp.MustCompile(`(?:invalid func|unknown func|cannot use he
 // causes reports whether the messages blame relocations or missing helpers.
 func (o *Outcome) causes() (core, helper bool) {
 	core = strings.Contains(o.Log, "CO-RE relocation") || strings.Contains(o.Log, "failed to relocate")
-	helper = strings.Contains(o.Log, "helper call might sleep") || strings.Contains(o.Log, "sleepable helper")
+	helper = slices.ContainsFunc([]string{"helper call might sleep", "sleepable helper", "call GPL-restricted function", "not supported for program type", "supported only for"},
+		func(text string) bool { return strings.Contains(o.Log, text) })
 	for _, m := range invalidFunc.FindAllStringSubmatch(o.Log, -1) {
 		switch id, _ := strconv.Atoi(m[1]); {
 		case id == badRelocation:
