@@ -55,7 +55,7 @@ type FetchConfig struct {
 type FetchProgress struct {
 	Done, All   int    // kernels; 0 if there are layers
 	Bytes, Size int64  // of the packages so far, and of all
-	Package     string // the one that is being downloaded, or ""
+	Package     string // the package being downloaded, or ""
 }
 
 // LimitError is returned if there is more to download than FetchConfig.Limit.
@@ -80,7 +80,7 @@ const (
 // Fetched is a kernel that was not in the file or folder, and its first package.
 type Fetched struct {
 	Kernel  string `json:"kernel"`
-	Line    string `json:"line"` // as in "6.1", of which --newest takes N kernels
+	Line    string `json:"line"` // as in "6.1"; --newest counts kernels of a line
 	Package string `json:"package"`
 	Version string `json:"version"`
 	Bytes   int64  `json:"bytes"` // of all its packages

@@ -200,7 +200,7 @@ func ofOutput(path string, err error) error {
 	return err
 }
 
-// stateOf returns the state of a layer for a file that has these kernels of its series. It is there if they have its contents and no chunk is
+// stateOf returns the state of a layer for a file that has these kernels of its series. It counts as present if they have its contents and no chunk is
 // damaged.
 func stateOf(ctx context.Context, old *btfc.File, l artifact.Layer, have []int) LayerState {
 	if len(have) == 0 {
