@@ -3,6 +3,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -21,4 +22,20 @@ var fieldVerifier = map[string]func(t *testing.T, c *cases){
 			return []string{"ok"}
 		})
 	},
+	"inner-map-with-lock":    failsOn("inner-map-with-lock", "/5.10", "/6.1."),
+	"stack-of-two-functions": failsOn("stack-of-two-functions", "/5.10", "/6.1.", "/6.12"),
+	"timer-in-tracing":       failsOn("timer-in-tracing", "/5.10", "/6.1.", "/6.12", "/6.18"),
+}
+
+// failsOn returns the test of a folder whose object fails on the kernels for x86_64 with these in their names, and is ok on the others.
+func failsOn(folder string, releases ...string) func(t *testing.T, c *cases) {
+	return func(t *testing.T, c *cases) {
+		j := c.judged(t, folder, "--btf $TESTDATA/vmlinux --select x86_64 --no-guess --loader libbpf prog.o")
+		j.everywhere(t, func(kernel string) []string {
+			if slices.ContainsFunc(releases, func(r string) bool { return strings.Contains(kernel, r) }) {
+				return []string{"fails"}
+			}
+			return []string{"ok"}
+		})
+	}
 }
