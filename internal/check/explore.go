@@ -23,7 +23,7 @@ type objectCode struct {
 	results   *results
 	found     *ledger
 	input     *memoInput
-	functions []functionCode // filled by codeOf
+	functions []functionNumbers // filled by codeOf
 
 	work     int           // of the explorations of its programs so far
 	ahead    *atomic.Int64 // of those that are not judged yet, too
@@ -69,8 +69,7 @@ func (c *programCode) code(ctx context.Context) (list, []*interp.Result) {
 
 // dependsOnCode reports whether findings depend on what an exploration finds.
 func (c *programCode) dependsOnCode() bool {
-	return c.e.Returns != nil || slices.ContainsFunc(c.e.Refused, func(r rule.Refusal) bool { return !r.Anyhow }) ||
-		slices.ContainsFunc(c.pr.Funcs, func(fn int) bool { return len(c.codeOf(fn).refused) > 0 })
+	return c.e.NeedsExploration() || slices.ContainsFunc(c.pr.Funcs, func(fn int) bool { return c.codeOf(fn).lacks })
 }
 
 func (c *programCode) explore(ctx context.Context, precise bool) *interp.Result {
@@ -82,11 +81,7 @@ func (c *programCode) explore(ctx context.Context, precise bool) *interp.Result 
 // judge returns the findings on the program's code that follow from an exploration, and whether it was not precise enough for one.
 func (c *programCode) judge(r *interp.Result) (l list, doubted bool) {
 	n := notes{found: c.found, seen: make(map[int32]bool)}
-	refused := slices.Clone(c.e.Refused)
-	for _, fn := range c.pr.Funcs {
-		refused = append(refused, c.codeOf(fn).refused...)
-	}
-	doubted = c.o.JudgeCode(r, refused, c.e.Returns, n.add)
+	doubted = c.e.JudgeCode(r, n.add)
 	return n.list(), doubted
 }
 
@@ -133,12 +128,8 @@ func (n *notes) addNumber(number int32) {
 // key returns the key of the program's code.
 func (c *programCode) key() programKey {
 	key := programKey{o: c.o.Code, fn: c.pr.Fn}
-	var kind []byte
-	if c.e.Returns != nil {
-		kind = c.e.Returns.AppendKey(kind, c.found.number)
-	}
-	if kind = c.appendKeys(kind, c.e.Refused); kind != nil {
-		key.kind = c.results.number(kind)
+	if b := c.e.Key(c.found.number); b != nil {
+		key.kind = c.results.number(b)
 	}
 	b := make([]byte, 0, 4*len(c.pr.Funcs))
 	for _, fn := range c.pr.Funcs {
@@ -148,33 +139,25 @@ func (c *programCode) key() programKey {
 	return key
 }
 
-// appendKeys appends what identifies refusals.
-func (c *objectCode) appendKeys(b []byte, refused []rule.Refusal) []byte {
-	for i := range refused {
-		b = refused[i].AppendKey(b, c.found.number)
-	}
-	return b
+// functionNumbers are the numbers of the keys of a function on a kernel.
+type functionNumbers struct {
+	key   uint32 // number of what its code depends on, without what is relevant; 0 before it is made
+	calls uint32 // number of what exploring it and its callees depends on; 0 if calls nest too deep
+	lacks bool   // it has absences
 }
 
-// functionCode is a function on a kernel.
-type functionCode struct {
-	refused []rule.Refusal // whatever the program is
-	key     uint32         // number of what its code depends on, without what is relevant; 0 before it is made
-	calls   uint32         // number of what exploring it and its callees depends on; 0 if calls nest too deep
-}
-
-// codeOf returns a function, which several programs may share.
-func (c *objectCode) codeOf(fn int) *functionCode {
+// codeOf returns the keys of a function, which several programs may share.
+func (c *objectCode) codeOf(fn int) *functionNumbers {
 	if c.functions == nil {
-		c.functions = make([]functionCode, len(c.o.Funcs))
+		c.functions = make([]functionNumbers, len(c.o.Funcs))
 	}
 	f := &c.functions[fn]
 	if f.key != 0 {
 		return f
 	}
-	f.refused = c.pairing.Refusals(fn)
-	explored := c.pairing.Explored(fn)
-	f.key = c.results.number(c.appendKeys(slices.Concat(explored, []byte{0}), f.refused))
+	explored, absences := c.pairing.FunctionKeys(fn, c.found.number)
+	f.lacks = absences != nil
+	f.key = c.results.number(slices.Concat(explored, []byte{0}, absences))
 	if callees, shared := c.o.Callees(fn); shared {
 		for _, fn := range callees {
 			explored = binary.NativeEndian.AppendUint32(explored, c.codeOf(fn).calls)

@@ -370,7 +370,7 @@ func (k *Inventory) given() Finding {
 }
 
 // accesses judges what program number n of the object reads from its context.
-func (e *Evaluation) accesses(n int) (l []Refusal) {
+func (e *Evaluation) accesses(n int) (l []absence) {
 	for i := range e.o.accesses[n] {
 		a := &e.o.accesses[n][i]
 		if a.Kind != flow.Direct {
@@ -379,9 +379,9 @@ func (e *Evaluation) accesses(n int) (l []Refusal) {
 		if a.Moved || a.Computed {
 			if f := e.k.moved(e.pr.Attach); f.Status != OK {
 				f.Subject, f.Source = wholeContext, e.o.Source(a.At)
-				x := Refusal{At: a.At, Finding: f}
+				x := absence{at: a.At, f: f}
 				if a.Computed {
-					x.Flaw = interp.Moved
+					x.flaw = interp.Moved
 				}
 				l = append(l, x)
 				continue
@@ -399,7 +399,7 @@ func (e *Evaluation) accesses(n int) (l []Refusal) {
 		}
 		if f.Status != OK {
 			f.Source = e.o.Source(a.At)
-			l = append(l, Refusal{At: a.At, Finding: f})
+			l = append(l, absence{at: a.At, f: f})
 		}
 	}
 	return l

@@ -37,7 +37,7 @@ func TestSyscallRecords(t *testing.T) {
 		}
 		e := Evaluation{Pairing: pairOn(o, oldest(t, NewWanted([]*Object{o}))), pr: &o.Programs[0]}
 		e.attachment()
-		e.Refused = e.accesses(0)
+		e.kind = e.accesses(0)
 		if got := Worst(e.onCode(t.Context())); got != p.want {
 			t.Errorf("%s at %d: %s, want %s", p.section, p.off, got, p.want)
 		}
@@ -63,7 +63,7 @@ func TestContextField(t *testing.T) {
 			e.attachment()
 			l, status := e.accesses(0), OK
 			if len(l) > 0 {
-				status = l[0].Finding.Status
+				status = l[0].f.Status
 			}
 			if fails := tt.since != "" && kernel.CompareVersions(it.Key.Release, tt.since) < 0; it.Key.ID == "debian" && (status == Fails) != fails {
 				t.Errorf("offset %d on %s: %v", tt.off, it.Name, l)
@@ -88,7 +88,7 @@ func TestContextFieldWithoutStruct(t *testing.T) {
 		e := &Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
 		var got Status
 		for _, a := range e.accesses(0) {
-			got = max(got, a.Finding.Status)
+			got = max(got, a.f.Status)
 		}
 		if got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.to, got, tt.want)
@@ -111,7 +111,7 @@ func TestContextFieldOfType(t *testing.T) {
 		k := oldest(t, NewWanted([]*Object{o}))
 		Age(k, tt.to)
 		e := &Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
-		e.Refused = e.accesses(0)
+		e.kind = e.accesses(0)
 		if got := Worst(e.onCode(t.Context())); got != tt.want {
 			t.Errorf("%s on %s: %s, want %s", tt.section, tt.to, got, tt.want)
 		}

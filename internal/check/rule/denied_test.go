@@ -108,7 +108,7 @@ func TestNullable(t *testing.T) {
 		e.attachment()
 		worst := OK
 		for _, a := range e.accesses(0) {
-			worst = max(worst, a.Finding.Status)
+			worst = max(worst, a.f.Status)
 		}
 		if worst != tt.want {
 			t.Errorf("%s: %s, want %s: %v", name, worst, tt.want, e.Findings)

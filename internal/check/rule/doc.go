@@ -8,12 +8,12 @@
 // object uses ([Wanted]): an [Inventory]. A [Pairing] is an object on a kernel with
 // the loader's decisions on its relocations. [Pairing.Evaluate] applies all rules
 // to a program. What they find counts at once, or if the verifier reaches an
-// instruction: [Object.JudgeCode] says that after package interp has explored
+// instruction: [Evaluation.JudgeCode] says that after package interp has explored
 // the code.
 //
 // For example, a program of type XDP calls bpf_loop on 5.10. The rule of helpers
 // (calls in helpers.go) asks the inventory, whose enum bpf_func_id does not have it,
-// and returns a [Refusal]: a [Finding] of code helper-missing at that instruction. If
+// and returns an absence: a [Finding] of code helper-missing at that instruction. If
 // an exploration reaches it, the finding [Fails]; if not, it is [Guarded].
 //
 // What kernels differ in is data with sources: the tables of package facts, for

@@ -18,7 +18,7 @@ import (
 )
 
 // ebpfGoUnit judges the records of the program as cilium/ebpf does, together with those of the functions that it links, unless
-// libbpf refuses one, for another reason than that it is ambiguous. A refusal is a finding; instructions that only cilium/ebpf makes invalid are added to e.Refused.
+// libbpf refuses one, for another reason than that it is ambiguous. A refusal is a finding; instructions that only cilium/ebpf makes invalid are added to e.kind.
 // For a type without a match libbpf writes 0 as size and ID, and it accepts IDs of types in modules.
 func (e *Evaluation) ebpfGoUnit() {
 	if !e.counts(EbpfGo) || e.Unit == nil {
@@ -36,7 +36,7 @@ func (e *Evaluation) ebpfGoUnit() {
 	}
 	refuse := func(r int, err error) { e.add(finding(r, core.ReasonOf(EbpfGoRefuses, err))) }
 	poison := func(r int, code Code) {
-		e.Refused = append(e.Refused, Refusal{At: e.o.Sites[r], Finding: e.unlessLoaded(r, finding(r, relo.Reason{Code: code}))})
+		e.kind = append(e.kind, absence{at: e.o.Sites[r], f: e.unlessLoaded(r, finding(r, relo.Reason{Code: code}))})
 	}
 	d, err := e.Unit(e.o.Funcs[e.pr.Fn].Section, e.o.Funcs[e.pr.Fn].Name)
 	switch {

@@ -29,7 +29,7 @@ func (p *Pairing) Evaluate(j int) *Evaluation {
 	}
 	e.disagreements()
 	e.ebpfGoUnit()
-	e.Refused, e.Returns = slices.Concat(e.Refused, e.accesses(j), e.calls(j), e.stacks(), e.freshReads(j), e.kfuncCalls(), e.reads(j), e.shiftedReads(j), e.bitfields()), e.returns(j)
+	e.kind, e.may = slices.Concat(e.kind, e.accesses(j), e.calls(j), e.stacks(), e.freshReads(j), e.kfuncCalls(), e.reads(j), e.shiftedReads(j), e.bitfields()), e.returns(j)
 	return e
 }
 
@@ -44,8 +44,8 @@ func (p *Pairing) EvaluateCode(j int) *Evaluation {
 // libraries for BPF programs call where control must not get. No kernel has it.
 const poisonedCall = 0xbad2310
 
-// Refusals returns the instructions of a function that the kernel does not take, whatever the program is.
-func (p *Pairing) Refusals(fn int) (l []Refusal) {
+// absences calls f for the instructions of a function that the kernel does not take, whatever the program is.
+func (p *Pairing) absences(fn int, f func(absence)) {
 	gone := make(map[bpfobj.Site]bool) // made invalid
 	for _, n := range p.o.recordsOf[fn] {
 		r := int(n)
@@ -55,83 +55,68 @@ func (p *Pairing) Refusals(fn int) (l []Refusal) {
 		if !poisoned && !refused || alone && !p.counts(Libbpf) || refused && p.counts(Aya) {
 			continue
 		}
-		a := Refusal{At: p.o.Sites[r], Finding: p.unlessLoaded(r, p.o.records.finding(r, Fails, reason)), Anyhow: refused}
+		a := absence{at: p.o.Sites[r], f: p.unlessLoaded(r, p.o.records.finding(r, Fails, reason)), anyhow: refused}
 		if refused {
-			a.Finding.Stops = ObjectStops
+			a.f.Stops = ObjectStops
 		}
 		if alone {
-			a.Finding.Loader = Libbpf
+			a.f.Loader = Libbpf
 		}
 		gone[p.o.Sites[r]] = poisoned
-		if a.Finding.Loader == EbpfGo { // for which a module makes up for it
+		if a.f.Loader == EbpfGo { // for which a module makes up for it
 			if p.counts(EbpfGo) {
-				l = append(l, a)
+				f(a)
 			}
 			if !p.counts(Libbpf) {
 				continue
 			}
-			a.Finding = p.o.records.finding(r, Fails, reason)
-			a.Finding.Loader = Libbpf
+			a.f = p.o.records.finding(r, Fails, reason)
+			a.f.Loader = Libbpf
 		}
-		l = append(l, a)
+		f(a)
 	}
 	for i := range p.o.uses[fn] {
 		u := &p.o.uses[fn][i]
-		f, anyhow := p.needOf(fn, u, gone[u.at])
-		if f.Status != OK {
-			f.Source = p.o.Source(u.at)
-			l = append(l, Refusal{At: u.at, Finding: f, Anyhow: anyhow})
+		a := absence{at: u.at}
+		switch {
+		case u.in.IsHelper() && u.in.Imm == poisonedCall:
+			a.f = Finding{Status: Fails, Code: HelperPoisoned, Subject: fmt.Sprintf("in %s", p.o.Funcs[fn].Name)}
+		case u.in.IsHelper():
+			if p.k.lacksHelper(u.in.Imm) {
+				a.f = Finding{Status: Fails, Code: HelperMissing, Subject: facts.HelperName(u.in.Imm), Args: Args{Decided: ByWitness, Witness: facts.HelperEnumerator(u.in.Imm)}}
+			}
+		case u.in.Op == bpfobj.OpCall:
+			// Of a strong kfunc that is absent, loaders refuse the object before the verifier sees it: see strong.
+			switch x := p.o.extern(u.in); {
+			case x == nil:
+				a.f = p.k.judge(facts.FunctionCalls, FeatureMissing)
+			case x.Weak && !p.hasKsym(x):
+				a.f = p.missing(x)
+				a.f.Subject = x.Name
+			case x.Kind == bpfobj.ExternKsym:
+				a.f = p.k.judge(facts.KfuncCalls, FeatureMissing)
+				if f := p.k.judge(facts.KfuncCallsOn(p.k.Arch), FeatureMissing); f.Status > a.f.Status {
+					a.f = f
+				}
+				a.f = a.f.named(x.Name)
+			}
+		case u.newer != nil && !gone[u.at]:
+			a.f, a.anyhow = p.instruction(u.newer)
 		}
+		emit := func() {
+			if a.f.Status != OK {
+				a.f.Source = p.o.Source(u.at)
+				f(a)
+			}
+		}
+		emit()
 		for _, fact := range u.facts {
-			f, anyhow := Finding{}, true
 			if u.in.Op == bpfobj.OpCall {
-				f, anyhow = p.judgeGlobal(fact), !p.k.has(facts.VerifierGlobalFunctionsIfCalled)
+				a.f, a.anyhow = p.judgeGlobal(fact), !p.k.has(facts.VerifierGlobalFunctionsIfCalled)
 			} else {
-				f = p.k.judge(fact, FeatureMissing)
+				a.f, a.anyhow = p.k.judge(fact, FeatureMissing), true
 			}
-			if f.Status != OK {
-				f.Source = p.o.Source(u.at)
-				l = append(l, Refusal{At: u.at, Finding: f, Anyhow: anyhow})
-			}
+			emit()
 		}
 	}
-	return l
-}
-
-// needOf judges what an instruction uses, and says whether verifiers look at it even if they do not reach it. gone says that the loader makes
-// the instruction invalid.
-func (p *Pairing) needOf(fn int, u *use, gone bool) (f Finding, anyhow bool) {
-	switch {
-	case u.in.IsHelper() && u.in.Imm == poisonedCall:
-		return Finding{Status: Fails, Code: HelperPoisoned, Subject: fmt.Sprintf("in %s", p.o.Funcs[fn].Name)}, false
-	case u.in.IsHelper():
-		if p.k.lacksHelper(u.in.Imm) {
-			f = Finding{Status: Fails, Code: HelperMissing, Subject: facts.HelperName(u.in.Imm), Args: Args{Decided: ByWitness, Witness: facts.HelperEnumerator(u.in.Imm)}}
-		}
-		return f, false
-	case u.in.Op == bpfobj.OpCall:
-		return p.called(p.o.extern(u.in)), false
-	case u.newer != nil && !gone:
-		return p.instruction(u.newer)
-	}
-	return f, false
-}
-
-// called judges the call of a function of the object, if x is nil, or of the kernel. Where a strong kfunc is absent, loaders refuse the object
-// before the verifier sees it: see strong.
-func (p *Pairing) called(x *bpfobj.Extern) (f Finding) {
-	switch {
-	case x == nil:
-		return p.k.judge(facts.FunctionCalls, FeatureMissing)
-	case x.Weak && !p.hasKsym(x):
-		f = p.missing(x)
-		f.Subject = x.Name
-	case x.Kind == bpfobj.ExternKsym:
-		f = p.k.judge(facts.KfuncCalls, FeatureMissing)
-		if on := p.k.judge(facts.KfuncCallsOn(p.k.Arch), FeatureMissing); on.Status > f.Status {
-			f = on
-		}
-		f = f.named(x.Name)
-	}
-	return f
 }

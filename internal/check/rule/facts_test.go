@@ -89,7 +89,7 @@ func programVerdict(t *testing.T, o *Object, n int, k *Inventory) (Status, []Fin
 	e.license()
 	e.interfaces()
 	all := e.Findings
-	e.Refused, e.Returns = slices.Concat(e.calls(n), e.stacks(), e.freshReads(n)), e.returns(n)
+	e.kind, e.may = slices.Concat(e.calls(n), e.stacks(), e.freshReads(n)), e.returns(n)
 	all = append(all, e.onCode(t.Context())...)
 	return Worst(all), all
 }

@@ -380,7 +380,7 @@ func onAccesses(t *testing.T, o *Object, k *Inventory) []Finding {
 		t.Fatal(err)
 	}
 	e := Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
-	e.Refused = e.accesses(0)
+	e.kind = e.accesses(0)
 	return e.onCode(t.Context())
 }
 

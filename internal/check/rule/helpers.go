@@ -175,7 +175,7 @@ func (e *Evaluation) license() {
 
 // calls judges the helpers that program number n of the object calls by whether
 // programs of its type may.
-func (e *Evaluation) calls(n int) (l []Refusal) {
+func (e *Evaluation) calls(n int) (l []absence) {
 	forbids := e.k.forbids(e.pr.Attach)
 	tail := Finding{}
 	if e.o.called[n].has(int64(asm.FnTailCall)) && len(e.pr.Funcs) > 1 {
@@ -205,7 +205,7 @@ func (e *Evaluation) calls(n int) (l []Refusal) {
 		}
 		if f.Status != OK {
 			f.Source = e.o.Source(u.at)
-			l = append(l, Refusal{At: u.at, Finding: f})
+			l = append(l, absence{at: u.at, f: f})
 		}
 	})
 	return l

@@ -49,7 +49,7 @@ func (k *Inventory) kfuncForbidden(s *bpfobj.Section, name string) Finding {
 }
 
 // kfuncCalls judges the kfuncs that the program calls, and that the kernel has, by whether programs of its type may.
-func (e *Evaluation) kfuncCalls() (l []Refusal) {
+func (e *Evaluation) kfuncCalls() (l []absence) {
 	s := e.pr.Attach
 	if s == nil || s.Kind == bpfobj.AttachOps || s.Kind == bpfobj.AttachExt {
 		return nil // what they are part of decides
@@ -61,12 +61,12 @@ func (e *Evaluation) kfuncCalls() (l []Refusal) {
 		}
 		if !e.o.isGPL() { // refused wherever the call is: add_kfunc_call in kernel/bpf/verifier.c
 			f := Finding{Status: Fails, Code: KfuncLicense, Subject: x.Name, Source: e.o.Source(u.at), Args: Args{Name: e.o.License}}
-			l = append(l, Refusal{At: u.at, Finding: f, Anyhow: true})
+			l = append(l, absence{at: u.at, f: f, anyhow: true})
 			return
 		}
 		if f := e.k.kfuncForbidden(s, btf.Essential(x.Name)); f.Status != OK {
 			f.Subject, f.Source = x.Name, e.o.Source(u.at)
-			l = append(l, Refusal{At: u.at, Finding: f})
+			l = append(l, absence{at: u.at, f: f})
 		}
 	})
 	return l

@@ -78,7 +78,7 @@ func TestLinks(t *testing.T) {
 			}
 			o := around(c.in, true, c.section)
 			e := Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
-			e.Refused = e.calls(0)
+			e.kind = e.calls(0)
 			e.Findings = e.onCode(t.Context())
 			e.interfaces()
 			got := OK

@@ -12,7 +12,7 @@ import (
 )
 
 // sizes judges the sizes that a program gives to helpers.
-func (e *Evaluation) sizes() (l []Refusal) {
+func (e *Evaluation) sizes() (l []absence) {
 	for _, fn := range e.pr.Funcs {
 		for _, x := range e.o.flawed[fn] {
 			fact := facts.VerifierBoundsOfLowerHalves
@@ -22,7 +22,7 @@ func (e *Evaluation) sizes() (l []Refusal) {
 			if f := e.k.judge(fact, FeatureMissing); f.Status != OK {
 				at := bpfobj.Site{Fn: fn, Insn: int(x.Insn)}
 				f.Source = e.o.Source(at)
-				l = append(l, Refusal{At: at, Finding: f, Flaw: x.Flaw})
+				l = append(l, absence{at: at, f: f, flaw: x.Flaw})
 			}
 		}
 	}
@@ -31,7 +31,7 @@ func (e *Evaluation) sizes() (l []Refusal) {
 
 // withMaps judges the maps that program number n of the object gives to helpers, and what it gives as their keys and values
 // (check_map_func_compatibility and check_reg_type in kernel/bpf/verifier.c).
-func (e *Evaluation) withMaps(n int) (l []Refusal) {
+func (e *Evaluation) withMaps(n int) (l []absence) {
 	for _, c := range e.o.mapCalls[n] {
 		id := e.o.Funcs[c.At.Fn].Insns[c.At.Insn].Imm
 		f := Finding{}
@@ -50,7 +50,7 @@ func (e *Evaluation) withMaps(n int) (l []Refusal) {
 		}
 		if f.Status != OK {
 			f.Source = e.o.Source(c.At)
-			l = append(l, Refusal{At: c.At, Finding: f})
+			l = append(l, absence{at: c.At, f: f})
 		}
 	}
 	return l

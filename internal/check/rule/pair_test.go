@@ -22,10 +22,6 @@ func pairOn(o *Object, k *Inventory, loaders ...Loader) *Pairing {
 
 // onCode explores the code of the program, and returns the findings on it.
 func (e *Evaluation) onCode(ctx context.Context) (l []Finding) {
-	refused := slices.Clone(e.Refused)
-	for _, fn := range e.pr.Funcs {
-		refused = append(refused, e.Pairing.Refusals(fn)...)
-	}
 	for _, precise := range []bool{false, true} {
 		in := e.Input()
 		in.Settable, in.Precise = func(string) bool { return false }, precise
@@ -35,7 +31,7 @@ func (e *Evaluation) onCode(ctx context.Context) (l []Finding) {
 				l = append(l, f)
 			}
 		}
-		if !e.o.JudgeCode(interp.Explore(ctx, e.o.Code, e.pr, &in), refused, e.Returns, add) {
+		if !e.JudgeCode(interp.Explore(ctx, e.o.Code, e.pr, &in), add) {
 			break
 		}
 	}

@@ -32,8 +32,8 @@ func (s extent) String() string {
 // yesOrNo is what programs of cgroups may return on every kernel, and those at hooks of LSM that return a boolean.
 var yesOrNo = extent{0, 1}
 
-// Returned is what a program may return on a kernel.
-type Returned struct {
+// returned is what a program may return on a kernel.
+type returned struct {
 	sure   extent  // the kernel takes these values
 	widest *extent // no kernel takes others, nil if some kernels take all
 	f      Finding // about values between the two: of status OK if the kernel takes them
@@ -42,7 +42,7 @@ type Returned struct {
 
 // returns judges what program number n of the object may return (check_return_code in kernel/bpf/verifier.c). It returns nil if the kernel
 // takes what the program can return.
-func (e *Evaluation) returns(n int) *Returned {
+func (e *Evaluation) returns(n int) *returned {
 	s := e.pr.Attach
 	if s == nil || e.o.returnsZero(e.pr.Fn) && !facts.ReturnsOf(s.ProgType, s.Type).RefusesZero() {
 		return nil
@@ -54,9 +54,9 @@ func (e *Evaluation) returns(n int) *Returned {
 			return nil
 		}
 		always := extent{values.Lo, values.Hi}
-		return &Returned{sure: always, widest: &always, f: Finding{Args: Args{Name: s.Prefix}}}
+		return &returned{sure: always, widest: &always, f: Finding{Args: Args{Name: s.Prefix}}}
 	}
-	r := &Returned{f: e.k.judge(may.Fact, ReturnRange), sure: extent{may.Lo, may.Hi}}
+	r := &returned{f: e.k.judge(may.Fact, ReturnRange), sure: extent{may.Lo, may.Hi}}
 	if !may.Only {
 		r.widest = &extent{may.Lo, may.Hi}
 		if r.f.Status != OK {
@@ -111,7 +111,7 @@ func (o *Object) returnsZero(fn int) bool {
 }
 
 // of returns the finding on returning a number between two, of status OK if there is none.
-func (may *Returned) of(lo, hi uint64) Finding {
+func (may *returned) of(lo, hi uint64) Finding {
 	f := may.f
 	switch {
 	case may.sure.includes(lo, hi):
@@ -129,36 +129,33 @@ func (may *Returned) of(lo, hi uint64) Finding {
 	return f
 }
 
-// judgeReturns judges what a program returns, by an exploration. Of several values the surest is enough. doubted says that the exploration was
-// not precise enough for one.
-func (o *Object) judgeReturns(r *interp.Result, may *Returned) (worst Finding, doubted bool) {
-	for _, x := range r.Returns() {
+// judgeReturns judges what a program returns. Of several values the surest is enough.
+func (j *judgement) judgeReturns(may *returned) {
+	worst := Finding{}
+	for _, x := range j.r.Returns() {
 		f := may.of(x.Min, x.Max)
 		if f.Status == OK {
 			continue
 		}
-		f.Source = o.Source(x.At)
+		f.Source = j.o.Source(x.At)
 		switch x.Level {
 		case interp.Depends:
 			f.Status, f.Reach = MayFail, BySettings
 		case interp.Imprecise:
-			doubted = true
+			j.doubted = true
 			f.Status, f.Reach = MayFail, TooManyPaths
 		}
 		if f.Status > worst.Status || f.Status == worst.Status && f.Reach == Reached && worst.Reach != Reached {
 			worst = f
 		}
 	}
-	if worst.Status == OK && r.GaveUp && may.f.Status != OK {
+	if worst.Status == OK && j.r.GaveUp && may.f.Status != OK {
 		worst = may.f
 		worst.Status, worst.Subject, worst.Reach = Unknown, "returned value", TooLarge
 	}
-	return worst, doubted
-}
-
-// AppendKey appends what identifies what may be returned. number numbers findings.
-func (r *Returned) AppendKey(b []byte, number func(Finding) int32) []byte {
-	return fmt.Appendf(b, "%d %v", number(r.f), *r)
+	if worst.Status != OK {
+		j.note(worst)
+	}
 }
 
 // numbers are bounds of what a register has as people write them: the half of a negative number is one.

@@ -60,7 +60,7 @@ func TestReturnValues(t *testing.T) {
 			o := programOf(section, []insn{{Op: 0xb7, Imm: value}, {Op: 0x95}})
 			p := NewPairing(o, k, Decisions{}, Loading{Loaders: Loaders()})
 			e := Evaluation{Pairing: p, pr: &o.Programs[0]}
-			e.Returns = e.returns(0)
+			e.may = e.returns(0)
 			takes := Worst(e.onCode(t.Context())) == OK
 			if in := want.lo <= value && value <= want.hi; takes != in {
 				t.Errorf("%s returns %d: %t", section, value, takes)

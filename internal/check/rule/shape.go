@@ -206,7 +206,7 @@ func (k *Inventory) caller(tracepoint string) *btf.Type {
 
 // reads returns what program n reads, as warnings that package check keeps where it is not what was meant. They depend on the kernel only
 // where the kernel's own types show that, so that kernels share explorations.
-func (e *Evaluation) reads(n int) (l []Refusal) {
+func (e *Evaluation) reads(n int) (l []absence) {
 	e.Shape = e.findShape(n)
 	if e.Shape == nil {
 		return nil
@@ -215,7 +215,7 @@ func (e *Evaluation) reads(n int) (l []Refusal) {
 	typed := make(map[int]bool) // arguments
 	add := func(at bpfobj.Site, f Finding) {
 		f.Source = e.o.Source(at)
-		l = append(l, Refusal{At: at, Finding: f, Anyhow: e.o.straight(e.pr, at)})
+		l = append(l, absence{at: at, f: f, anyhow: e.o.straight(e.pr, at)})
 	}
 	record, probe := e.pr.Attach.Kind == bpfobj.AttachTP, e.pr.Attach.Kind == bpfobj.AttachKprobe
 	for i := range all {
@@ -268,7 +268,7 @@ var syscallRecords = map[string]struct{ record, field string }{
 
 // shiftedReads judges reads of the record of an event of a system call by CO-RE, through a struct whose fields are elsewhere on a kernel: on those
 // with a longer struct trace_entry, as of PREEMPT_RT.
-func (e *Evaluation) shiftedReads(n int) (l []Refusal) {
+func (e *Evaluation) shiftedReads(n int) (l []absence) {
 	if e.pr.Attach == nil || e.pr.Attach.Kind != bpfobj.AttachTP || systemCall(e.pr.Attach.Target(e.pr.Section)) == "" {
 		return nil
 	}
@@ -298,7 +298,7 @@ func (e *Evaluation) shiftedReads(n int) (l []Refusal) {
 			}
 			f := Finding{Code: ChangedSyscall, Subject: "record of " + e.pr.Attach.Target(e.pr.Section), Source: e.o.Source(a.At)}
 			f.Offset, f.Name, f.Other, f.Max = off, name(off-real), name(off-at), off-at+real
-			l = append(l, Refusal{At: a.At, Finding: f, Anyhow: e.o.straight(e.pr, a.At)})
+			l = append(l, absence{at: a.At, f: f, anyhow: e.o.straight(e.pr, a.At)})
 		}
 	}
 	return l
@@ -316,7 +316,7 @@ func memberOffset(t btf.Type, name string) (off int64, ok bool) {
 
 // bitfields judges reads of whole fields that are bitfields on a kernel, unless the program also has what shifts them into place. aya's
 // decisions do not show bitfields.
-func (e *Evaluation) bitfields() (l []Refusal) {
+func (e *Evaluation) bitfields() (l []absence) {
 	if e.counts(Aya) {
 		return nil
 	}
@@ -335,7 +335,7 @@ func (e *Evaluation) bitfields() (l []Refusal) {
 		if !shifted(f.Subject) {
 			f.Offset = int64(e.decisions[r].New)
 			at := e.o.Sites[r]
-			l = append(l, Refusal{At: at, Finding: f, Anyhow: e.o.straight(e.pr, at)})
+			l = append(l, absence{at: at, f: f, anyhow: e.o.straight(e.pr, at)})
 		}
 	}
 	return l

@@ -103,22 +103,22 @@ func stackDepth(code []bpfobj.Insn) int {
 // freshReads judges reads by program number n of the object of bytes of its stack that nothing wrote: check_stack_read_fixed_off,
 // check_stack_range_initialized and check_stack_access_within_bounds in kernel/bpf/verifier.c. Kernels before 5.10 got no update that allows
 // any, and kernels before 6.1 none that allows those below all that was written.
-func (e *Evaluation) freshReads(n int) (l []Refusal) {
+func (e *Evaluation) freshReads(n int) (l []absence) {
 	if len(e.o.fresh[n]) == 0 {
 		return nil
 	}
 	within := e.k.judgeLater(facts.ReadingUninitializedStack, facts.VerifierPartlyKnownSpills, Linux(5, 9), FeatureMissing)
 	below := e.k.judgeLater(facts.ReadingUnusedStack, facts.StructArguments, Linux(6, 0), FeatureMissing)
 	for _, x := range e.o.fresh[n] {
-		a := Refusal{At: x.At, Finding: within}
+		a := absence{at: x.At, f: within}
 		if x.Below {
-			a.Finding = below
+			a.f = below
 		}
 		if x.Open {
-			a.Flaw = interp.OpenSize
+			a.flaw = interp.OpenSize
 		}
-		if a.Finding.Status != OK {
-			a.Finding.Source = e.o.Source(x.At)
+		if a.f.Status != OK {
+			a.f.Source = e.o.Source(x.At)
 			l = append(l, a)
 		}
 	}
@@ -126,7 +126,7 @@ func (e *Evaluation) freshReads(n int) (l []Refusal) {
 }
 
 // stacks judges the stacks of functions that call each other.
-func (e *Evaluation) stacks() (l []Refusal) {
+func (e *Evaluation) stacks() (l []absence) {
 	s := &e.o.stacks[e.pr.Fn]
 	if s.in32 <= stackSize {
 		return nil
@@ -144,7 +144,7 @@ func (e *Evaluation) stacks() (l []Refusal) {
 		return nil
 	}
 	f.Subject, f.Count, f.Size, f.Max, f.Source = "stack", int64(s.calls), int64(bytes), stackSize, e.o.Source(s.call)
-	return []Refusal{{At: s.call, Finding: f}}
+	return []absence{{at: s.call, f: f}}
 }
 
 // ownStacks judges whether each function of the program has a stack of its own: bpf_enable_priv_stack in kernel/bpf/verifier.c,
