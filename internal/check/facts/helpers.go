@@ -157,12 +157,6 @@ func readHelpers(text string, types map[string][]string) ([]Helper, error) {
 // read reads the properties of a helper.
 func (h *Helper) read(e *entry, types map[string][]string) error {
 	h.callers, h.filled, h.refused = make(map[string]Period), make(map[string]Period), make(map[string]Period)
-	is := func(want string, to *bool) func(string) error {
-		return func(value string) error {
-			*to = value == want
-			return unless(*to, "want "+want)
-		}
-	}
 	keys := map[string]func(string) error{
 		"since":      func(value string) (err error) { h.since, err = parseRelease(value); return err },
 		"setting":    func(value string) error { h.Setting = value; return nil },
@@ -191,15 +185,28 @@ func (h *Helper) read(e *entry, types map[string][]string) error {
 			return nil
 		},
 	}
+	e.during(keys, "callers", func(p Period, value string) error { return readTypes(h.callers, p, value, types) })
+	return e.read(keys)
+}
+
+// is returns a function that reads a property with one possible value.
+func is(want string, to *bool) func(string) error {
+	return func(value string) error {
+		*to = value == want
+		return unless(*to, "want "+want)
+	}
+}
+
+// during adds the properties with a name that are about a period: "callers", "callers since 5.10..6.1".
+func (e *entry) during(keys map[string]func(string) error, name string, read func(Period, string) error) {
 	for _, p := range e.properties {
-		when, ok := strings.CutPrefix(p.key, "callers")
-		if !ok {
+		when, ok := strings.CutPrefix(p.key, name)
+		if !ok || when != "" && when[0] != ' ' {
 			continue
 		}
 		period, err := parsePeriod(strings.TrimSpace(when))
-		keys[p.key] = func(value string) error { return cmp.Or(err, readTypes(h.callers, period, value, types)) }
+		keys[p.key] = func(value string) error { return cmp.Or(err, read(period, value)) }
 	}
-	return e.read(keys)
 }
 
 // unless returns an error unless something is so.

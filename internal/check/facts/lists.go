@@ -38,8 +38,8 @@ func HookNamed(name string) Hook { return the().hooks[name] }
 // Return is what programs of a type of attachment may return on the kernels that have a fact.
 type Return struct {
 	Fact
-	Lo, Hi int64
-	Only   bool // kernels without the fact take every value; else they take 0 and 1
+	Values
+	Only bool // kernels without the fact take every value; else they take 0 and 1
 }
 
 // Returns returns what programs of a type of attachment, "BPF_LSM_MAC", may return where kernels differ in that.
@@ -51,10 +51,21 @@ func Returns(attach string) (r Return, differ bool) {
 // parseReturn reads "0..3", "only -4095..0".
 func parseReturn(text string) (r Return, err error) {
 	text, r.Only = strings.CutPrefix(text, "only ")
-	if _, err = fmt.Sscanf(text, "%d..%d", &r.Lo, &r.Hi); err != nil {
+	if r.Values, err = parseValues(text); err != nil {
 		err = fmt.Errorf("want LO..HI or only LO..HI")
 	}
 	return r, err
+}
+
+// Values are values that programs may return.
+type Values struct{ Lo, Hi int64 }
+
+// parseValues reads "0..3".
+func parseValues(text string) (v Values, err error) {
+	if _, err = fmt.Sscanf(text, "%d..%d", &v.Lo, &v.Hi); err != nil {
+		err = fmt.Errorf("want LO..HI")
+	}
+	return v, err
 }
 
 // NotSleeping means all programs that may not sleep.

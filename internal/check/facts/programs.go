@@ -5,7 +5,6 @@ package facts
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 )
@@ -22,9 +21,6 @@ type Program struct {
 	groups       []string
 	returns      *Values
 }
-
-// Values are the values that programs may return on every kernel.
-type Values struct{ Lo, Hi int64 }
 
 // RefusesZero reports whether 0 is none of them.
 func (v *Values) RefusesZero() bool { return v != nil && v.Lo > 0 }
@@ -57,22 +53,7 @@ func readPrograms(text string) (map[string]*Program, error) {
 	all := make(map[string]*Program)
 	for i := range l {
 		e, p := &l[i], new(Program)
-		is := func(word string, to *bool) func(string) error {
-			return func(value string) error {
-				if *to = value == word; !*to {
-					return fmt.Errorf("want %s", word)
-				}
-				return nil
-			}
-		}
-		license := func(when string) func(string) error {
-			return func(value string) error {
-				period, err := parsePeriod(when)
-				p.License = &period
-				return cmp.Or(err, unless(value == "GPL", "want GPL"))
-			}
-		}
-		err := e.read(map[string]func(string) error{
+		keys := map[string]func(string) error{
 			"groups":        func(value string) error { p.groups = strings.Fields(value); return nil },
 			"context":       func(value string) error { p.Context = value; return nil },
 			"link":          func(value string) error { p.Link = value; return nil },
@@ -82,13 +63,16 @@ func readPrograms(text string) (map[string]*Program, error) {
 			"maps":          is("preallocated", &p.Preallocated),
 
 			"returns": func(value string) error {
-				p.returns = new(Values)
-				_, err := fmt.Sscanf(value, "%d..%d", &p.returns.Lo, &p.returns.Hi)
+				v, err := parseValues(value)
+				p.returns = &v
 				return err
 			},
-			"license":                 license(""),
-			"license since 5.9..5.13": license("since 5.9..5.13"),
+		}
+		e.during(keys, "license", func(when Period, value string) error {
+			p.License = &when
+			return unless(value == "GPL", "want GPL")
 		})
+		err := e.read(keys)
 		if err != nil {
 			return nil, err
 		}

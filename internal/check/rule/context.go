@@ -87,15 +87,20 @@ func (h *hook) read(off int64) (f Finding) {
 // traceArguments is how many arguments the verifier lets programs of tracepoints and functions read: MAX_BPF_FUNC_ARGS in include/linux/bpf.h.
 const traceArguments = 12
 
-// refusedAccess judges what no kernel lets programs do with a context that has arguments of 8 bytes (bpf_tracing_ctx_access in
-// include/linux/bpf.h): they cannot write to it, nor read across its parts. A size of 0 is not known.
-func refusedAccess(a *flow.Access, off int64, size int) Finding {
+// recordBytes is how much of a tracepoint's record programs can read at most: PERF_MAX_TRACE_SIZE in include/linux/trace_events.h, which was
+// 2048 before Linux 5.19.
+const recordBytes = 8192
+
+// refusedAccess judges what no kernel lets programs do with a context that they can read from one byte up to another one: they cannot write to
+// it, nor read across its parts. A size of 0 is not known. Arguments have 8 bytes each (bpf_tracing_ctx_access in include/linux/bpf.h). The
+// record of a tracepoint begins with a pointer that is not for programs (tp_prog_is_valid_access in kernel/trace/bpf_trace.c).
+func refusedAccess(a *flow.Access, off int64, size int, first, end int64) Finding {
 	f := Finding{Status: Fails, Subject: wholeContext}
 	switch {
 	case a.Write:
 		f.Code = ContextWrite
-	case off < 0 || off >= 8*traceArguments:
-		f.Code, f.Args = ContextOutside, Args{Offset: off, Max: 8*traceArguments - 1}
+	case off < first || off >= end:
+		f.Code, f.Args = ContextOutside, Args{Offset: off, Count: first, Max: end - 1}
 	case size > 0 && off%int64(size) != 0:
 		f.Code, f.Args = ContextPart, Args{Offset: off, Size: int64(size)}
 	default:
@@ -107,7 +112,7 @@ func refusedAccess(a *flow.Access, off int64, size int) Finding {
 // argumentRead judges a read of a slot of the context by what a pointer in it leads to (btf_ctx_access in kernel/bpf/btf.c). Old kernels let
 // programs have pointers to structs, void and char alone.
 func (e *Evaluation) argumentRead(a *flow.Access, off int64, size int) Finding {
-	if f := refusedAccess(a, off, size); f.Status != OK {
+	if f := refusedAccess(a, off, size, 0, 8*traceArguments); f.Status != OK {
 		return f
 	}
 	if off%8 != 0 {
@@ -440,15 +445,15 @@ func (e *Evaluation) plain(a *flow.Access, off int64, size int) Finding {
 	if a.Arg >= 0 {
 		return Finding{}
 	}
+	var refused Finding
 	switch e.pr.Attach.Kind {
 	case bpfobj.AttachRawTP:
-		if f := refusedAccess(a, off, size); f.Status != OK {
-			return f
-		}
+		refused = refusedAccess(a, off, size, 0, 8*traceArguments)
 	case bpfobj.AttachTP:
-		if f := e.refusedRecord(a, off, size); f.Status != OK {
-			return f
-		}
+		refused = refusedAccess(a, off, size, int64(e.k.pointer), recordBytes)
+	}
+	if refused.Status != OK {
+		return refused
 	}
 	if e.given == 0 || off+int64(max(size, 1)) <= e.given {
 		return Finding{}
@@ -459,26 +464,4 @@ func (e *Evaluation) plain(a *flow.Access, off int64, size int) Finding {
 		subject, code = "record of ", ContextRecord
 	}
 	return Finding{Status: Fails, Code: code, Subject: subject + to, Attach: true, Args: Args{Offset: off, Size: e.given}}
-}
-
-// recordBytes is how much of a tracepoint's record programs can read at most: PERF_MAX_TRACE_SIZE in include/linux/trace_events.h, which was
-// 2048 before Linux 5.19.
-const recordBytes = 8192
-
-// refusedRecord judges what no kernel lets programs do with the record of a tracepoint (tp_prog_is_valid_access in kernel/trace/bpf_trace.c).
-// The record begins with a pointer that is not for programs. A size of 0 is not known.
-func (e *Evaluation) refusedRecord(a *flow.Access, off int64, size int) Finding {
-	f := Finding{Status: Fails, Subject: wholeContext}
-	first := int64(e.k.pointer)
-	switch {
-	case a.Write:
-		f.Code = ContextWrite
-	case off < first || off >= recordBytes:
-		f.Code, f.Args = ContextOutside, Args{Offset: off, Count: first, Max: recordBytes - 1}
-	case size > 0 && off%int64(size) != 0:
-		f.Code, f.Args = ContextPart, Args{Offset: off, Size: int64(size)}
-	default:
-		return Finding{}
-	}
-	return f
 }

@@ -3,6 +3,7 @@
 package rule
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -143,11 +144,11 @@ func (e *Evaluation) licensed(id int64) Finding {
 	if e.o.isGPL() || e.pr.Attach == nil {
 		return Finding{}
 	}
-	f := e.k.judge(facts.License(facts.HelperName(id), ""), HelperLicense)
-	if forType := facts.License(facts.HelperName(id), e.pr.Attach.ProgType); forType != facts.Every {
-		f = e.k.judge(forType, HelperLicense)
-	} else if facts.HelperNumbered(id).GPL {
-		f = Finding{Status: Fails, Code: HelperLicense}
+	name := facts.HelperName(id)
+	forAll, forType := facts.License(name, ""), facts.License(name, e.pr.Attach.ProgType)
+	f := Finding{Status: Fails, Code: HelperLicense}
+	if forType != facts.Every || !facts.HelperNumbered(id).GPL {
+		f = e.k.judge(cmp.Or(forType, forAll), HelperLicense)
 	}
 	f.Name = e.o.License
 	return f
@@ -160,17 +161,20 @@ func (e *Evaluation) license() {
 	if s == nil || e.o.isGPL() {
 		return
 	}
-	f := Finding{Code: ProgTypeLicense, Subject: s.ProgType, Args: Args{Name: e.o.License}}
-	switch when := facts.ProgramType(s.ProgType).License; {
-	case when == nil:
+	when := facts.ProgramType(s.ProgType).License
+	if when == nil {
 		return
-	case e.k.facts.During(when).Presence == facts.Yes:
-		f.Status = Fails
-		e.add(f)
-	case e.k.facts.During(when).Presence == facts.Perhaps:
-		f.Status, f.Doubt, f.Decided = MayFail, NotShown, ByRelease
-		e.add(f)
 	}
+	f := Finding{Code: ProgTypeLicense, Subject: s.ProgType, Args: Args{Name: e.o.License}}
+	switch e.k.facts.During(when).Presence {
+	case facts.Yes:
+		f.Status = Fails
+	case facts.Perhaps:
+		f.Status, f.Doubt, f.Decided = MayFail, NotShown, ByRelease
+	default:
+		return
+	}
+	e.add(f)
 }
 
 // calls judges the helpers that program number n of the object calls by whether

@@ -47,7 +47,9 @@ func inspectBTF(ctx context.Context, t *core.Target, w *Wanted, key kernel.Key, 
 	k.globs = limits.NewMeter(ctx, limits.PatternSteps, "bytes compared with patterns")
 	for module, b := range t.Views() {
 		k.known.modules = k.known.modules || module != ""
-		k.pointer = b.PointerSize()
+		if module == "" {
+			k.pointer = b.PointerSize()
+		}
 		for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
 			if id%4096 == 0 && ctx.Err() != nil {
 				break
