@@ -18,43 +18,71 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// What shows in a kernel's BTF and configuration whether the kernel has BTF of its own.
+// What shows in a kernel's BTF whether the kernel has BTF of its own.
 const (
-	ownBTFSetting = "CONFIG_DEBUG_INFO_BTF=y\n"
 	// A static initcall of kernel/bpf/sysfs_btf.c, which is compiled with CONFIG_DEBUG_INFO_BTF only (341dfcf8d78e).
-	ownBTFInit = "btf_vmlinux_init"
+	OwnBTFInit = "btf_vmlinux_init"
 	// A struct of kernel/bpf/btf.c, which is compiled with CONFIG_DEBUG_INFO_BTF_MODULES only (36e68442d1af).
-	ownBTFModule = "btf_module"
+	OwnBTFModule = "btf_module"
 	// A static initcall of kernel/bpf/inode.c: BTF that has it lists such functions (b2197755b263).
-	bpfInit = "bpf_init"
+	BPFInit = "bpf_init"
 )
 
-// OwnBTF says whether the kernel has BTF of its own when it runs. Its BTF is loaded in b. The configuration decides if it was read, then what
-// made the BTF, then functions and types of the BTF, then the file that the kernel is from. Raw BTF may have been made elsewhere.
+// OwnBTFSetting is the setting with which kernels are built that have BTF of their own.
+const OwnBTFSetting = "CONFIG_DEBUG_INFO_BTF"
+
+// OwnBTFEvidence is what a kernel shows of having BTF of its own.
+type OwnBTFEvidence struct {
+	Configured, Set       bool   // its configuration is known, and has [OwnBTFSetting]
+	Maker                 string // what made its BTF of DWARF, "" for BTF that came with it
+	Init, Module, BPFInit bool   // its BTF has [OwnBTFInit], [OwnBTFModule] and [BPFInit]
+}
+
+// Settled reports whether the BTF says nothing more.
+func (e *OwnBTFEvidence) Settled() bool { return e.Configured || e.Maker != "" }
+
+// Decide says whether the kernel has BTF of its own, and by what that is decided: the configuration if it is known, then what made the BTF,
+// then functions and types of the BTF, which may have been made elsewhere.
+func (e *OwnBTFEvidence) Decide() (has btfc.OwnBTF, by string) {
+	switch {
+	case e.Set:
+		return btfc.HasBTF, OwnBTFSetting
+	case e.Configured:
+		return btfc.WithoutBTF, "no " + OwnBTFSetting
+	case e.Maker != "":
+		return btfc.WithoutBTF, "types made from DWARF by " + e.Maker
+	case e.Init:
+		return btfc.HasBTF, "function " + OwnBTFInit
+	case e.Module:
+		return btfc.HasBTF, "struct " + OwnBTFModule
+	case e.BPFInit:
+		return btfc.WithoutBTF, "no function " + OwnBTFInit
+	}
+	return btfc.OwnBTFUnknown, ""
+}
+
+// OwnBTF says whether the kernel has BTF of its own when it runs. Its BTF is loaded in b. What [OwnBTFEvidence] does not say, the file that the
+// kernel is from may show.
 func (k *Kernel) OwnBTF(b *btf.BTF) btfc.OwnBTF {
-	own, lists := false, false
-	for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
-		switch t := b.Type(id); t.Kind() {
-		case btf.KindFunc:
-			own = own || b.NameIs(t.NameOff, ownBTFInit)
-			lists = lists || b.NameIs(t.NameOff, bpfInit)
-		case btf.KindStruct:
-			own = own || b.NameIs(t.NameOff, ownBTFModule)
+	set := []byte("\n" + OwnBTFSetting + "=y\n")
+	e := OwnBTFEvidence{
+		Configured: k.Config != nil, Set: bytes.HasPrefix(k.Config, set[1:]) || bytes.Contains(k.Config, set), Maker: k.Made.By,
+	}
+	if !e.Settled() {
+		for id := b.FirstID(); int(id) < b.NumTypes(); id++ {
+			switch t := b.Type(id); t.Kind() {
+			case btf.KindFunc:
+				e.Init = e.Init || b.NameIs(t.NameOff, OwnBTFInit)
+				e.BPFInit = e.BPFInit || b.NameIs(t.NameOff, BPFInit)
+			case btf.KindStruct:
+				e.Module = e.Module || b.NameIs(t.NameOff, OwnBTFModule)
+			}
 		}
 	}
-	switch {
-	case bytes.HasPrefix(k.Config, []byte(ownBTFSetting)), bytes.Contains(k.Config, []byte("\n"+ownBTFSetting)):
-		return btfc.HasBTF
-	case k.Config != nil, k.Made.By != "":
-		return btfc.WithoutBTF
-	case own:
-		return btfc.HasBTF
-	case lists:
-		return btfc.WithoutBTF
-	case k.From != "":
-		return k.From
+	if has, by := e.Decide(); by != "" || k.From == "" {
+		return has
 	}
-	return btfc.OwnBTFUnknown
+	return k.From
 }
 
 // OwnBTFCounts says what WithoutBTF did.

@@ -6,43 +6,30 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/facts"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
 )
 
 // OwnBTFFile is where a running kernel has BTF of its own.
 const OwnBTFFile = "/sys/kernel/btf/vmlinux"
 
-const (
-	settingOwnBTF = settingPrefix + "DEBUG_INFO_BTF"
-	// A static initcall of kernel/bpf/sysfs_btf.c, which is compiled with settingOwnBTF only (341dfcf8d78e).
-	ownBTFInit = "btf_vmlinux_init"
-	// A static initcall of kernel/bpf/inode.c: BTF that has it lists such functions (b2197755b263).
-	bpfInit = "bpf_init"
-	// A struct of every kernel that can load modules.
-	loadsModules = "module"
-	// A struct of kernel/bpf/btf.c, which is compiled with CONFIG_DEBUG_INFO_BTF_MODULES only (36e68442d1af).
-	ownBTFModule = "btf_module"
-)
+// loadsModules is a struct of every kernel that can load modules.
+const loadsModules = "module"
 
 // ownBTF says whether the kernel has BTF of its own, in /sys/kernel/btf, when it runs, and by what that is decided. Its BTF in the corpus
 // may have been made of DWARF.
 func (k *Inventory) ownBTF() (has facts.Presence, by string) {
-	_, set := k.known.config[settingOwnBTF]
-	_, compiled := k.find(ownBTFInit, btf.KindFunc)
-	_, forModules := k.find(ownBTFModule, btf.KindStruct)
-	_, lists := k.find(bpfInit, btf.KindFunc)
+	e := corpus.OwnBTFEvidence{Configured: k.known.config != nil, Maker: k.maker}
+	_, e.Set = k.known.config[corpus.OwnBTFSetting]
+	_, e.Init = k.find(corpus.OwnBTFInit, btf.KindFunc)
+	_, e.Module = k.find(corpus.OwnBTFModule, btf.KindStruct)
+	_, e.BPFInit = k.find(corpus.BPFInit, btf.KindFunc)
+	decided, by := e.Decide()
 	switch {
-	case set:
-		return facts.Yes, settingOwnBTF
-	case k.known.config != nil:
-		return facts.No, "no " + settingOwnBTF
-	case k.maker != "":
-		return facts.No, "types made from DWARF by " + k.maker
-	case compiled:
-		return facts.Yes, "function " + ownBTFInit
-	case forModules:
-		return facts.Yes, "struct " + ownBTFModule
-	case lists:
-		return facts.No, "no function " + ownBTFInit
+	case decided == btfc.HasBTF:
+		return facts.Yes, by
+	case decided == btfc.WithoutBTF:
+		return facts.No, by
 	case k.noOwnBTF:
 		return facts.No, "--no-kernel-btf"
 	}

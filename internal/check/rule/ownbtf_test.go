@@ -16,7 +16,7 @@ import (
 // pahole here, as those before 5.2 were. Two list no static functions.
 func TestOwnBTF(t *testing.T) {
 	raceflag.SkipSerial(t)
-	want := &Wanted{names: make(map[string]int), config: map[string]bool{settingOwnBTF: true}}
+	want := &Wanted{names: make(map[string]int), config: map[string]bool{corpus.OwnBTFSetting: true}}
 	want.add(featureNames()...)
 	seen := make(map[facts.Presence]int)
 	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {

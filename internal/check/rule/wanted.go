@@ -8,6 +8,7 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/facts"
+	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
@@ -37,7 +38,7 @@ func NewWanted(objects []*Object) *Wanted {
 	w := &Wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)}
 	w.add(featureNames()...)
 	w.add(allSyscallNames("bpf")...)
-	w.config[settingOwnBTF], w.config[settingLSM] = true, true
+	w.config[corpus.OwnBTFSetting], w.config[settingLSM] = true, true
 	for id := range facts.LastHelper + 1 {
 		if setting := facts.HelperNumbered(id).Setting; setting != "" {
 			w.config[setting] = true
@@ -96,5 +97,5 @@ func NewWanted(objects []*Object) *Wanted {
 
 // featureNames are what is looked for in every kernel.
 func featureNames() []string {
-	return append([]string{anyTracepoint, kprobes, ownBTFInit, ownBTFModule, loadsModules, bpfInit}, facts.Types()...)
+	return append([]string{anyTracepoint, kprobes, corpus.OwnBTFInit, corpus.OwnBTFModule, loadsModules, corpus.BPFInit}, facts.Types()...)
 }
