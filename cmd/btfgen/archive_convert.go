@@ -59,7 +59,7 @@ func runArchiveConvert(c *cli.Context) error {
 	n := len(all)
 	kernels := selectedOf(c, &want, all)
 	if len(kernels) < n {
-		info.Shard = archive.Shard{} // which would promise all of its kernels
+		info.Shard = archive.Shard{} // a shard promises all of its kernels
 	}
 	if len(kernels) > 0 {
 		info.Tool = tool()
@@ -84,13 +84,13 @@ func convertOne(c *cli.Context, want *corpus.Options, path string) error {
 	if c.NArg() > 1 || c.IsSet("layout") || c.Bool("replace") || c.Bool("mixed") {
 		return valuef("output", path, "a file of BTF needs one ARCHIVE, and no --layout, --replace and --mixed")
 	}
-	if err := inputsOf(c.Args().First()).refuse(path); err != nil {
+	name := c.Args().First()
+	if err := inputsOf(name).refuse(path); err != nil {
 		return err
 	}
 	if err := refuseTerminal(c, path); err != nil {
 		return err
 	}
-	name := c.Args().First()
 	_, all, err := bundle.ReadKernels(c.Context, name)
 	if err != nil {
 		return err

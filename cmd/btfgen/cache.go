@@ -23,8 +23,8 @@ const (
 )
 
 // prunePackages removes the least recently used packages below a folder until the others have at most limit bytes, except those that were
-// used after since, or whose folder a run of Fetch has locked. It returns the bytes that stay. It removes nothing outside of the folder, and leaves links and other files alone. Files that it cannot
-// remove stay.
+// used after since, and those in a folder that a run of Fetch has locked. It returns the bytes that stay. It removes nothing outside of the
+// folder, and leaves links and other files alone. Files that it cannot remove stay.
 func prunePackages(ctx context.Context, dir string, limit int64, since time.Time) (size int64) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

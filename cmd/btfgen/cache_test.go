@@ -51,7 +51,7 @@ func TestPrunePackages(t *testing.T) {
 	}{
 		{40, 40, []string{"a.deb", "b.deb", "c.rpm", "d.deb"}},
 		{25, 20, []string{"c.rpm", "d.deb"}},
-		{0, 10, []string{"d.deb"}}, // which is used
+		{0, 10, []string{"d.deb"}}, // d.deb is in use
 	} {
 		if size := prunePackages(t.Context(), dir, tt.limit, now.Add(-time.Hour)); size != tt.size || !slices.Equal(left(), tt.left) {
 			t.Errorf("limit %d: %d bytes, %q", tt.limit, size, left())

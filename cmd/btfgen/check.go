@@ -61,7 +61,7 @@ type checkOptions struct {
 	loaders []rule.Loader
 	policy  verdict.Policy
 	args    []string              // the OBJECT arguments
-	selects func(kernel.Key) bool // of the corpus
+	selects func(kernel.Key) bool // the selection of the corpus
 }
 
 func readCheckOptions(c *cli.Context) (o checkOptions, err error) {

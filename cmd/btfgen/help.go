@@ -22,7 +22,7 @@ import (
 type topic struct {
 	*cli.Command
 	name string // as typed: "btfgen archive list"
-	part part   // of the options
+	part part   // the options that help prints
 }
 
 // part is a part of a command's options that help prints.
@@ -30,8 +30,8 @@ type part int
 
 const (
 	allOptions  part = iota
-	exceptBoot       // those of --boot are left out
-	optionsBoot      // only those of --boot and those that go with it
+	exceptBoot       // all but the options of --boot
+	optionsBoot      // only the options of --boot, and those that go with it
 )
 
 // bootTitle is the title of the options of --boot.

@@ -28,8 +28,8 @@ type progress struct {
 	mu    sync.Mutex
 	last  time.Duration // when a line was printed
 	state walk.Progress
-	now   string          // what is being done, if that is known
-	done  []time.Duration // when so many files were done
+	now   string          // the current object and program, "" if not known
+	done  []time.Duration // by number of files: when as many were done
 
 	bytes, size int64         // so far and of all, of a download; size is 0 if this is another run
 	began       time.Duration // when the download began
@@ -154,23 +154,31 @@ func (p *progress) finish() {
 	}
 }
 
-func isTerminal(w io.Writer) bool {
+// terminalOf returns the descriptor of the terminal that w writes to, and whether it is one.
+func terminalOf(w io.Writer) (fd int, ok bool) {
 	if o, ok := w.(*standardOutput); ok {
 		w = o.Writer
 	}
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	if !ok {
+		return 0, false
+	}
+	fd = int(f.Fd())
+	return fd, term.IsTerminal(fd)
+}
+
+func isTerminal(w io.Writer) bool {
+	_, ok := terminalOf(w)
+	return ok
 }
 
 // columnsOf returns the columns of the terminal that w writes to, or 0 if it is none.
 func columnsOf(w io.Writer) int {
-	if !isTerminal(w) {
+	fd, ok := terminalOf(w)
+	if !ok {
 		return 0
 	}
-	if o, ok := w.(*standardOutput); ok {
-		w = o.Writer
-	}
-	width, _, err := term.GetSize(int(w.(*os.File).Fd()))
+	width, _, err := term.GetSize(fd)
 	if err != nil {
 		return 0
 	}
