@@ -257,6 +257,13 @@ func checkVerdict(c *cli.Context, rep *verdict.Report, o *checkOptions) error {
 	for i := range rep.Warnings {
 		recordCause(c, rep, &rep.Warnings[i], warned)
 	}
+	for i := range rep.Programs {
+		p := &rep.Programs[i]
+		for j := range p.Notes {
+			n := &p.Notes[j]
+			record(c, finding{Class: noted, Code: string(n.Code), Object: p.Object, File: n.Source, Message: p.Name + ": " + report.Sentence(n)})
+		}
+	}
 	if o.report.Baseline == nil && len(o.require) == 0 {
 		if slices.Contains(answers, o.format) {
 			return nil

@@ -168,7 +168,7 @@ func (d *pageData) matrix(s *summary) {
 	for _, l := range m.legend {
 		d.Matrix.Legend = append(d.Matrix.Legend, escape.Text(l))
 	}
-	for _, text := range slices.Concat(s.unloaded(), s.otherLoader(false), s.suggestions(false)) {
+	for _, text := range slices.Concat(s.unloaded(), s.remarks(false)) {
 		d.Matrix.Notes = append(d.Matrix.Notes, escape.Text(text))
 	}
 	for i := range m.rows {

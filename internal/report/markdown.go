@@ -21,7 +21,7 @@ func Markdown(w io.Writer, r *verdict.Report, o Options) error {
 		m.changes(r)
 	}
 	m.matrix()
-	for _, text := range slices.Concat(s.unloaded(), s.otherLoader(o.Verbose), s.suggestions(o.Verbose)) {
+	for _, text := range slices.Concat(s.unloaded(), s.remarks(o.Verbose)) {
 		m.line("- %s", escape.Markdown(text))
 	}
 	m.causes()

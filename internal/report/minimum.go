@@ -17,7 +17,15 @@ import (
 func Minima(w io.Writer, r *verdict.Report, _ Options) error {
 	b := bufio.NewWriter(w)
 	for _, o := range r.Whole() {
-		escape.Fprintf(b, "%s: %s\n", o.Object, minimaText(r, o))
+		text := minimaText(r, o)
+		var programs []verdict.ProgramRow
+		for _, p := range o.Programs {
+			programs = append(programs, r.Programs[p])
+		}
+		if not := unjudged(programs); not != "" {
+			text += "; " + not
+		}
+		escape.Fprintf(b, "%s: %s\n", o.Object, text)
 	}
 	return b.Flush()
 }

@@ -180,6 +180,46 @@ func (s *summary) otherLoader(each bool) (out []string) {
 	return out
 }
 
+// remarks are what else there is to know of all objects: see otherLoader, unjudged and suggestions.
+func (s *summary) remarks(all bool) []string {
+	out := s.otherLoader(all)
+	if text := unjudged(s.Programs); text != "" {
+		out = append(out, text)
+	}
+	return append(out, s.suggestions(all)...)
+}
+
+// unjudged counts what is not judged of those programs that work: "ok, not judged: bounds of 3 computed offsets in 2 programs [unjudged-bounds]".
+func unjudged(programs []verdict.ProgramRow) string {
+	var offsets, bounds, work int
+	for i := range programs {
+		p := &programs[i]
+		if !slices.Contains(p.Status, rule.OK) && !slices.Contains(p.Status, rule.Guarded) {
+			continue
+		}
+		for j := range p.Notes {
+			switch n := &p.Notes[j]; n.Code {
+			case rule.UnjudgedBounds:
+				offsets += int(n.Count)
+				bounds++
+			case rule.UnjudgedWork:
+				work++
+			}
+		}
+	}
+	var parts []string
+	if bounds > 0 {
+		parts = append(parts, fmt.Sprintf("bounds of %s in %s [%s]", words.Plural(offsets, "computed offset"), words.Plural(bounds, "program"), rule.UnjudgedBounds))
+	}
+	if work > 0 {
+		parts = append(parts, fmt.Sprintf("how many instructions verifiers process of %s [%s]", words.Plural(work, "program"), rule.UnjudgedWork))
+	}
+	if parts == nil {
+		return ""
+	}
+	return "ok, not judged: " + strings.Join(parts, "; ")
+}
+
 // differences names the cells of other verdicts on an object that differ from its own: "x86_64 5.10 fails".
 func (s *summary) differences(o *verdict.ObjectRow, status []rule.Status) string {
 	cells := s.CellsOf(status)

@@ -280,7 +280,7 @@ func (t *textWriter) proofs(c *verdict.Cause) (out []string) {
 
 // notes writes what else there is to know.
 func (t *textWriter) notes(s *summary, more bool) {
-	for _, text := range append(s.otherLoader(t.o.Verbose), s.suggestions(t.o.Verbose)...) {
+	for _, text := range s.remarks(t.o.Verbose) {
 		t.line(escape.Text(text))
 	}
 	t.rules()

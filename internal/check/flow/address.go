@@ -37,15 +37,18 @@ const (
 	ofMemory // memory that a global function was given
 	inValue  // in a value of a map
 	ofHeld   // what a pointer in a value of a map leads to
+	ofSum    // an address and a number that is not a constant
 	isNumber
 	isRecord // the value of a CO-RE record
 )
 
 // plus returns a after a constant was added to it.
 func (a address) plus(n int64) address {
-	if a.kind == isNumber {
+	switch a.kind {
+	case isNumber:
 		a.value += n
-	} else {
+	case ofSum:
+	default:
 		a.off += n
 	}
 	return a
@@ -68,6 +71,9 @@ func (a address) same(b address) bool {
 	b.checked = a.checked
 	return a == b
 }
+
+// constant reports whether a is a number that is the same on each path, or that the loader writes.
+func (a address) constant() bool { return a.kind == isNumber || a.kind == isRecord }
 
 // typed reports whether the verifier knows the type of what is at an address of the kernel.
 func (a address) typed() bool { return a.kind == ofArg || a.kind == ofResult }

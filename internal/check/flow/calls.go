@@ -37,6 +37,9 @@ func (f *flow) helper(s *addresses, at bpfobj.Site, call asm.BuiltinFunc) bool {
 		m := &list[i]
 		a := s.regs[m.At]
 		n, exact := f.bytes(m, s)
+		if a.kind == ofSum || m.Size != 0 && !s.regs[m.Size].constant() {
+			f.summed(at)
+		}
 		switch {
 		case a.kind != ofStack:
 		case exact && (!m.Writes || filled):

@@ -58,6 +58,7 @@ const (
 	Direct AccessKind = iota // it reads or writes
 	Typed                    // it adds the value of CO-RE record Record to the argument Arg, as to an address of the record's type
 	Passed                   // it gives a helper the address of the context at Off, above 0
+	Summed                   // the address is the sum of another one and of a number that is not a constant, or a helper accesses so many bytes
 )
 
 // MapCall is a call of a helper that gets a map, or memory of a ring buffer where it wants a key or value of a map, or an access through
@@ -323,6 +324,9 @@ func (f *flow) alu(s *addresses, at bpfobj.Site, in *bpfobj.Insn) address {
 		f.loseAll(s, fn, a)
 	}
 	f.loseAll(s, fn, b)
+	if (op == asm.Add || op == asm.Sub) && wide && fromReg && !a.constant() && !b.constant() {
+		return address{kind: ofSum}
+	}
 	return address{}
 }
 
@@ -333,11 +337,21 @@ func (f *flow) typed(at bpfobj.Site, arg, record address) {
 	}
 }
 
+// summed reports an access where a number that is not a constant was added, unless something else is known of the instruction.
+func (f *flow) summed(at bpfobj.Site) {
+	if _, ok := f.found[at]; !ok && f.found != nil {
+		f.found[at] = Access{At: at, Kind: Summed, Arg: -1}
+	}
+}
+
 // touch reports the access of an instruction through an address.
 func (f *flow) touch(a address, at bpfobj.Site, in *bpfobj.Insn) {
 	size := in.Op.Size().Sizeof()
 	if f.found != nil && a.kind == ofHeld {
 		f.calls[at] = MapCall{At: at, Map: int(a.inMap), Through: true}
+	}
+	if a.kind == ofSum {
+		f.summed(at)
 	}
 	if f.found == nil || a.kind != ofContext && !a.typed() {
 		return
@@ -402,7 +416,7 @@ func (f *flow) store(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	}
 	s.written.write(off, size)
 	s.stack = slices.DeleteFunc(s.stack, func(x slot) bool { return x.overlaps(off, size) })
-	if in.Op.Mode() == asm.MemMode && size == 8 && (v.kind == ofContext || v.typed()) && off+8 <= f.exposed[at.Fn] && off >= -stackSize {
+	if in.Op.Mode() == asm.MemMode && size == 8 && (v.kind == ofContext || v.kind == ofSum || v.typed()) && off+8 <= f.exposed[at.Fn] && off >= -stackSize {
 		s.stack = append(s.stack, slot{off, v})
 	}
 }

@@ -155,7 +155,12 @@ func TestAccessesOf(t *testing.T) {
 		"not typed":         {[]bpfobj.Insn{load(2, 1, 16), record(3), {Op: addImm, Dst: 3, Imm: 8}, {Op: addReg, Dst: 2, Src: 3}, exit}, nil},
 		"chosen":            {[]bpfobj.Insn{load(2, 1, 16), {Op: ifZero, Off: 1}, load(2, 1, 24), mov(0, 2), exit}, []Access{{Arg: -1, Off: 24, Chosen: true}}},
 		"passed":            {[]bpfobj.Insn{load(2, 1, 16), mov(3, 1), {Op: addImm, Dst: 3, Imm: 8}, calls(asm.FnProbeReadKernel), exit}, []Access{{Kind: Passed, Arg: -1, Off: 8}}},
-		"context passed":    {[]bpfobj.Insn{load(2, 1, 16), mov(2, 1), calls(asm.FnGetCurrentComm), exit}, nil},
+		"context passed":    {[]bpfobj.Insn{load(2, 1, 16), mov(2, 1), number(2, 8), calls(asm.FnGetCurrentComm), exit}, nil},
+		"sum":               {[]bpfobj.Insn{{Op: addReg, Dst: 2, Src: 3}, {Op: addImm, Dst: 2, Imm: 8}, load(0, 2, 0), exit}, []Access{{Kind: Summed, Arg: -1}}},
+		"sum with constant": {[]bpfobj.Insn{load(2, 1, 16), number(4, 8), {Op: addReg, Dst: 3, Src: 4}, load(0, 3, 0), exit}, nil},
+		"sum kept":          {[]bpfobj.Insn{{Op: addReg, Dst: 2, Src: 3}, spill, load(4, 10, -8), load(0, 4, 0), exit}, []Access{{Kind: Summed, Arg: -1}}},
+		"sum given":         {slices.Concat(theMap, []bpfobj.Insn{mov(2, 6), {Op: addReg, Dst: 2, Src: 3}, calls(asm.FnMapLookupElem), exit}), []Access{{Kind: Summed, Arg: -1}}},
+		"size given":        {slices.Concat([]bpfobj.Insn{load(2, 1, 16), mov(1, 6), calls(asm.FnProbeReadKernel), exit}), []Access{{Kind: Summed, Arg: -1}}},
 		"returned number":   {[]bpfobj.Insn{load(2, 1, 16), helper, load(0, 0, 24), exit}, []Access{{Arg: -1, Off: 16}}},
 	} {
 		o := &bpfobj.Code{Funcs: []bpfobj.Function{{Insns: tt.code}}, Maps: []bpfobj.Map{{KeySize: 8, ValueSize: 8}}}

@@ -173,6 +173,9 @@ const (
 	AnalysisWhen      Code = "analysis-when"
 	AnalysisUnloaded  Code = "analysis-not-loaded"
 
+	UnjudgedBounds Code = "unjudged-bounds" // Count: the accesses
+	UnjudgedWork   Code = "unjudged-work"   // Count: the functions with loops; Size: the instructions
+
 	SectionUnknown       Code = "section-ebpf-go" // Name: the section that ebpf-go takes it for
 	RunningKernelBTF     Code = "running-kernel-btf"
 	RunningKernelNone    Code = "running-kernel-no-btf" // Name: what decides it
@@ -207,11 +210,12 @@ const (
 	FamilyReturn    Family = "return"
 	FamilyChanged   Family = "changed"
 	FamilyAnalysis  Family = "analysis"
+	FamilyUnjudged  Family = "unjudged"
 	FamilyRunning   Family = "running-kernel"
 )
 
 var families = []Family{FamilyModule, FamilyHelper, FamilyKfunc, FamilyInsn, FamilyFeature, FamilyKsym, FamilyKconfig, FamilyMapType, FamilyMapDef, FamilyStructOps,
-	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyMemory, FamilyReturn, FamilyChanged, FamilyAnalysis, FamilyRunning}
+	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyMemory, FamilyReturn, FamilyChanged, FamilyAnalysis, FamilyUnjudged, FamilyRunning}
 
 // Families returns all families.
 func Families() []Family { return append(slices.Clone(families), FamilyCORE) }

@@ -11,7 +11,6 @@ import (
 	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/check/flow"
 	"github.com/btfgen/btfgen/internal/check/interp"
-	"github.com/btfgen/btfgen/internal/limits"
 )
 
 // hook is a function or tracepoint of the kernel with BTF, as the verifier shows it
@@ -315,21 +314,19 @@ func givesContext(kind bpfobj.AttachKind) bool {
 	return attachesByBTF(kind) || kind == bpfobj.AttachRawTP || kind == bpfobj.AttachTP
 }
 
-// contextAccesses returns what is judged of the accesses of a program to its context, and to what helpers return, its calls with maps, and its
-// reading uninitialized stack.
-func contextAccesses(o *Object, pr *bpfobj.Program, steps *limits.Meter) ([]flow.Access, []flow.MapCall, []flow.Fresh) {
+// contextAccesses returns the accesses of a program that are judged: to its context, and to what helpers return.
+func contextAccesses(pr *bpfobj.Program, l []flow.Access) []flow.Access {
 	s := pr.Attach
 	known := s != nil && s.Kind != bpfobj.AttachOps && s.Kind != bpfobj.AttachExt
-	l, calls, fresh := flow.Accesses(o.Code, pr, o.memory, steps)
-	if known && givesContext(s.Kind) {
-		return l, calls, fresh
-	}
 	return slices.DeleteFunc(l, func(a flow.Access) bool {
-		if known && a.Kind == flow.Typed && s.Kind == bpfobj.AttachKprobe {
+		switch {
+		case a.Kind == flow.Summed:
+			return true
+		case known && givesContext(s.Kind), known && a.Kind == flow.Typed && s.Kind == bpfobj.AttachKprobe:
 			return false
 		}
 		return a.Kind != flow.Direct || a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a) && !ofContext(s, &a))
-	}), calls, fresh
+	})
 }
 
 // writesRegisters reports whether an access is a write to the registers that programs of kprobes and uprobes are given.

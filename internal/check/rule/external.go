@@ -54,7 +54,7 @@ func Externals(o *core.Object) []External {
 
 // Notes returns what is noted of program j, whatever the kernel: open are those of the loaders that count for the object.
 func (o *Object) Notes(j int, open, loaders []Loader, setsMap func(name string) bool) []Finding {
-	notes := o.external(j, open)
+	notes := slices.Concat(o.external(j, open), o.unjudged[j])
 	for i := range o.Maps {
 		if m := &o.Maps[i]; needsEntries(m) && o.refers[j][m.Name] && !setsMap(m.Name) {
 			notes = append(notes, Finding{Code: MapNoEntries, Subject: m.Name})

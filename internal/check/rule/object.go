@@ -32,6 +32,7 @@ type Object struct {
 	accesses  [][]flow.Access          // by program: see contextAccesses
 	mapCalls  [][]flow.MapCall
 	fresh     [][]flow.Fresh    // by program: reads of bytes of the stack that nothing wrote
+	unjudged  [][]Finding       // by program: see findUnjudged
 	contexts  []btf.Type        // by program: the struct of its own that it takes its context for, void for none
 	called    []helperSet       // by program
 	refers    []map[string]bool // by program: to which maps and externs

@@ -75,7 +75,7 @@ func NewObject(name string, prog *bpfobj.Code, r *core.Object) *Object {
 		}
 	}
 	o.accesses, o.mapCalls = make([][]flow.Access, len(prog.Programs)), make([][]flow.MapCall, len(prog.Programs))
-	o.fresh = make([][]flow.Fresh, len(prog.Programs))
+	o.fresh, o.unjudged = make([][]flow.Fresh, len(prog.Programs)), make([][]Finding, len(prog.Programs))
 	for i := range prog.Programs {
 		o.called = append(o.called, o.helpersOf(&prog.Programs[i]))
 		o.refers = append(o.refers, o.references(&prog.Programs[i]))
@@ -88,7 +88,10 @@ func NewObject(name string, prog *bpfobj.Code, r *core.Object) *Object {
 func (o *Object) follow(ctx context.Context) error {
 	steps := limits.NewMeter(ctx, limits.AccessSteps, "instructions")
 	for i := range o.Programs {
-		o.accesses[i], o.mapCalls[i], o.fresh[i] = contextAccesses(o, &o.Programs[i], steps)
+		pr := &o.Programs[i]
+		all, calls, fresh := flow.Accesses(o.Code, pr, o.memory, steps)
+		o.unjudged[i] = o.findUnjudged(pr, all)
+		o.accesses[i], o.mapCalls[i], o.fresh[i] = contextAccesses(pr, all), calls, fresh
 	}
 	o.contexts = o.findContexts()
 	return ctx.Err()
