@@ -80,7 +80,8 @@ func runCommand(ctx context.Context, app *cli.App, args []string) error {
 		return boot.Guest()
 	}
 	line, err := parse(app, args)
-	findingsIn(ctx).command = line.path
+	f := findingsIn(ctx)
+	f.command, f.args = line.path, args
 	switch {
 	case err != nil:
 		return err

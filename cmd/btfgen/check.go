@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -47,7 +46,7 @@ func reportOptions(c *cli.Context) (format string, o report.Options, err error) 
 	if c.Bool("json") {
 		format = "json"
 	}
-	for _, a := range os.Args[1:] {
+	for _, a := range found(c).args {
 		o.Command += " " + quoted(a)
 	}
 	return format, o, err

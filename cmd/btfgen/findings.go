@@ -192,11 +192,12 @@ func (f *finding) text() string {
 
 // findings collects the findings of a run. It must not be used concurrently.
 type findings struct {
-	on             failOn // of --fail-on
-	quiet, verbose bool   // print only errors, summaries and findings that count; print all
-	canVerbose     bool   // the command has --verbose
-	silent         bool   // print no summaries
-	command        string // with the names of its groups
+	on             failOn   // of --fail-on
+	quiet, verbose bool     // print only errors, summaries and findings that count; print all
+	canVerbose     bool     // the command has --verbose
+	silent         bool     // print no summaries
+	command        string   // with the names of its groups
+	args           []string // the whole command line
 	all            []*finding
 	deferred       []func() // report what is known only after all input was read
 }
