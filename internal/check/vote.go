@@ -173,72 +173,118 @@ func (r *run) changed(findings []verdict.KernelFinding, i, j int, status []rule.
 	if !slices.ContainsFunc(findings, func(f verdict.KernelFinding) bool { return f.Status == rule.OK }) {
 		return findings
 	}
-	own := r.Objects[i].OwnRecord(j)
-	kernels := make(map[rule.Finding][]int)
-	for _, f := range findings {
-		if f.Status != rule.OK {
-			out = append(out, f)
-			continue
-		}
+	v := &vote{run: r, object: i, program: j, status: status, warnings: make(map[rule.Finding][]int)}
+	for i := range findings {
+		f := &findings[i]
 		x := &reading{argument: int(f.Count), off: f.Offset, size: max(f.Size, 1), record: f.Code == rule.ChangedField}
 		w := f.Finding
 		w.Count, w.Size = 0, 0
-		compared := f.Code == rule.ChangedArgument || f.Code == rule.ChangedField
-		on := slices.DeleteFunc(slices.Clone(f.Kernels), func(k int) bool {
-			return status[k] == rule.Fails || status[k] == rule.Other || compared && r.kernels[k].shapes[i][j] == nil
-		})
-		if !compared { // the kernel alone shows it
-			if len(on) > 0 {
-				kernels[f.Finding] = on
-			}
-			continue
-		}
-		shape := func(k int) *rule.Shape { return r.kernels[k].shapes[i][j] }
-		if w.Other != "" { // the program's own type
-			s := r.Objects[i].Programs[j].Attach
-			probe := s != nil && s.Kind == bpfobj.AttachKprobe // which may take what is in a register for anything
-			for _, k := range on {
-				if !probe && !x.of(shape(k)).Number || r.somewhere(w.Other, x, i, j, status) {
-					kernels[w] = append(kernels[w], k)
-				}
-			}
-			continue
-		}
-		compiled := x.record && own != nil && slices.ContainsFunc(on, func(k int) bool { return x.knows(own, shape(k)) })
-		newest := make(map[int]int) // by the size of pointers, which change the places of fields
-		for _, k := range on {
-			word := r.kernels[k].word
-			if n, ok := newest[word]; x.of(shape(k)) != nil && (!ok || kernel.CompareVersions(r.kernels[k].key.Release, r.kernels[n].key.Release) >= 0) {
-				newest[word] = k
-			}
-		}
-		for _, k := range on {
-			ref := own
-			if n, ok := newest[r.kernels[k].word]; !compiled && ok {
-				ref, w.Where = shape(n), r.kernels[n].name
-			} else if !compiled {
-				continue
-			}
-			if !x.differs(shape(k), ref) {
-				continue
-			}
-			w.Name, w.Other, w.Max = x.text(shape(k)), x.text(ref), 0
-			if moved := shape(k).Named(x.of(ref)); x.record && moved != nil && moved != x.of(shape(k)) {
-				w.Max = moved.Off
-			}
-			kernels[w] = append(kernels[w], k)
+		switch compared := f.Code == rule.ChangedArgument || f.Code == rule.ChangedField; {
+		case f.Status != rule.OK:
+			out = append(out, *f)
+		case !compared: // the kernel alone shows it
+			v.warn(f.Finding, slices.DeleteFunc(slices.Clone(f.Kernels), v.ignores)...)
+		case w.Other != "":
+			v.ownType(w, x, v.shaped(f.Kernels))
+		default:
+			v.ownRecord(w, x, v.shaped(f.Kernels))
 		}
 	}
-	for w, on := range kernels {
+	for w, on := range v.warnings {
 		out = append(out, verdict.KernelFinding{Finding: w, Kernels: on})
 	}
 	return out
 }
 
+// vote compares what a program reads on kernels.
+type vote struct {
+	*run
+	object, program int
+	status          []rule.Status // of the program, by kernel
+	warnings        map[rule.Finding][]int
+}
+
+// warn adds a warning on some kernels, if there are any.
+func (v *vote) warn(f rule.Finding, kernels ...int) {
+	if len(kernels) > 0 {
+		v.warnings[f] = append(v.warnings[f], kernels...)
+	}
+}
+
+// ignores reports whether a kernel does not count, as the program fails there.
+func (v *vote) ignores(k int) bool { return v.status[k] == rule.Fails || v.status[k] == rule.Other }
+
+// shape returns the shape that the program reads on a kernel, nil for none.
+func (v *vote) shape(k int) *rule.Shape { return v.kernels[k].shapes[v.object][v.program] }
+
+// shaped returns those of some kernels that count and have a shape.
+func (v *vote) shaped(kernels []int) []int {
+	return slices.DeleteFunc(slices.Clone(kernels), func(k int) bool { return v.ignores(k) || v.shape(k) == nil })
+}
+
+// ownType warns where an argument has another type than the program's own. A kprobe may take what is in a register for anything, so it is
+// only compared if the argument is a number, or has the program's type on another kernel.
+func (v *vote) ownType(w rule.Finding, x *reading, kernels []int) {
+	s := v.Objects[v.object].Programs[v.program].Attach
+	probe := s != nil && s.Kind == bpfobj.AttachKprobe
+	for _, k := range kernels {
+		if !probe && !x.of(v.shape(k)).Number || v.somewhere(w.Other, x) {
+			v.warn(w, k)
+		}
+	}
+}
+
+// ownRecord warns where a shape differs from that of the program's own struct, if it has names of a kernel's record, and else from that of the
+// newest kernel.
+func (v *vote) ownRecord(w rule.Finding, x *reading, kernels []int) {
+	own := v.Objects[v.object].OwnRecord(v.program)
+	if x.record && own != nil && slices.ContainsFunc(kernels, func(k int) bool { return x.knows(own, v.shape(k)) }) {
+		for _, k := range kernels {
+			v.compare(w, x, k, own)
+		}
+		return
+	}
+	newest := v.newest(x, kernels)
+	for _, k := range kernels {
+		if n, ok := newest[v.kernels[k].word]; ok {
+			w.Where = v.kernels[n].name
+			v.compare(w, x, k, v.shape(n))
+		}
+	}
+}
+
+// newest returns the newest of some kernels that have what is read, by the size of pointers, which change the places of fields.
+func (v *vote) newest(x *reading, kernels []int) map[int]int {
+	newest := make(map[int]int)
+	for _, k := range kernels {
+		if x.of(v.shape(k)) == nil {
+			continue
+		}
+		word := v.kernels[k].word
+		if n, ok := newest[word]; !ok || kernel.CompareVersions(v.kernels[k].key.Release, v.kernels[n].key.Release) >= 0 {
+			newest[word] = k
+		}
+	}
+	return newest
+}
+
+// compare warns if what is read on a kernel differs from a reference.
+func (v *vote) compare(w rule.Finding, x *reading, k int, ref *rule.Shape) {
+	here := v.shape(k)
+	if !x.differs(here, ref) {
+		return
+	}
+	w.Name, w.Other, w.Max = x.text(here), x.text(ref), 0
+	if moved := here.Named(x.of(ref)); x.record && moved != nil && moved != x.of(here) {
+		w.Max = moved.Off
+	}
+	v.warn(w, k)
+}
+
 // somewhere reports whether an argument points to a type on a kernel where the program does not fail.
-func (r *run) somewhere(to string, x *reading, i, j int, status []rule.Status) bool {
-	for k := range r.kernels {
-		if s := r.kernels[k].shapes[i][j]; s != nil && status[k] != rule.Fails && status[k] != rule.Other {
+func (v *vote) somewhere(to string, x *reading) bool {
+	for k := range v.kernels {
+		if s := v.shape(k); s != nil && !v.ignores(k) {
 			if f := x.of(s); f != nil && "struct "+f.To == to {
 				return true
 			}
