@@ -83,47 +83,63 @@ func (m *matcher) matchField(l *spec, id btf.TypeID) (bool, error) {
 		return false, errNesting
 	}
 	for i := range l.acc {
-		a := &l.acc[i]
-		if a.name != "" {
-			mt, ok := m.local.SkipMods(a.typeID)
-			if !ok {
-				return false, errNesting
-			}
-			m.miss = miss{code: relo.CandidateMember, name: a.name}
-			next, ok, err := m.matchMember(a.name, mt.Member(a.idx).Type, t)
-			if !ok {
-				return false, err
-			}
-			if m.budget < 0 {
-				return false, errNesting
-			}
-			if t, ok = m.targ.SkipMods(next); !ok {
-				return false, errNesting
-			}
-			continue
+		var err error
+		if a := &l.acc[i]; a.name != "" {
+			t, ok, err = m.enterMember(a, t)
+		} else {
+			t, ok, err = m.enterElement(a, t, i == 0)
 		}
-		if i > 0 {
-			if t.Kind() != btf.KindArray {
-				m.miss = miss{code: relo.CandidateNotArray, target: t}
-				return false, nil
-			}
-			arr := t.Array()
-			if a.idx >= arr.Nelems && !m.out.flexible(arr) {
-				m.miss = miss{code: relo.CandidateShortArray, l: a.idx, t: arr.Nelems}
-				return false, nil
-			}
-			if t, ok = m.targ.SkipMods(arr.Elem); !ok {
-				return false, errNesting
-			}
-		}
-		if len(m.out.raw) == maxSpec {
-			return false, errTooDeep
-		}
-		if err := m.out.element(t.ID, a.idx); err != nil {
+		if !ok {
 			return false, err
 		}
 	}
 	return true, nil
+}
+
+// enterMember follows a turning point at a member, from the target type t to the member's type.
+func (m *matcher) enterMember(a *accessor, t btf.Type) (btf.Type, bool, error) {
+	local, ok := m.local.SkipMods(a.typeID)
+	if !ok {
+		return t, false, errNesting
+	}
+	m.miss = miss{code: relo.CandidateMember, name: a.name}
+	next, ok, err := m.matchMember(a.name, local.Member(a.idx).Type, t)
+	switch {
+	case !ok:
+		return t, false, err
+	case m.budget < 0:
+		return t, false, errNesting
+	}
+	if t, ok = m.targ.SkipMods(next); !ok {
+		return t, false, errNesting
+	}
+	return t, true, nil
+}
+
+// enterElement follows a turning point at an element, from an array to the type of its elements. The first one is an element of the root, as
+// if that were one of several.
+func (m *matcher) enterElement(a *accessor, t btf.Type, root bool) (btf.Type, bool, error) {
+	if !root {
+		if t.Kind() != btf.KindArray {
+			m.miss = miss{code: relo.CandidateNotArray, target: t}
+			return t, false, nil
+		}
+		arr, ok := t.Array(), false
+		if a.idx >= arr.Nelems && !m.out.flexible(arr) {
+			m.miss = miss{code: relo.CandidateShortArray, l: a.idx, t: arr.Nelems}
+			return t, false, nil
+		}
+		if t, ok = m.targ.SkipMods(arr.Elem); !ok {
+			return t, false, errNesting
+		}
+	}
+	if len(m.out.raw) == maxSpec {
+		return t, false, errTooDeep
+	}
+	if err := m.out.element(t.ID, a.idx); err != nil {
+		return t, false, err
+	}
+	return t, true, nil
 }
 
 // matchMember searches t and its anonymous structs and unions, depth first, for a
