@@ -496,7 +496,7 @@ func TestMapSettings(t *testing.T) {
 	wanted := NewWanted(nil)
 	for kind, function := range map[ebpf.MapType]string{
 		ebpf.Hash: "", ebpf.SockMap: "sock_map_alloc", ebpf.SockHash: "sock_map_alloc", ebpf.XSKMap: "xsk_map_alloc", ebpf.ReusePortSockArray: "reuseport_array_alloc",
-		ebpf.CGroupStorage: "cgroup_storage_map_alloc", ebpf.PerCPUCGroupStorage: "cgroup_storage_map_alloc", ebpf.CGroupArray: "cgroup_fd_array_free",
+		ebpf.CGroupStorage: "cgroup_storage_lookup_elem", ebpf.PerCPUCGroupStorage: "cgroup_storage_lookup_elem", ebpf.CGroupArray: "cgroup_fd_array_free",
 		ebpf.StackTrace: "stack_map_alloc", ebpf.InodeStorage: "inode_storage_map_alloc",
 	} {
 		k, want := oldest(t, wanted), OK
