@@ -98,6 +98,7 @@ func TestCompare(t *testing.T) {
 		{key{"a.o", "untried"}, "fails", boot.NotTried, "x"},
 		{key{"b.o", "whole"}, "fails", boot.Fails, "no"},
 		{key{"b.o", "old_libbpf"}, "ok", boot.Loads, ""},
+		{key{"b.o", "in_array"}, "ok", boot.Loads, ""},
 		{key{"c.o", "lost"}, "ok", boot.Loads, ""},
 	}
 	loaded := `  0.o\tfine\t0\t\t
@@ -106,6 +107,7 @@ func TestCompare(t *testing.T) {
   0.o\tvague\t22\tlibbpf: map 'm': failed to create\nlibbpf: failed to load object '0.o'\t
   0.o\tuntried\t0\t\t
   1.o\told_libbpf\t22\tlibbpf: prog 'old_libbpf': missing BPF prog type, check ELF section name 'netfilter'\nlibbpf: failed to load object '1.o'\t
+  1.o\tin_array\t9\tlibbpf: map 'calls': failed to initialize slot [0] to prog 'other' fd=-2: -9\t
   1.o\t-\t22\tlibbpf: no such object\t
   load: exit status 0
 `
@@ -124,13 +126,14 @@ func TestCompare(t *testing.T) {
 	var out bytes.Buffer
 	c.print(&out, "6.1.0")
 	want := `|6.1.0|real libbpf loads|1/1|0/0|0/1|0/0|2/1|
-libbpf and --boot agree on 3 programs; libbpf did not try 2
+libbpf and --boot agree on 3 programs; libbpf did not try 3
 WRONG OK: a.o: refused: libbpf: bad insn
 WRONG FAILS: a.o: taken
 WRONG FAILS: a.o: untried
 JUDGES DIFFER: a.o: refused: libbpf: bad insn; --boot: loads
 JUDGES DIFFER: a.o: taken; --boot: fails: no
 not tried: b.o: old_libbpf: libbpf: prog 'old_libbpf': missing BPF prog type, check ELF section name 'netfilter'
+not tried: b.o: in_array: libbpf: map 'calls': failed to initialize slot [0] to prog 'other' fd=-2: -9
 not tried: c.o: lost: no result
 `
 	if out.String() != want || !c.bad() {

@@ -176,7 +176,8 @@ func (r *result) why() string {
 	return "errno " + r.errno
 }
 
-// opened reports whether libbpf got as far as to ask the kernel. An older libbpf than check follows does not know some sections.
+// opened reports whether libbpf got as far as to ask the kernel for the program. An older libbpf than check follows does not know some sections,
+// and no libbpf loads a program alone that is with others in an array of programs.
 func (r *result) opened() bool {
-	return !strings.Contains(r.libbpf, "missing BPF prog type, check ELF section name")
+	return !strings.Contains(r.libbpf, "missing BPF prog type, check ELF section name") && !strings.Contains(r.libbpf, "failed to initialize slot")
 }
