@@ -267,55 +267,22 @@ func (x *explorer) source(name string, v uint64) int32 {
 	return n
 }
 
+// alu executes an arithmetic instruction.
 func (x *explorer) alu(s *state, in *bpfobj.Insn) {
-	is32 := in.Op.Class() == asm.ALUClass
-	op := in.Op.ALUOp()
-	var b value
-	if isRegister(in) {
-		b = s.reg(in.Src)
-	} else if v, ok := x.relocated(in); ok {
-		if b = v; v.isConst() { // the loader writes 32 bits
-			b.v = uint64(int64(int32(v.v)))
-		}
-	} else {
-		b = constant(uint64(in.Imm))
-	}
-	a := s.reg(in.Dst)
+	is32, op := in.Op.Class() == asm.ALUClass, in.Op.ALUOp()
+	a, b := s.reg(in.Dst), x.operand(s, in)
 	switch {
 	case in.IsAddrSpaceCast():
 		s.write(in.Dst, unknown)
 	case op == asm.Mov:
-		if is32 || in.Off != 0 {
-			x.counts(b)
-		}
-		v := mov(in, b, is32)
-		if is32 && isRegister(in) && b.kind == scalar && !b.isBlank() && !x.knows(Constants) {
-			v = value{m: math.MaxUint32, lost: true, gaps: b.gaps}
-		}
-		s.write(in.Dst, v)
-		if isRegister(in) && b.gaps != 0 {
-			s.copied(in)
-		}
+		x.move(s, in, b, is32)
 	case op == asm.Neg || op == asm.Swap:
 		s.write(in.Dst, value{m: ^uint64(0), taint: a.taint, lost: a.lost})
 	case a.kind == scalar && b.kind == scalar:
 		if in.Off != 0 && (op == asm.Div || op == asm.Mod) {
 			b = value{m: ^uint64(0), lost: b.lost}
 		}
-		x.countALU(op, a, b, is32)
-		v := alu(op, a, b, is32)
-		if shifts := op == asm.RSh || op == asm.LSh; (op == asm.And || shifts) && b.isConst() && !v.isConst() && !a.lost {
-			if op != asm.LSh {
-				v.gaps = a.gaps & noLower
-			}
-			if a.gaps.has(open | unbounded) {
-				v.gaps |= open | unbounded
-			}
-		}
-		if op == asm.Xor && !v.isBlank() && !x.knows(Partly) {
-			v = unknown
-		}
-		s.write(in.Dst, v)
+		s.write(in.Dst, x.compute(op, a, b, is32))
 	default:
 		x.countALU(op, a, b, is32)
 		v := x.pointer(op, a, b, is32)
@@ -324,6 +291,54 @@ func (x *explorer) alu(s *state, in *bpfobj.Insn) {
 		}
 		s.write(in.Dst, v)
 	}
+}
+
+// operand returns the second operand of an arithmetic instruction.
+func (x *explorer) operand(s *state, in *bpfobj.Insn) value {
+	if isRegister(in) {
+		return s.reg(in.Src)
+	}
+	v, ok := x.relocated(in)
+	switch {
+	case !ok:
+		return constant(uint64(in.Imm))
+	case v.isConst(): // the loader writes 32 bits
+		v.v = uint64(int64(int32(v.v)))
+	}
+	return v
+}
+
+// move writes b, which verifiers without Constants do not know any longer after a move of a half.
+func (x *explorer) move(s *state, in *bpfobj.Insn, b value, is32 bool) {
+	if is32 || in.Off != 0 {
+		x.counts(b)
+	}
+	v := mov(in, b, is32)
+	if is32 && isRegister(in) && b.kind == scalar && !b.isBlank() && !x.knows(Constants) {
+		v = value{m: math.MaxUint32, lost: true, gaps: b.gaps}
+	}
+	s.write(in.Dst, v)
+	if isRegister(in) && b.gaps != 0 {
+		s.copied(in)
+	}
+}
+
+// compute returns what a verifier knows of the result of an operation on two numbers.
+func (x *explorer) compute(op asm.ALUOp, a, b value, is32 bool) value {
+	x.countALU(op, a, b, is32)
+	v := alu(op, a, b, is32)
+	if shifts := op == asm.RSh || op == asm.LSh; (op == asm.And || shifts) && b.isConst() && !v.isConst() && !a.lost {
+		if op != asm.LSh {
+			v.gaps = a.gaps & noLower
+		}
+		if a.gaps.has(open | unbounded) {
+			v.gaps |= open | unbounded
+		}
+	}
+	if op == asm.Xor && !v.isBlank() && !x.knows(Partly) {
+		return unknown
+	}
+	return v
 }
 
 // isRegister reports whether the second operand of an operation or a jump is a register.
