@@ -28,3 +28,16 @@ func TestAdviceHelps(t *testing.T) {
 		}
 	}
 }
+
+// TestAdviceIsForEveryLoader wants advice that names a function of libbpf to name what does the same with ebpf-go.
+func TestAdviceIsForEveryLoader(t *testing.T) {
+	for libbpf, ebpfgo := range map[string]string{"bpf_program__set_autoload()": "spec.Programs", "bpf_map__set_autocreate()": "spec.Maps"} {
+		for _, family := range Families() {
+			for _, e := range family.Codes {
+				if strings.Contains(e.Fix, libbpf) && !strings.Contains(e.Fix, ebpfgo) {
+					t.Errorf("%s: %s", e.Code, e.Fix)
+				}
+			}
+		}
+	}
+}
