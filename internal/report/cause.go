@@ -119,6 +119,9 @@ func subjectsOf(c *verdict.Cause, most int) string {
 	if v := came(&c.Subjects[0].Finding); same && v != "" && !strings.HasSuffix(reasonOf(c), "Linux "+v) {
 		release = " (" + v + ")"
 	}
+	if maps := mapsOf(c); len(maps) > 1 {
+		return "maps " + listed(maps, most) + " need " + c.Subjects[0].Subject + release
+	}
 	for i := range c.Subjects {
 		f := &c.Subjects[i].Finding
 		name := subjectOf(f)
@@ -135,6 +138,18 @@ func subjectsOf(c *verdict.Cause, most int) string {
 		family = e.Family.Word + " "
 	}
 	return family + listed(sorted(names), most) + release
+}
+
+// mapsOf names the maps that need a type, if it is the same for all.
+func mapsOf(c *verdict.Cause) (names []string) {
+	for i := range c.Subjects {
+		s := &c.Subjects[i]
+		if !needsType(c) || s.Subject != c.Subjects[0].Subject {
+			return nil
+		}
+		names = append(names, s.Name)
+	}
+	return sorted(names)
 }
 
 // subjectOf names what a finding is about, with the map or function that needs it.

@@ -134,8 +134,15 @@ func (m *markdownWriter) causes() {
 				slices.SortFunc(c.Sources, comparePlaces)
 				source = " (" + escape.Markdown(lines(c.Sources, most)) + ")"
 			}
-			m.line("| %s %s%s | %s: %s %s%s | %s | %s |", cellOfFinding(c.Status, c.Attach).Icon(), causeStatus(c), loader, escape.Code(subjectsOf(c, most)), escape.Markdown(reasonOf(c)),
-				escape.Code("["+string(c.Code)+"]"), source, escape.Markdown(where(m.Report, c)), escape.Markdown(programs(m.Report, c.Programs, 2*most)))
+			var what []string
+			if text := subjectsOf(c, most); text != "" {
+				what = append(what, escape.Code(text))
+			}
+			if text := reasonOf(c); text != "" {
+				what = append(what, escape.Markdown(text))
+			}
+			m.line("| %s %s%s | %s %s%s | %s | %s |", cellOfFinding(c.Status, c.Attach).Icon(), causeStatus(c), loader, strings.Join(what, ": "), escape.Code("["+string(c.Code)+"]"), source,
+				escape.Markdown(where(m.Report, c)), escape.Markdown(programs(m.Report, c.Programs, 2*most)))
 		}
 	}
 }

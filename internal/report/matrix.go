@@ -205,7 +205,7 @@ func (m *matrix) explain() {
 			case otherMachine:
 				all = append(all, "–: not for this machine")
 			default:
-				all = append(all, fmt.Sprintf("%s: certain to work on %d of %s", w, c.Works, words.Plural(c.Judged(), "kernel")))
+				all = append(all, fmt.Sprintf("%s: certain to work on %d of %s, and fails or is uncertain on the others", w, c.Works, words.Plural(c.Judged(), "kernel")))
 			}
 		}
 	}

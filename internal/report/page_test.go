@@ -98,7 +98,7 @@ document.querySelector('#causes a[href="#p0"]').click();
 say("link", document.activeElement.closest("tr").id + " " + $("p0").nextSibling.className);
 document.title = out.join("\n");
 </script>`
-	want := `title: btfgen check: 2 objects on 5 kernels: 1 on all that they are for, 1 not on some
+	want := `title: btfgen check: 2 objects on 5 kernels: 1 works on all that it is for, 1 fails on some
 run: btfgen v1.2.3 what was runbtfgen check --format html a.o b.o
 objects: Objects
 x86_64arm64unknown5.106.16.126.1some/vmlinuxa.ox86_64 5.10 only (the oldest here, 6.1 to 6.12 fail), arm64 6.1 (the oldest here), unknown okokfailsfailsokok` +

@@ -66,8 +66,8 @@ func TestText(t *testing.T) {
 		verbose bool
 		want    string
 	}{
-		{false, `2 objects on 5 kernels: 1 on all that they are for, 1 not on some
-4 programs: 1 fails, 1 may fail, 1 guarded, 1 ok
+		{false, `2 objects on 5 kernels: 1 works on all that it is for, 1 fails on some
+4 programs: 1 fails on some kernels, 1 may fail, 1 guarded, 1 ok
 
     x86_64             arm64   unknown
     5.10 6.1   6.12    6.1     some/vmlinux
@@ -79,8 +79,8 @@ a.o, x86_64 6.1, 6.12: struct s.f, .g|h: field absent (program broken, x.bpf.c:1
 With ebpf-go (--loader ebpf-go): a.o x86_64 6.12 ok
 Details: -v, or --format html -o report.html
 `},
-		{true, `2 objects on 5 kernels: 1 on all that they are for, 1 not on some
-4 programs: 1 fails, 1 may fail, 1 guarded, 1 ok
+		{true, `2 objects on 5 kernels: 1 works on all that it is for, 1 fails on some
+4 programs: 1 fails on some kernels, 1 may fail, 1 guarded, 1 ok
 
           x86_64             arm64   unknown
           5.10 6.1   6.12    6.1     some/vmlinux

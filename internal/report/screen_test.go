@@ -54,7 +54,7 @@ func TestFirstScreen(t *testing.T) {
 		tt.r.Summarize()
 		width := 0
 		if strings.HasPrefix(tt.name, "rows") {
-			width = 22
+			width = 18
 		}
 		got := text(t, tt.r, Options{Width: width})
 		if !strings.Contains(got, tt.want) || tt.was != "" && strings.Contains(got, tt.was+"\n") {

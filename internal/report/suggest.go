@@ -36,7 +36,7 @@ func (s *summary) suggestions(each bool) (out []string) {
 		}
 	}
 	if n := len(with) - few; n > 0 && !each {
-		with = append(with[:few], fmt.Sprintf("and %s: check --format suggest", words.Plural(n, "such object")))
+		with = append(with[:few], fmt.Sprintf("and %s: check --format suggest", words.Plural(n, "more such object")))
 	}
 	out = with
 	if len(s.Proposals) > 0 {

@@ -79,19 +79,27 @@ func (s *summary) counted() string {
 	text := fmt.Sprintf("%s on %s: ", words.Plural(total, "object"), kernels)
 	switch {
 	case total > 1:
-		text += fmt.Sprintf("%d on all that they are for", s.works)
+		text += fmt.Sprintf("%d %s on all that %s for", s.works, verb(s.works, "work"), map[bool]string{true: "it is", false: "they are"}[s.works == 1])
 		if s.fails > 0 {
-			text += fmt.Sprintf(", %d not on some", s.fails)
+			text += fmt.Sprintf(", %d %s on some", s.fails, verb(s.fails, "fail"))
 		}
 		text += s.doubt()
 	case s.fails > 0:
-		text += "it does not work on some"
+		text += "it fails on some"
 	case s.works > 0:
 		text += "it works on all that it is for"
 	default:
 		text += "whether it works on all is uncertain"
 	}
 	return text + s.others()
+}
+
+// verb is a verb for a number of subjects.
+func verb(n int, plural string) string {
+	if n == 1 {
+		return plural + "s"
+	}
+	return plural
 }
 
 // doubt says how many objects are uncertain.
@@ -223,7 +231,7 @@ func unjudged(programs []verdict.ProgramRow) string {
 // differences names the cells of other verdicts on an object that differ from its own: "x86_64 5.10 fails".
 func (s *summary) differences(o *verdict.ObjectRow, status []rule.Status) string {
 	cells := s.CellsOf(status)
-	other := verdict.ObjectRow{Cells: cells}
+	other := verdict.ObjectRow{Cells: cells, Status: status}
 	var parts []string
 	for i := 0; i < len(s.Lines); {
 		machine := s.Lines[i].Machine
@@ -236,6 +244,9 @@ func (s *summary) differences(o *verdict.ObjectRow, status []rule.Status) string
 		if lines != nil {
 			parts = append(parts, machine+" "+strings.Join(cellRuns(s.Report, &other, lines), ", "))
 		}
+	}
+	if sum := other.Sum(); len(parts) > 1 && sum.Fails == sum.Judged() {
+		return "fails on every kernel"
 	}
 	return strings.Join(parts, "; ")
 }

@@ -97,14 +97,25 @@ func (t *textWriter) changes(s *summary) {
 	}
 }
 
-// programs counts programs by their worst verdict.
+// programs counts programs by their worst verdict, and apart those that fail wherever they are loaded.
 func (t *textWriter) programs() string {
 	n := t.Counts(func(int) bool { return true })
 	var parts []string
+	everywhere := 0
+	for i := range t.Programs {
+		row := verdict.ObjectRow{Status: t.Programs[i].Status}
+		if sum := row.Sum(); sum.Fails > 0 && sum.Fails == sum.Judged() {
+			everywhere++
+		}
+	}
+	if everywhere > 0 {
+		parts = append(parts, fmt.Sprintf("%d %s", everywhere, verb(everywhere, "fail")))
+	}
+	n[rule.Fails] -= everywhere
 	for _, s := range []rule.Status{rule.Fails, rule.MayFail, rule.Unknown, rule.Guarded, rule.Unloaded, rule.Other, rule.OK} {
 		switch {
-		case s == rule.Fails && n[s] > 1:
-			parts = append(parts, fmt.Sprintf("%d fail", n[s]))
+		case s == rule.Fails && n[s] > 0:
+			parts = append(parts, fmt.Sprintf("%d %s on some kernels", n[s], verb(n[s], "fail")))
 		case n[s] > 0:
 			parts = append(parts, fmt.Sprintf("%d %s", n[s], s))
 		}
@@ -191,6 +202,9 @@ func (t *textWriter) block(m *matrix, b block, labels []string, name int) {
 	t.line(strings.TrimRight(lines, " "))
 	for r := range m.rows {
 		row := &m.rows[r]
+		if !slices.ContainsFunc(row.cells[b.from:b.to], func(c verdict.Cell) bool { return word(c) != otherMachine }) {
+			continue
+		}
 		t.WriteString(pad(labels[r], name))
 		for i := b.from; i < b.to; i++ {
 			text, width := word(row.cells[i]), m.width(i)

@@ -90,7 +90,7 @@ func TestScreen(t *testing.T) {
 	if n := strings.Count(got, "\n"); n > 24 {
 		t.Errorf("%d lines:\n%s", n, got)
 	}
-	const matrix = `100 objects on 3 kernels: 0 on all that they are for, 96 not on some, 4 uncertain
+	const matrix = `100 objects on 3 kernels: 0 work on all that they are for, 96 fail on some, 4 uncertain
 
                     x86_64
                     5.10  6.1   6.12
@@ -310,7 +310,7 @@ func TestBlocks(t *testing.T) {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
-	if words := strings.Count(got, " ok") + strings.Count(got, " fails"); words != 24 {
+	if words := strings.Count(got, " ok") + strings.Count(got, " fails"); words != 24+1 {
 		t.Errorf("%d cells:\n%s", words, got)
 	}
 }
