@@ -15,7 +15,7 @@ import (
 )
 
 // suggested judges an object whose programs are written down, "section name verdicts" each, with a letter per kernel: · works, X lacks the target,
-// a may lack it, l leaves it to the loader, f lacks a field, T the type of
+// a may lack it, l leaves it to the loader, f lacks a field, m has a map without an inner map, n two of these, T lacks the type of
 // programs and the target.
 func suggested(t *testing.T, p Policy, programs string) (*Report, *ObjectRow) {
 	t.Helper()
@@ -29,6 +29,7 @@ func suggested(t *testing.T, p Policy, programs string) (*Report, *ObjectRow) {
 		'X': {Status: rule.Fails, Code: rule.AttachTargetMissing}, 'a': {Status: rule.MayFail, Attach: true, Code: rule.AttachTargetUnlisted},
 		'l': {Status: rule.Unknown, Code: rule.AttachTargetLoader}, 'f': {Status: rule.Fails, Code: relo.FieldMissing},
 		'T': {Status: rule.Fails, Code: rule.ProgTypeMissing},
+		'm': {Status: rule.MayFail, Code: rule.MapInner, Subject: "inner"}, 'n': {Status: rule.MayFail, Code: rule.MapInner, Subject: "other"},
 	}
 	for line := range strings.SplitSeq(programs, ", ") {
 		f := strings.Fields(line)
@@ -36,8 +37,8 @@ func suggested(t *testing.T, p Policy, programs string) (*Report, *ObjectRow) {
 		o.Funcs = append(o.Funcs, bpfobj.Function{Name: f[1]})
 		p := ProgramRow{Object: o.Name(), Name: f[1]}
 		for k, c := range []rune(f[2]) {
-			if c == 'T' {
-				p.Findings = append(p.Findings, KernelFinding{findings['X'], []int{k}})
+			if also, ok := map[rune]rune{'T': 'X', 'n': 'm'}[c]; ok {
+				p.Findings = append(p.Findings, KernelFinding{findings[also], []int{k}})
 			}
 			if c != '·' {
 				p.Findings = append(p.Findings, KernelFinding{findings[c], []int{k}})
@@ -77,6 +78,8 @@ func TestSuggest(t *testing.T) {
 		{"a kernel without such programs", "tp_btf/f a T··X, tp_btf/g b T···, tp_btf/h c T···", "", "when tool.o:a=<7.0", 2, 3},
 		{"most of it", "tp_btf/f a ··XX, tp_btf/g b ····", "", "", 2, 2},
 		{"a field", "tp_btf/f a ··ff, tp_btf/g b ····, tp_btf/h c ····", "", "", 2, 2},
+		{"a map without an inner map", "tp_btf/f a ·mmm", "", "loader-map tool.o:inner", 1, 4},
+		{"two such maps", "tp_btf/f a ·nnm, tp_btf/g b ···m", "", "loader-map tool.o:inner; loader-map tool.o:other", 1, 4},
 		{"the loader's", "fentry/dummy a llll, tp_btf/g b ····, tp_btf/h c ····", "", "", 0, 0},
 		{"all well", "fentry/f_page a ····, fentry/f_folio b ····", "", "", 4, 4},
 	} {
