@@ -203,23 +203,34 @@ func (v *judge) suggest(i int, e *evidence) *Suggestion {
 	return s
 }
 
-// missingMaps returns the maps whose type some kernels do not have.
-func (e *evidence) missingMaps() (names []string) {
+// leftToLoader are codes of definitions of maps that loaders may complete.
+var leftToLoader = []rule.Code{rule.MapInner, rule.MapNoEntries, rule.MapRingSize}
+
+// loaderMaps returns an option for each map that the loader may set: its type is missing on some kernels, or its definition is incomplete.
+func (e *evidence) loaderMaps() (options []Option) {
+	var names []string
 	for j := range e.rows {
-		for _, f := range e.rows[j].Findings {
-			if rule.FamilyOf(f.Code) == rule.FamilyMapType && f.Name != "" && !slices.Contains(names, f.Name) {
-				names = append(names, f.Name)
+		for i := range e.rows[j].Findings {
+			f := &e.rows[j].Findings[i].Finding
+			if rule.FamilyOf(f.Code) == rule.FamilyMapType || slices.Contains(leftToLoader, f.Code) {
+				names = append(names, mapName(f))
 			}
 		}
 	}
 	slices.Sort(names)
-	return names
+	for _, name := range slices.Compact(names) {
+		o := Option{loaderMap, e.prefix() + name}
+		if _, err := new(Policy).with([]Option{o}); err == nil && name != "" {
+			options = append(options, o)
+		}
+	}
+	return options
 }
 
 // search adds options.
 func (v *judge) search(i int, e *evidence, s *Suggestion) {
-	try := func(more Option) bool {
-		options := append(slices.Clip(s.Options), more)
+	try := func(more ...Option) bool {
+		options := append(slices.Clip(s.Options), more...)
 		p, err := v.Policy.with(options)
 		if err != nil { // a name is not one that options can have
 			return false
@@ -231,8 +242,8 @@ func (v *judge) search(i int, e *evidence, s *Suggestion) {
 		s.Options, s.Row, e = options, row, with
 		return true
 	}
-	for _, name := range e.missingMaps() {
-		try(Option{loaderMap, e.prefix() + name})
+	if maps := e.loaderMaps(); len(maps) > 0 { // prune removes those that change nothing
+		try(maps...)
 	}
 	dropped, all := 0, len(e.needs)
 	for again := true; again; {
