@@ -87,3 +87,22 @@ func TestMapsAreAList(t *testing.T) {
 		}
 	}
 }
+
+// TestCausesOfEveryCell wants the first screen to say of each cell why it is not ok, before it has a second cause for one.
+func TestCausesOfEveryCell(t *testing.T) {
+	r := fleet("a/1/x86_64/4.19.1 X", "a/1/x86_64/6.1.1 ?", "a/1/x86_64/6.12.1 ·")
+	p := &r.Programs[0]
+	p.Findings = []verdict.KernelFinding{{Finding: rule.Finding{Status: rule.MayFail, Code: rule.AttachTargetUnlisted, Subject: "function f", Attach: true}, Kernels: []int{1}}}
+	for i, c := range []rule.Code{rule.HelperMissing, rule.MapTypeMissing, rule.FeatureMissing, rule.ProgTypeMissing, rule.AttachTypeMissing, rule.AttachTargetMissing,
+		rule.RunningKernelNone, rule.KsymMissing, rule.LinkTypeMissing} {
+		p.Findings = append(p.Findings, verdict.KernelFinding{Finding: rule.Finding{Status: rule.Fails, Code: c, Subject: strings.Repeat("s", i+1)}, Kernels: []int{0}})
+	}
+	verdict.SortFindings(p.Findings)
+	r.Summarize()
+	got := text(t, r, Options{})
+	for _, want := range []string{"x86_64 6.1: may fail to attach: function f: ", "\nand 2 other causes: -v\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
