@@ -222,10 +222,37 @@ func pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
 }
 
-// causes writes the first causes, and what to do about each once.
+// chosen returns the indices of so many causes, ascending: those that explain a cell which no earlier one does, then the first.
+func chosen(r *verdict.Report, all []verdict.Cause, most int) (list []int) {
+	type cell struct{ object, line int }
+	explained := make(map[cell]bool)
+	for i := range all {
+		news := false
+		for _, o := range all[i].Objects {
+			for _, w := range all[i].Where {
+				at := cell{o, w.Line}
+				if c := r.Objects[o].Cells[w.Line]; c.Judged() > c.Works && !explained[at] {
+					explained[at], news = true, true
+				}
+			}
+		}
+		if news && len(list) < most {
+			list = append(list, i)
+		}
+	}
+	for i := 0; i < len(all) && len(list) < most; i++ {
+		if !slices.Contains(list, i) {
+			list = append(list, i)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// causes writes some causes, and what to do about each once.
 func (t *textWriter) causes(all []verdict.Cause, most int) {
 	said := map[string]bool{"": true}
-	for i := range all[:min(len(all), most)] {
+	for _, i := range chosen(t.Report, all, most) {
 		c := &all[i]
 		names := mostNames
 		if t.o.Verbose {
