@@ -3,6 +3,7 @@
 package verdict
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -20,5 +21,29 @@ func TestModules(t *testing.T) {
 	}}
 	if got := rep.Modules(); !slices.Equal(got, []string{"btrfs", "md_mod"}) {
 		t.Errorf("modules %q", got)
+	}
+}
+
+// TestCausesOfType wants no other cause for what follows from a type of programs that the kernel lacks: there is nothing to attach.
+func TestCausesOfType(t *testing.T) {
+	on := func(code rule.Code, subject string, attach bool, kernels ...int) KernelFinding {
+		return KernelFinding{Finding: rule.Finding{Status: rule.Fails, Code: code, Subject: subject, Attach: attach}, Kernels: kernels}
+	}
+	status := []rule.Status{rule.Fails, rule.Fails}
+	rep := Report{
+		Kernels: []Column{{Name: "a/1/x86_64/4.19.1"}, {Name: "a/1/x86_64/6.1.1"}},
+		Programs: []ProgramRow{{Name: "p", Status: status, Findings: []KernelFinding{
+			on(rule.ProgTypeMissing, "BPF_PROG_TYPE_LSM", false, 0), on(rule.AttachTypeMissing, "BPF_LSM_MAC", false, 0), on(rule.RunningKernelNone, "", false, 0),
+			on(rule.AttachTargetMissing, "function bpf_lsm_f", false, 0, 1), on(rule.HelperMissing, "bpf_ima_file_hash", false, 0)}}},
+		Objects: []ObjectRow{{Object: "a.o", Programs: []int{0}, Status: status, Decides: []Decider{{Program: 0, Kernels: []int{0, 1}}}}},
+	}
+	rep.Summarize()
+	var got []string
+	for _, c := range rep.Causes {
+		got = append(got, fmt.Sprint(c.Code, c.Kernels))
+	}
+	slices.Sort(got)
+	if want := []string{"attach-target-missing[1]", "helper-missing[0]", "prog-type-missing[0]"}; !slices.Equal(got, want) {
+		t.Errorf("causes %q, want %q", got, want)
 	}
 }
