@@ -93,7 +93,7 @@ func TestCausesOfEveryCell(t *testing.T) {
 	r := fleet("a/1/x86_64/4.19.1 X", "a/1/x86_64/6.1.1 ?", "a/1/x86_64/6.12.1 ·")
 	p := &r.Programs[0]
 	p.Findings = []verdict.KernelFinding{{Finding: rule.Finding{Status: rule.MayFail, Code: rule.AttachTargetUnlisted, Subject: "function f", Attach: true}, Kernels: []int{1}}}
-	for i, c := range []rule.Code{rule.HelperMissing, rule.MapTypeMissing, rule.FeatureMissing, rule.ProgTypeMissing, rule.AttachTypeMissing, rule.AttachTargetMissing,
+	for i, c := range []rule.Code{rule.HelperMissing, rule.MapTypeMissing, rule.FeatureMissing, rule.KfuncMissing, rule.AttachTypeMissing, rule.AttachTargetMissing,
 		rule.RunningKernelNone, rule.KsymMissing, rule.LinkTypeMissing} {
 		p.Findings = append(p.Findings, verdict.KernelFinding{Finding: rule.Finding{Status: rule.Fails, Code: c, Subject: strings.Repeat("s", i+1)}, Kernels: []int{0}})
 	}

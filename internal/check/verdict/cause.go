@@ -164,6 +164,12 @@ func (s *subjectFound) without(o *subjectFound) {
 // collect adds the findings of a scope on a program, given the object and the kernels on which the program decides about it.
 func (r *Report) collect(subjects map[subjectKey]*subjectFound, of scope, object, program int, decides []int) {
 	o, findings := &r.Objects[object], r.Programs[program].Findings
+	var untyped []int // kernels without the program's type
+	for j := range findings {
+		if f := &findings[j]; f.Code == rule.ProgTypeMissing && f.Status == rule.Fails && (o.Loader == "" || f.Concerns(o.Loader)) {
+			untyped = f.Kernels
+		}
+	}
 	for j := range findings {
 		f := &findings[j]
 		if !of.has(f.Status) || o.Loader != "" && !f.Concerns(o.Loader) {
@@ -178,6 +184,9 @@ func (r *Report) collect(subjects map[subjectKey]*subjectFound, of scope, object
 				if _, on := slices.BinarySearch(decides, k); !on {
 					continue
 				}
+				if _, lacks := slices.BinarySearch(untyped, k); lacks && aboutAttaching(f.Code) {
+					continue
+				}
 			}
 			kernels = append(kernels, k)
 		}
@@ -185,6 +194,12 @@ func (r *Report) collect(subjects map[subjectKey]*subjectFound, of scope, object
 			r.note(subjects, object, program, f, kernels)
 		}
 	}
+}
+
+// aboutAttaching reports whether a code says nothing more of a program whose type the kernel lacks.
+func aboutAttaching(c rule.Code) bool {
+	f := rule.FamilyOf(c)
+	return c == rule.AttachTypeMissing || c == rule.LinkTypeMissing || f == rule.FamilyTarget || f == rule.FamilyRunning
 }
 
 // note adds a finding on a program of an object.
