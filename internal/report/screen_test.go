@@ -106,3 +106,14 @@ func TestCausesOfEveryCell(t *testing.T) {
 		}
 	}
 }
+
+// TestChangedCellsRuns writes neighbouring cells that change alike as one, as causes do.
+func TestChangedCellsRuns(t *testing.T) {
+	kernels := []string{"a/1/x86_64/4.19.1 X", "a/1/x86_64/5.10.1 ?", "a/1/x86_64/6.1.1 ?", "a/1/x86_64/6.12.1 ?", "a/1/arm64/6.1.1 ?", "a/1/arm64/6.12.1 ·"}
+	r := fleet(kernels...)
+	then := r.Objects[0]
+	then.Cells = r.CellsOf([]rule.Status{rule.OK, rule.OK, rule.OK, rule.OK, rule.OK, rule.OK})
+	if got, want := changedCells(r, &r.Objects[0], &then), "x86_64 4.19 fails → ok, 5.10 to 6.12 ? → ok, arm64 6.1 ? → ok"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
