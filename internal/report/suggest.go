@@ -56,18 +56,26 @@ func optionsText(options []verdict.Option) string {
 	return strings.Join(out, " ")
 }
 
-// changedCells names the cells that differ between two rows: "x86_64 5.10 fails → ok".
+// changedCells names the cells that differ between two rows: "x86_64 5.10 fails → ok, 6.1 to 7.0 ? → ok".
 func changedCells(r *verdict.Report, now, then *verdict.ObjectRow) string {
 	var parts []string
 	machine := ""
-	for i := range r.Lines {
+	for i := 0; i < len(r.Lines); {
 		was, is := word(now.Cells[i]), word(then.Cells[i])
+		from := i
+		for i++; i < len(r.Lines) && r.Lines[i].Machine == r.Lines[from].Machine && word(now.Cells[i]) == was && word(then.Cells[i]) == is; {
+			i++
+		}
 		if was == is {
 			continue
 		}
-		name := r.Lines[i].Name
-		if r.Lines[i].Machine != machine {
-			machine = r.Lines[i].Machine
+		var names []lineName
+		for l := from; l < i; l++ {
+			names = append(names, lineName{r.Lines[l].Name, r.Lines[l].Machine != verdict.Unknown, l > from})
+		}
+		name := strings.Join(joined(names), ", ")
+		if r.Lines[from].Machine != machine {
+			machine = r.Lines[from].Machine
 			name = machine + " " + name
 		}
 		parts = append(parts, fmt.Sprintf("%s %s → %s", name, was, is))
