@@ -47,3 +47,24 @@ func TestCausesOfType(t *testing.T) {
 		t.Errorf("causes %q, want %q", got, want)
 	}
 }
+
+// TestCausesStop wants nothing of what a loader gives up on that is not the object's.
+func TestCausesStop(t *testing.T) {
+	for _, tt := range []struct {
+		loader     rule.Loader
+		stops, say rule.Stops
+	}{
+		{rule.EbpfGo, rule.ObjectStops, ""}, {rule.Libbpf, rule.ObjectStops, rule.ObjectStops}, {"", rule.ObjectStops, rule.ObjectStops},
+		{rule.Libbpf, rule.ProgramStops, ""}, {rule.EbpfGo, rule.ProgramStops, rule.ProgramStops},
+	} {
+		rep := Report{
+			Kernels:  []Column{{Name: "a/1/x86_64/4.19.1"}},
+			Programs: []ProgramRow{{Findings: []KernelFinding{{Finding: rule.Finding{Status: rule.MayFail, Code: rule.MapInner, Args: rule.Args{Stops: tt.stops}}, Kernels: []int{0}}}}},
+			Objects:  []ObjectRow{{Programs: []int{0}, Loader: tt.loader, Status: []rule.Status{rule.MayFail}, Decides: []Decider{{Kernels: []int{0}}}}},
+		}
+		rep.Summarize()
+		if got := rep.Causes[0].Subjects[0].Stops; got != tt.say {
+			t.Errorf("%s, %v: the cause says %v", tt.loader, tt.stops, got)
+		}
+	}
+}
