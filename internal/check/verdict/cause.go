@@ -215,6 +215,9 @@ func (r *Report) note(all map[subjectKey]*subjectFound, object, program int, f *
 	if s == nil {
 		s = &subjectFound{Subject: Subject{Finding: f.Finding}, objects: make(map[int]*found), sources: make(map[string]bool)}
 		s.Finding.Source, s.Finding.Guard = "", nil
+		if own := r.Objects[object].Loader; own == rule.EbpfGo && f.Stops == rule.ObjectStops || own == rule.Libbpf && f.Stops == rule.ProgramStops {
+			s.Stops = rule.NothingStops // the other loader gives up on it
+		}
 		all[key] = s
 	}
 	o := s.objects[object]
