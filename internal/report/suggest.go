@@ -56,7 +56,7 @@ func optionsText(options []verdict.Option) string {
 	return strings.Join(out, " ")
 }
 
-// changedCells names the cells that differ between two rows: "x86_64 5.10 fails → ok, 6.1 to 7.0 ? → ok".
+// changedCells names the cells that differ between two rows: "x86_64 5.10 fails → ok; 6.1 to 7.0 ? → ok".
 func changedCells(r *verdict.Report, now, then *verdict.ObjectRow) string {
 	var parts []string
 	machine := ""
@@ -80,7 +80,7 @@ func changedCells(r *verdict.Report, now, then *verdict.ObjectRow) string {
 		}
 		parts = append(parts, fmt.Sprintf("%s %s → %s", name, was, is))
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, "; ")
 }
 
 // Suggestions writes what is suggested as YAML for btfgen.yaml, with the cells that it changes.
