@@ -24,6 +24,7 @@ type Helper struct {
 	Writes    Written
 	OfMap     []asm.Register // arguments that are memory of keys or values of maps
 	Sizes     []Size
+	Object    Object
 	CallsBack *Callback // before it returns, nil if it does not
 	CallsLate bool      // it has a function called after it returns
 
@@ -58,6 +59,12 @@ const (
 type Size struct {
 	At   asm.Register
 	Zero bool // it may be 0
+}
+
+// Object is an argument that is a pointer to a struct of the kernel; At is R0 for none.
+type Object struct {
+	At   asm.Register
+	Null bool // it may be null
 }
 
 // Callback is how a helper calls a function back.
@@ -166,6 +173,7 @@ func (h *Helper) read(e *entry, types map[string][]string) error {
 		"memory":     h.readMemory,
 		"stack":      h.readWrites,
 		"sizes":      h.readSizes,
+		"object":     h.readObject,
 		"calls back": h.readCallback,
 		"result":     h.readResult,
 		"refused":    func(value string) error { return readTypes(h.refused, Period{}, value, types) },
@@ -307,6 +315,14 @@ func (h *Helper) readSizes(value string) error {
 		h.Sizes = append(h.Sizes, Size{r, zero})
 	}
 	return nil
+}
+
+// readObject reads "r2" or "r2 or null".
+func (h *Helper) readObject(value string) (err error) {
+	at, null := strings.CutSuffix(value, " or null")
+	h.Object.Null = null
+	h.Object.At, err = parseRegister(at)
+	return err
 }
 
 // readCallback reads "r2, context r3 as r4", or "later".

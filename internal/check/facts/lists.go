@@ -30,6 +30,7 @@ type Hook struct {
 	Sleepable bool   // programs that may sleep can be attached
 	Sleeps    Period // since when, or up to when
 	Boolean   bool   // it returns a boolean
+	Untrusted bool   // verifiers do not trust the pointers that are its arguments
 }
 
 // HookNamed returns what is known of a hook of LSM.

@@ -78,6 +78,7 @@ const (
 	KfuncsInModules
 	StructOpsInModules
 	NullArguments
+	TrustedPointers
 	ArgumentPointerToANumber
 	ArgumentPointerToATypedefOfANumber
 	ArgumentPointerToConstVoid
@@ -163,6 +164,7 @@ var constants = [...]string{
 	KfuncsInModules:                    "kfuncs in modules",
 	StructOpsInModules:                 "struct_ops in modules",
 	NullArguments:                      "null arguments",
+	TrustedPointers:                    "trusted pointers",
 	ArgumentPointerToANumber:           "argument pointer to a number",
 	ArgumentPointerToATypedefOfANumber: "argument pointer to a typedef of a number",
 	ArgumentPointerToConstVoid:         "argument pointer to const void",

@@ -15,8 +15,9 @@ import (
 // prototypes is what a tree of the Linux kernel says of helpers and types of programs: scripts/facts-prototypes.sh.
 type prototypes struct {
 	helpers  map[string]*prototype
-	contexts map[string]string // by type of programs
-	ids      map[string]string // structs
+	typed    map[string][]*prototype // that get a pointer to a struct of the kernel, of several with one name
+	contexts map[string]string       // by type of programs
+	ids      map[string]string       // structs
 }
 
 // prototype is the struct bpf_func_proto of a helper.
@@ -39,11 +40,14 @@ func readPrototypes(t *testing.T) *prototypes {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &prototypes{make(map[string]*prototype), make(map[string]string), make(map[string]string)}
+	p := &prototypes{make(map[string]*prototype), make(map[string][]*prototype), make(map[string]string), make(map[string]string)}
 	for line := range strings.Lines(string(text)) {
 		switch w := strings.Fields(line); w[0] {
 		case "helper":
 			p.helpers[w[1]] = &prototype{w[2], w[3], w[4:9], slices.Contains(w[9:], "sleeps"), slices.Contains(w[9:], "gpl")}
+			if strings.Contains(line, "ARG_PTR_TO_BTF_ID") {
+				p.typed[w[1]] = append(p.typed[w[1]], p.helpers[w[1]])
+			}
 		case "program":
 			p.contexts[w[1]] = w[2]
 		case "id":
@@ -51,6 +55,25 @@ func readPrototypes(t *testing.T) *prototypes {
 		}
 	}
 	return p
+}
+
+// typed are functions that some types of programs call as a helper, with a pointer to a struct of the kernel.
+var typed = map[string]string{
+	"get_socket_cookie": "bpf_get_socket_ptr_cookie", "setsockopt": "bpf_sk_setsockopt", "getsockopt": "bpf_sk_getsockopt",
+	"sk_storage_get": "bpf_sk_storage_get_tracing", "sk_storage_delete": "bpf_sk_storage_delete_tracing",
+}
+
+// object returns the argument that is a pointer to a struct of the kernel. The helper does not take a reference away.
+func (p *prototypes) object(id int64) (o Object) {
+	name := strings.TrimPrefix(HelperName(id), "bpf_")
+	for _, proto := range slices.Concat(p.typed[HelperName(id)], p.typed[implementations[name]], p.typed[typed[name]]) {
+		for i, arg := range proto.args {
+			if strings.HasPrefix(arg, "ARG_PTR_TO_BTF_ID") && !strings.Contains(arg, "OBJ_RELEASE") {
+				o = Object{asm.R1 + asm.Register(i), o.Null || strings.Contains(arg, "NULL")}
+			}
+		}
+	}
+	return o
 }
 
 // of returns the prototype of a helper, nil if the tree does not show it.
@@ -150,6 +173,7 @@ func (p *prototypes) disagree(all []Helper) (l []string) {
 		}
 		_, alone := h.callers["SYSCALL"]
 		alone = alone && len(h.callers) == 1 // programs of this type always may sleep
+		differ("object", h.Object, p.object(id))
 		differ("sleeps", h.Sleeps || alone, proto.sleeps || alone)
 		differ("license", h.GPL, proto.gpl)
 		result := ""

@@ -284,8 +284,10 @@ func (t *table) hook(r *row) error {
 			h.Sleepable, h.Sleeps = true, r.Period
 		case "boolean":
 			h.Boolean = true
+		case "untrusted":
+			h.Untrusted = true
 		default:
-			return errors.New("want disabled, sleepable or boolean")
+			return errors.New("want disabled, sleepable, boolean or untrusted")
 		}
 		t.hooks[name] = h
 	}
