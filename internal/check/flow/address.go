@@ -12,12 +12,12 @@ import (
 // address is what is known of a register or stack slot. Which of the fields counts depends on the kind.
 type address struct {
 	kind   addressKind
-	arg    int32 // ofArg: the argument
+	arg    int32 // ofArg: the argument; ofWalk: the step
 	helper int32 // ofResult: the helper that returned it
 	inMap  int32 // ofMap, inValue, ofHeld: the map
-	record int32 // isRecord: the record of CO-RE
+	record int32 // isRecord: the record of CO-RE; ofArg, ofResult, ofWalk: 1 more than that whose value was added, 0 for none
 	value  int64 // isNumber
-	off    int64 // ofContext, ofArg, ofResult: bytes from the beginning; ofStack: from the top
+	off    int64 // ofContext, ofArg, ofResult, ofWalk: bytes from the beginning; ofStack: from the top
 
 	computed bool // see Access
 	given    bool // see Access
@@ -31,6 +31,7 @@ const (
 	ofContext
 	ofArg
 	ofResult
+	ofWalk // loaded from a struct of the kernel
 	ofStack
 	ofMap
 	ofRing   // memory of a ring buffer
@@ -54,17 +55,21 @@ func (a address) plus(n int64) address {
 	return a
 }
 
-// check notes that an argument was compared with 0 and is not.
-func (s *addresses) check(arg int32) {
+// check notes that a pointer was compared with 0 and is not.
+func (s *addresses) check(a address) {
 	for r := range s.regs {
-		s.regs[r].checked = s.regs[r].checked || s.regs[r].isArg(arg)
+		s.regs[r].checked = s.regs[r].checked || s.regs[r].pointsLike(a)
 	}
 	for i := range s.stack {
-		s.stack[i].checked = s.stack[i].checked || s.stack[i].isArg(arg)
+		s.stack[i].checked = s.stack[i].checked || s.stack[i].pointsLike(a)
 	}
 }
 
-func (a address) isArg(arg int32) bool { return a.kind == ofArg && a.arg == arg }
+// pointsLike reports whether both addresses come from the same argument or step.
+func (a address) pointsLike(b address) bool { return a.kind == b.kind && a.arg == b.arg }
+
+// checkable reports whether it matters whether the address was compared with 0.
+func (a address) checkable() bool { return a.kind == ofArg || a.kind == ofWalk }
 
 // same reports whether two addresses differ at most in whether they were compared with 0.
 func (a address) same(b address) bool {
@@ -76,7 +81,10 @@ func (a address) same(b address) bool {
 func (a address) constant() bool { return a.kind == isNumber || a.kind == isRecord }
 
 // typed reports whether the verifier knows the type of what is at an address of the kernel.
-func (a address) typed() bool { return a.kind == ofArg || a.kind == ofResult }
+func (a address) typed() bool { return a.kind == ofArg || a.kind == ofResult || a.kind == ofWalk }
+
+// adds reports whether b is the value of a record that can be added to a. At most one is followed.
+func (a address) adds(b address) bool { return a.typed() && a.record == 0 && b.kind == isRecord }
 
 // addresses is what is known before an instruction.
 type addresses struct {

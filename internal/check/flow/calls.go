@@ -74,6 +74,7 @@ func (f *flow) call(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	}
 	if f.found != nil && in.IsHelper() {
 		f.withMap(s, at, call)
+		f.hand(s, at, facts.HelperNumbered(in.Imm))
 	}
 	if h := facts.HelperNumbered(in.Imm); !in.IsHelper() || h.CallsBack != nil || h.CallsLate {
 		for r := asm.R1; r <= asm.R5; r++ {

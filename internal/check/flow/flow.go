@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package flow follows addresses through a program: of its context, of what an argument points to, of structs that helpers return, of
-// maps and their values. It says which instructions access them, and which helpers get maps.
+// maps and their values, and of structs to which other structs point. It says which instructions access them, and which helpers get maps.
 //
 // For example, in
 //
@@ -71,11 +71,12 @@ type MapCall struct {
 	Through bool // an access
 }
 
-// Accesses returns the accesses of a program in all its functions, its calls with maps, and its reads of bytes of the stack that nothing
-// wrote, each in order of the code. Each holds whenever the instruction is executed: addresses that differ between paths are left out. If it
+// Accesses returns the accesses of a program in all its functions, its calls with maps, its reads of bytes of the stack that nothing
+// wrote, and what it does with pointers in structs, each in order of the code. Each holds whenever the instruction is executed: addresses that differ between paths are left out. If it
 // runs out of steps it returns none. memory has the arguments of global functions that are pointers to memory.
-func Accesses(o *bpfobj.Code, p *bpfobj.Program, memory map[int]bpfobj.Registers, steps *limits.Meter) ([]Access, []MapCall, []Fresh) {
-	f := flow{o: o, attach: p.Attach, memory: memory, regs: p.Attach != nil && p.Attach.ProgType == "KPROBE", steps: steps, exposed: make(map[int]int64), chosen: make(map[int]bool), leaders: make(map[int][]bool)}
+func Accesses(o *bpfobj.Code, p *bpfobj.Program, memory map[int]bpfobj.Registers, steps *limits.Meter) ([]Access, []MapCall, []Fresh, Walks) {
+	f := flow{o: o, attach: p.Attach, memory: memory, regs: p.Attach != nil && p.Attach.ProgType == "KPROBE", steps: steps, exposed: make(map[int]int64), chosen: make(map[int]bool), leaders: make(map[int][]bool),
+		hooked: hooked(p.Attach), numbers: make(map[Place]int32), uses: make(map[bpfobj.Site]WalkUse)}
 	// The first round finds the stack slots that others can write to; the second does not trust these.
 	for range 2 {
 		f.at = make(map[bpfobj.Site]*addresses)
@@ -94,13 +95,14 @@ func Accesses(o *bpfobj.Code, p *bpfobj.Program, memory map[int]bpfobj.Registers
 		f.block(at)
 	}
 	if steps.Err() != nil {
-		return nil, nil, nil
+		return nil, nil, nil, Walks{}
 	}
 	for at, a := range f.found {
 		a.Chosen = a.Kind == Direct && a.Arg < 0 && a.Struct == "" && f.chosen[int(a.Off/8)]
 		f.found[at] = a
 	}
-	return inOrder(f.found), inOrder(f.calls), inOrder(f.fresh)
+	f.walks.Uses = inOrder(f.uses)
+	return inOrder(f.found), inOrder(f.calls), inOrder(f.fresh), f.walks.used()
 }
 
 // inOrder returns what is at sites in order of the code.
@@ -131,6 +133,10 @@ type flow struct {
 	found   map[bpfobj.Site]Access // nil in the rounds that only follow
 	calls   map[bpfobj.Site]MapCall
 	fresh   map[bpfobj.Site]Fresh
+	hooked  bool            // see hooked
+	walks   Walks           // steps
+	numbers map[Place]int32 // indices of steps
+	uses    map[bpfobj.Site]WalkUse
 }
 
 // arrive merges s into what is known at a place and queues the place if that changed.
@@ -236,17 +242,17 @@ func (f *flow) block(at bpfobj.Site) {
 		in := &code[at.Insn]
 		f.step(s, at, in)
 		if slots, ok := in.Jump(); ok {
-			a, zero := s.comparesArg(in)
+			a, zero := s.comparesPointer(in)
 			there := s
 			if a && !zero {
 				there = s.clone()
-				there.check(s.reg(in.Dst).arg)
+				there.check(s.reg(in.Dst))
 			}
 			if f.found == nil {
 				f.arrive(bpfobj.Site{Fn: at.Fn, Insn: at.Insn + 1 + slots}, there)
 			}
 			if a && zero {
-				s.check(s.reg(in.Dst).arg)
+				s.check(s.reg(in.Dst))
 			}
 		}
 		if !in.FallsThrough() {
@@ -256,11 +262,11 @@ func (f *flow) block(at bpfobj.Site) {
 	}
 }
 
-// comparesArg reports whether a jump compares an argument with 0, and whether it jumps if it is.
-func (s *addresses) comparesArg(in *bpfobj.Insn) (ok, zero bool) {
+// comparesPointer reports whether a jump compares a pointer with 0, and whether it jumps if it is.
+func (s *addresses) comparesPointer(in *bpfobj.Insn) (ok, zero bool) {
 	op := in.Op.JumpOp()
 	a := s.reg(in.Dst)
-	if in.Op.Class() != asm.JumpClass || in.Op.Source() != asm.ImmSource || in.Imm != 0 || a.kind != ofArg {
+	if in.Op.Class() != asm.JumpClass || in.Op.Source() != asm.ImmSource || in.Imm != 0 || !a.checkable() {
 		return false, false
 	}
 	return op == asm.JEq || op == asm.JNE, op == asm.JEq
@@ -312,6 +318,12 @@ func (f *flow) alu(s *addresses, at bpfobj.Site, in *bpfobj.Insn) address {
 		return a.plus(in.Imm)
 	case op == asm.Sub && wide && constant && a.kind != ofNothing && a.kind != isRecord:
 		return a.plus(-in.Imm)
+	case op == asm.Add && wide && a.adds(b):
+		a.record = b.record + 1
+		return a
+	case op == asm.Add && wide && b.adds(a):
+		b.record = a.record + 1
+		return b
 	case (op == asm.Add || op == asm.Sub) && wide && a.kind == ofContext:
 		f.loseAll(s, fn, b)
 		a.computed = true
@@ -332,7 +344,7 @@ func (f *flow) alu(s *addresses, at bpfobj.Site, in *bpfobj.Insn) address {
 
 // typed reports that the value of a record is added to an argument.
 func (f *flow) typed(at bpfobj.Site, arg, record address) {
-	if f.found != nil && arg.kind == ofArg && record.kind == isRecord {
+	if f.found != nil && arg.kind == ofArg && arg.record == 0 && record.kind == isRecord {
 		f.found[at] = Access{At: at, Kind: Typed, Arg: int(arg.arg), Record: int(record.record)}
 	}
 }
@@ -353,7 +365,8 @@ func (f *flow) touch(a address, at bpfobj.Site, in *bpfobj.Insn) {
 	if a.kind == ofSum {
 		f.summed(at)
 	}
-	if f.found == nil || a.kind != ofContext && !a.typed() {
+	f.through(a, at, in)
+	if f.found == nil || a.kind != ofContext && a.kind != ofArg && a.kind != ofResult || a.typed() && a.record != 0 {
 		return
 	}
 	x := Access{
@@ -387,6 +400,8 @@ func (f *flow) load(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 		out = s.slot(off)
 	case a.kind == ofContext && !a.computed && (in.Record == 0 || f.regs) && off >= 0 && off < math.MaxInt32 && off%8 == 0:
 		out = address{kind: ofArg, arg: int32(off / 8)}
+	case a.typed():
+		out = f.walk(a, in)
 	case a.kind == inValue:
 		out = address{kind: ofHeld, inMap: a.inMap}
 	}

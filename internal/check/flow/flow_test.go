@@ -78,14 +78,14 @@ func TestAccesses(t *testing.T) {
 			p.Funcs = append(p.Funcs, i)
 		}
 		var got []access
-		all, _, _ := Accesses(o, p, nil, limits.NewMeter(t.Context(), 1000, ""))
+		all, _, _, _ := Accesses(o, p, nil, limits.NewMeter(t.Context(), 1000, ""))
 		for _, a := range all {
 			got = append(got, access{a.At.Fn, a.At.Insn, a.Arg, a.Off})
 		}
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
-		if got, calls, _ := Accesses(o, p, nil, limits.NewMeter(t.Context(), 1, "")); got != nil || calls != nil {
+		if got, calls, _, _ := Accesses(o, p, nil, limits.NewMeter(t.Context(), 1, "")); got != nil || calls != nil {
 			t.Errorf("%s: %v after one step", name, got)
 		}
 	}
@@ -107,7 +107,7 @@ func TestAccessesOfChain(t *testing.T) {
 	p := &bpfobj.Program{Funcs: []int{0}}
 	p.Funcs = append(p.Funcs, o.Funcs[0].Calls()...)
 	steps := limits.NewMeter(t.Context(), 20*n, "")
-	if got, _, _ := Accesses(o, p, nil, steps); len(got) > 0 || steps.Err() != nil {
+	if got, _, _, _ := Accesses(o, p, nil, steps); len(got) > 0 || steps.Err() != nil {
 		t.Errorf("%v, %v", got, steps.Err())
 	}
 }
@@ -164,7 +164,7 @@ func TestAccessesOf(t *testing.T) {
 		"returned number":   {[]bpfobj.Insn{load(2, 1, 16), helper, load(0, 0, 24), exit}, []Access{{Arg: -1, Off: 16}}},
 	} {
 		o := &bpfobj.Code{Funcs: []bpfobj.Function{{Insns: tt.code}}, Maps: []bpfobj.Map{{KeySize: 8, ValueSize: 8}}}
-		got, _, _ := Accesses(o, &bpfobj.Program{Funcs: []int{0}}, nil, limits.NewMeter(t.Context(), 1000, ""))
+		got, _, _, _ := Accesses(o, &bpfobj.Program{Funcs: []int{0}}, nil, limits.NewMeter(t.Context(), 1000, ""))
 		got = got[max(0, len(got)-1):]
 		if tt.want == nil { // the argument is not followed
 			tt.want = []Access{{Arg: -1, Off: 16}}
@@ -205,7 +205,7 @@ func TestMapCalls(t *testing.T) {
 			o.Funcs = append(o.Funcs, bpfobj.Function{Insns: code})
 			p.Funcs = append(p.Funcs, i)
 		}
-		if _, got, _ := Accesses(o, p, nil, limits.NewMeter(t.Context(), 1000, "")); !slices.Equal(got, tt.want) {
+		if _, got, _, _ := Accesses(o, p, nil, limits.NewMeter(t.Context(), 1000, "")); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
 		}
 	}

@@ -142,6 +142,7 @@ const (
 	ContextNumber     Code = "context-number"
 	ContextNull       Code = "context-null"
 	ContextError      Code = "context-error"
+	ContextUntrusted  Code = "context-untrusted"     // Name: the member
 	ContextTagged     Code = "context-tagged"        // Name: the memory
 	ContextBeyond     Code = "context-beyond-struct" // Offset, Type
 	ContextRegisters  Code = "context-registers"     // Since

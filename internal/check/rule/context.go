@@ -5,6 +5,7 @@ package rule
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
@@ -39,6 +40,9 @@ func newHook(name string, view *btf.BTF, id btf.TypeID, s *bpfobj.Section) *hook
 	}
 	return h
 }
+
+// lsm returns the name of a hook of LSM.
+func (h *hook) lsm() string { return strings.TrimPrefix(h.name, "bpf_lsm_") }
 
 func (h *hook) params() int { return max(0, int(h.proto.Vlen())-h.first) }
 

@@ -26,7 +26,7 @@
 //
 //   - attach.go, hooks.go, interface.go, returns.go: what a program is attached to,
 //     and its type
-//   - context.go, shape.go: what it reads of its context
+//   - context.go, shape.go, walks.go: what it reads of its context, and of structs to which that leads
 //   - helpers.go, mapcalls.go, kfuncs.go, callees.go: what it calls
 //   - needs.go, maps.go, opening.go, extern.go, kconfig.go, ownbtf.go: what its object
 //     needs before any program is loaded

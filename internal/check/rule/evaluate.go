@@ -29,7 +29,7 @@ func (p *Pairing) Evaluate(j int) *Evaluation {
 	}
 	e.disagreements()
 	e.ebpfGoUnit()
-	e.kind, e.may = slices.Concat(e.kind, e.accesses(j), e.calls(j), e.stacks(), e.freshReads(j), e.kfuncCalls(), e.reads(j), e.shiftedReads(j), e.bitfields()), e.returns(j)
+	e.kind, e.may = slices.Concat(e.kind, e.accesses(j), e.walks(j), e.calls(j), e.stacks(), e.freshReads(j), e.kfuncCalls(), e.reads(j), e.shiftedReads(j), e.bitfields()), e.returns(j)
 	return e
 }
 

@@ -228,7 +228,7 @@ func (e *Evaluation) path() Finding {
 	if f.Status != OK || e.hook == nil {
 		return f
 	}
-	h := facts.HookNamed(strings.TrimPrefix(e.hook.name, "bpf_lsm_"))
+	h := facts.HookNamed(e.hook.lsm())
 	switch {
 	case h.Sleepable:
 		f = e.k.permits(h.Sleeps, HelperForbidden)

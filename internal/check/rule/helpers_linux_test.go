@@ -117,9 +117,9 @@ func (p *probe) loader(t *testing.T, k *Inventory) (*bpfobj.Section, *loader) {
 }
 
 // datedKernel is runningKernel with the version of its release.
-func datedKernel(t *testing.T) *Inventory {
+func datedKernel(t *testing.T, names ...string) *Inventory {
 	t.Helper()
-	k := runningKernel(t)
+	k := runningKernel(t, names...)
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
 		t.Fatal(err)
@@ -134,11 +134,12 @@ type loader struct {
 	result                     int64
 }
 
-// load loads a program of one instruction, and returns the verifier's log.
-func (l *loader) load(in insn) (string, error) {
+// load loads a program of some instructions, and returns the verifier's log.
+func (l *loader) load(insns ...insn) (string, error) {
 	var code []byte
-	for _, in := range []insn{in, {Op: 0xb7, Imm: l.result}, {Op: bpfobj.OpExit}} {
-		code = append(code, byte(in.Op), byte(in.Dst|in.Src<<4), 0, 0)
+	for _, in := range append(insns, insn{Op: 0xb7, Imm: l.result}, insn{Op: bpfobj.OpExit}) {
+		code = append(code, byte(in.Op), byte(in.Dst|in.Src<<4))
+		code = binary.LittleEndian.AppendUint16(code, uint16(in.Off))
 		code = binary.LittleEndian.AppendUint32(code, uint32(in.Imm))
 	}
 	license, log := []byte("GPL\x00"), make([]byte, 1<<14)

@@ -94,6 +94,9 @@ func (k *Inventory) visit(module string, b *btf.BTF, id btf.TypeID) {
 	if t.NameOff == 0 {
 		return
 	}
+	if k.want.walks && module == "" && t.Kind() == btf.KindStruct {
+		k.readSafe(b, &t)
+	}
 	if i, ok := k.want.names[string(t.Name())]; ok {
 		k.symbols[i] = append(k.symbols[i], symbol{module, b, id})
 	}

@@ -37,6 +37,7 @@ type Inventory struct {
 	funcs    int
 	kfuncs   map[*btf.BTF]map[btf.TypeID]bool // functions that are tagged as such, where a BTF has such tags
 	wrapper  bool                             // system calls are __x64_sys_*
+	safe     map[string]symbol                // the verifier's lists of members, by name: see readSafe
 	features interp.Features
 	refuses  map[*bpfobj.Section]*helperSet // filled by forbids
 	version  interp.Number                  // LINUX_KERNEL_VERSION, V 0 if it is not known

@@ -33,6 +33,7 @@ type Object struct {
 	mapCalls  [][]flow.MapCall
 	fresh     [][]flow.Fresh    // by program: reads of bytes of the stack that nothing wrote
 	unjudged  [][]Finding       // by program: see findUnjudged
+	walks     []flow.Walks      // by program
 	contexts  []btf.Type        // by program: the struct of its own that it takes its context for, void for none
 	called    []helperSet       // by program
 	refers    []map[string]bool // by program: to which maps and externs

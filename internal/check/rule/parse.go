@@ -76,6 +76,7 @@ func NewObject(name string, prog *bpfobj.Code, r *core.Object) *Object {
 	}
 	o.accesses, o.mapCalls = make([][]flow.Access, len(prog.Programs)), make([][]flow.MapCall, len(prog.Programs))
 	o.fresh, o.unjudged = make([][]flow.Fresh, len(prog.Programs)), make([][]Finding, len(prog.Programs))
+	o.walks = make([]flow.Walks, len(prog.Programs))
 	for i := range prog.Programs {
 		o.called = append(o.called, o.helpersOf(&prog.Programs[i]))
 		o.refers = append(o.refers, o.references(&prog.Programs[i]))
@@ -89,9 +90,9 @@ func (o *Object) follow(ctx context.Context) error {
 	steps := limits.NewMeter(ctx, limits.AccessSteps, "instructions")
 	for i := range o.Programs {
 		pr := &o.Programs[i]
-		all, calls, fresh := flow.Accesses(o.Code, pr, o.memory, steps)
+		all, calls, fresh, walks := flow.Accesses(o.Code, pr, o.memory, steps)
 		o.unjudged[i] = o.findUnjudged(pr, all)
-		o.accesses[i], o.mapCalls[i], o.fresh[i] = contextAccesses(pr, all), calls, fresh
+		o.accesses[i], o.mapCalls[i], o.fresh[i], o.walks[i] = contextAccesses(pr, all), calls, fresh, walks
 	}
 	o.contexts = o.findContexts()
 	return ctx.Err()

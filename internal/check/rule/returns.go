@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -69,7 +68,7 @@ func (e *Evaluation) returns(n int) *returned {
 		switch {
 		case h.proto.Ref() == 0:
 			return nil // what they return counts for nothing
-		case facts.HookNamed(strings.TrimPrefix(h.name, "bpf_lsm_")).Boolean:
+		case facts.HookNamed(h.lsm()).Boolean:
 			r.sure = yesOrNo
 		}
 		for i := range e.o.accesses[n] {

@@ -26,9 +26,9 @@ import (
 
 type insn = bpfobj.Insn
 
-// runningKernel returns the kernel whose verifier is to judge. Without one the
+// runningKernel returns the kernel whose verifier is to judge, in which other names are looked for, too. Without one the
 // test is skipped.
-func runningKernel(t *testing.T) *Inventory {
+func runningKernel(t *testing.T, names ...string) *Inventory {
 	t.Helper()
 	raw := loadtest.Kernel(t)
 	if err := rlimit.RemoveMemlock(); err != nil {
@@ -41,8 +41,9 @@ func runningKernel(t *testing.T) *Inventory {
 	if tg.Order() != binary.LittleEndian {
 		t.Skip("needs a little-endian machine, for which the programs are written")
 	}
-	want := &Wanted{names: make(map[string]int)}
+	want := &Wanted{names: make(map[string]int), walks: true}
 	want.add(featureNames()...)
+	want.add(names...)
 	for _, p := range probes {
 		want.add(p.to)
 	}

@@ -18,6 +18,7 @@ type Wanted struct {
 	patterns []glob          // of functions
 	symbols  map[string]bool // of functions and untyped ksyms
 	config   map[string]bool // CONFIG_*
+	walks    bool            // the verifier's lists of members of structs
 }
 
 func (w *Wanted) add(names ...string) {
@@ -81,6 +82,12 @@ func NewWanted(objects []*Object) *Wanted {
 				if record, ok := o.typed(&l[i]); ok {
 					w.add(o.records.root(record))
 				}
+			}
+		}
+		for j := range o.walks {
+			w.walks = w.walks || len(o.walks[j].Uses) > 0
+			for i := range o.walks[j].Steps {
+				w.add(facts.HelperNumbered(int64(o.walks[j].Steps[i].Helper)).Result)
 			}
 		}
 		for i := range o.Externs {

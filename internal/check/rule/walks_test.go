@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"testing"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
+	"github.com/btfgen/btfgen/internal/corpus"
+	"github.com/btfgen/btfgen/internal/testing/raceflag"
+	"github.com/btfgen/btfgen/internal/testing/testinput"
+	"github.com/btfgen/btfgen/pkg/kernel"
+)
+
+// TestWalks gives helpers pointers that programs load from the current task: task->group_leader is on a list of kernels since 6.4, which
+// counts in an RCU section.
+func TestWalks(t *testing.T) {
+	raceflag.SkipSerial(t)
+	for _, tt := range []struct {
+		section string
+		member  string
+		helper  asm.BuiltinFunc
+		want    Status // since 6.4
+	}{
+		{"kprobe/f", "group_leader", asm.FnTaskPtRegs, OK},
+		{"uprobe.s", "group_leader", asm.FnTaskPtRegs, Fails},
+		{"kprobe/f", "mm", 0, OK},
+		{"uprobe.s", "mm", 0, OK}, // programs can read through it
+	} {
+		named := programOf(tt.section, ending(insn{Op: bpfobj.OpCall, Imm: int64(asm.FnGetCurrentTaskBtf)}, insn{Op: 0x79, Dst: 7}, insn{Op: 0x79, Src: 7}))
+		if err := named.follow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := NewWanted([]*Object{named})
+		testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
+			k := inspectItem(t, it, want)
+			y, ok := k.find("task_struct", btf.KindStruct)
+			if !ok || it.Key.ID != "debian" || k.pointer != 8 {
+				return
+			}
+			of, off := y.typ(), int16(-1)
+			for i := range of.Vlen() {
+				if m := of.Member(i); y.view.NameIs(m.NameOff, tt.member) {
+					off = int16(m.BitOffset / 8)
+				}
+			}
+			code := []insn{{Op: bpfobj.OpCall, Imm: int64(asm.FnGetCurrentTaskBtf)}, {Op: 0x79, Dst: 1, Off: off}}
+			if tt.helper != 0 {
+				code = append(code, insn{Op: bpfobj.OpCall, Imm: int64(tt.helper)})
+			} else {
+				code = append(code, insn{Op: 0x79, Dst: 2, Src: 1})
+			}
+			o := programOf(tt.section, ending(code...))
+			if err := o.follow(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			e := &Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+			status := OK
+			if l := e.walks(0); len(l) > 0 {
+				status = l[0].f.Status
+			}
+			want := tt.want
+			if kernel.CompareVersions(it.Key.Release, "6.4") < 0 {
+				want = OK
+			}
+			if status != want {
+				t.Errorf("%s: task->%s on %s: %s, want %s", tt.section, tt.member, it.Name, status, want)
+			}
+		})
+	}
+}
