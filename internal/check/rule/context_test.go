@@ -117,3 +117,54 @@ func TestContextFieldOfType(t *testing.T) {
 		}
 	}
 }
+
+// TestFieldAccess accesses bytes of the context that no kernel lets programs of a type access, and others.
+func TestFieldAccess(t *testing.T) {
+	write := func(size asm.Size, off int16) []insn {
+		return ending(insn{Op: 0xb7, Dst: 2}, insn{Op: asm.StoreMemOp(size), Dst: 1, Src: 2, Off: off})
+	}
+	read := func(size asm.Size, off int16) []insn { return ending(insn{Op: asm.LoadMemOp(size), Src: 1, Off: off}) }
+	for _, tt := range []struct {
+		section string
+		code    []insn
+		release Release
+		want    Status
+		because Code
+	}{
+		{"tc", write(asm.Word, 8), Linux(6, 12), OK, ""},                                    // mark
+		{"tc", write(asm.Word, 0), Linux(6, 12), Fails, ContextWrite},                       // len
+		{"tc", write(asm.Word, 0), Linux(4, 17), OK, ""},                                    // not known
+		{"tc", write(asm.Word, 0), Linux(6, 19), MayFail, ContextWrite},                     // not known yet
+		{"xdp", write(asm.Word, 0), Linux(6, 12), Fails, ContextWrite},                      // data
+		{"xdp", write(asm.Word, 16), Linux(6, 12), OK, ""},                                  // rx_queue_index
+		{"xdp", read(asm.DWord, 0), Linux(6, 12), Fails, ContextPart},                       // data and data_end
+		{"xdp/devmap", read(asm.Word, 20), Linux(6, 12), OK, ""},                            // egress_ifindex
+		{"xdp", read(asm.Word, 20), Linux(6, 12), Fails, ContextForbidden},                  // egress_ifindex
+		{"socket", read(asm.Word, 76), Linux(6, 12), Fails, ContextForbidden},               // data
+		{"socket", read(asm.Byte, 1), Linux(6, 12), OK, ""},                                 // len
+		{"flow_dissector", read(asm.Word, 0), Linux(6, 12), Fails, ContextForbidden},        // len
+		{"flow_dissector", read(asm.Word, 0), Linux(5, 1), OK, ""},                          // len
+		{"cgroup/connect4", read(asm.Word, 8), Linux(6, 12), Fails, ContextForbidden},       // user_ip6
+		{"cgroup/connect6", write(asm.Word, 8), Linux(6, 12), OK, ""},                       // user_ip6
+		{"cgroup/getsockopt", write(asm.Word, 24), Linux(6, 12), Fails, ContextWrite},       // level
+		{"cgroup/setsockopt", write(asm.Word, 24), Linux(6, 12), OK, ""},                    // level
+		{"cgroup/post_bind4", write(asm.Word, 16), Linux(6, 12), Fails, ContextWrite},       // mark
+		{"cgroup/sock_create", write(asm.Word, 16), Linux(6, 12), OK, ""},                   // mark
+		{"perf_event", read(asm.Word, 8), Linux(6, 12), Fails, ContextPart},                 // a register
+		{"sk_skb/stream_verdict", read(asm.Word, 8), Linux(6, 12), Fails, ContextForbidden}, // mark
+	} {
+		o := programOf(tt.section, tt.code)
+		if err := o.follow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		k := released(uint64(tt.release), "x86_64")
+		e := Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+		f := Finding{}
+		if l := e.accesses(0); len(l) > 0 {
+			f = l[0].f
+		}
+		if f.Status != tt.want || f.Code != tt.because {
+			t.Errorf("%s on %s: %s %s, want %s %s", tt.section, tt.release, f.Status, f.Code, tt.want, tt.because)
+		}
+	}
+}
