@@ -3,6 +3,7 @@
 package rule
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -216,7 +217,7 @@ func (p *Pairing) result(a *flow.Access, off int64, size int) (f Finding) {
 
 // field judges an access to a context that is a struct of the kernel's interface. Fields are added at its end, and verifiers know those
 // of their kernel's struct.
-func (e *Evaluation) field(off int64, size int) (f Finding) {
+func (e *Evaluation) field(off int64, size int, write bool) (f Finding) {
 	of := facts.ProgramType(e.pr.Attach.ProgType).Context
 	if y, ok := e.k.find(of, btf.KindStruct); ok && y.module == "" {
 		f = e.member(y.typ(), new(flow.Access), off, size)
@@ -228,7 +229,36 @@ func (e *Evaluation) field(off int64, size int) (f Finding) {
 			f.Args.Offset, f.Args.Name = off, e.pr.Attach.ProgType
 		}
 	}
+	if f.Status == OK && size > 0 && (write || size >= 4 || e.o.Code.Order == binary.LittleEndian) {
+		f = e.fieldAccess(off, size, write)
+	}
 	f.Subject = wholeContext
+	return f
+}
+
+// fieldAccess judges an access to a context that is a struct of the kernel's interface by what no kernel lets programs of the type do.
+func (e *Evaluation) fieldAccess(off int64, size int, write bool) (f Finding) {
+	s := e.pr.Attach
+	may, since := facts.MayAccess(s.ProgType, s.Type, off, size, write)
+	offloaded := s.ProgType == "XDP" && write && off == 16 // of programs for network cards, which are not known here (xdp_is_valid_access)
+	if may || offloaded || since == 0 || !e.k.atLeast(since) {
+		return f
+	}
+	f = Finding{Status: Fails, Code: ContextForbidden, Args: Args{Offset: off, Name: s.ProgType}}
+	part := off%int64(size) != 0
+	for _, n := range []int64{1, 2, 4, 8} {
+		may, _ := facts.MayAccess(s.ProgType, s.Type, off-off%n, int(n), false)
+		part = part || may
+	}
+	switch {
+	case write:
+		f.Code, f.Args = ContextWrite, Args{}
+	case part:
+		f.Code, f.Args = ContextPart, Args{Offset: off, Size: int64(size)}
+	}
+	if e.k.atLeast(facts.ContextsRead().Next()) {
+		f.Status, f.Until = MayFail, facts.ContextsRead()
+	}
 	return f
 }
 
@@ -431,7 +461,7 @@ func (e *Evaluation) access(a *flow.Access, off int64, size int, writes bool) Fi
 	case a.Struct != "":
 		return e.result(a, off, size)
 	case ofContext(e.pr.Attach, a):
-		return e.field(off, size)
+		return e.field(off, size, a.Write)
 	case e.hook == nil:
 		return e.plain(a, off, size)
 	case a.Arg < 0:
