@@ -77,9 +77,6 @@ func parseBytes(value string) (l []bytesOf, err error) {
 	return l, nil
 }
 
-// ContextsRead is the release up to which contexts.txt says what programs may access.
-func ContextsRead() Release { return Linux(6, 18) }
-
 // MayAccess reports whether any kernel lets programs with a type of attachment read or write bytes of their context. since is the first
 // release that is known, 0 for programs that are not in the table.
 func MayAccess(progType, attach string, off int64, size int, write bool) (may bool, since Release) {

@@ -9,6 +9,7 @@
 //   - maps.txt: types, flags and definitions of maps, and helpers with them
 //   - hooks.txt, kfuncs.txt: hooks of LSM; who may call kfuncs
 //   - programs.txt: types of programs
+//   - contexts.txt: which bytes of their context these may access
 //   - helpers.txt: who may call helpers, and what these do with memory
 //   - interface.txt: which enumerators came with which release
 //   - kinds.txt: with which releases these were compared

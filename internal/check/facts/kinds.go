@@ -74,3 +74,6 @@ func HooksRead() Release { return newest("hooks") }
 
 // RecordsRead is the newest release with which records of events of system calls were compared.
 func RecordsRead() Release { return newest("records of system calls") }
+
+// ContextsRead is the newest release with which it was compared which bytes of their context programs may access.
+func ContextsRead() Release { return newest("contexts") }

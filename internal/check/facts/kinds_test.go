@@ -71,6 +71,8 @@ func kindTable() string {
 				n = len(the().only)
 			}
 			entriesOf = fmt.Sprintf("%d kfuncs", n)
+		case "contexts.txt":
+			entriesOf = fmt.Sprintf("%d types of programs", len(contextTable()))
 		case "hooks.txt":
 			entriesOf = fmt.Sprintf("%d hooks", len(the().hooks))
 		case "interface.txt":

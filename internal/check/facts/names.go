@@ -54,6 +54,7 @@ const (
 	MapCpumapProgram
 	PointersInMaps
 	MemoryOfRingBuffers
+	TwoReferences
 	MemoryOfArguments
 	ContextRegisters
 	ContextMoved
@@ -140,6 +141,7 @@ var constants = [...]string{
 	MapCpumapProgram:                   "map cpumap-program",
 	PointersInMaps:                     "pointers in maps",
 	MemoryOfRingBuffers:                "memory of ring buffers",
+	TwoReferences:                      "two references",
 	MemoryOfArguments:                  "memory of arguments",
 	ContextRegisters:                   "context registers",
 	ContextMoved:                       "context moved",

@@ -124,6 +124,7 @@ func (f *flow) withMap(s *addresses, at bpfobj.Site, call asm.BuiltinFunc) {
 		}
 	}
 	for _, r := range facts.HelperNumbered(int64(call)).OfMap {
+		x.Both = x.Both || x.Ring && s.regs[r].kind == ofRing
 		x.Ring = x.Ring || s.regs[r].kind == ofRing
 		x.Given = x.Given || s.regs[r].kind == ofMemory
 	}

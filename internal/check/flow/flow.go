@@ -67,6 +67,7 @@ type MapCall struct {
 	At      bpfobj.Site
 	Map     int  // index in Maps, -1 for none that is known
 	Ring    bool // the key or value is memory that bpf_ringbuf_reserve returned
+	Both    bool // the key and the value are
 	Given   bool // the key or value is memory that a global function was given
 	Through bool // an access
 }

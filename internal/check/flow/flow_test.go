@@ -196,6 +196,7 @@ func TestMapCalls(t *testing.T) {
 		"one of two":     {[][]bpfobj.Insn{slices.Concat(theMap(1, 1), []bpfobj.Insn{{Op: ifZero, Off: 2}}, theMap(1, 2), []bpfobj.Insn{lookup, exit})}, nil},
 		"passed on":      {[][]bpfobj.Insn{slices.Concat(theMap(1, 1), []bpfobj.Insn{call(1), exit}), {lookup, exit}}, []MapCall{{At: bpfobj.Site{Fn: 1}, Map: 1}}},
 		"value of ring":  {[][]bpfobj.Insn{{reserve, mov(3, 0), update, exit}}, []MapCall{{At: bpfobj.Site{Insn: 2}, Map: -1, Ring: true}}},
+		"both of ring":   {[][]bpfobj.Insn{{reserve, mov(3, 0), mov(2, 0), update, exit}}, []MapCall{{At: bpfobj.Site{Insn: 3}, Map: -1, Ring: true, Both: true}}},
 		"key in a map":   {[][]bpfobj.Insn{slices.Concat([]bpfobj.Insn{reserve, mov(2, 0), {Op: addImm, Dst: 2, Imm: 8}}, theMap(1, 0), []bpfobj.Insn{lookup, exit})}, []MapCall{{At: bpfobj.Site{Insn: 5}, Map: 0, Ring: true}}},
 		"flags of ring":  {[][]bpfobj.Insn{{reserve, mov(3, 0), lookup, exit}}, nil},
 		"no longer ring": {[][]bpfobj.Insn{{reserve, mov(2, 7), lookup, exit}}, nil},

@@ -277,6 +277,10 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 		}
 		return onAccesses(t, programOf("cgroup_skb/ingress", ending(insn{Op: 0x61, Src: 1, Off: int16(off)})), k)
 	},
+	"two references": func(t *testing.T, _ string, k *Inventory) []Finding {
+		reserve, update := insn{Op: bpfobj.OpCall, Imm: int64(asm.FnRingbufReserve)}, insn{Op: bpfobj.OpCall, Imm: int64(asm.FnMapUpdateElem)}
+		return onPrograms(t, programOf("raw_tp", ending(reserve, insn{Op: 0xbf, Dst: 2}, insn{Op: 0xbf, Dst: 3}, update)), k)
+	},
 	"context xdp_md": func(t *testing.T, _ string, k *Inventory) []Finding {
 		return onAccesses(t, programOf("xdp", ending(insn{Op: 0x61, Src: 1, Off: 20})), k)
 	},

@@ -44,6 +44,9 @@ func (e *Evaluation) withMaps(n int) (l []absence) {
 		if f.Status == OK && c.Ring {
 			f = e.k.judge(facts.MemoryOfRingBuffers, FeatureMissing)
 		}
+		if f.Status != Fails && c.Both {
+			f = e.k.judgeLater(facts.TwoReferences, facts.MemoryOfRingBuffers, Linux(6, 18), FeatureMissing)
+		}
 		if f.Status == OK && c.Given {
 			f = e.k.judge(facts.MemoryOfArguments, FeatureMissing)
 			f.Status = min(f.Status, e.k.strict()) // or it is the caller's memory
