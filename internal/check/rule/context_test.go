@@ -44,13 +44,13 @@ func TestSyscallRecords(t *testing.T) {
 	}
 }
 
-// TestContextField reads a field that __sk_buff has since Linux 5.16, and the one before it.
+// TestContextField reads a field of 8 bytes that __sk_buff has since Linux 5.16, and the last such one before it.
 func TestContextField(t *testing.T) {
 	raceflag.SkipSerial(t)
 	for _, tt := range []struct {
 		off   int16
 		since string
-	}{{176, ""}, {184, "5.16"}} {
+	}{{168, ""}, {184, "5.16"}} {
 		code := []insn{{Op: bpfobj.OpExit}}
 		o := programOf("tc", append([]insn{{Op: asm.LoadMemOp(asm.DWord), Src: asm.R1, Off: tt.off}, {Op: 0xb7}}, code...))
 		if err := o.follow(t.Context()); err != nil {
