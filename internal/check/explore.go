@@ -17,7 +17,7 @@ import (
 // objectCode is the code of an object on a kernel: what its explorations share, and what they cost. It is for one goroutine at a time. Only
 // explore may be called by several, after key was called for each of the programs, which fills functions.
 type objectCode struct {
-	pairing   *rule.Pairing
+	scenes    rule.Scenes
 	o         *rule.Object
 	settable  func(variable string) bool
 	results   *results
@@ -33,7 +33,7 @@ type objectCode struct {
 // programCode is the code of a program on a kernel.
 type programCode struct {
 	*objectCode
-	e   *rule.Evaluation
+	e   *rule.Program
 	pr  *bpfobj.Program
 	own list // findings on it, except on its code
 
@@ -73,7 +73,7 @@ func (c *programCode) dependsOnCode() bool {
 }
 
 func (c *programCode) explore(ctx context.Context, precise bool) *interp.Result {
-	in := c.pairing.Input()
+	in := c.scenes.Input()
 	in.Settable, in.Precise, in.Units = c.settable, precise, c.sharedUnits(precise)
 	return interp.Explore(ctx, c.o.Code, c.pr, &in)
 }
@@ -155,7 +155,7 @@ func (c *objectCode) codeOf(fn int) *functionNumbers {
 	if f.key != 0 {
 		return f
 	}
-	explored, absences := c.pairing.FunctionKeys(fn, c.found.number)
+	explored, absences := c.scenes.FunctionKeys(fn, c.found.number)
 	f.lacks = absences != nil
 	f.key = c.results.number(slices.Concat(explored, []byte{0}, absences))
 	if callees, shared := c.o.Callees(fn); shared {

@@ -12,6 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/internal/testing/slow"
 	"github.com/btfgen/btfgen/internal/testing/testelf"
+	"github.com/btfgen/btfgen/pkg/relo"
 )
 
 // expectLoads compares the verdicts on programs with a loader, on all kernels that their object is for.
@@ -141,6 +142,38 @@ func TestUnchangedWidth(t *testing.T) {
 					t.Errorf("%s with %s on %s: %s, want %s: %v", object, loader, rep.Kernels[k].Name, p.Load[k], want, p.Findings)
 				}
 			}
+		}
+	}
+}
+
+// TestStops wants a relocation that both loaders refuse, and a map that ebpf-go refuses, to say what the loader gives up on, whether it is
+// judged alone or not.
+func TestStops(t *testing.T) {
+	for _, tt := range []struct {
+		object  string
+		code    rule.Code
+		loaders []rule.Loader
+		want    rule.Stops
+	}{
+		{"invalid.bpfel", relo.InvalidRelocation, []rule.Loader{rule.Libbpf}, rule.ObjectStops},
+		{"invalid.bpfel", relo.InvalidRelocation, []rule.Loader{rule.EbpfGo}, rule.ProgramStops},
+		{"invalid.bpfel", relo.InvalidRelocation, rule.Loaders(), rule.ObjectStops},
+		{"pinned.bpfel", rule.MapPinning, []rule.Loader{rule.EbpfGo}, rule.ProgramStops},
+		{"pinned.bpfel", rule.MapPinning, rule.Loaders(), rule.ProgramStops}, // libbpf does not open the object
+	} {
+		found := 0
+		for _, p := range runWith(t, Config{Loaders: tt.loaders}, tt.object).Programs {
+			for _, f := range p.Findings {
+				if f.Code != tt.code {
+					continue
+				}
+				if found++; f.Stops != tt.want {
+					t.Errorf("%s with %s: %s: %q, want %q", tt.object, tt.loaders, p.Name, f.Stops, tt.want)
+				}
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s with %s: no finding %s", tt.object, tt.loaders, tt.code)
 		}
 	}
 }

@@ -81,11 +81,11 @@ const triedApart = 3
 // fine if a module was loaded needs it.
 func (r *run) withoutModules(ctx context.Context, p *objectCode, j int, own, code list) (ownHere, codeHere list) {
 	pr := &p.o.Programs[j]
-	names := p.pairing.ModulesOf(pr.Records)
+	names := p.scenes.ModulesOf(pr.Records)
 	if len(names) == 0 {
 		return own, code
 	}
-	bare := &programCode{objectCode: p, e: p.pairing.EvaluateCode(j), pr: pr} // of what that refuses, own has what is refused where modules are loaded
+	bare := &programCode{objectCode: p, e: p.scenes.EvaluateCode(j), pr: pr} // of what that refuses, own has what is refused where modules are loaded
 	loaded, unloaded := r.found.read(code), r.found.read(r.code(ctx, bare))
 	changed := slices.Clone(loaded)
 	for i := range changed {

@@ -205,7 +205,7 @@ func (r *run) judge(ctx context.Context, t *target, it *corpus.Kernel) (*kernelR
 			res.modules = append(res.modules, d.Modules(j)...)
 		}
 		p := r.pair(i, k, d, cmp.Or(on[i], t), nil, together[i])
-		res.whole = append(res.whole, r.found.note(p.pairing.Needs()))
+		res.whole = append(res.whole, r.found.note(p.scenes.Needs()))
 		for j := 0; j < len(p.o.Programs) && ctx.Err() == nil; j++ {
 			all[i] = append(all[i], r.program(p, j))
 		}
@@ -230,13 +230,13 @@ func (r *run) judge(ctx context.Context, t *target, it *corpus.Kernel) (*kernelR
 // pair returns object i on a kernel.
 func (r *run) pair(i int, k *rule.Inventory, d rule.Decisions, t *target, withModules, together rule.Decisions) *objectCode {
 	o := r.Objects[i]
-	p := rule.NewPairing(o, k, d, rule.Loading{
-		Loaders: r.setup.LoadersOf(o), SetsMap: func(m string) bool { return r.Policy.SetsMap(o, m) }, Added: len(r.loader.adds) > 0,
+	c := rule.NewScenes(o, k, d, rule.Loading{
+		SetsMap: func(m string) bool { return r.Policy.SetsMap(o, m) }, Added: len(r.loader.adds) > 0,
 		Tail: func(j int) bool { return r.Policy.TailCalled(o, j) }, Unit: t.unit(o.Relocations()), WithModules: withModules, Together: together,
-	})
+	}, r.setup.LoadersOf(o))
 	return &objectCode{
-		pairing: p, o: o, settable: r.settable, results: &r.results, found: r.found, ahead: new(atomic.Int64),
-		input: &memoInput{p.Input().Features, p.Value},
+		scenes: c, o: o, settable: r.settable, results: &r.results, found: r.found, ahead: new(atomic.Int64),
+		input: &memoInput{c.Input().Features, c.Value},
 	}
 }
 
@@ -249,7 +249,7 @@ func (r *run) programs(ctx context.Context, all []*programCode, bare *objectCode
 			return 0
 		}
 		own, code := e.own, list(0)
-		if e.pairing.ForKernel() {
+		if e.scenes.ForKernel() {
 			code = r.code(ctx, e)
 		}
 		if bare != nil {
@@ -262,7 +262,7 @@ func (r *run) programs(ctx context.Context, all []*programCode, bare *objectCode
 
 // program judges program j of an object without its code.
 func (r *run) program(p *objectCode, j int) *programCode {
-	e := p.pairing.Evaluate(j)
+	e := p.scenes.Evaluate(j)
 	return &programCode{objectCode: p, e: e, pr: &p.o.Programs[j], own: r.found.note(e.Findings)}
 }
 
@@ -271,7 +271,7 @@ func (r *run) program(p *objectCode, j int) *programCode {
 func (r *run) explore(ctx context.Context, all []*programCode) {
 	var pending []*programCode
 	for _, e := range all {
-		if e.pairing.ForKernel() && e.dependsOnCode() {
+		if e.scenes.ForKernel() && e.dependsOnCode() {
 			if _, known := e.results.programs.find(e.key(), e.input); !known {
 				pending = append(pending, e)
 			}

@@ -401,7 +401,7 @@ func (e *Evaluation) syscallEvent(call string) {
 func (e *Evaluation) inModule(subject string, y symbol, attach bool) {
 	switch {
 	case y.module == "":
-	case !attach && e.counts(Aya):
+	case !attach && e.loader == Aya:
 		e.add(Finding{Status: Fails, Code: AttachTargetAya, Subject: subject, Args: Args{Names: Names(y.module)}})
 	default:
 		e.add(Finding{Status: MayFail, Code: ModuleNeeded, Subject: subject, Attach: attach, Args: Args{Names: Names(y.module)}})

@@ -80,11 +80,11 @@ func (o *Object) ayaUnopened() (all []Finding) {
 
 // ayaRefusal returns the first record that aya refuses, in the object's order. It resolves those of all programs before it loads one,
 // so that a refused record is no finding on the code of its program.
-func (p *Pairing) ayaRefusal() []Finding {
-	for r := range p.decisions {
-		if _, refused, reason := p.decisions.outcome(r); refused {
-			f := p.o.records.finding(r, Fails, reason)
-			f.Loader, f.Stops = Aya, ObjectStops
+func (s *Scene) ayaRefusal() []Finding {
+	for r := range s.decisions {
+		if _, refused, reason := s.decisions.outcome(r); refused {
+			f := s.o.records.finding(r, Fails, reason)
+			f.Loader, f.Stops = Aya, s.loader.stops()
 			return []Finding{f}
 		}
 	}

@@ -171,15 +171,15 @@ func (o *Object) TagsContext(program int) bool {
 
 // judgeGlobal judges what a call of a global function needs. Verifiers that do not check these on their own check them where they are called,
 // with what they are given there.
-func (p *Pairing) judgeGlobal(fact facts.Fact) Finding {
+func (s *Scene) judgeGlobal(fact facts.Fact) Finding {
 	f := Finding{Status: Fails, Code: FeatureMissing, Subject: "global functions with pointers to void"}
 	if fact != voidPointers {
-		f = p.k.judge(fact, FeatureMissing)
+		f = s.k.judge(fact, FeatureMissing)
 	}
-	f.Status = min(f.Status, p.k.strict())
+	f.Status = min(f.Status, s.k.strict())
 	switch fact {
 	case facts.GlobalArgumentCtx: // libbpf replaces the type for older kernels: bpf_program_fixup_func_info in its src/libbpf.c
-		if f.Loader = EbpfGo; !p.counts(EbpfGo) {
+		if f.Loader = EbpfGo; s.loader != EbpfGo {
 			return Finding{}
 		}
 	case facts.GlobalArgumentNonnull: // the function may compare the pointer

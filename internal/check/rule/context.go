@@ -156,7 +156,7 @@ func (e *Evaluation) argumentRead(a *flow.Access, off int64, size int) Finding {
 }
 
 // through judges a read through an argument.
-func (h *hook) through(p *Pairing, a *flow.Access, off int64, size int) (f Finding) {
+func (h *hook) through(s *Scene, a *flow.Access, off int64, size int) (f Finding) {
 	n := a.Arg
 	t, refused := h.slot(n)
 	if refused.Status != OK || h.sec.Kind == bpfobj.AttachIter || h.wide(n) {
@@ -167,10 +167,10 @@ func (h *hook) through(p *Pairing, a *flow.Access, off int64, size int) (f Findi
 	} else if tag := h.tagOf(t); tag != "" {
 		f = Finding{Status: Fails, Code: ContextTagged, Args: Args{Name: tag, Decided: ByWitness, Witness: "!type tag " + tag}}
 	} else if to, _ := h.view.SkipMods(t.Ref()); to.Kind().IsComposite() {
-		f = p.object(to, a, off, size)
+		f = s.object(to, a, off, size)
 	}
 	if f.Status == OK && h.sec.Kind == bpfobj.AttachBTFTP {
-		f = p.k.nullable(h.name, n, a.Checked)
+		f = s.k.nullable(h.name, n, a.Checked)
 	}
 	f.Subject = h.argument(n)
 	return f
@@ -207,9 +207,9 @@ func (h *hook) tagOf(pointer btf.Type) string {
 }
 
 // result judges a read through a pointer to a struct that a helper returned.
-func (p *Pairing) result(a *flow.Access, off int64, size int) (f Finding) {
-	if y, ok := p.k.find(a.Struct, btf.KindStruct); ok && y.module == "" {
-		f = p.object(y.typ(), a, off, size)
+func (s *Scene) result(a *flow.Access, off int64, size int) (f Finding) {
+	if y, ok := s.k.find(a.Struct, btf.KindStruct); ok && y.module == "" {
+		f = s.object(y.typ(), a, off, size)
 		f.Subject = "struct " + a.Struct
 	}
 	return f
@@ -263,23 +263,23 @@ func (e *Evaluation) fieldAccess(off int64, size int, write bool) (f Finding) {
 }
 
 // member judges a read of a struct of the kernel (btf_struct_walk in kernel/bpf/btf.c). A size of 0 is not known.
-func (p *Pairing) member(t btf.Type, a *flow.Access, off int64, size int) Finding {
+func (s *Scene) member(t btf.Type, a *flow.Access, off int64, size int) Finding {
 	if off < 0 || off+int64(max(size, 1)) > int64(t.Size()) && !openEnded(&t) {
 		return Finding{Status: Fails, Code: ContextBeyond, Args: Args{Offset: off, Name: prototype(t.BTF(), t.ID)}}
 	}
 	if a.Given {
-		return p.k.given()
+		return s.k.given()
 	}
 	return Finding{}
 }
 
 // object judges an access to a struct of the kernel of which programs have the address, as member does. No kernel lets programs write
 // there, or read a part of a pointer.
-func (p *Pairing) object(t btf.Type, a *flow.Access, off int64, size int) Finding {
+func (s *Scene) object(t btf.Type, a *flow.Access, off int64, size int) Finding {
 	if a.Write {
 		return Finding{Status: Fails, Code: ContextWrite}
 	}
-	f := p.member(t, a, off, size)
+	f := s.member(t, a, off, size)
 	if f.Status == OK && size > 0 && off+int64(size) <= int64(t.Size()) && !readable(t, uint64(off), uint64(size)) {
 		f = Finding{Status: Fails, Code: ContextPart, Args: Args{Offset: off, Size: int64(size), Name: prototype(t.BTF(), t.ID)}}
 	}
@@ -446,7 +446,7 @@ func (e *Evaluation) relocated(a *flow.Access, record int, writes bool) (f Findi
 	if v, ok := e.decisions.value(record); ok {
 		return e.access(a, a.Off+int64(v), 0, writes) // the loader may change the width
 	}
-	if d := e.decisions[record]; d.Unresizable() && e.counts(EbpfGo) && a.Arg < 0 && a.Struct == "" { // cilium/ebpf leaves the width alone
+	if d := e.decisions[record]; d.Unresizable() && e.loader == EbpfGo && a.Arg < 0 && a.Struct == "" { // cilium/ebpf leaves the width alone
 		f = e.o.records.finding(record, MayFail, d.Reason())
 		f.Loader, f.Doubt = EbpfGo, KeepsWidth
 	}
@@ -467,7 +467,7 @@ func (e *Evaluation) access(a *flow.Access, off int64, size int, writes bool) Fi
 	case a.Arg < 0:
 		return e.argumentRead(a, off, size)
 	}
-	return e.hook.through(e.Pairing, a, off, size)
+	return e.hook.through(e.Scene, a, off, size)
 }
 
 // plain judges an access to the context of a program that is not attached by BTF: the kernel compares it with

@@ -35,7 +35,7 @@ func TestSyscallRecords(t *testing.T) {
 		if err := o.follow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		e := Evaluation{Pairing: pairOn(o, oldest(t, NewWanted([]*Object{o}))), pr: &o.Programs[0]}
+		e := Evaluation{Scene: sceneOn(o, oldest(t, NewWanted([]*Object{o}))), pr: &o.Programs[0]}
 		e.attachment()
 		e.kind = e.accesses(0)
 		if got := Worst(e.onCode(t.Context())); got != p.want {
@@ -59,7 +59,7 @@ func TestContextField(t *testing.T) {
 		want := NewWanted([]*Object{o})
 		testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
 			k := inspectItem(t, it, want)
-			e := &Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+			e := &Evaluation{Scene: sceneOn(o, k), pr: &o.Programs[0]}
 			e.attachment()
 			l, status := e.accesses(0), OK
 			if len(l) > 0 {
@@ -85,7 +85,7 @@ func TestContextFieldWithoutStruct(t *testing.T) {
 		want Status
 	}{{Linux(5, 10), OK}, {Linux(5, 4), Fails}} {
 		Age(k, tt.to)
-		e := &Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+		e := &Evaluation{Scene: sceneOn(o, k), pr: &o.Programs[0]}
 		var got Status
 		for _, a := range e.accesses(0) {
 			got = max(got, a.f.Status)
@@ -110,7 +110,7 @@ func TestContextFieldOfType(t *testing.T) {
 		}
 		k := oldest(t, NewWanted([]*Object{o}))
 		Age(k, tt.to)
-		e := &Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+		e := &Evaluation{Scene: sceneOn(o, k), pr: &o.Programs[0]}
 		e.kind = e.accesses(0)
 		if got := Worst(e.onCode(t.Context())); got != tt.want {
 			t.Errorf("%s on %s: %s, want %s", tt.section, tt.to, got, tt.want)
@@ -158,7 +158,7 @@ func TestFieldAccess(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := released(uint64(tt.release), "x86_64")
-		e := Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+		e := Evaluation{Scene: sceneOn(o, k), pr: &o.Programs[0]}
 		f := Finding{}
 		if l := e.accesses(0); len(l) > 0 {
 			f = l[0].f

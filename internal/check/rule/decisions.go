@@ -31,11 +31,35 @@ func (d Decisions) outcome(i int) (poisoned, refused bool, reason relo.Reason) {
 	return false, false, relo.Reason{}
 }
 
+// outcome says what the loader makes of a record. Decisions are libbpf's if the loader is cilium/ebpf: see ebpfGoUnit for what it decides
+// otherwise. What aya refuses is no finding on a program: see ayaRefusal.
+func (s *Scene) outcome(r int) (poisoned, refused bool, reason relo.Reason) {
+	poisoned, refused, reason = s.decisions.outcome(r)
+	switch s.loader {
+	case EbpfGo:
+		refused = refused && !s.decidesAlone(r)
+	case Aya:
+		refused = false
+	}
+	return poisoned && (s.loader == Libbpf || !s.onlyLibbpf(r)), refused, reason
+}
+
+// onlyLibbpf reports whether only libbpf makes the instruction of a record invalid that does not resolve for it: cilium/ebpf leaves the width
+// of an access alone, and finds types of modules that vmlinux hides from libbpf.
+func (s *Scene) onlyLibbpf(r int) bool {
+	return s.decisions[r].Unresizable() || len(s.decisions[r].HiddenIn()) > 0
+}
+
+// decidesAlone reports whether libbpf finds a record ambiguous, and cilium/ebpf decides it by itself, with the other records of a program.
+func (s *Scene) decidesAlone(r int) bool {
+	return s.Unit != nil && s.decisions[r].Result == relo.Ambiguous
+}
+
 // enough are modules, each enough by itself for a record to resolve, none if it does not need one.
-func (p *Pairing) enough(record int) []string {
-	names := p.WithModules.Modules(record)
-	if p.Together != nil && len(names) > 0 {
-		if all := p.Together[record].Disagreeing(); all != nil {
+func (s *Scene) enough(record int) []string {
+	names := s.WithModules.Modules(record)
+	if s.Together != nil && len(names) > 0 {
+		if all := s.Together[record].Disagreeing(); all != nil {
 			names = all
 		}
 	}
@@ -51,7 +75,7 @@ func (e *Evaluation) disagreements() {
 		if names := e.Together[r].Disagreeing(); names != nil {
 			_, _, reason := e.Together.outcome(r)
 			f := e.o.records.finding(r, MayFail, reason)
-			f.Names, f.When, f.Stops = NamesOf(names[:min(len(names), someModules)]), Together, ObjectStops
+			f.Names, f.When, f.Stops = NamesOf(names[:min(len(names), someModules)]), Together, e.loader.stops()
 			e.add(f)
 		}
 	}
@@ -81,11 +105,12 @@ func (d Decisions) NeedAny() bool {
 }
 
 // ModulesOf are some of the modules that have what records resolve to, in order.
-func (p *Pairing) ModulesOf(records []int) []string {
+func (c Scenes) ModulesOf(records []int) []string {
 	var names []string
+	s := c[0]
 	for _, i := range records {
-		if p.WithModules != nil {
-			names = append(names, p.enough(i)...)
+		if s.WithModules != nil {
+			names = append(names, s.enough(i)...)
 		}
 	}
 	slices.Sort(names)

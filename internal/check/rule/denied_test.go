@@ -54,7 +54,7 @@ func TestDenied(t *testing.T) {
 			k.readSymbols(t.Context(), []byte(tt.symbols))
 		}
 		k.settle()
-		e := Evaluation{Pairing: &Pairing{o: o, k: k}, pr: &o.Programs[0]}
+		e := Evaluation{Scene: &Scene{o: o, k: k}, pr: &o.Programs[0]}
 		e.attachment()
 		var got []string
 		for _, f := range e.Findings {
@@ -104,7 +104,7 @@ func TestNullable(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := inspectBTF(t.Context(), tg, NewWanted([]*Object{o}), kernel.Key{ID: "x", Release: "7.3.0"}, "x86_64")
-		e := Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+		e := Evaluation{Scene: sceneOn(o, k), pr: &o.Programs[0]}
 		e.attachment()
 		worst := OK
 		for _, a := range e.accesses(0) {

@@ -5,10 +5,11 @@
 //
 // [Parse] reads an [Object], and finds what its programs use before any kernel is
 // known. [Inspect] finds in a kernel's BTF, configuration and symbols what any
-// object uses ([Wanted]): an [Inventory]. A [Pairing] is an object on a kernel with
-// the loader's decisions on its relocations. [Pairing.Evaluate] applies all rules
-// to a program. What they find counts at once, or if the verifier reaches an
-// instruction: [Evaluation.JudgeCode] says that after package interp has explored
+// object uses ([Wanted]): an [Inventory]. A [Scene] is an object on a kernel with one loader
+// and the loader's decisions on its relocations. There all rules are applied to a
+// program (scene.go). [Scenes] are those of several loaders, whose findings are
+// merged (merge.go). What rules find counts at once, or if the verifier reaches an
+// instruction: [Program.JudgeCode] says that after package interp has explored
 // the code.
 //
 // For example, a program of type XDP calls bpf_loop on 5.10. The rule of helpers
@@ -28,7 +29,7 @@
 //     and its type
 //   - context.go, shape.go, walks.go: what it reads of its context, and of structs to which that leads
 //   - helpers.go, mapcalls.go, kfuncs.go, callees.go: what it calls
-//   - needs.go, maps.go, opening.go, extern.go, kconfig.go, ownbtf.go: what its object
+//   - maps.go, opening.go, extern.go, kconfig.go, ownbtf.go: what its object
 //     needs before any program is loaded
 //   - ebpfgo.go, aya.go: what only one loader refuses
 //

@@ -21,17 +21,17 @@ import (
 // libbpf refuses one, for another reason than that it is ambiguous. A refusal is a finding; instructions that only cilium/ebpf makes invalid are added to e.kind.
 // For a type without a match libbpf writes 0 as size and ID, and it accepts IDs of types in modules.
 func (e *Evaluation) ebpfGoUnit() {
-	if !e.counts(EbpfGo) || e.Unit == nil {
+	if e.loader != EbpfGo || e.Unit == nil {
 		return
 	}
 	for _, r := range e.pr.Records {
-		if _, refused, _ := e.decisions.outcome(r); refused && !e.alone(r) {
-			return // by both
+		if _, refused, _ := e.outcome(r); refused {
+			return // as by libbpf
 		}
 	}
 	finding := func(r int, reason relo.Reason) Finding {
 		f := e.o.records.finding(r, Fails, reason)
-		f.Loader, f.Stops = EbpfGo, ProgramStops
+		f.Loader, f.Stops = EbpfGo, e.loader.stops()
 		return f
 	}
 	refuse := func(r int, err error) { e.add(finding(r, core.ReasonOf(EbpfGoRefuses, err))) }
@@ -62,7 +62,7 @@ func (e *Evaluation) ebpfGoUnit() {
 		f, ok := d.Fixup(r)
 		result := e.decisions[r].Result
 		switch {
-		case !ok || !result.OK() && len(e.decisions[r].HiddenIn()) == 0 && !e.alone(r):
+		case !ok || !result.OK() && len(e.decisions[r].HiddenIn()) == 0 && !e.decidesAlone(r):
 		case f.Err != nil:
 			refuse(r, f.Err)
 			return
@@ -80,7 +80,7 @@ func (e *Evaluation) ebpfGoUnit() {
 // ebpfGoTarget judges whether cilium/ebpf finds the target among the functions of its name (findProgramTargetInKernel in its prog.go): it refuses
 // several in one BTF, as those that are defined again where a system call is left out, and gives the kernel none for lsm_cgroup.
 func (e *Evaluation) ebpfGoTarget(subject string, found []symbol) {
-	if !e.counts(EbpfGo) {
+	if e.loader != EbpfGo {
 		return
 	}
 	f := Finding{Status: Fails, Subject: subject, Loader: EbpfGo}

@@ -13,28 +13,29 @@ import (
 )
 
 // strong judges what the loader looks for before it loads any program.
-func (p *Pairing) strong() (l []Finding) {
+func (s *Scene) strong() (l []Finding) {
 	add := func(f Finding, x *bpfobj.Extern) { // of OK there is none
 		if f.Status != OK {
-			f.Subject, f.Stops = x.Name, ObjectStops
+			f.Subject, f.Stops = x.Name, s.loader.stopsWithout()
 			l = append(l, f)
 		}
 	}
-	for i := range p.o.Externs {
-		x := &p.o.Externs[i]
+	for i := range s.o.Externs {
+		x := &s.o.Externs[i]
 		switch {
+		case x.Kind == bpfobj.ExternUndeclared && s.loader != EbpfGo: // see Unopened
 		case x.Kind == bpfobj.ExternUndeclared:
-			l = append(l, Finding{Status: Unknown, Code: KsymUndeclared, Subject: x.Name, Loader: EbpfGo}) // see Unopened for libbpf
+			l = append(l, Finding{Status: Unknown, Code: KsymUndeclared, Subject: x.Name, Loader: EbpfGo})
 		case x.Kind == bpfobj.ExternKconfig:
-			add(p.k.settingFinding(p.o, x), x)
-			if f := p.o.ebpfGoKconfig(x); f.Status != OK {
+			add(s.k.settingFinding(s.o, x), x)
+			if f := s.o.ebpfGoKconfig(x); f.Status != OK && s.loader == EbpfGo {
 				l = append(l, f)
 			}
 		case x.Weak:
 		case x.Type == 0:
-			add(p.k.unlisted(x.Name), x)
+			add(s.k.unlisted(x.Name), x)
 		default:
-			add(p.missing(x), x)
+			add(s.missing(x), x)
 		}
 	}
 	return l

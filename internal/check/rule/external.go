@@ -75,7 +75,7 @@ func (o *Object) Notes(j int, open, loaders []Loader, setsMap func(name string) 
 // external notes what needs the running kernel's own BTF, so that a shipped
 // one does not help, and names that loaders read differently.
 func (o *Object) external(j int, loaders []Loader) (notes []Finding) {
-	e := Evaluation{Pairing: &Pairing{Loading: Loading{Loaders: loaders}, o: o}, pr: &o.Programs[j]}
+	e := Evaluation{Scene: &Scene{o: o}, pr: &o.Programs[j]}
 	seen := make(map[Finding]bool)
 	note := func(f Finding) {
 		n := f
@@ -85,7 +85,7 @@ func (o *Object) external(j int, loaders []Loader) (notes []Finding) {
 		}
 	}
 	if s := e.pr.Attach; s != nil {
-		if f := Untyped(e.pr); f.Status != OK && !e.counts(Libbpf) && !e.counts(Aya) {
+		if f := Untyped(e.pr); f.Status != OK && slices.Equal(loaders, []Loader{EbpfGo}) {
 			f.Status, f.Loader = OK, ""
 			note(f)
 		}

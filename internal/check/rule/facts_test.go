@@ -85,12 +85,14 @@ func verdictOn(t *testing.T, o *Object, k *Inventory) (Status, []Finding) {
 // programVerdict is verdictOn for program number n.
 func programVerdict(t *testing.T, o *Object, n int, k *Inventory) (Status, []Finding) {
 	t.Helper()
-	e := Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[n]}
-	e.license()
-	e.interfaces()
-	all := e.Findings
-	e.kind, e.may = slices.Concat(e.calls(n), e.stacks(), e.freshReads(n)), e.returns(n)
-	all = append(all, e.onCode(t.Context())...)
+	p := scenesOn(o, k).merged(n, func(s *Scene) *Evaluation {
+		e := &Evaluation{Scene: s, pr: &o.Programs[n]}
+		e.license()
+		e.interfaces()
+		e.kind, e.may = slices.Concat(e.calls(n), e.stacks(), e.freshReads(n)), e.returns(n)
+		return e
+	})
+	all := append(p.Findings, p.onCode(t.Context())...)
 	return Worst(all), all
 }
 
@@ -511,7 +513,7 @@ func TestMapSettings(t *testing.T) {
 			}
 			o := programOf("socket", []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}})
 			o.Maps = []bpfobj.Map{{Name: "m", Type: uint32(kind), KeySize: 4, ValueSize: 4, MaxEntries: 1}}
-			found := pairOn(o, k).definitions()
+			found := sceneOn(o, k).definitions()
 			got := OK
 			for _, p := range found {
 				got = max(got, p.f.Status)

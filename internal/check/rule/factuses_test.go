@@ -128,7 +128,7 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 		if !isKptr(kind) {
 			mapTypeNamed(t, kind)
 		}
-		e := Evaluation{Pairing: &Pairing{k: k}, pr: &bpfobj.Program{Attach: bpfobj.SectionOf("xdp")}}
+		e := Evaluation{Scene: &Scene{k: k}, pr: &bpfobj.Program{Attach: bpfobj.SectionOf("xdp")}}
 		return []Finding{e.withMap(helper, kind)}
 	},
 	"license ": func(t *testing.T, name string, k *Inventory) []Finding {
@@ -147,12 +147,12 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 		return onPrograms(t, programOf(sectionWith(t, name), []insn{{Op: 0xb7, Imm: 2}, {Op: bpfobj.OpExit}}), k)
 	},
 	"trampolines on ": func(t *testing.T, name string, k *Inventory) []Finding {
-		e := Evaluation{Pairing: &Pairing{k: k}}
+		e := Evaluation{Scene: &Scene{k: k}}
 		e.trampoline(bpfobj.SectionOf("fentry/vfs_read"))
 		return e.Findings
 	},
 	"struct_ops on ": func(t *testing.T, name string, k *Inventory) []Finding {
-		e := Evaluation{Pairing: &Pairing{k: k}}
+		e := Evaluation{Scene: &Scene{k: k}}
 		e.trampoline(bpfobj.SectionOf("struct_ops/init"))
 		return e.Findings
 	},
@@ -222,7 +222,7 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 	},
 	"map dotted-names": func(t *testing.T, _ string, k *Inventory) []Finding {
 		o := withMap("socket", bpfobj.Map{Type: uint32(ebpf.ArrayOfMaps), Inner: &bpfobj.Map{Type: uint32(ebpf.Array)}})
-		return findingsOf(pairOn(o, k).definitions())
+		return findingsOf(sceneOn(o, k).definitions())
 	},
 	"memory for global functions": onGlobals("calls_with_pair"),
 	"global argument ctx":         onGlobals("calls_with_tagged_context"),
@@ -231,7 +231,7 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 	"global argument trusted":     onGlobals("calls_with_task"),
 	"global argument nullable":    onGlobals("calls_with_maybe_task"),
 	"global argument untrusted": func(t *testing.T, _ string, k *Inventory) []Finding {
-		p := &Pairing{k: k, Loading: Loading{Loaders: Loaders()}}
+		p := &Scene{k: k}
 		return []Finding{p.judgeGlobal(facts.GlobalArgument("untrusted"))}
 	},
 	"global result void": onGlobals("calls_for_nothing"),
@@ -241,7 +241,7 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 	},
 	"memory of arguments": onGlobals("uses_key"),
 	"error injection": func(t *testing.T, _ string, k *Inventory) []Finding {
-		e := Evaluation{Pairing: &Pairing{k: k}}
+		e := Evaluation{Scene: &Scene{k: k}}
 		e.mayInject("function f", "f")
 		return e.Findings
 	},
@@ -345,7 +345,7 @@ func onHook(t *testing.T, proto string, k *Inventory) []Finding {
 	}
 	for id := view.FirstID(); int(id) < view.NumTypes(); id++ {
 		if view.Type(id).Kind() == btf.KindFuncProto {
-			e := Evaluation{Pairing: &Pairing{k: k}, pr: &bpfobj.Program{Attach: bpfobj.SectionOf("fentry/f")}}
+			e := Evaluation{Scene: &Scene{k: k}, pr: &bpfobj.Program{Attach: bpfobj.SectionOf("fentry/f")}}
 			e.hook = newHook("f", view, id, e.pr.Attach)
 			e.prototype("function f")
 			return e.Findings
@@ -384,7 +384,7 @@ func onAccesses(t *testing.T, o *Object, k *Inventory) []Finding {
 	if err := o.follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	e := Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+	e := Evaluation{Scene: sceneOn(o, k), pr: &o.Programs[0]}
 	e.kind = e.accesses(0)
 	return e.onCode(t.Context())
 }

@@ -152,7 +152,7 @@ type Stops string
 // What loaders give up on.
 const (
 	NothingStops Stops = ""
-	ObjectStops  Stops = "object"  // libbpf, on the whole object
+	ObjectStops  Stops = "object"  // libbpf, on the whole object; another loader may give up on less
 	ProgramStops Stops = "program" // ebpf-go, on the program
 	LoadStops    Stops = "load"    // aya, on the whole object
 )

@@ -41,7 +41,7 @@ func TestVerifierSleepableHooks(t *testing.T) {
 			continue // it is no hook, or none for programs
 		}
 		asked++
-		e := Evaluation{Pairing: &Pairing{k: k}, pr: &bpfobj.Program{Attach: bpfobj.SectionOf("lsm.s/" + hook)}}
+		e := Evaluation{Scene: &Scene{k: k}, pr: &bpfobj.Program{Attach: bpfobj.SectionOf("lsm.s/" + hook)}}
 		e.lsmHook(hook)
 		e.Findings = slices.DeleteFunc(e.Findings, func(f Finding) bool { return f.Code != AttachTargetHookSleeps })
 		if got := Worst(e.Findings); refused && got == OK || !refused && got == Fails {

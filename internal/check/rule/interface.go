@@ -19,8 +19,8 @@ func (e *Evaluation) interfaces() {
 		return
 	}
 	all := []Finding{e.k.enumerator("BPF_PROG_TYPE_"+s.ProgType, ProgTypeMissing), e.k.judge(facts.Section(s.Prefix), FeatureMissing), e.k.judge(facts.ProgramTypeBuilt(s.ProgType), FeatureMissing)}
-	if f := Untyped(e.pr); f.Status != OK && e.counts(Libbpf) {
-		f.Stops = ObjectStops
+	if f := Untyped(e.pr); f.Status != OK && e.loader == Libbpf {
+		f.Stops = e.loader.stops()
 		all = append(all, f)
 	}
 	if s.Type != "" && !s.Optional {
@@ -74,15 +74,15 @@ const (
 )
 
 // instruction judges a newer instruction, and says whether verifiers look at it even if they do not reach it.
-func (p *Pairing) instruction(n *bpfobj.Newer) (f Finding, anyhow bool) {
-	f = p.k.judge(facts.Instruction(n.Name), InsnUnsupported)
+func (s *Scene) instruction(n *bpfobj.Newer) (f Finding, anyhow bool) {
+	f = s.k.judge(facts.Instruction(n.Name), InsnUnsupported)
 	if f.Status == OK {
 		return f, false
 	}
 	if f.Subject = n.Name; n.V4 {
 		f.Subject += " (cpu v4)"
 	}
-	return f, n.Static || n.Atomic && !p.k.has(facts.InstructionAtomicOperation)
+	return f, n.Static || n.Atomic && !s.k.has(facts.InstructionAtomicOperation)
 }
 
 // OfInsn reports whether a finding is about code of a form that not every verifier knows.

@@ -99,7 +99,7 @@ func around(in insn, reached bool, section string) *Object {
 
 // judgeCode is the verdict on the code of an object's first program.
 func judgeCode(o *Object, k *Inventory) (Status, []Finding) {
-	e := Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+	e := Evaluation{Scene: sceneOn(o, k), pr: &o.Programs[0]}
 	l := e.onCode(context.Background())
 	return Worst(l), l
 }

@@ -11,7 +11,7 @@ import (
 
 // judgement makes the findings on a program's code that follow from an exploration.
 type judgement struct {
-	*Evaluation
+	o       *Object
 	r       *interp.Result
 	note    func(Finding)
 	doubted bool // the exploration was not precise enough for a finding
@@ -20,16 +20,16 @@ type judgement struct {
 // JudgeCode judges everything whose effect depends on whether an instruction can be reached: it calls note for each finding, and reports
 // whether the exploration was not precise enough for one. The findings depend on the keys of the program and its functions, and on the
 // values of the records that the exploration names, unless it gave up before it began.
-func (e *Evaluation) JudgeCode(r *interp.Result, note func(Finding)) (doubted bool) {
-	j := &judgement{Evaluation: e, r: r, note: note}
-	for _, a := range e.kind {
+func (p *Program) JudgeCode(r *interp.Result, note func(Finding)) (doubted bool) {
+	j := &judgement{o: p.scenes[0].o, r: r, note: note}
+	for _, a := range p.kind {
 		j.judge(a)
 	}
-	for _, fn := range e.pr.Funcs {
-		e.absences(fn, j.judge)
+	for _, fn := range p.pr.Funcs {
+		p.scenes.absences(fn, j.judge)
 	}
-	if e.may != nil {
-		j.judgeReturns(e.may)
+	if p.may != nil {
+		j.judgeReturns(p.may)
 	}
 	return j.doubted
 }

@@ -15,29 +15,30 @@ import (
 // What findings on code depend on, so that kernels on which it is equal share explorations and findings.
 
 // Input returns what exploring the object's programs depends on, except what is known from other explorations.
-func (p *Pairing) Input() interp.Input {
+func (c Scenes) Input() interp.Input {
+	s := c[0]
 	return interp.Input{
-		Features: p.k.features,
-		Record:   p.decisions.value,
-		Ksym:     p.ksym,
-		Kconfig:  func(x *bpfobj.Extern) interp.Number { return p.k.kconfig(p.o, x) },
+		Features: s.k.features,
+		Record:   s.decisions.value,
+		Ksym:     s.ksym,
+		Kconfig:  func(x *bpfobj.Extern) interp.Number { return s.k.kconfig(s.o, x) },
 	}
 }
 
 // Value returns what the loader writes for a record, 0 where it writes nothing.
-func (p *Pairing) Value(record int) uint64 { return p.decisions[record].New }
+func (c Scenes) Value(record int) uint64 { return c[0].decisions[record].New }
 
 // NeedsExploration reports whether findings on the program's own kind depend on what an exploration finds.
-func (e *Evaluation) NeedsExploration() bool {
-	return e.may != nil || slices.ContainsFunc(e.kind, func(a absence) bool { return !a.anyhow })
+func (p *Program) NeedsExploration() bool {
+	return p.may != nil || slices.ContainsFunc(p.kind, func(a absence) bool { return !a.anyhow })
 }
 
 // Key returns what findings on the program's code depend on in addition to its functions, nil for nothing. number numbers findings.
-func (e *Evaluation) Key(number func(Finding) int32) (b []byte) {
-	if e.may != nil {
-		b = fmt.Appendf(b, "%d %v", number(e.may.f), *e.may)
+func (p *Program) Key(number func(Finding) int32) (b []byte) {
+	if p.may != nil {
+		b = fmt.Appendf(b, "%d %v", number(p.may.f), *p.may)
 	}
-	for _, a := range e.kind {
+	for _, a := range p.kind {
 		b = a.appendKey(b, number)
 	}
 	return b
@@ -52,23 +53,23 @@ func (a *absence) appendKey(b []byte, number func(Finding) int32) []byte {
 
 // FunctionKeys returns what exploring a function depends on, without what is relevant and without its callees, and what findings on its
 // instructions depend on, nil for no findings.
-func (p *Pairing) FunctionKeys(fn int, number func(Finding) int32) (explored, absences []byte) {
-	p.absences(fn, func(a absence) { absences = a.appendKey(absences, number) })
-	return p.explored(fn), absences
+func (c Scenes) FunctionKeys(fn int, number func(Finding) int32) (explored, absences []byte) {
+	c.absences(fn, func(a absence) { absences = a.appendKey(absences, number) })
+	return c[0].explored(fn), absences
 }
 
 // explored returns what exploring a function depends on, without what is relevant.
-func (p *Pairing) explored(fn int) (b []byte) {
-	for _, r := range p.o.recordsOf[fn] {
-		b = strconv.AppendBool(b, p.decisions[r].Result.OK())
+func (s *Scene) explored(fn int) (b []byte) {
+	for _, r := range s.o.recordsOf[fn] {
+		b = strconv.AppendBool(b, s.decisions[r].Result.OK())
 	}
-	for i := range p.o.uses[fn] {
-		switch x := p.o.extern(p.o.uses[fn][i].in); {
+	for i := range s.o.uses[fn] {
+		switch x := s.o.extern(s.o.uses[fn][i].in); {
 		case x == nil:
 		case x.Kind == bpfobj.ExternKconfig:
-			b = fmt.Appendf(b, " %v", p.k.kconfig(p.o, x))
+			b = fmt.Appendf(b, " %v", s.k.kconfig(s.o, x))
 		case x.Kind == bpfobj.ExternKsym:
-			b = fmt.Appendf(b, " %v", p.ksym(x))
+			b = fmt.Appendf(b, " %v", s.ksym(x))
 		}
 	}
 	return b

@@ -77,7 +77,7 @@ func TestLinks(t *testing.T) {
 				status = c.status
 			}
 			o := around(c.in, true, c.section)
-			e := Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+			e := Evaluation{Scene: sceneOn(o, k), pr: &o.Programs[0]}
 			e.kind = e.calls(0)
 			e.Findings = e.onCode(t.Context())
 			e.interfaces()
@@ -115,7 +115,7 @@ func TestLinksWithoutEnum(t *testing.T) {
 		}
 		k.enums[facts.EnumLink] = nil
 		o := around(insn{Op: 0xb7}, true, section)
-		e := Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+		e := Evaluation{Scene: sceneOn(o, k), pr: &o.Programs[0]}
 		k.settle()
 		e.interfaces()
 		got := OK

@@ -24,6 +24,26 @@ const (
 // Loaders are those that are judged together.
 func Loaders() []Loader { return []Loader{Libbpf, EbpfGo} }
 
+// stops returns what a loader gives up on if it refuses a relocation or a map.
+func (l Loader) stops() Stops {
+	switch l {
+	case EbpfGo:
+		return ProgramStops
+	case Aya:
+		return LoadStops
+	}
+	return ObjectStops
+}
+
+// stopsWithout returns what a loader gives up on if the kernel lacks something that the object needs: cilium/ebpf on nothing but the programs
+// that refer to it.
+func (l Loader) stopsWithout() Stops {
+	if l == EbpfGo {
+		return NothingStops
+	}
+	return l.stops()
+}
+
 // Concerns reports whether a finding counts with a loader.
 func (f *Finding) Concerns(l Loader) bool { return f.Loader == "" || f.Loader == l }
 

@@ -25,7 +25,7 @@ func TestInnerMapNames(t *testing.T) {
 				{Name: "plain", Type: uint32(ebpf.Array), KeySize: 4, ValueSize: 4, MaxEntries: 1},
 			}
 			for _, l := range []Loader{Libbpf, EbpfGo} {
-				found := pairOn(o, k, l).definitions()
+				found := sceneOn(o, k, l).definitions()
 				want := refused && release < Linux(5, 2) && l == Libbpf
 				if got := len(found) == 1 && found[0].f.Status == Fails && found[0].f.Witness != ""; got != want || len(found) > 1 {
 					t.Errorf("%s on %s with %s: %+v", name, release, l, found)
@@ -63,7 +63,7 @@ func TestRingPages(t *testing.T) {
 		o := programOf("socket", []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}})
 		o.Maps = []bpfobj.Map{{Name: "events", Type: uint32(ebpf.RingBuf), MaxEntries: tt.entries}}
 		for _, l := range []Loader{Libbpf, EbpfGo} {
-			found := pairOn(o, k, l).definitions()
+			found := sceneOn(o, k, l).definitions()
 			found = slices.DeleteFunc(found, func(p neededPart) bool { return p.f.Code != MapRingSize })
 			should := tt.refused && l == EbpfGo
 			if got := len(found) == 1 && !found[0].f.OfFile() && found[0].f.Decided == ByConfig; got != should || !should && len(found) > 0 {

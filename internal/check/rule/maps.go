@@ -173,42 +173,37 @@ func (k *Inventory) flags(flags uint32) Finding {
 
 // definitions judges the types and definitions of all maps of the object but those that the loader sets. Where libbpf cannot make a map it loads
 // no program of the object; cilium/ebpf may still load programs that do not need it.
-func (p *Pairing) definitions() (l []neededPart) {
-	types, page := p.k.enums[facts.EnumMap], p.k.page()
-	for i := range p.o.Maps {
-		m := &p.o.Maps[i]
-		if p.SetsMap(m.Name) {
+func (s *Scene) definitions() (l []neededPart) {
+	types, page := s.k.enums[facts.EnumMap], s.k.page()
+	for i := range s.o.Maps {
+		m := &s.o.Maps[i]
+		if s.SetsMap(m.Name) {
 			continue
 		}
-		f := p.k.mapRefused(m)
+		f := s.k.mapRefused(m)
 		subject := m.Name
 		if types != nil && !hasValue(types, uint64(m.Type)) {
 			subject = facts.MapTypeName(m.Type)
 			f = Finding{Status: Fails, Code: MapTypeMissing, Args: Args{Name: m.Name, Decided: ByWitness, Witness: facts.EnumMap.String() + ":" + subject}}
-		} else if unset := p.k.unsetMap(m.Type); unset.Status != OK {
+		} else if unset := s.k.unsetMap(m.Type); unset.Status != OK {
 			subject, f = facts.MapTypeName(m.Type), unset
 			f.Name = m.Name
 		}
 		if f.Status != OK {
-			f.Subject, f.Stops = subject, ObjectStops
+			f.Subject, f.Stops = subject, s.loader.stopsWithout()
 			l = append(l, neededPart{m.Name, f})
 		}
 		if FamilyOf(f.Code) == FamilyMapType {
 			continue
 		}
-		for _, loader := range p.Loaders {
-			f := loaderRefuses(m, loader, page)
-			if name := InnerName(m); name != "" && loader == Libbpf {
-				f = p.k.judge(facts.MapDottedNames, MapInnerName)
-				f.Name = name
-			}
-			if f.Status != OK {
-				f.Subject, f.Loader, f.Stops = m.Name, loader, ObjectStops
-				if loader == EbpfGo {
-					f.Stops = ProgramStops
-				}
-				l = append(l, neededPart{m.Name, f})
-			}
+		f = loaderRefuses(m, s.loader, page)
+		if name := InnerName(m); name != "" && s.loader == Libbpf {
+			f = s.k.judge(facts.MapDottedNames, MapInnerName)
+			f.Name = name
+		}
+		if f.Status != OK {
+			f.Subject, f.Loader, f.Stops = m.Name, s.loader, s.loader.stops()
+			l = append(l, neededPart{m.Name, f})
 		}
 	}
 	return l

@@ -38,7 +38,7 @@ func TestModule(t *testing.T) {
 		names, _ := attachNames(&o.Programs[0])
 		want.add(featureNames()...)
 		want.add(names...)
-		e := Evaluation{Pairing: &Pairing{o: o, k: inspectBTF(t.Context(), tg, want, kernel.Key{}, "x86_64")}, pr: &o.Programs[0]}
+		e := Evaluation{Scene: &Scene{o: o, k: inspectBTF(t.Context(), tg, want, kernel.Key{}, "x86_64")}, pr: &o.Programs[0]}
 		e.attachment()
 		if got := Worst(e.Findings); got != tt.want {
 			t.Errorf("%s: %s, want %s: %v", tt.section, got, tt.want, e.Findings)
@@ -107,7 +107,7 @@ func __x64_sys_sync_file_range2 #p
 		want.add(featureNames()...)
 		want.add(names...)
 		want.add(allSyscallNames("bpf")...)
-		e := Evaluation{Pairing: &Pairing{o: o, k: inspectBTF(t.Context(), tg, want, kernel.Key{}, "x86_64"), Loading: Loading{Loaders: Loaders()}}, pr: &o.Programs[0]}
+		e := Evaluation{Scene: &Scene{loader: EbpfGo, o: o, k: inspectBTF(t.Context(), tg, want, kernel.Key{}, "x86_64")}, pr: &o.Programs[0]}
 		e.attachment()
 		var got []string
 		for _, f := range e.Findings {
@@ -152,7 +152,7 @@ func TestElsewhere(t *testing.T) {
 			k.readConfig([]byte(tt.config))
 			k.settle()
 		}
-		e := Evaluation{Pairing: &Pairing{o: o, k: k}, pr: &o.Programs[0]}
+		e := Evaluation{Scene: &Scene{o: o, k: k}, pr: &o.Programs[0]}
 		e.attachment()
 		if len(e.Findings) == 0 || brief(&e.Findings[len(e.Findings)-1]) != tt.want {
 			t.Errorf("%s: %v, want %s", name, e.Findings, tt.want)
@@ -172,7 +172,7 @@ func TestKprobes(t *testing.T) {
 		o := around(insn{Op: 0xb7}, true, section)
 		names, _ := attachNames(&o.Programs[0])
 		w.add(names...)
-		e := Evaluation{Pairing: &Pairing{o: o, k: inspectBTF(t.Context(), tg, w, kernel.Key{}, "x86_64")}, pr: &o.Programs[0]}
+		e := Evaluation{Scene: &Scene{o: o, k: inspectBTF(t.Context(), tg, w, kernel.Key{}, "x86_64")}, pr: &o.Programs[0]}
 		e.attachment()
 		if got := Worst(e.Findings); got != want || want == Fails && (!e.Findings[0].Attach || len(e.Findings) > 1) {
 			t.Errorf("%s: %v", section, e.Findings)

@@ -62,17 +62,15 @@ func Untyped(pr *bpfobj.Program) Finding {
 
 // opening judges what libbpf checks before it creates the first map: struct_ops that the kernel does not have
 // (bpf_map__init_kern_struct_ops), except in maps that the loader leaves out.
-func (p *Pairing) opening() (l []neededPart) {
-	for i := range p.o.StructOps {
-		m := &p.o.StructOps[i]
-		if m.Optional || p.SetsMap(m.Name) {
+func (s *Scene) opening() (l []neededPart) {
+	for i := range s.o.StructOps {
+		m := &s.o.StructOps[i]
+		if m.Optional || s.SetsMap(m.Name) {
 			continue
 		}
-		for _, f := range p.structOps(m) {
+		for _, f := range s.structOps(m) {
 			if f.Status != OK {
-				if f.Loader != EbpfGo {
-					f.Stops = ObjectStops
-				}
+				f.Stops = s.loader.stopsWithout()
 				l = append(l, neededPart{structOpsOf(m.Type), f})
 			}
 		}
@@ -82,30 +80,28 @@ func (p *Pairing) opening() (l []neededPart) {
 
 // structOps judges a struct_ops: whether the kernel has it, with the members that are set, which libbpf wants, and links, without which
 // kernels refuse the flag of the map.
-func (p *Pairing) structOps(m *bpfobj.StructOpsMap) (l []Finding) {
-	y, ok := p.k.find(StructOpsPrefix+m.Type, btf.KindStruct)
+func (s *Scene) structOps(m *bpfobj.StructOpsMap) (l []Finding) {
+	y, ok := s.k.find(StructOpsPrefix+m.Type, btf.KindStruct)
 	if !ok {
 		f := Finding{Status: Fails, Code: StructOpsMissing, Subject: structOpsOf(m.Type), Args: Args{Name: m.Name, Decided: ByWitness, Witness: StructOpsPrefix + m.Type}}
 		if slices.Contains(builtInOps, m.Type) {
 			return []Finding{f}
 		}
-		return []Finding{p.k.elsewhere(f, facts.StructOpsInModules, StructOpsModule)}
+		return []Finding{s.k.elsewhere(f, facts.StructOpsInModules, StructOpsModule)}
 	}
 	if y.module != "" {
 		l = append(l, Finding{Status: MayFail, Code: ModuleNeeded, Subject: structOpsOf(m.Type), Args: Args{Names: Names(y.module)}})
 	}
 	for _, member := range m.Members {
-		if y, ok := p.k.find(m.Type, btf.KindStruct); ok && !hasMember(y.typ(), member, 0) {
+		if y, ok := s.k.find(m.Type, btf.KindStruct); ok && s.loader == Libbpf && !hasMember(y.typ(), member, 0) {
 			w := m.Type + "." + member
 			l = append(l, Finding{Status: Fails, Code: StructOpsMember, Subject: structOpsOf(w), Loader: Libbpf, Args: Args{Decided: ByWitness, Witness: w}})
 		}
 	}
 	if m.Link { // libbpf creates the map first; cilium/ebpf loads programs without it
-		loads := p.k.judge(facts.StructOpsLinks, FeatureMissing)
-		loads.Loader = Libbpf
-		attaches := loads
-		attaches.Loader, attaches.Attach = EbpfGo, true
-		l = append(l, loads, attaches)
+		f := s.k.judge(facts.StructOpsLinks, FeatureMissing)
+		f.Loader, f.Attach = s.loader, s.loader == EbpfGo
+		l = append(l, f)
 	}
 	for i := range l {
 		l[i] = l[i].named(m.Name)

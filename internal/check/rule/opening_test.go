@@ -28,7 +28,7 @@ func TestStructOpsMembers(t *testing.T) {
 	for member, want := range map[string]Status{"cong_control": OK, "no_such_member": Fails} {
 		found := Finding{}
 		k := oldest(t, NewWanted([]*Object{o}))
-		for _, f := range (&Pairing{o: o, k: k}).structOps(&bpfobj.StructOpsMap{Type: "tcp_congestion_ops", Members: []string{"name", member}}) {
+		for _, f := range (&Scene{o: o, k: k, loader: Libbpf}).structOps(&bpfobj.StructOpsMap{Type: "tcp_congestion_ops", Members: []string{"name", member}}) {
 			found = f
 		}
 		if found.Status != want || want == Fails && (found.Code != StructOpsMember || found.Witness != "tcp_congestion_ops."+member) {

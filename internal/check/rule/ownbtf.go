@@ -68,15 +68,17 @@ func (e *Evaluation) ownTypes() {
 }
 
 // typedKsyms judges kfuncs and typed ksyms on a kernel without BTF of its own. Even for weak ones libbpf loads no program then.
-func (p *Pairing) typedKsyms() (l []Finding) {
-	for i := range p.o.Externs {
-		x := &p.o.Externs[i]
+func (s *Scene) typedKsyms() (l []Finding) {
+	for i := range s.o.Externs {
+		x := &s.o.Externs[i]
 		if x.Kind != bpfobj.ExternKsym || x.Type == 0 {
 			continue
 		}
-		if f := p.k.withoutOwnBTF(x.Name); f.Status != OK {
-			if f.Stops = ObjectStops; x.Weak {
-				f.Loader = Libbpf // cilium/ebpf loads programs without them
+		if f := s.k.withoutOwnBTF(x.Name); f.Status != OK {
+			if f.Stops = s.loader.stopsWithout(); x.Weak {
+				if f.Loader = Libbpf; s.loader != Libbpf { // which loads programs without them
+					continue
+				}
 			}
 			l = append(l, f)
 		}

@@ -58,8 +58,8 @@ func TestReturnValues(t *testing.T) {
 	} {
 		for _, value := range []int64{-100, -1, 0, 1, 2, 3, 4, 100} {
 			o := programOf(section, []insn{{Op: 0xb7, Imm: value}, {Op: 0x95}})
-			p := NewPairing(o, k, Decisions{}, Loading{Loaders: Loaders()})
-			e := Evaluation{Pairing: p, pr: &o.Programs[0]}
+			s := NewScenes(o, k, Decisions{}, Loading{}, Loaders())[0]
+			e := Evaluation{Scene: s, pr: &o.Programs[0]}
 			e.may = e.returns(0)
 			takes := Worst(e.onCode(t.Context())) == OK
 			if in := want.lo <= value && value <= want.hi; takes != in {

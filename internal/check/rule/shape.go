@@ -207,8 +207,8 @@ func (k *Inventory) caller(tracepoint string) *btf.Type {
 // reads returns what program n reads, as warnings that package check keeps where it is not what was meant. They depend on the kernel only
 // where the kernel's own types show that, so that kernels share explorations.
 func (e *Evaluation) reads(n int) (l []absence) {
-	e.Shape = e.findShape(n)
-	if e.Shape == nil {
+	e.shape = e.findShape(n)
+	if e.shape == nil {
 		return nil
 	}
 	all := e.o.accesses[n]
@@ -225,14 +225,14 @@ func (e *Evaluation) reads(n int) (l []absence) {
 		if probe {
 			arg = slices.Index(argumentRegisters[e.k.Arch], a.Arg)
 		}
-		if !ok || record || arg < 0 || arg >= len(e.Shape.Slots) {
+		if !ok || record || arg < 0 || arg >= len(e.shape.Slots) {
 			continue
 		}
 		as := e.o.records.root(r)
-		if s := &e.Shape.Slots[arg]; as != "" {
+		if s := &e.shape.Slots[arg]; as != "" {
 			typed[arg] = true
 			if s.Number || s.Plain || s.To != "" && !e.pointsTo(arg, as) {
-				add(a.At, Finding{Code: ChangedArgument, Subject: e.argument(arg), Args: Args{Count: int64(arg), Name: e.Shape.Text, Other: "struct " + as}})
+				add(a.At, Finding{Code: ChangedArgument, Subject: e.argument(arg), Args: Args{Count: int64(arg), Name: e.shape.Text, Other: "struct " + as}})
 			}
 		}
 	}
@@ -317,7 +317,7 @@ func memberOffset(t btf.Type, name string) (off int64, ok bool) {
 // bitfields judges reads of whole fields that are bitfields on a kernel, unless the program also has what shifts them into place. aya's
 // decisions do not show bitfields.
 func (e *Evaluation) bitfields() (l []absence) {
-	if e.counts(Aya) {
+	if e.loader == Aya {
 		return nil
 	}
 	shifted := func(name string) bool {

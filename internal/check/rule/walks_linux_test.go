@@ -106,7 +106,7 @@ func TestVerifierWalks(t *testing.T) {
 		}
 		counts["types"]++
 		one := programOf(walked[i].section, ending())
-		e := Evaluation{Pairing: pairOn(one, k), pr: &one.Programs[0]}
+		e := Evaluation{Scene: sceneOn(one, k), pr: &one.Programs[0]}
 		e.attachment()
 		var first []walkPath
 		if y, ok := k.find("task_struct", btf.KindStruct); ok {
@@ -143,7 +143,7 @@ func TestVerifierWalks(t *testing.T) {
 				if err := o.follow(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				e := Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+				e := Evaluation{Scene: sceneOn(o, k), pr: &o.Programs[0]}
 				e.attachment()
 				found := slices.Concat(e.accesses(0), e.walks(0))
 				log, err := l.load(code...)

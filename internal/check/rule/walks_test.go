@@ -57,7 +57,7 @@ func TestWalks(t *testing.T) {
 			if err := o.follow(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			e := &Evaluation{Pairing: pairOn(o, k), pr: &o.Programs[0]}
+			e := &Evaluation{Scene: sceneOn(o, k), pr: &o.Programs[0]}
 			status := OK
 			if l := e.walks(0); len(l) > 0 {
 				status = l[0].f.Status
