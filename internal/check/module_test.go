@@ -8,7 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/check/rule"
+	"github.com/btfgen/btfgen/internal/core"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -159,4 +163,41 @@ func brief(f *rule.Finding) string {
 		text = string(f.Loader) + ": " + text
 	}
 	return strings.TrimSpace(text + " " + string(f.Names) + " " + string(f.When))
+}
+
+// TestForbiddenWithoutModule calls a helper, which programs of the type may not call, only where no module has a type.
+func TestForbiddenWithoutModule(t *testing.T) {
+	const types, state = "struct task_struct 8: pid u32 0", "struct my_state 8: started u64 0"
+	f, err := bpfobj.Open(testbtf.Object(t, binary.LittleEndian, state, "type_exists struct my_state", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := f.Parse(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog.Funcs[0].Insns = slices.Insert(prog.Funcs[0].Insns, 2,
+		insn{Op: asm.JNE.Op(asm.ImmSource), Off: 1}, insn{Op: bpfobj.OpCall, Imm: int64(asm.FnSkbLoadBytes)})
+	records, err := core.NewObject("o", f, func() (*bpfobj.Code, error) { return prog, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRun(Config{Objects: []*rule.Object{rule.NewObject("o", prog, records)}})
+	r.item(t.Context(), new(target), &corpus.Kernel{
+		Key: kernel.Key{ID: "k", Arch: "x86_64", Release: "6.1"}, BTF: testbtf.Types(t, binary.LittleEndian, types),
+		Modules: []corpus.Module{{Name: "md_mod", BTF: testbtf.Module(t, binary.LittleEndian, types, state)}},
+	})
+	rep, err := r.report(t.Context())
+	if err != nil || len(rep.Programs) != 1 {
+		t.Fatal(rep, err)
+	}
+	var got []string
+	for _, f := range rep.Programs[0].Findings {
+		if f.Code == rule.HelperForbidden {
+			got = append(got, brief(&f.Finding))
+		}
+	}
+	if want := []string{"may fail: helper-forbidden md_mod not-loaded", "guarded: helper-forbidden"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q: %v", got, want, rep.Programs[0].Findings)
+	}
 }

@@ -77,39 +77,19 @@ func (d dryRun) apart(ctx context.Context, t *target, it *corpus.Kernel, togethe
 const triedApart = 3
 
 // withoutModules judges program j of an object once more where no module is loaded: p is the object there, own and code are
-// the findings on it and on its code where all are. What fails in one of the two and not in the other may fail, and what would be
-// fine if a module was loaded needs it.
+// the findings on it and on its code where all are.
 func (r *run) withoutModules(ctx context.Context, p *objectCode, j int, own, code list) (ownHere, codeHere list) {
-	pr := &p.o.Programs[j]
-	names := p.scenes.ModulesOf(pr.Records)
+	names := p.scenes.ModulesOf(p.o.Programs[j].Records)
 	if len(names) == 0 {
 		return own, code
 	}
-	bare := &programCode{objectCode: p, e: p.scenes.EvaluateCode(j), pr: pr} // of what that refuses, own has what is refused where modules are loaded
-	loaded, unloaded := r.found.read(code), r.found.read(r.code(ctx, bare))
-	changed := slices.Clone(loaded)
-	for i := range changed {
-		if f := &changed[i]; f.Status == rule.Fails && !failsFor(f.Loader, unloaded) {
-			f.Status, f.Names, f.When = rule.MayFail, rule.NamesOf(names), rule.Loaded
-		}
+	bare := r.program(p, j)
+	both := make(map[rule.Finding]bool) // not on its code
+	for _, f := range r.found.read(own) {
+		both[f] = true
 	}
-	var more []rule.Finding
-	for _, f := range unloaded {
-		switch {
-		case f.Status == rule.Fails && !failsFor(f.Loader, loaded):
-			f.Status, f.Names, f.When = rule.MayFail, rule.NamesOf(names), rule.NotLoaded
-		case f.Status == rule.Guarded || f.Code != rule.ModuleNeeded:
-			continue
-		}
-		more = append(more, f)
-	}
-	return r.found.note(append(r.found.read(own), more...)), r.found.note(changed)
-}
-
-// failsFor reports whether one of the findings fails with a loader, or with every one, where no module is loaded if it needs one.
-func failsFor(l rule.Loader, findings []rule.Finding) bool {
-	return slices.ContainsFunc(findings, func(f rule.Finding) bool {
-		needs := f.Code == rule.ModuleNeeded && f.Reach == rule.Reached && f.When == rule.Always && f.Stops == rule.NothingStops
-		return f.Concerns(l) && (f.Status == rule.Fails || f.Status == rule.MayFail && needs)
-	})
+	unloaded := slices.DeleteFunc(r.found.read(bare.own), func(f rule.Finding) bool { return both[f] })
+	unloaded = append(unloaded, r.found.read(r.code(ctx, bare))...)
+	merged, more := p.scenes.MergeStates(rule.NamesOf(names), r.found.read(code), unloaded)
+	return r.found.note(append(r.found.read(own), more...)), r.found.note(merged)
 }

@@ -5,12 +5,12 @@
 //
 // [Parse] reads an [Object], and finds what its programs use before any kernel is
 // known. [Inspect] finds in a kernel's BTF, configuration and symbols what any
-// object uses ([Wanted]): an [Inventory]. A [Scene] is an object on a kernel with one loader
-// and the loader's decisions on its relocations. There all rules are applied to a
-// program (scene.go). [Scenes] are those of several loaders, whose findings are
-// merged (merge.go). What rules find counts at once, or if the verifier reaches an
-// instruction: [Program.JudgeCode] says that after package interp has explored
-// the code.
+// object uses ([Wanted]): an [Inventory]. A [Scene] is an object on a kernel with
+// one loader and its decisions on the relocations. All rules are applied to a
+// program there (scene.go). [Scenes] are those of several loaders, whose findings
+// are merged, as are findings with modules and without them (merge.go). What rules
+// find counts at once, or if the verifier reaches an instruction:
+// [Program.JudgeCode] says that after package interp has explored the code.
 //
 // For example, a program of type XDP calls bpf_loop on 5.10. The rule of helpers
 // (calls in helpers.go) asks the inventory, whose enum bpf_func_id does not have it,

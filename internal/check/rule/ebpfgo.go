@@ -34,7 +34,7 @@ func (e *Evaluation) ebpfGoUnit() {
 		f.Loader, f.Stops = EbpfGo, e.loader.stops()
 		return f
 	}
-	refuse := func(r int, err error) { e.add(finding(r, core.ReasonOf(EbpfGoRefuses, err))) }
+	refuse := func(r int, reason relo.Reason) { e.add(e.unlessLoaded(r, finding(r, reason))) }
 	poison := func(r int, code Code) {
 		e.kind = append(e.kind, absence{at: e.o.Sites[r], f: e.unlessLoaded(r, finding(r, relo.Reason{Code: code}))})
 	}
@@ -50,12 +50,12 @@ func (e *Evaluation) ebpfGoUnit() {
 	case d == nil: // a static function
 		for _, r := range e.pr.Records {
 			if _, refused, reason := e.decisions.outcome(r); refused {
-				e.add(finding(r, reason))
+				refuse(r, reason)
 			}
 		}
 		return
 	case d.Err != nil:
-		refuse(d.Record, d.Err)
+		refuse(d.Record, core.ReasonOf(EbpfGoRefuses, d.Err))
 		return
 	}
 	for _, r := range e.pr.Records {
@@ -64,7 +64,7 @@ func (e *Evaluation) ebpfGoUnit() {
 		switch {
 		case !ok || !result.OK() && len(e.decisions[r].HiddenIn()) == 0 && !e.decidesAlone(r):
 		case f.Err != nil:
-			refuse(r, f.Err)
+			refuse(r, core.ReasonOf(EbpfGoRefuses, f.Err))
 			return
 		case !f.Poison || e.Added && result == relo.Resolved:
 		case result == relo.Absent:

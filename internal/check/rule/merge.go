@@ -25,9 +25,7 @@ func NewScenes(o *Object, k *Inventory, d Decisions, l Loading, loaders []Loader
 				s.missing(x)
 			}
 		}
-		if l.WithModules == nil { // else the needs are judged there
-			s.findNeeds()
-		}
+		s.findNeeds()
 	}
 	return c
 }
@@ -63,11 +61,6 @@ type Program struct {
 // Evaluate judges program j of the object without its code.
 func (c Scenes) Evaluate(j int) *Program {
 	return c.merged(j, func(s *Scene) *Evaluation { return s.evaluate(j) })
-}
-
-// EvaluateCode judges only what the code of program j depends on, where the same program was evaluated on the kernel with modules.
-func (c Scenes) EvaluateCode(j int) *Program {
-	return c.merged(j, func(s *Scene) *Evaluation { return s.evaluateCode(j) })
 }
 
 // merged merges the evaluations of program j. What the program is given and may return does not depend on the loader.
@@ -111,6 +104,38 @@ func (c Scenes) absences(fn int, f func(absence)) {
 		}
 		emit()
 	}
+}
+
+// MergeStates merges findings on a program where modules are loaded with those where none is, which is what the scenes are about. names are
+// modules that records of the program resolve to. What fails in one of the two states and not in the other may fail. It returns the findings
+// of the first state, and what the second one adds to them.
+func (c Scenes) MergeStates(names Names, loaded, bare []Finding) (merged, more []Finding) {
+	for _, f := range loaded {
+		if f.Status == Fails && !c.fails(bare, f.Loader) {
+			f.Status, f.Names, f.When = MayFail, names, Loaded
+		}
+		merged = append(merged, f)
+	}
+	for _, f := range bare {
+		switch {
+		case f.Code == ModuleNeeded && f.Status != Guarded:
+			f.Status = min(f.Status, MayFail)
+		case f.Status == Fails && !c.fails(loaded, f.Loader):
+			f.Status, f.Names, f.When = MayFail, names, NotLoaded
+		default:
+			continue
+		}
+		more = append(more, f)
+	}
+	return merged, more
+}
+
+// fails reports whether a program fails by the findings with a loader, or with all if it is "".
+func (c Scenes) fails(findings []Finding, l Loader) bool {
+	return !slices.ContainsFunc(c, func(s *Scene) bool {
+		counts := l == "" || l == s.loader
+		return counts && !slices.ContainsFunc(findings, func(f Finding) bool { return f.Status == Fails && f.Concerns(s.loader) })
+	})
 }
 
 // merge returns everything that the lists of the scenes have, without what an earlier scene has as well. What not all scenes have is for

@@ -116,13 +116,6 @@ func (s *Scene) evaluate(j int) *Evaluation {
 	return e
 }
 
-// evaluateCode judges only what the code of program j depends on, where the same program was evaluated on the kernel with modules.
-func (s *Scene) evaluateCode(j int) *Evaluation {
-	e := &Evaluation{Scene: s, pr: &s.o.Programs[j]}
-	e.ebpfGoUnit()
-	return e
-}
-
 // add adds a finding, unless it counts where the program is attached and it never is.
 func (e *Evaluation) add(f Finding) {
 	if f.Attach && e.tail {
@@ -236,7 +229,7 @@ func (s *Scene) tailCalled(j int) bool {
 	return s.Tail(j)
 }
 
-// unlessLoaded returns a finding on a record, or that it needs a module if it resolves only with modules.
+// unlessLoaded returns a finding on a record, or that it fails without a module if it resolves only with modules.
 func (s *Scene) unlessLoaded(record int, f Finding) Finding {
 	if s.WithModules == nil {
 		return f
@@ -250,7 +243,7 @@ func (s *Scene) unlessLoaded(record int, f Finding) Finding {
 			return f
 		}
 	}
-	f.Status, f.Code, f.Args = MayFail, ModuleNeeded, Args{Names: names}
+	f.Code, f.Args = ModuleNeeded, Args{Names: names}
 	return f
 }
 

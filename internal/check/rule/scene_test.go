@@ -86,3 +86,34 @@ func TestMerge(t *testing.T) {
 		t.Errorf("of a single loader: %+v", got)
 	}
 }
+
+// TestMergeStates merges findings where modules are loaded with those where none is.
+func TestMergeStates(t *testing.T) {
+	c := Scenes{{loader: Libbpf}, {loader: EbpfGo}}
+	finding := func(s Status, code Code, l Loader) Finding { return Finding{Status: s, Code: code, Loader: l} }
+	list := func(l ...Finding) []Finding { return l }
+	for name, tt := range map[string]struct {
+		loaded, bare []Finding
+		want         []string // of both states
+	}{
+		"fails where one is loaded":     {list(finding(Fails, "a", "")), nil, []string{"may fail: a m loaded"}},
+		"fails where none is":           {nil, list(finding(Fails, "a", "")), []string{"may fail: a m not-loaded"}},
+		"fails in both":                 {list(finding(Fails, "a", "")), list(finding(Fails, "b", "")), []string{"fails: a"}},
+		"fails in one with a loader":    {list(finding(Fails, "a", "")), list(finding(Fails, "b", Libbpf)), []string{"may fail: a m loaded"}},
+		"fails in both with a loader":   {list(finding(Fails, "a", Libbpf)), list(finding(Fails, "b", "")), []string{"libbpf: fails: a", "may fail: b m not-loaded"}},
+		"fails with each in both":       {list(finding(Fails, "a", "")), list(finding(Fails, "b", Libbpf), finding(Fails, "b", EbpfGo)), []string{"fails: a"}},
+		"needs a module":                {nil, list(finding(Fails, ModuleNeeded, "")), []string{"may fail: module-needed"}},
+		"needs one, and fails with it":  {list(finding(Fails, "a", "")), list(finding(Fails, ModuleNeeded, "")), []string{"fails: a", "may fail: module-needed"}},
+		"needs one where it is reached": {list(finding(Guarded, "a", "")), list(finding(Guarded, ModuleNeeded, "")), []string{"guarded: a"}},
+		"perhaps needs one":             {list(finding(Fails, "a", "")), list(finding(MayFail, ModuleNeeded, "")), []string{"may fail: a m loaded", "may fail: module-needed"}},
+	} {
+		merged, more := c.MergeStates("m", tt.loaded, tt.bare)
+		var got []string
+		for _, f := range append(merged, more...) {
+			got = append(got, brief(&f))
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
