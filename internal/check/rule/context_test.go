@@ -168,3 +168,30 @@ func TestFieldAccess(t *testing.T) {
 		}
 	}
 }
+
+// TestStructOpsArguments reads arguments of a function of a struct_ops: bpf_tcp_ca has members with one, two and three of them.
+func TestStructOpsArguments(t *testing.T) {
+	raceflag.SkipSerial(t)
+	for _, tt := range []struct {
+		member string
+		off    int16
+		want   Status
+	}{
+		{"ssthresh", 0, OK}, {"ssthresh", 8, Fails}, {"cong_control", 8, OK}, {"cong_control", 16, Fails}, {"cong_avoid", 16, OK}, {"cong_avoid", 24, Fails},
+		{"no_such_member", 24, OK},
+	} {
+		o := programOf("struct_ops/"+tt.member, []insn{{Op: asm.LoadMemOp(asm.DWord), Src: asm.R1, Off: tt.off}, {Op: 0xb7}, {Op: bpfobj.OpExit}})
+		o.StructOps = []bpfobj.StructOpsMap{{Name: "ops", Type: "tcp_congestion_ops", Members: []string{"name", tt.member}, Funcs: []int{-1, 0}}}
+		if err := o.follow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		e := &Evaluation{Scene: sceneOn(o, oldest(t, NewWanted([]*Object{o}))), pr: &o.Programs[0]}
+		f := Finding{}
+		for _, a := range e.accesses(0) {
+			f = a.f
+		}
+		if f.Status != tt.want || tt.want == Fails && (f.Code != ContextNoArgument || f.Name != "tcp_congestion_ops."+tt.member) {
+			t.Errorf("%s at %d: %+v, want %s", tt.member, tt.off, f, tt.want)
+		}
+	}
+}
