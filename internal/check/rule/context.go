@@ -359,8 +359,43 @@ func contextAccesses(pr *bpfobj.Program, l []flow.Access) []flow.Access {
 		case known && givesContext(s.Kind), known && a.Kind == flow.Typed && s.Kind == bpfobj.AttachKprobe:
 			return false
 		}
-		return a.Kind != flow.Direct || a.Struct == "" && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a) && !ofContext(s, &a))
+		return a.Kind != flow.Direct || a.Struct == "" && !readsOps(s, &a) && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a) && !ofContext(s, &a))
 	})
+}
+
+// readsOps reports whether an access is to the arguments of a function of a struct_ops.
+func readsOps(s *bpfobj.Section, a *flow.Access) bool {
+	return s != nil && s.Kind == bpfobj.AttachOps && a.Arg < 0 && a.Struct == "" && !a.Moved && !a.Computed
+}
+
+// opsHook returns the member of a struct_ops that a function is for, nil if the kernel has none.
+func (s *Scene) opsHook(fn int, sec *bpfobj.Section) *hook {
+	for i := range s.o.StructOps {
+		m := &s.o.StructOps[i]
+		n := slices.Index(m.Funcs, fn)
+		y, ok := s.k.find(m.Type, btf.KindStruct)
+		if n < 0 || !ok {
+			continue
+		}
+		for t, j := y.typ(), uint32(0); j < t.Vlen(); j++ {
+			member := t.Member(j)
+			if !y.view.NameIs(member.NameOff, m.Members[n]) {
+				continue
+			}
+			if to, ok := y.view.SkipMods(member.Type); ok && to.Kind() == btf.KindPtr {
+				return newHook(m.Type+"."+m.Members[n], y.view, to.Ref(), sec)
+			}
+		}
+	}
+	return nil
+}
+
+// opsArgument judges a read of the arguments of a function of a struct_ops: whether there are so many (btf_ctx_access in kernel/bpf/btf.c).
+func (e *Evaluation) opsArgument(off int64) Finding {
+	if h := e.opsHook(e.pr.Fn, e.pr.Attach); h != nil {
+		return h.read(off)
+	}
+	return Finding{}
 }
 
 // writesRegisters reports whether an access is a write to the registers that programs of kprobes and uprobes are given.
@@ -424,7 +459,7 @@ func (e *Evaluation) accesses(n int) (l []absence) {
 			}
 		}
 		writes := writesRegisters(e.pr.Attach, a)
-		if a.Computed || a.Struct == "" && !givesContext(e.pr.Attach.Kind) && !writes && !ofContext(e.pr.Attach, a) {
+		if a.Computed || a.Struct == "" && !readsOps(e.pr.Attach, a) && !givesContext(e.pr.Attach.Kind) && !writes && !ofContext(e.pr.Attach, a) {
 			continue
 		}
 		var f Finding
@@ -458,6 +493,8 @@ func (e *Evaluation) access(a *flow.Access, off int64, size int, writes bool) Fi
 	switch {
 	case writes:
 		return e.written()
+	case readsOps(e.pr.Attach, a):
+		return e.opsArgument(off)
 	case a.Struct != "":
 		return e.result(a, off, size)
 	case ofContext(e.pr.Attach, a):
