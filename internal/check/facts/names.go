@@ -79,6 +79,7 @@ const (
 	KfuncsInModules
 	StructOpsInModules
 	NullArguments
+	StructsForTheGPLAlone
 	TrustedPointers
 	ArgumentPointerToANumber
 	ArgumentPointerToATypedefOfANumber
@@ -166,6 +167,7 @@ var constants = [...]string{
 	KfuncsInModules:                    "kfuncs in modules",
 	StructOpsInModules:                 "struct_ops in modules",
 	NullArguments:                      "null arguments",
+	StructsForTheGPLAlone:              "structs for the GPL alone",
 	TrustedPointers:                    "trusted pointers",
 	ArgumentPointerToANumber:           "argument pointer to a number",
 	ArgumentPointerToATypedefOfANumber: "argument pointer to a typedef of a number",

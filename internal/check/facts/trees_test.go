@@ -76,7 +76,7 @@ func inTrees(m *kerneltree.Matrix, name string) []bool {
 }
 
 // unread are facts that no one place in the sources shows, or only a setting.
-var unread = []string{"call kptr_xchg kptr_ref", "context moved", "function tracer", "trusted pointers", "two references", "program type LIRC_MODE2"}
+var unread = []string{"call kptr_xchg kptr_ref", "context moved", "function tracer", "structs for the GPL alone", "trusted pointers", "two references", "program type LIRC_MODE2"}
 
 // late are facts that the first kernels with a witness lack, and their updates have: kernels of distributions are such updates.
 var late = map[string]Release{"argument pointer to a typedef of a number": Linux(6, 3)}

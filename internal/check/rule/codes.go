@@ -143,6 +143,7 @@ const (
 	ContextNull       Code = "context-null"
 	ContextError      Code = "context-error"
 	ContextUntrusted  Code = "context-untrusted"     // Name: the member
+	ContextLicense    Code = "context-license"       // Name: the license
 	ContextTagged     Code = "context-tagged"        // Name: the memory
 	ContextBeyond     Code = "context-beyond-struct" // Offset, Type
 	ContextRegisters  Code = "context-registers"     // Since

@@ -72,3 +72,42 @@ func TestWalks(t *testing.T) {
 		})
 	}
 }
+
+// TestStructLicense reads a struct of the kernel in a program without a license compatible with the GPL.
+func TestStructLicense(t *testing.T) {
+	raceflag.SkipSerial(t)
+	o := programOf("tp_btf/task_newtask", ending(insn{Op: 0x79, Dst: 2, Src: 1}, insn{Op: 0x79, Dst: 3, Src: 2}))
+	if err := o.follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	old, others := 0, 0
+	testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
+		k := inspectItem(t, it, NewWanted([]*Object{o}))
+		if it.Key.ID != "debian" || k.pointer != 8 {
+			return
+		}
+		for license, want := range map[string]Status{"GPL": OK, "Dual BSD/GPL": OK, "MIT": Fails, "": Fails} {
+			if kernel.CompareVersions(it.Key.Release, "6.2") < 0 {
+				want, old = OK, old+1
+			} else {
+				others++
+			}
+			one := *o
+			one.Code = new(bpfobj.Code)
+			*one.Code = *o.Code
+			one.License = license
+			got := Finding{}
+			for _, f := range sceneOn(&one, k).evaluate(0).onCode(t.Context()) {
+				if f.Status >= got.Status {
+					got = f
+				}
+			}
+			if got.Status != want || want == Fails && got.Code != ContextLicense {
+				t.Errorf("license %q on %s: %+v, want %s", license, it.Name, got, want)
+			}
+		}
+	})
+	if old == 0 || others == 0 {
+		t.Errorf("%d older than 6.2, %d others", old, others)
+	}
+}
