@@ -167,12 +167,22 @@ func (h *hook) through(s *Scene, a *flow.Access, off int64, size int) (f Finding
 	} else if tag := h.tagOf(t); tag != "" {
 		f = Finding{Status: Fails, Code: ContextTagged, Args: Args{Name: tag, Decided: ByWitness, Witness: "!type tag " + tag}}
 	} else if to, _ := h.view.SkipMods(t.Ref()); to.Kind().IsComposite() {
-		f = s.object(to, a, off, size)
+		if f = s.unlicensed(); f.Status == OK {
+			f = s.object(to, a, off, size)
+		}
 	}
 	if f.Status == OK && h.sec.Kind == bpfobj.AttachBTFTP {
 		f = s.k.nullable(h.name, n, a.Checked)
 	}
 	f.Subject = h.argument(n)
+	return f
+}
+
+// unlicensed judges an access to a struct of the kernel by the object's license (check_ptr_to_btf_access in kernel/bpf/verifier.c).
+func (s *Scene) unlicensed() (f Finding) {
+	if !s.o.isGPL() && s.k.has(facts.StructsForTheGPLAlone) {
+		f = Finding{Status: Fails, Code: ContextLicense, Args: Args{Name: s.o.License}}
+	}
 	return f
 }
 
@@ -209,7 +219,9 @@ func (h *hook) tagOf(pointer btf.Type) string {
 // result judges a read through a pointer to a struct that a helper returned.
 func (s *Scene) result(a *flow.Access, off int64, size int) (f Finding) {
 	if y, ok := s.k.find(a.Struct, btf.KindStruct); ok && y.module == "" {
-		f = s.object(y.typ(), a, off, size)
+		if f = s.unlicensed(); f.Status == OK {
+			f = s.object(y.typ(), a, off, size)
+		}
 		f.Subject = "struct " + a.Struct
 	}
 	return f

@@ -199,6 +199,8 @@ func (w *walker) access(u *flow.WalkUse, p *pointer) (f Finding) {
 		f = Finding{Status: Fails, Code: ContextWrite}
 	case p.null && !u.Checked:
 		f = w.mayBeNull()
+	case w.unlicensed().Status != OK:
+		f = w.unlicensed()
 	default:
 		size := u.Size
 		if u.Record[1] != 0 { // the loader may change the width
