@@ -150,7 +150,7 @@ func (x *reading) differs(here, ref *rule.Shape) bool {
 	return a.Number != b.Number || a.To != b.To && a.To != "" && b.To != "" || a.Plain && b.To != "" || b.Plain && a.To != ""
 }
 
-// knows reports whether a program's own struct has names of a kernel's record, at least of what is read.
+// knows reports whether a program's own struct has names of a kernel's record, at least of the part that it reads.
 func (x *reading) knows(own, s *rule.Shape) bool {
 	a, b := x.of(own), x.of(s)
 	return a != nil && (s.Named(a) != nil || b != nil && own.Named(b) != nil)
@@ -253,7 +253,7 @@ func (v *vote) ownRecord(w rule.Finding, x *reading, kernels []int) {
 	}
 }
 
-// newest returns the newest of some kernels that have what is read, by the size of pointers, which change the places of fields.
+// newest returns the newest of some kernels whose shapes have the reading, by the size of pointers, which change the places of fields.
 func (v *vote) newest(x *reading, kernels []int) map[int]int {
 	newest := make(map[int]int)
 	for _, k := range kernels {
@@ -268,7 +268,7 @@ func (v *vote) newest(x *reading, kernels []int) map[int]int {
 	return newest
 }
 
-// compare warns if what is read on a kernel differs from a reference.
+// compare warns if the reading on a kernel differs from that of a reference.
 func (v *vote) compare(w rule.Finding, x *reading, k int, ref *rule.Shape) {
 	here := v.shape(k)
 	if !x.differs(here, ref) {

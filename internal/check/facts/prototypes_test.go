@@ -15,7 +15,7 @@ import (
 // prototypes is what a tree of the Linux kernel says of helpers and types of programs: scripts/facts-prototypes.sh.
 type prototypes struct {
 	helpers  map[string]*prototype
-	typed    map[string][]*prototype // that get a pointer to a struct of the kernel, of several with one name
+	typed    map[string][]*prototype // by name: all prototypes with a pointer to a struct of the kernel
 	contexts map[string]string       // by type of programs
 	ids      map[string]string       // structs
 }
