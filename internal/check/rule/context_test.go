@@ -195,3 +195,18 @@ func TestStructOpsArguments(t *testing.T) {
 		}
 	}
 }
+
+// TestAccessesOfUnknown wants no panic, and nothing judged, where the type of the program is not known.
+func TestAccessesOfUnknown(t *testing.T) {
+	for _, section := range []string{"custom", "freplace/f"} {
+		o := programOf(section, ending(insn{Op: bpfobj.OpCall, Imm: int64(asm.FnGetCurrentTaskBtf)}, insn{Op: 0x79, Dst: 3}, insn{Op: asm.StoreMemOp(asm.Word), Dst: 1, Src: 2, Off: 8}))
+		if err := o.follow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range sceneOn(o, released(uint64(Linux(6, 12)), "x86_64")).evaluate(0).onCode(t.Context()) {
+			if FamilyOf(f.Code) == FamilyContext {
+				t.Errorf("%s: %+v", section, f)
+			}
+		}
+	}
+}
