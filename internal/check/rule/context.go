@@ -366,7 +366,7 @@ func contextAccesses(pr *bpfobj.Program, l []flow.Access) []flow.Access {
 	known := s != nil && s.Kind != bpfobj.AttachOps && s.Kind != bpfobj.AttachExt
 	return slices.DeleteFunc(l, func(a flow.Access) bool {
 		switch {
-		case a.Kind == flow.Summed:
+		case s == nil, a.Kind == flow.Summed:
 			return true
 		case known && givesContext(s.Kind), known && a.Kind == flow.Typed && s.Kind == bpfobj.AttachKprobe:
 			return false
@@ -377,7 +377,7 @@ func contextAccesses(pr *bpfobj.Program, l []flow.Access) []flow.Access {
 
 // readsOps reports whether an access is to the arguments of a function of a struct_ops.
 func readsOps(s *bpfobj.Section, a *flow.Access) bool {
-	return s != nil && s.Kind == bpfobj.AttachOps && a.Arg < 0 && a.Struct == "" && !a.Moved && !a.Computed
+	return s.Kind == bpfobj.AttachOps && a.Arg < 0 && a.Struct == "" && !a.Moved && !a.Computed
 }
 
 // opsHook returns the member of a struct_ops that a function is for, nil if the kernel has none.
