@@ -79,7 +79,11 @@ func (s *summary) counted() string {
 	text := fmt.Sprintf("%s on %s: ", words.Plural(total, "object"), kernels)
 	switch {
 	case total > 1:
-		text += fmt.Sprintf("%d %s on all that %s for", s.works, verb(s.works, "work"), map[bool]string{true: "it is", false: "they are"}[s.works == 1])
+		they := "they are"
+		if s.works == 1 {
+			they = "it is"
+		}
+		text += fmt.Sprintf("%d %s on all that %s for", s.works, verb(s.works, "work"), they)
 		if s.fails > 0 {
 			text += fmt.Sprintf(", %d %s on some", s.fails, verb(s.fails, "fail"))
 		}
