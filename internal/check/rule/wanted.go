@@ -39,6 +39,25 @@ func NewWanted(objects []*Object) *Wanted {
 	w := &Wanted{names: make(map[string]int), symbols: make(map[string]bool), config: make(map[string]bool)}
 	w.add(featureNames()...)
 	w.add(allSyscallNames("bpf")...)
+	w.addSettings()
+	for _, o := range objects {
+		for i := range o.Programs {
+			w.addProgram(o, i)
+		}
+		for i := range o.Externs {
+			x := &o.Externs[i]
+			w.add(btf.Essential(x.Name))
+			w.symbols[x.Name], w.config[x.Name] = true, true
+		}
+		for _, m := range o.StructOps {
+			w.add(StructOpsPrefix+m.Type, m.Type)
+		}
+	}
+	return w
+}
+
+// addSettings adds the settings of kernels that facts depend on, and helpers that depend on one.
+func (w *Wanted) addSettings() {
 	w.config[corpus.OwnBTFSetting], w.config[settingLSM] = true, true
 	for id := range facts.LastHelper + 1 {
 		if setting := facts.HelperNumbered(id).Setting; setting != "" {
@@ -58,48 +77,38 @@ func NewWanted(objects []*Object) *Wanted {
 			w.config[s] = true
 		}
 	}
-	for _, o := range objects {
-		for i := range o.Programs {
-			names, pattern := attachNames(&o.Programs[i])
-			w.add(names...)
-			for _, n := range names {
-				w.symbols[n], w.symbols[blacklist+n] = true, true
-			}
-			w.add(o.record(i))
-			if o.Programs[i].Attach != nil && o.Programs[i].Attach.Kind == bpfobj.AttachTP {
-				w.add(enterRecord, exitRecord)
-			}
-			if pattern != "" && len(pattern) <= limits.PatternBytes && len(w.patterns) < limits.Patterns && w.pattern(pattern) < 0 {
-				w.patterns = append(w.patterns, newGlob(pattern))
-			}
-		}
-		for j, l := range o.accesses {
-			if s := o.Programs[j].Attach; s != nil && len(l) > 0 {
-				w.add(facts.ProgramType(s.ProgType).Context)
-			}
-			for i := range l {
-				w.add(l[i].Struct)
-				if record, ok := o.typed(&l[i]); ok {
-					w.add(o.records.root(record))
-				}
-			}
-		}
-		for j := range o.walks {
-			w.walks = w.walks || len(o.walks[j].Uses) > 0
-			for i := range o.walks[j].Steps {
-				w.add(facts.HelperNumbered(int64(o.walks[j].Steps[i].Helper)).Result)
-			}
-		}
-		for i := range o.Externs {
-			x := &o.Externs[i]
-			w.add(btf.Essential(x.Name))
-			w.symbols[x.Name], w.config[x.Name] = true, true
-		}
-		for _, m := range o.StructOps {
-			w.add(StructOpsPrefix+m.Type, m.Type)
+}
+
+// addProgram adds what program i of an object attaches to, and the structs that it reads.
+func (w *Wanted) addProgram(o *Object, i int) {
+	p := &o.Programs[i]
+	names, pattern := attachNames(p)
+	w.add(names...)
+	for _, n := range names {
+		w.symbols[n], w.symbols[blacklist+n] = true, true
+	}
+	if pattern != "" && len(pattern) <= limits.PatternBytes && len(w.patterns) < limits.Patterns && w.pattern(pattern) < 0 {
+		w.patterns = append(w.patterns, newGlob(pattern))
+	}
+	w.add(o.record(i))
+	if p.Attach != nil && p.Attach.Kind == bpfobj.AttachTP {
+		w.add(enterRecord, exitRecord)
+	}
+	if p.Attach != nil && len(o.accesses[i]) > 0 {
+		w.add(facts.ProgramType(p.Attach.ProgType).Context)
+	}
+	for j := range o.accesses[i] {
+		a := &o.accesses[i][j]
+		w.add(a.Struct)
+		if record, ok := o.typed(a); ok {
+			w.add(o.records.root(record))
 		}
 	}
-	return w
+	walks := &o.walks[i]
+	w.walks = w.walks || len(walks.Uses) > 0
+	for j := range walks.Steps {
+		w.add(facts.HelperNumbered(int64(walks.Steps[j].Helper)).Result)
+	}
 }
 
 // featureNames are what is looked for in every kernel.
