@@ -30,7 +30,7 @@ func hooked #args`), nil)
 			h = newHook("hooked", view, y.Ref(), bpfobj.SectionOf("fentry/hooked"))
 		}
 	}
-	p := &Scene{k: oldest(t, NewWanted(nil))}
+	p := &Scene{o: programOf("fentry/hooked", nil), k: oldest(t, NewWanted(nil))}
 	for arg, want := range []string{"", "user", "percpu", "", ""} {
 		f := h.through(p, &flow.Access{Arg: arg, Size: 4}, 4, 4)
 		if fails := f.Status == Fails && f.Code == ContextTagged; fails != (want != "") || f.Name != want {
