@@ -210,3 +210,25 @@ func TestAccessesOfUnknown(t *testing.T) {
 		}
 	}
 }
+
+// TestRegistersOfEvents reads the sample_period of a perf event, which comes after the registers of the machine.
+func TestRegistersOfEvents(t *testing.T) {
+	for _, tt := range []struct {
+		arch string
+		off  int16
+		want Status
+	}{{"x86_64", 168, OK}, {"x86_64", 184, Fails}, {"arm64", 272, OK}, {"s390x", 144, OK}} {
+		o := programOf("perf_event", ending(insn{Op: asm.LoadMemOp(asm.DWord), Src: 1, Off: tt.off}))
+		if err := o.follow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		e := &Evaluation{Scene: sceneOn(o, released(uint64(Linux(6, 12)), tt.arch)), pr: &o.Programs[0]}
+		f := Finding{}
+		for _, a := range e.accesses(0) {
+			f = a.f
+		}
+		if f.Status != tt.want {
+			t.Errorf("%s at %d: %+v, want %s", tt.arch, tt.off, f, tt.want)
+		}
+	}
+}
