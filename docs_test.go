@@ -264,6 +264,15 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestReadmeCommands wants the two commands with which a clone is set up: the main job, and the tests.
+func TestReadmeCommands(t *testing.T) {
+	for _, command := range []string{"    go run ./cmd/btfgen generate --btf testdata/vmlinux ", "`go test ./...` runs the tests"} {
+		if !strings.Contains(pagesIn(t, "README.md")["README.md"], command) {
+			t.Errorf("README.md does not have %q", command)
+		}
+	}
+}
+
 // TestIndex checks that docs/README.md lists every page of docs.
 func TestIndex(t *testing.T) {
 	texts := pages(t)
