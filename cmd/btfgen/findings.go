@@ -152,6 +152,8 @@ func (t findingClasses) failOn(text string) (failOn, error) {
 			on.classes[class(name)] = true
 		case slices.Contains(all, failing) && codes.Of(relo.Code(name)) != nil:
 			on.codes[name] = true
+		case slices.Contains(all, failing):
+			return on, valuef("fail-on", text, "%q is none of %s, nor a code of 'btfgen explain'%s", name, joinClasses(append(all, noClass), ", "), didYouMean("", name, codesAndClasses()))
 		default:
 			return on, valuef("fail-on", text, "%q is none of %s", name, joinClasses(append(all, noClass), ", "))
 		}
