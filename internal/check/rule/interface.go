@@ -45,13 +45,8 @@ func (e *Evaluation) interfaces() {
 			all = append(all, f)
 		}
 	}
-	const most = 4096 // BPF_MAXINSNS
-	slots := 0
-	for _, fn := range e.pr.Funcs {
-		if slots += len(e.o.Funcs[fn].Insns); slots > most {
-			all = append(all, e.k.judge(facts.LargePrograms, FeatureMissing))
-			break
-		}
+	if e.o.insns(e.pr) > maxInsns {
+		all = append(all, e.k.judge(facts.LargePrograms, FeatureMissing))
 	}
 	all = append(all, e.specialValues()...)
 	if maySleep(s) {

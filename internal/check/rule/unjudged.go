@@ -10,9 +10,16 @@ import (
 	"github.com/btfgen/btfgen/internal/check/flow"
 )
 
-// manyInsns is how many instructions a program may have before how many of them verifiers process is worth a note: the limit before Linux 5.2
-// (BPF_MAXINSNS).
-const manyInsns = 4096
+// maxInsns is how many instructions a program may have before Linux 5.2 (BPF_MAXINSNS). How many verifiers process of more is worth a note.
+const maxInsns = 4096
+
+// insns returns how many instructions a program has in all its functions, those of 16 bytes counted twice.
+func (o *Object) insns(pr *bpfobj.Program) (n int) {
+	for _, fn := range pr.Funcs {
+		n += len(o.Funcs[fn].Insns)
+	}
+	return n
+}
 
 // findUnjudged notes on what verdicts on a program do not rest, although kernels differ in it: the bounds of computed offsets, and how many
 // instructions verifiers process.
@@ -26,9 +33,8 @@ func (o *Object) findUnjudged(pr *bpfobj.Program, all []flow.Access) (notes []Fi
 			bounds.Source = o.Source(all[i].At)
 		}
 	}
-	work := Finding{Code: UnjudgedWork, Subject: "processed instructions"}
+	work := Finding{Code: UnjudgedWork, Subject: "processed instructions", Args: Args{Size: int64(o.insns(pr))}}
 	for _, fn := range pr.Funcs {
-		work.Size += int64(len(o.Funcs[fn].Insns))
 		for i := range o.uses[fn] {
 			if u := &o.uses[fn][i]; slices.Contains(u.facts, facts.Loops) {
 				if work.Count++; work.Source == "" {
@@ -40,7 +46,7 @@ func (o *Object) findUnjudged(pr *bpfobj.Program, all []flow.Access) (notes []Fi
 	if bounds.Count > 0 {
 		notes = append(notes, bounds)
 	}
-	if work.Count > 0 || work.Size > manyInsns {
+	if work.Count > 0 || work.Size > maxInsns {
 		notes = append(notes, work)
 	}
 	return notes

@@ -199,14 +199,14 @@ func (w *walker) access(u *flow.WalkUse, p *pointer) (f Finding) {
 		f = Finding{Status: Fails, Code: ContextWrite}
 	case p.null && !u.Checked:
 		f = w.mayBeNull()
-	case w.unlicensed().Status != OK:
-		f = w.unlicensed()
 	default:
 		size := u.Size
 		if u.Record[1] != 0 { // the loader may change the width
 			size = 0
 		}
-		f = w.member(p.to, new(flow.Access), off, size)
+		if f = w.unlicensed(); f.Status == OK {
+			f = w.member(p.to, new(flow.Access), off, size)
+		}
 	}
 	f.Subject = p.member
 	return f
