@@ -118,6 +118,19 @@ func TestContextFieldOfType(t *testing.T) {
 	}
 }
 
+// onContext returns the finding on the access of the program to its context, if there is one.
+func onContext(t *testing.T, o *Object, k *Inventory) (f Finding) {
+	t.Helper()
+	if err := o.follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e := Evaluation{Scene: sceneOn(o, k), pr: &o.Programs[0]}
+	for _, a := range e.accesses(0) {
+		f = a.f
+	}
+	return f
+}
+
 // TestFieldAccess accesses bytes of the context that no kernel lets programs of a type access, and others.
 func TestFieldAccess(t *testing.T) {
 	write := func(size asm.Size, off int16) []insn {
@@ -154,15 +167,7 @@ func TestFieldAccess(t *testing.T) {
 		{"sk_skb/stream_verdict", read(asm.Word, 8), Linux(6, 12), Fails, ContextForbidden}, // mark
 	} {
 		o := programOf(tt.section, tt.code)
-		if err := o.follow(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		k := released(uint64(tt.release), "x86_64")
-		e := Evaluation{Scene: sceneOn(o, k), pr: &o.Programs[0]}
-		f := Finding{}
-		if l := e.accesses(0); len(l) > 0 {
-			f = l[0].f
-		}
+		f := onContext(t, o, released(uint64(tt.release), "x86_64"))
 		if f.Status != tt.want || f.Code != tt.because {
 			t.Errorf("%s on %s: %s %s, want %s %s", tt.section, tt.release, f.Status, f.Code, tt.want, tt.because)
 		}
@@ -182,14 +187,7 @@ func TestStructOpsArguments(t *testing.T) {
 	} {
 		o := programOf("struct_ops/"+tt.member, []insn{{Op: asm.LoadMemOp(asm.DWord), Src: asm.R1, Off: tt.off}, {Op: 0xb7}, {Op: bpfobj.OpExit}})
 		o.StructOps = []bpfobj.StructOpsMap{{Name: "ops", Type: "tcp_congestion_ops", Members: []string{"name", tt.member}, Funcs: []int{-1, 0}}}
-		if err := o.follow(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		e := &Evaluation{Scene: sceneOn(o, oldest(t, NewWanted([]*Object{o}))), pr: &o.Programs[0]}
-		f := Finding{}
-		for _, a := range e.accesses(0) {
-			f = a.f
-		}
+		f := onContext(t, o, oldest(t, NewWanted([]*Object{o})))
 		if f.Status != tt.want || tt.want == Fails && (f.Code != ContextNoArgument || f.Name != "tcp_congestion_ops."+tt.member) {
 			t.Errorf("%s at %d: %+v, want %s", tt.member, tt.off, f, tt.want)
 		}
@@ -219,14 +217,7 @@ func TestRegistersOfEvents(t *testing.T) {
 		want Status
 	}{{"x86_64", 168, OK}, {"x86_64", 184, Fails}, {"arm64", 272, OK}, {"s390x", 144, OK}} {
 		o := programOf("perf_event", ending(insn{Op: asm.LoadMemOp(asm.DWord), Src: 1, Off: tt.off}))
-		if err := o.follow(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		e := &Evaluation{Scene: sceneOn(o, released(uint64(Linux(6, 12)), tt.arch)), pr: &o.Programs[0]}
-		f := Finding{}
-		for _, a := range e.accesses(0) {
-			f = a.f
-		}
+		f := onContext(t, o, released(uint64(Linux(6, 12)), tt.arch))
 		if f.Status != tt.want {
 			t.Errorf("%s at %d: %+v, want %s", tt.arch, tt.off, f, tt.want)
 		}
