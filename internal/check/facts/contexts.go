@@ -5,6 +5,7 @@ package facts
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 type context struct {
 	reads, writes []bytesOf
 	since         Release // older kernels are not judged
+	machine       string  // others are not judged; "" for none
 }
 
 // bytesOf is bytes of a context, from lo to before hi, and how many of them an access may have.
@@ -40,9 +42,10 @@ func readContexts(text string) (map[string]*context, error) {
 	for i := range l {
 		e, c := &l[i], new(context)
 		err := e.read(map[string]func(string) error{
-			"reads":  func(value string) (err error) { c.reads, err = parseBytes(value); return err },
-			"since":  func(value string) (err error) { c.since, err = parseRelease(value); return err },
-			"writes": func(value string) (err error) { c.writes, err = parseBytes(value); return err },
+			"machine": func(value string) error { c.machine = value; return unless(slices.Contains(machines, value), "no such machine") },
+			"reads":   func(value string) (err error) { c.reads, err = parseBytes(value); return err },
+			"since":   func(value string) (err error) { c.since, err = parseRelease(value); return err },
+			"writes":  func(value string) (err error) { c.writes, err = parseBytes(value); return err },
 		})
 		if err != nil {
 			return nil, err
@@ -77,14 +80,14 @@ func parseBytes(value string) (l []bytesOf, err error) {
 	return l, nil
 }
 
-// MayAccess reports whether any kernel lets programs with a type of attachment read or write bytes of their context. since is the first
-// release that is known, 0 for programs that are not in the table.
-func MayAccess(progType, attach string, off int64, size int, write bool) (may bool, since Release) {
+// MayAccess reports whether any kernel for a machine lets programs with a type of attachment read or write bytes of their context. since is the
+// first release that is known, 0 for programs that are not in the table.
+func MayAccess(machine, progType, attach string, off int64, size int, write bool) (may bool, since Release) {
 	c := contextTable()[attached(progType, attach)]
 	if c == nil {
 		c = contextTable()[progType]
 	}
-	if c == nil {
+	if c == nil || c.machine != "" && c.machine != machine {
 		return false, 0
 	}
 	l := c.reads

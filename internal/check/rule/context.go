@@ -248,20 +248,18 @@ func (e *Evaluation) field(off int64, size int, write bool) (f Finding) {
 	return f
 }
 
-// fieldAccess judges an access to a context that is a struct of the kernel's interface by what no kernel lets programs of the type do. The
-// struct of perf events begins with the registers of the machine, and the table is of x86_64.
+// fieldAccess judges an access to a context that is a struct of the kernel's interface by what no kernel lets programs of the type do.
 func (e *Evaluation) fieldAccess(off int64, size int, write bool) (f Finding) {
 	s := e.pr.Attach
-	may, since := facts.MayAccess(s.ProgType, s.Type, off, size, write)
+	may, since := facts.MayAccess(e.k.Arch, s.ProgType, s.Type, off, size, write)
 	offloaded := s.ProgType == "XDP" && write && off == 16 // of programs for network cards, which are not known here (xdp_is_valid_access)
-	registers := s.ProgType == "PERF_EVENT" && e.k.Arch != "x86_64"
-	if may || offloaded || registers || since == 0 || !e.k.atLeast(since) {
+	if may || offloaded || since == 0 || !e.k.atLeast(since) {
 		return f
 	}
 	f = Finding{Status: Fails, Code: ContextForbidden, Args: Args{Offset: off, Name: s.ProgType}}
 	part := off%int64(size) != 0
 	for _, n := range []int64{1, 2, 4, 8} {
-		may, _ := facts.MayAccess(s.ProgType, s.Type, off-off%n, int(n), false)
+		may, _ := facts.MayAccess(e.k.Arch, s.ProgType, s.Type, off-off%n, int(n), false)
 		part = part || may
 	}
 	switch {

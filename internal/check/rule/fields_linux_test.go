@@ -55,7 +55,7 @@ func TestVerifierFields(t *testing.T) {
 						compared++
 						_, err := l.load(accessOf(off, n, write)...)
 						may = err == nil
-						if got, _ := facts.MayAccess(s.ProgType, s.Type, int64(off), n, write); got != may {
+						if got, _ := facts.MayAccess(k.Arch, s.ProgType, s.Type, int64(off), n, write); got != may {
 							t.Errorf("%s: write %t of %d bytes at %d: %v, but the table says %t", section, write, n, off, err, got)
 						}
 					}
