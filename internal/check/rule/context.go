@@ -324,24 +324,33 @@ func readable(t btf.Type, off, size uint64) bool {
 		if off >= end {
 			continue
 		}
-		of, ok := t.BTF().SkipMods(m.Type)
-		for ok && of.Kind() == btf.KindArray {
-			of, ok = t.BTF().SkipMods(of.Array().Elem)
-		}
-		each, err := t.BTF().SizeOf(of.ID)
+		of, each, ok := elementOf(t.BTF(), m.Type)
 		switch {
-		case !ok || err != nil || each == 0:
+		case !ok:
 			return true // not known
-		case of.Kind().IsComposite() && (off-at)%uint64(each) == 0:
+		case of.Kind().IsComposite() && (off-at)%each == 0:
 			return true
 		case of.Kind().IsComposite():
-			return readable(of, (off-at)%uint64(each), size)
+			return readable(of, (off-at)%each, size)
 		case of.Kind() == btf.KindPtr:
-			return size == uint64(each) && (off-at)%uint64(each) == 0
+			return size == each && (off-at)%each == 0
 		}
 		return off+size <= end
 	}
 	return false
+}
+
+// elementOf returns the type of the elements of an array of any depth, or of what is none, and how many bytes each has, which is not 0.
+func elementOf(b *btf.BTF, id btf.TypeID) (of btf.Type, each uint64, ok bool) {
+	of, ok = b.SkipMods(id)
+	for ok && of.Kind() == btf.KindArray {
+		of, ok = b.SkipMods(of.Array().Elem)
+	}
+	if !ok {
+		return of, 0, false
+	}
+	size, err := b.SizeOf(of.ID)
+	return of, uint64(size), err == nil && size != 0
 }
 
 // openEnded reports whether a struct ends with an array of no length.
@@ -389,14 +398,9 @@ func (s *Scene) opsHook(fn int, sec *bpfobj.Section) *hook {
 		if n < 0 || !ok {
 			continue
 		}
-		for t, j := y.typ(), uint32(0); j < t.Vlen(); j++ {
-			member := t.Member(j)
-			if !y.view.NameIs(member.NameOff, m.Members[n]) {
-				continue
-			}
-			if to, ok := y.view.SkipMods(member.Type); ok && to.Kind() == btf.KindPtr {
-				return newHook(m.Type+"."+m.Members[n], y.view, to.Ref(), sec)
-			}
+		member, ok := memberNamed(y.typ(), m.Members[n])
+		if to, known := y.view.SkipMods(member.Type); ok && known && to.Kind() == btf.KindPtr {
+			return newHook(m.Type+"."+m.Members[n], y.view, to.Ref(), sec)
 		}
 	}
 	return nil

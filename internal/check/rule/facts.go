@@ -17,13 +17,23 @@ func (k *Inventory) Struct(name, member string) bool {
 	return ok && (member == "" || hasMember(y.typ(), member, deepest))
 }
 
+// memberNamed returns the member of a struct with a name, not those of its anonymous members.
+func memberNamed(t btf.Type, name string) (m btf.Member, ok bool) {
+	for i := range t.Vlen() {
+		if m = t.Member(i); t.BTF().NameIs(m.NameOff, name) {
+			return m, true
+		}
+	}
+	return btf.Member{}, false
+}
+
 // hasMember reports whether a struct or its anonymous members have a member.
 func hasMember(t btf.Type, name string, depth int) bool {
+	if _, ok := memberNamed(t, name); ok {
+		return true
+	}
 	for i := range t.Vlen() {
 		m := t.Member(i)
-		if t.BTF().NameIs(m.NameOff, name) {
-			return true
-		}
 		if in, ok := t.BTF().SkipMods(m.Type); m.NameOff == 0 && ok && in.Kind().IsComposite() && depth > 0 && hasMember(in, name, depth-1) {
 			return true
 		}

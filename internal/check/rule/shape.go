@@ -306,12 +306,8 @@ func (e *Evaluation) shiftedReads(n int) (l []absence) {
 
 // memberOffset returns where a struct has a member, in bytes.
 func memberOffset(t btf.Type, name string) (off int64, ok bool) {
-	for i := range t.Vlen() {
-		if m := t.Member(i); t.BTF().NameIs(m.NameOff, name) {
-			return int64(m.BitOffset / 8), true
-		}
-	}
-	return 0, false
+	m, ok := memberNamed(t, name)
+	return int64(m.BitOffset / 8), ok
 }
 
 // bitfields judges reads of whole fields that are bitfields on a kernel, unless the program also has what shifts them into place. aya's

@@ -95,20 +95,16 @@ func walk(t btf.Type, off, size uint64) (w loaded, ok bool) {
 			return w, false
 		}
 		b := t.BTF()
-		of, ok := b.SkipMods(m.Type)
-		for ok && of.Kind() == btf.KindArray {
-			of, ok = b.SkipMods(of.Array().Elem)
-		}
-		each, err := b.SizeOf(of.ID)
-		if !ok || err != nil || each == 0 {
+		of, each, ok := elementOf(b, m.Type)
+		if !ok {
 			return w, false
 		}
-		off = (off - at) % uint64(each)
+		off = (off - at) % each
 		switch {
 		case of.Kind().IsComposite():
 			t = of
 			continue
-		case of.Kind() != btf.KindPtr || off != 0 || uint64(each) != size || of.Ref() == 0:
+		case of.Kind() != btf.KindPtr || off != 0 || each != size || of.Ref() == 0:
 			return w, false
 		}
 		if tag := b.Type(of.Ref()); tag.Kind() == btf.KindTypeTag {
