@@ -42,10 +42,13 @@ func readContexts(text string) (map[string]*context, error) {
 	for i := range l {
 		e, c := &l[i], new(context)
 		err := e.read(map[string]func(string) error{
-			"machine": func(value string) error { c.machine = value; return unless(slices.Contains(machines, value), "no such machine") },
-			"reads":   func(value string) (err error) { c.reads, err = parseBytes(value); return err },
-			"since":   func(value string) (err error) { c.since, err = parseRelease(value); return err },
-			"writes":  func(value string) (err error) { c.writes, err = parseBytes(value); return err },
+			"machine": func(value string) error {
+				c.machine = value
+				return unless(slices.Contains(machines, value), "no such machine")
+			},
+			"reads":  func(value string) (err error) { c.reads, err = parseBytes(value); return err },
+			"since":  func(value string) (err error) { c.since, err = parseRelease(value); return err },
+			"writes": func(value string) (err error) { c.writes, err = parseBytes(value); return err },
 		})
 		if err != nil {
 			return nil, err
