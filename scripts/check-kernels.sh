@@ -115,7 +115,7 @@ loader=(cc -O1 -static -o "$work/load" internal/check/boot/testdata/load.c -lbpf
 # fits STEP PERCENT reports whether the rows of a step match the predictions, where so many that were to fail may load. Cells are
 # works/does not.
 fits() {
-	awk -F '|' -v step="$1" -v percent="$2" '$3 == step { split($4 "/" $5 "/" $8, n, "/"); fine += n[1] + n[3]; lost += n[2] + n[4]; bad += n[5]; no += n[6] }
+	awk -F '|' -v step="$1" -v percent="$2" '$3 == step { split($4 "/" $5 "/" $6 "/" $9, n, "/"); fine += n[1] + n[3] + n[5]; lost += n[2] + n[4] + n[6]; bad += n[7]; no += n[8] }
 		END { exit !(fine > 0 && bad * 100 <= percent * (bad + no) && lost * 100 <= fine + lost) }'
 }
 

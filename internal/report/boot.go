@@ -123,6 +123,9 @@ func (b *Boot) Object(rows []boot.Row) {
 			continue
 		}
 		predicted := p.Load[0].String()
+		if p.Load[0] <= rule.Guarded && p.Unjudged() {
+			predicted = boot.Unjudged
+		}
 		if all := p.Status[0]; all > max(p.Load[0], rule.Guarded) {
 			predicted += ", " + all.String() + " to attach"
 		}

@@ -40,23 +40,37 @@ func reason(errno int, log string) string {
 // Table counts predicted verdicts by what happened.
 type Table struct {
 	counts    [rule.Fails + 1]Count // by verdict
+	unjudged  Count                 // programs that are to work, with something that is not judged; counts do not have them
 	Surprises []string              // programs that were predicted to work and did not, with the reasons
 }
 
 // Count is a part of a Table: how many programs with a verdict loaded, and how many did not.
 type Count struct {
-	Verdict rule.Status `json:"verdict"`
-	Loads   int         `json:"loads"`
-	Fails   int         `json:"fails"`
+	Verdict  rule.Status `json:"verdict"`
+	Unjudged bool        `json:"unjudged,omitempty"` // programs with something that is not judged
+	Loads    int         `json:"loads"`
+	Fails    int         `json:"fails"`
+}
+
+// Unjudged names the verdict on programs that are to work, of which something is not judged.
+const Unjudged = "ok, not judged"
+
+// count returns the count of a verdict. unjudged says that something of the program is not judged.
+func (t *Table) count(predicted rule.Status, unjudged bool) *Count {
+	if unjudged && predicted <= rule.Guarded {
+		return &t.unjudged
+	}
+	return &t.counts[predicted]
 }
 
 // add counts a step of a program, if it was tried. The name includes the object's.
 func (t *Table) add(name string, s step) {
+	c := t.count(s.predicted, s.unjudged)
 	switch s.outcome {
 	case Loads:
-		t.counts[s.predicted].Loads++
+		c.Loads++
 	case Fails:
-		t.counts[s.predicted].Fails++
+		c.Fails++
 		if s.predicted <= rule.Guarded {
 			t.Surprises = append(t.Surprises, "predicted wrong: "+name+": "+s.why)
 		}
@@ -65,7 +79,7 @@ func (t *Table) add(name string, s step) {
 
 // AddArchive counts a program that was loaded with the archive's BTF, too, as one that works if it is the same.
 func (t *Table) AddArchive(r *Row) {
-	c := &t.counts[r.Program.Load[0]]
+	c := t.count(r.Program.Load[0], r.Program.Unjudged())
 	switch r.Actual().Archive {
 	case "":
 	case Same:
@@ -77,41 +91,64 @@ func (t *Table) AddArchive(r *Row) {
 
 // Merge adds the counts of another table.
 func (t *Table) Merge(o *Table) {
-	for i, c := range o.counts {
-		t.counts[i].Loads += c.Loads
-		t.counts[i].Fails += c.Fails
+	for i := range o.counts {
+		t.counts[i].merge(&o.counts[i])
 	}
+	t.unjudged.merge(&o.unjudged)
+}
+
+func (c *Count) merge(o *Count) {
+	c.Loads += o.Loads
+	c.Fails += o.Fails
 }
 
 // Counts returns the table, without verdicts that no program has.
 func (t *Table) Counts() []Count {
 	l := []Count{}
-	for i, c := range t.counts {
-		if c.Verdict = rule.Status(i); c.Loads+c.Fails > 0 {
+	add := func(c Count) {
+		if c.Loads+c.Fails > 0 {
 			l = append(l, c)
 		}
 	}
+	for i, c := range t.counts {
+		c.Verdict = rule.Status(i)
+		add(c)
+	}
+	u := t.unjudged
+	u.Verdict, u.Unjudged = rule.OK, true
+	add(u)
 	return l
 }
 
-// columns are the verdicts of a Markdown table.
-var columns = []rule.Status{rule.OK, rule.Guarded, rule.MayFail, rule.Unknown, rule.Fails}
+// columns returns the columns of a Markdown table.
+func (t *Table) columns() (names []string, counts []Count) {
+	add := func(name string, c Count) { names, counts = append(names, name), append(counts, c) }
+	for _, s := range []rule.Status{rule.OK, rule.Guarded, rule.MayFail, rule.Unknown, rule.Fails} {
+		if s == rule.MayFail {
+			add(Unjudged, t.unjudged)
+		}
+		add(s.String(), t.counts[s])
+	}
+	return names, counts
+}
 
 // Header returns the first lines of a Markdown table of Rows.
 func Header() []string {
-	names, rule := "|kernel|step|", "|---|---|"
-	for _, s := range columns {
-		names += s.String() + "|"
+	head, rule := "|kernel|step|", "|---|---|"
+	names, _ := new(Table).columns()
+	for _, name := range names {
+		head += name + "|"
 		rule += "---:|"
 	}
-	return []string{names, rule}
+	return []string{head, rule}
 }
 
 // Row returns the table as a row of a Markdown table: for each verdict, how many programs worked / how many did not.
 func (t *Table) Row(kernel, step string) string {
 	row := fmt.Sprintf("|%s|%s|", kernel, step)
-	for _, s := range columns {
-		row += fmt.Sprintf("%d/%d|", t.counts[s].Loads, t.counts[s].Fails)
+	_, counts := t.columns()
+	for _, c := range counts {
+		row += fmt.Sprintf("%d/%d|", c.Loads, c.Fails)
 	}
 	return row
 }

@@ -95,10 +95,10 @@ func TestRunningKernel(t *testing.T) {
 			c := compare(&programs[p], 0, got)
 			switch got.Errno {
 			case 0:
-				table.add(c.Program, step{c.Verdict, Loads, ""})
+				table.add(c.Program, step{predicted: c.Verdict, outcome: Loads})
 			case int(syscall.EPERM):
 			default:
-				table.add(c.Program, step{c.Verdict, Fails, reason(got.Errno, got.Log)})
+				table.add(c.Program, step{predicted: c.Verdict, outcome: Fails, why: reason(got.Errno, got.Log)})
 			}
 			counts[fmt.Sprintf("predicted %s, %s", c.Predicted, c.Happened)]++
 			if c.Wrong != "" {

@@ -198,13 +198,15 @@ var Steps = [...]struct{ Name, fails, works string }{
 // step is what was predicted of one of Steps, and what happened.
 type step struct {
 	predicted rule.Status
+	unjudged  bool // something of the program is not judged
 	outcome   string
 	why       string // it fails or was not tried
 }
 
 func (r *Row) steps() [len(Steps)]step {
 	a := r.Actual()
-	ebpfGo, attach := step{outcome: NotTried}, step{predicted: r.Program.Status[0], outcome: NotTried}
+	unjudged := r.Program.Unjudged()
+	ebpfGo, attach := step{unjudged: unjudged, outcome: NotTried}, step{r.Program.Status[0], unjudged, NotTried, ""}
 	if r.got != nil && r.EbpfGo != nil {
 		ebpfGo.predicted = r.EbpfGo.Load[0]
 		switch why := cmp.Or(r.Unread, r.got.Alone); why {
@@ -220,7 +222,7 @@ func (r *Row) steps() [len(Steps)]step {
 			attach.outcome, attach.why = Fails, a.Attach
 		}
 	}
-	return [...]step{{r.Program.Load[0], a.Outcome, a.Reason}, ebpfGo, attach}
+	return [...]step{{r.Program.Load[0], unjudged, a.Outcome, a.Reason}, ebpfGo, attach}
 }
 
 // wrong returns how the prediction was wrong and for which of Steps; "" if it was right or makes no claim.

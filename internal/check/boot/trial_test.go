@@ -125,6 +125,12 @@ func TestTables(t *testing.T) {
 	p := func(load, all rule.Status) *verdict.ProgramRow {
 		return &verdict.ProgramRow{Object: "o", Name: "p", Load: []rule.Status{load}, Status: []rule.Status{all}}
 	}
+	notes := func(r *verdict.ProgramRow, codes ...rule.Code) *verdict.ProgramRow {
+		for _, c := range codes {
+			r.Notes = append(r.Notes, rule.Finding{Code: c})
+		}
+		return r
+	}
 	var tables Tables
 	for _, r := range []Row{
 		{Program: p(rule.OK, rule.OK), EbpfGo: p(rule.OK, rule.OK), got: &Event{Name: "p", Alone: Loads, Attach: Attached}},
@@ -132,22 +138,26 @@ func TestTables(t *testing.T) {
 		{Program: p(rule.OK, rule.OK), EbpfGo: p(rule.Fails, rule.Fails), got: &Event{Name: "p", Alone: "odd", Attach: "not attached: why"}},
 		{Program: p(rule.MayFail, rule.MayFail), EbpfGo: p(rule.Guarded, rule.Guarded), got: &Event{Name: "p", Error: "no", Errno: 22, Alone: "no"}},
 		{Program: p(rule.OK, rule.OK), EbpfGo: p(rule.OK, rule.OK)}, // not tried
+		{Program: notes(p(rule.OK, rule.OK), rule.UnjudgedBounds), EbpfGo: p(rule.OK, rule.OK), got: &Event{Name: "p", Error: "no", Errno: 22, Alone: "no"}},
+		{Program: notes(p(rule.Guarded, rule.MayFail), rule.UnjudgedWork, rule.UnjudgedBounds), EbpfGo: p(rule.OK, rule.OK), got: &Event{Name: "p", Alone: Loads, Attach: Attached}},
+		{Program: notes(p(rule.Fails, rule.Fails), rule.UnjudgedWork), EbpfGo: p(rule.Fails, rule.Fails), got: &Event{Name: "p", Error: "no", Errno: 22, Alone: "no"}},
+		{Program: notes(p(rule.OK, rule.OK), rule.RunningKernelBTF), EbpfGo: p(rule.OK, rule.OK), got: &Event{Name: "p", Alone: Loads}},
 	} {
 		tables.Add(&r)
 	}
 	for i, want := range []string{
-		"|k|libbpf loads|2/0|1/0|0/1|0/0|0/0|",
-		"|k|ebpf-go loads|1/0|0/1|0/0|1/0|0/1|",
-		"|k|attached|1/1|0/0|0/0|0/0|0/1|",
+		"|k|libbpf loads|3/0|1/0|1/1|0/1|0/0|0/1|",
+		"|k|ebpf-go loads|2/0|0/1|1/1|0/0|1/0|0/2|",
+		"|k|attached|1/1|0/0|0/0|1/0|0/0|0/1|",
 	} {
 		if got := tables[i].Row("k", Steps[i].Name); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	if got, want := tables[1].Surprises, []string{"predicted wrong: o: p: no"}; !slices.Equal(got, want) {
+	if got, want := tables[1].Surprises, []string{"predicted wrong: o: p: no", "predicted wrong: o: p: no"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := Header()[0], "|kernel|step|ok|guarded|may fail|unknown|fails|"; got != want {
+	if got, want := Header()[0], "|kernel|step|ok|guarded|ok, not judged|may fail|unknown|fails|"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

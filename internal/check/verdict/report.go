@@ -91,6 +91,11 @@ type ProgramRow struct {
 	Notes    []rule.Finding  `json:"notes,omitempty"` // true of every kernel
 }
 
+// Unjudged reports whether kernels differ in something of the program that is not judged, so that its verdict may be wrong.
+func (p *ProgramRow) Unjudged() bool {
+	return slices.ContainsFunc(p.Notes, func(n rule.Finding) bool { return n.Code == rule.UnjudgedBounds || n.Code == rule.UnjudgedWork })
+}
+
 // KernelFinding is a finding and the indices of its kernels, ascending.
 type KernelFinding struct {
 	rule.Finding

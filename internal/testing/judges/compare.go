@@ -22,7 +22,7 @@ type program struct {
 }
 
 // programLine matches these lines: object, program, verdict, and what happened.
-var programLine = regexp.MustCompile(`^  (\S+) +(\S+) +(ok|guarded|may fail|unknown|fails)(?:, [a-z ]+ to attach)? +(?:WRONG: )?(loads|does not load|not tried)(?:: (.*?))?(?:; .*)?$`)
+var programLine = regexp.MustCompile(`^  (\S+) +(\S+) +(ok|guarded|ok, not judged|may fail|unknown|fails)(?:, [a-z ]+ to attach)? +(?:WRONG: )?(loads|does not load|not tried)(?:: (.*?))?(?:; .*)?$`)
 
 // parseReport reads the text of check --boot --verbose about one kernel. kernel is the name in its table.
 func parseReport(text string) (kernel string, programs []program, err error) {
@@ -58,7 +58,7 @@ const (
 var kinds = []string{wrongOK, wrongFails, differ}
 
 // verdicts are the columns of the table.
-var verdicts = []string{"ok", "guarded", "may fail", "unknown", "fails"}
+var verdicts = []string{"ok", "guarded", boot.Unjudged, "may fail", "unknown", "fails"}
 
 // known is a disagreement with a reason.
 type known struct {
@@ -144,7 +144,7 @@ func compare(kernel string, programs []program, results map[key]result, list []k
 			c.new[kind] = append(c.new[kind], text)
 		}
 		switch {
-		case !loads && (p.load == "ok" || p.load == "guarded"):
+		case !loads && (p.load == "ok" || p.load == "guarded" || p.load == boot.Unjudged):
 			add(wrongOK, name+why)
 		case loads && p.load == "fails":
 			add(wrongFails, name)

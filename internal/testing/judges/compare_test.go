@@ -125,7 +125,7 @@ func TestCompare(t *testing.T) {
 	c := compare("6.1.0", programs, results, nil)
 	var out bytes.Buffer
 	c.print(&out, "6.1.0")
-	want := `|6.1.0|real libbpf loads|1/1|0/0|0/1|0/0|2/1|
+	want := `|6.1.0|real libbpf loads|1/1|0/0|0/0|0/1|0/0|2/1|
 libbpf and --boot agree on 3 programs; libbpf did not try 3
 WRONG OK: a.o: refused: libbpf: bad insn
 WRONG FAILS: a.o: taken
