@@ -298,13 +298,19 @@ func checkVerdict(c *cli.Context, rep *verdict.Report, o *checkOptions) error {
 // reportUnmet reports that a requirement is not met, or may not be. It adds to the options where nothing is loaded.
 func reportUnmet(c *cli.Context, rep *verdict.Report, s selection.Selector, keys []kernel.Key, o *report.Options) {
 	required := func(k int) bool { return s.Match(keys[k]) }
+	count := 0
+	for k := range keys {
+		if required(k) {
+			count++
+		}
+	}
 	for _, gap := range rep.Gaps(required) {
 		o.Unmet = append(o.Unmet, report.Unmet{Selector: s.String(), Gap: gap})
 		what := "nothing"
 		if gap.Row != nil {
 			what = "none of " + gap.Row.Object
 		}
-		reportf(c, failing, "--require %s: not met: %s is loaded on %s", s, what, words.Kernels(kernelNames(rep, gap.Kernels), len(rep.Kernels), found(c).verbose))
+		reportf(c, failing, "--require %s: not met: %s is loaded on %s", s, what, words.Kernels(kernelNames(rep, gap.Kernels), count, found(c).verbose))
 	}
 	switch worst := rep.Worst(required); {
 	case worst == rule.Fails:
@@ -314,7 +320,7 @@ func reportUnmet(c *cli.Context, rep *verdict.Report, s selection.Selector, keys
 			verb = "fail"
 		}
 		reportf(c, failing, "--require %s: not met: %s %s on %s", s, words.Names(names, false), verb,
-			words.Kernels(kernelNames(rep, kernels), len(rep.Kernels), found(c).verbose))
+			words.Kernels(kernelNames(rep, kernels), count, found(c).verbose))
 	case worst >= rule.Unknown:
 		reportIfVerbose(c, finding{Class: uncertain, Message: fmt.Sprintf("--require %s: may not be met", s)})
 	}

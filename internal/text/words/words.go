@@ -60,7 +60,7 @@ func Names(names []string, all bool) string {
 // Kernels lists some of n kernels with Names.
 func Kernels(names []string, n int, all bool) string {
 	if len(names) == n && n > few && !all {
-		return "all kernels"
+		return fmt.Sprintf("all %d kernels", n)
 	}
 	if n == 1 {
 		return Names(names, all)
