@@ -154,7 +154,7 @@ func classify(err error) (artifact.Kind, string) {
 			return c.kind, text
 		}
 	}
-	var at *url.Error // requests that have no answer
+	var at *url.Error // the error of a request without an answer
 	if errors.As(err, &at) {
 		text = at.Err.Error()
 		var record tls.RecordHeaderError
@@ -217,7 +217,8 @@ func brief(ctx context.Context, failed *error) (_ context.Context, stop func()) 
 // while, the context is done and reading fails. The caller calls stop.
 func patience(ctx context.Context) (_ context.Context, alive func(io.Reader) io.Reader, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(2*idle, func() { cancel(errSlow) }) // the answer has a limit of its own
+	// The transport itself waits idle for the start of an answer, so this limit is longer.
+	timer := time.AfterFunc(2*idle, func() { cancel(errSlow) })
 	return ctx, func(r io.Reader) io.Reader {
 			timer.Reset(idle)
 			return &patient{ctx: ctx, r: r, timer: timer}

@@ -78,8 +78,8 @@ type file struct {
 	blob artifact.Blob
 
 	part  *os.File
-	hash  hash.Hash // of the bytes in part
-	have  int64     // their number
+	hash  hash.Hash // hash of the bytes in part
+	have  int64     // bytes in part
 	moved int64     // bytes from the registry
 }
 
@@ -102,7 +102,7 @@ func (f *file) get(ctx context.Context) (err error) {
 	if err := f.read(); err != nil {
 		return err
 	}
-	begun := f.have // by an earlier run
+	begun := f.have // bytes left by an earlier run
 	if f.have > f.blob.Size {
 		err = f.reset()
 	}
@@ -165,7 +165,7 @@ func (f *file) reset() error {
 	f.out.add(-f.have)
 	f.hash, f.have = sha256.New(), 0
 	if _, err := f.part.Seek(0, io.SeekStart); err != nil {
-		return nil // is closed: the next one is read from its beginning
+		return nil // the file is closed; the next one is read from its beginning
 	}
 	return f.part.Truncate(0)
 }
@@ -188,7 +188,7 @@ func (f *file) more(ctx context.Context) error {
 	}
 	defer body.Close()
 	if f.have > 0 {
-		s, ok := body.(io.Seeker) // if the registry supports it
+		s, ok := body.(io.Seeker) // the body seeks only if the registry supports ranges
 		if ok {
 			_, err = s.Seek(f.have, io.SeekStart)
 		}

@@ -27,14 +27,14 @@ import (
 type server struct {
 	*httptest.Server
 	mu        sync.Mutex
-	manifests map[string][]byte // by tag and digest
-	blobs     map[string][]byte // by digest
-	sent      int64             // bytes of blobs
-	ranges    []string          // in requests
+	manifests map[string][]byte // keyed by tag and by digest
+	blobs     map[string][]byte // keyed by digest
+	sent      int64             // bytes of blobs sent
+	ranges    []string          // Range headers of requests
 	uploads   int
 
-	blob func(w http.ResponseWriter, r *http.Request, data []byte) // answers a GET of a blob, if it is set
-	each func(w http.ResponseWriter, r *http.Request) bool         // is called for each request, and reports whether it has answered
+	blob func(w http.ResponseWriter, r *http.Request, data []byte) // answers a GET of a blob; may be nil
+	each func(w http.ResponseWriter, r *http.Request) bool         // sees each request first, and reports whether it has answered; may be nil
 }
 
 const repository = "/v2/some/corpus/"
@@ -108,7 +108,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type counter struct {
 	http.ResponseWriter
 	s    *server
-	left int // if positive, the connection breaks after so many bytes
+	left int // number of bytes, if positive, before the connection breaks
 }
 
 func (c *counter) Flush() { c.ResponseWriter.(http.Flusher).Flush() }
@@ -243,8 +243,8 @@ func TestContinues(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name   string
-		part   []byte // of an earlier run
-		done   []byte // under the final name
+		part   []byte // content that an earlier run left
+		done   []byte // content under the final name
 		blob   func(w http.ResponseWriter, r *http.Request, data []byte)
 		moved  int
 		ranges bool
@@ -304,7 +304,7 @@ func TestLies(t *testing.T) {
 	}
 	send := func(data []byte) func(w http.ResponseWriter, r *http.Request, _ []byte) {
 		return func(w http.ResponseWriter, r *http.Request, _ []byte) {
-			w.(http.Flusher).Flush() // without its length
+			w.(http.Flusher).Flush() // the answer then has no length
 			w.Write(data)
 		}
 	}

@@ -25,8 +25,8 @@ import (
 
 // action is the part of action.yml that the tests use.
 type action struct {
-	ref     string `yaml:"-"` // the tag or branch in "uses:"
-	btfgen  string `yaml:"-"` // an installed btfgen, which saves a build
+	ref     string `yaml:"-"` // tag or branch in "uses:"
+	btfgen  string `yaml:"-"` // installed btfgen, to save a build
 	Inputs  map[string]struct{ Default string }
 	Outputs map[string]struct{ Value string }
 	Runs    struct {
@@ -41,10 +41,10 @@ type action struct {
 // result is the result of a call of the action.
 type result struct {
 	outputs  map[string]string
-	failed   int // exit status of the step that failed
+	failed   int // exit status of the failed step
 	log      string
 	summary  string
-	programs string // the folder that was added to PATH
+	programs string // folder added to PATH
 }
 
 var condition = regexp.MustCompile(`^inputs\.([a-z-]+) != '([a-z]*)'$`)

@@ -64,7 +64,7 @@ func runApp(ctx context.Context, app *cli.App, args []string) int {
 	}
 	if n := len(defects.All()); n > 0 {
 		printDefects(app.ErrWriter, defects)
-		if s <= statusFindings { // and not that of a signal
+		if s <= statusFindings { // a signal's status stays
 			s = statusFailed
 		}
 	}
@@ -160,7 +160,8 @@ func messages(err error) (all []string) {
 	if errors.As(err, &pe) {
 		text = strings.Replace(text, pe.Error(), pe.Path+": "+pe.Err.Error(), 1)
 	}
-	lines := strings.Split(text, "\n") // of errors that were joined and then wrapped, or lists below a line with a colon
+	// Errors that were joined and then wrapped have several lines, as have lists below a line with a colon.
+	lines := strings.Split(text, "\n")
 	for i, l := range lines[1:] {
 		if lines[i+1] = "; " + strings.TrimSpace(l); strings.HasSuffix(lines[i], ":") {
 			lines[i+1] = lines[i+1][1:]

@@ -87,7 +87,7 @@ func objectChange(x bundle.ObjectChange) string {
 type diffPage struct {
 	c        *cli.Context
 	markdown bool
-	rows     [][]string // of the next table
+	rows     [][]string // rows of the next table
 	err      error
 }
 

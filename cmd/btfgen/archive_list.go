@@ -34,7 +34,7 @@ type listingKernel struct {
 // kernelSize is what --sizes adds.
 type kernelSize struct {
 	BTF int `json:"btf_bytes"`
-	Own int `json:"own_bytes"` // of definitions that no other kernel has
+	Own int `json:"own_bytes"` // size of the definitions that no other kernel has
 }
 
 func runArchiveList(c *cli.Context) error {
@@ -62,7 +62,7 @@ func runArchiveList(c *cli.Context) error {
 		return document(c, l)
 	}
 	tw := tabwriter.NewWriter(c.App.Writer, 2, 8, 2, ' ', 0)
-	head, sizes := "", "" // of --sizes
+	head, sizes := "", "" // columns that --sizes adds
 	if c.Bool("sizes") {
 		head = "\tBTF\tOWN\tSHARED"
 	}

@@ -15,7 +15,7 @@ import (
 // lookupResult is the document of lookup.
 type lookupResult struct {
 	Host       string   `json:"host"`
-	Like       []string `json:"like,omitempty"` // distributions that the host's is derived from, ID/VERSION_ID
+	Like       []string `json:"like,omitempty"` // ID/VERSION_ID of the distributions from which the host's is derived
 	Match      string   `json:"match"`          // exact, release, derived, neighbour or none
 	Kernel     string   `json:"kernel,omitempty"`
 	Layout     *int     `json:"layout,omitempty"`
@@ -34,7 +34,7 @@ func runArchiveLookup(c *cli.Context) error {
 		return optionf("builds", "needs --neighbour")
 	}
 	for _, name := range []string{"os-release", "release", "arch"} {
-		if c.IsSet(name) && c.String(name) == "" { // as of a variable that is not set
+		if c.IsSet(name) && c.String(name) == "" { // an unset variable, say
 			return valuef(name, "", "empty")
 		}
 	}

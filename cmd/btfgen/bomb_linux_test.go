@@ -26,9 +26,9 @@ func hollowBTF(n, noise int) []byte {
 	b := make([]byte, n)
 	copy(b, "\x9f\xeb\x01\x00")
 	binary.LittleEndian.PutUint32(b[4:], 24)
-	binary.LittleEndian.PutUint32(b[12:], uint32(n-24-8)) // types
+	binary.LittleEndian.PutUint32(b[12:], uint32(n-24-8)) // size of types
 	binary.LittleEndian.PutUint32(b[16:], uint32(n-24-8))
-	binary.LittleEndian.PutUint32(b[20:], 8) // strings
+	binary.LittleEndian.PutUint32(b[20:], 8) // size of strings
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(b[24:][:noise])
 	return b
 }
@@ -81,7 +81,7 @@ func TestBombs(t *testing.T) {
 		"btf.gz":     func() []byte { return squeeze(t, "gz", squeeze(t, "gz", large)) },
 		"btf.zst":    func() []byte { return squeeze(t, "zst", large) },
 		"btf.tar.gz": func() []byte { return squeeze(t, "gz", squeeze(t, "zst", tarred.Bytes())) },
-		"real.zst":   func() []byte { return squeeze(t, "zst", hollowBTF(150<<20, 2<<20)) }, // as many bytes for each one on disk as are allowed
+		"real.zst":   func() []byte { return squeeze(t, "zst", hollowBTF(150<<20, 2<<20)) }, // the highest ratio of unpacked to packed that limits allow
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := pack()
@@ -106,7 +106,7 @@ func TestBombs(t *testing.T) {
 				if err == nil || bytes.Count(out, []byte(": k/6.")) != 8 {
 					t.Errorf("%q: %v, want an error for each of 8 files\n%s", args, err, out)
 				}
-				if most := cmp.Or(most[name], 1<<30); used > most { // without a limit it is 3 GB
+				if most := cmp.Or(most[name], 1<<30); used > most { // 3 GB without a limit
 					t.Errorf("%q: %d MiB of memory, want at most %d", args, used>>20, most>>20)
 				}
 			}

@@ -25,9 +25,9 @@ import (
 
 // caseRun is a run of the commands of a case.
 type caseRun struct {
-	dir    string // the folder of the case
-	output string // of all commands; after each btfgen a line such as "[btfgen check: 3]"
-	memory int64  // bytes that the largest process had
+	dir    string // folder of the case
+	output string // output of all commands, with a line such as "[btfgen check: 3]" after each btfgen
+	memory int64  // bytes of the largest process
 }
 
 // caseTests says what should happen in each folder of $BTFGEN_CASES, a collection of small inputs with a file cmd of commands, on which
@@ -129,7 +129,7 @@ cj a.o sys/kernel/btf/vmlinux sys/kernel/btf/mod
 		verdicts := c.check(t, "old-verifiers", corpus, "libbpf", "--select", "release<6.2")
 		mainline, rhel := "kylin/V10/arm64/4.19.90-24.4.v2101.ky10.aarch64", "bclinux/21.10U3/x86_64/4.19.90-2107.6.0.0248.35.oe1.bclinux.x86_64"
 		bullseye, bookworm := "debian/11/x86_64/5.10.0-30-amd64", "debian/12/x86_64/6.1.0-47-amd64"
-		for program, want := range map[string]map[string]string{ // what booted kernels of these releases did; a verdict by a release alone is "may fail"
+		for program, want := range map[string]map[string]string{ // results on booted kernels; a verdict by release alone is "may fail"
 			"args many":             {mainline: "fails", rhel: "fails", bullseye: "fails", bookworm: "fails"},
 			"frags frags":           {mainline: "fails", rhel: "fails", bullseye: "fails"},
 			"global global":         {mainline: "fails", rhel: "fails", bullseye: "ok"},
@@ -197,7 +197,7 @@ btfgen generate --btf both --modules cxgb4 -o chosen/ adap.o`).want(t, `\[btfgen
 	},
 }
 
-// TestCases runs the commands of all cases, as they are, in a copy of their folders.
+// TestCases runs the unchanged commands of all cases in a copy of their folders.
 func TestCases(t *testing.T) {
 	from := os.Getenv("BTFGEN_CASES")
 	if from == "" {
@@ -236,7 +236,7 @@ func testFolders(t *testing.T, from string, tests map[string]func(t *testing.T, 
 // cases is a copy of the cases.
 type cases struct {
 	dir, testdata string
-	bin           string // has btfgen, cj, and programs that say that they ran
+	bin           string // folder of btfgen, cj, and programs that leave a trace when they run
 }
 
 func newCases(t *testing.T, from string) *cases {

@@ -54,7 +54,7 @@ func reportOptions(c *cli.Context) (format string, o report.Options, err error) 
 
 // checkOptions are the parsed options of check.
 type checkOptions struct {
-	format  string // of the report
+	format  string // format of the report
 	report  report.Options
 	require []selection.Selector
 	loaders []rule.Loader
@@ -130,7 +130,7 @@ func runCheck(c *cli.Context) error {
 	if c.String("loader") == autoLoader {
 		prefer = visibleLoaders(c, objs)
 	}
-	objs.data = nil // the objects do without
+	objs.data = nil // only visibleLoaders reads the files
 	corp, err := openCorpus(c, corpus.Options{Map: true, Extras: true})
 	if err != nil {
 		return err
@@ -334,7 +334,7 @@ func reportWorse(c *cli.Context, rep *verdict.Report, o *checkOptions, keys []ke
 	required := func(k int) bool {
 		return len(o.require) == 0 || slices.ContainsFunc(o.require, func(s selection.Selector) bool { return s.Match(keys[k]) })
 	}
-	added := make(map[string]int) // kernels on which an object that the baseline does not have fails
+	added := make(map[string]int) // counts, by object not in the baseline, the kernels on which it fails
 	for _, ch := range rep.CompareObjects(o.report.Baseline, required) {
 		text := fmt.Sprintf("%s, was %s", ch.New, ch.Old)
 		if ch.Lost() {

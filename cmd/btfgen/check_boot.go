@@ -122,7 +122,7 @@ func openBootSources(c *cli.Context, cfg *boot.Config, packages []string, in inp
 func bootAndReport(c *cli.Context, cfg *boot.Config) error {
 	w := &bootWatcher{c: c, cfg: cfg, used: make(map[int]bool), printed: make(map[*boot.Kernel]time.Time)}
 	asJSON := c.Bool("json") || c.String("format") == "json"
-	var text bytes.Buffer // that goes into a file
+	var text bytes.Buffer // content of the output file
 	out := c.App.Writer
 	if asJSON {
 		out = io.Discard
@@ -303,9 +303,9 @@ type bootWatcher struct {
 	c       *cli.Context
 	cfg     *boot.Config
 	report  *report.Boot
-	used    map[int]bool               // objects that are for the machine of a kernel
-	booted  int                        // kernels
-	printed map[*boot.Kernel]time.Time // when a line of progress was printed
+	used    map[int]bool               // numbers of the objects for the machine of some kernel
+	booted  int                        // number of kernels that booted
+	printed map[*boot.Kernel]time.Time // time of the last line of progress
 }
 
 func (b *bootWatcher) Skipped(_ *boot.Kernel, errs []*corpus.Error) { reportSkipped(b.c, errs) }

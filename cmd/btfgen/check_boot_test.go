@@ -56,7 +56,7 @@ func bzImage(kernel []byte) []byte {
 	le := binary.LittleEndian
 	le.PutUint16(b[0x206:], 0x20f)        // version of the protocol
 	b[0x236] = 1                          // 64 bits
-	le.PutUint32(b[0x248:], at-(4+1)*512) // where the kernel is, from the end of the set-up code
+	le.PutUint32(b[0x248:], at-(4+1)*512) // offset of the kernel from the end of the set-up code
 	le.PutUint32(b[0x24c:], uint32(len(kernel)))
 	return append(b, kernel...)
 }

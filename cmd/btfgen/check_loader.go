@@ -24,7 +24,7 @@ var bpf2goName = regexp.MustCompile(`_bpfe[lb](_[a-z0-9]+)?\.o$`)
 // visibleLoaders returns the loader of each object: that of the program that embeds it, of the tool that wrote its name, or of the project in
 // the working directory, if the object is below it. Without any, it is libbpf.
 func visibleLoaders(c *cli.Context, objs *programs) (loaders []rule.Loader) {
-	known := make(map[string]rule.Loader) // by file
+	known := make(map[string]rule.Loader) // keyed by file
 	for i := range objs.list {
 		file := objs.files[i]
 		l, ok := known[file]
@@ -49,7 +49,7 @@ func loaderOf(file string) rule.Loader {
 		return l
 	}
 	if filepath.IsLocal(file) {
-		if l := projectLoader(); l != "" && l != rule.Aya { // which is judged alone, and so only if it is named
+		if l := projectLoader(); l != "" && l != rule.Aya { // aya is judged alone, so only if --loader names it
 			return l
 		}
 	}

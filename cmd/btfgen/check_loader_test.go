@@ -34,7 +34,7 @@ func TestLoaderOf(t *testing.T) {
 		{"", "", self, rule.EbpfGo},
 		{"go.mod", "require github.com/cilium/ebpf v0.19.0\n", "tool.o", rule.EbpfGo},
 		{"go.mod", "require github.com/cilium/ebpf v0.19.0\n", "src/tool.o", rule.EbpfGo},
-		{"go.mod", "require github.com/cilium/ebpf v0.19.0\n", filepath.Join(os.TempDir(), "tool.o"), rule.Libbpf}, // not of the project
+		{"go.mod", "require github.com/cilium/ebpf v0.19.0\n", filepath.Join(os.TempDir(), "tool.o"), rule.Libbpf}, // a file outside the project
 		{"go.mod", "require github.com/cilium/ebpf v0.19.0\n", "../tool.o", rule.Libbpf},
 		{"go.mod", "require github.com/aquasecurity/libbpfgo v0.8.0\n", "tool.o", rule.Libbpf},
 		{"Cargo.toml", "[dependencies]\naya = \"0.13\"\n", "tool.o", rule.Libbpf}, // aya is judged only if it is named

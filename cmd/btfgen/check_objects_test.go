@@ -27,7 +27,7 @@ import (
 func TestCheckRealObjects(t *testing.T) {
 	slow.Skip(t)
 	var paths []string
-	objects := 0 // in these files
+	objects := 0 // objects in these files
 	for _, name := range []string{"BTFGEN_DEBIAN", "BTFGEN_OBJECTS"} {
 		if os.Getenv(name) == "" {
 			continue

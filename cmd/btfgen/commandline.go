@@ -21,23 +21,23 @@ import (
 // output, and has no suggestions. So parse reads the words, and canonical writes them in a form in which the library
 // finds one option per word, then "--", then the arguments.
 type commandLine struct {
-	command *cli.Command // that the words name; btfgen itself if they name none
-	path    string       // its name, as in "archive list"
+	command *cli.Command // command named by the words, else btfgen itself
+	path    string       // name of the command, as in "archive list"
 	help    bool
 	version bool
 	options []option
 	args    []string
 
-	pending cli.Flag // the last word is this option, without its value
+	pending cli.Flag // option that is the last word, without its value
 }
 
 // option is an option or an argument with its value.
 type option struct {
 	flag  cli.Flag // nil for an argument
 	value string
-	from  string // as typed, or else the place in the file
+	from  string // option as typed, or its place in the file
 
-	refused error // why a file that was only found may not set it
+	refused error // why a file that the user did not name may not set it; nil if it may
 }
 
 func (o *option) name() string { return o.flag.Names()[0] }
@@ -89,7 +89,7 @@ func parse(app *cli.App, words []string) (*commandLine, error) {
 	case strings.HasPrefix(words[0], "-"):
 		return l, usagef("%s: options follow the command", words[0])
 	}
-	if l.path == "" && len(words) > 1 && words[0] == "gen" && words[1] == "min_core_btf" { // as in bpftool
+	if l.path == "" && len(words) > 1 && words[0] == "gen" && words[1] == "min_core_btf" { // bpftool's words for min_core_btf
 		return l, usagef("unknown command %q: the command is 'btfgen min_core_btf INPUT OUTPUT OBJECT...'", words[0])
 	}
 	if now := renamed[strings.TrimSpace(l.path+" "+words[0])]; now != "" {
@@ -292,7 +292,7 @@ func (l *commandLine) configure(app *cli.App) error {
 		}
 		for _, v := range values[k.name] {
 			refused = append(refused, v.refused)
-			if err := l.add(k.flag, v.value, v.from); err != nil { // a common key, with a value for other commands
+			if err := l.add(k.flag, v.value, v.from); err != nil { // the value of a common key may be for other commands only
 				return err
 			}
 		}
@@ -334,7 +334,7 @@ func (l *commandLine) addArguments(values map[string][]option) (refused []error)
 			l.args = append(l.args, v.value)
 		}
 		if len(values[k.name]) == 0 && !k.repeats {
-			break // the next argument would be taken for this one
+			break // the next argument would take the place of this one
 		}
 	}
 	l.args = append(l.args, typed...)

@@ -65,7 +65,7 @@ func completions(app *cli.App, words []string) (all []completion) {
 	l := &commandLine{command: root(app)}
 	before = l.descend(before)
 	if group := isGroup(l.command); group && len(before) > 0 || !group && l.help {
-		return nil // these words make no sense
+		return nil // the words are not a command line
 	} else if group {
 		for _, c := range l.command.Subcommands {
 			add(c.Name, c.Usage)
@@ -78,7 +78,7 @@ func completions(app *cli.App, words []string) (all []completion) {
 		}
 		return all
 	}
-	_ = l.read(before) // only for l.pending
+	_ = l.read(before) // only l.pending matters
 	option, start := l.pending, 0
 	if i := strings.IndexByte(word, '='); i >= 0 && option == nil && word[0] == '-' {
 		option, start = l.flag(strings.TrimLeft(word[:i], "-")), i+1

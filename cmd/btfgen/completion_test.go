@@ -24,7 +24,7 @@ func TestCompletions(t *testing.T) {
 	app := newApp(io.Discard, io.Discard)
 	for _, c := range []struct {
 		line string // the last word is the one to complete
-		want string // words with spaces between them; those before ... begin a longer list
+		want string // words with spaces between them, then ... if there are more
 	}{
 		{"", "generate min_core_btf ..."},
 		{"ver", "verify version"},
@@ -59,7 +59,7 @@ func TestCompletions(t *testing.T) {
 		{"archive convert x.btfa -o ", ""},
 		{"archive convert ", ""},
 		{"archive lookup --arch arm", "arm64 arm"},
-		{"archive list x.btfa ", ""}, // only one
+		{"archive list x.btfa ", ""}, // the command takes one argument
 		{"corpus lint ", ""},
 		{"completion ", "bash zsh fish"},
 		{"completion bash ", ""},
@@ -289,7 +289,7 @@ func TestCompletionFish(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v\n%s", c.line, err, out)
 		}
-		word, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\t") // all of the last one
+		word, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\t") // the word without its description
 		if i := strings.LastIndexByte(c.line, ' ') + 1; word == "" {
 			word = c.line[i:]
 		} else if strings.Contains(word, "\n") {

@@ -41,9 +41,9 @@ const configFile = "btfgen.yaml"
 type key struct {
 	name    string
 	flag    cli.Flag // nil for an argument
-	repeats bool     // takes a list of values, or one
+	repeats bool     // the value is one text or a list of them
 	list    bool     // the list is one value, with commas
-	path    bool     // is relative to the folder of the file
+	path    bool     // the value is relative to the folder of the file
 }
 
 // common reports whether a key can apply to all commands. The name of a single file cannot.
@@ -77,7 +77,7 @@ func argumentKeys(c *cli.Command) (all []key) {
 		k := key{name: strings.ToLower(name), repeats: repeats, path: isPath(name)}
 		switch {
 		case name == "SOURCE":
-			k.name = "btf" // as for the commands that have --btf
+			k.name = "btf" // the key of commands with --btf
 		case repeats:
 			k.name = strings.TrimSuffix(k.name, "s") + "s"
 		}
@@ -107,9 +107,9 @@ func isPath(placeholder string) bool {
 // configReader reads the file for one command. All mistakes in the file are errors, also those in other sections.
 type configReader struct {
 	path    string
-	named   bool // by the user, who trusts it
+	named   bool // the user named the file, and so trusts it
 	command *cli.Command
-	line    string // the command's name, as in "archive list"
+	line    string // name of the command, as in "archive list"
 	common  map[string][]option
 	own     map[string][]option
 	errs    []error
@@ -162,7 +162,7 @@ func parseYAML(path string) (*yaml.Node, error) {
 	}
 	if err != io.EOF { // "yaml: line 3: text"; the package has no error with the line
 		text := strings.TrimPrefix(err.Error(), "yaml: ")
-		text, _, _ = strings.Cut(text, " '") // a name in the file
+		text, _, _ = strings.Cut(text, " '") // the text after " '" is from the file
 		if line, rest, ok := strings.Cut(strings.TrimPrefix(text, "line "), ": "); ok && line != text {
 			return nil, fmt.Errorf("%s:%s: %s", path, line, rest)
 		}
@@ -196,7 +196,7 @@ func (r *configReader) section(n *yaml.Node, c *cli.Command, known []key, values
 	for _, k := range known {
 		words = append(words, k.name)
 	}
-	first := make(map[string]int) // by key, its line
+	first := make(map[string]int) // line of each key
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		at, value := n.Content[i], n.Content[i+1]
 		index := slices.Index(words, at.Value)
@@ -254,7 +254,7 @@ func (r *configReader) values(k key, n *yaml.Node) []option {
 		text := n.Value
 		if k.path {
 			file := relative(text, filepath.Dir(r.path))
-			if _, err := os.Stat(file); err == nil || k.name != "boot" { // which also takes keys
+			if _, err := os.Stat(file); err == nil || k.name != "boot" { // --boot also takes keys of kernels
 				text = file
 			}
 		}

@@ -115,11 +115,11 @@ func TestConfined(t *testing.T) {
 	}
 	type test struct {
 		name   string
-		args   []string          // OUT is the output folder
+		args   []string          // arguments, with OUT for the output folder
 		in     map[string][]byte // files that exist before the run
-		link   string            // a link in the output folder to the outside
+		link   string            // link in the output folder to the outside
 		want   int
-		writes string // a file that exists after the run
+		writes string // file that exists after the run
 	}
 	tests := []test{
 		{"modules extracted", []string{"corpus", "extract", "--modules", "all", "m.btfc", "-o", "OUT/"}, map[string][]byte{"m.btfc": modules}, "", 3, "debian/12/x86_64/6.6/good.btf"},

@@ -113,7 +113,7 @@ func reportOwnBTF(c *cli.Context, left, unknown int) {
 // chosenModules reads --modules, if the command has it.
 func chosenModules(c *cli.Context) (*selection.Modules, error) {
 	text := c.String("modules")
-	if text == "" && !c.IsSet("modules") { // a command without the option
+	if text == "" && !c.IsSet("modules") { // the command has no such option
 		return nil, nil
 	}
 	m, err := selection.ParseModules(text)

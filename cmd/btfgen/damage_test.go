@@ -53,7 +53,7 @@ func TestSharedDamage(t *testing.T) {
 			t.Errorf("%s: exit status %d: %s", args, status, text)
 		}
 		if strings.Contains(text, "not among the kernels") {
-			t.Errorf("%s: %s", args, text) // the damaged ones are
+			t.Errorf("%s: %s", args, text) // damaged kernels are among them
 		}
 		if strings.Contains(text, "(-v lists them)") {
 			if _, text := runAll(strings.Fields(args + " -v")...); strings.Count(text, ": kernel "+base+", at byte ") != 4 {
@@ -63,7 +63,7 @@ func TestSharedDamage(t *testing.T) {
 			t.Errorf("%s: %s", args, text)
 		}
 		if strings.HasPrefix(args, "relolog") || strings.HasPrefix(args, "verify") {
-			continue // print lines
+			continue // relolog and verify print lines, no document
 		}
 		os.RemoveAll("out")
 		os.Remove("out.btfc")

@@ -27,7 +27,7 @@ var fieldCorpus = map[string]func(t *testing.T, c *cases){
 	},
 	"linked-kernels": func(t *testing.T, c *cases) {
 		tree := filepath.Join(c.dir, "linked-kernels/kernels/ubuntu/20.04/x86_64")
-		for _, n := range []string{"26", "28", "29", "31"} { // the folder has where links lead as text
+		for _, n := range []string{"26", "28", "29", "31"} { // links in the folder are files with the target as text
 			name := filepath.Join(tree, "5.4.0-"+n+"-generic.btf")
 			to, err := os.ReadFile(name)
 			if err == nil {
@@ -65,7 +65,7 @@ var fieldCorpus = map[string]func(t *testing.T, c *cases){
 				t.Skip("needs " + program)
 			}
 		}
-		path := "PATH=" + c.bin + ":" + os.Getenv("PATH") + "\n" // with the pahole that is installed
+		path := "PATH=" + c.bin + ":" + os.Getenv("PATH") + "\n" // the installed pahole, once the case's is removed
 		if err := os.Remove(filepath.Join(c.bin, "pahole")); err != nil && !errors.Is(err, os.ErrNotExist) {
 			t.Fatal(err)
 		}

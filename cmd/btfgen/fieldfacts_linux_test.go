@@ -81,7 +81,7 @@ var fieldFacts = map[string]func(t *testing.T, c *cases){
 	},
 	"probe-read-in-tc": func(t *testing.T, c *cases) {
 		j := c.judged(t, "probe-read-in-tc", "--btf ../../corpus --select bclinux --loader libbpf prog.o")
-		j.everywhere(t, func(string) []string { return []string{"fails", "may fail"} }) // its enum has the helper
+		j.everywhere(t, func(string) []string { return []string{"fails", "may fail"} }) // the kernel's enum has the helper
 	},
 	"v4-on-6.9": func(t *testing.T, c *cases) {
 		j := c.judged(t, "v4-on-6.9", "--btf k69 --loader libbpf prog.o")

@@ -17,7 +17,7 @@ import (
 var fieldRules = map[string]func(t *testing.T, c *cases){
 	"argument-pointer-kinds": func(t *testing.T, c *cases) {
 		j := c.judged(t, "argument-pointer-kinds", "--btf debian --no-guess --loader libbpf kinds.o real.o")
-		bad := map[string]string{ // by the release up to which it fails, as booted kernels answered
+		bad := map[string]string{ // last release on which it fails, as seen on booted kernels
 			"p_int": "5.10", "p_longlong": "5.10", "p_bool": "5.10", "p_ulong": "5.10", "p_u32": "5.10", "p_u16": "5.10",
 			"p_ptr_void": "6.1", "p_ptr_struct": "6.1", "p_func": "6.1", "p_enum": "6.1", "p_array": "6.1", "p_fwd": "6.1",
 			"p_uchar": "", "p_char": "", "p_void": "", "p_union": "", "p_struct": "",
@@ -149,7 +149,7 @@ var fieldRules = map[string]func(t *testing.T, c *cases){
 	},
 	"module-function": func(t *testing.T, c *cases) {
 		all := c.judged(t, "module-function", "--btf ../../corpus --select 'x86_64,debian>=12,debian<=13' k.bpf.o")
-		for program, want := range map[string]map[string]string{ // by whether the modules of a kernel are in the corpus
+		for program, want := range map[string]map[string]string{ // keyed by whether the corpus has a kernel's modules
 			"f1": {"6.1.0-47": "fails", "6.12.107": "may fail", "6.18.15": "fails", "7.0.13": "may fail"},
 			"f2": {"6.1.0-47": "may fail", "6.12.107": "may fail", "6.18.15": "may fail", "7.0.13": "may fail"},
 			"f3": {"6.1.0-47": "may fail", "6.12.107": "may fail", "6.18.15": "may fail", "7.0.13": "may fail"},
@@ -175,9 +175,9 @@ var fieldRules = map[string]func(t *testing.T, c *cases){
 
 // judged are the verdicts of a run of check.
 type judged struct {
-	status map[string]map[string]string // by program and kernel
+	status map[string]map[string]string // verdicts, keyed by program and kernel
 	all    []fieldProgram
-	names  []string // of the kernels
+	names  []string // names of the kernels
 }
 
 type fieldProgram struct {

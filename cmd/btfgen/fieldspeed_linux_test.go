@@ -19,11 +19,11 @@ import (
 // fieldSpeed has tests of TestField about crashes, time and memory.
 var fieldSpeed = map[string]func(t *testing.T, c *cases){
 	"types-race": func(t *testing.T, c *cases) {
-		for range 3 { // most runs crashed
+		for range 3 { // most runs used to crash
 			c.commands(t, "types-race", "btfgen check --btf ../../corpus --types memberless.btf -j 8 -q many.o").want(t, `\[btfgen check: 3\]`)
 		}
 	},
-	"check-globs": func(t *testing.T, c *cases) { // 200 patterns of 3 kB took 100 s of CPU time
+	"check-globs": func(t *testing.T, c *cases) { // 200 patterns of 3 kB used to take 100 s of CPU time
 		r := c.commands(t, "check-globs", "btfgen check --json --btf $TESTDATA/vmlinux/debian x.o 2>/dev/null")
 		var report struct {
 			Programs []struct {
@@ -45,7 +45,7 @@ var fieldSpeed = map[string]func(t *testing.T, c *cases){
 		}
 	},
 	"check-quadratic": func(t *testing.T, c *cases) {
-		const settings = 32_000 // as many findings took 37 s of CPU time
+		const settings = 32_000 // used to take 37 s of CPU time
 		write(t, filepath.Join(c.dir, "check-quadratic/x.o"), string(unknownSettings(settings)))
 		r := c.commands(t, "check-quadratic", "btfgen check --json --btf $TESTDATA/vmlinux/debian/12 x.o 2>/dev/null")
 		var report struct {

@@ -170,13 +170,13 @@ type finding struct {
 	Kernel  string `json:"kernel,omitempty"` // ID/VERSION_ID/ARCH/RELEASE, or a path
 	File    string `json:"file,omitempty"`   // the file that the finding is about
 	printed bool
-	kernels int32 // of the file that have the same cause, and are printed with this one; 0 if there are no others
+	kernels int32 // kernels of the file with the same cause, printed with this one; 0 if this is the only one
 }
 
 // String returns the text of the finding for output, with its class.
 func (f *finding) String() string {
 	if f.Class == defective {
-		return f.text() // names the class already
+		return f.text() // the text names the class
 	}
 	return string(f.Class) + ": " + f.text()
 }
@@ -194,11 +194,11 @@ func (f *finding) text() string {
 
 // findings collects the findings of a run. It must not be used concurrently.
 type findings struct {
-	on             failOn   // of --fail-on
+	on             failOn   // value of --fail-on
 	quiet, verbose bool     // print only errors, summaries and findings that count; print all
 	canVerbose     bool     // the command has --verbose
 	silent         bool     // print no summaries
-	command        string   // with the names of its groups
+	command        string   // the command's full name, as in "archive list"
 	args           []string // the whole command line
 	all            []*finding
 	deferred       []func() // report what is known only after all input was read

@@ -67,7 +67,7 @@ func TestFrozenFiles(t *testing.T) {
 	for _, args := range [][]string{
 		{"generate", "--btf", kernels, "-o", "y.btfa", "--reuse", "x.btfa", object},
 		{"archive", "convert", "tree", "-o", "merged.btfa"},
-		{"generate", "--btf", kernels, "-o", "tree/", object}, // which replaces what the list names
+		{"generate", "--btf", kernels, "-o", "tree/", object}, // replaces the files that the list names
 	} {
 		var out bytes.Buffer
 		if status := run(t.Context(), args, &out, &out); status != statusOK {

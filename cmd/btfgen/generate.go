@@ -187,7 +187,8 @@ func reportKept(c *cli.Context, rep *generate.Report) {
 	}
 }
 
-// reportExternals reports what the objects take from the running kernel's own BTF. Unless that counts or is asked for, several objects share a line.
+// reportExternals reports what the objects take from the running kernel's own BTF. Several objects share a line, unless these findings count or
+// --verbose is set.
 func reportExternals(c *cli.Context, objs *objects[*core.Object]) {
 	var all []finding
 	from := make(map[string]bool)
@@ -216,7 +217,7 @@ func reportExternals(c *cli.Context, objs *objects[*core.Object]) {
 	}
 }
 
-// reportMachines reports machines of which kernels were minimized and for which there are fewer objects than for another one.
+// reportMachines reports machines with fewer objects than another one, if kernels for both were minimized.
 func reportMachines(c *cli.Context, objs *objects[*core.Object], rep *generate.Report) {
 	kernels, most := make(map[string]int), 0
 	for _, k := range rep.Kernels {

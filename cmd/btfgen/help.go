@@ -21,7 +21,7 @@ import (
 // topic describes a command, or btfgen itself. Help, docs/cli.md and the manual are written from topics.
 type topic struct {
 	*cli.Command
-	name string // as typed: "btfgen archive list"
+	name string // command as typed: "btfgen archive list"
 	part part   // the options that help prints
 }
 
@@ -30,8 +30,8 @@ type part int
 
 const (
 	allOptions  part = iota
-	exceptBoot       // all but the options of --boot
-	optionsBoot      // only the options of --boot, and those that go with it
+	exceptBoot       // all except the options of --boot
+	optionsBoot      // the options of --boot, and those that it accepts
 )
 
 // bootTitle is the title of the options of --boot.
@@ -169,9 +169,9 @@ func grouped(options []*described, groups []optionGroup) (all []helpPart) {
 
 // described is what a topic says about an option.
 type described struct {
-	name  string // output
-	typed string // -o, --output OUT
-	value string // OUT; empty if the option takes no value
+	name  string // long name: output
+	typed string // all spellings: -o, --output OUT
+	value string // placeholder: OUT; empty if the option takes no value
 	usage string
 }
 

@@ -35,7 +35,7 @@ var hostileNames = strings.NewReplacer(
 // and a corpus with two kernels, a damaged file, modules without a kernel and a dangling link.
 type hostileDir struct {
 	dir, object, noObject, corpus, osRelease string
-	keys                                     []string // of the kernels
+	keys                                     []string // keys of the kernels
 }
 
 func newHostileDir(t *testing.T) *hostileDir {

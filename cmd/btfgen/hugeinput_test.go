@@ -52,7 +52,7 @@ func hugeInputs() map[string]map[string]string {
 func TestHugeInputs(t *testing.T) {
 	slow.Skip(t)
 	raceflag.SkipSerial(t)
-	const most = 80<<20 + 40*hugeInput // bytes allocated in all; without any such file it is up to 60 MB
+	const most = 80<<20 + 40*hugeInput // bytes allocated in all; up to 60 MB without such a file
 	dir := t.TempDir()
 	kernel := "../../testdata/vmlinux/debian/12/x86_64/6.1.0-47-amd64.btf.zst"
 	object := "../../testdata/bpf/tcplife.bpfel.o"

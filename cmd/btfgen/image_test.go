@@ -72,7 +72,7 @@ func TestDockerfile(t *testing.T) {
 			}
 		}
 	}
-	for _, base := range bases[:stage-1] { // by its whole version; Dependabot raises it
+	for _, base := range bases[:stage-1] { // pinned by whole version, which Dependabot raises
 		if !regexp.MustCompile(`^[a-z]+:[0-9]+\.[0-9]+(\.[0-9]+|-slim)(@sha256:[0-9a-f]{64})?$`).MatchString(base) {
 			t.Errorf("%s does not name a version", base)
 		}
@@ -87,7 +87,7 @@ func TestDockerfile(t *testing.T) {
 		t.Log("the program was not built: it needs BTFGEN_SLOW=night")
 		return
 	}
-	r.do("find . -name testdata -exec rm -r {} +", statusOK) // as .dockerignore says
+	r.do("find . -name testdata -exec rm -r {} +", statusOK) // .dockerignore leaves these out
 	out := filepath.Join(r.dir, "out")
 	r.in(r.dir, "TARGETOS=linux", "TARGETARCH="+runtime.GOARCH, "VERSION=v1.2.3").do(strings.Replace(build, "/out/", out+"/", 1), statusOK)
 	for _, program := range programs {

@@ -29,7 +29,7 @@ import (
 	"github.com/btfgen/btfgen/internal/text/escape"
 )
 
-// initText has templates of the files for a project, and of what is left to do.
+// initText has templates of the files for a project, and of the list of next steps.
 //
 //go:embed init.txt
 var initText string
@@ -37,16 +37,16 @@ var initText string
 // project is what init finds.
 type project struct {
 	Dir     string   // the folder of the project; the paths below are relative to it
-	Name    string   // of the archive, without its suffix
-	Objects []string // files that generate reads
-	Missing []string // those that do not exist
-	Sources []string // in C, without an object
+	Name    string   // name of the archive, without its suffix
+	Objects []string // objects for generate
+	Missing []string // objects that do not exist
+	Sources []string // C files without an object
 	// For a Go package its name, and the last file with a bpf2go line. go generate runs the lines of files in order of
 	// their names, and the archive comes after the objects.
 	GoPackage, GoFile string
 
-	Loader     rule.Loader // that the project seems to use, "" for an unknown one
-	LoaderFrom string      // the file that shows it
+	Loader     rule.Loader // loader that the project seems to use, "" if unknown
+	LoaderFrom string      // file that shows the loader
 }
 
 // Archive returns the name of the archive.
@@ -164,9 +164,9 @@ func create(name, text string) error {
 
 // tree is what init finds in a folder and below.
 type tree struct {
-	goFiles, objects, sources []string // without tests; with the names of libbpf
+	goFiles, objects, sources []string // goFiles without tests; objects and sources by libbpf's naming, *.bpf.o and *.bpf.c
 	bpf2goObjects             []string
-	signs                     []string // that may show the loader
+	signs                     []string // files that may show the loader
 }
 
 // look looks for files. It skips what belongs to other projects: hidden folders and dependencies.
@@ -210,8 +210,8 @@ func detect(ctx context.Context) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
-	var order []string                    // of folders with bpf2go lines
-	packages := make(map[string]*project) // by folder
+	var order []string                    // folders with bpf2go lines
+	packages := make(map[string]*project) // keyed by folder
 	for _, name := range t.goFiles {
 		data, err := readRegular(name, limits.SourceBytes)
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 
 // loaderSign shows which loader a project uses. A weak one, which is only a name that is mentioned, counts where no other is found.
 type loaderSign struct {
-	file   string         // a pattern of its name
-	text   *regexp.Regexp // what is in it; nil for anything
+	file   string         // pattern of the file's name
+	text   *regexp.Regexp // matches the file's text; nil for any text
 	loader rule.Loader
 	weak   bool
 }
@@ -49,7 +49,8 @@ func isLoaderSign(name string) bool {
 
 // guessLoader guesses from files which loader the project uses. It is unknown if they show none or several.
 func (p *project) guessLoader(files []string) error {
-	found := map[bool]map[rule.Loader]string{false: {}, true: {}} // by whether the sign is weak, the first file that shows each
+	// found has the first file that shows each loader, by whether the sign is weak.
+	found := map[bool]map[rule.Loader]string{false: {}, true: {}}
 	for _, name := range files {
 		var data []byte
 		for _, s := range loaderSigns() {

@@ -24,7 +24,7 @@ func TestBPF2goTargets(t *testing.T) {
 			t.Errorf("-target %s on %s: %q, want %q", id, runtime.GOARCH, got, want)
 		}
 	}
-	if known != len(bpf2goTargets)+1 { // and native
+	if known != len(bpf2goTargets)+1 { // bpf2goTargets plus native
 		t.Errorf("bpf2go knows %d targets of the list, want %d", known, len(bpf2goTargets)+1)
 	}
 }

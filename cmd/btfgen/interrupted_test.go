@@ -20,8 +20,8 @@ import (
 
 // victim is a run that is ended before it is done.
 type victim struct {
-	path    string // of the executable
-	dir     string // holds the output and nothing else
+	path    string // path of the executable
+	dir     string // folder of the output alone
 	sources string
 	objects []string
 }
@@ -102,7 +102,7 @@ func TestInterrupted(t *testing.T) {
 	if !raceflag.Enabled {
 		slow.Skip(t)
 	}
-	if signal.Ignored(os.Interrupt) { // so is it by what is started, as from a script in the background
+	if signal.Ignored(os.Interrupt) { // children inherit this, as from a script in the background
 		t.Skip("needs SIGINT, which is ignored here")
 	}
 	v := newVictim(t)
@@ -125,7 +125,7 @@ func TestInterrupted(t *testing.T) {
 		took := time.Since(start)
 		status := cmd.ProcessState.ExitCode()
 		if status < 0 && n == 0 {
-			continue // it had not come so far as to listen, on a busy machine
+			continue // a busy machine had not let it listen yet
 		}
 		soonest = min(soonest, took)
 		if status != 130 || !strings.Contains(stderr.String(), "btfgen: interrupted\n") {

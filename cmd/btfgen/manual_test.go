@@ -53,7 +53,7 @@ func manual(p *topic, all []topic) string {
 	sections := p.sections()
 	for _, s := range sections {
 		if s.title == "Examples" {
-			continue // they follow
+			continue // examples follow at the end
 		}
 		fmt.Fprintf(b, "\n# %s\n", strings.ToUpper(s.title))
 		for _, block := range blocks(s.text) {
@@ -99,7 +99,7 @@ func manual(p *topic, all []topic) string {
 		}
 	}
 	b.WriteString("\n# EXAMPLES\n")
-	for _, q := range all { // a group has those of its commands
+	for _, q := range all { // a group's page has its commands
 		if q.name != p.name && !(isGroup(p.Command) && strings.HasPrefix(q.name, p.name+" ")) {
 			continue
 		}

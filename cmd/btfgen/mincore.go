@@ -67,9 +67,9 @@ func minCoreBTF(c *cli.Context) error {
 	reportKept(c, rep)
 	return document(c, struct {
 		Output     string                `json:"output"`
-		In         int64                 `json:"bytes_in"` // BTF of the kernel
+		In         int64                 `json:"bytes_in"` // size of the kernel's BTF
 		Out        int                   `json:"bytes_out"`
-		SHA256     string                `json:"sha256"` // of the output
+		SHA256     string                `json:"sha256"` // digest of the output
 		Unresolved []generate.Unresolved `json:"unresolved"`
 		allFindings
 	}{

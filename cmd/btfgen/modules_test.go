@@ -168,7 +168,7 @@ func TestImportRepaired(t *testing.T) {
 	}
 }
 
-// TestImportModules imports a kernel with more modules than the file has, such as one that was repaired. The fuller kernel replaces the other.
+// TestImportModules imports a kernel with more modules than the file has, such as a repaired one. The fuller kernel replaces the other.
 func TestImportModules(t *testing.T) {
 	adapter, state := moduleBTF(t, "struct adapter 8: name int 4"), moduleBTF(t, "struct state 8: name int 4")
 	packed := filepath.Join(t.TempDir(), "k.btfc")

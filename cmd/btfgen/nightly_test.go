@@ -14,7 +14,7 @@ import (
 // TestLintNotes checks that properties of a kernel's BTF that only its maker can change do not count.
 func TestLintNotes(t *testing.T) {
 	dir := t.TempDir()
-	vmlinux, _ := modular(t) // without functions
+	vmlinux, _ := modular(t) // a kernel without functions
 	write(t, filepath.Join(dir, "debian/12/x86_64/6.1.0-1-amd64.btf"), string(vmlinux))
 	for _, tt := range []struct {
 		args string

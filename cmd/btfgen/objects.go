@@ -26,11 +26,11 @@ import (
 // objects are the BPF objects of OBJECT arguments.
 type objects[T any] struct {
 	list  []T
-	data  [][]byte // the ELF file of each
-	files []string // the file that each is from
-	paths []string // of the files that were read
+	data  [][]byte // ELF file of each object
+	files []string // file of each object
+	paths []string // paths of all files that were read
 
-	machines string // "x86_64: a.o; arm64: b.o", to be printed when the work begins
+	machines string // text to print when the work begins: "x86_64: a.o; arm64: b.o"
 }
 
 // announce prints which machines the objects are for.
@@ -74,7 +74,7 @@ func readKept(c *cli.Context, args []string, keep *core.KeepPatterns, bare bool)
 
 // readPrograms is readObjects for objects with programs, which need no relocations.
 func readPrograms(c *cli.Context, args []string) (*programs, error) {
-	var known sync.Map // objects by hash of their file
+	var known sync.Map // objects, keyed by hash of their file
 	o, err := readEach(c, args, func(name string, data []byte) (*rule.Object, error) {
 		sum := sha256.Sum256(data)
 		if o, ok := known.Load(sum); ok {
@@ -121,7 +121,7 @@ func readEach[T interface {
 	if err != nil {
 		return nil, err
 	}
-	byMachines := make(map[string][]string) // names of objects
+	byMachines := make(map[string][]string) // names of objects, keyed by machines
 	for _, o := range all {
 		f := &files[o.File]
 		if f.Found && errors.Is(o.Err, embedded.ErrNone) {
@@ -162,11 +162,11 @@ func readEach[T interface {
 // reportObject reports why an object, or a whole file, is skipped.
 func reportObject(c *cli.Context, path string, err error) {
 	if path == embedded.Stdin {
-		path = "standard input" // as in errors
+		path = "standard input" // the name in errors
 	}
 	x := finding{Class: classOf(err), Message: err.Error(), File: path}
 	if errors.Is(err, fs.ErrNotExist) {
-		x.Class = unmatched // such as a pattern that the shell left as it is
+		x.Class = unmatched // a pattern that matched no file, say
 	}
 	if e := (*bpfobj.Error)(nil); errors.As(err, &e) {
 		x.Message = e.Err.Error()
@@ -182,7 +182,7 @@ func reportObject(c *cli.Context, path string, err error) {
 		reportFinding(c, x)
 		return
 	}
-	if x.Object == "" { // counts as an object
+	if x.Object == "" { // a skipped file counts as an object
 		x.Object, x.File = path, ""
 	}
 	reportIfVerbose(c, x)

@@ -280,8 +280,8 @@ func pipeline(t *testing.T, name string, into any) []byte {
 	return data
 }
 
-// TestPipelineKubernetes starts the pods of the indexed job in turn, and then the command in the comment. The manifest has no other fields than those
-// that the test knows, as they are in Kubernetes' API.
+// TestPipelineKubernetes starts the pods of the indexed job in turn, and then the command in the comment. The test knows all
+// fields of the manifest, by their names in Kubernetes' API.
 func TestPipelineKubernetes(t *testing.T) {
 	slow.Skip(t)
 	var job struct {
@@ -401,7 +401,7 @@ func TestPipelineNightly(t *testing.T) {
 			r.write("step", fetch.ReplaceAllString(step.Run, "btfgen corpus import "+night+" -o"))
 			if n == 2 && step.Name == "Verify" {
 				in.do(`PATH=$PWD/bin:$PATH bash -eo pipefail step`, statusFindings)
-				break // and nothing is released
+				break // a failed step ends the job before the release
 			}
 			in.do(`PATH=$PWD/bin:$PATH bash -eo pipefail step`, statusOK)
 		}
@@ -411,7 +411,7 @@ func TestPipelineNightly(t *testing.T) {
 }
 
 // TestPipelineSystemd runs the script of the unit as systemd does: two nights, with kernels that are imported rather than fetched, one in which a
-// package failed, one in which all packages failed, and one in which the proof fails. The archive is never one that was not proven.
+// package failed, one in which all packages failed, and one in which the proof fails. No unproven archive replaces the last one.
 func TestPipelineSystemd(t *testing.T) {
 	slow.Skip(t)
 	unit, err := os.ReadFile("../../examples/pipelines/systemd/btfgen-nightly.service")
@@ -438,10 +438,10 @@ func TestPipelineSystemd(t *testing.T) {
 	r.do("cp tracer.bpf.o probe.bpf.o", statusOK)
 	broken := "PATH=" + r.broken() + ":" + os.Getenv("PATH")
 	for _, night := range []struct {
-		kernels, after string // of fetch
+		kernels, after string // steps of fetch
 		env            string
 		want           int
-		newest         string // in the archive
+		newest         string // release of the newest kernel in the archive
 	}{
 		{"btfhub-archive/debian/11", "", "A=", statusOK, "5.10.0"},
 		{"btfhub-archive/debian/12", "", "A=", statusOK, "6.1.0-47-amd64"},
@@ -528,7 +528,7 @@ esac
 		pushes.do(`cp "$REGISTRY/$(tail -n 1 "$REGISTRY/signed" | cut -d: -f2)" "$REGISTRY/latest"`, statusOK)
 	}
 	pushes.do(`[ "$(wc -l <"$REGISTRY/signed")" = 2 ]`, statusOK) // the third night had nothing new
-	pushes.do(`sed -i '$d' "$REGISTRY/signed"`, statusOK)         // as if it had not been signed
+	pushes.do(`sed -i '$d' "$REGISTRY/signed"`, statusOK)         // the last push seems unsigned then
 	push("btfhub-archive")
 	pushes.do(`[ "$(wc -l <"$REGISTRY/signed")" = 2 ]`, statusOK)
 	pulls.do("btfgen archive list released/tracer.btfa | grep -q 6.1.0-47-amd64", statusOK)

@@ -22,17 +22,17 @@ import (
 // progress shows how far a run is: a line that changes on a terminal, else a line every half minute.
 type progress struct {
 	w     io.Writer
-	width int // of the terminal, or 0
+	width int // columns of the terminal, 0 if there is none
 	start time.Time
 
 	mu    sync.Mutex
-	last  time.Duration // when a line was printed
+	last  time.Duration // time of the last line, since start
 	state walk.Progress
-	now   string          // the current object and program, "" if not known
-	done  []time.Duration // by number of files: when as many were done
+	now   string          // current object and program, "" if not known
+	done  []time.Duration // done[n] is when n files were done, since start
 
-	bytes, size int64         // so far and of all, of a download; size is 0 if this is another run
-	began       time.Duration // when the download began
+	bytes, size int64         // bytes of a download, so far and in all; size is 0 if nothing is downloaded
+	began       time.Duration // start of the download, since start
 }
 
 // The times between two lines, and between two changes on a terminal.

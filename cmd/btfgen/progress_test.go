@@ -16,7 +16,7 @@ func TestProgressTransfer(t *testing.T) {
 	var b strings.Builder
 	p := &progress{w: &b}
 	const mb = 1_000_000
-	for i := range 100 { // from the tenth second
+	for i := range 100 { // the tenth second and later
 		p.transferAt(time.Duration(i+10)*time.Second, store.FetchProgress{Done: i / 50, All: 2, Bytes: int64(i) * 2 * mb, Size: 200 * mb, Package: "linux-image"})
 	}
 	p.transferAt(200*time.Second, store.FetchProgress{Done: 2, All: 2, Bytes: 200 * mb, Size: 200 * mb})

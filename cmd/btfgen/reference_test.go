@@ -52,9 +52,9 @@ func reference(app *cli.App) string {
 		for _, s := range p.sections() {
 			text := strings.TrimRight(s.text, "\n")
 			switch {
-			case s.title == "Commands": // they follow
+			case s.title == "Commands": // commands have pages of their own
 				continue
-			case strings.HasPrefix(s.title, "Options for"): // with the others
+			case strings.HasPrefix(s.title, "Options for"): // the other options include these
 				continue
 			case s.title == optionsTitle, s.title == otherOptions:
 				text = optionsText(&p, shared)

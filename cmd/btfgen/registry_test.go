@@ -215,7 +215,7 @@ func lying(t *testing.T, r *testregistry.Registry, layer, manifest string, fails
 func otherTools(t *testing.T, page string, do func(int, string) (string, string)) {
 	t.Helper()
 	r := testregistry.Start(t, "docker-registry", "")
-	ref := strings.Replace(r.Address, "127.0.0.1", "localhost", 1) + "/some/corpus" // which oras expects without TLS
+	ref := strings.Replace(r.Address, "127.0.0.1", "localhost", 1) + "/some/corpus" // oras uses plain HTTP for localhost
 	out, _ := do(0, "corpus push kernels.btfc "+ref+":latest --json")
 	var pushed struct{ Digest string }
 	if err := json.Unmarshal([]byte(out), &pushed); err != nil {

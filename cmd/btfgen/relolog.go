@@ -38,7 +38,7 @@ func runRelolog(c *cli.Context) error {
 		printed++
 		return p.Print(l.Object, l.Kernel, l.Entries)
 	}
-	var damage []*corpus.Error // of files with many kernels
+	var damage []*corpus.Error // errors about files with many kernels
 	err = dryrun.Run(c.Context, dryrun.Config{Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs")}, print, func(e *corpus.Error) {
 		if e.Shared {
 			damage = append(damage, e)

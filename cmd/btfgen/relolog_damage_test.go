@@ -19,7 +19,7 @@ import (
 type editor struct {
 	*testing.T
 	data    []byte
-	strings []byte // of .BTF, aliases data
+	strings []byte // strings of .BTF, aliases data
 	records []byte // all records of the first section, aliases data
 }
 

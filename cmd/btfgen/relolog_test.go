@@ -27,7 +27,7 @@ func TestRelologDoc(t *testing.T) {
 	}
 	schema := loadSchema(t)
 	var got strings.Builder
-	examples, fence := 0, false // fence: in the block that an example is to replace
+	examples, fence := 0, false // fence: inside the block for an example
 	replace := false
 	for line := range strings.Lines(string(data)) {
 		switch {
@@ -153,7 +153,7 @@ func TestRelologSchema(t *testing.T) {
 	seen := make(map[string]bool)
 	lines := 0
 	for line := range bytes.Lines(out.Bytes()) {
-		if bytes.HasPrefix(line, []byte(`{"class"`)) { // TestSchemas has those
+		if bytes.HasPrefix(line, []byte(`{"class"`)) { // TestSchemas checks findings
 			continue
 		}
 		lines++

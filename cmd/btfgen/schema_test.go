@@ -213,7 +213,7 @@ func TestSchemas(t *testing.T) {
 		}
 		two += string(data)
 		if name == "tcplife" {
-			write(t, "other/execsnoop.bpfel.o", string(data)) // an object that changes
+			write(t, "other/execsnoop.bpfel.o", string(data)) // the object has changed
 		}
 	}
 	write(t, "two", two)
@@ -322,7 +322,7 @@ func TestSchemas(t *testing.T) {
 				continue
 			}
 			validate(t, all[name], p)
-			for _, n := range []string{name, "finding"} { // others contain findings
+			for _, n := range []string{name, "finding"} { // other documents contain findings
 				if seen[n] == nil {
 					seen[n] = make(map[string]bool)
 				}
@@ -336,7 +336,7 @@ func TestSchemas(t *testing.T) {
 			if name == "corpus_fetch" && !fetches {
 				continue
 			}
-			if name == "relolog" || name != "finding" && slices.Contains(of, f) { // TestRelologSchema has more of it
+			if name == "relolog" || name != "finding" && slices.Contains(of, f) { // TestRelologSchema checks more of relolog
 				continue
 			}
 			if !seen[name][f] && elsewhere[name+" "+f] == "" {
@@ -351,7 +351,7 @@ func TestSchemas(t *testing.T) {
 		}
 	}
 	for name := range commands(newApp(&msgs, &msgs).Commands, "") {
-		if _, finds := commandClasses[name]; finds && !ran[name] { // the others are about btfgen itself
+		if _, finds := commandClasses[name]; finds && !ran[name] { // commands about btfgen itself have no findings
 			t.Errorf("%s: no run with --json", name)
 		}
 	}

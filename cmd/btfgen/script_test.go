@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"btfgen": func() {
-			version = cmp.Or(os.Getenv("TESTVERSION"), "v0.0.0-test") // as -ldflags -X does
+			version = cmp.Or(os.Getenv("TESTVERSION"), "v0.0.0-test") // set as -ldflags -X does
 			status := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
 			raceflag.Report()
 			os.Exit(status)
@@ -74,9 +74,9 @@ func TestScript(t *testing.T) {
 	dir, files := "testdata/script", []string(nil)
 	var names []string
 	switch {
-	case raceflag.Enabled: // those with several workers; the others run without the detector
+	case raceflag.Enabled: // scripts with several workers; the others run without the detector
 		names = []string{"generate", "relolog_kernels"}
-	case !slow.Enabled(): // the main jobs; a script starts btfgen up to 25 times
+	case !slow.Enabled(): // scripts of the main jobs; each starts btfgen up to 25 times
 		names = []string{"archive", "archive_lookup", "check", "check_gate", "corpus_list", "errors", "generate", "init", "min_core_btf", "relolog"}
 	}
 	for _, name := range names {

@@ -109,7 +109,7 @@ func drawTerminal(unwrapped []string) string {
 	seconds := 0.0
 	for i, l := range lines {
 		if l == "" {
-			seconds += 2.5 // to read the output
+			seconds += 2.5 // time to read the output
 			continue
 		}
 		open := false

@@ -64,7 +64,7 @@ func TestSignals(t *testing.T) {
 			{syscall.SIGTERM, 143, "btfgen: terminated\n"},
 			{syscall.SIGHUP, 129, "btfgen: hung up\n"},
 		}[i%3]
-		if signal.Ignored(s.signal) { // so is it by what is started, as under nohup
+		if signal.Ignored(s.signal) { // children inherit this, as under nohup
 			s.signal, s.status, s.message = syscall.SIGTERM, 143, "btfgen: terminated\n"
 		}
 		out := filepath.Join(dir, fmt.Sprint(i))

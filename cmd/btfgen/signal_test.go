@@ -40,8 +40,8 @@ func TestAwait(t *testing.T) {
 func TestEndOn(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		signals []time.Duration // after the start
-		want    time.Duration   // from the first signal to the end
+		signals []time.Duration // times after the start
+		want    time.Duration   // time from the first signal to the end
 	}{
 		{"one", []time.Duration{time.Second}, grace},
 		{"two", []time.Duration{time.Second, 20 * time.Millisecond}, 20 * time.Millisecond},

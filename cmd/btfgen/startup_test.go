@@ -40,7 +40,7 @@ func TestStartUp(t *testing.T) {
 	for _, m := range initLine.FindAllStringSubmatch(string(out), -1) {
 		pkg := m[1]
 		if host, _, _ := strings.Cut(pkg, "/"); !strings.Contains(host, ".") {
-			continue // of the standard library, which changes with Go
+			continue // packages of the standard library change with Go
 		}
 		modules++
 		bytes, err := strconv.Atoi(m[2])

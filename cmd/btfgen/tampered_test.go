@@ -84,7 +84,7 @@ func TestTampered(t *testing.T) {
 			switch status, got := do(command); {
 			case status != statusOK:
 				refused++
-			case got != want && !strings.HasPrefix(command, "corpus push"): // which says that the artifact is there
+			case got != want && !strings.HasPrefix(command, "corpus push"): // push only reports the artifact, which the registry has
 				t.Errorf("%s: another result after a change at %d of %d", command, at, len(bad))
 			case i < len(frames) && needAll.MatchString(command):
 				t.Errorf("%s: takes a changed frame, at %d of %d", command, at, len(bad))

@@ -21,7 +21,7 @@ import (
 // together runs commands at the same time in one directory.
 type together struct {
 	t    *testing.T
-	path string // of the executable
+	path string // path of the executable
 	dir  string
 }
 
@@ -129,7 +129,7 @@ func TestTogether(t *testing.T) {
 		w.run("archive", "convert", "tree", "-o", "y.btfa")
 		want(n, "archive", "list", "y.btfa")
 	}
-	for i := range 3 { // each of these replaces what the one before it wrote
+	for i := range 3 { // each run replaces the output of the run before it
 		tree := fmt.Sprint("new", i)
 		w.all(n, "generate --btf k@ -o "+tree+" o.o")
 		list, err := output.ReadList(t.Context(), filepath.Join(w.dir, tree))

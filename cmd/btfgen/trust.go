@@ -64,7 +64,7 @@ func checkLinked(path string) error {
 type power string
 
 const (
-	writes power = "writes" // a file or folder
+	writes power = "writes" // writes a file or folder
 	starts power = "starts programs or uses the network"
 )
 
@@ -81,11 +81,11 @@ var powers = map[string]power{
 	"catalogue":           starts,
 	"mirror":              starts,
 	"corpus fetch series": starts,
-	"reference":           starts, // of push and pull
+	"reference":           starts, // used by push and pull
 	"corpus push file":    starts,
 	"archive push file":   starts,
-	"plain-http":          starts, // without a reference it does nothing
-	"corpus import btf":   starts, // pahole, on kernels with DWARF
+	"plain-http":          starts, // no effect without a reference
+	"corpus import btf":   starts, // runs pahole on kernels with DWARF
 }
 
 // powerOf returns the power of a command's key.

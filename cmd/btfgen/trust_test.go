@@ -196,7 +196,7 @@ func TestTrustedConfig(t *testing.T) {
 		}
 		return stderr.String()
 	}
-	call(statusOK, "generate") // everything is inside
+	call(statusOK, "generate") // all outputs are inside the folder
 	call(statusOK, "verify sub/x.btfa")
 	call(statusUsage, "check")
 	call(statusOK, "check --output sub/report")
@@ -291,8 +291,8 @@ func TestParentConfig(t *testing.T) {
 	}
 	const none = "no BPF object given"
 	for _, change := range []func() error{
-		func() error { return os.Mkdir(".git", 0o777) },                       // the root of a repository in the repository
-		func() error { return os.WriteFile(".git", []byte("gitdir"), 0o600) }, // and of a submodule or worktree
+		func() error { return os.Mkdir(".git", 0o777) },                       // root of a repository inside the repository
+		func() error { return os.WriteFile(".git", []byte("gitdir"), 0o600) }, // root of a submodule or worktree
 		func() error { return os.Chmod("..", 0o777|os.ModeSticky) },
 	} {
 		if err := change(); err != nil {
@@ -309,7 +309,7 @@ func TestParentConfig(t *testing.T) {
 	if got := call("check --config="); !strings.Contains(got, none) {
 		t.Error(got)
 	}
-	t.Chdir(filepath.Join(root, "folder")) // physically outside the repository
+	t.Chdir(filepath.Join(root, "folder")) // outside the repository by its real path
 	if got := call("check"); !strings.Contains(got, none) {
 		t.Error(got)
 	}

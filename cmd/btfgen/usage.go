@@ -17,9 +17,9 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // optionError is a mistake in an option.
 type optionError struct {
-	name  string  // of the option
-	value *string // the one that is wrong, or nil if it is not about a value
-	from  string  // as in option, or "" before commandLine.locate
+	name  string  // name of the option
+	value *string // wrong value, nil if the mistake is not in a value
+	from  string  // option.from, or "" before commandLine.locate sets it
 	err   error
 }
 

@@ -24,8 +24,8 @@ func TestOptionErrors(t *testing.T) {
 	generate := " " + object + " --btf " + kernel
 	for _, tt := range []struct {
 		command, option, value string
-		rest                   string // of the command line
-		want                   string // after the option, a regular expression
+		rest                   string // rest of the command line
+		want                   string // regular expression for the text after the option
 	}{
 		{"generate", "shard", "3", generate + " -o x.btfa", ` "3": want I/N`},
 		{"generate", "shard", "auto", generate + " -o x.btfa", ` "auto": the environment has no CI_NODE_INDEX`},

@@ -35,7 +35,7 @@ func versionFrom(linked string, bi *debug.BuildInfo, archived string) string {
 	}
 	if bi != nil {
 		m := &bi.Main
-		if m.Replace != nil { // by a folder, which has no version
+		if m.Replace != nil { // a folder that replaces the module has no version
 			m = m.Replace
 		}
 		if m.Version != "" && m.Version != unversioned {
