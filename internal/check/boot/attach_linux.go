@@ -22,7 +22,7 @@ import (
 const (
 	loopback   = 1 // index of the loopback device
 	cgroupRoot = "/sys/fs/cgroup"
-	executable = "/proc/self/exe" // btfgen
+	executable = "/proc/self/exe" // btfgen itself
 	netNS      = "/proc/self/ns/net"
 )
 
@@ -146,7 +146,7 @@ func attachRawTracepoint(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, er
 
 func attachTracing(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 	switch to := spec.AttachTo; {
-	case to == "", to == "bpf_map_elem", to == "bpf_sk_storage_map": // the tool chooses the function or map
+	case to == "", to == "bpf_map_elem", to == "bpf_sk_storage_map": // the tool sets the function or map
 		return nil, errNotTried
 	case spec.AttachType == ebpf.AttachTraceIter:
 		if to == "cgroup" {
@@ -213,11 +213,11 @@ func attachPerfEvent(_ *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 }
 
 func attachXDP(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
-	if spec.AttachType != ebpf.AttachXDP && spec.AttachType != ebpf.AttachNone { // entries of device and CPU maps
+	if spec.AttachType != ebpf.AttachXDP && spec.AttachType != ebpf.AttachNone { // programs for entries of device and CPU maps
 		return nil, errNotTried
 	}
 	l, err := link.AttachXDP(link.XDPOptions{Program: p, Interface: loopback, Flags: link.XDPGenericMode})
-	if errors.Is(err, unix.EINVAL) { // before 5.15, programs with maps that may hold programs
+	if errors.Is(err, unix.EINVAL) { // kernels before 5.15, for programs with maps that may hold programs
 		return nil, errNotTried
 	}
 	return withLinks(l, err)
@@ -231,7 +231,7 @@ func attachTC(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 	case ebpf.AttachNone:
 		return withLinks(link.AttachTCX(link.TCXOptions{Program: p, Interface: loopback, Attach: ebpf.AttachTCXIngress}))
 	}
-	return nil, errNotTried // netkit
+	return nil, errNotTried // netkit programs
 }
 
 // withLinks returns errNotTried on kernels without links for a device, where tools use netlink.
@@ -275,7 +275,7 @@ func attachSocket(family, option int) func(*ebpf.ProgramSpec, *ebpf.Program) (io
 // attachSockMap attaches to a new map of sockets. Closing that detaches the program.
 func attachSockMap(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 	as := spec.AttachType
-	if as == ebpf.AttachNone { // sk_skb, where the tool chooses
+	if as == ebpf.AttachNone { // SEC sk_skb leaves the type to the tool
 		as = ebpf.AttachSkSKBStreamVerdict
 	}
 	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.SockMap, KeySize: 4, ValueSize: 4, MaxEntries: 1})
@@ -291,7 +291,7 @@ func attachSockMap(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 
 func attachCgroup(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 	as := spec.AttachType
-	if spec.Type == ebpf.CGroupSKB && as == ebpf.AttachNone { // cgroup/skb, where the tool chooses
+	if spec.Type == ebpf.CGroupSKB && as == ebpf.AttachNone { // SEC cgroup/skb leaves the type to the tool
 		as = ebpf.AttachCGroupInetIngress
 	}
 	return link.AttachCgroup(link.CgroupOptions{Path: cgroupRoot, Attach: as, Program: p})

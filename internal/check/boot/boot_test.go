@@ -139,7 +139,7 @@ func TestBoot(t *testing.T) {
 	const hello = `echo '@btfgen {"kind":"hello","name":"6.1.0"}';`
 	for _, tt := range []struct {
 		name, script string
-		want         string // of the error, "" for none
+		want         string // text of the error, "" for none
 		events       int
 	}{
 		{"as it should be", hello + `printf 'noise @btfgen {"kind":"program"}\r\n@btfgen {"kind":"program"}\r\n@btfgen {"kind":"end"}\r\n'; exec sleep 60`, "", 2},

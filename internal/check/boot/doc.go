@@ -34,11 +34,11 @@ const Word = "__guest"
 
 // Job is what a guest does. Files are numbered in directories of the initial RAM file system.
 type Job struct {
-	Objects int               `json:"objects"`           // to load
-	Modules int               `json:"modules"`           // to load first, in order
-	Types   int               `json:"types"`             // files of BTF that loaders add to the kernel's
-	BTF     bool              `json:"btf,omitempty"`     // a file has the types of the kernel, which has no BTF
-	Archive bool              `json:"archive,omitempty"` // a file has those that an archive has for the kernel: load again with them
+	Objects int               `json:"objects"`           // number of objects to load
+	Modules int               `json:"modules"`           // number of modules to load first, in order
+	Types   int               `json:"types"`             // number of files of BTF that loaders add to the kernel's
+	BTF     bool              `json:"btf,omitempty"`     // the kernel has no BTF, and a file has its types
+	Archive bool              `json:"archive,omitempty"` // a file has the archive's types for the kernel: load with these, too
 	Targets map[string]string `json:"targets,omitempty"`
 
 	// Skip has programs not to load, by object. An object without other programs is not read.
@@ -71,8 +71,8 @@ type Event struct {
 	// Extern reports that the program lacks a strong extern, so libbpf loads nothing of the object.
 	Extern bool `json:"extern,omitempty"`
 
-	Output string `json:"output,omitempty"` // a part of what the command prints
-	Status int    `json:"status,omitempty"` // the command's exit status
+	Output string `json:"output,omitempty"` // part of what the command prints
+	Status int    `json:"status,omitempty"` // exit status of the command
 }
 
 // Kinds of events.

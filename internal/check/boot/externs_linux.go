@@ -56,7 +56,7 @@ func inFile(file []byte, s *elf.Section) []byte {
 
 // strengthen makes weak symbols of maps global. A linked object has one definition of each.
 func strengthen(symtab []byte, f *elf.File) {
-	const size, info, shndx = 24, 4, 6 // of Elf64_Sym
+	const size, info, shndx = 24, 4, 6 // layout of Elf64_Sym
 	for ; len(symtab) >= size; symtab = symtab[size:] {
 		i := int(f.ByteOrder.Uint16(symtab[shndx:]))
 		if elf.ST_BIND(symtab[info]) == elf.STB_WEAK && i < len(f.Sections) && f.Sections[i].Name == ".maps" {
@@ -70,7 +70,7 @@ func strengthen(symtab []byte, f *elf.File) {
 func hideExterns(blob []byte, o *rule.Object) {
 	h, err := btf.ReadHeader(blob, int64(len(blob)))
 	if err != nil {
-		return // parsed objects have one
+		return // not reached: parsed objects have a header
 	}
 	types, names := blob[h.Types.Off:], blob[h.Strings.Off:]
 	for id := btf.TypeID(1); int(id) < o.BTF.NumTypes(); id++ {
@@ -88,7 +88,7 @@ func hideExterns(blob []byte, o *rule.Object) {
 					continue
 				}
 				record := types[v.Offset():]
-				if slices.ContainsFunc(o.Externs, func(x bpfobj.Extern) bool { return x.Type == v.ID }) { // typed
+				if slices.ContainsFunc(o.Externs, func(x bpfobj.Extern) bool { return x.Type == v.ID }) { // a typed ksym
 					clear(record[:4]) // the name
 				}
 				clear(record[8:12]) // the type
@@ -127,8 +127,8 @@ func nameInnerMaps(blob []byte, o *rule.Object) {
 // externs are resolved externs.
 type externs struct {
 	kconfig *ebpf.MapSpec          // nil without kconfig variables
-	offsets map[string]uint32      // of kconfig variables, in bytes
-	typed   map[string]cbtf.TypeID // of typed ksyms; 0 for an absent weak one
+	offsets map[string]uint32      // offsets of kconfig variables in the map's value
+	typed   map[string]cbtf.TypeID // types of typed ksyms; 0 for an absent weak one
 }
 
 // missing is the error for an extern without which libbpf does not load the object.

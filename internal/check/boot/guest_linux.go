@@ -65,7 +65,7 @@ func (g *guest) run() error {
 	}
 	release := unix.ByteSliceToString(u.Release[:])
 	g.report(Event{Kind: Hello, Name: release})
-	_ = os.Symlink("/"+configPath, "/boot/config-"+release) // where loaders look for it
+	_ = os.Symlink("/"+configPath, "/boot/config-"+release) // loaders look there
 	text, err := os.ReadFile("/" + jobPath)
 	if err != nil {
 		return err

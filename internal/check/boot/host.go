@@ -25,16 +25,16 @@ import (
 // Machine is a machine to boot.
 type Machine struct {
 	Arch    string // x86_64 or arm64
-	Kernel  []byte // its image
+	Kernel  []byte // image of the kernel
 	Init    []byte // btfgen, statically linked, for Arch
-	Config  []byte // the kernel's configuration; may be nil
+	Config  []byte // configuration of the kernel; may be nil
 	Objects [][]byte
-	Modules [][]byte // in the order to load them in
+	Modules [][]byte // modules to load, in order
 	Types   [][]byte // BTF that loaders add to the kernel's
-	BTF     []byte   // of the kernel, if it has none; may be nil
-	Archive []byte   // BTF that an archive has for the kernel; may be nil
-	Files   []File   // for Job.Command
-	Job     Job      // without the numbers of the files above
+	BTF     []byte   // BTF for a kernel without its own; may be nil
+	Archive []byte   // archive's BTF for the kernel; may be nil
+	Files   []File   // files for Job.Command
+	Job     Job      // job, without the numbers of the files above
 }
 
 // emulators are qemu's programs and their arguments for a machine. KVM uses another model of the processor.
@@ -139,7 +139,7 @@ type running struct {
 	files      []*os.File // kernel and initial RAM file system
 	report     func(Event)
 
-	heard        func() // starts the time of silence again
+	heard        func() // restarts the time of silence
 	hello, ended bool
 	failed       string // error of the End event
 	console      []byte // the kernel's last messages
@@ -164,10 +164,10 @@ func (b *running) run(ctx context.Context, kvm bool) error {
 	late := fmt.Errorf("not done after %s", b.timeout)
 	defer time.AfterFunc(b.timeout, func() { cancel(late) }).Stop()
 	silence := time.AfterFunc(time.Hour, func() { cancel(fmt.Errorf("silent for %s", b.silent)) })
-	silence.Stop() // until the first event
+	silence.Stop() // heard starts it
 	defer silence.Stop()
 	b.heard = func() { silence.Reset(b.silent) }
-	if kvm { // some open it, start the machine, and then it does nothing
+	if kvm { // some hosts have KVM, and a machine that does nothing
 		patience := time.AfterFunc(min(kvmPatience, b.timeout/4), func() { cancel(errKVM) })
 		defer patience.Stop()
 		b.heard = func() { patience.Stop(); silence.Reset(b.silent) }
@@ -236,7 +236,8 @@ func (b *running) read(src io.Reader) error {
 			return &limits.Exceeded{Max: limits.GuestBytes, What: "bytes from the machine"}
 		}
 		b.line(bytes.TrimRight(line, "\r\n"))
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) { // a longer line is not an event
+		// A line that is too long for the buffer is not an event.
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return nil
 		}
 	}

@@ -22,12 +22,12 @@ const (
 	typesPath   = "types"
 	btfPath     = "btf"
 	archivePath = "archive"
-	workPath    = "work" // where a command runs
+	workPath    = "work" // directory in which a command runs
 )
 
 // File is a file that a command needs.
 type File struct {
-	Name string // without a directory
+	Name string // name without a directory
 	Data []byte
 }
 
@@ -73,7 +73,7 @@ const (
 // newc writes an archive. After an error it writes no more, and close returns the error.
 type newc struct {
 	w   *bufio.Writer
-	n   uint32 // files so far
+	n   uint32 // number of files so far
 	err error
 }
 

@@ -39,9 +39,9 @@ func reason(errno int, log string) string {
 
 // Table counts predicted verdicts by what happened.
 type Table struct {
-	counts    [rule.Fails + 1]Count // by verdict
-	unjudged  Count                 // programs that are to work, with something that is not judged; counts do not have them
-	Surprises []string              // programs that were predicted to work and did not, with the reasons
+	counts    [rule.Fails + 1]Count // indexed by verdict
+	unjudged  Count                 // programs predicted to work with something that is not judged; counts do not have them
+	Surprises []string              // programs predicted to work that did not, with the reasons
 }
 
 // Count is a part of a Table: how many programs with a verdict loaded, and how many did not.

@@ -34,7 +34,7 @@ func buildLoader(t *testing.T) string {
 	if err := exec.Command("cc", "-E", "-include", "bpf/libbpf.h", "-x", "c", os.DevNull).Run(); err != nil {
 		t.Skipf("needs a C compiler with libbpf: %v", err)
 	}
-	source, err := os.Open(filepath.Join("testdata", "load.c")) // so that go test does not reuse a cached result
+	source, err := os.Open(filepath.Join("testdata", "load.c")) // go test then reuses no cached result
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestRunningKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	counts := make(map[string]int)
-	var table Table // of the programs that the user may load
+	var table Table // counts programs that the user may load
 	rest := rep.Programs
 	for i, in := range inputs {
 		programs := rest[:len(objects[i].Programs)]

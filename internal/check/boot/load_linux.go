@@ -35,18 +35,18 @@ import (
 // loader loads objects into the running kernel.
 type loader struct {
 	targets map[string]string
-	own     types             // the kernel's; from a file if it has no BTF
-	archive *types            // those that an archive has for the kernel, or nil
+	own     types             // the kernel's types; from a file if it has no BTF
+	archive *types            // the archive's types for the kernel; nil without an archive
 	added   []types           // types that loaders add to the kernel's
-	cache   *cbtf.Cache       // of the kernel's BTF
-	config  map[string]string // the kernel's configuration, by name; nil until it is needed
-	noData  bool              // the kernel has no maps for data sections: before 5.2
+	cache   *cbtf.Cache       // cache of the kernel's BTF
+	config  map[string]string // settings of the kernel by name; nil until needed
+	noData  bool              // the kernel is older than 5.2, and has no maps for data sections
 }
 
 // types are BTF to relocate programs against.
 type types struct {
-	core *core.Target // for libbpf's rules
-	spec *cbtf.Spec   // for cilium/ebpf; nil for what the running kernel has
+	core *core.Target // types for libbpf's rules
+	spec *cbtf.Spec   // types for cilium/ebpf; nil for the running kernel's BTF
 }
 
 // kernelBTF is the directory with the BTF of the kernel and its modules.
@@ -138,7 +138,7 @@ func (l *loader) object(ctx context.Context, i int, skip []string, report func(E
 		return nil
 	}
 	all := &ebpf.CollectionSpec{Maps: maps.Clone(o.spec.Maps), Types: o.spec.Types, ByteOrder: o.spec.ByteOrder}
-	maps.DeleteFunc(all.Maps, func(_ string, m *ebpf.MapSpec) bool { return m.Type == ebpf.StructOpsMap }) // they need programs
+	maps.DeleteFunc(all.Maps, func(_ string, m *ebpf.MapSpec) bool { return m.Type == ebpf.StructOpsMap }) // struct_ops maps need programs
 	coll, err := l.load(all, &l.own)
 	e := Event{Kind: Object, Object: i}
 	if o.unread != nil {
@@ -154,16 +154,16 @@ func (l *loader) object(ctx context.Context, i int, skip []string, report func(E
 
 // object is an object to load.
 type object struct {
-	spec      *ebpf.CollectionSpec // as libbpf has it, without CO-RE relocations
+	spec      *ebpf.CollectionSpec // object as libbpf reads it, without CO-RE relocations
 	relocator *relocator
-	archived  *relocator           // the same with the archive's types; nil without an archive
-	alone     *ebpf.CollectionSpec // as cilium/ebpf reads it; nil if it does not
-	unread    error                // why it does not
-	missing   error                // why libbpf loads nothing of it
-	untyped   map[string]error     // by program, why libbpf does not know its type
-	unlike    map[string]error     // by program, what libbpf does that cilium/ebpf does not
+	archived  *relocator           // relocator with the archive's types; nil without an archive
+	alone     *ebpf.CollectionSpec // object as cilium/ebpf reads it; nil if it fails to
+	unread    error                // why cilium/ebpf fails to read it
+	missing   error                // why libbpf does not load the object
+	untyped   map[string]error     // why libbpf knows no type for a program, by its name
+	unlike    map[string]error     // why a program would load with libbpf but not here, by its name
 
-	registered map[string]string // Event.Attach of struct_ops programs, by the struct's name; nil until it is needed
+	registered map[string]string // Event.Attach of struct_ops programs, by name of the struct; nil until needed
 }
 
 // read reads an object as both loaders do.
@@ -333,11 +333,11 @@ func (l *loader) prepare(spec *ebpf.CollectionSpec) {
 		if m.ValueSize == 0 && m.KeySize != 0 && m.Type != ebpf.PerfEventArray {
 			m.ValueSize = 8
 		}
-		if m.Pinning == ebpf.PinByName { // cilium/ebpf refuses others
+		if m.Pinning == ebpf.PinByName { // cilium/ebpf fails for objects that pin
 			m.Pinning = ebpf.PinNone
 		}
 		if m.Type == ebpf.ProgramArray {
-			m.Contents = nil // would load the programs in it
+			m.Contents = nil // loading contents would load other programs
 		}
 	}
 }

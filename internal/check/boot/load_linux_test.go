@@ -101,7 +101,7 @@ func TestStructOps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		delete(o.spec.Maps, "missing") // no kernel has one of this name
+		delete(o.spec.Maps, "missing") // no kernel has the map's struct
 		delete(o.spec.Programs, tt.without)
 		o.missing = nil
 		for _, name := range []string{"ssthresh", "undo_cwnd"} {
@@ -188,9 +188,9 @@ func TestDiffers(t *testing.T) {
 		{result{unread: dump}, result{code: code(1)}, "cannot be compared: no dump"},
 		{result{code: code(1)}, result{code: code(1, first)}, "has 2 instructions, and 3 with the archive's BTF"},
 		{result{code: code(1)}, result{code: code(2)}, "instruction 0 is MovImm32 dst: r0 imm: 1, and MovImm32 dst: r0 imm: 2 with the archive's BTF"},
-		{result{code: code(5)}, result{code: code(3)}, ""}, // IDs of one type
+		{result{code: code(5)}, result{code: code(3)}, ""}, // two IDs of one type
 		{result{code: code(3)}, result{code: code(5)}, "instruction 0 is MovImm32 dst: r0 imm: 3, and MovImm32 dst: r0 imm: 5 with the archive's BTF"},
-		{result{code: code(1, first)}, result{code: code(1, second)}, ""}, // IDs of one map
+		{result{code: code(1, first)}, result{code: code(1, second)}, ""}, // two IDs of one map
 	} {
 		if got := tt.own.differs(&tt.archive, map[typeIDs]bool{{5, 3}: true}); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)

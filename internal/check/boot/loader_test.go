@@ -19,7 +19,7 @@ import (
 type Outcome struct {
 	Program string
 	Errno   int    // 0 if it was loaded
-	Log     string // the ends of libbpf's messages and of the verifier's log
+	Log     string // last lines of libbpf's messages and of the verifier's log
 }
 
 // load runs the loader, whose source describes the lines, on an object file. An object that libbpf does not open has one outcome, of the
@@ -72,11 +72,11 @@ func (o *Outcome) causes() (core, helper bool) {
 
 // comparison is a prediction and what happened.
 type comparison struct {
-	Program   string      // with its object
-	Verdict   rule.Status // on loading it
-	Predicted rule.Status // for relocations and helpers alone
-	Happened  string      // "loads", "fails" for such a cause, or "fails for another reason"
-	Wrong     string      // what was wrong with the prediction, "" if nothing was
+	Program   string      // program with its object
+	Verdict   rule.Status // predicted verdict on loading
+	Predicted rule.Status // predicted verdict on relocations and helpers alone
+	Happened  string      // "loads", "fails" because of relocations or helpers, or "fails for another reason"
+	Wrong     string      // mistake in the prediction, "" for none
 }
 
 // compare compares an outcome with the report on the kernel with this index.
@@ -89,7 +89,7 @@ func compare(p *verdict.ProgramRow, kernel int, got *Outcome) (c comparison) {
 	case got.Errno == 0:
 		c.Happened = "loads"
 	case got.Errno == int(syscall.EPERM):
-		c.Happened = "is not permitted" // not the kernel's fault
+		c.Happened = "is not permitted" // the kernel did not verify it
 		return c
 	case byCore || byHelper:
 		c.Happened = "fails"

@@ -19,9 +19,9 @@ import (
 
 // relocator relocates programs as libbpf does. cilium/ebpf decides some relocations differently.
 type relocator struct {
-	functions map[string]*bpfobj.Function // by symbol: names in BTF may be equal
+	functions map[string]*bpfobj.Function // keyed by symbol, as names in BTF may be equal
 	records   []core.Record
-	decisions []*core.Decision // by record
+	decisions []*core.Decision // one per record
 }
 
 // newRelocator decides an object's records on a kernel's types, with those that the loader adds.
@@ -37,7 +37,7 @@ func newRelocator(ctx context.Context, o *rule.Object, kernel *core.Target, adde
 	r.records = o.Relocations().Records()
 	r.decisions = make([]*core.Decision, len(r.records))
 	for _, t := range append([]types{{core: kernel}}, added...) {
-		table := new(core.Table) // its decisions refer to it
+		table := new(core.Table) // decisions refer to the table
 		if err := new(core.Filler).Fill(ctx, table, set, t.core, nil); err != nil {
 			return nil, err
 		}

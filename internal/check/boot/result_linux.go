@@ -13,7 +13,7 @@ import (
 // result is the result of loading a program.
 type result struct {
 	err    error
-	attach string // Event.Attach
+	attach string // value of Event.Attach
 
 	// Instructions as the kernel has them, if the program was loaded and there is an archive, or why they cannot be read.
 	code   asm.Instructions
@@ -59,7 +59,7 @@ func (r *result) differs(a *result, ids map[typeIDs]bool) string {
 // constant returns an instruction's constant without the ID of a map, which each load creates.
 func constant(in asm.Instruction) int64 {
 	if in.IsLoadFromMap() {
-		return in.Constant >> 32 // the offset in its value
+		return in.Constant >> 32 // the offset in the map's value
 	}
 	return in.Constant
 }

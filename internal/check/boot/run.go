@@ -29,17 +29,17 @@ import (
 // Config describes a run: which kernels boot, and what each of them does.
 type Config struct {
 	Corpus  *corpus.Corpus // packages and images
-	BTF     *corpus.Corpus // types of kernels that have no BTF; may be nil
-	Jobs    int            // kernels that run side by side, at least 1
-	Timeout time.Duration  // for each kernel
+	BTF     *corpus.Corpus // types for kernels without BTF; may be nil
+	Jobs    int            // number of kernels that run side by side, at least 1
+	Timeout time.Duration  // limit for each kernel
 	Init    *Executable    // btfgen itself
 
 	// Objects, with Data as their files, are checked and loaded. Targets overrides attach targets, by program.
 	Objects []*rule.Object
 	Data    [][]byte
 	Types   []check.Types
-	Rodata  []string       // as for package check
-	Policy  verdict.Policy // its --when says which programs are loaded on a kernel
+	Rodata  []string       // see check.Config
+	Policy  verdict.Policy // --when of the policy says which programs are loaded on a kernel
 	Targets map[string]string
 
 	// Archive has types to load the objects with again; may be nil.
@@ -72,15 +72,15 @@ func ParseExecutable(path string, data []byte) (*Executable, error) {
 
 // Kernel is a kernel of a run. Its fields are set when they are known.
 type Kernel struct {
-	Path     string        // of its file
-	Name     string        // as in the report of check, or the path
-	Modules  []string      // the loaded ones
-	Release  string        // as the booted kernel reports it
-	Emulated string        // why KVM did not run it, "" if it did
-	Up, Done time.Duration // until the first event of the guest, 0 if it did not boot, and until the end
-	Match    archive.Match // kernel of the archive, if there is one
-	Trial    *Trial        // nil with a command
-	Exit     *Event        // of the command; nil if it did not arrive
+	Path     string        // path of the kernel's file
+	Name     string        // name in the report of check, else the path
+	Modules  []string      // loaded modules
+	Release  string        // release that the booted kernel reports
+	Emulated string        // why KVM did not run the kernel, "" if it did
+	Up, Done time.Duration // time until the guest's first event, 0 if it did not boot, and until the end
+	Match    archive.Match // kernel of the archive, if there is an archive
+	Trial    *Trial        // nil if a command runs
+	Exit     *Event        // exit of the command; nil if no event arrived
 }
 
 // Watcher receives what happens in a run, one call at a time. Calls about a kernel wait until all kernels before it in the corpus
@@ -89,10 +89,10 @@ type Watcher interface {
 	Skipped(k *Kernel, errs []*corpus.Error) // files that could not be checked
 	Note(k *Kernel, text string)
 	Begin(k *Kernel)
-	Stopped(k *Kernel, program string, why error) // the machine crashed or was silent while it tried a program, and boots again without it
+	Stopped(k *Kernel, program string, why error) // the machine crashed or was silent while it tried program, and boots again without it
 	Object(k *Kernel, i int)                      // k.Trial.Of(i) is complete
-	Output(k *Kernel, text string)                // of the command
-	End(k *Kernel, err error)                     // err says why the kernel did not boot or did not finish
+	Output(k *Kernel, text string)                // text from the command
+	End(k *Kernel, err error)                     // err is why the kernel did not boot or did not finish
 
 	Progress(k *Kernel, tried int) // tried is the number of programs, 0 while the kernel boots
 }
@@ -123,9 +123,9 @@ type run struct {
 
 	mu      sync.Mutex // held for calls of w
 	w       Watcher
-	waiting [][]func() // calls, by kernel
-	ended   []bool     // by kernel
-	first   int        // kernel that has not ended
+	waiting [][]func() // calls that wait, per kernel
+	ended   []bool     // whether the kernel has ended, per kernel
+	first   int        // first kernel that has not ended
 }
 
 // kernelRun is the run of one kernel.
@@ -133,10 +133,10 @@ type kernelRun struct {
 	*run
 	*Kernel
 	index   int
-	types   *corpus.File // with the kernel's BTF
+	types   *corpus.File // file with the kernel's BTF
 	started time.Time
-	done    int // objects that are complete
-	tried   int // programs
+	done    int // number of complete objects
+	tried   int // number of programs tried
 }
 
 // call makes a call of the watcher when it is the kernel's turn.
@@ -196,12 +196,12 @@ func (k *kernelRun) predictions(ctx context.Context, m *Machine) (*verdict.Repor
 		return nil, err
 	}
 	var other *verdict.Report
-	if len(k.Types) == 0 { // cilium/ebpf also takes an added type of a name that the kernel has
+	if len(k.Types) == 0 { // cilium/ebpf would also use added types whose names the kernel has
 		if other, err = k.check(ctx, rule.EbpfGo); err != nil {
 			return nil, err
 		}
 	}
-	if name := rep.Kernels[0].Name; name != k.types.Path { // a path, if the key is not known
+	if name := rep.Kernels[0].Name; name != k.types.Path { // the name of a kernel without a key is a path
 		k.Name = name
 	}
 	k.Trial = NewTrial(rep, other, k.Objects)
@@ -279,7 +279,7 @@ func (k *kernelRun) runMachine(ctx context.Context, m *Machine) (err error) {
 	return err
 }
 
-// without prepares another boot after one that ended early, without the programs that have results and the one that was tried. It
+// without prepares another boot after one that ended early. It leaves out the programs that have results and the program that was being tried. It
 // reports false if there is no such program.
 func (k *kernelRun) without(m *Machine, why error) bool {
 	object, program := k.Trial.next()
@@ -300,7 +300,7 @@ func (k *kernelRun) findTypes(ctx context.Context, m *Machine) error {
 		return nil
 	}
 	own := false
-	_ = k.types.Read(ctx, func(*corpus.Kernel) error { own = true; return nil }) // reported when it is checked
+	_ = k.types.Read(ctx, func(*corpus.Kernel) error { own = true; return nil }) // check reports the error
 	if own || ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -384,7 +384,7 @@ func (k *kernelRun) take(e Event) {
 		if k.Trial == nil || e.Object < k.done {
 			return
 		}
-		k.complete(e.Object) // the guest finishes an object before it begins the next
+		k.complete(e.Object) // the guest finishes an object before the next
 		k.Trial.Take(e)
 		if e.Kind == Program {
 			k.tried++

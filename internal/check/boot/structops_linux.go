@@ -60,7 +60,7 @@ func (l *loader) register(o *object) {
 		coll, err := l.load(all, &l.own)
 		coll.Close()
 		if err != nil {
-			continue // reported with the program
+			continue // the program's own event reports it
 		}
 		all.Maps[name] = m
 		o.registered[ops] = attached(func() (io.Closer, error) { return l.registerMap(all, name) })
@@ -77,5 +77,5 @@ func (l *loader) registerMap(all *ebpf.CollectionSpec, name string) (io.Closer, 
 	if all.Maps[name].Flags&unix.BPF_F_LINK != 0 {
 		return link.AttachStructOps(link.StructOpsOptions{Map: coll.Maps[name]})
 	}
-	return nil, coll.Maps[name].Delete(uint32(0)) // loading has registered it
+	return nil, coll.Maps[name].Delete(uint32(0)) // loading the map registered it
 }

@@ -13,24 +13,24 @@ import (
 
 // Trial compares the report on one kernel with what that kernel, booted, does with the objects.
 type Trial struct {
-	Objects []int // indices of the report's objects that are for the kernel, in the guest's order
-	Rows    []Row // their programs that are loaded on the kernel, in the report's order
+	Objects []int // indices of the report's objects for the kernel, in the guest's order
+	Rows    []Row // programs of these objects that are loaded on the kernel, in the report's order
 
-	Left     []int // objects that are for the kernel, of which no program is loaded on it
-	Unloaded int   // programs that are not loaded on it
+	Left     []int // objects for the kernel without a program that is loaded on it
+	Unloaded int   // number of programs that are not loaded on the kernel
 
-	first    []int      // by object in the guest: its first row; and the number of rows
-	unloaded [][]string // by object in the guest: programs that are not loaded
+	first    []int      // first row of each object in the guest, then the number of rows
+	unloaded [][]string // names of the programs that are not loaded, per object in the guest
 }
 
 // Row is a program on the booted kernel.
 type Row struct {
-	Program *verdict.ProgramRow // as libbpf loads it
-	EbpfGo  *verdict.ProgramRow // as cilium/ebpf loads it; nil if that is not predicted
-	Unread  string              // why cilium/ebpf does not read the object unchanged; "" if it does
+	Program *verdict.ProgramRow // prediction for libbpf
+	EbpfGo  *verdict.ProgramRow // prediction for cilium/ebpf; nil without one
+	Unread  string              // why cilium/ebpf cannot read the object unchanged; "" if it can
 
-	got   *Event // what the kernel did with the program alone; nil if no event came
-	whole *Event // why libbpf does not load the object; nil if it does
+	got   *Event // event about the program alone; nil if none came
+	whole *Event // event that says why libbpf does not load the object; nil if it does
 }
 
 // NewTrial returns the trial of reports on one kernel about these objects, as libbpf and as cilium/ebpf load them.
@@ -148,7 +148,7 @@ func (t *Trial) Missing() (lost []string, untried int) {
 const (
 	Loads    = "loads"
 	Fails    = "fails"
-	NotTried = "not tried" // cilium/ebpf does not read the program, or something is missing
+	NotTried = "not tried" // cilium/ebpf cannot read the program, or something is missing
 )
 
 // NoResult is the reason for NotTried if no result came from the guest.
@@ -156,13 +156,13 @@ const NoResult = "no result"
 
 // Actual is what happened to a program.
 type Actual struct {
-	Outcome string `json:"outcome"`          // as libbpf loads it
-	Reason  string `json:"reason,omitempty"` // why it fails or was not tried
+	Outcome string `json:"outcome"`          // result with libbpf
+	Reason  string `json:"reason,omitempty"` // why the program fails or was not tried
 	Errno   int    `json:"errno,omitempty"`
-	Log     string `json:"log,omitempty"`     // the end of the verifier's log
-	Attach  string `json:"attach,omitempty"`  // [Attached], or why not; empty if not tried
-	EbpfGo  string `json:"ebpf_go,omitempty"` // result of cilium/ebpf, if it differs: loads, or why not
-	Archive string `json:"archive,omitempty"` // [Same], or how it differs with the archive's BTF; empty without that
+	Log     string `json:"log,omitempty"`     // end of the verifier's log
+	Attach  string `json:"attach,omitempty"`  // [Attached], else why not; empty if not tried
+	EbpfGo  string `json:"ebpf_go,omitempty"` // result of cilium/ebpf, if it differs: loads, else why not
+	Archive string `json:"archive,omitempty"` // [Same], else the difference with the archive's BTF; empty without an archive
 }
 
 // Actual returns what happened to the program.
@@ -200,7 +200,7 @@ type step struct {
 	predicted rule.Status
 	unjudged  bool // something of the program is not judged
 	outcome   string
-	why       string // it fails or was not tried
+	why       string // why the program fails or was not tried
 }
 
 func (r *Row) steps() [len(Steps)]step {

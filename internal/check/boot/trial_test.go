@@ -38,7 +38,7 @@ func TestTrial(t *testing.T) {
 		name       string
 		load, all  rule.Status
 		got        *Event // nil for none
-		object     string // error about the whole object
+		object     string // error in the event about the whole object
 		loads      bool
 		wrong      string
 		alone      string
@@ -72,7 +72,7 @@ func TestTrial(t *testing.T) {
 			p := &rep.Programs[0]
 			trial := NewTrial(rep, other, objects)
 			for _, e := range []Event{{Kind: Program, Object: 7, Name: p.Name}, {Kind: Program, Name: "other"}, {Kind: Object, Object: -1, Error: "x"}} {
-				trial.Take(e) // not about a program here
+				trial.Take(e) // the event is not about a program
 			}
 			if tt.object != "" {
 				trial.Take(Event{Kind: Object, Error: tt.object, Errno: 7})
