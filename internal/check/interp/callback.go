@@ -37,7 +37,7 @@ func findLoops(code []bpfobj.Insn, leaders []bool) map[int]int {
 				break
 			}
 			if in.Dst == load.Dst && class != asm.StClass && class != asm.StXClass || in.Src == load.Dst && class == asm.StXClass {
-				break // the register changes; a store may be atomic and load its source
+				break // other instructions change the register; an atomic store may load its source
 			}
 		}
 	}

@@ -18,7 +18,7 @@ func TestCallbackGuard(t *testing.T) {
 	load := func(dst asm.Register, fn int) []insn {
 		return []insn{{Op: bpfobj.OpLdImm64, Dst: dst, Ref: bpfobj.RefTo(bpfobj.RefFunc, fn)}, {}}
 	}
-	context := func(r asm.Register) []insn { // a pointer to the guard
+	context := func(r asm.Register) []insn { // r points to the guard
 		return []insn{{Op: 0xbf, Dst: r, Src: 10}, {Op: 0x07, Dst: r, Imm: -8}}
 	}
 	helper := func(f asm.BuiltinFunc) insn { return insn{Op: bpfobj.OpCall, Imm: int64(f)} }
@@ -53,7 +53,7 @@ func TestCallbackGuard(t *testing.T) {
 			{Op: bpfobj.OpCall, Imm: 9999},
 			{Op: 0xb7},
 			exit,
-		}, nil, Imprecise}, // verifiers before 6.7 follow one turn
+		}, nil, Imprecise}, // verifiers before 6.7 follow one call
 		"counted up": {loop(-40), []insn{
 			{Op: 0x79, Dst: 6, Src: 2},
 			{Op: 0x07, Dst: 6, Imm: 1},
@@ -84,7 +84,7 @@ func TestCallbackGuard(t *testing.T) {
 		"another helper": {
 			slices.Concat([]insn{store(0)}, load(2, 1), context(3), []insn{helper(asm.FnTimerSetCallback), exit}), guarded(2), nil, Certain,
 		},
-		"kept on the stack": { // the address is not followed from there
+		"kept on the stack": { // addresses on the stack are not followed
 			slices.Concat([]insn{store(0)}, load(2, 1), []insn{{Op: 0x7b, Dst: 10, Src: 2, Off: -16}, {Op: 0x79, Dst: 2, Src: 10, Off: -16}}, context(3),
 				[]insn{helper(asm.FnLoop), exit}), guarded(2), nil, Certain,
 		},

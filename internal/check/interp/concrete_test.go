@@ -59,7 +59,7 @@ func FuzzConcrete(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, choices []byte, seed uint64) {
 		if len(choices) > 4<<10 {
-			return // more than any program takes
+			return // longer than any program needs
 		}
 		funcs := (&source{Rand: rand.New(&tape{choices, rand.NewPCG(seed, 1)})}).funcs()
 		r := runIn(testlimit.Looks(200), new(bpfobj.Code), funcs...) // the fuzzer takes ten seconds for a deadlock
@@ -85,7 +85,7 @@ func (p *tape) Uint64() uint64 {
 	}
 	b := uint64(p.given[0])
 	p.given = p.given[1:]
-	return b * 0x0101_0101_0101_0101 // package rand uses either end
+	return b * 0x0101_0101_0101_0101 // package rand uses bits of either end
 }
 
 // execute runs a program and checks that everything executed is reached.
@@ -147,7 +147,7 @@ func (s *source) test(r asm.Register) {
 	s.add(insn{Op: pick(s, asm.JEq, asm.JNE).Op(asm.ImmSource), Dst: r, Imm: s.small(), Off: int16(1 + s.IntN(2))})
 }
 
-// funcs makes one to four functions, each of which calls later ones.
+// funcs makes one to four functions. Each one may call later ones.
 func (s *source) funcs() [][]insn {
 	funcs := make([][]insn, 1+s.IntN(4))
 	for f := range funcs {
@@ -160,7 +160,7 @@ func (s *source) funcs() [][]insn {
 		for n := 8 + s.IntN(24); len(s.code) < n; {
 			s.some(f, len(funcs))
 		}
-		for range 6 { // targets of jumps beyond the end
+		for range 6 { // instructions for jumps beyond the end
 			s.add(insn{Op: bpfobj.OpExit})
 		}
 		funcs[f] = s.code
@@ -202,7 +202,7 @@ func (s *source) some(f, n int) {
 		}
 	case 0:
 		s.point(pick[asm.Register](s, 1, 1, 1, 6, 7), s.ptr())
-	case 1: // somewhere in a frame
+	case 1: // an address in a frame
 		s.add(insn{Op: asm.And.Op(asm.ImmSource), Dst: 2, Imm: 8},
 			insn{Op: asm.Mov.Op(asm.RegSource), Dst: 7, Src: 6}, insn{Op: asm.Add.Op(asm.RegSource), Dst: 7, Src: 2},
 			insn{Op: asm.StoreImmOp(asm.DWord), Dst: 7, Off: s.slot(), Imm: s.small()})
@@ -294,7 +294,7 @@ type machine struct {
 	at     bpfobj.Site
 	regs   [11]word
 	frames []activation
-	mem    [maxFrames][64]word // of each frame, eights of bytes
+	mem    [maxFrames][64]word // words of eight bytes, per frame
 	steps  int
 	end    string
 }
@@ -303,10 +303,10 @@ type machine struct {
 type activation struct {
 	ret      bpfobj.Site
 	saved    [11]word
-	callback bool // of a helper, to which it returns
-	fn       int  // the callback
-	turns    int  // left for a callback after this one
-	context  word // of a callback
+	callback bool // the function is a callback, and returns to a helper
+	fn       int  // function that the helper calls
+	turns    int  // remaining calls of the callback
+	context  word // argument of the callback
 }
 
 // word is a number, or an offset from the top of a frame.
@@ -492,7 +492,7 @@ func (m *machine) helper(in *insn) {
 	case in.Src == asm.PseudoKfuncCall:
 		for r := asm.R1; r <= asm.R5; r++ {
 			if p := m.regs[r]; p.frame > 0 {
-				m.fill(word{v: p.v&^7 + 8*uint64(m.IntN(3)), frame: p.frame}, 8) // the memory at the pointer begins there
+				m.fill(word{v: p.v&^7 + 8*uint64(m.IntN(3)), frame: p.frame}, 8) // the pointer's memory begins there
 			}
 		}
 	case in.Imm == int64(asm.FnProbeRead):

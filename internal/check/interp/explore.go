@@ -23,7 +23,7 @@ type program struct {
 	known   map[Entry]*Unit
 	charged map[*Unit]bool
 	code    map[int]*code
-	frames  int // of the callers of the explored unit
+	frames  int // number of callers of the explored unit
 	steps   int
 	work    int
 	gaveUp  bool
@@ -32,12 +32,12 @@ type program struct {
 // code is a function, prepared for explorations.
 type code struct {
 	*bpfobj.Function
-	leaders []bool      // by slot: paths can meet there
-	ends    []bool      // by slot: the function returns without another jump or call
-	live    []live      // by slot; nil if unknown
+	leaders []bool      // slots where paths can meet
+	ends    []bool      // slots from which the function returns without another jump or call
+	live    []live      // one per slot; nil if unknown
 	taken   uint64      // see taken
 	loops   map[int]int // see findLoops
-	gaps    gaps        // that matter
+	gaps    gaps        // relevant gaps
 }
 
 // explorer executes a function abstractly.
@@ -45,18 +45,18 @@ type explorer struct {
 	*program
 
 	u     *Unit
-	whole bool // no limit has ended it, and no call nests too deeply
+	whole bool // no limit ended the exploration, and no call nests too deeply
 	funcs map[int]*covered
-	code  *code    // of the function of the current instruction
-	here  *covered // of the same
+	code  *code    // function of the current instruction
+	here  *covered // coverage of that function
 
-	records    map[int32]bool // whose values matter
-	asked      Features       // that matter
-	unfinished []Relevant     // of units that were called
+	records    map[int32]bool // records whose values matter
+	asked      Features       // features that matter
+	unfinished []Relevant     // relevant input of called units
 	visits     map[place][]visit
-	sources    map[Fact]int32 // value.src of facts
+	sources    map[Fact]int32 // value.src of each fact
 	work       []*state
-	bytes      int // of the states in visits and work
+	bytes      int // size of the states in visits and work
 }
 
 // place is where paths can meet: an instruction, and a hash of the calls that lead there.
@@ -302,7 +302,7 @@ func (x *explorer) operand(s *state, in *bpfobj.Insn) value {
 	switch {
 	case !ok:
 		return constant(uint64(in.Imm))
-	case v.isConst(): // the loader writes 32 bits
+	case v.isConst(): // loaders write 32 bits
 		v.v = uint64(int64(int32(v.v)))
 	}
 	return v
@@ -387,7 +387,7 @@ func (x *explorer) pointer(op asm.ALUOp, a, b value, is32 bool) value {
 
 // load64 executes a 64-bit immediate load, or one of the old loads from packets.
 func (x *explorer) load64(s *state, in *bpfobj.Insn) {
-	if in.Op != bpfobj.OpLdImm64 { // LD_ABS, LD_IND
+	if in.Op != bpfobj.OpLdImm64 { // LD_ABS or LD_IND
 		s.clobberCall()
 		return
 	}

@@ -24,13 +24,13 @@ import (
 type gaps uint8
 
 const (
-	noUpper   gaps = 1 << iota // the upper bound is that of the bits
-	noLower                    // the lower bound is that of the bits
+	noUpper   gaps = 1 << iota // the bits alone give the upper bound
+	noLower                    // the bits alone give the lower bound
 	half                       // noUpper, although the lower half was compared
 	notZero                    // noLower, although the number was compared with 0
-	open                       // it is not a constant: its bits and bounds leave several numbers
-	unbounded                  // no comparison has bounded it, so that its bits alone say what it can be
-	isCopied                   // another register may have the same number, and verifiers may learn of both at once
+	open                       // not a constant: bits and bounds leave several numbers
+	unbounded                  // never bounded by a comparison: only the bits limit it
+	isCopied                   // another register may have the same number, so verifiers may learn about both at once
 
 	allGaps = noUpper | noLower | half | notZero | open | unbounded
 )
@@ -58,7 +58,7 @@ func (a value) gapsAfter(op asm.JumpOp, n uint64, is32 bool) gaps {
 		if g.has(noUpper) {
 			g |= half
 		}
-		if n == 0 || n == 1 && op == asm.JLT { // only 0 is left
+		if n == 0 || n == 1 && op == asm.JLT { // only 0 remains
 			g &^= noLower | notZero
 		}
 		if op == asm.JLT {
@@ -134,10 +134,10 @@ type Flaw uint8
 // The flaws.
 const (
 	NoFlaw   Flaw = iota
-	Moved         // it accesses the context after a constant other than 0 was added to its address
-	HalfSize      // it gives a helper a size that only a comparison of its lower half bounds
-	ZeroSize      // it gives a helper a size that only != keeps from being 0
-	OpenSize      // it gives a helper a size that certainly is not a constant for the verifier
+	Moved         // accesses the context after a constant other than 0 was added to the address
+	HalfSize      // passes a helper a size that only a comparison of the lower half bounds
+	ZeroSize      // passes a helper a size that only != keeps from being 0
+	OpenSize      // passes a helper a size that is certainly not a constant for the verifier
 )
 
 // Flawed is an instruction of a function that may have a flaw.

@@ -14,13 +14,13 @@ const (
 	Constants   Features = 1 << iota
 	Rodata               // frozen maps, with read-only data and .kconfig, are constants (5.5)
 	Globals              // global functions are verified on their own (5.6)
-	NonNull              // a branch on whether a pointer is null is decided if it is not (5.8)
+	NonNull              // branches on whether a pointer is null are decided if it is not (5.8)
 	Partly               // spills of partly known numbers keep what is known, and XOR is computed (5.10)
 	Partial              // spills of less than 8 bytes keep their value (5.16)
-	StImm                // so do stores of an immediate (6.3)
+	StImm                // stores of an immediate keep their value (6.3)
 	LazyGlobals          // global functions are verified only if they are called (6.8)
 	Narrow               // fills of a part of a spill keep their value (6.9)
-	MaybeRodata          // it is not known whether the verifier has Rodata
+	MaybeRodata          // the verifier may or may not have Rodata
 	Halves               // the lower half of a number has bounds of its own (5.7)
 	Unequal              // a number that is not the least or greatest has closer bounds (6.8)
 )
@@ -39,17 +39,17 @@ type Input struct {
 	// Precise keeps more states apart. It takes many times as long, and some of what is Imprecise otherwise becomes certain.
 	Precise bool
 
-	Units Units // known units; may be nil
+	Units Units // known units from earlier explorations; may be nil
 
-	Ksym     func(e *bpfobj.Extern) Number // 1 if the kernel has it, 0 if not
-	Kconfig  func(e *bpfobj.Extern) Number // the value that the loader writes
-	Settable func(variable string) bool    // the loader may change this read-only variable; its name may be empty
+	Ksym     func(e *bpfobj.Extern) Number // 1 if the kernel has the symbol, 0 if not
+	Kconfig  func(e *bpfobj.Extern) Number // value that the loader writes
+	Settable func(variable string) bool    // reports whether the loader may change a read-only variable; its name may be empty
 }
 
 // Number is what is known of a number that the loader supplies. If it is not completely known it may differ between loads, but
 // is constant in each.
 type Number struct {
-	V, Unknown uint64 // a bit is unknown if Unknown has a 1, and then 0 in V
+	V, Unknown uint64 // unknown bits are 1 in Unknown and 0 in V
 }
 
 func (n Number) value() value { return value{v: n.V, m: n.Unknown, taint: n.Unknown != 0} }

@@ -160,7 +160,7 @@ func (x *explorer) refine(s *state, op asm.JumpOp, in *bpfobj.Insn, a, b value, 
 	case a.kind != scalar || b.kind != scalar:
 	case isRegister(in) && in.Dst == in.Src:
 		if op == asm.JNE || op == asm.JGT || op == asm.JLT || op == asm.JSGT || op == asm.JSLT {
-			s.write(in.Dst, unknown) // impossible, but 6.8 to 6.18 do not notice: see where
+			s.write(in.Dst, unknown) // impossible, which 6.8 to 6.18 do not notice: see where
 		}
 	case b.isConst():
 		s.learn(in.Dst, a.where(op, b.v, is32))
@@ -292,7 +292,7 @@ func (x *explorer) exit(s *state) bool {
 func (x *explorer) leave(s *state, insn int) {
 	r0, l := s.regs[asm.R0], s.level
 	if r0.src < 0 {
-		r0.src = 0 // a fact of this unit
+		r0.src = 0 // facts are those of one unit
 	}
 	x.counts(r0)
 	if r0.lost {
@@ -332,7 +332,7 @@ func (x *explorer) helperWrites(s *state, in *bpfobj.Insn) {
 		p := s.regs[r]
 		switch {
 		case !p.isStack():
-		case callback && s.spilled(): // it may write through a pointer there
+		case callback && s.spilled(): // the callback may write through a pointer there
 			s.forgetAll(value{kind: stackAny})
 		case callback || p.kind == stackAny:
 			s.forgetAll(p)

@@ -13,7 +13,7 @@ import (
 // live is what an instruction and those after it may read: registers, and words of the function's own stack.
 type live struct {
 	regs  bpfobj.Registers
-	words uint64 // bit n is the word of eight bytes at 8n-512 from the top
+	words uint64 // bit n is the word of eight bytes at offset 8n-512 from the top
 }
 
 // words returns the words of the stack in size bytes at off.

@@ -27,7 +27,7 @@ func (x *explorer) loadFrom(s *state, in *bpfobj.Insn, p value) value {
 	if in.Op.Mode() != asm.MemMode {
 		return unknown
 	}
-	if in.Record != 0 { // a field of the kernel's
+	if in.Record != 0 { // a field of a kernel struct
 		return x.number().trim(n)
 	}
 	switch p.kind {
@@ -119,7 +119,7 @@ func (x *explorer) store(s *state, in *bpfobj.Insn) {
 	p, off, n := s.reg(in.Dst), int64(in.Off), in.Op.Size().Sizeof()
 	x.access(s, p)
 	v := constant(uint64(in.Imm))
-	zero := v.v == 0 // of the whole register: verifiers do not see that a half is 0
+	zero := v.v == 0 // zero is about the whole register: verifiers do not see that a half is 0
 	v = v.trim(n)
 	if in.Op.Class() == asm.StXClass {
 		v = s.reg(in.Src)

@@ -15,8 +15,8 @@ import (
 // Most offsets are only added to an unknown pointer, moved and spilled. Their values do not matter. A value matters if
 // something is computed from it or compared with it, unless both sides come from the same record and are equal.
 type Relevant struct {
-	Records  []int32  // of CO-RE, whose values matter; ascending
-	Features Features // those that matter
+	Records  []int32  // CO-RE records whose values matter, ascending
+	Features Features // features that matter
 }
 
 // Add makes r depend on what others depend on.

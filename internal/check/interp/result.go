@@ -15,9 +15,9 @@ type Level uint8
 // The levels.
 const (
 	Unreached Level = iota
-	Certain         // on every load
-	Depends         // with some settings of the loader or kernel configurations
-	Imprecise       // perhaps: paths were merged to bound the work
+	Certain         // reached on every load
+	Depends         // reached with some settings of the loader or kernel configurations
+	Imprecise       // perhaps reached: paths were merged to bound the work
 )
 
 // surer returns the surer of two levels.
@@ -51,24 +51,24 @@ const (
 // Result is which instructions of a program can be reached. If GaveUp or Odd is set, more instructions may be reachable. It is
 // for one goroutine at a time.
 type Result struct {
-	GaveUp bool // at a limit, or when the context ended
+	GaveUp bool // the exploration ended at a limit or with the context
 	Work   int  // instructions executed, and values of states compared
-	Odd    Odd  // what could not be followed
+	Odd    Odd  // code that could not be followed
 
 	o        *bpfobj.Code
 	pr       *bpfobj.Program
 	in       *Input
 	parts    []use
-	at       map[*Unit]int   // index in parts
-	of       map[int][]part  // by function
-	levels   map[int][]Level // by function, by slot
+	at       map[*Unit]int   // index of each unit in parts
+	of       map[int][]part  // parts of units, keyed by function
+	levels   map[int][]Level // levels of each function's slots
 	relevant []Relevant
-	guards   map[int]guards // by function; -1 for all functions
+	guards   map[int]guards // keyed by function; -1 for all functions
 }
 
 // part is the part of a unit in a function.
 type part struct {
-	n int // index in parts
+	n int // index in Result.parts
 	*covered
 }
 
@@ -139,7 +139,7 @@ func (r *Result) With(at bpfobj.Site, f Flaw) (l Level) {
 // Return is a way in which a program ends.
 type Return struct {
 	At       bpfobj.Site
-	Min, Max uint64 // bounds of the returned number, 0 and all ones for what is not known
+	Min, Max uint64 // bounds of the returned number; 0 and all ones if unknown
 	Level    Level
 }
 
@@ -161,8 +161,8 @@ func (r *Result) Returns() (l []Return) {
 
 // Fact is the source of a constant.
 type Fact struct {
-	Record int    // of CO-RE; -1 for others
-	Name   string // of a variable or an extern
+	Record int    // CO-RE record; -1 for other sources
+	Name   string // name of the variable or extern
 	V      uint64
 }
 

@@ -17,16 +17,16 @@ import (
 type state struct {
 	at     bpfobj.Site
 	level  Level
-	regs   [10]value // r0 to r9; r10 is the frame's
+	regs   [10]value // r0 to r9; r10 depends on the frame
 	frames []frame
 }
 
 // frame is a function that is being executed.
 type frame struct {
-	ret   bpfobj.Site // where it returns to
+	ret   bpfobj.Site // return address
 	fn    int
-	saved [4]value // r6 to r9 of the caller
-	stack []slot   // what is known, sorted by off
+	saved [4]value // caller's r6 to r9
+	stack []slot   // known slots, sorted by off
 
 	shared bool // other states share stack, so it must not be changed
 
@@ -35,7 +35,7 @@ type frame struct {
 
 // slot is a part of the stack.
 type slot struct {
-	off  int16 // from the top, negative
+	off  int16 // offset from the top, negative
 	size uint8 // bytes
 	val  value
 }

@@ -11,16 +11,16 @@ import (
 // Unit is the result of exploring a function that is entered in one way. It includes functions that are called with pointers
 // to the stack, and refers to the units of the others. A finished unit is immutable and safe for use by many goroutines.
 type Unit struct {
-	funcs    []*covered // by fn
-	facts    []Fact     // without those of records
-	relevant Relevant   // also to the units that it calls
+	funcs    []*covered // sorted by fn
+	facts    []Fact     // facts other than values of records
+	relevant Relevant   // input that matters, also to called units
 	exits    []exit
 	uses     []use
 	enters   []entered
-	depth    int // frames, including its own
-	steps    int // without those of other units
+	depth    int // number of frames, including its own
+	steps    int // steps, without those of other units
 	work     int
-	odd      Odd // what could not be followed
+	odd      Odd // code that could not be followed
 }
 
 // Units keeps units for later explorations. It is safe for use by many goroutines.
@@ -45,16 +45,16 @@ func anyEntry(fn int) Entry {
 // covered is the part of a unit in one function.
 type covered struct {
 	fn      int
-	levels  []Level          // by slot
-	decided map[int32]int32  // by branch: the source of the constants that decide it, as value.src
-	flaws   map[Flawed]Level // by instruction and flaw: how sure it is
+	levels  []Level          // one per slot
+	decided map[int32]int32  // source of the constants that decide each branch, as value.src
+	flaws   map[Flawed]Level // how sure each flaw of an instruction is
 }
 
 // exit is a way in which a function returns.
 type exit struct {
 	r0    value
 	level Level
-	insn  int32 // the first instruction that returns so
+	insn  int32 // first instruction that returns so
 }
 
 // use is a unit that another one calls.

@@ -140,7 +140,7 @@ func TestUnitOfSharedFunction(t *testing.T) {
 	for name, tt := range map[string]struct {
 		code  []insn
 		units int
-		five  Level // of the last instruction
+		five  Level // level of the last instruction
 	}{
 		"alike":   {[]insn{set(1, 4), call(1), set(1, 4), call(1), {Op: bpfobj.OpExit}}, 2, Unreached},
 		"apart":   {[]insn{set(1, 4), call(1), set(1, 5), call(1), {Op: bpfobj.OpExit}}, 3, Certain},

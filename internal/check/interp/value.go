@@ -11,12 +11,12 @@ import (
 // value is what is known of a register or a stack slot. The zero value is the constant 0.
 type value struct {
 	kind  valueKind
-	taint bool // depends on the loader or the user; it is one number on each load
-	lost  bool // the verifier may know more: it depends on a constant that widen has dropped, or its size was compared
-	gaps  gaps // what it does not know
+	taint bool // depends on the loader or user, but is one number on each load
+	lost  bool // the verifier may know more: widen dropped a constant that it depends on, or its size was compared
+	gaps  gaps // facts that verifiers may not know
 	// A bit of a scalar is unknown if m has a 1, and then 0 in v. For pointers v is an offset in bytes, two's complement.
 	v, m uint64
-	base int32 // of a stack pointer: its frame; of a data pointer: see explorer.loadData
+	base int32 // frame of a stack pointer; for data pointers see explorer.loadData
 	src  int32 // source: 1 + a CO-RE record, or -1 - an index into the unit's facts; 0 for others
 }
 
@@ -24,13 +24,13 @@ type valueKind uint8
 
 const (
 	scalar   valueKind = iota
-	stackPtr           // frame base, offset v from its top
-	stackAny           // somewhere in some frame
-	dataPtr            // in read-only data, or at a kconfig variable
+	stackPtr           // offset v from the top of frame base
+	stackAny           // an unknown address in some frame
+	dataPtr            // address of read-only data or a kconfig variable
 	nonNull            // a pointer that is not null
 	nonZero            // an address that verifiers take for a number
 	anyPtr             // a pointer that may be null
-	ctxPtr             // the context's address and offset v
+	ctxPtr             // address of the context plus v
 )
 
 // unknown is any number.
@@ -142,7 +142,7 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 	if src == 0 {
 		src = b.src
 	}
-	fixed := b.isConst() || b.taint // before 6.10 verifiers need that for some operations
+	fixed := b.isConst() || b.taint // verifiers before 6.10 need a fixed b for some operations
 	shift := b.isConst() && most < width
 	r := unknown
 	switch {
@@ -232,7 +232,7 @@ func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
 		a, b, width = a.low32(), b.low32(), 32
 	}
 	if ordered := op != asm.JEq && op != asm.JSet; ordered && a.m != math.MaxUint64 && a.max()>>(width-1) != 0 && a.m>>(width-1)&1 != 0 {
-		return either // 7.2 has bounds of one kind, signed or unsigned
+		return either // 7.2 keeps bounds of one kind, signed or unsigned
 	}
 	alo, ahi := a.signed(width)
 	blo, bhi := b.signed(width)
@@ -248,7 +248,7 @@ func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
 		return decided(alo > bhi, ahi <= blo)
 	case asm.JSGE:
 		return decided(alo >= bhi, ahi < blo)
-	case asm.JSet: // any bit of b set
+	case asm.JSet: // a has some bit of b
 		return decided(a.v&b.v != 0, (a.v|a.m)&(b.v|b.m) == 0)
 	}
 	return either
