@@ -16,8 +16,8 @@ import (
 type Cause struct {
 	Code     rule.Code   `json:"code"`
 	Status   rule.Status `json:"status"`
-	Attach   bool        `json:"attach,omitempty"` // loading does not depend on it
-	Loader   rule.Loader `json:"loader,omitempty"` // the only loader for which it counts; "" for all
+	Attach   bool        `json:"attach,omitempty"` // only attaching depends on it
+	Loader   rule.Loader `json:"loader,omitempty"` // only loader for which it counts; "" for all
 	Subjects []Subject   `json:"subjects"`         // sorted
 	Objects  []int       `json:"objects"`          // indices of Report.Objects, ascending
 	Programs []int       `json:"programs"`         // indices of Report.Programs, ascending
@@ -44,9 +44,9 @@ type Place struct {
 type scope uint8
 
 const (
-	deciding scope = iota // those for which objects do not work, or may not: of an object that fails, only failures
-	warnings              // those on programs that load
-	all                   // all others, also where objects do without the program, and guarded uses
+	deciding scope = iota // findings for which objects do not work or may not; for an object that fails, only failures
+	warnings              // findings on programs that load
+	all                   // all other findings, also guarded uses and those on programs that objects do without
 )
 
 // has reports whether a finding with a status may count.
@@ -75,7 +75,7 @@ type causeKey struct {
 type subjectKey struct {
 	causeKey
 	subject, name string
-	args          rule.Args // of warnings, which say what is different
+	args          rule.Args // arguments of warnings, which say what is different
 }
 
 // subjectFound is what is known of a subject, by object.
@@ -125,7 +125,7 @@ func strongest(subjects map[subjectKey]*subjectFound) {
 		}
 	}
 	for _, keys := range alike {
-		slices.SortFunc(keys, func(a, b subjectKey) int { // the strongest first
+		slices.SortFunc(keys, func(a, b subjectKey) int { // strongest first
 			return cmp.Or(-cmp.Compare(a.status, b.status), cmp.Compare(a.loader, b.loader), b2i(a.attach)-b2i(b.attach))
 		})
 		for i, weak := range keys {
@@ -164,7 +164,7 @@ func (s *subjectFound) without(o *subjectFound) {
 // collect adds the findings of a scope on a program, given the object and the kernels on which the program decides about it.
 func (r *Report) collect(subjects map[subjectKey]*subjectFound, of scope, object, program int, decides []int) {
 	o, findings := &r.Objects[object], r.Programs[program].Findings
-	var untyped []int // kernels without the program's type
+	var untyped []int // kernels that lack the program's type
 	for j := range findings {
 		if f := &findings[j]; f.Code == rule.ProgTypeMissing && f.Status == rule.Fails && (o.Loader == "" || f.Concerns(o.Loader)) {
 			untyped = f.Kernels
@@ -208,7 +208,7 @@ func (r *Report) note(all map[subjectKey]*subjectFound, object, program int, f *
 	if f.Status == rule.OK {
 		key.args = f.Args
 	}
-	if f.Code == rule.RunningKernelNone || f.Code == rule.RunningKernelUnknown { // about the kernel's BTF, whatever needs it
+	if f.Code == rule.RunningKernelNone || f.Code == rule.RunningKernelUnknown { // the finding is about the kernel's BTF, whatever needs it
 		key.subject = ""
 	}
 	s := all[key]
@@ -307,7 +307,7 @@ func (r *Report) parts(s *subjectFound) []part {
 	if len(whole.objects) == 0 {
 		return apart
 	}
-	own := make([]bool, len(r.Kernels)) // of those that are together
+	own := make([]bool, len(r.Kernels)) // kernels of the objects that are together
 	for _, o := range whole.objects {
 		for k, on := range s.objects[o].kernels {
 			own[k] = own[k] || on

@@ -17,13 +17,13 @@ import (
 // Change is a program or object whose verdict on a kernel differs from an older report's.
 type Change struct {
 	Object  string      `json:"object"`
-	Program string      `json:"program"` // of an object the first that decides its new verdict, "" if it works
+	Program string      `json:"program"` // for an object, the first program that decides its new verdict; "" if it works
 	Kernel  string      `json:"kernel"`
 	Old     rule.Status `json:"old"`
 	New     rule.Status `json:"new"`
 
-	Added        bool `json:"added"`         // the older report does not have it
-	ProgramAdded bool `json:"program_added"` // the older report does not have the program
+	Added        bool `json:"added"`         // the older report lacks the object
+	ProgramAdded bool `json:"program_added"` // the older report lacks the program
 }
 
 // Lost reports whether the older report has a verdict and the new one has none, since the object is for other machines now, or is not
@@ -41,13 +41,13 @@ func (c *Change) Better() bool { return !c.Added && !c.Lost() && c.New < c.Old }
 type Lost struct {
 	Kernel  string
 	Object  string
-	Program string // of Object
+	Program string // program of Object
 }
 
 // Baseline is what an older report says of objects, programs and kernels.
 type Baseline struct {
-	rows    map[rowName][]rule.Status // of programs; that of an object has its name alone
-	columns map[string]int            // of kernels, in each row
+	rows    map[rowName][]rule.Status // verdicts on programs and on objects, which have only a name
+	columns map[string]int            // index of each kernel in rows
 	kernels []string
 }
 
@@ -107,7 +107,7 @@ func ReadBaseline(ctx context.Context, path string) (*Baseline, error) {
 // Programs and kernels that the old one does not have count as ok there, so
 // that new failures are found; such programs are Added. Lost returns those that r does not have.
 func (r *Report) Compare(old *Baseline) (out []Change) {
-	variant := make(map[string]bool) // objects
+	variant := make(map[string]bool) // names of objects that are variants
 	for i := range r.Objects {
 		variant[r.Objects[i].Object] = r.isVariant(i)
 	}
@@ -116,7 +116,7 @@ func (r *Report) Compare(old *Baseline) (out []Change) {
 		added := !old.has(p)
 		old.each(r, old.rows[rowOf(p)], p.Status, func(k int, before rule.Status) {
 			if variant[p.Object] && (before == rule.Unloaded || p.Status[k] == rule.Unloaded) {
-				return // another one is loaded
+				return // another variant is loaded
 			}
 			out = append(out, Change{p.Object, p.Name, r.Kernels[k].Name, before, p.Status[k], added, added})
 		})
@@ -152,7 +152,7 @@ func (b *Baseline) unit(r *Report, o *ObjectRow) (status []rule.Status) {
 		return b.rows[rowName{object: o.Object}]
 	}
 	for _, a := range o.Variants {
-		var together []rule.Status // of the objects of an alternative
+		var together []rule.Status // verdicts on the objects of an alternative together
 		for _, i := range a {
 			l := b.rows[rowName{object: r.Objects[i].Object}]
 			if together == nil {

@@ -58,7 +58,7 @@ func TestCompareObjects(t *testing.T) {
 	}
 }
 
-// TestLost compares a report with an older one that has verdicts on more kernels, machines, objects and programs.
+// TestLost compares a report with an older one about more kernels, machines, objects and programs.
 func TestLost(t *testing.T) {
 	old, err := baseline(t, `{"version": 1, "kernels": [{"name": "a"}, {"name": "b"}, {"name": "gone"}],
 		"objects": [{"object": "x.o", "status": ["ok", "fails", "ok"]}, {"object": "y.o", "status": ["n/a", "n/a", "ok"]},

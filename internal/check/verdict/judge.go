@@ -13,8 +13,8 @@ import (
 // Setup is some objects, and what is known of how they are loaded.
 type Setup struct {
 	Objects []*rule.Object
-	Loaders []rule.Loader // those that are judged
-	Prefer  []rule.Loader // by object, the loader whose verdict counts; "", or none, for the worst of Loaders
+	Loaders []rule.Loader // loaders to judge for
+	Prefer  []rule.Loader // loader whose verdict counts, per object; "", or a nil slice, for the worst of Loaders
 	Policy  Policy
 }
 
@@ -111,8 +111,8 @@ type judge struct {
 	*Setup
 	*Report
 	needs  func(kernel, object int) []rule.Finding
-	first  []int         // programs in the report, by object
-	loader []rule.Loader // by object: the loader with the verdict that counts
+	first  []int         // index of each object's first program in the report
+	loader []rule.Loader // loader whose verdict counts, per object
 }
 
 // refused returns Unopened, or the reasons why libbpf has no type for a program that it would load, unless the policy says that the

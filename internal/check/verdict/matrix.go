@@ -15,7 +15,7 @@ const Unknown = "unknown"
 // Line is a column of the matrix: the kernels of one machine and one release of Linux, whatever their patch levels and distributions.
 type Line struct {
 	Machine string `json:"machine"` // "x86_64", or Unknown
-	Name    string `json:"line"`    // "6.1"; of the machine Unknown, the name of its only kernel
+	Name    string `json:"line"`    // "6.1"; for machine Unknown, the name of the only kernel
 	Kernels []int  `json:"kernels"` // indices of Report.Kernels, ascending
 
 	release rule.Release
@@ -26,7 +26,7 @@ type Cell struct {
 	Works     int `json:"works,omitempty"` // ok or guarded
 	Fails     int `json:"fails,omitempty"`
 	Uncertain int `json:"uncertain,omitempty"`  // may fail or unknown
-	Unloaded  int `json:"not_loaded,omitempty"` // by options, or as another variant is loaded
+	Unloaded  int `json:"not_loaded,omitempty"` // not loaded because of options, or because another variant is
 }
 
 // Judged returns the number of kernels on which the object is loaded.

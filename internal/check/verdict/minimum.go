@@ -12,10 +12,10 @@ import (
 // Minimum says from which release of Linux on an object works on one machine: on every kernel here of these lines.
 type Minimum struct {
 	Machine string `json:"machine"`
-	Since   string `json:"since,omitempty"`   // "5.8"; "" if there is no line on which it works on every kernel
-	Until   string `json:"until,omitempty"`   // the last line, "" if the object is loaded on no newer kernel, and left out on none
-	Perhaps string `json:"perhaps,omitempty"` // an older release, or one without Since, from which on no kernel certainly fails; "" for none
-	Oldest  bool   `json:"oldest,omitempty"`  // the corpus has no older kernel of the machine, which may do as well
+	Since   string `json:"since,omitempty"`   // "5.8"; "" if the object works on every kernel of no line
+	Until   string `json:"until,omitempty"`   // last line; "" if no newer kernel loads the object or leaves it out
+	Perhaps string `json:"perhaps,omitempty"` // release before Since, or without Since, from which on no kernel certainly fails; "" for none
+	Oldest  bool   `json:"oldest,omitempty"`  // the corpus has no older kernel of the machine, so older ones may do as well
 	Others  []int  `json:"others,omitempty"`  // indices of Lines: newer ones than Until, and older ones on which it works somewhere or that say where the corpus has a gap
 	Tried   []int  `json:"tried"`             // indices of the lines on which the object is loaded
 }
@@ -24,7 +24,7 @@ type Minimum struct {
 func (r *Report) minima(row *ObjectRow) (all []Minimum) {
 	for i := 0; i < len(r.Lines); {
 		m := Minimum{Machine: r.Lines[i].Machine}
-		ends := false // it is left out on the newest lines
+		ends := false // the newest lines leave the object out
 		for ; i < len(r.Lines) && r.Lines[i].Machine == m.Machine; i++ {
 			switch c := row.Cells[i]; {
 			case c.Judged() > 0 && m.Machine != Unknown:
@@ -50,8 +50,8 @@ func (r *Report) minima(row *ObjectRow) (all []Minimum) {
 func (r *Report) setMinimum(m *Minimum, row *ObjectRow) {
 	cell := func(i int) Cell { return row.Cells[m.Tried[i]] }
 	works, spared := func(i int) bool { return cell(i).AllWork() }, func(i int) bool { return cell(i).Fails == 0 }
-	known := true // when what the line before lacks came
-	begin := 0    // of the lines that the minimum covers, up to last
+	known := true // the release that brought what the line before lacks is known
+	begin := 0    // first of the lines that the minimum covers, up to last
 	last := lastOf(len(m.Tried), works)
 	if last >= 0 {
 		first := firstOf(last, works)
@@ -125,8 +125,8 @@ func (r *Report) came(row *ObjectRow, kernels []int) (all rule.Release) {
 // came is the same for a program on a kernel, without the findings that are excused.
 func (p *ProgramRow) came(k int, excused func(*rule.Finding) bool) (all rule.Release) {
 	var lacks []*rule.Finding
-	doubt := false            // a release of something that may be missing is not known
-	var progType rule.Release // the first with the program's type, if the kernel lacks it
+	doubt := false            // something may be missing whose release is unknown
+	var progType rule.Release // first release with the program's type, if the kernel lacks it
 	for i := range p.Findings {
 		f := &p.Findings[i]
 		if _, on := slices.BinarySearch(f.Kernels, k); !on || f.Status <= rule.Other || excused != nil && excused(&f.Finding) {

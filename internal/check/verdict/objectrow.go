@@ -14,27 +14,29 @@ import (
 // [Report.Programs] and [Report.Kernels].
 type ObjectRow struct {
 	Object   string        `json:"object"`
-	Programs []int         `json:"programs"`           // all of the object, ascending
-	Variants [][]int       `json:"variants,omitempty"` // of a row of [Report.Variants]: the alternatives, as indices of [Report.Objects]
-	Loader   rule.Loader   `json:"loader,omitempty"`   // Status and Load are its verdict; "" for the worst loader's
-	Status   []rule.Status `json:"status"`             // by kernel
-	Load     []rule.Status `json:"load"`               // by kernel: of loading it alone, whether it can be attached or not
-	Loaders  []LoaderRow   `json:"loaders,omitempty"`  // each of the loaders, where they differ; none where they agree. One that does not open the object does not count in Status and Load, if another does
-	Decides  []Decider     `json:"decides,omitempty"`  // the programs for which it does not work, or may not
-	Rules    []Rule        `json:"rules,omitempty"`    // the programs that have to work, if not all
-	Cells    []Cell        `json:"cells"`              // by line of [Report.Lines]
-	Minima   []Minimum     `json:"minima,omitempty"`   // by machine
+	Programs []int         `json:"programs"`           // all programs of the object, ascending
+	Variants [][]int       `json:"variants,omitempty"` // alternatives of a row of [Report.Variants], as indices of [Report.Objects]
+	Loader   rule.Loader   `json:"loader,omitempty"`   // loader of Status and Load; "" for the worst one
+	Status   []rule.Status `json:"status"`             // one per kernel
+	Load     []rule.Status `json:"load"`               // verdict on loading alone, one per kernel
+	// Loaders has the verdicts for each loader if they differ. A loader that does not open the object does not count in
+	// Status and Load if another one opens it.
+	Loaders []LoaderRow `json:"loaders,omitempty"`
+	Decides []Decider   `json:"decides,omitempty"` // programs that keep the object from working, or may
+	Rules   []Rule      `json:"rules,omitempty"`   // rules about which programs have to work; none if all have to
+	Cells   []Cell      `json:"cells"`             // one per line of [Report.Lines]
+	Minima  []Minimum   `json:"minima,omitempty"`  // one per machine
 
 	Suggestion *Suggestion `json:"-"` // nil for none
 
-	excused func(*rule.Finding) bool // findings on maps that the loader sets, in a policy that was tried; nil for none
+	excused func(*rule.Finding) bool // reports findings on maps that the loader sets, by a policy that was tried; nil for none
 }
 
 // LoaderRow is the verdicts on an object with one loader.
 type LoaderRow struct {
 	Loader rule.Loader   `json:"loader"`
-	Status []rule.Status `json:"status"` // by kernel
-	Load   []rule.Status `json:"load"`   // by kernel, of loading it alone
+	Status []rule.Status `json:"status"` // one per kernel
+	Load   []rule.Status `json:"load"`   // verdict on loading alone, one per kernel
 }
 
 // StatusWith returns the verdicts with a loader, by kernel, or those of the worst if loaders agree or it is "".
@@ -57,10 +59,10 @@ type Decider struct {
 // Rule says of some programs of an object when they have to work.
 type Rule struct {
 	Kind     RuleKind `json:"kind"`
-	Programs [][]int  `json:"programs"`        // OneOf: the alternatives, each with all its programs; else one list, or none for the whole object
-	When     string   `json:"when,omitempty"`  // the selector of OnlyWhen
-	Guess    Guess    `json:"guess,omitempty"` // why it was guessed; "" where the user says it
-	At       string   `json:"at,omitempty"`    // of SameTarget: what all are attached to, such as "tracepoint sched_switch"
+	Programs [][]int  `json:"programs"`        // alternatives of OneOf, each with all its programs; else one list, or none for the whole object
+	When     string   `json:"when,omitempty"`  // selector of OnlyWhen
+	Guess    Guess    `json:"guess,omitempty"` // why it was guessed; "" if the user says it
+	At       string   `json:"at,omitempty"`    // common target of SameTarget, such as "tracepoint sched_switch"
 }
 
 // Guess says why a rule was guessed.
@@ -71,9 +73,9 @@ const (
 	Marked      Guess = "marked"       // SEC has a ?
 	AllMarked   Guess = "all_marked"   // SEC of all programs has a ?
 	SomeMachine Guess = "some_machine" // only some machines have the system call
-	SameTarget  Guess = "same_target"  // all are attached to At
-	SameName    Guess = "same_name"    // the names differ only in words about the way of attaching
-	Exclusive   Guess = "exclusive"    // the names differ only as those of renamed functions do, and each kernel runs one of them at most
+	SameTarget  Guess = "same_target"  // all programs are attached to At
+	SameName    Guess = "same_name"    // names differ only in words about the way of attaching
+	Exclusive   Guess = "exclusive"    // names differ as those of renamed functions do, and each kernel runs at most one
 )
 
 // RuleKind is what a rule says.
@@ -83,7 +85,7 @@ type RuleKind string
 const (
 	Optional RuleKind = "optional"  // the object works without them
 	OneOf    RuleKind = "one_of"    // one of the alternatives has to work
-	OnlyWhen RuleKind = "only_when" // they are loaded on some kernels only
+	OnlyWhen RuleKind = "only_when" // the programs are loaded on some kernels only
 )
 
 // objectRow puts the rows of object i's programs together as its loader does, by a policy.
@@ -121,7 +123,7 @@ func (v *judge) objectRow(i int, policy *Policy) (ObjectRow, *evidence) {
 		for n := range views {
 			l := &row.Loaders[n]
 			of, deciding := v.onKernel(k, i, l.Loader, &views[n])
-			aside := of.status.Judged() && !slices.Contains(open, l.Loader) // another loader opens the object
+			aside := of.status.Judged() && !slices.Contains(open, l.Loader) // only other loaders open the object
 			if aside {
 				for _, f := range v.refused(o, l.Loader) {
 					of = of.or(kernelStatus{f.Status, f.Status})
@@ -154,7 +156,7 @@ func (row *ObjectRow) setDecides(decides [][]int, first int) {
 			continue
 		}
 		if n := len(row.Decides); n > 0 && slices.Equal(row.Decides[n-1].Kernels, kernels) {
-			kernels = row.Decides[n-1].Kernels // most programs of an object have the same
+			kernels = row.Decides[n-1].Kernels // most programs of an object share their kernels
 		}
 		row.Decides = append(row.Decides, Decider{first + j, kernels})
 	}
@@ -201,7 +203,7 @@ func (v *judge) wholeStatus(k, i int, l rule.Loader, excused func(*rule.Finding)
 // kernelStatus is a verdict on one kernel.
 type kernelStatus struct {
 	status rule.Status
-	load   rule.Status // of loading it alone
+	load   rule.Status // verdict on loading alone
 }
 
 // or is the verdict on two things that have to work both.
@@ -226,10 +228,10 @@ func (p *ProgramRow) with(l rule.Loader, excused func(*rule.Finding) bool) verdi
 // loaderView is an object as one loader sees it.
 type loaderView struct {
 	*plan
-	marked   bool // it loads those that are marked with a ?
+	marked   bool // the loader loads programs marked with a ?
 	programs []verdictRow
-	rows     []ProgramRow             // of the same programs
-	excused  func(*rule.Finding) bool // as of ObjectRow
+	rows     []ProgramRow             // rows of the same programs
+	excused  func(*rule.Finding) bool // see ObjectRow.excused
 }
 
 // on returns the verdict on the programs that are loaded on a kernel, and those of them that do not work there.
@@ -261,7 +263,7 @@ func (v *loaderView) on(k int, key kernel.Key) (all kernelStatus, by []int) {
 	return all, by
 }
 
-// best returns the alternative that works best on a kernel, as far as it is loaded there, with its verdict.
+// best returns those programs of the best alternative on a kernel that are loaded there, with their verdict.
 func (v *loaderView) best(n need, k int, key kernel.Key) (best []int, of kernelStatus) {
 	for _, a := range n.alternatives {
 		var loaded []int
@@ -270,7 +272,7 @@ func (v *loaderView) best(n need, k int, key kernel.Key) (best []int, of kernelS
 			switch of := v.programs[i].on(k); v.loads(i, key) {
 			case isLoaded:
 				loaded, w = append(loaded, i), w.or(of)
-			case mayBeLoaded: // if it does not work, that may not count
+			case mayBeLoaded: // a failure may not count
 				loaded, w = append(loaded, i), w.or(kernelStatus{min(of.status, rule.Unknown), min(of.load, rule.Unknown)})
 			}
 		}

@@ -14,17 +14,17 @@ import (
 // plan is which programs of an object have to work. Indices are those of Object.Programs.
 type plan struct {
 	needs  []need
-	marked []int // those with a ? in SEC that no rule is about; libbpf does not load them
+	marked []int // programs with a ? in SEC that no rule is about; libbpf does not load them
 	when   map[int][]selection.Selector
-	whole  []selection.Selector // of the object
-	spare  []int                // those that only a ? in SEC excludes
+	whole  []selection.Selector // selectors of the whole object
+	spare  []int                // programs that only a ? in SEC excludes
 	rules  []Rule
 }
 
 // need is alternatives. One has to work with all its programs.
 type need struct {
 	alternatives [][]int
-	said         bool // by the user
+	said         bool // the user says so
 }
 
 // loadState says whether something is loaded on a kernel.
@@ -95,7 +95,7 @@ func (p *Policy) planFor(o *rule.Object) *plan {
 type planner struct {
 	*plan
 	o    *rule.Object
-	free map[int]bool // programs without a rule so far; OnlyWhen does not count
+	free map[int]bool // programs without a rule so far, apart from OnlyWhen
 }
 
 // open returns the free ones of some programs.

@@ -18,7 +18,7 @@ import (
 // The zero Policy leaves it to guesses.
 type Policy struct {
 	choices []choice
-	Exact   bool // what is not said is not guessed
+	Exact   bool // make no guesses
 }
 
 // Option is an option of a policy.
@@ -33,7 +33,7 @@ func (o Option) String() string { return fmt.Sprintf("--%s %s", o.Name, o.Value)
 // The options of policies.
 const (
 	optional  = "optional"   // programs without which the object works
-	oneOf     = "one-of"     // alternatives; one has to work, with all its programs
+	oneOf     = "one-of"     // alternatives: one has to work, with all its programs
 	when      = "when"       // programs that are loaded on some kernels only
 	loaderMap = "loader-map" // maps whose type and sizes the loader sets
 
@@ -43,15 +43,15 @@ const (
 // choice is an option of a policy, parsed.
 type choice struct {
 	Option
-	alternatives []pattern          // of one-of, else one
-	kernels      selection.Selector // of when
+	alternatives []pattern          // several for one-of, else one
+	kernels      selection.Selector // kernels of when
 }
 
 // pattern chooses programs or maps by their name, and by that of their object where it says one; or whole objects.
 type pattern struct {
-	object string // a glob of the object's name, "" for every object
+	object string // glob of the object's name, "" for every object
 	names  []string
-	whole  []string // globs of the names of objects; then there is nothing else
+	whole  []string // globs of objects' names, for whole objects; the other fields are empty then
 }
 
 // Add adds [OBJECT:]NAME, where both may have *, ? and [], as an option: optional, one-of, when, loader-map or

@@ -16,8 +16,8 @@ import (
 // knows.
 type Proposal struct {
 	Options []Option
-	Now     ObjectRow // the objects together, as all are needed without the options
-	Row     ObjectRow // of the variants, or of the only object, with the options
+	Now     ObjectRow // the objects together, which are all needed without the options
+	Row     ObjectRow // row of the variants, or of the only object, with the options
 }
 
 // versionName is an object's name without the word in which variants differ.
@@ -25,7 +25,7 @@ type versionName struct {
 	object int
 	rest   string
 	word   string       // "v511", "core", "legacy", or "" for none
-	from   rule.Release // of v511: 5.11; else 0
+	from   rule.Release // 5.11 for v511; 0 for other words
 }
 
 // versionNameOf splits the name of an object.
@@ -69,7 +69,7 @@ func (v *judge) propose() (all []Proposal) {
 		}
 		groups[n.rest] = append(groups[n.rest], n)
 	}
-	said := make(map[int]bool) // objects that the user's options are about
+	said := make(map[int]bool) // objects that options of the user are about
 	for i, o := range v.Setup.Objects {
 		said[i] = slices.ContainsFunc(v.Policy.choices, func(c choice) bool {
 			return slices.ContainsFunc(c.alternatives, func(g pattern) bool { return g.whole != nil && g.about(o) })
@@ -92,7 +92,7 @@ func (v *judge) proposals(g []versionName) []Proposal {
 	releases, legacy := false, slices.ContainsFunc(g, func(n versionName) bool { return n.word == "legacy" })
 	for i, n := range g {
 		if n.word == "core" && !legacy || i > 0 && n.word == g[i-1].word {
-			return nil // it may be another tool, or the same for another machine
+			return nil // these may be different tools, or one tool for several machines
 		}
 		releases = releases || n.from != 0
 	}

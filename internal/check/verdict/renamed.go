@@ -89,7 +89,7 @@ func place(o *rule.Object, i int) string {
 		switch digits, version := strings.CutPrefix(w, "v"); {
 		case w == "page":
 			words = append(words, "folio")
-		case version && len(digits) > 1 && strings.Trim(digits, "0123456789") == "": // v511; v4 and v6 are protocols
+		case version && len(digits) > 1 && strings.Trim(digits, "0123456789") == "": // v511, but not v4 and v6, which are protocols
 		case w != "" && w != "old" && w != "new":
 			words = append(words, w)
 		}

@@ -19,14 +19,14 @@ const ReportVersion = 1
 // in the columns of Lines, and Causes. One goroutine makes it when all workers have ended.
 type Report struct {
 	Version     int             `json:"version"`
-	Kernels     []Column        `json:"kernels"`               // in order
-	Lines       []Line          `json:"lines"`                 // by machine, then by release
-	Objects     []ObjectRow     `json:"objects,omitempty"`     // in the order of the arguments
-	Executables []ObjectRow     `json:"executables,omitempty"` // the files with several objects
-	Variants    []ObjectRow     `json:"variants,omitempty"`    // the groups of objects from which the loader takes one
-	Programs    []ProgramRow    `json:"programs"`              // by object, then by section
-	Causes      []Cause         `json:"causes"`                // why objects do not work, or may not
-	Warnings    []Cause         `json:"warnings,omitempty"`    // what programs read or return that is something else on some kernels
+	Kernels     []Column        `json:"kernels"`               // kernels in order
+	Lines       []Line          `json:"lines"`                 // sorted by machine, then by release
+	Objects     []ObjectRow     `json:"objects,omitempty"`     // objects in the order of the arguments
+	Executables []ObjectRow     `json:"executables,omitempty"` // files with several objects
+	Variants    []ObjectRow     `json:"variants,omitempty"`    // groups of objects from which the loader takes one
+	Programs    []ProgramRow    `json:"programs"`              // sorted by object, then by section
+	Causes      []Cause         `json:"causes"`                // why objects do not work or may not
+	Warnings    []Cause         `json:"warnings,omitempty"`    // values that programs read or return and that differ between kernels
 	Proposals   []Proposal      `json:"-"`
 	Skipped     []*corpus.Error `json:"-"`
 }
@@ -34,10 +34,10 @@ type Report struct {
 // Column is a column of the report.
 type Column struct {
 	Name    string   `json:"name"` // ID/VERSION_ID/ARCH/RELEASE, or a path
-	Modules []string `json:"-"`    // some that have types which relocations resolve to, sorted
+	Modules []string `json:"-"`    // modules with types that relocations resolve to, sorted
 
 	key  kernel.Key
-	arch string // of the kernel, where the key has none
+	arch string // the kernel's arch, if the key has none
 }
 
 // NewColumn returns a column with a name, for a kernel with a key and a machine, which the key may lack.
@@ -84,11 +84,11 @@ type ProgramRow struct {
 	Name     string          `json:"program"`
 	Section  string          `json:"section"`
 	AutoLoad bool            `json:"autoload"`              // loaded by default
-	Tail     bool            `json:"tail_called,omitempty"` // only tail calls reach it: it is loaded, and not attached
-	Status   []rule.Status   `json:"status"`                // by kernel
-	Load     []rule.Status   `json:"load,omitempty"`        // by kernel: of loading it alone, whether it can be attached or not
+	Tail     bool            `json:"tail_called,omitempty"` // only tail calls reach the program: it is loaded, not attached
+	Status   []rule.Status   `json:"status"`                // one per kernel
+	Load     []rule.Status   `json:"load,omitempty"`        // verdict on loading alone, one per kernel
 	Findings []KernelFinding `json:"findings,omitempty"`
-	Notes    []rule.Finding  `json:"notes,omitempty"` // true of every kernel
+	Notes    []rule.Finding  `json:"notes,omitempty"` // findings that hold on every kernel
 }
 
 // Unjudged reports whether kernels differ in something of the program that is not judged, so that its verdict may be wrong.

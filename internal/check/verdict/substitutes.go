@@ -15,7 +15,7 @@ import (
 type substitute struct {
 	alternatives [][]int
 	guess        Guess
-	at           string // of SameTarget
+	at           string // target of SameTarget
 }
 
 // substitutes finds programs that do the same, attached in different ways. Loaders choose
@@ -41,7 +41,7 @@ func point(o *rule.Object, i int) (name, at string) {
 	}
 	to := path.Base(pr.Attach.Target(pr.Section))
 	switch {
-	case to == ".": // of nothing
+	case to == ".": // no target
 		return what + "/" + stem(o.ProgramName(i)), ""
 	case what == tracepoint:
 		return what + " " + to, what + " " + to
@@ -52,7 +52,7 @@ func point(o *rule.Object, i int) (name, at string) {
 // groupByName puts programs of the same name together where they are attached in different ways. A way is one alternative.
 func groupByName(o *rule.Object, of map[int]bool, name func(i int) (name, at string)) (out []substitute) {
 	at := make(map[string]int)
-	var ways [][]string // of the alternatives
+	var ways [][]string // ways of attaching of the alternatives
 	for i := range o.Programs {
 		s := o.Programs[i].Attach
 		if !of[i] || s == nil {

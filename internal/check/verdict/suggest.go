@@ -15,9 +15,9 @@ import (
 // loader is like that, only the user knows.
 type Suggestion struct {
 	Options []Option
-	Row     ObjectRow // with the options
+	Row     ObjectRow // object's row with the options
 	Targets []string  // programs whose attach targets the loader seems to set
-	Tails   bool      // tail calls may reach these programs instead: the object has a program array
+	Tails   bool      // tail calls may reach these programs: the object has a program array
 }
 
 // with returns the policy with options added.
@@ -32,7 +32,7 @@ func (p *Policy) with(options []Option) (out Policy, err error) {
 
 // evidence is the plan for an object, and on which kernels its programs work with any loader.
 type evidence struct {
-	loaderView // of the worst of the loaders that count
+	loaderView // view of the worst of the loaders that count
 	o          *rule.Object
 	kernels    []Column
 }
@@ -134,7 +134,7 @@ func seemsSet(f *KernelFinding) bool {
 
 // releasesWithout returns a selector of releases that has no kernel of a list and all others that the object is for, "" if there is none.
 func (e *evidence) releasesWithout(list []int) string {
-	var first, last [2]rule.Release // of the others, and of the list
+	var first, last [2]rule.Release // releases of the other kernels, and of the list
 	for k := range e.kernels {
 		v, in := e.kernels[k].release(), 0
 		if slices.Contains(list, k) {
@@ -232,7 +232,7 @@ func (v *judge) search(i int, e *evidence, s *Suggestion) {
 	try := func(more ...Option) bool {
 		options := append(slices.Clip(s.Options), more...)
 		p, err := v.Policy.with(options)
-		if err != nil { // a name is not one that options can have
+		if err != nil { // options cannot express a name
 			return false
 		}
 		row, with := v.objectRow(i, &p)
@@ -242,7 +242,7 @@ func (v *judge) search(i int, e *evidence, s *Suggestion) {
 		s.Options, s.Row, e = options, row, with
 		return true
 	}
-	if maps := e.loaderMaps(); len(maps) > 0 { // prune removes those that change nothing
+	if maps := e.loaderMaps(); len(maps) > 0 { // prune removes options that change nothing
 		try(maps...)
 	}
 	dropped, all := 0, len(e.needs)

@@ -97,7 +97,7 @@ func folded(names []string) string {
 		}
 	}
 	suffix = suffix[strings.IndexByte(suffix+".", '.'):]
-	if !slices.Contains(names, prefix+suffix) { // cut words apart, not within
+	if !slices.Contains(names, prefix+suffix) { // cut between words, not within
 		prefix = prefix[:strings.LastIndexAny(prefix, "_-./")+1]
 	}
 	var parts []string
@@ -135,9 +135,9 @@ func (r *Report) leaveOutPrograms(row *ObjectRow, pl *plan) {
 	for j, n := range row.Programs {
 		p := &r.Programs[n]
 		gone, unsure := make([]bool, len(r.Kernels)), []int(nil)
-		any := false // in gone
+		any := false // whether gone has any kernel
 		set := func(k int, s rule.Status) {
-			if !any { // programs share slices
+			if !any { // clone first: programs share slices
 				p.Status, p.Load = slices.Clone(p.Status), slices.Clone(p.Load)
 			}
 			gone[k], any = true, true
@@ -212,14 +212,14 @@ func (r *Report) variantsWith(object int) int {
 
 // Gap is kernels on which nothing is loaded, or none of some variants.
 type Gap struct {
-	Row     *ObjectRow // of the variants; nil for everything
+	Row     *ObjectRow // row of the variants; nil if nothing at all is loaded
 	Kernels []int      // ascending
 }
 
 // Gaps returns the gaps among the kernels that sel chooses. Kernels of machines that no object is for count only if there are no others.
 func (r *Report) Gaps(sel func(kernel int) bool) (gaps []Gap) {
 	var all, others []int
-	met := false // a kernel on which something is loaded
+	met := false // whether something is loaded on some kernel
 	for k := range r.Kernels {
 		if !sel(k) {
 			continue

@@ -28,8 +28,8 @@ func several(t *testing.T, p Policy, objects string) *Report {
 		'f': {Status: rule.Fails, Code: relo.FieldMissing, Subject: "struct s.f"}, 'a': {Status: rule.MayFail, Attach: true, Code: rule.AttachTargetUnlisted},
 		'-': {Status: rule.Other, Code: rule.AnalysisMachine},
 	}
-	same := make(map[string][]rule.Status) // of programs
-	var letters []string                   // by object, of the kernels
+	same := make(map[string][]rule.Status) // verdicts on programs
+	var letters []string                   // one letter per kernel, for each object
 	for line := range strings.SplitSeq(objects, ", ") {
 		f := strings.Fields(line)
 		o := rule.NewObject(f[0], new(bpfobj.Code), nil)
@@ -176,7 +176,7 @@ func TestVariantOptions(t *testing.T) {
 func TestPropose(t *testing.T) {
 	for _, tt := range []struct{ objects, want, with string }{
 		{"x.o ·····, y.o ·····", "", ""},
-		{"x.o ···ff, x_v511.o fff··", "one-of x.o:,x_v511.o:", "·····"}, // 6.1 needs x.o
+		{"x.o ···ff, x_v511.o fff··", "one-of x.o:,x_v511.o:", "·····"}, // only x.o works on 6.1
 		{"x.o ··f·f, x_v61.o ff···", "one-of x.o:,x_v61.o:; when x.o:=<6.1; when x_v61.o:=>=6.1", "····u"},
 		{"d/x_v612.o fff··, d/x_v53.o ··f·f, d/x_v61.o ff·f·", "one-of x_v53.o:,x_v61.o:,x_v612.o:; when x_v53.o:=>=5.3,<6.1; when x_v61.o:=>=6.1,<6.12; when x_v612.o:=>=6.12", "····u"},
 		{"x-core.o f····, x-legacy.o ·ffff", "one-of x-core.o:,x-legacy.o:", "·····"},
@@ -228,7 +228,7 @@ func TestUnloadedCells(t *testing.T) {
 		if until == "" {
 			until = "-"
 		}
-		c := o.Sum() // with the kernel without a release
+		c := o.Sum() // includes the kernel without a release
 		if got := fmt.Sprintf("%s %s %d of %d, %d not loaded", m.Since, until, c.Works-1, c.Judged()-1, c.Unloaded); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.policy, got, tt.want)
 		}
