@@ -31,7 +31,7 @@ func TestAmbiguous(t *testing.T) {
 	vmlinux := testbtf.Types(t, binary.LittleEndian, "struct req 12: a int 0\n struct req#2 12: b int 8\n struct req#3 12: a int 0, b int 4")
 	for _, tt := range []struct {
 		loaders []rule.Loader
-		want    rule.Status // of caller
+		want    rule.Status // verdict on caller
 		why     rule.Code
 	}{
 		{[]rule.Loader{rule.Libbpf}, rule.OK, ""},

@@ -44,7 +44,7 @@ func TestAyaRelocations(t *testing.T) {
 	const local = "struct task 24: before u64 0, ids u32[2] 8, wide u32 16, signed u64 16, gone u32 20, moved u32 20\nstruct none 4: a u32 0\nstruct only 4: a u32 0"
 	for _, tt := range []struct {
 		ask         string
-		libbpf, aya string // the finding on the program that asks
+		libbpf, aya string // finding on the program that asks
 		all         bool   // aya loads no program
 	}{
 		{"byte_off struct task.before", "", "", false},
@@ -52,7 +52,7 @@ func TestAyaRelocations(t *testing.T) {
 		{"byte_off struct task.ids", "", "fails: load-not-resizable", true},
 		{"byte_off struct task.signed", "fails: load-not-resizable", "fails: load-not-resizable", true},
 		{"byte_off struct task.gone", "fails: field-missing", "fails: field-missing", false},
-		{"byte_off struct task.moved", "fails: field-missing", "fails: field-missing", false}, // in the module's struct
+		{"byte_off struct task.moved", "fails: field-missing", "fails: field-missing", false}, // only the module's struct has the member
 		{"byte_off struct only.a", "may fail: module-needed md_mod", "fails: no-candidate", false},
 		{"field_exists struct task.gone", "", "", false},
 		{"type_exists struct none", "", "", false},

@@ -41,7 +41,7 @@ func TestChanged(t *testing.T) {
 					continue
 				}
 				tried[p.Name] = tried[p.Name] || p.Status[k] != rule.Fails
-				alone := p.Name == "moved_unnamed" && narrow(key) || order == ".bpfeb" && slices.Contains([]string{"untyped", "number", "inserted_number", "moved_unnamed"}, p.Name) // with no other kernel
+				alone := p.Name == "moved_unnamed" && narrow(key) || order == ".bpfeb" && slices.Contains([]string{"untyped", "number", "inserted_number", "moved_unnamed"}, p.Name) // no other kernel to compare with
 				if got := len(findingsOn(p, k, rule.FamilyChanged)) > 0; got != (want[p.Name](key) && !alone && p.Status[k] != rule.Fails) {
 					t.Errorf("%s on %s: warning %t: %+v", p.Name, rep.Kernels[k].Name, got, findingsOn(p, k, rule.FamilyChanged))
 				}

@@ -15,12 +15,12 @@ import (
 // expected is what is expected of a program: ok, or another verdict on the kernels
 // before or from a release on.
 type expected struct {
-	before, from string // releases of kernels with that verdict; all where both are empty
+	before, from string // releases of kernels with this status; all kernels if both are empty
 	status       rule.Status
-	others       rule.Status            // on the other kernels
-	attach       bool                   // only attaching it fails
-	attachFrom   string                 // only attaching it fails from this release on; "" for never
-	on           map[string]rule.Status // by the release, up to its second number, or by machine and release, "x86_64/6.1"; it goes before the rest
+	others       rule.Status            // status on the other kernels
+	attach       bool                   // only attaching fails
+	attachFrom   string                 // first release on which only attaching fails; "" for none
+	on           map[string]rule.Status // exceptions, keyed by release, "6.1", or machine and release, "x86_64/6.1"
 }
 
 // expectVerdicts compares verdicts with those expected, on the kernels of testdata/vmlinux. That a kernel has no BTF of its own

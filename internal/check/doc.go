@@ -36,7 +36,8 @@
 //     kernel has.
 //   - Package rule has the rules of kernels and programs, and the findings
 //     that they make: codes with arguments. internal/report makes sentences of them.
-//   - Package verdict has the report: what findings on programs make of objects.
+//   - Package verdict has the report: it derives verdicts on objects from findings on
+//     programs.
 //   - This package is the run. It knows workers, memory and time, and no rule.
 //
 // [Run] takes each kernel through these passes: rule.Inspect finds the names that

@@ -23,11 +23,11 @@ type objectCode struct {
 	results   *results
 	found     *ledger
 	input     *memoInput
-	functions []functionNumbers // filled by codeOf
+	functions []functionNumbers // filled in by codeOf
 
-	work     int           // of the explorations of its programs so far
-	ahead    *atomic.Int64 // of those that are not judged yet, too
-	findings int           // on their code so far
+	work     int           // work of exploring its programs so far
+	ahead    *atomic.Int64 // work of exploring its programs, judged or not
+	findings int           // number of findings on their code so far
 }
 
 // programCode is the code of a program on a kernel.
@@ -35,9 +35,9 @@ type programCode struct {
 	*objectCode
 	e   *rule.Program
 	pr  *bpfobj.Program
-	own list // findings on it, except on its code
+	own list // findings on the program, except on its code
 
-	exploration *interp.Result // nil before it is made
+	exploration *interp.Result // nil before the first exploration
 }
 
 // code explores the program's code and judges it, a second time with a precise exploration where the first was not precise enough. It
@@ -88,9 +88,9 @@ func (c *programCode) judge(r *interp.Result) (l list, doubted bool) {
 // notes collects the findings on a program's code.
 type notes struct {
 	found *ledger
-	insns []rule.Finding // on instructions and features
-	noted []int32        // the other findings: numbers in the ledger, as there may be many
-	seen  map[int32]bool // noted as a set
+	insns []rule.Finding // findings on instructions and features
+	noted []int32        // the other findings, which may be many, as numbers in the ledger
+	seen  map[int32]bool // set of noted
 }
 
 // list returns the findings.
@@ -141,9 +141,9 @@ func (c *programCode) key() programKey {
 
 // functionNumbers are the numbers of the keys of a function on a kernel.
 type functionNumbers struct {
-	key   uint32 // number of what its code depends on, without what is relevant; 0 before it is made
-	calls uint32 // number of what exploring it and its callees depends on; 0 if calls nest too deep
-	lacks bool   // it has absences
+	key   uint32 // number of the key of its code, without the relevant input; 0 before it is made
+	calls uint32 // number of the key for exploring it and its callees; 0 if calls nest too deeply
+	lacks bool   // the function has absences
 }
 
 // codeOf returns the keys of a function, which several programs may share.

@@ -11,9 +11,9 @@ import (
 
 // TestKptrs checks the verdicts on programs that take pointers to objects of the kernel out of maps, whose tags and types of maps changed in 6.4.
 func TestKptrs(t *testing.T) {
-	none := map[string]rule.Status{"5.10": rule.Fails}                     // no kernel before 5.19 has the helper, nor such pointers
+	none := map[string]rule.Status{"5.10": rule.Fails}                     // kernels before 5.19 lack the helper and such pointers
 	keeps := map[string]rule.Status{"5.10": rule.Fails, "6.1": rule.Fails} // 6.1 has no bpf_task_release
-	calls := map[string]rule.Status{"arm/6.12": rule.Fails}                // which has no calls of kfuncs
+	calls := map[string]rule.Status{"arm/6.12": rule.Fails}                // 32-bit arm has no calls of kfuncs
 	maps.Copy(calls, keeps)
 	expectVerdicts(t, "kptrs", map[string]expected{
 		"take_array":     {on: calls},

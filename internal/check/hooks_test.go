@@ -72,9 +72,9 @@ func TestSleepableHooks(t *testing.T) {
 func TestSleepableFunctions(t *testing.T) {
 	const injection = "CONFIG_FUNCTION_ERROR_INJECTION=y\n"
 	for config, want := range map[string]map[string]rule.Status{
-		"":                      {"of_call": rule.Fails, "of_function": rule.Fails}, // by a function that the BTF lacks
+		"":                      {"of_call": rule.Fails, "of_function": rule.Fails}, // the BTF lacks the function that shows the setting
 		usualConfig:             {"of_call": rule.Fails, "of_function": rule.Fails},
-		usualConfig + injection: {"of_call": rule.Fails, "of_function": rule.Fails}, // which is not the configuration of this BTF
+		usualConfig + injection: {"of_call": rule.Fails, "of_function": rule.Fails}, // contradicts this BTF
 	} {
 		rep := runKnown(t, "sleepable.bpfel", config, "")
 		for program, want := range want {

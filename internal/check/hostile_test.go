@@ -43,7 +43,7 @@ func crowded() (code []insn) {
 			insn{Op: asm.StoreImmOp(asm.Byte), Dst: asm.RFP, Off: int16(-8 - 8*i), Imm: 1})
 	}
 	return append(code,
-		insn{Op: asm.Mov.Op(asm.RegSource), Dst: 1, Src: asm.RFP}, // what is on the stack may be read
+		insn{Op: asm.Mov.Op(asm.RegSource), Dst: 1, Src: asm.RFP}, // code may read what is on the stack
 		insn{Op: asm.JNE.Op(asm.ImmSource), Dst: asm.RFP, Off: 1},
 		helperCall(absentHelper),
 		insn{Op: bpfobj.OpExit})
@@ -63,7 +63,7 @@ func guarded(n, absent int) []insn {
 // that is absent.
 func settings(n int) (code []insn, externs []bpfobj.Extern) {
 	for i := range n {
-		externs = append(externs, bpfobj.Extern{Name: fmt.Sprintf("LINUX_%d", i), Kind: bpfobj.ExternKconfig, Weak: true, Size: 8, Type: 5}) // after int, u8, u32 and u64
+		externs = append(externs, bpfobj.Extern{Name: fmt.Sprintf("LINUX_%d", i), Kind: bpfobj.ExternKconfig, Weak: true, Size: 8, Type: 5}) // types 1 to 4 are int, u8, u32 and u64
 		code = append(code,
 			insn{Op: bpfobj.OpLdImm64, Dst: 1, Ref: bpfobj.RefTo(bpfobj.RefExtern, i)}, insn{},
 			insn{Op: asm.LoadMemOp(asm.DWord), Dst: 0, Src: 1},
@@ -95,7 +95,7 @@ func objectOf(t *testing.T, n int, code []insn, externs ...bpfobj.Extern) *rule.
 func different(o *rule.Object) *rule.Object {
 	for i := range o.Funcs {
 		code := slices.Clone(o.Funcs[i].Insns)
-		code[0].Imm = int64(i) // a store of it
+		code[0].Imm = int64(i) // store i
 		o.Funcs[i].Insns = code
 	}
 	return o

@@ -40,7 +40,7 @@ func TestIndependent(t *testing.T) {
 		for i := range rep.Programs {
 			p := &rep.Programs[i]
 			for _, f := range p.Findings {
-				if f.Where != "" { // compared with another kernel
+				if f.Where != "" { // the finding compares with another kernel
 					continue
 				}
 				for lacks, supplied := range fromLoader {
@@ -51,7 +51,7 @@ func TestIndependent(t *testing.T) {
 				if slices.Contains(inModules, f.Code) { // another kernel names it
 					f.Names = ""
 				}
-				if f.Code == relo.NoCandidate && f.Status == rule.Fails { // without what only one loader does, and what TypesSupplied does not have
+				if f.Code == relo.NoCandidate && f.Status == rule.Fails { // arguments about one loader, which TypesSupplied lacks
 					f.Args = rule.Args{}
 				}
 				for _, k := range f.Kernels {

@@ -65,7 +65,7 @@ const (
 // same programs are loaded into kernels by scripts/check-kernels.sh.
 func TestSettings(t *testing.T) {
 	raceflag.SkipSerial(t)
-	type verdicts map[string]rule.Status // those that differ from guarded, or ok for kprobes
+	type verdicts map[string]rule.Status // verdicts other than guarded, or than ok for kprobes
 	noModules := strings.Replace(usualConfig, "CONFIG_MODULES=y\n", "", 1)
 	for name, tt := range map[string]struct {
 		config, symbols string
@@ -98,7 +98,7 @@ func TestSettings(t *testing.T) {
 				t.Errorf("%s: %s: %s to load", name, p.Name, p.Load[0])
 			}
 			got := p.Status[0]
-			if p.Name == "nothing_matches" { // whatever it matches: the kernel was built without probes of several functions
+			if p.Name == "nothing_matches" { // fails for any pattern: the kernel was built without probes of several functions
 				var others []rule.Finding
 				for _, f := range p.Findings {
 					if f.Code != rule.FeatureMissing {

@@ -17,7 +17,7 @@ type ledger struct {
 	all     []rule.Finding
 	at      map[rule.Finding]int32
 	lists   [][]int32
-	numbers map[string]list // by content
+	numbers map[string]list // keyed by content
 }
 
 // list is the number of a list in a ledger. Equal lists have one number; 0 is empty.

@@ -36,7 +36,7 @@ func TestKernelVersion(t *testing.T) {
 		expectLoads(t, object, rule.Libbpf, policy(t, "loader-map outer"), map[string]rule.Status{"plain": rule.OK, "asks_version": rule.OK})
 		expectLoads(t, object, rule.EbpfGo, policy(t, "loader-map outer"), map[string]rule.Status{"plain": rule.OK, "asks_version": rule.Fails})
 	}
-	rep := runOn(t, "biolat.bpfel") // its variable is an int
+	rep := runOn(t, "biolat.bpfel") // the variable of biolat is an int
 	for i := range rep.Programs {
 		for k := range rep.Kernels {
 			if got := statusOf(&rep.Programs[i], k, rule.FamilyKconfig); got != rule.OK {

@@ -34,7 +34,7 @@ type answer struct {
 // memoInput is what results may depend on, except for what is in their keys.
 type memoInput struct {
 	features interp.Features
-	value    func(record int) uint64 // that the loader writes
+	value    func(record int) uint64 // value that the loader writes for a record
 }
 
 func (in *memoInput) answer(r interp.Relevant) answer {
@@ -82,7 +82,7 @@ type results struct {
 	units    memo[unitKey, *interp.Unit]
 
 	mu   sync.Mutex
-	keys map[[sha256.Size]byte]uint32 // numbers, from 1
+	keys map[[sha256.Size]byte]uint32 // numbers from 1 on, keyed by hash
 }
 
 // number returns the number of some bytes, by their hash.
@@ -106,19 +106,19 @@ func (k *results) number(of []byte) uint32 {
 type programKey struct {
 	o     *bpfobj.Code
 	fn    int
-	kind  uint32 // number of what programs of its kind must not do; 0 for nothing
+	kind  uint32 // number of the rules for programs of its kind; 0 for none
 	funcs string // numbers of the keys of its functions
 }
 
 // codeFindings is the result for the code of a program.
 type codeFindings struct {
 	findings list
-	work     int // of exploring it
+	work     int // work of exploring the program
 }
 
 // unitKey is a programKey for parts of explorations that programs share.
 type unitKey struct {
-	o       *bpfobj.Code // of from.Fn
+	o       *bpfobj.Code // code of from.Fn
 	code    uint32       // number of the keys of the function and its callees
 	from    interp.Entry
 	precise bool

@@ -30,7 +30,7 @@ func TestModuleTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	const none, fails = "", "fails: field-missing"
-	type reasons map[string]string // worst of CO-RE, by program
+	type reasons map[string]string // worst finding about CO-RE, keyed by program
 	for name, tt := range map[string]struct {
 		modules []corpus.Module
 		want    reasons
@@ -114,7 +114,7 @@ func TestAbsentSizes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	type verdicts map[string]rule.Status // of CO-RE, by program
+	type verdicts map[string]rule.Status // verdicts on CO-RE, keyed by program
 	for _, tt := range []struct {
 		loaders []rule.Loader
 		modules []corpus.Module

@@ -84,7 +84,7 @@ func (r *run) withoutModules(ctx context.Context, p *objectCode, j int, own, cod
 		return own, code
 	}
 	bare := r.program(p, j)
-	both := make(map[rule.Finding]bool) // not on its code
+	both := make(map[rule.Finding]bool) // findings not on the program's code, with the modules
 	for _, f := range r.found.read(own) {
 		both[f] = true
 	}

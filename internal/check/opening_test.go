@@ -101,7 +101,7 @@ func TestUnread(t *testing.T) {
 			want := rule.OK
 			if loader == rule.Libbpf {
 				want = tt.libbpf
-			} else if tt.section == "lirc_mode2/maps" { // which cilium/ebpf does not read either
+			} else if tt.section == "lirc_mode2/maps" { // cilium/ebpf does not read it either
 				want = rule.Fails
 			}
 			for k, got := range rep.Programs[i].Load {

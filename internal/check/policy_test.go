@@ -75,10 +75,10 @@ func TestPolicy(t *testing.T) {
 		guessed = pairs + "; optional x86_only+extra !"
 	)
 	for _, tt := range []struct {
-		policy string      // lines with ; between them
+		policy string      // options with ; between them
 		loader rule.Loader // "" for both
 		rules  string
-		x86    string // since 5.10, as far as it changes
+		x86    string // verdict on x86_64 by line since 5.10, where it changes
 		arm    string
 	}{
 		// libbpf makes the bloom filter whether extra is loaded or not.

@@ -12,7 +12,7 @@ import (
 // know the bounds that comparisons give and package interp does not, so what depends on them may fail.
 func TestRanges(t *testing.T) {
 	mayFail := expected{from: "5.14", status: rule.MayFail, others: rule.OK}
-	guarded := expected{from: "5.14", status: rule.Guarded, others: rule.OK} // by bits
+	guarded := expected{from: "5.14", status: rule.Guarded, others: rule.OK} // bits show it
 	expectVerdicts(t, "ranges", map[string]expected{
 		"early_return":        mayFail,
 		"early_return_32":     mayFail,

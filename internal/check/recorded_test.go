@@ -32,8 +32,8 @@ type recorded struct {
 	Reason                  string
 }
 
-// stand has the kernel of a corpus whose BTF stands for that of a booted kernel, of which there is none, and the release up to which it
-// may have facts.
+// stand has, for booted kernels whose BTF is unknown, a kernel of the corpus to use the BTF of, and the release up to which it may have
+// facts.
 var stand = map[string]struct {
 	id, arch, series string
 	release          rule.Release
@@ -92,8 +92,8 @@ func TestRecorded(t *testing.T) {
 				programs[o.Name()+":"+p.Name] = &p
 			}
 		}
-		var counts [2][rule.Fails + 1][2]int // of real tools and of testdata: works, does not
-		var left, wrong [2]int               // without a verdict; in knownDiffers
+		var counts [2][rule.Fails + 1][2]int // for real tools and for testdata: works, does not work
+		var left, wrong [2]int               // left has rows without a verdict, wrong rows of knownDiffers
 		for _, row := range rows {
 			p := programs[row.Object+":"+row.Program]
 			if row.Kernel != name {

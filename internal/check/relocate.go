@@ -13,8 +13,8 @@ import (
 // dryRun relocates objects against kernels. After add it is immutable and safe for concurrent use, and so are the decisions in adds.
 type dryRun struct {
 	sets *core.Sets
-	at   map[*core.Object]int // place in the objects
-	adds [][]rule.Decisions   // by file of types that the loader adds, by object
+	at   map[*core.Object]int // index of each object
+	adds [][]rule.Decisions   // decisions by added types, per file of types and object
 	aya  bool                 // decide as aya does
 }
 
@@ -35,12 +35,12 @@ type target struct {
 	core.Target
 	fill   core.Filler
 	table  core.Table
-	cilium core.CiliumDecider // of the table
+	cilium core.CiliumDecider // decides by table
 
 	bare  *target   // the same kernel without modules, nil before it is needed
 	apart []*target // the same kernel with one of the modules that define a type differently
 
-	number map[*core.Object]int // in the set of the table
+	number map[*core.Object]int // index in the table's set
 }
 
 // unit returns a function that decides programs of an object as cilium/ebpf does, nil if the object is not for the kernel.
@@ -88,14 +88,14 @@ func (d dryRun) on(ctx context.Context, t *target) ([]rule.Decisions, error) {
 
 // Types are types that the loader adds to those of each kernel.
 type Types struct {
-	Name string // for messages
-	BTF  []byte // of the byte order of the objects that they are for
+	Name string // name in messages
+	BTF  []byte // BTF in the byte order of the objects that it is for
 }
 
 // add has the records whose roots a kernel does not have decided by other types.
 func (d *dryRun) add(ctx context.Context, l []Types) error {
 	for _, types := range l {
-		t := new(target) // which the decisions need
+		t := new(target) // the decisions keep using t
 		if err := t.Load(ctx, types.Name, types.BTF); err != nil {
 			return err
 		}

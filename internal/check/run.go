@@ -101,18 +101,18 @@ type run struct {
 	want   *rule.Wanted
 
 	found   *ledger
-	equal   workers.Once[corpus.Identity, kernelResult] // by contents, machine and version
+	equal   workers.Once[corpus.Identity, kernelResult] // keyed by contents, machine and version
 	mu      sync.Mutex
 	results results
 	kernels []kernelResult
 
 	exploring map[*bpfobj.Program]*sync.Mutex // held while a program is explored
-	sets      map[string][]int                // of kernels, for the report
-	verdicts  map[string][]rule.Status        // by kernel, for the report
-	shapes    map[string]*rule.Shape          // by text
+	sets      map[string][]int                // sets of kernels, shared in the report
+	verdicts  map[string][]rule.Status        // verdicts on each kernel, shared in the report
+	shapes    map[string]*rule.Shape          // keyed by text
 	skipped   []*corpus.Error
 
-	inspected func(*rule.Inventory) // called with what a kernel has; nil except in tests
+	inspected func(*rule.Inventory) // called with each kernel's inventory; nil except in tests
 }
 
 // kernelResult is one kernel and what became of each object on it. Equal kernels share slices.
@@ -123,9 +123,9 @@ type kernelResult struct {
 	arch     string
 	word     int      // size of pointers in bytes
 	modules  []string // see verdict.Column
-	programs []list   // by object: see programs
-	whole    []list   // by object: what it needs, whichever of its programs are loaded
-	shapes   []shapes // by object, of its programs
+	programs []list   // findings on programs, per object: see programs
+	whole    []list   // needs of each object, whichever of its programs are loaded
+	shapes   []shapes // shapes of programs, per object
 }
 
 func newRun(cfg Config) *run {
@@ -155,7 +155,7 @@ func (r *run) item(ctx context.Context, t *target, it *corpus.Kernel) {
 			res, err = r.judge(ctx, t, it)
 			return res
 		})
-		if res == nil && err == nil { // the equal one failed
+		if res == nil && err == nil { // judging the equal kernel failed
 			res, err = r.judge(ctx, t, it)
 		}
 	}
@@ -199,7 +199,7 @@ func (r *run) judge(ctx context.Context, t *target, it *corpus.Kernel) (*kernelR
 		r.inspected(k)
 	}
 	res.arch, res.word = k.Arch, t.PointerSize()
-	all := make([][]*programCode, len(loaded)) // by object
+	all := make([][]*programCode, len(loaded)) // code of programs, per object
 	for i, d := range loaded {
 		for j := range d {
 			res.modules = append(res.modules, d.Modules(j)...)
@@ -329,7 +329,7 @@ func (r *run) code(ctx context.Context, e *programCode) list {
 			e.results.programs.add(key, r, e.input, c)
 		}
 	}
-	e.exploration = nil // which is large
+	e.exploration = nil // an exploration is large
 	e.work += c.work
 	e.findings += len(r.found.of(c.findings))
 	return c.findings

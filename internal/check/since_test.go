@@ -33,7 +33,7 @@ func TestRegisters(t *testing.T) {
 		{"many_arguments", "debian/11/x86_64/5.10.0-30-amd64", rule.Fails},
 		{"many_arguments", "debian/12/x86_64/6.1.0-47-amd64", rule.Fails},
 		{"many_arguments", "debian/13/x86_64/6.12.107+deb13-amd64", rule.OK},
-		{"many_arguments", "debian/12/arm64/6.1.0-50-arm64", rule.Fails}, // its ftrace makes no direct calls
+		{"many_arguments", "debian/12/arm64/6.1.0-50-arm64", rule.Fails}, // ftrace on arm64 makes no direct calls then
 		{"wide_argument", "debian/12/x86_64/6.1.0-47-amd64", rule.Fails},
 		{"wide_argument", "debian/13/x86_64/6.12.107+deb13-amd64", rule.OK},
 		{"wide_argument", "debian/12/arm64/6.1.0-50-arm64", rule.Fails},

@@ -17,7 +17,7 @@ func TestStacks(t *testing.T) {
 		"kprobe_604": tracing, "kprobe_three": tracing, "uprobe_604": tracing, "tracepoint_604": tracing, "perf_event_604": tracing,
 		"raw_tp_604": tracing, "tp_btf_604": tracing, "fentry_604": tracing,
 		"iter_604": never, "lsm_604": never, "xdp_604": never, "tc_604": never,
-		"kprobe_rounded": {before: "6.9", status: rule.MayFail}, // by the release alone; 5.10 and 6.1 refuse it
+		"kprobe_rounded": {before: "6.9", status: rule.MayFail}, // judged by the release alone; 5.10 and 6.1 refuse it
 	})
 }
 

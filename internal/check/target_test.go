@@ -37,7 +37,7 @@ func TestTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nowhere := 0 // kernels with AttachTargetNowhere
+	nowhere := 0 // number of kernels with AttachTargetNowhere
 	verdicts := func(o *rule.Object) map[rule.Status]int {
 		rep, err := Run(t.Context(), Config{Objects: []*rule.Object{o}, Corpus: corp, Jobs: 1})
 		if err != nil {
@@ -117,7 +117,7 @@ func TestVotes(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		findings []verdict.KernelFinding
-		want     bool // the loader may supply that of the first one
+		want     bool // the loader may supply the subject of the first finding
 	}{
 		"all lack a type":            {[]verdict.KernelFinding{finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2, 3)}, true},
 		"one has it":                 {[]verdict.KernelFinding{finding(rule.Fails, relo.NoCandidate, "struct x.a", 0, 1, 2)}, false},

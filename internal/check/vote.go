@@ -25,7 +25,7 @@ func blameLoader(findings []verdict.KernelFinding, kernels int) {
 	const enough = 3
 	type thing struct {
 		code                rule.Code
-		subject, relocation string // "" for anything
+		subject, relocation string // "" matches any
 	}
 	without, unseen := make(map[thing]kernelSet), make(map[thing]kernelSet)
 	add := func(sets map[thing]kernelSet, t thing, kernels []int) {
@@ -77,7 +77,7 @@ var inModules = []rule.Code{rule.AttachTargetModule, rule.AttachTargetUnlisted, 
 
 // nameModules names in such findings the modules that have it on other kernels.
 func nameModules(all []rule.Finding) {
-	modules := make(map[string][]string) // by subject
+	modules := make(map[string][]string) // modules that have the subject
 	for i := range all {
 		if f := &all[i]; f.Code == rule.ModuleNeeded && f.Relocation == "" {
 			modules[f.Subject] = append(modules[f.Subject], f.Names.List()...)
@@ -144,7 +144,7 @@ func (x *reading) differs(here, ref *rule.Shape) bool {
 	case a.Field() != b.Field() && (here.Named(a) != nil || ref.Named(b) != nil):
 		return true
 	case x.record:
-		array := strings.Contains(a.Text, "[") && strings.Contains(b.Text, "[") // whose beginning the program reads
+		array := strings.Contains(a.Text, "[") && strings.Contains(b.Text, "[") // the program reads the beginning of an array
 		return a.Off != b.Off || a.Size != b.Size && !array
 	}
 	return a.Number != b.Number || a.To != b.To && a.To != "" && b.To != "" || a.Plain && b.To != "" || b.Plain && a.To != ""
@@ -182,7 +182,7 @@ func (r *run) changed(findings []verdict.KernelFinding, i, j int, status []rule.
 		switch compared := f.Code == rule.ChangedArgument || f.Code == rule.ChangedField; {
 		case f.Status != rule.OK:
 			out = append(out, *f)
-		case !compared: // the kernel alone shows it
+		case !compared: // no other kernel is needed
 			v.warn(f.Finding, slices.DeleteFunc(slices.Clone(f.Kernels), v.ignores)...)
 		case w.Other != "":
 			v.ownType(w, x, v.shaped(f.Kernels))
@@ -200,7 +200,7 @@ func (r *run) changed(findings []verdict.KernelFinding, i, j int, status []rule.
 type vote struct {
 	*run
 	object, program int
-	status          []rule.Status // of the program, by kernel
+	status          []rule.Status // verdicts on the program, per kernel
 	warnings        map[rule.Finding][]int
 }
 
