@@ -164,36 +164,54 @@ func (s *subjectFound) without(o *subjectFound) {
 // collect adds the findings of a scope on a program, given the object and the kernels on which the program decides about it.
 func (r *Report) collect(subjects map[subjectKey]*subjectFound, of scope, object, program int, decides []int) {
 	o, findings := &r.Objects[object], r.Programs[program].Findings
-	var untyped []int // kernels that lack the program's type
-	for j := range findings {
-		if f := &findings[j]; f.Code == rule.ProgTypeMissing && f.Status == rule.Fails && (o.Loader == "" || f.Concerns(o.Loader)) {
-			untyped = f.Kernels
-		}
-	}
+	untyped := o.untyped(findings)
 	for j := range findings {
 		f := &findings[j]
-		if !of.has(f.Status) || o.Loader != "" && !f.Concerns(o.Loader) {
+		if !of.has(f.Status) || !o.concerns(f) {
 			continue
 		}
-		var kernels []int
-		for _, k := range f.Kernels {
-			if of == deciding {
-				if s := o.Status[k]; s < rule.Unknown || f.Status < s {
-					continue
-				}
-				if _, on := slices.BinarySearch(decides, k); !on {
-					continue
-				}
-				if _, lacks := slices.BinarySearch(untyped, k); lacks && aboutAttaching(f.Code) {
-					continue
-				}
-			}
-			kernels = append(kernels, k)
+		kernels := f.Kernels
+		if of == deciding {
+			kernels = o.decidedBy(f, decides, untyped)
 		}
-		if kernels != nil {
+		if len(kernels) > 0 {
 			r.note(subjects, object, program, f, kernels)
 		}
 	}
+}
+
+// concerns reports whether a finding concerns the loader whose verdict counts.
+func (row *ObjectRow) concerns(f *KernelFinding) bool {
+	return row.Loader == "" || f.Concerns(row.Loader)
+}
+
+// untyped returns the kernels that lack the type of a program, given the findings on the program.
+func (row *ObjectRow) untyped(findings []KernelFinding) (kernels []int) {
+	for i := range findings {
+		if f := &findings[i]; f.Code == rule.ProgTypeMissing && f.Status == rule.Fails && row.concerns(f) {
+			kernels = f.Kernels
+		}
+	}
+	return kernels
+}
+
+// decidedBy returns the kernels of a finding on which it is as bad as the object's verdict, and its program decides. Kernels without the
+// program's type are left out of findings about attaching.
+func (row *ObjectRow) decidedBy(f *KernelFinding, decides, untyped []int) (kernels []int) {
+	attaching := aboutAttaching(f.Code)
+	for _, k := range f.Kernels {
+		s := row.Status[k]
+		if s >= rule.Unknown && f.Status >= s && has(decides, k) && !(attaching && has(untyped, k)) {
+			kernels = append(kernels, k)
+		}
+	}
+	return kernels
+}
+
+// has reports whether a list of kernels in ascending order has one.
+func has(kernels []int, k int) bool {
+	_, ok := slices.BinarySearch(kernels, k)
+	return ok
 }
 
 // aboutAttaching reports whether a code says nothing more of a program whose type the kernel lacks.

@@ -129,7 +129,7 @@ func (p *ProgramRow) came(k int, excused func(*rule.Finding) bool) (all rule.Rel
 	var progType rule.Release // first release with the program's type, if the kernel lacks it
 	for i := range p.Findings {
 		f := &p.Findings[i]
-		if _, on := slices.BinarySearch(f.Kernels, k); !on || f.Status <= rule.Other || excused != nil && excused(&f.Finding) {
+		if f.Status <= rule.Other || !has(f.Kernels, k) || excused != nil && excused(&f.Finding) {
 			continue
 		}
 		if lacks = append(lacks, &f.Finding); f.Code == rule.ProgTypeMissing {

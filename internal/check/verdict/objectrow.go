@@ -91,7 +91,7 @@ const (
 // objectRow puts the rows of object i's programs together as its loader does, by a policy.
 func (v *judge) objectRow(i int, policy *Policy) (ObjectRow, *evidence) {
 	rep, o, first := v.Report, v.Setup.Objects[i], v.first[i]
-	row := ObjectRow{Object: o.Name(), Programs: []int{}}
+	row := ObjectRow{Object: o.Name(), Programs: []int{}, Loader: v.loader[i]}
 	for j := range o.Programs {
 		row.Programs = append(row.Programs, first+j)
 	}
@@ -104,21 +104,29 @@ func (v *judge) objectRow(i int, policy *Policy) (ObjectRow, *evidence) {
 		rule.Programs = shifted(rule.Programs, first)
 		row.Rules = append(row.Rules, rule)
 	}
-	excused := func(f *rule.Finding) bool { return mapName(f) != "" && policy.SetsMap(o, mapName(f)) }
-	row.excused = excused
+	row.excused = func(f *rule.Finding) bool { return mapName(f) != "" && policy.SetsMap(o, mapName(f)) }
 	var views []loaderView
-	row.Loader = v.loader[i]
 	for _, l := range v.Loaders {
-		of := loaderView{plan: pl, marked: policy.Exact && l == rule.EbpfGo, rows: e.rows, excused: excused}
+		of := loaderView{plan: pl, marked: policy.Exact && l == rule.EbpfGo, rows: e.rows, excused: row.excused}
 		for j := range o.Programs {
-			of.programs = append(of.programs, rep.Programs[first+j].with(l, excused))
+			of.programs = append(of.programs, rep.Programs[first+j].with(l, row.excused))
 		}
 		views = append(views, of)
+	}
+	row.setDecides(v.setStatus(&row, i, views), first)
+	return row, e
+}
+
+// setStatus sets the verdicts on object i, given what each loader sees. It returns the kernels on which each of the object's programs
+// decides about it.
+func (v *judge) setStatus(row *ObjectRow, i int, views []loaderView) (decides [][]int) {
+	o := v.Setup.Objects[i]
+	for _, l := range v.Loaders {
 		row.Loaders = append(row.Loaders, LoaderRow{Loader: l})
 	}
 	open := v.LoadersOf(o)
-	decides := make([][]int, len(o.Programs))
-	for k := range rep.Kernels {
+	decides = make([][]int, len(o.Programs))
+	for k := range v.Kernels {
 		worst, by := kernelStatus{}, []int(nil)
 		for n := range views {
 			l := &row.Loaders[n]
@@ -140,13 +148,13 @@ func (v *judge) objectRow(i int, policy *Policy) (ObjectRow, *evidence) {
 			decides[j] = append(decides[j], k)
 		}
 	}
-	row.setDecides(decides, first)
-	if !slices.ContainsFunc(row.Loaders, func(l LoaderRow) bool {
+	differ := slices.ContainsFunc(row.Loaders, func(l LoaderRow) bool {
 		return !slices.Equal(l.Status, row.Status) || !slices.Equal(l.Load, row.Load)
-	}) {
+	})
+	if !differ {
 		row.Loaders = nil
 	}
-	return row, e
+	return decides
 }
 
 // setDecides sets Decides to the kernels of each program, by index from first on.
@@ -209,6 +217,11 @@ type kernelStatus struct {
 // or is the verdict on two things that have to work both.
 func (v kernelStatus) or(w kernelStatus) kernelStatus {
 	return kernelStatus{max(v.status, w.status), max(v.load, w.load)}
+}
+
+// better reports whether a verdict is better than another one: more works or, if that is equal, more loads.
+func (v kernelStatus) better(than kernelStatus) bool {
+	return v.status < than.status || v.status == than.status && v.load < than.load
 }
 
 // verdictRow is verdicts by kernel.
@@ -278,7 +291,7 @@ func (v *loaderView) best(n need, k int, key kernel.Key) (best []int, of kernelS
 		}
 		switch {
 		case len(loaded) == 0:
-		case best == nil || w.status < of.status || w.status == of.status && w.load < of.load,
+		case best == nil || w.better(of),
 			w == of && w.status > rule.Other && v.came(loaded, k) < v.came(best, k):
 			best, of = loaded, w
 		}

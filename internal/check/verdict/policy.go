@@ -54,9 +54,8 @@ type pattern struct {
 	whole  []string // globs of objects' names, for whole objects; the other fields are empty then
 }
 
-// Add adds [OBJECT:]NAME, where both may have *, ? and [], as an option: optional, one-of, when, loader-map or
-// tail-called. An alternative of
-// several programs is NAME+NAME. one-of has commas between its alternatives, and when ends with =SELECTOR. For when and one-of, OBJECT:
+// Add adds [OBJECT:]NAME, where both may have *, ? and [], as an option: optional, one-of, when, loader-map or tail-called. An alternative
+// of several programs is NAME+NAME. one-of has commas between its alternatives, and when ends with =SELECTOR. For when and one-of, OBJECT:
 // is a whole object, and an alternative of several objects is OBJECT:+OBJECT:.
 func (p *Policy) Add(option, value string) (err error) {
 	c := choice{Option: Option{option, value}}
@@ -72,37 +71,14 @@ func (p *Policy) Add(option, value string) (err error) {
 		}
 	}
 	if (option == when || option == oneOf) && strings.HasSuffix(names, ":") {
-		if c.alternatives, err = wholeObjects(names); err == nil {
-			err = c.checkCount()
-		}
-		if err == nil {
-			p.choices = append(p.choices, c)
-		}
-		return err
+		c.alternatives, err = wholeObjects(names)
+	} else {
+		c.alternatives, err = namesIn(names, option == oneOf)
 	}
-	object := ""
-	if i := strings.LastIndexByte(names, ':'); i >= 0 {
-		if object, names = names[:i], names[i+1:]; object == "" {
-			return errors.New("no name of an object before the colon")
-		}
+	if err == nil {
+		err = c.checkCount()
 	}
-	list := []string{names}
-	if option == oneOf {
-		list = strings.Split(names, ",")
-	}
-	for _, text := range list {
-		g := pattern{object: object, names: strings.Split(strings.TrimSpace(text), "+")}
-		for _, glob := range append(slices.Clip(g.names), object) {
-			if _, err := path.Match(glob, ""); err != nil {
-				return err
-			}
-		}
-		if slices.Contains(g.names, "") {
-			return errors.New("want [OBJECT:]NAME")
-		}
-		c.alternatives = append(c.alternatives, g)
-	}
-	if err := c.checkCount(); err != nil {
+	if err != nil {
 		return err
 	}
 	p.choices = append(p.choices, c)
@@ -118,6 +94,33 @@ func (c *choice) checkCount() error {
 		return errors.New("want one object before the selector")
 	}
 	return nil
+}
+
+// namesIn parses [OBJECT:]NAME, or several alternatives with commas between their names.
+func namesIn(text string, several bool) (list []pattern, err error) {
+	object := ""
+	if i := strings.LastIndexByte(text, ':'); i >= 0 {
+		if object, text = text[:i], text[i+1:]; object == "" {
+			return nil, errors.New("no name of an object before the colon")
+		}
+	}
+	alternatives := []string{text}
+	if several {
+		alternatives = strings.Split(text, ",")
+	}
+	for _, a := range alternatives {
+		g := pattern{object: object, names: strings.Split(strings.TrimSpace(a), "+")}
+		for _, glob := range append(slices.Clip(g.names), object) {
+			if _, err := path.Match(glob, ""); err != nil {
+				return nil, err
+			}
+		}
+		if slices.Contains(g.names, "") {
+			return nil, errors.New("want [OBJECT:]NAME")
+		}
+		list = append(list, g)
+	}
+	return list, nil
 }
 
 // wholeObjects parses alternatives of whole objects.

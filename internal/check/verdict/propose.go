@@ -87,39 +87,25 @@ func (v *judge) propose() (all []Proposal) {
 
 // proposals returns a proposal for objects with names that have the same rest, or none.
 func (v *judge) proposals(g []versionName) []Proposal {
-	var oneOfThem []string
-	var whens []Option
-	releases, legacy := false, slices.ContainsFunc(g, func(n versionName) bool { return n.word == "legacy" })
-	for i, n := range g {
-		if n.word == "core" && !legacy || i > 0 && n.word == g[i-1].word {
-			return nil // these may be different tools, or one tool for several machines
-		}
-		releases = releases || n.from != 0
+	if !areVersions(g) {
+		return nil
 	}
-	for i, n := range g {
-		name := patternOf(v.Setup.Objects[n.object])
-		oneOfThem = append(oneOfThem, name+":")
-		var limits []string
-		if n.from != 0 {
-			limits = append(limits, ">="+n.from.String())
-		}
-		if i+1 < len(g) && g[i+1].from != n.from {
-			limits = append(limits, "<"+g[i+1].from.String())
-		}
-		if limits != nil && releases {
-			whens = append(whens, Option{when, name + ":=" + strings.Join(limits, ",")})
-		}
-	}
+	whens := v.whenReleased(g)
 	if len(g) == 1 {
-		if whens != nil {
-			now := v.Report.Objects[g[0].object].Status
-			if p, ok := v.proposal(whens, g); ok && slices.Contains(now, rule.Fails) && !v.loses(now, p.Row.Status) {
-				return []Proposal{p}
-			}
+		now := v.Report.Objects[g[0].object].Status
+		if whens == nil || !slices.Contains(now, rule.Fails) {
+			return nil
+		}
+		if p, ok := v.proposal(whens, g); ok && !v.loses(now, p.Row.Status) {
+			return []Proposal{p}
 		}
 		return nil
 	}
-	choice := Option{oneOf, strings.Join(oneOfThem, ",")}
+	var alternatives []string
+	for _, n := range g {
+		alternatives = append(alternatives, patternOf(v.Setup.Objects[n.object])+":")
+	}
+	choice := Option{oneOf, strings.Join(alternatives, ",")}
 	plain, ok := v.proposal([]Option{choice}, g)
 	if !ok {
 		return nil
@@ -131,6 +117,36 @@ func (v *judge) proposals(g []versionName) []Proposal {
 		}
 	}
 	return []Proposal{plain}
+}
+
+// areVersions reports whether sorted names with the same rest seem to be versions of one tool. Objects whose words are equal may be
+// different tools, or one tool for several machines, and so may a core without a legacy beside it.
+func areVersions(g []versionName) bool {
+	legacy := slices.ContainsFunc(g, func(n versionName) bool { return n.word == "legacy" })
+	for i, n := range g {
+		if n.word == "core" && !legacy || i > 0 && n.word == g[i-1].word {
+			return false
+		}
+	}
+	return true
+}
+
+// whenReleased returns an option for each object whose name, or the next one's, has a release: it is loaded from its own release on, and
+// before the next one's.
+func (v *judge) whenReleased(g []versionName) (options []Option) {
+	for i, n := range g {
+		var limits []string
+		if n.from != 0 {
+			limits = append(limits, ">="+n.from.String())
+		}
+		if i+1 < len(g) && g[i+1].from != n.from {
+			limits = append(limits, "<"+g[i+1].from.String())
+		}
+		if limits != nil {
+			options = append(options, Option{when, patternOf(v.Setup.Objects[n.object]) + ":=" + strings.Join(limits, ",")})
+		}
+	}
+	return options
 }
 
 // loses reports whether something that works on a kernel of a known release does not with other options, or is not loaded there.

@@ -48,31 +48,16 @@ func (r *Report) variants(group [][]int) (row ObjectRow) {
 		names = append(names, strings.Join(parts, "+"))
 	}
 	row.Object = folded(names)
+	verdicts := make([]kernelStatus, len(group))
 	for k := range r.Kernels {
-		best, of := -1, kernelStatus{rule.Other, rule.Other}
-		verdicts := make([]kernelStatus, len(group))
 		for n, a := range group {
-			w := kernelStatus{rule.Other, rule.Other}
-			for _, i := range a {
-				w = kernelStatus{both(w.status, r.Objects[i].Status[k]), both(w.load, r.Objects[i].Load[k])}
-			}
-			verdicts[n] = w
-			switch {
-			case !w.status.Judged():
-				if best < 0 {
-					of = kernelStatus{min(of.status, w.status), min(of.load, w.load)}
-				}
-			case best < 0 || w.status < of.status || w.status == of.status && w.load < of.load:
-				best, of = n, w
-			}
+			verdicts[n] = r.together(a, k)
 		}
+		best, of := bestOf(verdicts)
 		row.Status, row.Load = append(row.Status, of.status), append(row.Load, of.load)
 		for n, a := range group {
-			if n == best || verdicts[n].status <= rule.Guarded {
-				continue
-			}
-			for _, i := range a {
-				r.Objects[i].leaveOut(k)
+			if n != best && verdicts[n].status > rule.Guarded {
+				r.leaveOut(a, k)
 			}
 		}
 	}
@@ -80,6 +65,30 @@ func (r *Report) variants(group [][]int) (row ObjectRow) {
 		row.Decides = append(row.Decides, r.Objects[i].Decides...)
 	}
 	return row
+}
+
+// together returns the verdict on several objects that all have to work on a kernel.
+func (r *Report) together(objects []int, kernel int) kernelStatus {
+	w := kernelStatus{rule.Other, rule.Other}
+	for _, i := range objects {
+		o := &r.Objects[i]
+		w = kernelStatus{both(w.status, o.Status[kernel]), both(w.load, o.Load[kernel])}
+	}
+	return w
+}
+
+// bestOf returns the index of the best verdict, and that verdict. If no alternative is loaded, the index is -1.
+func bestOf(verdicts []kernelStatus) (best int, of kernelStatus) {
+	best, of = -1, kernelStatus{rule.Other, rule.Other}
+	for n, w := range verdicts {
+		switch judged := w.status.Judged(); {
+		case judged && (best < 0 || w.better(of)):
+			best, of = n, w
+		case !judged && best < 0:
+			of = kernelStatus{min(of.status, w.status), min(of.load, w.load)}
+		}
+	}
+	return best, of
 }
 
 // folded joins different names: what they share, with what differs in braces, as shells write it.
@@ -108,6 +117,13 @@ func folded(names []string) string {
 		parts = append(parts, n[len(prefix):len(n)-len(suffix)])
 	}
 	return prefix + "{" + strings.Join(parts, ",") + "}" + suffix
+}
+
+// leaveOut notes that objects are not loaded on a kernel.
+func (r *Report) leaveOut(objects []int, kernel int) {
+	for _, i := range objects {
+		r.Objects[i].leaveOut(kernel)
+	}
 }
 
 // leaveOut notes that the object is not loaded on a kernel.
