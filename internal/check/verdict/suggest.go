@@ -111,7 +111,7 @@ func (e *evidence) absent(n need, k int) (absent, other bool) {
 	for _, i := range slices.Concat(n.alternatives...) {
 		for j := range e.rows[i].Findings {
 			f := &e.rows[i].Findings[j]
-			if _, has := slices.BinarySearch(f.Kernels, k); !has || f.Status <= rule.Other {
+			if f.Status <= rule.Other || !has(f.Kernels, k) {
 				continue
 			}
 			switch f.Code {
@@ -188,7 +188,7 @@ func (v *judge) suggest(i int, e *evidence) *Suggestion {
 	row := &v.Report.Objects[i]
 	s := &Suggestion{Row: *row}
 	for j := range e.rows {
-		if slices.ContainsFunc(e.rows[j].Findings, func(f KernelFinding) bool { return seemsSet(&f) || v.nowhere(row, &f.Finding) }) {
+		if slices.ContainsFunc(e.rows[j].Findings, func(f KernelFinding) bool { return seemsSet(&f) || v.lackedByAll(row, &f.Finding) }) {
 			s.Targets = append(s.Targets, e.rows[j].Name)
 		}
 	}
@@ -286,20 +286,11 @@ func (c Cell) better(than Cell) bool {
 // showsNoTarget are the codes of findings on kernels that do not show what programs can attach to.
 var showsNoTarget = []rule.Code{rule.AnalysisWhen, rule.AttachTargetNoFunctions, rule.AttachTargetTracepoints}
 
-// nowhere reports whether an attach target that BTF need not list is on no kernel that an object is for, and these are several: a
-// placeholder. Kernels that cannot show it do not count.
-func (r *Report) nowhere(row *ObjectRow, f *rule.Finding) bool {
+// lackedByAll reports whether all kernels that an object is for lack an attach target that BTF need not list, so that it looks like a
+// placeholder. Kernels that cannot show the target do not count, and too few kernels are no evidence.
+func (r *Report) lackedByAll(row *ObjectRow, f *rule.Finding) bool {
 	const enough = 3
-	if !f.Attach || f.Code != rule.AttachTargetUnlisted && f.Code != rule.AttachTargetTracepoint {
-		return false
-	}
-	judged := 0
-	for _, v := range row.Status {
-		if v.Judged() {
-			judged++
-		}
-	}
-	if judged < enough {
+	if !f.Attach || f.Code != rule.AttachTargetUnlisted && f.Code != rule.AttachTargetTracepoint || row.Sum().Judged() < enough {
 		return false
 	}
 	lacking, silent := make(map[int]bool), make(map[int]bool)
@@ -313,13 +304,13 @@ func (r *Report) nowhere(row *ObjectRow, f *rule.Finding) bool {
 	}
 	n := 0
 	for k, v := range row.Status {
-		if !v.Judged() || silent[k] && !lacking[k] {
-			continue
-		}
-		if !lacking[k] {
+		switch {
+		case !v.Judged():
+		case lacking[k]:
+			n++
+		case !silent[k]:
 			return false
 		}
-		n++
 	}
 	return n >= enough
 }
