@@ -14,7 +14,9 @@ import (
 // bare relocates each object on a kernel none of whose modules is loaded. It is nil where that makes no difference, since
 // loaders search the BTF of all modules that are loaded: both libbpf (bpf_core_find_cands) and cilium/ebpf (applyRelocations in
 // linker.go). What it returns is valid until the next call.
-func (d dryRun) bare(ctx context.Context, t *target, it *corpus.Kernel, loaded []rule.Decisions) ([]rule.Decisions, error) {
+func (d dryRun) bare(
+	ctx context.Context, t *target, it *corpus.Kernel, loaded []rule.Decisions,
+) ([]rule.Decisions, error) {
 	if !slices.ContainsFunc(loaded, rule.Decisions.NeedAny) {
 		return nil, nil
 	}
@@ -31,27 +33,18 @@ func (d dryRun) bare(ctx context.Context, t *target, it *corpus.Kernel, loaded [
 
 // apart returns the objects on a kernel without modules that define a type of theirs differently, except one of these: the one with which most
 // records resolve. It returns nil for objects without such a type. A host seldom loads all modules.
-func (d dryRun) apart(ctx context.Context, t *target, it *corpus.Kernel, together []rule.Decisions) (best []rule.Decisions, on []*target, err error) {
-	var names []string
-	for _, l := range together {
-		for i := range l {
-			names = append(names, l[i].Disagreeing()...)
-		}
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
+func (d dryRun) apart(
+	ctx context.Context, t *target, it *corpus.Kernel, together []rule.Decisions,
+) (best []rule.Decisions, on []*target, err error) {
+	names := disagreeing(together)
 	best, on = make([]rule.Decisions, len(together)), make([]*target, len(together))
 	most := make([]int, len(together))
 	for n, keep := range names[:min(len(names), triedApart)] {
-		if n == len(t.apart) {
-			t.apart = append(t.apart, new(target))
-		}
-		one := *it
-		one.Modules = slices.DeleteFunc(slices.Clone(it.Modules), func(m corpus.Module) bool { return m.Name != keep && slices.Contains(names, m.Name) })
-		if err := one.Load(ctx, &t.apart[n].Target, it.Path); err != nil {
+		one, err := t.loadApart(ctx, n, it, func(module string) bool { return module == keep || !slices.Contains(names, module) })
+		if err != nil {
 			return nil, nil, err
 		}
-		now, err := d.on(ctx, t.apart[n])
+		now, err := d.on(ctx, one)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -59,18 +52,43 @@ func (d dryRun) apart(ctx context.Context, t *target, it *corpus.Kernel, togethe
 			if !slices.ContainsFunc(l, func(x *core.Decision) bool { return x.Disagreeing() != nil }) {
 				continue
 			}
-			resolved := 0
-			for j := range now[i] {
-				if now[i][j].Result.OK() {
-					resolved++
-				}
-			}
-			if best[i] == nil || resolved > most[i] {
-				best[i], on[i], most[i] = now[i], t.apart[n], resolved
+			if resolved := countResolved(now[i]); best[i] == nil || resolved > most[i] {
+				best[i], on[i], most[i] = now[i], one, resolved
 			}
 		}
 	}
 	return best, on, nil
+}
+
+// disagreeing returns the sorted names of the modules that define a type of an object differently.
+func disagreeing(objects []rule.Decisions) (names []string) {
+	for _, l := range objects {
+		for i := range l {
+			names = append(names, l[i].Disagreeing()...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// loadApart loads the kernel into t.apart[n] with the modules that loaded chooses.
+func (t *target) loadApart(ctx context.Context, n int, it *corpus.Kernel, loaded func(module string) bool) (*target, error) {
+	if n == len(t.apart) {
+		t.apart = append(t.apart, new(target))
+	}
+	some := *it
+	some.Modules = slices.DeleteFunc(slices.Clone(it.Modules), func(m corpus.Module) bool { return !loaded(m.Name) })
+	return t.apart[n], some.Load(ctx, &t.apart[n].Target, it.Path)
+}
+
+// countResolved returns how many relocations resolve.
+func countResolved(l rule.Decisions) (n int) {
+	for i := range l {
+		if l[i].Result.OK() {
+			n++
+		}
+	}
+	return n
 }
 
 // triedApart is how many of the modules that define a type differently are tried without the others.
