@@ -85,14 +85,7 @@ type file struct {
 
 // get downloads the file unless it exists. A partial file that is not the beginning of the blob is downloaded again.
 func (f *file) get(ctx context.Context) (err error) {
-	if f.part, err = os.Open(f.path); err == nil {
-		right := f.read() == nil && f.right()
-		f.part.Close()
-		if right {
-			return nil
-		}
-		f.reset()
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	if done, err := f.exists(); done || err != nil {
 		return err
 	}
 	if f.part, err = os.OpenFile(f.path+".part", os.O_RDWR|os.O_CREATE, 0o600); err != nil {
@@ -106,30 +99,14 @@ func (f *file) get(ctx context.Context) (err error) {
 	if f.have > f.blob.Size {
 		err = f.reset()
 	}
-	for tries := 0; err == nil && f.have < f.blob.Size; {
-		before := f.have
-		if err = f.more(ctx); err == nil || ctx.Err() != nil || !transient(err) {
-			break
-		}
-		enough := int64(1)
-		if errors.Is(err, errSlow) {
-			enough = limits.RegistryBytes
-		}
-		if tries++; tries < limits.RegistryTries && f.have-before >= enough {
-			err = nil
-		}
+	if err == nil {
+		err = f.complete(ctx)
 	}
-	switch {
-	case err != nil:
+	if err == nil && !f.right() && begun > 0 { // the earlier run may have seen another file
+		err = f.again(ctx)
+	}
+	if err != nil {
 		return err
-	case f.right():
-	case begun > 0: // the earlier run may have seen another file
-		if err := f.reset(); err != nil {
-			return err
-		}
-		if err := f.more(ctx); err != nil {
-			return err
-		}
 	}
 	if !f.right() {
 		f.reset()
@@ -140,6 +117,51 @@ func (f *file) get(ctx context.Context) (err error) {
 		return err
 	}
 	return os.Rename(f.part.Name(), f.path)
+}
+
+// exists reports whether the file exists and has its digest.
+func (f *file) exists() (bool, error) {
+	part, err := os.Open(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer part.Close()
+	f.part = part
+	right := f.read() == nil && f.right()
+	if !right {
+		f.forget()
+	}
+	return right, nil
+}
+
+// complete downloads the rest of the file, if any, in as many requests as it takes while each brings enough bytes.
+func (f *file) complete(ctx context.Context) error {
+	for tries := 1; f.have < f.blob.Size; tries++ {
+		before := f.have
+		err := f.more(ctx)
+		if err == nil || ctx.Err() != nil || !transient(err) {
+			return err
+		}
+		enough := int64(1)
+		if errors.Is(err, errSlow) {
+			enough = limits.RegistryBytes
+		}
+		if tries >= limits.RegistryTries || f.have-before < enough {
+			return err
+		}
+	}
+	return nil
+}
+
+// again downloads the whole file.
+func (f *file) again(ctx context.Context) error {
+	if err := f.reset(); err != nil {
+		return err
+	}
+	return f.more(ctx)
 }
 
 // transient reports whether a request for the rest may succeed after an error.
@@ -160,12 +182,17 @@ func (f *file) read() (err error) {
 	return err
 }
 
-// reset drops these bytes.
-func (f *file) reset() error {
+// forget drops the bytes that were read.
+func (f *file) forget() {
 	f.out.add(-f.have)
 	f.hash, f.have = sha256.New(), 0
+}
+
+// reset drops the bytes that were read, and empties the partial file.
+func (f *file) reset() error {
+	f.forget()
 	if _, err := f.part.Seek(0, io.SeekStart); err != nil {
-		return nil // the file is closed; the next one is read from its beginning
+		return err
 	}
 	return f.part.Truncate(0)
 }
@@ -192,13 +219,13 @@ func (f *file) more(ctx context.Context) error {
 		if ok {
 			_, err = s.Seek(f.have, io.SeekStart)
 		}
-		if !ok || err != nil {
+		if err != nil {
+			return f.again(ctx)
+		}
+		if !ok {
 			if err := f.reset(); err != nil {
 				return err
 			}
-		}
-		if err != nil {
-			return f.more(ctx)
 		}
 	}
 	n, err := io.Copy(io.MultiWriter(f.part, f.hash, &progress{f}), io.LimitReader(alive(body), f.blob.Size-f.have+1))
