@@ -317,7 +317,8 @@ func (b *bootWatcher) Begin(k *boot.Kernel) { b.report.Begin(k) }
 func (b *bootWatcher) Output(_ *boot.Kernel, text string) { b.report.Output(text) }
 
 func (b *bootWatcher) Stopped(k *boot.Kernel, program string, why error) {
-	reportFinding(b.c, finding{Class: damaged, Message: "the machine stopped at " + program + ": " + why.Error(), Kernel: k.Name})
+	text := "the machine stopped at " + program + ": " + why.Error()
+	reportFinding(b.c, finding{Class: damaged, Message: text, Kernel: k.Name})
 }
 
 // Object prints the results of an object and records its findings.
@@ -356,53 +357,73 @@ func otherBoot(a *archive.Archive, m *archive.Match) string {
 
 // End reports how a kernel ended.
 func (b *bootWatcher) End(k *boot.Kernel, err error) {
-	c := b.c
 	if k.Trial != nil {
 		for _, i := range slices.Concat(k.Trial.Objects, k.Trial.Left) {
 			b.used[i] = true
 		}
 		if n := k.Trial.Unloaded; n > 0 {
-			infof(c, "btfgen: %s: %s not loaded (--when)", k.Name, words.Plural(n, "program"))
+			infof(b.c, "btfgen: %s: %s not loaded (--when)", k.Name, words.Plural(n, "program"))
 		}
 	}
 	if k.Up > 0 {
 		b.booted++
-		how := "by KVM"
-		if k.Emulated != "" {
-			how = "emulated, which is slow: " + k.Emulated
-		}
-		infof(c, "btfgen: %s: booted in %.1f s, done after %.1f (%s)", k.Name, k.Up.Seconds(), k.Done.Seconds(), how)
-		b.report.End(k)
-		if b.cfg.Archive != nil && !k.Match.Found() {
-			reportFinding(c, finding{Class: missing, Message: "not in the archive: " + k.Match.Reason + otherBoot(b.cfg.Archive, &k.Match), Kernel: k.Name})
-		}
-		if k.Trial != nil {
-			lost, untried := k.Trial.Missing()
-			if untried > 0 {
-				reportFinding(c, finding{Class: uncertain, Message: words.Plural(untried, "program") + " could not be tried", Kernel: k.Name})
-			}
-			if len(lost) > 0 {
-				reportFinding(c, finding{Class: damaged, Message: "no result for " + words.Plural(len(lost), "program") + ": " + words.Names(lost, found(c).verbose), Kernel: k.Name})
-			}
-		}
+		b.reportBooted(k)
 	}
 	switch {
 	case err != nil:
-		x := finding{Class: damaged, Message: err.Error(), Kernel: k.Path}
-		if e, ok := err.(*corpus.Error); ok && e.Path == k.Path {
-			x.Message = e.Reason()
-		}
-		if errors.As(err, new(boot.Unused)) {
-			x.Class = unmatched
-		}
-		reportFinding(c, x)
-	case b.cfg.Tool == nil:
+		b.reportUnfinished(k, err)
+	case b.cfg.Tool != nil:
+		b.reportExit(k)
+	}
+}
+
+// reportBooted reports how a kernel booted, and what is missing of its results.
+func (b *bootWatcher) reportBooted(k *boot.Kernel) {
+	how := "by KVM"
+	if k.Emulated != "" {
+		how = "emulated, which is slow: " + k.Emulated
+	}
+	infof(b.c, "btfgen: %s: booted in %.1f s, done after %.1f (%s)", k.Name, k.Up.Seconds(), k.Done.Seconds(), how)
+	b.report.End(k)
+	if b.cfg.Archive != nil && !k.Match.Found() {
+		text := "not in the archive: " + k.Match.Reason + otherBoot(b.cfg.Archive, &k.Match)
+		reportFinding(b.c, finding{Class: missing, Message: text, Kernel: k.Name})
+	}
+	if k.Trial == nil {
+		return
+	}
+	lost, untried := k.Trial.Missing()
+	if untried > 0 {
+		text := words.Plural(untried, "program") + " could not be tried"
+		reportFinding(b.c, finding{Class: uncertain, Message: text, Kernel: k.Name})
+	}
+	if len(lost) > 0 {
+		text := "no result for " + words.Plural(len(lost), "program") + ": " + words.Names(lost, found(b.c).verbose)
+		reportFinding(b.c, finding{Class: damaged, Message: text, Kernel: k.Name})
+	}
+}
+
+// reportUnfinished reports why a kernel did not boot or did not finish.
+func (b *bootWatcher) reportUnfinished(k *boot.Kernel, err error) {
+	x := finding{Class: damaged, Message: err.Error(), Kernel: k.Path}
+	if e, ok := err.(*corpus.Error); ok && e.Path == k.Path {
+		x.Message = e.Reason()
+	}
+	if errors.As(err, new(boot.Unused)) {
+		x.Class = unmatched
+	}
+	reportFinding(b.c, x)
+}
+
+// reportExit reports how the command of a kernel ended.
+func (b *bootWatcher) reportExit(k *boot.Kernel) {
+	switch command := b.cfg.Command[0]; {
 	case k.Exit == nil:
-		reportFinding(c, finding{Class: damaged, Message: "the command's exit status did not arrive", Kernel: k.Name})
+		reportFinding(b.c, finding{Class: damaged, Message: "the command's exit status did not arrive", Kernel: k.Name})
 	case k.Exit.Error != "":
-		reportFinding(c, finding{Class: failing, Message: b.cfg.Command[0] + ": " + k.Exit.Error, Kernel: k.Name})
+		reportFinding(b.c, finding{Class: failing, Message: command + ": " + k.Exit.Error, Kernel: k.Name})
 	default:
-		b.report.Output(b.cfg.Command[0] + ": exit status 0\n")
+		b.report.Output(command + ": exit status 0\n")
 	}
 }
 
