@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -46,33 +47,15 @@ func runExplain(c *cli.Context) error {
 			return usagef("%q is neither a code nor a class%s; 'btfgen explain' lists all", name, didYouMean("", name, all))
 		}
 	}
-	w := bufio.NewWriter(c.App.Writer)
-	switch {
-	case c.Bool("json"):
-		x := explained{[]explainedCode{}, []explainedClass{}}
+	if c.Bool("json") {
 		if len(names) == 0 {
 			names = all
 		}
-		for _, name := range names {
-			if e := codes.Of(relo.Code(name)); e != nil {
-				x.Codes = append(x.Codes, explainedCode{e.Code, e.Family.Title, e.Title, e.Means, e.Fix, e.Example})
-			} else {
-				x.Classes = append(x.Classes, explainedClass{class(name), plainMeaning(class(name))})
-			}
-		}
-		return document(c, x)
-	case len(names) == 0:
-		for _, f := range codes.Families() {
-			escape.Fprintf(w, "%s\n", f.Title)
-			for _, e := range f.Codes {
-				escape.Fprintf(w, "  %-34s %s\n", e.Code, e.Title)
-			}
-			escape.Fprintf(w, "\n")
-		}
-		escape.Fprintf(w, "Classes of --fail-on\n")
-		for _, cl := range slices.Sorted(maps.Keys(meanings)) {
-			escape.Fprintf(w, "  %s\n", cl)
-		}
+		return document(c, explain(names))
+	}
+	w := bufio.NewWriter(c.App.Writer)
+	if len(names) == 0 {
+		listCodes(w)
 	}
 	for i, name := range names {
 		if i > 0 {
@@ -85,6 +68,34 @@ func runExplain(c *cli.Context) error {
 		}
 	}
 	return w.Flush()
+}
+
+// explain returns the document about codes and classes.
+func explain(names []string) explained {
+	x := explained{[]explainedCode{}, []explainedClass{}}
+	for _, name := range names {
+		if e := codes.Of(relo.Code(name)); e != nil {
+			x.Codes = append(x.Codes, explainedCode{e.Code, e.Family.Title, e.Title, e.Means, e.Fix, e.Example})
+		} else {
+			x.Classes = append(x.Classes, explainedClass{class(name), plainMeaning(class(name))})
+		}
+	}
+	return x
+}
+
+// listCodes prints all codes and classes.
+func listCodes(w io.Writer) {
+	for _, f := range codes.Families() {
+		escape.Fprintf(w, "%s\n", f.Title)
+		for _, e := range f.Codes {
+			escape.Fprintf(w, "  %-34s %s\n", e.Code, e.Title)
+		}
+		escape.Fprintf(w, "\n")
+	}
+	escape.Fprintf(w, "Classes of --fail-on\n")
+	for _, cl := range slices.Sorted(maps.Keys(meanings)) {
+		escape.Fprintf(w, "  %s\n", cl)
+	}
 }
 
 // codesAndClasses returns the names that explain accepts.

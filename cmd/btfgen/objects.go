@@ -97,13 +97,16 @@ type emptyError struct{ error }
 
 func (e emptyError) Is(target error) bool { return target == core.ErrNoRelocations }
 
-// readEach reads the objects of arguments with parse and assigns their machines. It reports these, and what it skips.
-func readEach[T interface {
+// parsed is a parsed object of type T.
+type parsed[T any] interface {
 	Name() string
 	Order() binary.ByteOrder
 	Machines() []string
 	ForMachines(machines ...string) T
-}](c *cli.Context, args []string, parse func(name string, data []byte) (T, error)) (*objects[T], error) {
+}
+
+// readEach reads the objects of arguments with parse and assigns their machines. It reports these, and what it skips.
+func readEach[T parsed[T]](c *cli.Context, args []string, parse func(name string, data []byte) (T, error)) (*objects[T], error) {
 	if len(args) == 0 {
 		return nil, usagef("no BPF object given")
 	}
@@ -127,36 +130,50 @@ func readEach[T interface {
 		if f.Found && errors.Is(o.Err, embedded.ErrNone) {
 			continue
 		}
-		var machines []string
-		why := ""
-		if o.Err == nil {
-			machines, why, o.Err = f.MachinesOf(&o.Object, o.Value.Name(), o.Value.Order())
-		}
-		if o.Err != nil {
-			reportObject(c, f.Path, o.Err)
+		value, why, err := assignMachines(f, &o)
+		if err != nil {
+			reportObject(c, f.Path, err)
 			continue
 		}
-		if why != "" {
-			o.Value = o.Value.ForMachines(machines...)
-		} else {
-			why = "by its registers"
+		read.list, read.data, read.files = append(read.list, value), append(read.data, o.Data), append(read.files, f.Path)
+		text := strings.Join(value.Machines(), ", ")
+		if text == "" {
+			continue
 		}
-		read.list, read.data, read.files = append(read.list, o.Value), append(read.data, o.Data), append(read.files, f.Path)
-		if text := strings.Join(o.Value.Machines(), ", "); text != "" {
-			byMachines[text] = append(byMachines[text], o.Value.Name())
-			if found(c).verbose {
-				infof(c, "btfgen: %s is for %s, %s", o.Value.Name(), text, why)
-			}
+		byMachines[text] = append(byMachines[text], value.Name())
+		if found(c).verbose {
+			infof(c, "btfgen: %s is for %s, %s", value.Name(), text, why)
 		}
 	}
-	if found(c).canVerbose && !found(c).verbose && !found(c).quiet && len(byMachines) > 0 { // min_core_btf is as silent as bpftool
-		var parts []string
-		for _, m := range slices.Sorted(maps.Keys(byMachines)) {
-			parts = append(parts, m+": "+words.Names(byMachines[m], false))
-		}
-		read.machines = strings.Join(parts, "; ")
+	// min_core_btf has no --verbose, and is as silent as bpftool.
+	if f := found(c); f.canVerbose && !f.verbose && !f.quiet {
+		read.machines = machinesText(byMachines)
 	}
 	return read, nil
+}
+
+// assignMachines returns an object of a file, with the machines that it is for, and why it is for these.
+func assignMachines[T parsed[T]](f *embedded.File, o *embedded.Parsed[T]) (value T, why string, err error) {
+	if o.Err != nil {
+		return value, "", o.Err
+	}
+	machines, why, err := f.MachinesOf(&o.Object, o.Value.Name(), o.Value.Order())
+	switch {
+	case err != nil:
+		return value, "", err
+	case why == "":
+		return o.Value, "by its registers", nil
+	}
+	return o.Value.ForMachines(machines...), why, nil
+}
+
+// machinesText returns "x86_64: a.o; arm64: b.o" for the names of objects by machines.
+func machinesText(names map[string][]string) string {
+	var parts []string
+	for _, m := range slices.Sorted(maps.Keys(names)) {
+		parts = append(parts, m+": "+words.Names(names[m], false))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // reportObject reports why an object, or a whole file, is skipped.
