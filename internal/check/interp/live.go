@@ -36,28 +36,7 @@ func findLive(code []bpfobj.Insn) []live {
 		changed := false
 		for i := len(code) - 1; i >= 0; i-- {
 			in := &code[i]
-			l := live{words: always}
-			add := func(i int) {
-				if i >= 0 && i < len(code) {
-					l = live{l.regs | before[i].regs, l.words | before[i].words}
-				}
-			}
-			if in.FallsThrough() {
-				add(i + in.Slots())
-			}
-			if slots, ok := in.Jump(); ok {
-				add(i + 1 + slots)
-			}
-			reads, writes := in.Touches()
-			l.regs = l.regs&^writes | reads
-			class := in.Op.Class()
-			w := words(int64(in.Off), int64(in.Op.Size().Sizeof()))
-			switch store := class == asm.StClass || class == asm.StXClass; {
-			case store && in.Op.Mode() == asm.MemMode && in.Dst == asm.RFP:
-				l.words = l.words&^w | always
-			case store && in.Dst == asm.RFP, class == asm.LdXClass && in.Src == asm.RFP:
-				l.words |= w
-			}
+			l := liveAfter(in, i, before).through(in, always)
 			if l != before[i] {
 				before[i], changed = l, true
 			}
@@ -67,6 +46,38 @@ func findLive(code []bpfobj.Insn) []live {
 		}
 	}
 	return nil
+}
+
+// liveAfter returns what is live before the instructions that can follow instruction i.
+func liveAfter(in *bpfobj.Insn, i int, before []live) (l live) {
+	if next := i + in.Slots(); in.FallsThrough() && next < len(before) {
+		l = before[next]
+	}
+	if slots, ok := in.Jump(); ok {
+		if to := i + 1 + slots; 0 <= to && to < len(before) {
+			l.regs |= before[to].regs
+			l.words |= before[to].words
+		}
+	}
+	return l
+}
+
+// through returns what is live before an instruction after which l is. Words of always stay live.
+func (l live) through(in *bpfobj.Insn, always uint64) live {
+	reads, writes := in.Touches()
+	l.regs = l.regs&^writes | reads
+	l.words |= always
+	class := in.Op.Class()
+	store, load := class == asm.StClass || class == asm.StXClass, class == asm.LdXClass
+	if !(store && in.Dst == asm.RFP || load && in.Src == asm.RFP) {
+		return l
+	}
+	if w := words(int64(in.Off), int64(in.Op.Size().Sizeof())); store && in.Op.Mode() == asm.MemMode {
+		l.words = l.words&^w | always
+	} else {
+		l.words |= w
+	}
+	return l
 }
 
 // taken returns the words of the stack that a function can reach through other registers than r10: the lowest address that it
