@@ -118,45 +118,57 @@ func (x *explorer) store(s *state, in *bpfobj.Insn) {
 	}
 	p, off, n := s.reg(in.Dst), int64(in.Off), in.Op.Size().Sizeof()
 	x.access(s, p)
-	v := constant(uint64(in.Imm))
-	zero := v.v == 0 // zero is about the whole register: verifiers do not see that a half is 0
-	v = v.trim(n)
-	if in.Op.Class() == asm.StXClass {
-		v = s.reg(in.Src)
-		if v.gaps != 0 { // verifiers may learn of the copy
-			v.gaps = 0
-			s.learn(in.Src, v)
-		}
-		if n < 8 || (int64(p.v)+off)%8 != 0 {
-			x.counts(v)
-		}
-		zero = v.isConst() && v.v == 0
-		if n < 8 && v.kind != scalar {
-			v = value{m: ^uint64(0), lost: v.lost}
-		}
-		v = v.trim(n)
-	} else if !x.in.Has(StImm) {
-		v, zero = unknown, false
-	}
+	at := int64(p.v) + off
+	v, zero := x.stored(s, in, at%8 == 0)
 	s.clobber(p, off, int64(n))
 	if p.kind != stackPtr {
 		return
 	}
-	at := int64(p.v) + off
 	if in.Op.Class() == asm.StClass {
 		x.asked |= StImm
 	}
 	keep := (n == 8 || x.knows(Partial)) && at%8 == 0 || zero
-	switch fixed := v.isConst() || v.taint; {
-	case v.kind != scalar || v.isBlank() && !fixed:
-	case fixed && !x.knows(Constants):
-		v = value{m: math.MaxUint64, lost: zero}
-	case !fixed && !x.knows(Partly):
-		v = value{m: math.MaxUint64, lost: v.lost}
-	}
+	v = x.afterSpill(v, zero)
 	if keep && at >= -512 && at < 0 && !(v.isBlank() && !v.taint && !v.lost) {
 		s.frames[p.base].set(int16(at), uint8(n), v)
 	}
+}
+
+// stored returns the value that a store writes to an address, which may be aligned to 8 bytes. zero reports that the whole register is 0:
+// verifiers do not see that a half is 0.
+func (x *explorer) stored(s *state, in *bpfobj.Insn, aligned bool) (v value, zero bool) {
+	n := in.Op.Size().Sizeof()
+	if in.Op.Class() == asm.StClass {
+		if !x.in.Has(StImm) {
+			return unknown, false
+		}
+		return constant(uint64(in.Imm)).trim(n), in.Imm == 0
+	}
+	v = s.reg(in.Src)
+	if v.gaps != 0 { // verifiers may learn of the copy
+		v.gaps = 0
+		s.learn(in.Src, v)
+	}
+	if n < 8 || !aligned {
+		x.counts(v)
+	}
+	zero = v.isConst() && v.v == 0
+	if n < 8 && v.kind != scalar {
+		v = value{m: ^uint64(0), lost: v.lost}
+	}
+	return v.trim(n), zero
+}
+
+// afterSpill returns what the verifier knows of a value that was stored on the stack.
+func (x *explorer) afterSpill(v value, zero bool) value {
+	switch fixed := v.isConst() || v.taint; {
+	case v.kind != scalar || v.isBlank() && !fixed:
+	case fixed && !x.knows(Constants):
+		return value{m: math.MaxUint64, lost: zero}
+	case !fixed && !x.knows(Partly):
+		return value{m: math.MaxUint64, lost: v.lost}
+	}
+	return v
 }
 
 // atomic executes a store of another mode.
