@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/cilium/ebpf/btf"
 
@@ -85,28 +85,26 @@ func TestEqualLarge(t *testing.T) {
 	}
 	r := NewJudge(t.Context(), Config{Objects: []Object{exec}, Minimized: all, Corpus: c, Jobs: 2}).run
 	turn := limits.InOrder(2)
-	ended := make(chan error, 2)
-	read := func(i int, first func()) {
-		ended <- c.Files[i].Read(turn(t.Context(), i), func(it *corpus.Kernel) error {
-			first()
-			(&Judge{run: r}).kernel(t.Context(), it)
-			return nil
-		})
-	}
-	go read(0, func() {
-		go read(1, func() {})
-		time.Sleep(200 * time.Millisecond) // so that the other one comes first; the test passes if it does not
-	})
-	for range 2 {
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Fatal(err)
-			}
-		case <-time.After(time.Minute):
-			t.Fatal("the kernels wait for each other")
+	// If the kernels wait for each other, synctest ends the test.
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan error, 2)
+		read := func(i int, first func()) {
+			ended <- c.Files[i].Read(turn(t.Context(), i), func(it *corpus.Kernel) error {
+				first()
+				(&Judge{run: r}).kernel(t.Context(), it)
+				return nil
+			})
 		}
-	}
+		go read(0, func() {
+			go read(1, func() {})
+			synctest.Wait() // the second kernel has come as far as it can
+		})
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
 	if n := len(r.report.Kernels); n != 2 || len(r.report.Skipped) > 0 {
 		t.Errorf("%d kernels, %v", n, r.report.Skipped)
 	}
