@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"debug/elf"
 	"encoding/binary"
 	"encoding/json"
@@ -14,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/embedded"
 	"github.com/btfgen/btfgen/internal/check/rule"
@@ -50,10 +48,8 @@ func TestCheckRealObjects(t *testing.T) {
 		t.Skip("needs BTFGEN_DEBIAN or BTFGEN_OBJECTS to name a directory with BPF objects")
 	}
 	const kernels = "../../testdata/vmlinux/debian/"
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
 	var stdout, stderr bytes.Buffer
-	status := run(ctx, append([]string{"check", "--json", "--btf", kernels + "11/x86_64", "--btf", kernels + "experimental/x86_64"}, paths...), &stdout, &stderr)
+	status := run(t.Context(), append([]string{"check", "--json", "--btf", kernels + "11/x86_64", "--btf", kernels + "experimental/x86_64"}, paths...), &stdout, &stderr)
 	if status != statusOK && status != statusFindings {
 		t.Fatalf("status %d: %s", status, &stderr)
 	}

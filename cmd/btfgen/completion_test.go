@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/slow"
@@ -257,20 +256,13 @@ func (t *terminal) enter(line string) string {
 		t.Fatal(err)
 	}
 	var all []byte
-	late := time.After(time.Minute)
-	for {
-		select {
-		case b, ok := <-t.out:
-			if !ok {
-				t.Fatalf("%q: the shell has ended: %q", line, all)
-			}
-			if all = append(all, b...); bytes.Contains(all, []byte("DONE\r\n")) {
-				return string(all)
-			}
-		case <-late:
-			t.Fatalf("%q: not done: %q", line, all)
+	for b := range t.out {
+		if all = append(all, b...); bytes.Contains(all, []byte("DONE\r\n")) {
+			return string(all)
 		}
 	}
+	t.Fatalf("%q: the shell has ended: %q", line, all)
+	return ""
 }
 
 func TestCompletionFish(t *testing.T) {

@@ -9,9 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
@@ -45,39 +43,25 @@ func TestFetchKilled(t *testing.T) {
 				args := []string{"corpus", "fetch", "test/1", "--catalogue", filepath.Join(dir, "my.yaml"), "-j", "1", "-o", out}
 				stalled := make(chan bool, 10)
 				repo.StallAt(repo.Release(3), func() { stalled <- true })
-				cmd := exec.Command("btfgen", args...)
-				var stderr bytes.Buffer
-				cmd.Stderr = &stderr
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
+				first := watch(t, exec.Command("btfgen", args...))
 				select {
 				case <-stalled:
-				case <-time.After(2 * time.Minute):
-					t.Errorf("no download: %s", &stderr)
+				case <-first.ended:
+					t.Errorf("no download: %s", first)
 				}
-				second, said := exec.Command("btfgen", args...), &watched{ended: make(chan error, 1)}
-				second.Stderr = said
-				if err := second.Start(); err != nil {
-					t.Fatal(err)
-				}
-				go func() { said.ended <- second.Wait() }()
-				const waits = "waiting for another process that writes it"
-				for start := time.Now(); !strings.Contains(said.String(), out+": "+waits); time.Sleep(time.Millisecond) {
-					if time.Since(start) > time.Minute {
-						t.Errorf("second run: %s", said)
-						break
-					}
+				second := watch(t, exec.Command("btfgen", args...))
+				if !second.says(out + ": waiting for another process that writes it") {
+					t.Errorf("second run: %s", second)
 				}
 				second.Process.Kill()
-				<-said.ended
-				cmd.Process.Signal(sig)
-				err := cmd.Wait()
-				if strings.Contains(stderr.String(), string(damaged)) {
-					t.Errorf("%v: %s", sig, &stderr)
+				second.end()
+				first.Process.Signal(sig)
+				err := first.end()
+				if strings.Contains(first.String(), string(damaged)) {
+					t.Errorf("%v: %s", sig, first)
 				}
 				if want := -1; exitCode(err) != want {
-					t.Errorf("%v: %v, %s", sig, err, &stderr)
+					t.Errorf("%v: %v, %s", sig, err, first)
 				}
 				list := func() string {
 					out, err := exec.Command("btfgen", "corpus", "list", out).CombinedOutput()
@@ -127,23 +111,4 @@ func TestFetchDryRun(t *testing.T) {
 		!strings.Contains(stdout.String(), repo.Release(4)) || !strings.Contains(stdout.String(), repo.Release(3)) || strings.Contains(stdout.String(), repo.Release(2)) {
 		t.Errorf("%s%s", &stderr, &stdout)
 	}
-}
-
-// watched collects the output of a process that still runs.
-type watched struct {
-	mu    sync.Mutex
-	buf   bytes.Buffer
-	ended chan error
-}
-
-func (w *watched) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.buf.Write(b)
-}
-
-func (w *watched) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.buf.String()
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -42,7 +41,7 @@ var endless = []string{
 	"corpus extract -o @out/x @kernels",
 }
 
-// INT, TERM and HUP end every command soon, with their own status, and leave no temporary files.
+// INT, TERM and HUP end every command, with their own status, and leave no temporary files.
 func TestSignals(t *testing.T) {
 	slow.Skip(t)
 	v := newVictim(t)
@@ -53,73 +52,55 @@ func TestSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	kernels := manyKernels(t)
-	longest := time.Duration(0)
 	for i, line := range endless {
-		s := []struct {
-			signal  syscall.Signal
-			status  int
-			message string
-		}{
-			{syscall.SIGINT, 130, "btfgen: interrupted\n"},
-			{syscall.SIGTERM, 143, "btfgen: terminated\n"},
-			{syscall.SIGHUP, 129, "btfgen: hung up\n"},
-		}[i%3]
-		if signal.Ignored(s.signal) { // children inherit this, as under nohup
-			s.signal, s.status, s.message = syscall.SIGTERM, 143, "btfgen: terminated\n"
-		}
-		out := filepath.Join(dir, fmt.Sprint(i))
-		if err := os.Mkdir(out, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		args := strings.NewReplacer("@pipe", pipe, "@kernels", kernels, "@archive", v.out(), "@out", out,
-			"@object", "../../testdata/bpf/tcplife.bpfel.o").Replace(line)
-		cmd, stderr := exec.Command(v.path, strings.Fields(args)...), new(bytes.Buffer)
-		cmd.Stderr = stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan struct{})
-		go func() {
-			cmd.Wait()
-			close(ended)
-		}()
-		open := begins(cmd.Process.Pid, pipe, kernels, ended)
-		if open == nil {
-			t.Errorf("%s: ended by itself: %s", line, stderr)
-			continue
-		}
-		time.Sleep(time.Duration(i*7%100) * time.Millisecond) // any moment will do
-		start := time.Now()
-		if err := cmd.Process.Signal(s.signal); err != nil {
-			t.Errorf("%s: %v: %s", line, err, stderr)
-		}
-		select {
-		case <-ended:
-		case <-time.After(10 * time.Second): // the limit is a fifth of a second, which a busy machine cannot hold
-			cmd.Process.Kill()
-			<-ended
-		}
-		open.Close()
-		took := time.Since(start)
-		longest = max(longest, took)
-		t.Logf("%6.1f ms  %s", took.Seconds()*1000, line)
-		if got := cmd.ProcessState.ExitCode(); got != s.status || !strings.HasSuffix(stderr.String(), s.message) {
-			t.Errorf("%s: %v: exit status %d, want %d: %s", line, s.signal, got, s.status, stderr)
-		}
-		if left := temporaries(t, out); len(left) > 0 {
-			t.Errorf("%s: left behind: %q", line, left)
-		}
+		t.Run(line, func(t *testing.T) {
+			s := []struct {
+				signal  syscall.Signal
+				status  int
+				message string
+			}{
+				{syscall.SIGINT, 130, "btfgen: interrupted\n"},
+				{syscall.SIGTERM, 143, "btfgen: terminated\n"},
+				{syscall.SIGHUP, 129, "btfgen: hung up\n"},
+			}[i%3]
+			if signal.Ignored(s.signal) { // children inherit this, as under nohup
+				s.signal, s.status, s.message = syscall.SIGTERM, 143, "btfgen: terminated\n"
+			}
+			out := filepath.Join(dir, fmt.Sprint(i))
+			if err := os.Mkdir(out, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			args := strings.NewReplacer("@pipe", pipe, "@kernels", kernels, "@archive", v.out(), "@out", out,
+				"@object", "../../testdata/bpf/tcplife.bpfel.o").Replace(line)
+			p := watch(t, exec.Command(v.path, strings.Fields(args)...))
+			open := begins(p, pipe, kernels)
+			if open == nil {
+				t.Fatalf("ended by itself: %s", p)
+			}
+			// Each command gets the signal at another moment of its run.
+			time.Sleep(time.Duration(i*7%100) * time.Millisecond)
+			if err := p.Process.Signal(s.signal); err != nil {
+				t.Errorf("%v: %s", err, p)
+			}
+			p.end()
+			open.Close()
+			if got := p.ProcessState.ExitCode(); got != s.status || !strings.HasSuffix(p.String(), s.message) {
+				t.Errorf("%v: exit status %d, want %d: %s", s.signal, got, s.status, p)
+			}
+			if left := temporaries(t, out); len(left) > 0 {
+				t.Errorf("left behind: %q", left)
+			}
+		})
 	}
-	t.Logf("the longest took %v", longest)
 }
 
 // begins waits until a process has a pipe or a file below a directory open, and so listens to signals. It returns the open
 // pipe, or nil if the process ends before.
-func begins(pid int, pipe, dir string, ended <-chan struct{}) *os.File {
-	fds := fmt.Sprintf("/proc/%d/fd", pid)
+func begins(p *watched, pipe, dir string) *os.File {
+	fds := fmt.Sprintf("/proc/%d/fd", p.Process.Pid)
 	for {
 		select {
-		case <-ended:
+		case <-p.ended:
 			return nil
 		case <-time.After(time.Millisecond):
 		}
@@ -164,32 +145,19 @@ func TestSignalsTwiceAndIgnored(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("sh", "-c", `trap "" HUP; exec "$0" archive list "$1"`, v.path, pipe)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		cmd.Wait()
-		close(ended)
-	}()
-	open := begins(cmd.Process.Pid, pipe, "/none", ended)
+	p := watch(t, exec.Command("sh", "-c", `trap "" HUP; exec "$0" archive list "$1"`, v.path, pipe))
+	open := begins(p, pipe, "/none")
 	if open == nil {
 		t.Fatal("ended by itself")
 	}
 	defer open.Close()
 	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGTERM} {
-		if err := cmd.Process.Signal(s); err != nil {
+		if err := p.Process.Signal(s); err != nil {
 			t.Fatal(err)
 		}
 	}
-	select {
-	case <-ended:
-	case <-time.After(10 * time.Second):
-		cmd.Process.Kill()
-		<-ended
-	}
-	if got := cmd.ProcessState.ExitCode(); got != 143 {
+	p.end()
+	if got := p.ProcessState.ExitCode(); got != 143 {
 		t.Errorf("exit status %d, want 143", got)
 	}
 }

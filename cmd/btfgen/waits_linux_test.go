@@ -7,14 +7,15 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/btfgen/btfgen/internal/output"
 	"github.com/btfgen/btfgen/internal/testing/slow"
@@ -53,15 +54,15 @@ func TestWaits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stopped, out := w.waiting(tc.line)
+			stopped := w.waiting(tc.line)
 			stopped.Process.Signal(syscall.SIGTERM)
-			if err := <-out.ended; err == nil || !strings.Contains(out.String(), "btfgen: terminated") {
-				t.Errorf("%v: %s", err, out)
+			if err := stopped.end(); err == nil || !strings.Contains(stopped.String(), "btfgen: terminated") {
+				t.Errorf("%v: %s", err, stopped)
 			}
-			_, out = w.waiting(tc.line)
+			next := w.waiting(tc.line)
 			unlock()
-			if err := <-out.ended; err != nil {
-				t.Errorf("%v: %s", err, out)
+			if err := next.end(); err != nil {
+				t.Errorf("%v: %s", err, next)
 			}
 			w.clean()
 		})
@@ -72,37 +73,33 @@ func TestWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stdin, feed := io.Pipe()
-		first := exec.Command(w.path, "generate", "--btf", "k0", "-o", "tree", "-")
-		first.Dir, first.Stdin = w.dir, stdin
-		if err := first.Start(); err != nil {
+		stdin, feed, err := os.Pipe()
+		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := feed.Write(object[:1]); err != nil {
+		defer feed.Close()
+		size, err := unix.FcntlInt(feed.Fd(), unix.F_SETPIPE_SZ, os.Getpagesize())
+		if err != nil {
 			t.Fatal(err)
 		}
-		locked := func() bool {
-			ctx, cancel := context.WithCancel(t.Context())
-			unlock, err := output.Lock(ctx, filepath.Join(w.dir, "tree"), true, cancel)
-			if err == nil {
-				unlock()
-			}
-			return err != nil
+		cmd := exec.Command(w.path, "generate", "--btf", "k0", "-o", "tree", "-")
+		cmd.Dir, cmd.Stdin = w.dir, stdin
+		first := watch(t, cmd)
+		stdin.Close()
+		// More than the pipe holds can be written only if the run reads its object.
+		part := slices.Concat(object, make([]byte, 2*size))
+		if _, err := feed.Write(part); err != nil {
+			t.Fatalf("%v: %s", err, first)
 		}
-		for start := time.Now(); !locked(); time.Sleep(time.Millisecond) {
-			if time.Since(start) > 5*time.Second {
-				feed.Close()
-				first.Wait()
-				t.Fatal("a run that still reads its object has not locked its output")
-			}
+		ctx, cancel := context.WithCancel(t.Context())
+		if unlock, err := output.Lock(ctx, filepath.Join(w.dir, "tree"), true, cancel); err == nil {
+			unlock()
+			t.Error("a run that still reads its object has not locked its output")
 		}
-		_, out := w.waiting("generate --btf k1 -o tree o.o")
-		if _, err := feed.Write(object[1:]); err != nil {
-			t.Fatal(err)
-		}
+		second := w.waiting("generate --btf k1 -o tree o.o")
 		feed.Close()
-		if err := cmp.Or(first.Wait(), <-out.ended); err != nil {
-			t.Errorf("%v: %s", err, out)
+		if err := cmp.Or(first.end(), second.end()); err != nil {
+			t.Errorf("%v: %s%s", err, first, second)
 		}
 		w.clean()
 	})
@@ -133,23 +130,15 @@ func TestWaits(t *testing.T) {
 }
 
 // waiting starts a command and returns when it says that it waits.
-func (w *together) waiting(line string) (*exec.Cmd, *watched) {
+func (w *together) waiting(line string) *watched {
 	w.t.Helper()
-	cmd, out := exec.Command(w.path, strings.Fields(line)...), &watched{ended: make(chan error, 1)}
+	cmd := exec.Command(w.path, strings.Fields(line)...)
 	cmd.Dir = w.dir
-	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
-		w.t.Fatal(err)
+	p := watch(w.t, cmd)
+	if !p.says(said) {
+		w.t.Fatalf("did not wait: %v: %s", p.err, p)
 	}
-	go func() { out.ended <- cmd.Wait() }()
-	for !strings.Contains(out.String(), said) {
-		select {
-		case err := <-out.ended:
-			w.t.Fatalf("did not wait: %v: %s", err, out)
-		case <-time.After(time.Millisecond):
-		}
-	}
-	return cmd, out
+	return p
 }
 
 // TestHold locks an output until it is killed, for TestWaits.
