@@ -7,7 +7,6 @@ package examples_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cilium/ebpf/btf"
 
@@ -53,9 +51,7 @@ func hostArchive(t *testing.T) (btfgen, file string) {
 // It returns the tracer's standard error.
 func trace(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
+	cmd := exec.CommandContext(t.Context(), name, args...)
 	var out strings.Builder
 	cmd.Stdout = &out
 	pipe, err := cmd.StderrPipe()

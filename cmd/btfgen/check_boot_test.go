@@ -65,7 +65,7 @@ func bzImage(kernel []byte) []byte {
 func fakeQEMU(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
-	text := "#!/bin/sh\ncase \"$*\" in *'-accel kvm'*) echo 'KVM internal error' >&2; exec sleep 60;; esac\n" + script
+	text := "#!/bin/sh\ncase \"$*\" in *'-accel kvm'*) echo 'KVM internal error' >&2; exec sleep 1000;; esac\n" + script
 	if err := os.WriteFile(filepath.Join(dir, "qemu-system-x86_64"), []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestCheckBootCommand(t *testing.T) {
 		{"fails", hello + `echo '@btfgen {"kind":"exit","error":"exit status 4","status":4}';` + end, nil, 3, "", "failing: .*vmlinuz: tool: exit status 4"},
 		{"does not say", hello + end, nil, 3, "", "did not arrive"},
 		{"ends at once", "exit 1", nil, 1, "", "qemu-system-x86_64 ended early"},
-		{"hangs", "exec sleep 60", []string{"--timeout", "1"}, 1, "", "not done after 1s"},
+		{"hangs", "exec sleep 1000", []string{"--timeout", "1"}, 1, "", "not done after 1s"},
 		{"dies later", hello + "echo 'Kernel panic - not syncing: x'", nil, 3, "", "its console ends with: Kernel panic"},
 		{"is not static", "", []string{"--command", text}, 1, "", "tool.txt is no program for Linux"},
 		{"is for another machine", "", []string{"--btfgen", object}, 1, "", "the kernel is for x86_64, and .*biolat.bpfel.o for another machine"},
@@ -338,7 +338,7 @@ func TestCheckBootResumes(t *testing.T) {
 	}{
 		{"crashes", skips + second + ends + "else " + first + panics + "fi",
 			`(?m)^ +settings.bpfel.o +not_set +\w+ +not tried: the machine stopped: .*Kernel panic - not syncing: x$`, `damaged: .*: the machine stopped at settings.bpfel.o: not_set: .*Kernel panic`},
-		{"hangs", skips + second + ends + "else " + first + "exec sleep 60; fi",
+		{"hangs", skips + second + ends + "else " + first + "exec sleep 1000; fi",
 			`(?m)^ +settings.bpfel.o +not_set +\w+ +not tried: the machine stopped: silent for 2.5s`, `damaged: .*: the machine stopped at settings.bpfel.o: not_set: silent for 2.5s`},
 		{"crashes again", first + panics, `truth +guarded +not tried`, `damaged: .*: no result for \d programs: settings.bpfel.o:.*truth`},
 	} {
@@ -576,7 +576,7 @@ func TestCheckBootStreams(t *testing.T) {
 		'@btfgen {"kind":"program","name":"unknown_helper","error":"no","errno":22,"log":"invalid func unknown#9999"}' '@btfgen {"kind":"object","object":1}'
 		until [ -e `+stdout.file+` ]; do sleep 0.01; done
 		printf '%s\n' '@btfgen {"kind":"program","name":"truth","object":1}' '@btfgen {"kind":"program","name":"late","object":1000000}' '@btfgen {"kind":"end"}'`)
-	args := []string{"check", "--boot", image, "--btfgen", program, "--timeout", "20", "-v", "../../testdata/bpf/broken.bpfel.o", "../../testdata/bpf/settings.bpfel.o"}
+	args := []string{"check", "--boot", image, "--btfgen", program, "--timeout", "3600", "-v", "../../testdata/bpf/broken.bpfel.o", "../../testdata/bpf/settings.bpfel.o"}
 	if got := run(t.Context(), args, stdout, stderr); got != statusFindings {
 		t.Errorf("status %d: %s", got, stderr)
 	}
@@ -605,7 +605,7 @@ func TestCheckBootSideBySide(t *testing.T) {
 		printf '%s\n' '@btfgen {"kind":"output","output":"works"}' '@btfgen {"kind":"exit"}' '@btfgen {"kind":"end"}'`)
 	var stdout, stderr bytes.Buffer
 	args := []string{"check", "--boot", filepath.Join(dir, "vmlinuz-first"), "--boot", filepath.Join(dir, "vmlinuz-second"), "--btfgen", program,
-		"--command", program, "--jobs", "2", "--timeout", "20"}
+		"--command", program, "--jobs", "2", "--timeout", "3600"}
 	if got := run(t.Context(), args, &stdout, &stderr); got != statusOK {
 		t.Errorf("status %d: %s", got, &stderr)
 	}

@@ -116,7 +116,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space") }
 // fakeQEMU replaces qemu by a script. KVM fails in it.
 func fakeQEMU(t *testing.T, script string) (temporary string) {
 	t.Helper()
-	return fakeQEMUs(t, "echo 'KVM internal error. Suberror: 1' >&2; exec sleep 60", script)
+	return fakeQEMUs(t, "echo 'KVM internal error. Suberror: 1' >&2; exec sleep 1000", script)
 }
 
 // fakeQEMUs replaces qemu by a script with KVM and another without.
@@ -137,33 +137,36 @@ func TestBoot(t *testing.T) {
 		t.Skip("needs /dev/fd")
 	}
 	const hello = `echo '@btfgen {"kind":"hello","name":"6.1.0"}';`
+	const late = "not done after 1s"
 	for _, tt := range []struct {
 		name, script string
 		want         string // text of the error, "" for none
 		events       int
 	}{
-		{"as it should be", hello + `printf 'noise @btfgen {"kind":"program"}\r\n@btfgen {"kind":"program"}\r\n@btfgen {"kind":"end"}\r\n'; exec sleep 60`, "", 2},
+		{"as it should be", hello + `printf 'noise @btfgen {"kind":"program"}\r\n@btfgen {"kind":"program"}\r\n@btfgen {"kind":"end"}\r\n'; exec sleep 1000`, "", 2},
 		{"gets kernel and files", `[ "$(cat /dev/fd/3)" = kernel ] && head -c 6 /dev/fd/4 | grep -q 070701 && ` + hello + `echo '@btfgen {"kind":"end"}'`, "", 1},
 		{"guest fails", hello + `echo '@btfgen {"kind":"end","error":"no BTF"}'`, "the guest failed: no BTF", 1},
 		{"ends at once", "exit 0", "the machine ended early", 0},
 		{"refuses", "echo 'qemu: no such thing' >&2; exit 1", "qemu: no such thing", 0},
 		{"panics", hello + "echo '[ 1.0] Kernel panic - not syncing: no init'; echo '[ 1.1] CPU: 0'; exit 0", "its console ends with: Kernel panic - not syncing: no init", 1},
-		{"hangs", hello + "exec sleep 60", "not done after 1s", 1},
-		{"hangs with a child that holds the line", "sleep 5 & exec sleep 60", "not done after 1s", 0},
+		{"hangs", hello + "exec sleep 1000", late, 1},
+		{"hangs with a child that holds the line", `while [ -d "$TMPDIR" ]; do sleep 0.1; done & exec sleep 1000`, late, 0},
 		{"floods", "exec yes", "more than 67108864 bytes from the machine", 0},
 		{"floods without lines", "exec cat /dev/zero", "more than 67108864 bytes from the machine", 0},
-		{"floods standard error", "yes >&2 & sleep 0.2; kill $!; " + hello + `echo '@btfgen {"kind":"end"}'`, "", 1},
+		{"floods standard error", "yes | head -c 50000000 >&2; " + hello + `echo '@btfgen {"kind":"end"}'`, "", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tmp := fakeQEMU(t, tt.script)
-			timeout := time.Second
+			timeout := time.Hour
+			if tt.want == late {
+				timeout = time.Second
+			}
 			if strings.Contains(tt.want, "bytes") {
 				raceflag.SkipSerial(t)
 				slow.Skip(t)
-				timeout = time.Minute
 			}
 			events := 0
-			emulated, err := Boot(t.Context(), &Machine{Arch: "x86_64", Kernel: []byte("kernel"), Init: []byte("init")}, timeout, time.Minute, func(Event) { events++ })
+			emulated, err := Boot(t.Context(), &Machine{Arch: "x86_64", Kernel: []byte("kernel"), Init: []byte("init")}, timeout, time.Hour, func(Event) { events++ })
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
@@ -181,15 +184,10 @@ func TestBoot(t *testing.T) {
 }
 
 func TestBootInterrupted(t *testing.T) {
-	tmp := fakeQEMU(t, `echo $$ >"$TMPDIR/../pid"; echo '@btfgen {"kind":"hello"}'; exec sleep 60`)
+	tmp := fakeQEMU(t, `echo $$ >"$TMPDIR/../pid"; echo '@btfgen {"kind":"hello"}'; exec sleep 1000`)
 	ctx, cancel := context.WithCancel(t.Context())
-	var began time.Time
-	_, err := Boot(ctx, &Machine{Arch: "x86_64"}, time.Minute, time.Minute, func(Event) {
-		began = time.Now()
-		cancel()
-	})
-	if took := time.Since(began); !errors.Is(err, context.Canceled) || took > 500*time.Millisecond {
-		t.Errorf("%v after %s", err, took)
+	if _, err := Boot(ctx, &Machine{Arch: "x86_64"}, time.Hour, time.Hour, func(Event) { cancel() }); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 	text, err := os.ReadFile(filepath.Join(tmp, "..", "pid"))
 	if err != nil {
@@ -233,8 +231,9 @@ func TestSilentKVM(t *testing.T) {
 	if why := noKVM("x86_64"); why != "" {
 		t.Skip("needs KVM: " + why)
 	}
-	fakeQEMUs(t, "exec sleep 60", `echo '@btfgen {"kind":"end"}'`)
-	emulated, err := Boot(t.Context(), &Machine{Arch: "x86_64", Kernel: []byte("kernel"), Init: []byte("init")}, 2*time.Second, time.Minute, func(Event) {})
+	// KVM gets a quarter of the time to show an event.
+	fakeQEMUs(t, "exec sleep 1000", `echo '@btfgen {"kind":"end"}'`)
+	emulated, err := Boot(t.Context(), &Machine{Arch: "x86_64", Kernel: []byte("kernel"), Init: []byte("init")}, 8*time.Second, time.Hour, func(Event) {})
 	if err != nil || emulated == "" {
 		t.Errorf("emulated because of %q: %v", emulated, err)
 	}

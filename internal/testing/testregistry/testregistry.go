@@ -138,18 +138,25 @@ func Start(t *testing.T, kind, login string) *Registry {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(ended)
+	}()
 	t.Cleanup(func() {
 		cmd.Process.Kill()
-		cmd.Wait()
+		<-ended
 	})
-	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+	for {
 		c, err := net.Dial("tcp", r.Address)
 		if err == nil {
 			c.Close()
 			return r
 		}
-		if time.Since(start) > 30*time.Second {
+		select {
+		case <-ended:
 			t.Fatalf("%s does not start: %v, %s", kind, err, &said)
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
