@@ -91,7 +91,7 @@ func runCommand(ctx context.Context, app *cli.App, args []string) error {
 	case line.help:
 		t := topic{line.command, strings.TrimSpace(app.Name + " " + line.path), exceptBoot}
 		if _, boot := line.value("boot"); boot || line.pending != nil && line.pending == line.flag("boot") {
-			t.part = optionsBoot
+			t.options = optionsBoot
 		}
 		printHelp(app.Writer, t)
 		return nil

@@ -21,17 +21,17 @@ import (
 // topic describes a command, or btfgen itself. Help, docs/cli.md and the manual are written from topics.
 type topic struct {
 	*cli.Command
-	name string // command as typed: "btfgen archive list"
-	part part   // the options that help prints
+	name    string    // command as typed: "btfgen archive list"
+	options optionSet // the options that help prints
 }
 
-// part is a part of a command's options that help prints.
-type part int
+// optionSet is a part of a command's options that help prints.
+type optionSet int
 
 const (
-	allOptions  part = iota
-	exceptBoot       // all except the options of --boot
-	optionsBoot      // the options of --boot, and those that it accepts
+	allOptions  optionSet = iota
+	exceptBoot            // all except the options of --boot
+	optionsBoot           // the options of --boot, and those that it accepts
 )
 
 // bootTitle is the title of the options of --boot.
@@ -104,13 +104,13 @@ func (p *topic) sections() []helpPart {
 // shown returns the options of the topic's part.
 func (p *topic) shown(options []*described) []*described {
 	i := slices.IndexFunc(optionGroups[p.name], func(g optionGroup) bool { return g.title == bootTitle })
-	if i < 0 || p.part == allOptions {
+	if i < 0 || p.options == allOptions {
 		return options
 	}
 	own := optionGroups[p.name][i].names
 	return slices.DeleteFunc(options, func(o *described) bool {
 		switch {
-		case p.part == optionsBoot:
+		case p.options == optionsBoot:
 			return slices.Contains(conflicts["boot"], o.name) || slices.Contains(notBooting, o.name)
 		case o.name == "boot":
 			o.usage += " (--boot --help shows its options)"

@@ -31,7 +31,7 @@ func ExampleExplore() {
 			continue
 		}
 		g, _ := r.Guard(at)
-		fmt.Printf("%d is not reached: the branch at %d depends on record %d, which is %d\n", i, g.Branch.Insn, g.Fact.Record, g.Fact.V)
+		fmt.Printf("%d is not reached: the branch at %d depends on record %d, which is %d\n", i, g.Branch.Insn, g.Origin.Record, g.Origin.V)
 	}
 	// Output:
 	// 2 is not reached: the branch at 1 depends on record 0, which is 0

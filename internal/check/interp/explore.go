@@ -54,7 +54,7 @@ type explorer struct {
 	asked      Features       // features that matter
 	unfinished []Relevant     // relevant input of called units
 	visits     map[place][]visit
-	sources    map[Fact]int32 // value.src of each fact
+	sources    map[Origin]int32 // value.src of each origin
 	work       []*state
 	bytes      int // size of the states in visits and work
 }
@@ -115,7 +115,7 @@ func Explore(ctx context.Context, o *bpfobj.Code, pr *bpfobj.Program, in *Input)
 func (p *program) explore(from Entry) *explorer {
 	x := &explorer{
 		program: p, whole: true, u: &Unit{depth: 1}, funcs: make(map[int]*covered),
-		records: make(map[int32]bool), visits: make(map[place][]visit), sources: make(map[Fact]int32),
+		records: make(map[int32]bool), visits: make(map[place][]visit), sources: make(map[Origin]int32),
 	}
 	s := &state{at: bpfobj.Site{Fn: from.Fn}, level: Certain, frames: []frame{{fn: from.Fn}}}
 	for i := range s.regs {
@@ -257,11 +257,11 @@ func (x *explorer) relocated(in *bpfobj.Insn) (v value, is bool) {
 
 // source returns the src of a value from a variable or an extern.
 func (x *explorer) source(name string, v uint64) int32 {
-	f := Fact{Record: -1, Name: name, V: v}
+	f := Origin{Record: -1, Name: name, V: v}
 	n, ok := x.sources[f]
 	if !ok {
-		x.u.facts = append(x.u.facts, f)
-		n = -int32(len(x.u.facts))
+		x.u.origins = append(x.u.origins, f)
+		n = -int32(len(x.u.origins))
 		x.sources[f] = n
 	}
 	return n

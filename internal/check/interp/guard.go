@@ -12,7 +12,7 @@ import (
 // Guard is the branch that keeps the verifier from an instruction.
 type Guard struct {
 	Branch bpfobj.Site // last instruction that the verifier reaches
-	Fact   *Fact       // value that decides the branch; nil for a constant in the code
+	Origin *Origin     // value that decides the branch; nil for a constant in the code
 }
 
 // Guard returns the guard of an instruction that is not reached: the reached instruction with the fewest steps to it. It

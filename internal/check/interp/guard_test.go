@@ -103,7 +103,7 @@ func TestFacts(t *testing.T) {
 		{Op: bpfobj.OpExit},
 	})
 	g, ok := r.Guard(bpfobj.Site{Insn: 2})
-	if !ok || g.Branch.Insn != 1 || g.Fact == nil || *g.Fact != (Fact{Record: 2}) {
+	if !ok || g.Branch.Insn != 1 || g.Origin == nil || *g.Origin != (Origin{Record: 2}) {
 		t.Errorf("%+v, %t", g, ok)
 	}
 	if _, ok := r.Guard(bpfobj.Site{Insn: 3}); ok {

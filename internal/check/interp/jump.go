@@ -292,7 +292,7 @@ func (x *explorer) exit(s *state) bool {
 func (x *explorer) leave(s *state, insn int) {
 	r0, l := s.regs[asm.R0], s.level
 	if r0.src < 0 {
-		r0.src = 0 // facts are those of one unit
+		r0.src = 0 // origins are numbered in one unit
 	}
 	x.counts(r0)
 	if r0.lost {

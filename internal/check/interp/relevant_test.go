@@ -73,7 +73,7 @@ func TestRelevant(t *testing.T) {
 					at := bpfobj.Site{Fn: f, Insn: i}
 					g, ok := r.Guard(at)
 					g0, ok0 := first.Guard(at)
-					if r.Reached(at) != first.Reached(at) || ok != ok0 || g.Branch != g0.Branch || g.Fact != nil && *g.Fact != *g0.Fact {
+					if r.Reached(at) != first.Reached(at) || ok != ok0 || g.Branch != g0.Branch || g.Origin != nil && *g.Origin != *g0.Origin {
 						t.Fatalf("%+v: %d, first %d", at, r.Reached(at), first.Reached(at))
 					}
 				}

@@ -159,22 +159,22 @@ func (r *Result) Returns() (l []Return) {
 	return l
 }
 
-// Fact is the source of a constant.
-type Fact struct {
+// Origin is where a constant comes from, with its value.
+type Origin struct {
 	Record int    // CO-RE record; -1 for other sources
 	Name   string // name of the variable or extern
 	V      uint64
 }
 
 // decidedBy returns the source of the constants that decide a branch, nil if they are the code's.
-func (r *Result) decidedBy(at bpfobj.Site) *Fact {
+func (r *Result) decidedBy(at bpfobj.Site) *Origin {
 	for _, p := range r.of[at.Fn] {
 		switch src := p.decided[int32(at.Insn)]; {
 		case src > 0:
 			v, _ := r.in.Record(int(src - 1))
-			return &Fact{Record: int(src - 1), V: v}
+			return &Origin{Record: int(src - 1), V: v}
 		case src < 0:
-			return &r.parts[p.n].u.facts[-src-1]
+			return &r.parts[p.n].u.origins[-src-1]
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 // to the stack, and refers to the units of the others. A finished unit is immutable and safe for use by many goroutines.
 type Unit struct {
 	funcs    []*covered // sorted by fn
-	facts    []Fact     // facts other than values of records
+	origins  []Origin   // origins other than records
 	relevant Relevant   // input that matters, also to called units
 	exits    []exit
 	uses     []use
@@ -132,7 +132,7 @@ func (p *program) charge(u *Unit) bool {
 	return p.within()
 }
 
-// arguments returns the entry of a call, false if the callee may access the caller's stack or facts.
+// arguments returns the entry of a call, false if the callee may access the caller's stack or origins.
 func (x *explorer) arguments(s *state, fn int) (Entry, bool) {
 	from, live := anyEntry(fn), x.liveAt(bpfobj.Site{Fn: fn}).regs
 	for i := range from.args {

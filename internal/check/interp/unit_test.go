@@ -120,8 +120,8 @@ func outcome(r *Result) string {
 			at := bpfobj.Site{Fn: fn, Insn: i}
 			g, ok := r.Guard(at)
 			s += fmt.Sprint(" ", r.Reached(at), r.With(at, Moved), r.With(at, HalfSize), r.With(at, ZeroSize), ok, g.Branch)
-			if g.Fact != nil {
-				s += fmt.Sprint(*g.Fact)
+			if g.Origin != nil {
+				s += fmt.Sprint(*g.Origin)
 			}
 		}
 	}

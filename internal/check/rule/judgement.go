@@ -78,7 +78,7 @@ func (j *judgement) guard(at bpfobj.Site) Guard {
 		return Guard{By: Unreachable}
 	}
 	where := j.o.Source(g.Branch)
-	switch f := g.Fact; {
+	switch f := g.Origin; {
 	case f == nil:
 		return Guard{By: Constant, Source: where}
 	case f.Record < 0:

@@ -264,20 +264,20 @@ func (r *Report) merged(all map[subjectKey]*subjectFound) []Cause {
 	sources := make(map[groupKey]map[string]bool)
 	for _, key := range slices.SortedFunc(maps.Keys(all), subjectKey.compare) {
 		s := all[key]
-		for _, part := range r.parts(s) {
-			at := groupKey{key.causeKey, fmt.Sprint(part.kernels)}
+		for _, same := range r.split(s) {
+			at := groupKey{key.causeKey, fmt.Sprint(same.kernels)}
 			c := causes[at]
 			if c == nil {
-				c = &Cause{Code: key.code, Status: key.status, Attach: key.attach, Loader: key.loader, Kernels: part.kernels}
+				c = &Cause{Code: key.code, Status: key.status, Attach: key.attach, Loader: key.loader, Kernels: same.kernels}
 				causes[at], sources[at] = c, make(map[string]bool)
 			}
 			one := s.Subject
-			for _, o := range part.objects {
+			for _, o := range same.objects {
 				one.Programs = append(one.Programs, s.objects[o].programs...)
 			}
 			one.Programs = sorted(one.Programs)
 			c.Subjects = append(c.Subjects, one)
-			c.Objects, c.Programs = append(c.Objects, part.objects...), append(c.Programs, one.Programs...)
+			c.Objects, c.Programs = append(c.Objects, same.objects...), append(c.Programs, one.Programs...)
 			maps.Copy(sources[at], s.sources)
 		}
 	}
@@ -291,14 +291,14 @@ func (r *Report) merged(all map[subjectKey]*subjectFound) []Cause {
 	return out
 }
 
-// part is objects that have a subject on the same kernels.
-type part struct {
+// sharing is objects that have a subject on the same kernels.
+type sharing struct {
 	objects []int
 	kernels []int
 }
 
-// parts splits the objects of a subject.
-func (r *Report) parts(s *subjectFound) []part {
+// split splits the objects of a subject.
+func (r *Report) split(s *subjectFound) []sharing {
 	objects := slices.Sorted(maps.Keys(s.objects))
 	union := make([]bool, len(r.Kernels))
 	for _, o := range s.objects {
@@ -306,8 +306,8 @@ func (r *Report) parts(s *subjectFound) []part {
 			union[k] = union[k] || on
 		}
 	}
-	whole := part{kernels: indices(union)}
-	var apart []part
+	whole := sharing{kernels: indices(union)}
+	var apart []sharing
 	for _, o := range objects {
 		own := s.objects[o].kernels
 		if !slices.ContainsFunc(whole.kernels, func(k int) bool { return !own[k] && r.Objects[o].Status[k].Judged() }) {
@@ -315,10 +315,10 @@ func (r *Report) parts(s *subjectFound) []part {
 			continue
 		}
 		kernels := indices(own)
-		i := slices.IndexFunc(apart, func(p part) bool { return slices.Equal(p.kernels, kernels) })
+		i := slices.IndexFunc(apart, func(p sharing) bool { return slices.Equal(p.kernels, kernels) })
 		if i < 0 {
 			i = len(apart)
-			apart = append(apart, part{kernels: kernels})
+			apart = append(apart, sharing{kernels: kernels})
 		}
 		apart[i].objects = append(apart[i].objects, o)
 	}
@@ -332,7 +332,7 @@ func (r *Report) parts(s *subjectFound) []part {
 		}
 	}
 	whole.kernels = indices(own)
-	return append([]part{whole}, apart...)
+	return append([]sharing{whole}, apart...)
 }
 
 // places returns the lines of a cause.
