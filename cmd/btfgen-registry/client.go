@@ -47,7 +47,10 @@ func open(ref string, plain bool) (*remote.Repository, error) {
 	transport.DisableCompression = true // layers are compressed already, and their digests must match
 	repo.PlainHTTP = plain || loopback(repo.Reference.Registry)
 	repo.Client = &auth.Client{
-		Client: &http.Client{Transport: &retry.Transport{Base: transport, Policy: func() retry.Policy { return answered{} }}, CheckRedirect: redirect},
+		Client: &http.Client{
+			Transport:     &retry.Transport{Base: transport, Policy: func() retry.Policy { return answered{} }},
+			CheckRedirect: redirect,
+		},
 		Header: http.Header{"User-Agent": {"btfgen-registry/" + versionText()}},
 		Cache:  auth.NewCache(), Credential: credential,
 	}
@@ -163,7 +166,8 @@ func classify(err error) (artifact.Kind, string) {
 		}
 		return artifact.Away, text
 	}
-	if strings.Contains(text, "mismatch") || strings.Contains(text, "invalid response") { // the library's errors about headers have no value
+	// The library's errors about headers have no value.
+	if strings.Contains(text, "mismatch") || strings.Contains(text, "invalid response") {
 		return artifact.Wrong, text
 	}
 	return artifact.Failed, text
@@ -179,7 +183,8 @@ func fetchManifest(ctx context.Context, repo *remote.Repository, ref string) (te
 	}
 	defer body.Close()
 	if desc.Size > limits.ArtifactManifest {
-		return nil, fmt.Errorf("%w: %w", errWrong, &limits.Exceeded{Max: limits.ArtifactManifest, What: "bytes of a manifest"})
+		return nil, fmt.Errorf("%w: %w", errWrong,
+			&limits.Exceeded{Max: limits.ArtifactManifest, What: "bytes of a manifest"})
 	}
 	if text, err = content.ReadAll(body, desc); err != nil {
 		return nil, err

@@ -206,7 +206,8 @@ func (f *file) right() bool {
 func (f *file) more(ctx context.Context) error {
 	fetching, alive, stop := patience(ctx)
 	defer stop()
-	body, err := f.repo.Blobs().Fetch(fetching, ocispec.Descriptor{MediaType: f.blob.MediaType, Digest: digest.Digest(f.blob.Digest), Size: f.blob.Size})
+	layer := ocispec.Descriptor{MediaType: f.blob.MediaType, Digest: digest.Digest(f.blob.Digest), Size: f.blob.Size}
+	body, err := f.repo.Blobs().Fetch(fetching, layer)
 	if errors.Is(err, errdef.ErrNotFound) {
 		return fmt.Errorf("%w: the registry does not have it", errWrong)
 	}

@@ -117,7 +117,8 @@ func printDefects(stderr io.Writer, l *workers.Defects) {
 	for line := range strings.Lines(string(all[0].Stack)) {
 		escape.Fprintf(stderr, "    %s\n", strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    "))
 	}
-	escape.Fprintf(stderr, "btfgen: %s in btfgen: please report it, with this output and the input\n", words.Plural(len(all), "defect"))
+	escape.Fprintf(stderr, "btfgen: %s in btfgen: please report it, with this output and the input\n",
+		words.Plural(len(all), "defect"))
 }
 
 // status prints an error and returns the exit status.
@@ -233,7 +234,8 @@ func prepare(c *cli.Command, path string) {
 		if err := found(c).options(c, classes); err != nil {
 			return err
 		}
-		if name := c.Command.Name; c.Bool("json") && name != "check" && (c.String("output") == "-" || c.String("manifest") == "-") {
+		toStdout := c.String("output") == "-" || c.String("manifest") == "-"
+		if name := c.Command.Name; c.Bool("json") && name != "check" && toStdout {
 			return jsonOutput()
 		}
 		return nil

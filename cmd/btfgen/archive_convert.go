@@ -97,7 +97,8 @@ func convertOne(c *cli.Context, want *corpus.Options, path string) error {
 	}
 	kernels := selectedOf(c, want, all)
 	if len(kernels) != 1 {
-		return fmt.Errorf("%s: a file of BTF has one kernel, not %d: --select KEY chooses one, and 'btfgen archive list' lists them", name, len(kernels))
+		return fmt.Errorf("%s: a file of BTF has one kernel, not %d: --select KEY chooses one, and 'btfgen archive list' lists them",
+			name, len(kernels))
 	}
 	if err := writeOut(c, path, kernels[0].BTF); err != nil || path == "-" {
 		return err

@@ -76,7 +76,9 @@ func (p *diffPage) objects(what string, list []archive.Object) {
 
 // objectChange says how an object differs.
 func objectChange(x bundle.ObjectChange) string {
-	text := map[string]string{"same": "same relocations", "other": "other relocations", "unknown": "another file"}[x.Relocations]
+	text := map[string]string{
+		"same": "same relocations", "other": "other relocations", "unknown": "another file",
+	}[x.Relocations]
 	if !slices.Equal(x.Old.Arches, x.New.Arches) {
 		text += "; for " + machinesOf(x.New) + " instead of " + machinesOf(x.Old)
 	}
@@ -139,7 +141,8 @@ func (p *diffPage) kernels(what string, list []bundle.KernelChange) {
 			for _, rest := range series[i:] {
 				n += len(rest)
 			}
-			p.rows = append(p.rows, []string{what, fmt.Sprintf("%d more series", len(series)-i), strconv.Itoa(n), "(-v lists all kernels)"})
+			more := fmt.Sprintf("%d more series", len(series)-i)
+			p.rows = append(p.rows, []string{what, more, strconv.Itoa(n), "(-v lists all kernels)"})
 			return
 		}
 		first, last := s[0].Key.Release, s[len(s)-1].Key.Release

@@ -103,7 +103,8 @@ func openArchive(c *cli.Context) (*archive.Archive, error) {
 	if other := bundle.Other(name); a == nil && err == nil && other != nil {
 		err = fmt.Errorf("%s: %w", name, other)
 	} else if a == nil && err == nil {
-		err = fmt.Errorf("%s: not a %s archive ('btfgen archive convert' makes one from a directory or tar)", name, bundle.NativeSuffix)
+		err = fmt.Errorf("%s: not a %s archive ('btfgen archive convert' makes one from a directory or tar)",
+			name, bundle.NativeSuffix)
 	}
 	return a, err
 }

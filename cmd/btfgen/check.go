@@ -32,7 +32,10 @@ var answers = []string{"min-kernel", "table", "badge", "suggest"}
 
 // reportOptions reads --format and --json, and the options of formats.
 func reportOptions(c *cli.Context) (format string, o report.Options, err error) {
-	o = report.Options{Verbose: c.Bool("verbose"), Brief: c.Bool("brief"), Quiet: c.Bool("quiet"), Version: buildVersion(), Command: c.App.Name}
+	o = report.Options{
+		Verbose: c.Bool("verbose"), Brief: c.Bool("brief"), Quiet: c.Bool("quiet"),
+		Version: buildVersion(), Command: c.App.Name,
+	}
 	if c.String("output") == "-" {
 		o.Width = columnsOf(c.App.Writer)
 	}
@@ -145,7 +148,8 @@ func runCheck(c *cli.Context) error {
 	p := newProgress(c)
 	cfg := check.Config{
 		Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs"), Done: p.set, Doing: p.doing,
-		Loaders: o.loaders, Prefer: prefer, Policy: o.policy, Rodata: c.StringSlice("rodata-var"), Types: types, NoOwnBTF: c.Bool("no-kernel-btf"),
+		Loaders: o.loaders, Prefer: prefer, Policy: o.policy,
+		Rodata: c.StringSlice("rodata-var"), Types: types, NoOwnBTF: c.Bool("no-kernel-btf"),
 	}
 	rep, err := check.Run(c.Context, cfg)
 	p.finish()
@@ -260,7 +264,8 @@ func checkVerdict(c *cli.Context, rep *verdict.Report, o *checkOptions) error {
 		p := &rep.Programs[i]
 		for j := range p.Notes {
 			n := &p.Notes[j]
-			record(c, finding{Class: noted, Code: string(n.Code), Object: p.Object, File: n.Source, Message: p.Name + ": " + report.Sentence(n)})
+			text := p.Name + ": " + report.Sentence(n)
+			record(c, finding{Class: noted, Code: string(n.Code), Object: p.Object, File: n.Source, Message: text})
 		}
 	}
 	if o.report.Baseline == nil && len(o.require) == 0 {
@@ -310,7 +315,8 @@ func reportUnmet(c *cli.Context, rep *verdict.Report, s selection.Selector, keys
 		if gap.Row != nil {
 			what = "none of " + gap.Row.Object
 		}
-		reportf(c, failing, "--require %s: not met: %s is loaded on %s", s, what, words.Kernels(kernelNames(rep, gap.Kernels), count, found(c).verbose))
+		where := words.Kernels(kernelNames(rep, gap.Kernels), count, found(c).verbose)
+		reportf(c, failing, "--require %s: not met: %s is loaded on %s", s, what, where)
 	}
 	switch worst := rep.Worst(required); {
 	case worst == rule.Fails:
@@ -362,7 +368,8 @@ func reportWorse(c *cli.Context, rep *verdict.Report, o *checkOptions, keys []ke
 	}
 	reportLostPrograms(c, rep, o.report.Baseline, required)
 	for _, object := range slices.Sorted(maps.Keys(added)) {
-		infof(c, "btfgen: new: %s is not ok on %s; the baseline does not have it", object, words.Plural(added[object], "kernel"))
+		infof(c, "btfgen: new: %s is not ok on %s; the baseline does not have it",
+			object, words.Plural(added[object], "kernel"))
 	}
 	return nil
 }
@@ -378,8 +385,9 @@ func recordCause(c *cli.Context, rep *verdict.Report, cause *verdict.Cause, clas
 	if len(cause.Programs) == 1 {
 		programs = "program " + rep.Programs[cause.Programs[0]].Name
 	}
-	x := finding{Class: class, Code: string(cause.Code), Message: fmt.Sprintf("%s (%s of %s on %s)", report.CauseText(cause, 10),
-		programs, words.Names(slices.Compact(objects), false), words.Kernels(kernelNames(rep, cause.Kernels), len(rep.Kernels), false))}
+	where := words.Kernels(kernelNames(rep, cause.Kernels), len(rep.Kernels), false)
+	x := finding{Class: class, Code: string(cause.Code), Message: fmt.Sprintf("%s (%s of %s on %s)",
+		report.CauseText(cause, 10), programs, words.Names(slices.Compact(objects), false), where)}
 	if len(cause.Sources) > 0 {
 		x.File = cause.Sources[0]
 	}

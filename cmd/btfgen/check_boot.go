@@ -44,7 +44,10 @@ func runBoot(c *cli.Context) error {
 			args = append(args, a)
 		}
 	}
-	cfg := boot.Config{Jobs: c.Int("jobs"), Timeout: time.Duration(c.Int("timeout")) * time.Second, Rodata: c.StringSlice("rodata-var")}
+	cfg := boot.Config{
+		Jobs: c.Int("jobs"), Timeout: time.Duration(c.Int("timeout")) * time.Second,
+		Rodata: c.StringSlice("rodata-var"),
+	}
 	objs, inputs, err := readBooted(c, &cfg, packages, args)
 	if err != nil {
 		return err
@@ -145,7 +148,9 @@ func bootAndReport(c *cli.Context, cfg *boot.Config) error {
 		w.report.Sum()
 	}
 	if asJSON {
-		return writeTo(c, c.String("output"), func(out io.Writer) error { return w.report.JSON(out, findingsOf(c).Findings) })
+		return writeTo(c, c.String("output"), func(out io.Writer) error {
+			return w.report.JSON(out, findingsOf(c).Findings)
+		})
 	}
 	return writeTo(c, c.String("output"), func(out io.Writer) error { _, err := text.WriteTo(out); return err })
 }
@@ -285,7 +290,8 @@ func readGuest(c *cli.Context) (*boot.Executable, error) {
 	}
 	x, err := readExecutable(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w (--btfgen FILE names another btfgen; CGO_ENABLED=0 go build makes a static one)", err)
+		return nil, fmt.Errorf("%w (--btfgen FILE names another btfgen; CGO_ENABLED=0 go build makes a static one)",
+			err)
 	}
 	return x, nil
 }
@@ -437,6 +443,7 @@ func (b *bootWatcher) Progress(k *boot.Kernel, tried int) {
 	if tried == 0 {
 		escape.Fprintf(b.c.App.ErrWriter, "btfgen: %s: booting\n", k.Name)
 	} else {
-		escape.Fprintf(b.c.App.ErrWriter, "btfgen: %s: %d of %s tried\n", k.Name, tried, words.Plural(len(k.Trial.Rows), "program"))
+		escape.Fprintf(b.c.App.ErrWriter, "btfgen: %s: %d of %s tried\n",
+			k.Name, tried, words.Plural(len(k.Trial.Rows), "program"))
 	}
 }

@@ -57,7 +57,10 @@ func loaderOf(file string) rule.Loader {
 }
 
 // loaderModules are the Go modules that load objects.
-var loaderModules = map[string]rule.Loader{"github.com/cilium/ebpf": rule.EbpfGo, "github.com/aquasecurity/libbpfgo": rule.Libbpf}
+var loaderModules = map[string]rule.Loader{
+	"github.com/cilium/ebpf":           rule.EbpfGo,
+	"github.com/aquasecurity/libbpfgo": rule.Libbpf,
+}
 
 // loaderOfProgram returns the loader of a Go program, as its list of modules shows it, or "".
 func loaderOfProgram(file string) rule.Loader {

@@ -89,7 +89,8 @@ func parse(app *cli.App, words []string) (*commandLine, error) {
 	case strings.HasPrefix(words[0], "-"):
 		return l, usagef("%s: options follow the command", words[0])
 	}
-	if l.path == "" && len(words) > 1 && words[0] == "gen" && words[1] == "min_core_btf" { // bpftool's words for min_core_btf
+	// bpftool calls min_core_btf by two words.
+	if l.path == "" && len(words) > 1 && words[0] == "gen" && words[1] == "min_core_btf" {
 		return l, usagef("unknown command %q: the command is 'btfgen min_core_btf INPUT OUTPUT OBJECT...'", words[0])
 	}
 	if now := renamed[strings.TrimSpace(l.path+" "+words[0])]; now != "" {
@@ -259,8 +260,9 @@ var conflicts = map[string][]string{
 	"brief":        {"verbose"},
 	"relolog json": {"verbose", "color"},
 	"verify json":  {"verbose"},
-	"boot": {"select", "exclude", "without-btf", "require", "baseline", // other reports and kernels
-		"loader", "optional", "one-of", "loader-map", "no-guess", "no-kernel-btf"}, // and whole objects
+	// Options about other reports and kernels, then those about whole objects.
+	"boot": {"select", "exclude", "without-btf", "require", "baseline",
+		"loader", "optional", "one-of", "loader-map", "no-guess", "no-kernel-btf"},
 }
 
 // excludes reports whether conflicts says that an option does not go with another.
@@ -285,14 +287,18 @@ func (l *commandLine) configure(app *cli.App) error {
 	typed := slices.Clone(l.options)
 	_, boot := l.value("boot")
 	for _, k := range keys(l.command) {
-		if k.flag == nil || boot && (k.name == "format" || k.name == "btf") || slices.ContainsFunc(typed, func(o option) bool { // --boot has few formats, and boots other kernels
+		// --boot has few formats, and boots other kernels than those of --btf.
+		forOthers := boot && (k.name == "format" || k.name == "btf")
+		overridden := slices.ContainsFunc(typed, func(o option) bool {
 			return o.name() == k.name || l.excludes(o.name(), k.name) || l.excludes(k.name, o.name())
-		}) {
+		})
+		if k.flag == nil || forOthers || overridden {
 			continue
 		}
 		for _, v := range values[k.name] {
 			refused = append(refused, v.refused)
-			if err := l.add(k.flag, v.value, v.from); err != nil { // the value of a common key may be for other commands only
+			// It fails if the value of a common key is for other commands only.
+			if err := l.add(k.flag, v.value, v.from); err != nil {
 				return err
 			}
 		}

@@ -49,8 +49,9 @@ func newSharedFlags() *sharedFlags {
 	jobs.Aliases, jobs.DefaultText = []string{"j"}, "number of CPUs"
 	layouts := bundle.LayoutNames()
 	s := &sharedFlags{
-		jobs:       jobs,
-		keep:       listFlag("keep", "keep types for user space, also without an OBJECT: `PATTERN` is enum:NAME, struct:NAME[.MEMBER], union:, typedef:, func: or var:"),
+		jobs: jobs,
+		keep: listFlag("keep", "keep types for user space, also without an OBJECT: `PATTERN` is enum:NAME, "+
+			"struct:NAME[.MEMBER], union:, typedef:, func: or var:"),
 		catalogue:  newFlag("catalogue", "read more repositories from `FILE`; its entries take precedence"),
 		mirror:     listFlag("mirror", "replace the beginning of addresses in the catalogue: `URL=URL`"),
 		withoutBTF: newFlag("without-btf", "use only kernels without BTF of their own, or that may be without it"),
@@ -62,7 +63,8 @@ func newSharedFlags() *sharedFlags {
 		},
 		writing: []cli.Flag{
 			newFlag("output", "write to `OUT` (required)", "o"),
-			choiceFlag("layout", "names of files in a directory or tar, by the project that reads them: `KIND` is "+strings.Join(layouts[:len(layouts)-1], ", ")+" or "+layouts[len(layouts)-1], layouts...),
+			choiceFlag("layout", "names of files in a directory or tar, by the project that reads them: `KIND` is "+
+				strings.Join(layouts[:len(layouts)-1], ", ")+" or "+layouts[len(layouts)-1], layouts...),
 		},
 	}
 	s.reading = slices.Concat(s.selecting, []cli.Flag{
@@ -148,7 +150,8 @@ func (s *sharedFlags) check() *cli.Command {
 		Usage:     "report which kernels objects work on, and why not on others",
 		ArgsUsage: "OBJECT...",
 		Flags: slices.Concat(s.kernels, []cli.Flag{
-			listFlag("boot", "boot `PACKAGE` under qemu, load the objects, and compare: a .deb, .rpm or vmlinuz, or ID/VERSION_ID[/ARCH[/RELEASE]] to download"),
+			listFlag("boot", "boot `PACKAGE` under qemu, load the objects, and compare: a .deb, .rpm or vmlinuz, "+
+				"or ID/VERSION_ID[/ARCH[/RELEASE]] to download"),
 			newFlag("archive", "in booted kernels, load the objects with the BTF in `ARCHIVE` (.btfa), too, and compare"),
 			newFlag("command", "run `COMMAND` in booted kernels instead of loading; arguments are files for it"),
 			countFlag("timeout", "stop a booted kernel after `SECONDS`", 600),
@@ -269,7 +272,10 @@ func (s *sharedFlags) storing() []*cli.Command {
 				newFlag("dry-run", "print what would be downloaded"),
 				s.catalogue,
 				s.mirror,
-				&cli.GenericFlag{Name: "newest", Usage: "fetch only the newest `N` kernels of each ID/VERSION_ID/ARCH and line, such as 6.1", Value: new(word)},
+				&cli.GenericFlag{
+					Name: "newest", Value: new(word),
+					Usage: "fetch only the newest `N` kernels of each ID/VERSION_ID/ARCH and line, such as 6.1",
+				},
 				newFlag("modules", "use `MODULES`: names such as nf_conntrack,btrfs, or all or none (default: all with BTF)"),
 				newFlag("limit", "download nothing if it would be more than `SIZE`, such as 500M or 2G"),
 				newFlag("retry", "retry packages that had no usable kernel"),
@@ -372,7 +378,8 @@ func aboutBtfgen() []*cli.Command {
 // policyFlags are the options of check about how a whole object is loaded.
 func policyFlags() []cli.Flag {
 	return []cli.Flag{
-		loaderFlag("judge for `LOADER`: libbpf, ebpf-go, both (the worse of the two), aya, or auto: the one that objects and project show, else libbpf", autoLoader, "libbpf", "ebpf-go", "both", "aya"),
+		loaderFlag("judge for `LOADER`: libbpf, ebpf-go, both (the worse of the two), aya, or auto: "+
+			"the one that objects and project show, else libbpf", autoLoader, "libbpf", "ebpf-go", "both", "aya"),
 		listFlag("optional", "objects work without programs that match `[OBJECT:]PROGRAM`"),
 		listFlag("one-of", "at least one of `PROGRAM,PROGRAM`, or of OBJECT:,OBJECT:, must work; A+B is one alternative"),
 		listFlag("when", "load a program, or an object (OBJECT:), only on some kernels: `PROGRAM=SELECTOR`"),
@@ -398,7 +405,9 @@ func jsonFlag(what string) cli.Flag {
 
 // reportFormatFlag is the option --format of check. Its usage leaves out json, for which there is --json.
 func reportFormatFlag() cli.Flag {
-	formats := []string{"text", "markdown", "html", "summary", "min-kernel", "suggest", "table", "badge", "junit", "sarif", "github"}
+	formats := []string{
+		"text", "markdown", "html", "summary", "min-kernel", "suggest", "table", "badge", "junit", "sarif", "github",
+	}
 	f := choiceFlag("format", "print `FORMAT`: "+listOr(formats), append(formats, "json")...)
 	f.Aliases = []string{"f"}
 	return f

@@ -101,7 +101,9 @@ func commonKeys(c *cli.Command) []key {
 
 // isPath reports whether a placeholder is for the name of a file.
 func isPath(placeholder string) bool {
-	return slices.Contains([]string{"FILE", "DIR", "OUT", "SOURCE", "OLD.btfa", "OBJECT", "ARCHIVE", "OLD", "NEW", "INPUT", "OUTPUT", "PACKAGE"}, placeholder)
+	return slices.Contains([]string{
+		"FILE", "DIR", "OUT", "SOURCE", "OLD.btfa", "OBJECT", "ARCHIVE", "OLD", "NEW", "INPUT", "OUTPUT", "PACKAGE",
+	}, placeholder)
 }
 
 // configReader reads the file for one command. All mistakes in the file are errors, also those in other sections.
@@ -191,7 +193,9 @@ func (r *configReader) section(n *yaml.Node, c *cli.Command, known []key, values
 		r.failed(n, "want keys with values")
 		return
 	}
-	words := names(slices.DeleteFunc(slices.Clone(c.Subcommands), func(c *cli.Command) bool { return !isGroup(c) && keys(c) == nil }))
+	words := names(slices.DeleteFunc(slices.Clone(c.Subcommands), func(c *cli.Command) bool {
+		return !isGroup(c) && keys(c) == nil
+	}))
 	commands := len(words)
 	for _, k := range known {
 		words = append(words, k.name)

@@ -106,7 +106,8 @@ func reportOwnBTF(c *cli.Context, left, unknown int) {
 		infof(c, "btfgen: left out because of BTF of their own: %s", words.Plural(left, "kernel"))
 	}
 	if unknown > 0 {
-		infof(c, "btfgen: kept because it is not known whether they have BTF of their own: %s", words.Plural(unknown, "kernel"))
+		infof(c, "btfgen: kept because it is not known whether they have BTF of their own: %s",
+			words.Plural(unknown, "kernel"))
 	}
 }
 
@@ -163,7 +164,8 @@ func reportSelection(c *cli.Context, s corpus.Selection) {
 		if s.Unread == 0 {
 			reportUnmatched(c, name, u.Selector.String(), u.Nearest)
 		} else {
-			infof(c, "btfgen: --%s %s: matches no kernel; the keys in %s are unknown without reading them", name, u.Selector, words.Plural(s.Unread, "file"))
+			infof(c, "btfgen: --%s %s: matches no kernel; the keys in %s are unknown without reading them",
+				name, u.Selector, words.Plural(s.Unread, "file"))
 		}
 	}
 }

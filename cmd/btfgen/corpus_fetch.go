@@ -130,7 +130,8 @@ func fetchOne(c *cli.Context, name, arch string) ([]string, error) {
 		return nil, err
 	case len(res.Kept) > 0:
 		if size := prunePackages(c.Context, cfg.Keep, cachedBytes, time.Now().Add(-cachedFor)); res.Downloads > 0 {
-			infof(c, "btfgen: %s: packages stay for the next run, %s so far; the least recently used are removed above %d GB", cfg.Keep,
+			infof(c, "btfgen: %s: packages stay for the next run, %s so far; the least recently used are removed above %d GB",
+				cfg.Keep,
 				words.Bytes(size), cachedBytes/1_000_000_000)
 		}
 		return res.Kept, nil
@@ -198,7 +199,8 @@ func reportFetched(c *cli.Context, cfg *store.FetchConfig, res *store.FetchResul
 	}
 	for _, k := range res.Kernels {
 		if k.State == store.Failed {
-			reportFinding(c, finding{Class: damaged, Kernel: k.Kernel, Message: k.Package + " " + k.Version + ": " + k.Reason})
+			text := k.Package + " " + k.Version + ": " + k.Reason
+			reportFinding(c, finding{Class: damaged, Kernel: k.Kernel, Message: text})
 		}
 	}
 	reportSkipped(c, res.Skipped)
@@ -218,15 +220,18 @@ func reportFetched(c *cli.Context, cfg *store.FetchConfig, res *store.FetchResul
 		}
 		now := ""
 		if cfg.Path != "" {
-			now = fmt.Sprintf(", %d no longer offered, %d pruned; now %s", res.Withdrawn, res.Pruned, words.Bytes(res.Size))
+			now = fmt.Sprintf(", %d no longer offered, %d pruned; now %s",
+				res.Withdrawn, res.Pruned, words.Bytes(res.Size))
 		}
-		infof(c, "%s: %s (%s), %d there already, %d failed, %d unusable in an earlier run%s", cmp.Or(cfg.Path, cfg.Keep),
-			words.Plural(res.Count(store.New), "new kernel"), words.Bytes(res.Bytes), res.There, res.Count(store.Failed), res.Unusable, now)
+		infof(c, "%s: %s (%s), %d there already, %d failed, %d unusable in an earlier run%s",
+			cmp.Or(cfg.Path, cfg.Keep), words.Plural(res.Count(store.New), "new kernel"), words.Bytes(res.Bytes),
+			res.There, res.Count(store.Failed), res.Unusable, now)
 		if res.Downloads > 0 {
 			infof(c, "%s: lists of packages stay for the next run", cfg.Cache)
 		}
 		if n := res.WithoutModules; n > 0 {
-			infof(c, "%s: BTF of %s made from DWARF, and none of modules (--modules makes it)", cfg.Path, words.Plural(n, "kernel"))
+			infof(c, "%s: BTF of %s made from DWARF, and none of modules (--modules makes it)",
+				cfg.Path, words.Plural(n, "kernel"))
 		}
 		return nil
 	}
@@ -250,6 +255,7 @@ func reportFetched(c *cli.Context, cfg *store.FetchConfig, res *store.FetchResul
 	for i, l := range lines {
 		of += fmt.Sprintf("%s %d of Linux %s", []string{":", ","}[min(i, 1)], count[l], l)
 	}
-	infof(c, "%s to download (%s), %d there already%s", words.Plural(len(res.Kernels), "kernel"), words.Bytes(wanted), res.There, of)
+	infof(c, "%s to download (%s), %d there already%s",
+		words.Plural(len(res.Kernels), "kernel"), words.Bytes(wanted), res.There, of)
 	return tw.Flush()
 }

@@ -93,10 +93,13 @@ func sayContents(c *cli.Context, path string, has *store.Contents) {
 func reportPacked(c *cli.Context, path string, res *store.Packed) error {
 	reportSkipped(c, res.Skipped)
 	n := res.Added + res.Kept
-	infof(c, "%s: %s, %d with modules: %d added (%s), %d there already, %d left out; now %s in %s", path, words.Plural(n, "kernel"),
-		res.WithModules, res.Added, words.Bytes(res.Bytes), res.Kept, len(res.Skipped), words.Plural(res.Kernels, "kernel"), words.Bytes(res.Size))
+	infof(c, "%s: %s, %d with modules: %d added (%s), %d there already, %d left out; now %s in %s",
+		path, words.Plural(n, "kernel"), res.WithModules,
+		res.Added, words.Bytes(res.Bytes), res.Kept, len(res.Skipped),
+		words.Plural(res.Kernels, "kernel"), words.Bytes(res.Size))
 	if res.Lacking > 0 {
-		infof(c, "%s: %s without the configuration or symbols of the source; to replace kernels, see --help", path, words.Plural(res.Lacking, "existing kernel"))
+		infof(c, "%s: %s without the configuration or symbols of the source; to replace kernels, see --help",
+			path, words.Plural(res.Lacking, "existing kernel"))
 	}
 	sayContents(c, path, &res.Contents)
 	return document(c, struct {
@@ -111,7 +114,8 @@ func reportPacked(c *cli.Context, path string, res *store.Packed) error {
 func reportStored(c *cli.Context, dir string, res *store.Result) error {
 	reportSkipped(c, res.Skipped)
 	infof(c, "%s: %s, %d with modules: %s written (%s), %d there already, %d left out", dir,
-		words.Plural(res.Kernels, "kernel"), res.WithModules, words.Plural(res.Written, "file"), words.Bytes(res.Bytes), res.Kept, len(res.Skipped))
+		words.Plural(res.Kernels, "kernel"), res.WithModules, words.Plural(res.Written, "file"), words.Bytes(res.Bytes),
+		res.Kept, len(res.Skipped))
 	if res.Kernels == 0 {
 		return fmt.Errorf("%s: no kernel could be written", dir)
 	}

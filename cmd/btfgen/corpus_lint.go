@@ -29,7 +29,9 @@ func runCorpusLint(c *cli.Context) error {
 	}
 	for i := range rep.Findings {
 		f := &rep.Findings[i]
-		x := finding{Class: class(f.Code.Severity), Code: f.Code.Name, Message: f.Code.Text, Kernel: f.Kernel, File: f.Path}
+		x := finding{
+			Class: class(f.Code.Severity), Code: f.Code.Name, Message: f.Code.Text, Kernel: f.Kernel, File: f.Path,
+		}
 		if f.Detail != "" {
 			x.Message += " (" + f.Detail + ")"
 		}
@@ -38,7 +40,8 @@ func runCorpusLint(c *cli.Context) error {
 		}
 		reportFinding(c, x)
 	}
-	infof(c, "%s: %s, %s, %s", words.Plural(rep.Kernels, "kernel"), words.Plural(rep.Errors, "error"), words.Plural(rep.Warnings, "warning"),
+	infof(c, "%s: %s, %s, %s",
+		words.Plural(rep.Kernels, "kernel"), words.Plural(rep.Errors, "error"), words.Plural(rep.Warnings, "warning"),
 		words.Plural(rep.Notes, "note"))
 	return document(c, struct {
 		*lint.Report

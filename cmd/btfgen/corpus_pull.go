@@ -21,7 +21,8 @@ func runCorpusPull(c *cli.Context) error {
 		return usagef("pull needs REGISTRY/NAME:TAG")
 	}
 	cfg := store.PullConfig{
-		Path: c.String("output"), Reference: c.Args().First(), Series: c.Args().Tail(), Jobs: c.Int("jobs"), DryRun: c.Bool("dry-run"),
+		Path: c.String("output"), Reference: c.Args().First(), Series: c.Args().Tail(),
+		Jobs: c.Int("jobs"), DryRun: c.Bool("dry-run"),
 		Waiting: func(path string) { waiting(c, path) },
 	}
 	switch {
@@ -48,7 +49,8 @@ func runCorpusPull(c *cli.Context) error {
 	}
 	cfg.Before = func(res *store.Pulled) {
 		if n, bytes := res.Missing(); n > 0 && !cfg.DryRun {
-			infof(c, "%s: %s to download (%s), %d there already", cfg.Reference, words.Plural(n, "layer"), words.Bytes(bytes), len(res.Layers)-n)
+			infof(c, "%s: %s to download (%s), %d there already",
+				cfg.Reference, words.Plural(n, "layer"), words.Bytes(bytes), len(res.Layers)-n)
 		}
 	}
 	limitGrowth(packMemory*min(cfg.Jobs, runtime.GOMAXPROCS(0)), packGrowth)
@@ -68,13 +70,15 @@ func runCorpusPull(c *cli.Context) error {
 		if err := listLayers(c, res.Layers); err != nil {
 			return err
 		}
-		infof(c, "%s: %s to download (%s), %d there already", cfg.Reference, words.Plural(n, "layer"), words.Bytes(bytes), there)
+		infof(c, "%s: %s to download (%s), %d there already",
+			cfg.Reference, words.Plural(n, "layer"), words.Bytes(bytes), there)
 	case n == 0:
 		infof(c, "%s: nothing to download, %s there already; %s in %s", cfg.Path, words.Plural(there, "layer"),
 			words.Plural(res.Kernels, "kernel"), words.Bytes(res.Size))
 	default:
-		infof(c, "%s: %s downloaded (%s), %d there already: %d added, %d replaced, %d kept; now %s in %s", cfg.Path, words.Plural(n, "layer"),
-			words.Bytes(res.Moved), there, res.Added, res.Replaced, res.Kept, words.Plural(res.Kernels, "kernel"), words.Bytes(res.Size))
+		infof(c, "%s: %s downloaded (%s), %d there already: %d added, %d replaced, %d kept; now %s in %s",
+			cfg.Path, words.Plural(n, "layer"), words.Bytes(res.Moved), there,
+			res.Added, res.Replaced, res.Kept, words.Plural(res.Kernels, "kernel"), words.Bytes(res.Size))
 	}
 	return document(c, struct {
 		Reference string `json:"reference"`

@@ -25,7 +25,8 @@ func runCorpusPush(c *cli.Context) error {
 		return usagef("push needs FILE and REGISTRY/NAME:TAG")
 	}
 	cfg := store.PushConfig{
-		Path: c.Args().Get(0), Reference: c.Args().Get(1), Tool: "btfgen " + buildVersion(), Jobs: c.Int("jobs"), DryRun: c.Bool("dry-run"), WithoutBTF: c.Bool("without-btf"),
+		Path: c.Args().Get(0), Reference: c.Args().Get(1), Tool: "btfgen " + buildVersion(),
+		Jobs: c.Int("jobs"), DryRun: c.Bool("dry-run"), WithoutBTF: c.Bool("without-btf"),
 		Waiting: func(path string) { waiting(c, path) },
 	}
 	if err := checkShared(c, cfg.Path); err != nil {

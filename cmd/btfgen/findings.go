@@ -153,7 +153,8 @@ func (t findingClasses) failOn(text string) (failOn, error) {
 		case slices.Contains(all, failing) && codes.Of(relo.Code(name)) != nil:
 			on.codes[name] = true
 		case slices.Contains(all, failing):
-			return on, valuef("fail-on", text, "%q is none of %s, nor a code of 'btfgen explain'%s", name, joinClasses(append(all, noClass), ", "), didYouMean("", name, codesAndClasses()))
+			return on, valuef("fail-on", text, "%q is none of %s, nor a code of 'btfgen explain'%s", name,
+				joinClasses(append(all, noClass), ", "), didYouMean("", name, codesAndClasses()))
 		default:
 			return on, valuef("fail-on", text, "%q is none of %s", name, joinClasses(append(all, noClass), ", "))
 		}
@@ -220,7 +221,9 @@ func findingsIn(ctx context.Context) *findings { return ctx.Value(findingsKey{})
 func (f *findings) options(c *cli.Context, t findingClasses) (err error) {
 	f.quiet, f.verbose = c.Bool("quiet") || c.Bool("brief"), c.Bool("verbose")
 	f.silent = c.Bool("quiet") || c.Bool("json")
-	f.canVerbose = slices.ContainsFunc(c.Command.Flags, func(o cli.Flag) bool { return slices.Contains(o.Names(), "verbose") })
+	f.canVerbose = slices.ContainsFunc(c.Command.Flags, func(o cli.Flag) bool {
+		return slices.Contains(o.Names(), "verbose")
+	})
 	if len(t.all()) > 0 {
 		f.on, err = t.failOn(c.String("fail-on"))
 	}
@@ -286,7 +289,8 @@ func (f *findings) print(c *cli.Context, x *finding) {
 			if f.canVerbose {
 				all = "-v"
 			}
-			text = fmt.Sprintf("%s: %s: %s; affects %s (%s lists them)", x.Class, corpusOf(x.File), x.Message, words.Plural(int(x.kernels), "kernel"), all)
+			text = fmt.Sprintf("%s: %s: %s; affects %s (%s lists them)",
+				x.Class, corpusOf(x.File), x.Message, words.Plural(int(x.kernels), "kernel"), all)
 		}
 		escape.Fprintf(c.App.ErrWriter, "btfgen: %s\n", strings.ReplaceAll(text, "\n", "; "))
 	}

@@ -96,7 +96,9 @@ func runGenerate(c *cli.Context) error {
 }
 
 // reportGenerated prints the findings and the summary of a run.
-func reportGenerated(c *cli.Context, objs *objects[*core.Object], rep *generate.Report, out string, written int64, start time.Time) error {
+func reportGenerated(
+	c *cli.Context, objs *objects[*core.Object], rep *generate.Report, out string, written int64, start time.Time,
+) error {
 	f, stderr, verbose := found(c), c.App.ErrWriter, c.Bool("verbose")
 	reportSkipped(c, rep.Skipped)
 	reportUnresolved(c, rep)
@@ -198,7 +200,8 @@ func reportExternals(c *cli.Context, objs *objects[*core.Object]) {
 			if few := 3; len(x.Subjects) > few+1 && !c.Bool("verbose") {
 				text = fmt.Sprintf("%s and %d more", strings.Join(x.Subjects[:few], ", "), len(x.Subjects)-few)
 			}
-			all = append(all, finding{Class: noted, Object: o.Name(), Code: string(x.Code), Message: text + ": " + report.Reason(&x.Finding)})
+			text += ": " + report.Reason(&x.Finding)
+			all = append(all, finding{Class: noted, Object: o.Name(), Code: string(x.Code), Message: text})
 			from[o.Name()] = true
 		}
 	}
@@ -213,7 +216,8 @@ func reportExternals(c *cli.Context, objs *objects[*core.Object]) {
 		record(c, x)
 	}
 	if !f.quiet {
-		infof(c, "note: %s use the running kernel's own BTF, which no archive replaces (-v shows what)", words.Plural(len(from), "object"))
+		infof(c, "note: %s use the running kernel's own BTF, which no archive replaces (-v shows what)",
+			words.Plural(len(from), "object"))
 	}
 }
 
@@ -244,7 +248,8 @@ func disagreement(is *generate.Issue) string {
 	if is.Modules == "" {
 		return ""
 	}
-	return fmt.Sprintf(": modules %s define the type differently; --modules chooses", strings.ReplaceAll(is.Modules, ",", " and "))
+	return fmt.Sprintf(": modules %s define the type differently; --modules chooses",
+		strings.ReplaceAll(is.Modules, ",", " and "))
 }
 
 // reportUnresolved reports the relocations that loaders refuse. Poisoned ones are printed here only if they count; the summary

@@ -128,7 +128,8 @@ func (p *project) checkNames() error {
 		if !utf8.ValidString(name) {
 			return fmt.Errorf("%s: init cannot write this name in YAML, as it is not UTF-8: rename it", name)
 		}
-		if i := strings.IndexFunc(filepath.ToSlash(name), func(c rune) bool { return special(c) || c == '%' || c == '=' || c == ':' }); i >= 0 && p.GoPackage == "" {
+		changesRule := func(c rune) bool { return special(c) || c == '%' || c == '=' || c == ':' }
+		if i := strings.IndexFunc(filepath.ToSlash(name), changesRule); i >= 0 && p.GoPackage == "" {
 			c, _ := utf8.DecodeRuneInString(name[i:])
 			return fmt.Errorf("%s: init cannot write %q in a name to a Makefile: rename it", name, c)
 		}
@@ -164,9 +165,10 @@ func create(name, text string) error {
 
 // tree is what init finds in a folder and below.
 type tree struct {
-	goFiles, objects, sources []string // goFiles without tests; objects and sources by libbpf's naming, *.bpf.o and *.bpf.c
-	bpf2goObjects             []string
-	signs                     []string // files that may show the loader
+	goFiles          []string // Go files that are no tests
+	objects, sources []string // *.bpf.o and *.bpf.c, as libbpf names them
+	bpf2goObjects    []string
+	signs            []string // files that may show the loader
 }
 
 // look looks for files. It skips what belongs to other projects: hidden folders and dependencies.
@@ -205,7 +207,8 @@ func look(ctx context.Context) (t tree, err error) {
 
 // detect looks for bpf2go lines and objects in the working directory and below.
 func detect(ctx context.Context) (*project, error) {
-	packageClause, bpf2goLine := regexp.MustCompile(`(?m)^package (\w+)`), regexp.MustCompile(`(?m)^//go:generate .*?bpf2go(?:@\S+)?[ \t](.*)$`)
+	packageClause := regexp.MustCompile(`(?m)^package (\w+)`)
+	bpf2goLine := regexp.MustCompile(`(?m)^//go:generate .*?bpf2go(?:@\S+)?[ \t](.*)$`)
 	t, err := look(ctx)
 	if err != nil {
 		return nil, err
@@ -275,7 +278,8 @@ func (p *project) addBpf2go(found []string) error {
 		return fmt.Errorf("%s: compile the objects first, with go generate", filepath.Join(p.Dir, p.GoFile))
 	}
 	slices.SortFunc(p.Objects, func(a, b string) int {
-		return cmp.Or(cmp.Compare(strings.Count(a, string(filepath.Separator)), strings.Count(b, string(filepath.Separator))), cmp.Compare(a, b))
+		depth := func(path string) int { return strings.Count(path, string(filepath.Separator)) }
+		return cmp.Or(cmp.Compare(depth(a), depth(b)), cmp.Compare(a, b))
 	})
 	p.Objects = slices.Compact(p.Objects)
 	for _, name := range p.Objects {

@@ -24,7 +24,8 @@ var loaderSigns = sync.OnceValue(func() []loaderSign {
 	genSkeleton, namesLibbpf := regexp.MustCompile(`\bgen\s+skeleton\b`), regexp.MustCompile(`\blibbpf\b|-lbpf\b`)
 	return []loaderSign{
 		{"*.skel.h", nil, rule.Libbpf, false},
-		{"go.mod", regexp.MustCompile(`(?m)^\s*(?:require\s+)?github\.com/cilium/ebpf\s+v[^/\s]*\s*$`), rule.EbpfGo, false}, // not an indirect one
+		// An indirect requirement has a comment behind it, and does not match.
+		{"go.mod", regexp.MustCompile(`(?m)^\s*(?:require\s+)?github\.com/cilium/ebpf\s+v[^/\s]*\s*$`), rule.EbpfGo, false},
 		{"go.mod", regexp.MustCompile(`(?m)^\s*(?:require\s+)?github\.com/aquasecurity/libbpfgo\s+v[^/\s]*\s*$`), rule.Libbpf, false},
 		{"Cargo.toml", regexp.MustCompile(`(?m)^\s*aya\s*=|^\s*\[(?:workspace\.)?dependencies\.aya\]`), rule.Aya, false},
 		{"Cargo.toml", regexp.MustCompile(`(?m)^\s*libbpf-(?:rs|cargo|sys)\s*=`), rule.Libbpf, false},

@@ -62,7 +62,8 @@ func minCoreBTF(c *cli.Context) error {
 		return err
 	}
 	for _, u := range rep.Unresolved {
-		reportFinding(c, finding{Class: class(u.Result.String()), Message: u.Relo + disagreement(&u.Issue), Object: u.Object})
+		text := u.Relo + disagreement(&u.Issue)
+		reportFinding(c, finding{Class: class(u.Result.String()), Message: text, Object: u.Object})
 	}
 	reportKept(c, rep)
 	return document(c, struct {
@@ -73,6 +74,7 @@ func minCoreBTF(c *cli.Context) error {
 		Unresolved []generate.Unresolved `json:"unresolved"`
 		allFindings
 	}{
-		out, k.RawSize, len(k.BTF), fmt.Sprintf("%x", sha256.Sum256(k.BTF)), append([]generate.Unresolved{}, rep.Unresolved...), findingsOf(c),
+		out, k.RawSize, len(k.BTF), fmt.Sprintf("%x", sha256.Sum256(k.BTF)),
+		append([]generate.Unresolved{}, rep.Unresolved...), findingsOf(c),
 	})
 }

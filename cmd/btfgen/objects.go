@@ -106,7 +106,9 @@ type parsed[T any] interface {
 }
 
 // readEach reads the objects of arguments with parse and assigns their machines. It reports these, and what it skips.
-func readEach[T parsed[T]](c *cli.Context, args []string, parse func(name string, data []byte) (T, error)) (*objects[T], error) {
+func readEach[T parsed[T]](
+	c *cli.Context, args []string, parse func(name string, data []byte) (T, error),
+) (*objects[T], error) {
 	if len(args) == 0 {
 		return nil, usagef("no BPF object given")
 	}
@@ -135,7 +137,9 @@ func readEach[T parsed[T]](c *cli.Context, args []string, parse func(name string
 			reportObject(c, f.Path, err)
 			continue
 		}
-		read.list, read.data, read.files = append(read.list, value), append(read.data, o.Data), append(read.files, f.Path)
+		read.list = append(read.list, value)
+		read.data = append(read.data, o.Data)
+		read.files = append(read.files, f.Path)
 		text := strings.Join(value.Machines(), ", ")
 		if text == "" {
 			continue
@@ -191,7 +195,8 @@ func reportObject(c *cli.Context, path string, err error) {
 			x.Object = e.Object
 		}
 	}
-	packed := errors.Is(err, embedded.ErrNone) && strings.Contains(filepath.Base(path), kernel.FileSuffix+".") // x.btf.zst
+	compressed := strings.Contains(filepath.Base(path), kernel.FileSuffix+".") // x.btf.zst
+	packed := errors.Is(err, embedded.ErrNone) && compressed
 	if packed || embedded.IsKernel(err) {
 		x.Message += "; name a kernel " + kernelOption(c)
 	}

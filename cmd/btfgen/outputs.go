@@ -115,7 +115,9 @@ func holdOutput(c *cli.Context, out *bundle.Output) (unlock func(), err error) {
 
 // writeKernels writes an output, which is locked if it is a directory, and returns its size. If selects is not nil, it
 // keeps files of earlier runs for kernels that selects does not select, unless --replace is set. writeKernels reports what it removes.
-func writeKernels(c *cli.Context, out *bundle.Output, info archive.Info, kernels []archive.Kernel, selects func(kernel.Key) bool) (size int64, err error) {
+func writeKernels(
+	c *cli.Context, out *bundle.Output, info archive.Info, kernels []archive.Kernel, selects func(kernel.Key) bool,
+) (size int64, err error) {
 	if selects != nil && !c.Bool("replace") {
 		kept := 0
 		if info, kernels, kept, err = out.Keep(c.Context, info, kernels, selects); err != nil {

@@ -39,7 +39,8 @@ func runRelolog(c *cli.Context) error {
 		return p.Print(l.Object, l.Kernel, l.Entries)
 	}
 	var damage []*corpus.Error // errors about files with many kernels
-	err = dryrun.Run(c.Context, dryrun.Config{Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs")}, print, func(e *corpus.Error) {
+	cfg := dryrun.Config{Objects: objs.list, Corpus: corp, Jobs: c.Int("jobs")}
+	err = dryrun.Run(c.Context, cfg, print, func(e *corpus.Error) {
 		if e.Shared {
 			damage = append(damage, e)
 			return

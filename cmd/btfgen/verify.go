@@ -48,7 +48,9 @@ func runVerify(c *cli.Context) error {
 	small = slices.DeleteFunc(small, func(m verify.Minimized) bool { return m.Key.Known() && !corp.Selects(m.Key) })
 	objs.announce(c)
 	walk, stop := walkConfig(c, corp)
-	cfg := verify.Config{Minimized: small, Corpus: corp, Loader: loaders[c.String("loader")], Jobs: walk.Jobs, Done: walk.Progress}
+	cfg := verify.Config{
+		Minimized: small, Corpus: corp, Loader: loaders[c.String("loader")], Jobs: walk.Jobs, Done: walk.Progress,
+	}
 	for i, o := range objs.list {
 		cfg.Objects = append(cfg.Objects, verify.Object{Object: o, Data: objs.data[i]})
 	}
