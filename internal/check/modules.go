@@ -40,7 +40,9 @@ func (d dryRun) apart(
 	best, on = make([]rule.Decisions, len(together)), make([]*target, len(together))
 	most := make([]int, len(together))
 	for n, keep := range names[:min(len(names), triedApart)] {
-		one, err := t.loadApart(ctx, n, it, func(module string) bool { return module == keep || !slices.Contains(names, module) })
+		one, err := t.loadApart(ctx, n, it, func(module string) bool {
+			return module == keep || !slices.Contains(names, module)
+		})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -72,7 +74,9 @@ func disagreeing(objects []rule.Decisions) (names []string) {
 }
 
 // loadApart loads the kernel into t.apart[n] with the modules that loaded chooses.
-func (t *target) loadApart(ctx context.Context, n int, it *corpus.Kernel, loaded func(module string) bool) (*target, error) {
+func (t *target) loadApart(
+	ctx context.Context, n int, it *corpus.Kernel, loaded func(module string) bool,
+) (*target, error) {
 	if n == len(t.apart) {
 		t.apart = append(t.apart, new(target))
 	}

@@ -133,9 +133,15 @@ func newRun(cfg Config) *run {
 		cfg.Loaders = rule.Loaders()
 	}
 	r := &run{
-		Config: cfg, setup: verdict.Setup{Objects: cfg.Objects, Loaders: cfg.Loaders, Prefer: cfg.Prefer, Policy: cfg.Policy}, loader: newDryRun(cfg.Objects, slices.Contains(cfg.Loaders, rule.Aya)), want: rule.NewWanted(cfg.Objects),
-		found: newLedger(), sets: make(map[string][]int), verdicts: make(map[string][]rule.Status), shapes: make(map[string]*rule.Shape),
+		Config:    cfg,
+		setup:     verdict.Setup{Objects: cfg.Objects, Loaders: cfg.Loaders, Prefer: cfg.Prefer, Policy: cfg.Policy},
+		loader:    newDryRun(cfg.Objects, slices.Contains(cfg.Loaders, rule.Aya)),
+		want:      rule.NewWanted(cfg.Objects),
+		found:     newLedger(),
 		exploring: make(map[*bpfobj.Program]*sync.Mutex),
+		sets:      make(map[string][]int),
+		verdicts:  make(map[string][]rule.Status),
+		shapes:    make(map[string]*rule.Shape),
 	}
 	for _, o := range cfg.Objects {
 		for i := range o.Programs {
@@ -228,11 +234,17 @@ func (r *run) judge(ctx context.Context, t *target, it *corpus.Kernel) (*kernelR
 }
 
 // pair returns object i on a kernel.
-func (r *run) pair(i int, k *rule.Inventory, d rule.Decisions, t *target, withModules, together rule.Decisions) *objectCode {
+func (r *run) pair(
+	i int, k *rule.Inventory, d rule.Decisions, t *target, withModules, together rule.Decisions,
+) *objectCode {
 	o := r.Objects[i]
 	c := rule.NewScenes(o, k, d, rule.Loading{
-		SetsMap: func(m string) bool { return r.Policy.SetsMap(o, m) }, Added: len(r.loader.adds) > 0,
-		Tail: func(j int) bool { return r.Policy.TailCalled(o, j) }, Unit: t.unit(o.Relocations()), WithModules: withModules, Together: together,
+		SetsMap:     func(m string) bool { return r.Policy.SetsMap(o, m) },
+		Added:       len(r.loader.adds) > 0,
+		Tail:        func(j int) bool { return r.Policy.TailCalled(o, j) },
+		Unit:        t.unit(o.Relocations()),
+		WithModules: withModules,
+		Together:    together,
 	}, r.setup.LoadersOf(o))
 	return &objectCode{
 		scenes: c, o: o, settable: r.settable, results: &r.results, found: r.found, ahead: new(atomic.Int64),
@@ -313,7 +325,9 @@ func (r *run) perKernel() int {
 // code judges the code of a program, or returns the earlier result for equal input.
 func (r *run) code(ctx context.Context, e *programCode) list {
 	if e.findings > limits.Findings {
-		return r.found.note([]rule.Finding{{Status: rule.Unknown, Code: rule.AnalysisFindings, Subject: "findings", Args: rule.Args{Max: limits.Findings}}})
+		return r.found.note([]rule.Finding{{
+			Status: rule.Unknown, Code: rule.AnalysisFindings, Subject: "findings", Args: rule.Args{Max: limits.Findings},
+		}})
 	}
 	key := e.key()
 	c, ok := e.results.programs.find(key, e.input)
@@ -365,7 +379,9 @@ func (r *run) report(ctx context.Context) (*verdict.Report, error) {
 func (r *run) skippedList() []*corpus.Error {
 	out := slices.Clone(r.skipped)
 	for i, o := range r.Objects {
-		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool { return rule.Worst(r.found.read(k.whole[i])) != rule.Other })
+		met := slices.ContainsFunc(r.kernels, func(k kernelResult) bool {
+			return rule.Worst(r.found.read(k.whole[i])) != rule.Other
+		})
 		if !met && len(r.kernels) > 0 {
 			out = append(out, r.Corpus.Unmet(o.Name()))
 		}
@@ -378,7 +394,10 @@ func (r *run) skippedList() []*corpus.Error {
 func (r *run) row(i, j int, alike map[list]kernelSet, loaders []rule.Loader) verdict.ProgramRow {
 	o := r.Objects[i]
 	pr := &o.Programs[j]
-	p := verdict.ProgramRow{Object: o.Name(), Name: o.ProgramName(j), Section: pr.Section, AutoLoad: pr.AutoLoad, Tail: r.Policy.TailCalled(o, j)}
+	p := verdict.ProgramRow{
+		Object: o.Name(), Name: o.ProgramName(j), Section: pr.Section,
+		AutoLoad: pr.AutoLoad, Tail: r.Policy.TailCalled(o, j),
+	}
 	p.Notes = o.Notes(j, loaders, r.Loaders, func(m string) bool { return r.Policy.SetsMap(o, m) })
 	p.Findings = r.tally(j, alike)
 	blameLoader(p.Findings, len(r.kernels))

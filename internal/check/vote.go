@@ -17,7 +17,10 @@ import (
 // verdict on a kernel never depends on which others are in the run.
 
 // fromLoader has the codes that replace those of findings on what no kernel has: the loader may supply it.
-var fromLoader = map[rule.Code]rule.Code{rule.AttachTargetMissing: rule.AttachTargetNowhere, relo.NoCandidate: rule.TypesSupplied}
+var fromLoader = map[rule.Code]rule.Code{
+	rule.AttachTargetMissing: rule.AttachTargetNowhere,
+	relo.NoCandidate:         rule.TypesSupplied,
+}
 
 // blameLoader says of failures for a target or type that no kernel has that the loader may supply it. Kernels that cannot
 // know do not count; where fewer than three can, nothing is said.
@@ -72,8 +75,10 @@ func cannotKnow(f *rule.Finding, code rule.Code) bool {
 }
 
 // inModules has the codes of findings on what a module may have whose BTF the corpus does not have.
-var inModules = []rule.Code{rule.AttachTargetModule, rule.AttachTargetUnlisted, rule.AttachTargetMaybeModule, rule.AttachTargetTracepoint, rule.KfuncModule, rule.KsymModule,
-	rule.KsymMaybeModule, rule.StructOpsModule}
+var inModules = []rule.Code{
+	rule.AttachTargetModule, rule.AttachTargetUnlisted, rule.AttachTargetMaybeModule, rule.AttachTargetTracepoint,
+	rule.KfuncModule, rule.KsymModule, rule.KsymMaybeModule, rule.StructOpsModule,
+}
 
 // nameModules names in such findings the modules that have it on other kernels.
 func nameModules(all []rule.Finding) {
@@ -144,7 +149,8 @@ func (x *reading) differs(here, ref *rule.Shape) bool {
 	case a.Field() != b.Field() && (here.Named(a) != nil || ref.Named(b) != nil):
 		return true
 	case x.record:
-		array := strings.Contains(a.Text, "[") && strings.Contains(b.Text, "[") // the program reads the beginning of an array
+		// Of an array, the program reads the beginning.
+		array := strings.Contains(a.Text, "[") && strings.Contains(b.Text, "[")
 		return a.Off != b.Off || a.Size != b.Size && !array
 	}
 	return a.Number != b.Number || a.To != b.To && a.To != "" && b.To != "" || a.Plain && b.To != "" || b.Plain && a.To != ""

@@ -182,7 +182,10 @@ func attachIter(p *ebpf.Program, info *iterCgroup, root string) (io.Closer, erro
 		info                       uint64
 		size                       uint32
 		_                          [4]byte
-	}{program: uint32(p.FD()), as: uint32(ebpf.AttachTraceIter), info: uint64(uintptr(unsafe.Pointer(info))), size: uint32(unsafe.Sizeof(*info))}
+	}{
+		program: uint32(p.FD()), as: uint32(ebpf.AttachTraceIter),
+		info: uint64(uintptr(unsafe.Pointer(info))), size: uint32(unsafe.Sizeof(*info)),
+	}
 	fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_LINK_CREATE, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
 	runtime.KeepAlive(info)
 	if errno != 0 {
@@ -213,7 +216,8 @@ func attachPerfEvent(_ *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 }
 
 func attachXDP(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
-	if spec.AttachType != ebpf.AttachXDP && spec.AttachType != ebpf.AttachNone { // programs for entries of device and CPU maps
+	// Programs of other types are for entries of device and CPU maps.
+	if spec.AttachType != ebpf.AttachXDP && spec.AttachType != ebpf.AttachNone {
 		return nil, errNotTried
 	}
 	l, err := link.AttachXDP(link.XDPOptions{Program: p, Interface: loopback, Flags: link.XDPGenericMode})
@@ -243,7 +247,9 @@ func withLinks(l link.Link, err error) (io.Closer, error) {
 }
 
 func attachNetfilter(_ *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
-	return link.AttachNetfilter(link.NetfilterOptions{Program: p, ProtocolFamily: link.NetfilterProtoIPv4, Hook: link.NetfilterInetLocalIn, Priority: 1})
+	return link.AttachNetfilter(link.NetfilterOptions{
+		Program: p, ProtocolFamily: link.NetfilterProtoIPv4, Hook: link.NetfilterInetLocalIn, Priority: 1,
+	})
 }
 
 func attachNetNS(_ *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {

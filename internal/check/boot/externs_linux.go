@@ -48,7 +48,10 @@ func readable(data []byte, o *rule.Object) ([]byte, error) {
 
 // inFile returns a section's bytes in its file, nil if they are compressed or outside.
 func inFile(file []byte, s *elf.Section) []byte {
-	if s == nil || s.Flags&elf.SHF_COMPRESSED != 0 || s.Offset > uint64(len(file)) || s.FileSize > uint64(len(file))-s.Offset {
+	if s == nil || s.Flags&elf.SHF_COMPRESSED != 0 {
+		return nil
+	}
+	if n := uint64(len(file)); s.Offset > n || s.FileSize > n-s.Offset {
 		return nil
 	}
 	return file[s.Offset:][:s.FileSize]
@@ -88,7 +91,8 @@ func hideExterns(blob []byte, o *rule.Object) {
 					continue
 				}
 				record := types[v.Offset():]
-				if slices.ContainsFunc(o.Externs, func(x bpfobj.Extern) bool { return x.Type == v.ID }) { // a typed ksym
+				typed := slices.ContainsFunc(o.Externs, func(x bpfobj.Extern) bool { return x.Type == v.ID })
+				if typed {
 					clear(record[:4]) // the name
 				}
 				clear(record[8:12]) // the type
@@ -172,7 +176,8 @@ func (l *loader) resolve(o *rule.Object) (*externs, error) {
 	}
 	if len(value) > 0 {
 		e.kconfig = &ebpf.MapSpec{
-			Name: kconfigMap, Type: ebpf.Array, KeySize: 4, ValueSize: uint32(len(value)), MaxEntries: 1, Flags: unix.BPF_F_RDONLY_PROG,
+			Name: kconfigMap, Type: ebpf.Array, KeySize: 4, ValueSize: uint32(len(value)), MaxEntries: 1,
+			Flags:    unix.BPF_F_RDONLY_PROG,
 			Contents: []ebpf.MapKV{{Key: uint32(0), Value: value}},
 		}
 	}
@@ -224,7 +229,8 @@ func (l *loader) setting(o *rule.Object, x *bpfobj.Extern) ([]byte, error) {
 		return truth(features.HaveProgramHelper(ebpf.Kprobe, asm.FnGetAttachCookie) == nil), nil
 	case "LINUX_HAS_SYSCALL_WRAPPER":
 		symbols, err := os.ReadFile("/proc/kallsyms")
-		return truth(bytes.Contains(symbols, []byte(" __x64_sys_bpf\n")) || bytes.Contains(symbols, []byte(" __arm64_sys_bpf\n"))), err
+		has := func(name string) bool { return bytes.Contains(symbols, []byte(" "+name+"\n")) }
+		return truth(has("__x64_sys_bpf") || has("__arm64_sys_bpf")), err
 	}
 	if l.config == nil {
 		var err error

@@ -39,7 +39,8 @@ type guest struct{ w io.Writer }
 
 // report writes an event on a line of its own: the kernel or firmware may have written a part of a line.
 func (g *guest) report(e Event) {
-	e.Error, e.Log, e.Attach, e.Alone = end(e.Error, 1024), end(e.Log, limits.GuestLog), end(e.Attach, 1024), end(e.Alone, 1024)
+	e.Error, e.Attach, e.Alone = end(e.Error, 1024), end(e.Attach, 1024), end(e.Alone, 1024)
+	e.Log = end(e.Log, limits.GuestLog)
 	e.Archive = end(e.Archive, 1024)
 	fmt.Fprintf(g.w, "\n%s\n", e.format())
 }
@@ -107,7 +108,8 @@ func (g *guest) command(j *Job) error {
 	out := &outputs{g: g, left: limits.GuestOutput}
 	e := Event{Kind: Exit}
 	p, err := program.Start(context.Background(), &program.Command{
-		Name: path.Join(dir, j.Command[0]), Options: j.Command[1:], Dir: dir, Env: append([]string{"PATH=" + dir, "HOME=/tmp", "TMPDIR=/tmp"}, j.Env...),
+		Name: path.Join(dir, j.Command[0]), Options: j.Command[1:], Dir: dir,
+		Env:    append([]string{"PATH=" + dir, "HOME=/tmp", "TMPDIR=/tmp"}, j.Env...),
 		Stdout: out, Stderr: out,
 	})
 	if err != nil {

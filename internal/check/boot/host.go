@@ -95,7 +95,10 @@ func Boot(ctx context.Context, m *Machine, timeout, silent time.Duration, report
 		return "", err
 	}
 	defer initramfs.Close()
-	b := &running{timeout: timeout, silent: silent, arch: m.Arch, qemu: qemu, files: []*os.File{kernelFile, initramfs}, report: report}
+	b := &running{
+		timeout: timeout, silent: silent, arch: m.Arch, qemu: qemu,
+		files: []*os.File{kernelFile, initramfs}, report: report,
+	}
 	if emulated = noKVM(m.Arch); emulated == "" {
 		if err := b.run(ctx, true); !errors.Is(err, errKVM) {
 			return "", err
@@ -152,7 +155,8 @@ func (b *running) args(kvm bool) []string {
 		cpu, accel = "host", "kvm"
 	}
 	args := append([]string{"-accel", accel, "-cpu", cpu}, e.args...)
-	return append(args, "-m", strconv.Itoa(limits.GuestMemory), "-smp", "1", "-nographic", "-nodefaults", "-no-reboot", "-serial", "stdio",
+	return append(args, "-m", strconv.Itoa(limits.GuestMemory), "-smp", "1",
+		"-nographic", "-nodefaults", "-no-reboot", "-serial", "stdio",
 		"-kernel", "/dev/fd/3", "-initrd", "/dev/fd/4",
 		"-append", e.kernel+" panic=-1 quiet mitigations=off rdinit=/"+initPath+" -- "+Word)
 }
@@ -181,7 +185,9 @@ func (b *running) run(ctx context.Context, kvm bool) error {
 	defer context.AfterFunc(ctx, func() { r.SetReadDeadline(time.Unix(1, 0)) })()
 
 	stderr := &messages{broken: func() { cancel(errKVM) }}
-	qemu, err := program.Start(ctx, &program.Command{Name: b.qemu, Options: b.args(kvm), Files: b.files, Stdout: w, Stderr: stderr})
+	qemu, err := program.Start(ctx, &program.Command{
+		Name: b.qemu, Options: b.args(kvm), Files: b.files, Stdout: w, Stderr: stderr,
+	})
 	w.Close()
 	if err != nil {
 		return err

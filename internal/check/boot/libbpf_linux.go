@@ -51,7 +51,8 @@ func untyped(o *rule.Object) map[string]error {
 	out := make(map[string]error)
 	for i := range o.Programs {
 		if pr := &o.Programs[i]; pr.Attach != nil && !pr.Attach.Libbpf(pr.Section) {
-			out[o.Funcs[pr.Fn].Name] = fmt.Errorf("libbpf knows no type of programs for section %s: %w", pr.Section, syscall.EINVAL)
+			out[o.Funcs[pr.Fn].Name] = fmt.Errorf("libbpf knows no type of programs for section %s: %w",
+				pr.Section, syscall.EINVAL)
 		}
 	}
 	return out
@@ -94,10 +95,13 @@ func perfArrays(o *rule.Object) error {
 		if m.Type != uint32(ebpf.PerfEventArray) {
 			continue
 		}
-		attr := struct{ kind, key, value, max, flags uint32 }{m.Type, cmp.Or(m.KeySize, 4), cmp.Or(m.ValueSize, 4), cmp.Or(m.MaxEntries, 1), m.Flags}
+		attr := struct{ kind, key, value, max, flags uint32 }{
+			m.Type, cmp.Or(m.KeySize, 4), cmp.Or(m.ValueSize, 4), cmp.Or(m.MaxEntries, 1), m.Flags,
+		}
 		fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_MAP_CREATE, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
 		if errno != 0 {
-			return fmt.Errorf("map %s: libbpf cannot create a perf event array with keys of %d bytes and values of %d: %w", m.Name, attr.key, attr.value, errno)
+			return fmt.Errorf("map %s: libbpf cannot create a perf event array with keys of %d bytes and values of %d: %w",
+				m.Name, attr.key, attr.value, errno)
 		}
 		unix.Close(int(fd))
 	}

@@ -133,12 +133,15 @@ func (l *loader) object(ctx context.Context, i int, skip []string, report func(E
 	if d := workers.Catch(ctx, func() { o, err = l.read(ctx, data) }); d != nil || err != nil {
 		return cmp.Or(d, err)
 	}
-	programs := slices.DeleteFunc(slices.Sorted(maps.Keys(o.spec.Programs)), func(name string) bool { return slices.Contains(skip, name) })
+	programs := slices.DeleteFunc(slices.Sorted(maps.Keys(o.spec.Programs)), func(name string) bool {
+		return slices.Contains(skip, name)
+	})
 	if len(programs) == 0 {
 		return nil
 	}
 	all := &ebpf.CollectionSpec{Maps: maps.Clone(o.spec.Maps), Types: o.spec.Types, ByteOrder: o.spec.ByteOrder}
-	maps.DeleteFunc(all.Maps, func(_ string, m *ebpf.MapSpec) bool { return m.Type == ebpf.StructOpsMap }) // struct_ops maps need programs
+	// struct_ops maps need programs.
+	maps.DeleteFunc(all.Maps, func(_ string, m *ebpf.MapSpec) bool { return m.Type == ebpf.StructOpsMap })
 	coll, err := l.load(all, &l.own)
 	e := Event{Kind: Object, Object: i}
 	if o.unread != nil {
@@ -345,7 +348,9 @@ func (l *loader) prepare(spec *ebpf.CollectionSpec) {
 // hasEntries reports whether maps of a type need max_entries. Loaders set that of perf event arrays; local storage has none.
 func hasEntries(t ebpf.MapType) bool {
 	switch t {
-	case ebpf.PerfEventArray, ebpf.StructOpsMap, ebpf.SkStorage, ebpf.InodeStorage, ebpf.TaskStorage, ebpf.CGroupStorage, ebpf.PerCPUCGroupStorage, ebpf.CgroupStorage:
+	case ebpf.PerfEventArray, ebpf.StructOpsMap,
+		ebpf.SkStorage, ebpf.InodeStorage, ebpf.TaskStorage,
+		ebpf.CGroupStorage, ebpf.PerCPUCGroupStorage, ebpf.CgroupStorage:
 		return false
 	}
 	return true
@@ -421,7 +426,8 @@ func refused(e Event, err error) Event {
 // missingExtern reports whether an error is about a missing strong extern. The library has no error value for it.
 func missingExtern(err error) bool {
 	text := err.Error()
-	return strings.Contains(text, ": kfunc ") || strings.Contains(text, "resolve required ksyms") || strings.Contains(text, "kernel is missing symbol")
+	return strings.Contains(text, ": kfunc ") || strings.Contains(text, "resolve required ksyms") ||
+		strings.Contains(text, "kernel is missing symbol")
 }
 
 // errNotTried is returned if attaching needs something that the guest lacks or only the tool knows.

@@ -74,7 +74,8 @@ func (r *relocator) program(spec *ebpf.ProgramSpec) (*ebpf.ProgramSpec, error) {
 			continue
 		}
 		i := r.record(function, int(it.Offset-start))
-		if i < 0 || i >= len(r.decisions) || r.records[i].Kind == relo.LocalTypeID { // the library computes IDs in the BTF that it loads
+		// The library computes local IDs, as they are IDs in the BTF that it loads.
+		if i < 0 || i >= len(r.decisions) || r.records[i].Kind == relo.LocalTypeID {
 			continue
 		}
 		d := r.decisions[i]
@@ -104,7 +105,8 @@ type typeIDs [2]int64
 func (r *relocator) typeIDs(other *relocator) map[typeIDs]bool {
 	ids := make(map[typeIDs]bool)
 	for i := range min(len(r.decisions), len(other.decisions)) {
-		if a, b := r.decisions[i], other.decisions[i]; r.records[i].Kind == relo.TargetTypeID && a.Result == relo.Resolved && b.Result == relo.Resolved {
+		a, b := r.decisions[i], other.decisions[i]
+		if r.records[i].Kind == relo.TargetTypeID && a.Result == relo.Resolved && b.Result == relo.Resolved {
 			ids[typeIDs{int64(a.New), int64(b.New)}] = true
 		}
 	}

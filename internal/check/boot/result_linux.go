@@ -49,7 +49,8 @@ func (r *result) differs(a *result, ids map[typeIDs]bool) string {
 		if constant(in) == constant(other) || ids[typeIDs{in.Constant, other.Constant}] {
 			in.Constant, other.Constant = 0, 0
 		}
-		if in.OpCode != other.OpCode || in.Dst != other.Dst || in.Src != other.Src || in.Offset != other.Offset || in.Constant != other.Constant {
+		if in.OpCode != other.OpCode || in.Dst != other.Dst || in.Src != other.Src ||
+			in.Offset != other.Offset || in.Constant != other.Constant {
 			return fmt.Sprintf("instruction %d is %v, and %v with the archive's BTF", i, r.code[i], a.code[i])
 		}
 	}

@@ -89,10 +89,11 @@ type Watcher interface {
 	Skipped(k *Kernel, errs []*corpus.Error) // files that could not be checked
 	Note(k *Kernel, text string)
 	Begin(k *Kernel)
-	Stopped(k *Kernel, program string, why error) // the machine crashed or was silent while it tried program, and boots again without it
-	Object(k *Kernel, i int)                      // k.Trial.Of(i) is complete
-	Output(k *Kernel, text string)                // text from the command
-	End(k *Kernel, err error)                     // err is why the kernel did not boot or did not finish
+	// Stopped is called when the machine crashed or was silent while it tried program. It boots again without that.
+	Stopped(k *Kernel, program string, why error)
+	Object(k *Kernel, i int)       // k.Trial.Of(i) is complete
+	Output(k *Kernel, text string) // text from the command
+	End(k *Kernel, err error)      // err is why the kernel did not boot or did not finish
 
 	Progress(k *Kernel, tried int) // tried is the number of programs, 0 while the kernel boots
 }
@@ -268,7 +269,8 @@ func (k *kernelRun) runMachine(ctx context.Context, m *Machine) (err error) {
 	for left := k.Timeout; ; boots++ {
 		k.Emulated, err = Boot(ctx, m, left, silent, k.take)
 		left = (k.Timeout - time.Since(k.started)).Truncate(time.Second)
-		if err == nil || ctx.Err() != nil || k.Trial == nil || boots == limits.GuestBoots || left <= 0 || !k.without(m, err) {
+		ended := err == nil || ctx.Err() != nil || k.Trial == nil
+		if ended || boots == limits.GuestBoots || left <= 0 || !k.without(m, err) {
 			break
 		}
 	}
@@ -316,7 +318,8 @@ func (k *kernelRun) findTypes(ctx context.Context, m *Machine) error {
 		files = all
 	}
 	if len(files) != 1 {
-		return fmt.Errorf("no BTF in it, and --btf has %d kernels %s for %s, not one", len(files), cmp.Or(b.Release, "without a release"), b.Machine)
+		return fmt.Errorf("no BTF in it, and --btf has %d kernels %s for %s, not one",
+			len(files), cmp.Or(b.Release, "without a release"), b.Machine)
 	}
 	if k.types, err = files[0].WithConfig(b.Config); err != nil {
 		return err
@@ -337,7 +340,8 @@ func (k *kernelRun) check(ctx context.Context, l rule.Loader) (*verdict.Report, 
 	one := *k.Corpus
 	one.Files, one.Skipped = []*corpus.File{k.types}, nil
 	rep, err := check.Run(ctx, check.Config{
-		Objects: k.Objects, Corpus: &one, Jobs: 1, Loaders: []rule.Loader{l}, Policy: k.Policy, Rodata: k.Rodata, Types: k.Types,
+		Objects: k.Objects, Corpus: &one, Jobs: 1, Loaders: []rule.Loader{l},
+		Policy: k.Policy, Rodata: k.Rodata, Types: k.Types,
 		NoOwnBTF: k.types != k.Corpus.Files[k.index],
 	})
 	if err != nil {

@@ -46,7 +46,10 @@ func (l *loader) register(o *object) {
 			continue
 		}
 		ops := m.Value.TypeName()
-		all := &ebpf.CollectionSpec{Maps: make(map[string]*ebpf.MapSpec), Programs: make(map[string]*ebpf.ProgramSpec), Types: o.spec.Types, ByteOrder: o.spec.ByteOrder}
+		all := &ebpf.CollectionSpec{
+			Maps: make(map[string]*ebpf.MapSpec), Programs: make(map[string]*ebpf.ProgramSpec),
+			Types: o.spec.Types, ByteOrder: o.spec.ByteOrder,
+		}
 		for program, p := range o.spec.Programs {
 			if of, _, _ := strings.Cut(p.AttachTo, ":"); p.Type != ebpf.StructOps || of != ops {
 				continue

@@ -36,8 +36,10 @@ func findLoops(code []bpfobj.Insn, leaders []bool) map[int]int {
 				}
 				break
 			}
-			if in.Dst == load.Dst && class != asm.StClass && class != asm.StXClass || in.Src == load.Dst && class == asm.StXClass {
-				break // other instructions change the register; an atomic store may load its source
+			// A store changes no register, except that an atomic one may load its source.
+			store := class == asm.StClass || class == asm.StXClass
+			if in.Dst == load.Dst && !store || in.Src == load.Dst && class == asm.StXClass {
+				break
 			}
 		}
 	}

@@ -201,7 +201,8 @@ func (p *program) codeOf(fn int) *code {
 	f := p.code[fn]
 	if f == nil {
 		f = &code{Function: &p.o.Funcs[fn]}
-		f.leaders, f.ends, f.live, f.taken = bpfobj.JumpTargets(f.Insns), findEnds(f.Insns), findLive(f.Insns), taken(f.Insns)
+		f.leaders, f.ends = bpfobj.JumpTargets(f.Insns), findEnds(f.Insns)
+		f.live, f.taken = findLive(f.Insns), taken(f.Insns)
 		for i := range f.leaders {
 			if i == 0 || f.Insns[i-1].Op == bpfobj.OpCall && f.Insns[i-1].Src == asm.PseudoCall {
 				f.leaders[i] = true

@@ -205,7 +205,11 @@ func gapsIn(code []bpfobj.Insn) (g gaps) {
 		}
 	}
 	for i := range code {
-		if code[i].IsHelper() && slices.ContainsFunc(facts.HelperNumbered(code[i].Imm).Sizes, func(n facts.Size) bool { return !isConstant(code[:i], n.At) }) {
+		if !code[i].IsHelper() {
+			continue
+		}
+		sizes := facts.HelperNumbered(code[i].Imm).Sizes
+		if slices.ContainsFunc(sizes, func(n facts.Size) bool { return !isConstant(code[:i], n.At) }) {
 			return g | noLower
 		}
 	}

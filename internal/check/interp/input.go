@@ -43,7 +43,7 @@ type Input struct {
 
 	Ksym     func(e *bpfobj.Extern) Number // 1 if the kernel has the symbol, 0 if not
 	Kconfig  func(e *bpfobj.Extern) Number // value that the loader writes
-	Settable func(variable string) bool    // reports whether the loader may change a read-only variable; its name may be empty
+	Settable func(variable string) bool    // whether the loader may set a read-only variable, which may lack a name
 }
 
 // Number is what is known of a number that the loader supplies. If it is not completely known it may differ between loads, but

@@ -150,7 +150,8 @@ func (r *Result) Returns() (l []Return) {
 	}
 	main := &r.parts[0]
 	for _, e := range main.u.exits {
-		x := Return{At: bpfobj.Site{Fn: r.pr.Fn, Insn: int(e.insn)}, Max: math.MaxUint64, Level: max(main.level, e.level)}
+		at := bpfobj.Site{Fn: r.pr.Fn, Insn: int(e.insn)}
+		x := Return{At: at, Max: math.MaxUint64, Level: max(main.level, e.level)}
 		if e.r0.kind == scalar {
 			x.Min, x.Max = e.r0.v, e.r0.max()
 		}

@@ -283,7 +283,9 @@ func (a value) where(op asm.JumpOp, n uint64, is32 bool) value {
 
 // Exactly one of two opposites holds. Two exchanged ones are equal if the operands are exchanged.
 var (
-	opposites = [][2]asm.JumpOp{{asm.JEq, asm.JNE}, {asm.JGT, asm.JLE}, {asm.JGE, asm.JLT}, {asm.JSGT, asm.JSLE}, {asm.JSGE, asm.JSLT}}
+	opposites = [][2]asm.JumpOp{
+		{asm.JEq, asm.JNE}, {asm.JGT, asm.JLE}, {asm.JGE, asm.JLT}, {asm.JSGT, asm.JSLE}, {asm.JSGE, asm.JSLT},
+	}
 	exchanged = [][2]asm.JumpOp{{asm.JGT, asm.JLT}, {asm.JGE, asm.JLE}, {asm.JSGT, asm.JSLT}, {asm.JSGE, asm.JSLE}}
 )
 

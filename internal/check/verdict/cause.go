@@ -226,15 +226,20 @@ func (r *Report) note(all map[subjectKey]*subjectFound, object, program int, f *
 	if f.Status == rule.OK {
 		key.args = f.Args
 	}
-	if f.Code == rule.RunningKernelNone || f.Code == rule.RunningKernelUnknown { // the finding is about the kernel's BTF, whatever needs it
+	// These are about the kernel's BTF, whatever needs it.
+	if f.Code == rule.RunningKernelNone || f.Code == rule.RunningKernelUnknown {
 		key.subject = ""
 	}
 	s := all[key]
 	if s == nil {
-		s = &subjectFound{Subject: Subject{Finding: f.Finding}, objects: make(map[int]*found), sources: make(map[string]bool)}
+		s = &subjectFound{
+			Subject: Subject{Finding: f.Finding}, objects: make(map[int]*found), sources: make(map[string]bool),
+		}
 		s.Finding.Source, s.Finding.Guard = "", nil
-		if own := r.Objects[object].Loader; own == rule.EbpfGo && f.Stops == rule.ObjectStops || own == rule.Libbpf && f.Stops == rule.ProgramStops {
-			s.Stops = rule.NothingStops // the other loader gives up on it
+		// Here it is the other loader that gives up on the object or program.
+		switch own := r.Objects[object].Loader; {
+		case own == rule.EbpfGo && f.Stops == rule.ObjectStops, own == rule.Libbpf && f.Stops == rule.ProgramStops:
+			s.Stops = rule.NothingStops
 		}
 		all[key] = s
 	}
@@ -268,7 +273,9 @@ func (r *Report) merged(all map[subjectKey]*subjectFound) []Cause {
 			at := groupKey{key.causeKey, fmt.Sprint(same.kernels)}
 			c := causes[at]
 			if c == nil {
-				c = &Cause{Code: key.code, Status: key.status, Attach: key.attach, Loader: key.loader, Kernels: same.kernels}
+				c = &Cause{
+					Code: key.code, Status: key.status, Attach: key.attach, Loader: key.loader, Kernels: same.kernels,
+				}
 				causes[at], sources[at] = c, make(map[string]bool)
 			}
 			one := s.Subject
@@ -370,13 +377,19 @@ func (r *Report) compareCauses(a, b Cause) int {
 		}
 		return n
 	}
-	return cmp.Or(-cmp.Compare(a.Status, b.Status), -cmp.Compare(cost(&a), cost(&b)), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Loader, b.Loader),
-		slices.Compare(a.Kernels, b.Kernels), cmp.Compare(a.Subjects[0].Subject, b.Subjects[0].Subject), slices.Compare(a.Objects, b.Objects), b2i(a.Attach)-b2i(b.Attach))
+	return cmp.Or(
+		-cmp.Compare(a.Status, b.Status), -cmp.Compare(cost(&a), cost(&b)),
+		cmp.Compare(a.Code, b.Code), cmp.Compare(a.Loader, b.Loader),
+		slices.Compare(a.Kernels, b.Kernels), cmp.Compare(a.Subjects[0].Subject, b.Subjects[0].Subject),
+		slices.Compare(a.Objects, b.Objects), b2i(a.Attach)-b2i(b.Attach))
 }
 
 func (a subjectKey) compare(b subjectKey) int {
-	return cmp.Or(cmp.Compare(a.subject, b.subject), cmp.Compare(a.name, b.name), cmp.Compare(a.code, b.code), cmp.Compare(a.status, b.status),
-		cmp.Compare(a.loader, b.loader), b2i(a.attach)-b2i(b.attach), cmp.Compare(fmt.Sprint(a.args), fmt.Sprint(b.args)))
+	return cmp.Or(
+		cmp.Compare(a.subject, b.subject), cmp.Compare(a.name, b.name),
+		cmp.Compare(a.code, b.code), cmp.Compare(a.status, b.status),
+		cmp.Compare(a.loader, b.loader), b2i(a.attach)-b2i(b.attach),
+		cmp.Compare(fmt.Sprint(a.args), fmt.Sprint(b.args)))
 }
 
 func indices(set []bool) (list []int) {

@@ -93,7 +93,8 @@ func ReadBaseline(ctx context.Context, path string) (*Baseline, error) {
 	for _, p := range slices.Concat(r.Objects, r.Programs) {
 		unnamed = unnamed || p.Object == ""
 		if len(p.Status) != len(r.Kernels) {
-			return nil, fmt.Errorf("%s: not %s: %s: %d verdicts on %d kernels", path, what, cmp.Or(p.Program, p.Object), len(p.Status), len(r.Kernels))
+			return nil, fmt.Errorf("%s: not %s: %s: %d verdicts on %d kernels",
+				path, what, cmp.Or(p.Program, p.Object), len(p.Status), len(r.Kernels))
 		}
 		b.rows[rowName{p.Object, p.Program, p.Section}] = p.Status
 	}

@@ -111,7 +111,8 @@ func (r *Report) setLines() {
 		r.Lines[i].Kernels = append(r.Lines[i].Kernels, k)
 	}
 	slices.SortStableFunc(r.Lines, func(a, b Line) int {
-		return cmp.Or(cmp.Compare(rank(a.Machine), rank(b.Machine)), cmp.Compare(a.Machine, b.Machine), cmp.Compare(a.release, b.release))
+		return cmp.Or(cmp.Compare(rank(a.Machine), rank(b.Machine)),
+			cmp.Compare(a.Machine, b.Machine), cmp.Compare(a.release, b.release))
 	})
 }
 

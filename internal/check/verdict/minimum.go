@@ -16,8 +16,10 @@ type Minimum struct {
 	Until   string `json:"until,omitempty"`   // last line; "" if no newer kernel loads the object or leaves it out
 	Perhaps string `json:"perhaps,omitempty"` // release before Since, or without Since, from which on no kernel certainly fails; "" for none
 	Oldest  bool   `json:"oldest,omitempty"`  // the corpus has no older kernel of the machine, so older ones may do as well
-	Others  []int  `json:"others,omitempty"`  // indices of Lines: newer ones than Until, and older ones on which it works somewhere or that say where the corpus has a gap
-	Tried   []int  `json:"tried"`             // indices of the lines on which the object is loaded
+	// Others are indices of Lines: newer ones than Until, and older ones on which the object works somewhere, or which
+	// show where the corpus has a gap.
+	Others []int `json:"others,omitempty"`
+	Tried  []int `json:"tried"` // indices of the lines on which the object is loaded
 }
 
 // minima returns a minimum for each machine on which the object is loaded. Kernels without a release have none.
@@ -158,6 +160,7 @@ func ofProgType(f *rule.Finding) bool {
 	if rule.FamilyOf(f.Code) == rule.FamilyRunning {
 		return true
 	}
-	return rule.FamilyOf(f.Code) == rule.FamilyTarget && slices.ContainsFunc([]string{"function bpf_lsm_", "function bpf_iter_", "tracepoint ", "hook "},
-		func(prefix string) bool { return strings.HasPrefix(f.Subject, prefix) })
+	of := []string{"function bpf_lsm_", "function bpf_iter_", "tracepoint ", "hook "}
+	return rule.FamilyOf(f.Code) == rule.FamilyTarget &&
+		slices.ContainsFunc(of, func(prefix string) bool { return strings.HasPrefix(f.Subject, prefix) })
 }

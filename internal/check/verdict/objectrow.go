@@ -58,11 +58,13 @@ type Decider struct {
 
 // Rule says of some programs of an object when they have to work.
 type Rule struct {
-	Kind     RuleKind `json:"kind"`
-	Programs [][]int  `json:"programs"`        // alternatives of OneOf, each with all its programs; else one list, or none for the whole object
-	When     string   `json:"when,omitempty"`  // selector of OnlyWhen
-	Guess    Guess    `json:"guess,omitempty"` // why it was guessed; "" if the user says it
-	At       string   `json:"at,omitempty"`    // common target of SameTarget, such as "tracepoint sched_switch"
+	Kind RuleKind `json:"kind"`
+	// Programs has the alternatives of OneOf, each with all its programs. For other kinds it is one list, or none for
+	// the whole object.
+	Programs [][]int `json:"programs"`
+	When     string  `json:"when,omitempty"`  // selector of OnlyWhen
+	Guess    Guess   `json:"guess,omitempty"` // why it was guessed; "" if the user says it
+	At       string  `json:"at,omitempty"`    // common target of SameTarget, such as "tracepoint sched_switch"
 }
 
 // Guess says why a rule was guessed.
@@ -286,7 +288,8 @@ func (v *loaderView) best(n need, k int, key kernel.Key) (best []int, of kernelS
 			case isLoaded:
 				loaded, w = append(loaded, i), w.or(of)
 			case mayBeLoaded: // a failure may not count
-				loaded, w = append(loaded, i), w.or(kernelStatus{min(of.status, rule.Unknown), min(of.load, rule.Unknown)})
+				loaded = append(loaded, i)
+				w = w.or(kernelStatus{min(of.status, rule.Unknown), min(of.load, rule.Unknown)})
 			}
 		}
 		switch {

@@ -165,7 +165,8 @@ func (g *pattern) about(o *rule.Object) bool {
 // isNamed reports whether a glob matches the name of an object, see about.
 func isNamed(o *rule.Object, glob string) bool {
 	whole, _, _ := strings.Cut(o.Name(), "!")
-	return slices.ContainsFunc([]string{o.Name(), path.Base(o.Name()), whole, path.Base(whole)}, func(n string) bool { return matches(glob, n) })
+	names := []string{o.Name(), path.Base(o.Name()), whole, path.Base(whole)}
+	return slices.ContainsFunc(names, func(n string) bool { return matches(glob, n) })
 }
 
 // matches reports whether the pattern chooses a program or map of an object.

@@ -77,7 +77,9 @@ func (v *judge) propose() (all []Proposal) {
 	}
 	for _, rest := range order {
 		g := groups[rest]
-		slices.SortStableFunc(g, func(a, b versionName) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.word, b.word)) })
+		slices.SortStableFunc(g, func(a, b versionName) int {
+			return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.word, b.word))
+		})
 		if !slices.ContainsFunc(g, func(n versionName) bool { return said[n.object] }) {
 			all = append(all, v.proposals(g)...)
 		}
@@ -143,7 +145,8 @@ func (v *judge) whenReleased(g []versionName) (options []Option) {
 			limits = append(limits, "<"+g[i+1].from.String())
 		}
 		if limits != nil {
-			options = append(options, Option{when, patternOf(v.Setup.Objects[n.object]) + ":=" + strings.Join(limits, ",")})
+			object := patternOf(v.Setup.Objects[n.object])
+			options = append(options, Option{when, object + ":=" + strings.Join(limits, ",")})
 		}
 	}
 	return options

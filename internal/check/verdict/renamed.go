@@ -89,7 +89,8 @@ func place(o *rule.Object, i int) string {
 		switch digits, version := strings.CutPrefix(w, "v"); {
 		case w == "page":
 			words = append(words, "folio")
-		case version && len(digits) > 1 && strings.Trim(digits, "0123456789") == "": // v511, but not v4 and v6, which are protocols
+		// v511, but not v4 and v6, which are protocols
+		case version && len(digits) > 1 && strings.Trim(digits, "0123456789") == "":
 		case w != "" && w != "old" && w != "new":
 			words = append(words, w)
 		}

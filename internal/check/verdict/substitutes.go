@@ -28,7 +28,9 @@ func substitutes(o *rule.Object, free map[int]bool) []substitute {
 			delete(left, i)
 		}
 	}
-	return append(same, groupByName(o, left, func(i int) (name, at string) { return strings.TrimSuffix(o.ProgramName(i), "_btf"), "" })...)
+	return append(same, groupByName(o, left, func(i int) (name, at string) {
+		return strings.TrimSuffix(o.ProgramName(i), "_btf"), ""
+	})...)
 }
 
 // point is what a program is attached to, as far as several ways lead there: a name for it, "" for none, and what reports call it,

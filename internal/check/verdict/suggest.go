@@ -115,7 +115,8 @@ func (e *evidence) absent(n need, k int) (absent, other bool) {
 				continue
 			}
 			switch f.Code {
-			case rule.AttachTargetMissing, rule.AttachTargetUnlisted, rule.AttachTargetTracepoint, rule.AttachTargetNoSymbol, rule.AttachTargetLeftOut, rule.AttachTargetKprobes, rule.AttachTargetSyscall:
+			case rule.AttachTargetMissing, rule.AttachTargetUnlisted, rule.AttachTargetTracepoint,
+				rule.AttachTargetNoSymbol, rule.AttachTargetLeftOut, rule.AttachTargetKprobes, rule.AttachTargetSyscall:
 				absent = true
 			case rule.ProgTypeMissing, rule.AttachTypeMissing:
 				noType = true
@@ -188,7 +189,8 @@ func (v *judge) suggest(i int, e *evidence) *Suggestion {
 	row := &v.Report.Objects[i]
 	s := &Suggestion{Row: *row}
 	for j := range e.rows {
-		if slices.ContainsFunc(e.rows[j].Findings, func(f KernelFinding) bool { return seemsSet(&f) || v.lackedByAll(row, &f.Finding) }) {
+		set := func(f KernelFinding) bool { return seemsSet(&f) || v.lackedByAll(row, &f.Finding) }
+		if slices.ContainsFunc(e.rows[j].Findings, set) {
 			s.Targets = append(s.Targets, e.rows[j].Name)
 		}
 	}
@@ -290,7 +292,8 @@ var showsNoTarget = []rule.Code{rule.AnalysisWhen, rule.AttachTargetNoFunctions,
 // placeholder. Kernels that cannot show the target do not count, and too few kernels are no evidence.
 func (r *Report) lackedByAll(row *ObjectRow, f *rule.Finding) bool {
 	const enough = 3
-	if !f.Attach || f.Code != rule.AttachTargetUnlisted && f.Code != rule.AttachTargetTracepoint || row.Sum().Judged() < enough {
+	unlisted := f.Attach && (f.Code == rule.AttachTargetUnlisted || f.Code == rule.AttachTargetTracepoint)
+	if !unlisted || row.Sum().Judged() < enough {
 		return false
 	}
 	lacking, silent := make(map[int]bool), make(map[int]bool)

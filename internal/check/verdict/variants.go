@@ -181,7 +181,8 @@ func (r *Report) leaveOutPrograms(row *ObjectRow, pl *plan) {
 			}
 		}
 		if unsure != nil {
-			left = append(left, KernelFinding{rule.Finding{Status: rule.Unknown, Code: rule.AnalysisWhen, Subject: "kernel"}, unsure})
+			undecided := rule.Finding{Status: rule.Unknown, Code: rule.AnalysisWhen, Subject: "kernel"}
+			left = append(left, KernelFinding{undecided, unsure})
 		}
 		p.Findings = left
 		SortFindings(p.Findings)
