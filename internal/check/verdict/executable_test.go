@@ -52,7 +52,7 @@ func TestExecutables(t *testing.T) {
 	if len(x.Minima) != 1 || x.Minima[0].Since != "6.1" || x.Minima[0].Until != "6.1" {
 		t.Errorf("%+v", x.Minima)
 	}
-	if l := r.came(x, []int{0}); l != never { // no known release has a helper of this name
+	if l := r.arrival(x, []int{0}); l != never { // no known release has a helper of this name
 		t.Errorf("%s", l)
 	}
 	var names []string

@@ -101,9 +101,9 @@ func (r *Report) arrived(m *Minimum, row *ObjectRow, i int) (release string, kno
 		return line.Name, true
 	}
 	before := &r.Lines[m.Tried[i-1]]
-	came := r.came(row, before.Kernels)
-	if came > before.release && came <= line.release {
-		return came.String(), true
+	since := r.arrival(row, before.Kernels)
+	if since > before.release && since <= line.release {
+		return since.String(), true
 	}
 	return line.Name, false
 }
@@ -111,21 +111,21 @@ func (r *Report) arrived(m *Minimum, row *ObjectRow, i int) (release string, kno
 // never is a release that is later than all others.
 const never = ^rule.Release(0)
 
-// came returns the release with which all came that an object lacks on some kernels, or may lack. It is never if the release of
-// something that fails is not known, and 0 if nothing is missing.
-func (r *Report) came(row *ObjectRow, kernels []int) (all rule.Release) {
+// arrival returns the first release that has everything that an object lacks, or may lack, on some kernels. It is never if the
+// release of something that fails is not known, and 0 if nothing is missing.
+func (r *Report) arrival(row *ObjectRow, kernels []int) (all rule.Release) {
 	for _, d := range row.Decides {
 		for _, k := range kernels {
-			if _, decides := slices.BinarySearch(d.Kernels, k); decides {
-				all = max(all, r.Programs[d.Program].came(k, row.excused))
+			if has(d.Kernels, k) {
+				all = max(all, r.Programs[d.Program].arrival(k, row.excused))
 			}
 		}
 	}
 	return all
 }
 
-// came is the same for a program on a kernel, without the findings that are excused.
-func (p *ProgramRow) came(k int, excused func(*rule.Finding) bool) (all rule.Release) {
+// arrival is the same for a program on a kernel, without the findings that are excused.
+func (p *ProgramRow) arrival(k int, excused func(*rule.Finding) bool) (all rule.Release) {
 	var lacks []*rule.Finding
 	doubt := false            // something may be missing whose release is unknown
 	var progType rule.Release // first release with the program's type, if the kernel lacks it

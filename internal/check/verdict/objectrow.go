@@ -295,17 +295,17 @@ func (v *loaderView) best(n need, k int, key kernel.Key) (best []int, of kernelS
 		switch {
 		case len(loaded) == 0:
 		case best == nil || w.better(of),
-			w == of && w.status > rule.Other && v.came(loaded, k) < v.came(best, k):
+			w == of && w.status > rule.Other && v.arrival(loaded, k) < v.arrival(best, k):
 			best, of = loaded, w
 		}
 	}
 	return best, of
 }
 
-// came returns the release with which all came that programs lack on a kernel, see Report.came.
-func (v *loaderView) came(programs []int, k int) (all rule.Release) {
+// arrival returns the first release that has everything that programs lack on a kernel, see Report.arrival.
+func (v *loaderView) arrival(programs []int, k int) (all rule.Release) {
 	for _, i := range programs {
-		all = max(all, v.rows[i].came(k, v.excused))
+		all = max(all, v.rows[i].arrival(k, v.excused))
 	}
 	return all
 }

@@ -236,7 +236,7 @@ type Gap struct {
 // Gaps returns the gaps among the kernels that sel chooses. Kernels of machines that no object is for count only if there are no others.
 func (r *Report) Gaps(sel func(kernel int) bool) (gaps []Gap) {
 	var all, others []int
-	met := false // whether something is loaded on some kernel
+	loads := false // something is loaded on some kernel
 	for k := range r.Kernels {
 		if !sel(k) {
 			continue
@@ -251,10 +251,10 @@ func (r *Report) Gaps(sel func(kernel int) bool) (gaps []Gap) {
 		case rule.Other:
 			others = append(others, k)
 		default:
-			met = true
+			loads = true
 		}
 	}
-	if !met && len(all) == 0 {
+	if !loads && len(all) == 0 {
 		all = others
 	}
 	if len(all) > 0 {
