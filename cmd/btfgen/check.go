@@ -200,7 +200,11 @@ func noSuch(x verdict.Option, objects []*rule.Object) string {
 		return "there is no such object"
 	}
 	for word := range strings.FieldsFuncSeq(x.Value, func(r rune) bool { return strings.ContainsRune("=,+", r) }) {
-		if word != "*" && slices.ContainsFunc(objects, func(o *rule.Object) bool { ok, _ := path.Match(word, path.Base(o.Name())); return ok }) {
+		isObject := func(o *rule.Object) bool {
+			ok, _ := path.Match(word, path.Base(o.Name()))
+			return ok
+		}
+		if word != "*" && slices.ContainsFunc(objects, isObject) {
 			return fmt.Sprintf("no object has such a program (%s: is the object)", word)
 		}
 	}
@@ -338,7 +342,8 @@ func reportWorse(c *cli.Context, rep *verdict.Report, o *checkOptions, keys []ke
 		return err
 	}
 	required := func(k int) bool {
-		return len(o.require) == 0 || slices.ContainsFunc(o.require, func(s selection.Selector) bool { return s.Match(keys[k]) })
+		matches := func(s selection.Selector) bool { return s.Match(keys[k]) }
+		return len(o.require) == 0 || slices.ContainsFunc(o.require, matches)
 	}
 	added := make(map[string]int) // counts, by object not in the baseline, the kernels on which it fails
 	for _, ch := range rep.CompareObjects(o.report.Baseline, required) {

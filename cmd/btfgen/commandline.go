@@ -166,7 +166,9 @@ func (l *commandLine) read(words []string) (err error) {
 			l.help = true
 			return nil
 		default:
-			if f := l.flag(strings.TrimLeft(w, "-")); f != nil && takesValue(f) && len(words) > 0 && words[0] != "h" && words[0] != "help" && isHelp(words[0]) {
+			f := l.flag(strings.TrimLeft(w, "-"))
+			helpNext := len(words) > 0 && words[0] != "h" && words[0] != "help" && isHelp(words[0])
+			if f != nil && takesValue(f) && helpNext {
 				l.pending, l.help = f, true // --boot --help
 				return nil
 			}

@@ -216,7 +216,8 @@ func (r *configReader) section(n *yaml.Node, c *cli.Command, known []key, values
 		case index < 0:
 			r.failed(at, "%s%s", strings.TrimSpace("unknown key "+shownKey(at.Value)), didYouMean("", at.Value, words))
 		case index < commands:
-			sub := c.Subcommands[slices.IndexFunc(c.Subcommands, func(c *cli.Command) bool { return c.Name == at.Value })]
+			i := slices.IndexFunc(c.Subcommands, func(c *cli.Command) bool { return c.Name == at.Value })
+			sub := c.Subcommands[i]
 			into := make(map[string][]option)
 			if sub == r.command {
 				r.own = into

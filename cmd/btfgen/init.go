@@ -269,7 +269,8 @@ func detect(ctx context.Context) (*project, error) {
 func (p *project) addBpf2go(found []string) error {
 	exist := make(map[string]bool)
 	for _, name := range found {
-		if rel, err := filepath.Rel(p.Dir, name); err == nil && !strings.HasPrefix(rel, "..") && strings.Count(rel, string(filepath.Separator)) < 2 {
+		rel, err := filepath.Rel(p.Dir, name)
+		if err == nil && !strings.HasPrefix(rel, "..") && strings.Count(rel, string(filepath.Separator)) < 2 {
 			exist[rel] = true
 			p.Objects = append(p.Objects, rel)
 		}
@@ -339,7 +340,8 @@ func bpf2goObjects(line string) (objects []string) {
 			target = runtime.GOARCH
 		}
 		if end := bpf2goTargets[target]; end != "" {
-			objects = append(objects, filepath.Join(*dir, cmp.Or(*stem, strings.ToLower(set.Arg(0)))+"_"+end+*suffix+".o"))
+			name := cmp.Or(*stem, strings.ToLower(set.Arg(0))) + "_" + end + *suffix + ".o"
+			objects = append(objects, filepath.Join(*dir, name))
 		}
 	}
 	return objects

@@ -51,5 +51,6 @@ func versionFrom(linked string, bi *debug.BuildInfo, archived string) string {
 // distinct reports whether other code has another version. Modified sources have the version of their last commit with
 // "+dirty" or ".dirty", and sources outside a repository may have the pseudo-version of the year 1.
 func distinct(version string) bool {
-	return version != "" && version != unversioned && !strings.HasSuffix(version, "dirty") && !strings.HasPrefix(version, "v0.0.0-00010101")
+	return version != "" && version != unversioned &&
+		!strings.HasSuffix(version, "dirty") && !strings.HasPrefix(version, "v0.0.0-00010101")
 }

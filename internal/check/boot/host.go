@@ -80,7 +80,9 @@ var errKVM = errors.New("/dev/kvm does not work")
 // Boot boots a machine and calls report for its events except the last. It returns why the machine was emulated, "" if KVM ran it.
 // The error says why the machine did not finish, such as after the timeout, or if it was silent for so long after its first event;
 // events before it are valid. When Boot returns, qemu has ended and its files are gone.
-func Boot(ctx context.Context, m *Machine, timeout, silent time.Duration, report func(Event)) (emulated string, err error) {
+func Boot(
+	ctx context.Context, m *Machine, timeout, silent time.Duration, report func(Event),
+) (emulated string, err error) {
 	qemu, err := Find(m.Arch)
 	if err != nil {
 		return "", err

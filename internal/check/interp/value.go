@@ -231,7 +231,8 @@ func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
 	if is32 {
 		a, b, width = a.low32(), b.low32(), 32
 	}
-	if ordered := op != asm.JEq && op != asm.JSet; ordered && a.m != math.MaxUint64 && a.max()>>(width-1) != 0 && a.m>>(width-1)&1 != 0 {
+	ordered, sign := op != asm.JEq && op != asm.JSet, uint(width-1)
+	if ordered && a.m != math.MaxUint64 && a.max()>>sign != 0 && a.m>>sign&1 != 0 {
 		return either // 7.2 keeps bounds of one kind, signed or unsigned
 	}
 	alo, ahi := a.signed(width)

@@ -17,7 +17,7 @@ import (
 // Change is a program or object whose verdict on a kernel differs from an older report's.
 type Change struct {
 	Object  string      `json:"object"`
-	Program string      `json:"program"` // for an object, the first program that decides its new verdict; "" if it works
+	Program string      `json:"program"` // for an object, the first that decides its new verdict; "" if it works
 	Kernel  string      `json:"kernel"`
 	Old     rule.Status `json:"old"`
 	New     rule.Status `json:"new"`

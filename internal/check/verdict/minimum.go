@@ -12,10 +12,11 @@ import (
 // Minimum says from which release of Linux on an object works on one machine: on every kernel here of these lines.
 type Minimum struct {
 	Machine string `json:"machine"`
-	Since   string `json:"since,omitempty"`   // "5.8"; "" if the object works on every kernel of no line
-	Until   string `json:"until,omitempty"`   // last line; "" if no newer kernel loads the object or leaves it out
-	Perhaps string `json:"perhaps,omitempty"` // release before Since, or without Since, from which on no kernel certainly fails; "" for none
-	Oldest  bool   `json:"oldest,omitempty"`  // the corpus has no older kernel of the machine, so older ones may do as well
+	Since   string `json:"since,omitempty"` // "5.8"; "" if the object works on every kernel of no line
+	Until   string `json:"until,omitempty"` // last line; "" if no newer kernel loads the object or leaves it out
+	// Perhaps is a release before Since, or without Since, from which on no kernel certainly fails; "" for none.
+	Perhaps string `json:"perhaps,omitempty"`
+	Oldest  bool   `json:"oldest,omitempty"` // older kernels may do as well: the corpus has none of the machine
 	// Others are indices of Lines: newer ones than Until, and older ones on which the object works somewhere, or which
 	// show where the corpus has a gap.
 	Others []int `json:"others,omitempty"`

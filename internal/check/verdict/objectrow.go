@@ -15,7 +15,7 @@ import (
 type ObjectRow struct {
 	Object   string        `json:"object"`
 	Programs []int         `json:"programs"`           // all programs of the object, ascending
-	Variants [][]int       `json:"variants,omitempty"` // alternatives of a row of [Report.Variants], as indices of [Report.Objects]
+	Variants [][]int       `json:"variants,omitempty"` // for [Report.Variants]: alternatives as indices of objects
 	Loader   rule.Loader   `json:"loader,omitempty"`   // loader of Status and Load; "" for the worst one
 	Status   []rule.Status `json:"status"`             // one per kernel
 	Load     []rule.Status `json:"load"`               // verdict on loading alone, one per kernel
@@ -29,7 +29,8 @@ type ObjectRow struct {
 
 	Suggestion *Suggestion `json:"-"` // nil for none
 
-	excused func(*rule.Finding) bool // reports findings on maps that the loader sets, by a policy that was tried; nil for none
+	// excused reports findings on maps that the loader sets, by a policy that was tried; nil for none.
+	excused func(*rule.Finding) bool
 }
 
 // LoaderRow is the verdicts on an object with one loader.
@@ -77,7 +78,7 @@ const (
 	SomeMachine Guess = "some_machine" // only some machines have the system call
 	SameTarget  Guess = "same_target"  // all programs are attached to At
 	SameName    Guess = "same_name"    // names differ only in words about the way of attaching
-	Exclusive   Guess = "exclusive"    // names differ as those of renamed functions do, and each kernel runs at most one
+	Exclusive   Guess = "exclusive"    // names differ as those of renamed functions; a kernel runs at most one
 )
 
 // RuleKind is what a rule says.

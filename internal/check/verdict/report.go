@@ -26,7 +26,7 @@ type Report struct {
 	Variants    []ObjectRow     `json:"variants,omitempty"`    // groups of objects from which the loader takes one
 	Programs    []ProgramRow    `json:"programs"`              // sorted by object, then by section
 	Causes      []Cause         `json:"causes"`                // why objects do not work or may not
-	Warnings    []Cause         `json:"warnings,omitempty"`    // values that programs read or return and that differ between kernels
+	Warnings    []Cause         `json:"warnings,omitempty"`    // programs read or return something else on some kernels
 	Proposals   []Proposal      `json:"-"`
 	Skipped     []*corpus.Error `json:"-"`
 }
@@ -84,7 +84,7 @@ type ProgramRow struct {
 	Name     string          `json:"program"`
 	Section  string          `json:"section"`
 	AutoLoad bool            `json:"autoload"`              // loaded by default
-	Tail     bool            `json:"tail_called,omitempty"` // only tail calls reach the program: it is loaded, not attached
+	Tail     bool            `json:"tail_called,omitempty"` // only tail calls reach it, so it is not attached
 	Status   []rule.Status   `json:"status"`                // one per kernel
 	Load     []rule.Status   `json:"load,omitempty"`        // verdict on loading alone, one per kernel
 	Findings []KernelFinding `json:"findings,omitempty"`
