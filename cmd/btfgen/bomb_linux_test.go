@@ -57,8 +57,8 @@ func squeeze(t *testing.T, format string, data []byte) []byte {
 	return b.Bytes()
 }
 
-// TestBombs reads small files that unpack to much, and files that unpack to so much that not all of them fit in memory at once. Eight
-// workers stay within the limit for the process.
+// TestBombs reads small files with large contents. Some do not fit in memory together. Eight workers stay within the limit for the
+// process.
 func TestBombs(t *testing.T) {
 	slow.Skip(t)
 	object, err := filepath.Abs("../../testdata/bpf/tcplife.bpfel.o")

@@ -15,16 +15,16 @@ import (
 	"github.com/btfgen/btfgen/internal/output"
 )
 
-// Packages of booted kernels stay in the user's cache, for the next run. Above cachedBytes, those that were used least recently are removed,
-// but none that was used within cachedFor: another process may be about to read it.
+// Packages of booted kernels stay in the user's cache, for the next run. Above cachedBytes, the least recently used are removed. Packages
+// used within cachedFor stay, as another process may be about to read them.
 const (
 	cachedBytes = 1_000_000_000
 	cachedFor   = time.Hour
 )
 
-// prunePackages removes the least recently used packages below a folder until the others have at most limit bytes, except those that were
-// used after since, and those in a folder that a run of Fetch has locked. It returns the bytes that stay. It removes nothing outside of the
-// folder, and leaves links and other files alone. Files that it cannot remove stay.
+// prunePackages removes the least recently used packages below a folder until the others have at most limit bytes. It keeps packages used
+// after since, and those in a folder locked by a run of Fetch. It returns the bytes that stay. It removes nothing outside of the folder,
+// and leaves links and other files alone. Files that it cannot remove stay.
 func prunePackages(ctx context.Context, dir string, limit int64, since time.Time) (size int64) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -21,8 +21,8 @@ const autoLoader = "auto"
 // bpf2goName matches the names of objects that bpf2go writes, and no others: tracer_bpfel.o, tracer_x86_bpfel.o.
 var bpf2goName = regexp.MustCompile(`_bpfe[lb](_[a-z0-9]+)?\.o$`)
 
-// visibleLoaders returns the loader of each object: that of the program that embeds it, of the tool that wrote its name, or of the project in
-// the working directory, if the object is below it. Without any, it is libbpf.
+// visibleLoaders returns the loader of each object. The program that embeds the object shows it, or the name that a tool gave the file, or
+// the project in the working directory if the object is below it. Otherwise it is libbpf.
 func visibleLoaders(c *cli.Context, objs *programs) (loaders []rule.Loader) {
 	known := make(map[string]rule.Loader) // keyed by file
 	for i := range objs.list {

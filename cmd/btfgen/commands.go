@@ -301,7 +301,8 @@ func (s *sharedFlags) storing() []*cli.Command {
 	}
 }
 
-// sharing returns the commands below corpus, or below archive, that use a registry. what is what they move, out what --output does.
+// sharing returns the commands below corpus, or below archive, that use a registry. what names the thing that they move, and out is
+// the usage of --output.
 func (s *sharedFlags) sharing(what, series, out string, choosing ...cli.Flag) []*cli.Command {
 	return []*cli.Command{
 		{

@@ -129,7 +129,7 @@ type optionGroup struct {
 	names []string
 }
 
-// optionsTitle is the title of the options of a command, otherOptions that of those in no group where others are.
+// optionsTitle is the title of a command's options. If some are in groups, otherOptions is the title of the rest.
 const optionsTitle, otherOptions = "Options", "Other options"
 
 // optionGroups are the groups of options of the commands that have many.

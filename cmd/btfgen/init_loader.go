@@ -12,7 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// loaderSign shows which loader a project uses. A weak one, which is only a name that is mentioned, counts where no other is found.
+// loaderSign shows which loader a project uses. A weak one only mentions a name, and counts if there is no other.
 type loaderSign struct {
 	file   string         // pattern of the file's name
 	text   *regexp.Regexp // matches the file's text; nil for any text
