@@ -13,9 +13,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// TestAmbiguous has a program whose relocation cilium/ebpf calls ambiguous
-// together with that of a function that it calls. libbpf, and cilium/ebpf in
-// another program, resolve each.
+// TestAmbiguous has a program and a function that it calls, with relocations that cilium/ebpf calls
+// ambiguous together. libbpf, and cilium/ebpf in another program, resolve each.
 func TestAmbiguous(t *testing.T) {
 	o, err := rule.Parse(t.Context(), "o", testbtf.Object(t, binary.LittleEndian, "struct req 12: a int 0, b int 4", `
 		program alone

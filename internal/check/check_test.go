@@ -67,8 +67,7 @@ type expectation struct {
 	}
 }
 
-// TestExpected compares verdicts with those that were written down by hand for
-// every program with a guard, and for those with a mistake.
+// TestExpected compares verdicts with a list made by hand of every program with a guard or a mistake.
 func TestExpected(t *testing.T) {
 	data, err := os.ReadFile(testinput.Path(t, "testdata", "bpf", "expect.json"))
 	if err != nil {

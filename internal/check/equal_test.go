@@ -13,7 +13,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// TestEqualKernels checks that kernels with equal contents are judged once, and that those which differ in anything that counts are not.
+// TestEqualKernels checks that kernels are judged together if their contents are equal, and only if nothing else that counts differs.
 func TestEqualKernels(t *testing.T) {
 	data, err := os.ReadFile(testinput.Path(t, "testdata", "bpf", "biolat.bpfel.o"))
 	if err != nil {

@@ -30,8 +30,8 @@ const absentHelper, presentHelper = 400, int64(asm.FnGetPrandomU32)
 
 func helperCall(n int64) insn { return insn{Op: bpfobj.OpCall, Imm: n} }
 
-// crowded has a stack whose bytes are all known, paths on which they differ in
-// ever more places, and then a helper that is absent.
+// crowded fills the stack with known bytes, takes paths on which they differ in ever more places, and
+// calls an absent helper.
 func crowded() (code []insn) {
 	for off := -512; off < 0; off++ {
 		code = append(code, insn{Op: asm.StoreImmOp(asm.Byte), Dst: asm.RFP, Off: int16(off)})

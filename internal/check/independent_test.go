@@ -13,8 +13,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// TestIndependent wants the same findings on a kernel that is judged alone, by several workers, as among others, except for what no kernel has and what
-// differs between them, which is about all of them.
+// TestIndependent wants the same findings on a kernel alone, judged by several workers, as on the kernel among others. Findings about all
+// kernels are left out: on names that no kernel has, and on differences between kernels.
 func TestIndependent(t *testing.T) {
 	const large = 300_000 // bytes; larger objects take too long
 	corp := testinput.Varied(t)

@@ -18,9 +18,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
-// TestCodeKey wants the same findings on the code of a program wherever it has
-// the same key. To the kernels at hand come those that do not list their
-// helpers, and to the objects one whose only helper few kernels have.
+// TestCodeKey wants the same findings on the code of a program wherever it has the same key. The test
+// adds kernels that do not list their helpers, and an object with a helper that few kernels have.
 func TestCodeKey(t *testing.T) {
 	raceflag.SkipSerial(t)
 	objects := []*rule.Object{rule.NewObject("helper", &bpfobj.Code{

@@ -146,8 +146,8 @@ func TestUnchangedWidth(t *testing.T) {
 	}
 }
 
-// TestStops wants a relocation that both loaders refuse, and a map that ebpf-go refuses, to say what the loader gives up on, whether it is
-// judged alone or not.
+// TestStops has a relocation that both loaders refuse, and a map that ebpf-go refuses. Findings on them name what the loader gives up on,
+// whether it is judged alone or not.
 func TestStops(t *testing.T) {
 	for _, tt := range []struct {
 		object  string

@@ -16,8 +16,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
-// mapSubjects checks a program with maps of these types on kernels of
-// testdata/vmlinux, and returns what the report calls those that one lacks.
+// mapSubjects checks a program with maps of these types on kernels of testdata/vmlinux. It returns the
+// report's names of the types that some kernel lacks.
 func mapSubjects(t *testing.T, types []uint32, kernels ...string) []string {
 	t.Helper()
 	prog := &bpfobj.Code{

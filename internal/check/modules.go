@@ -11,9 +11,9 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus"
 )
 
-// bare relocates each object on a kernel none of whose modules is loaded. It is nil where that makes no difference, since
-// loaders search the BTF of all modules that are loaded: both libbpf (bpf_core_find_cands) and cilium/ebpf (applyRelocations in
-// linker.go). What it returns is valid until the next call.
+// bare relocates each object on a kernel none of whose modules is loaded. It is nil if that makes no difference: loaders search
+// the BTF of all loaded modules, both libbpf (bpf_core_find_cands) and cilium/ebpf (applyRelocations in linker.go). What it
+// returns is valid until the next call.
 func (d dryRun) bare(
 	ctx context.Context, t *target, it *corpus.Kernel, loaded []rule.Decisions,
 ) ([]rule.Decisions, error) {

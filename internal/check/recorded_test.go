@@ -25,7 +25,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
-// recorded is what became of a program on a kernel that was booted, in a line of the file that BTFGEN_RECORDED names.
+// recorded is a line of the file in BTFGEN_RECORDED: the result of loading a program into a booted kernel.
 type recorded struct {
 	Kernel, Object, Program string
 	Loads                   bool

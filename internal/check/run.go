@@ -253,7 +253,7 @@ func (r *run) pair(
 }
 
 // programs judges the code of all programs of an object. It returns a list of two lists for each: of the findings on it, and of
-// those on its code. bare is the object where no module is loaded, nil where that is the same.
+// those on its code. bare is the object on the kernel without modules, nil if that is the same.
 func (r *run) programs(ctx context.Context, all []*programCode, bare *objectCode) list {
 	var lists []int32
 	for j, e := range all {
@@ -390,7 +390,7 @@ func (r *run) skippedList() []*corpus.Error {
 	return out
 }
 
-// row collects the results of program j of object i. alike is what alike returns for the object, and loaders are those that count for it.
+// row collects the results of program j of object i. alike is the result of alike for the object, and loaders have a verdict that counts.
 func (r *run) row(i, j int, alike map[list]kernelSet, loaders []rule.Loader) verdict.ProgramRow {
 	o := r.Objects[i]
 	pr := &o.Programs[j]

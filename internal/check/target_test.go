@@ -24,8 +24,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// TestTarget attaches a program to what no kernel has, to what some have, and to
-// what all have.
+// TestTarget attaches a program to targets of no kernel, of some kernels, and of all.
 func TestTarget(t *testing.T) {
 	raceflag.SkipSerial(t)
 	data := testinput.Named(t, "lsmhooks.bpfel.o").Data
@@ -110,7 +109,7 @@ func TestTargetVotes(t *testing.T) {
 	}
 }
 
-// TestVotes holds which kernels count where no kernel has a type or target, and that no verdict changes.
+// TestVotes checks which kernels count if none has a type or target, and that no verdict changes.
 func TestVotes(t *testing.T) {
 	finding := func(s rule.Status, code rule.Code, subject string, kernels ...int) verdict.KernelFinding {
 		return verdict.KernelFinding{Finding: rule.Finding{Status: s, Code: code, Subject: subject}, Kernels: kernels}

@@ -16,7 +16,8 @@ import (
 // What is said of a program on a kernel because of other kernels: a pass over its findings on all of them. It adds information and warnings. A
 // verdict on a kernel never depends on which others are in the run.
 
-// fromLoader has the codes that replace those of findings on what no kernel has: the loader may supply it.
+// fromLoader has codes for things that no kernel has, keyed by the code of their absence: the loader may
+// supply them.
 var fromLoader = map[rule.Code]rule.Code{
 	rule.AttachTargetMissing: rule.AttachTargetNowhere,
 	relo.NoCandidate:         rule.TypesSupplied,
@@ -173,8 +174,9 @@ func (x *reading) text(s *rule.Shape) string {
 	return ""
 }
 
-// changed replaces what program j of object i reads by warnings on the kernels where that is something else than the program was
-// compiled for: by its own types or, if these do not say, by the newest kernel. Kernels on which it fails do not count.
+// changed replaces the findings on what program j of object i reads by warnings on the kernels with something else than the
+// program was compiled for: by its own types or, if these do not say, by the newest kernel. Kernels on which it fails do not
+// count.
 func (r *run) changed(findings []verdict.KernelFinding, i, j int, status []rule.Status) (out []verdict.KernelFinding) {
 	if !slices.ContainsFunc(findings, func(f verdict.KernelFinding) bool { return f.Status == rule.OK }) {
 		return findings
@@ -240,8 +242,7 @@ func (v *vote) ownType(w rule.Finding, x *reading, kernels []int) {
 	}
 }
 
-// ownRecord warns where a shape differs from that of the program's own struct, if it has names of a kernel's record, and else from that of the
-// newest kernel.
+// ownRecord warns if a shape differs from the program's own struct or, if that lacks the names of a kernel's record, from the newest kernel's.
 func (v *vote) ownRecord(w rule.Finding, x *reading, kernels []int) {
 	own := v.Objects[v.object].OwnRecord(v.program)
 	if x.record && own != nil && slices.ContainsFunc(kernels, func(k int) bool { return x.knows(own, v.shape(k)) }) {

@@ -24,9 +24,9 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// This file resolves externs as libbpf does (bpf_object__resolve_externs in its src/libbpf.c). cilium/ebpf does not read
-// objects with typed ksyms, weak kconfig variables, weak maps or inner maps of a typedef, and requires every kconfig variable to be
-// set. So it reads a copy of the object that hides these, and the instructions that refer to externs are completed here.
+// This file resolves externs as libbpf does (bpf_object__resolve_externs in its src/libbpf.c). cilium/ebpf does not read objects
+// with typed ksyms, weak kconfig variables, weak maps or inner maps of a typedef, and requires every kconfig variable to be set. So
+// it reads a copy of the object without these, and this file completes the instructions that refer to externs.
 
 // kconfigMap is libbpf's name of the map with the kconfig variables.
 const kconfigMap = ".kconfig"

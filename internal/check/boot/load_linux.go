@@ -319,7 +319,8 @@ func (l *loader) likeLibbpf(name string, o *object, t *types, by *relocator) (r 
 	return r
 }
 
-// prepare sets targets that the user gives and sizes that tools set, and drops what would outlive the object.
+// prepare sets the user's targets and, as tools do, missing sizes. It drops pins and other things that would
+// outlive the object.
 func (l *loader) prepare(spec *ebpf.CollectionSpec) {
 	for name, to := range l.targets {
 		if p := spec.Programs[name]; p != nil {

@@ -211,7 +211,7 @@ func debianBTF(t *testing.T) (data []byte) {
 	return data
 }
 
-// TestSections checks that libbpf's rules refuse programs in sections whose names libbpf does not know, and these alone.
+// TestSections checks that libbpf's rules refuse programs if libbpf does not know their section, and no others.
 func TestSections(t *testing.T) {
 	l := &loader{own: types{core: loadTarget(t, "../../../testdata/vmlinux/debian/12/x86_64")}, cache: btf.NewCache()}
 	data, err := os.ReadFile(testinput.Path(t, "testdata", "bpf", "sections.bpfel.o"))

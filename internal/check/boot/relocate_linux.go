@@ -74,7 +74,7 @@ func (r *relocator) program(spec *ebpf.ProgramSpec) (*ebpf.ProgramSpec, error) {
 			continue
 		}
 		i := r.record(function, int(it.Offset-start))
-		// The library computes local IDs, as they are IDs in the BTF that it loads.
+		// The library computes local IDs, which depend on the BTF that it loads.
 		if i < 0 || i >= len(r.decisions) || r.records[i].Kind == relo.LocalTypeID {
 			continue
 		}

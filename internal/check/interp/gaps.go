@@ -155,7 +155,7 @@ func (x *explorer) note(s *state, f Flaw) {
 	x.here.flaws[at] = surer(x.here.flaws[at], s.level)
 }
 
-// MayBeFlawed returns the instructions of a function that may have flaws of sizes: those that give a helper a size that is no constant.
+// MayBeFlawed returns the instructions of a function that may have flaws of sizes: calls of helpers with a size that is not a constant.
 func MayBeFlawed(code []bpfobj.Insn) (l []Flawed) {
 	halves := slices.ContainsFunc(code, comparesHalf)
 	for i := range code {

@@ -105,7 +105,8 @@ func taken(code []bpfobj.Insn) uint64 {
 	return words(lowest, -lowest)
 }
 
-// forgetDead forgets what no instruction reads, so that states which differ only there are equal.
+// forgetDead forgets registers and words that no instruction reads, so that states are equal if they
+// differ only there.
 func (x *explorer) forgetDead(s *state) {
 	l := x.liveAt(s.at)
 	for r := range s.regs {

@@ -39,10 +39,10 @@ func (r *Result) Relevant() (out Relevant) {
 	return out
 }
 
-// Relevant returns what the unit and those that it calls depend on.
+// Relevant returns the input that the unit depends on, with the units that it calls.
 func (u *Unit) Relevant() Relevant { return u.relevant }
 
-// depends returns what the unit and those that it calls depend on.
+// depends returns the input that the unit depends on so far, with the units that it calls.
 func (x *explorer) depends() (out Relevant) {
 	all := append(x.unfinished, Relevant{slices.Collect(maps.Keys(x.records)), x.asked})
 	for i := range x.u.uses {

@@ -72,7 +72,8 @@ type part struct {
 	*covered
 }
 
-// add adds a unit and those that it calls to the result, and calls enter for other functions that are entered.
+// add adds a unit, with the units that it calls, to the result. It calls enter for other functions that are
+// entered.
 func (r *Result) add(u *Unit, l Level, enter func(entered)) {
 	i, ok := r.at[u]
 	switch {

@@ -25,8 +25,8 @@ type Unit struct {
 
 // Units keeps units for later explorations. It is safe for use by many goroutines.
 type Units interface {
-	// Find returns the unit that Add was given for the same entry, where everything that the function and its callees depend
-	// on is equal: the input except the values of records that are not relevant. It returns nil if there is none.
+	// Find returns the unit that Add was given for the same entry and equal input. Values of records may differ if they are
+	// not relevant to the function and its callees. It returns nil if there is none.
 	Find(from Entry) *Unit
 	Add(from Entry, u *Unit)
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/check/rule"
 )
 
-// Cause is one reason for which objects do not work, or may not: a code, which says what to do, with everything that it is about on the same
-// kernels. Of a warning, Status is OK.
+// Cause is one reason why objects do not work, or may not: a code and its subjects on the same kernels. Status is OK for a warning.
 type Cause struct {
 	Code     rule.Code   `json:"code"`
 	Status   rule.Status `json:"status"`
@@ -91,7 +90,7 @@ type found struct {
 	kernels  []bool
 }
 
-// causes groups the findings of a scope: what is about one thing, then by the kernels on which that is.
+// causes groups the findings of a scope, first by subject, then by kernels.
 func (r *Report) causes(of scope) []Cause {
 	subjects := make(map[subjectKey]*subjectFound)
 	for i := range r.Objects {
@@ -426,7 +425,7 @@ func (r *Report) Worst(sel func(kernel int) bool) rule.Status {
 	return w
 }
 
-// Failing returns the names of the objects that fail on kernels that sel chooses, and these kernels.
+// Failing returns the names of the objects that fail on chosen kernels, and these kernels.
 func (r *Report) Failing(sel func(kernel int) bool) (objects []string, kernels []int) {
 	for i := range r.Objects {
 		before := len(kernels)
@@ -442,8 +441,8 @@ func (r *Report) Failing(sel func(kernel int) bool) (objects []string, kernels [
 	return objects, sorted(kernels)
 }
 
-// Counts returns how many programs have each verdict at worst, on kernels that sel chooses and on which they are loaded. Those that are
-// loaded on none count as Unloaded, or as Other if that is for their machines alone.
+// Counts returns how many programs have each verdict at worst, on chosen kernels on which they are loaded. A program that none of these
+// kernels loads counts as Unloaded, or as Other if all have other machines.
 func (r *Report) Counts(sel func(kernel int) bool) map[rule.Status]int {
 	n := make(map[rule.Status]int)
 	for i := range r.Programs {

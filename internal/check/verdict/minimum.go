@@ -17,8 +17,8 @@ type Minimum struct {
 	// Perhaps is a release before Since, or without Since, from which on no kernel certainly fails; "" for none.
 	Perhaps string `json:"perhaps,omitempty"`
 	Oldest  bool   `json:"oldest,omitempty"` // older kernels may do as well: the corpus has none of the machine
-	// Others are indices of Lines: newer ones than Until, and older ones on which the object works somewhere, or which
-	// show where the corpus has a gap.
+	// Others are indices of Lines: newer ones than Until, older ones on which the object works somewhere, and older
+	// ones beside a gap in the corpus.
 	Others []int `json:"others,omitempty"`
 	Tried  []int `json:"tried"` // indices of the lines on which the object is loaded
 }

@@ -250,7 +250,7 @@ type loaderView struct {
 	excused  func(*rule.Finding) bool // see ObjectRow.excused
 }
 
-// on returns the verdict on the programs that are loaded on a kernel, and those of them that do not work there.
+// on returns the verdict on the programs that are loaded on a kernel, and the programs that do not work there.
 func (v *loaderView) on(k int, key kernel.Key) (all kernelStatus, by []int) {
 	switch v.loadsAny(len(v.programs), key) {
 	case isNotLoaded:

@@ -68,8 +68,8 @@ func (p *plan) loadsAny(programs int, k kernel.Key) loadState {
 	return max(least, some)
 }
 
-// planFor puts together what the policy says of an object, what its sections say and, unless the policy
-// is exact, what can be guessed.
+// planFor makes the plan for an object from the policy, the object's sections and, unless the policy is
+// exact, guesses.
 func (p *Policy) planFor(o *rule.Object) *plan {
 	pl := &planner{&plan{when: make(map[int][]selection.Selector)}, o, make(map[int]bool)}
 	for i := range o.Programs {

@@ -54,15 +54,15 @@ func (e *evidence) status(n need, k int) rule.Status {
 // mostPrograms limits the objects for which suggestions are searched.
 const mostPrograms = 512
 
-// spared is programs without which an object may work, the number of their needs, and the kernels that lack what they are attached to.
+// spared is programs without which an object may work, the number of their needs, and the kernels that lack their targets.
 type spared struct {
 	programs []int
 	needs    int
 	kernels  []int
 }
 
-// spare returns groups of needs that work on some kernels, and fail on the same others only because these lack what
-// the programs are attached to.
+// spare returns groups of needs that work on some kernels. The needs of a group fail on the same other kernels,
+// only because these lack targets.
 func (e *evidence) spare() (groups []spared) {
 	for _, n := range e.needs {
 		lacking := e.lacking(n)
@@ -288,8 +288,8 @@ func (c Cell) better(than Cell) bool {
 // showsNoTarget are the codes of findings on kernels that do not show what programs can attach to.
 var showsNoTarget = []rule.Code{rule.AnalysisWhen, rule.AttachTargetNoFunctions, rule.AttachTargetTracepoints}
 
-// lackedByAll reports whether all kernels that an object is for lack an attach target that BTF need not list, so that it looks like a
-// placeholder. Kernels that cannot show the target do not count, and too few kernels are no evidence.
+// lackedByAll reports whether all kernels for an object lack an attach target that BTF need not list. It looks like a placeholder
+// then. Kernels that cannot show the target do not count, and too few kernels are no evidence.
 func (r *Report) lackedByAll(row *ObjectRow, f *rule.Finding) bool {
 	const enough = 3
 	unlisted := f.Attach && (f.Code == rule.AttachTargetUnlisted || f.Code == rule.AttachTargetTracepoint)

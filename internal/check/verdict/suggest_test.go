@@ -54,8 +54,8 @@ func suggested(t *testing.T, p Policy, programs string) (*Report, *ObjectRow) {
 	return rep, &rep.Objects[0]
 }
 
-// TestSuggest has objects with what is assumed of their loaders and suggested. The kernels on which they work are counted without and
-// with the suggestion, which has to hold what it promises.
+// TestSuggest has objects with assumptions about their loaders, and the suggestions for them. It counts the kernels on which they
+// work without and with the suggestion.
 func TestSuggest(t *testing.T) {
 	for _, tt := range []struct {
 		name, programs, rules, options string

@@ -145,8 +145,8 @@ func (row *ObjectRow) leaveOut(kernel int) {
 	row.Decides = left
 }
 
-// leaveOutPrograms makes Unloaded of the verdicts on programs of an object, with a plan, on kernels on which they are not loaded, and
-// Unknown of those that may not be loaded.
+// leaveOutPrograms sets the verdicts on programs of an object to Unloaded on kernels on which the plan does not load them, and to
+// Unknown on kernels on which it may not.
 func (r *Report) leaveOutPrograms(row *ObjectRow, pl *plan) {
 	for j, n := range row.Programs {
 		p := &r.Programs[n]

@@ -74,7 +74,7 @@ func signs(l []rule.Status) string {
 	return b.String()
 }
 
-// TestSharedVerdicts checks that a program that is not loaded does not change the verdicts of another one, which are the same slice.
+// TestSharedVerdicts checks that leaving out a program does not change the verdicts of another one, although they share a slice.
 func TestSharedVerdicts(t *testing.T) {
 	rep := several(t, policy(t, "when x.o:=<2"), "x.o ·····, y.o ·····, z.o ·····")
 	x, y, z := &rep.Programs[0], &rep.Programs[1], &rep.Programs[2]
