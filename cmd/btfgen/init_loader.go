@@ -50,33 +50,50 @@ func isLoaderSign(name string) bool {
 
 // guessLoader guesses from files which loader the project uses. It is unknown if they show none or several.
 func (p *project) guessLoader(files []string) error {
-	// found has the first file that shows each loader, by whether the sign is weak.
-	found := map[bool]map[rule.Loader]string{false: {}, true: {}}
+	strong, weak := make(map[rule.Loader]string), make(map[rule.Loader]string) // the first file that shows each loader
 	for _, name := range files {
-		var data []byte
-		for _, s := range loaderSigns() {
-			if ok, _ := path.Match(s.file, filepath.Base(name)); !ok {
-				continue
+		signs, err := signsIn(name)
+		if err != nil {
+			return err
+		}
+		for _, s := range signs {
+			at := strong
+			if s.weak {
+				at = weak
 			}
-			if s.text != nil && data == nil {
-				var err error
-				if data, err = readRegular(name, limits.SourceBytes); err != nil {
-					return err
-				}
-			}
-			if at := found[s.weak]; at[s.loader] == "" && (s.text == nil || s.text.Match(data)) {
+			if at[s.loader] == "" {
 				at[s.loader] = name
 			}
 		}
 	}
-	at := found[false]
-	if len(at) == 0 {
-		at = found[true]
+	shown := strong
+	if len(shown) == 0 {
+		shown = weak
 	}
-	for loader, name := range at {
-		if len(at) == 1 {
-			p.Loader, p.LoaderFrom = loader, name
-		}
+	if len(shown) != 1 {
+		return nil
+	}
+	for loader, name := range shown {
+		p.Loader, p.LoaderFrom = loader, name
 	}
 	return nil
+}
+
+// signsIn returns the signs of loaders that a file has.
+func signsIn(name string) (signs []loaderSign, err error) {
+	var data []byte
+	for _, s := range loaderSigns() {
+		if ok, _ := path.Match(s.file, filepath.Base(name)); !ok {
+			continue
+		}
+		if s.text != nil && data == nil {
+			if data, err = readRegular(name, limits.SourceBytes); err != nil {
+				return nil, err
+			}
+		}
+		if s.text == nil || s.text.Match(data) {
+			signs = append(signs, s)
+		}
+	}
+	return signs, nil
 }
