@@ -404,12 +404,15 @@ func jsonFlag(what string) cli.Flag {
 	return newFlag("json", "print "+what+" as JSON")
 }
 
+// reportFormats are the formats of check: the keys of report.Formats in the order of help.
+var reportFormats = []string{
+	"text", "markdown", "html", "summary", "min-kernel", "suggest", "table", "badge", "junit", "sarif", "github", "json",
+}
+
 // reportFormatFlag is the option --format of check. Its usage leaves out json, for which there is --json.
 func reportFormatFlag() cli.Flag {
-	formats := []string{
-		"text", "markdown", "html", "summary", "min-kernel", "suggest", "table", "badge", "junit", "sarif", "github",
-	}
-	f := choiceFlag("format", "print `FORMAT`: "+listOr(formats), append(formats, "json")...)
+	shown := slices.DeleteFunc(slices.Clone(reportFormats), func(name string) bool { return name == "json" })
+	f := choiceFlag("format", "print `FORMAT`: "+listOr(shown), reportFormats...)
 	f.Aliases = []string{"f"}
 	return f
 }

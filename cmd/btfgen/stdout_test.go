@@ -40,7 +40,10 @@ func TestFullOutput(t *testing.T) {
 	for _, p := range topics(newApp(io.Discard, io.Discard)) {
 		args = append(args, append(strings.Fields(p.name)[1:], "--help"))
 	}
-	for _, format := range []string{"text", "markdown", "json", "junit", "sarif", "html", "min-kernel", "suggest", "table", "badge"} {
+	for _, format := range reportFormats {
+		if format == "github" {
+			continue // the object fails on no kernel, and so it prints nothing
+		}
 		args = append(args, []string{"check", "--btf", kernels, "--format", format, object})
 	}
 	for _, a := range args {
