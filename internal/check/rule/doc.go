@@ -32,6 +32,8 @@
 //   - maps.go, opening.go, extern.go, kconfig.go, ownbtf.go: what its object
 //     needs before any program is loaded
 //   - ebpfgo.go, aya.go: what only one loader refuses
+//   - notes.go, unjudged.go, external.go: what is noted of a program or an object whatever the kernel,
+//     with the status [OK]
 //
 // Rules do not know how objects are combined, what was found on other kernels, or
 // whether a result was known before.
