@@ -350,15 +350,20 @@ func TestModulesWanted(t *testing.T) {
 	}
 }
 
-// TestStrayModule reads a tar of many kernels, and a module before them that belongs to none. The file holds as much memory as with one
-// kernel.
+// TestStrayModule reads a tar of many kernels with modules, and a module before them that belongs to none. The file holds as much memory as
+// with one kernel.
 func TestStrayModule(t *testing.T) {
 	const size = 1 << 20
 	kernel := slices.Concat(blobLE, make([]byte, size-len(blobLE)))
 	binary.LittleEndian.PutUint32(kernel[20:], uint32(size-len(blobLE))+binary.LittleEndian.Uint32(blobLE[20:])) // the strings end with zeros
+	module := slices.Concat(splitLE, make([]byte, size-len(splitLE)))
+	binary.LittleEndian.PutUint32(module[20:], uint32(size-len(splitLE))+binary.LittleEndian.Uint32(splitLE[20:]))
 	members := []member{{"other/6.2.0/a.btf", splitLE}}
 	for i := range 20 {
 		members = append(members, member{fmt.Sprintf("debian/12/x86_64/6.1.%d.btf", i), kernel})
+		for j := range 4 {
+			members = append(members, member{fmt.Sprintf("debian/12/x86_64/6.1.%d/m%d.btf", i, j), module})
+		}
 	}
 	path := filepath.Join(tree(t, map[string]string{"f.tar": string(tarOf(members...))}), "f.tar")
 	c, err := Open(t.Context(), []string{path}, Options{})
@@ -367,8 +372,8 @@ func TestStrayModule(t *testing.T) {
 	}
 	kernels, most := 0, int64(0)
 	err = c.Files[0].Read(t.Context(), func(k *Kernel) error {
-		if !bytes.Equal(k.BTF, kernel) {
-			t.Errorf("%s: another BTF", k.Key)
+		if !bytes.Equal(k.BTF, kernel) || len(k.Modules) != 4 || !bytes.Equal(k.Modules[3].BTF, module) {
+			t.Errorf("%s: another BTF, or %d modules", k.Key, len(k.Modules))
 		}
 		kernels++
 		most = max(most, k.task.Held())
