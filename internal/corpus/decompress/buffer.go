@@ -3,12 +3,8 @@
 package decompress
 
 import (
-	"bytes"
-	"context"
-	"fmt"
 	"io"
 	"sync"
-	"sync/atomic"
 
 	"github.com/btfgen/btfgen/internal/limits"
 )
@@ -16,49 +12,6 @@ import (
 // Keep is the number of bytes that a buffer or decoder may keep between two files: the 27 MB of CentOS 8's BTF fit. What a whole vmlinux
 // needed is freed; decompressing it costs more than allocating it again.
 const Keep = 40 << 20
-
-// Budget limits the bytes that come out of all decoders and containers of one source. It is safe for concurrent use.
-type Budget struct {
-	left  atomic.Int64
-	total int64
-	ratio bool // total depends on the size on disk
-}
-
-// NewBudget returns the budget of a source of size bytes on disk: limits.UnpackedRatio times the size, but at least limits.UnpackedSmall.
-func NewBudget(size int64) *Budget {
-	b := newBudget(max(limits.UnpackedRatio*size, limits.UnpackedSmall))
-	b.ratio = b.total > limits.UnpackedSmall
-	return b
-}
-
-func newBudget(total int64) *Budget {
-	b := &Budget{total: total}
-	b.left.Store(total)
-	return b
-}
-
-// Limit returns a reader of r that fails after n bytes.
-func Limit(r io.Reader, n int64) io.Reader {
-	return &metered{ctx: context.Background(), r: r, budget: newBudget(n)}
-}
-
-// Take takes n bytes. It fails if they are more than there were.
-func (b *Budget) Take(n int) error {
-	if b.left.Add(-int64(n)) < 0 {
-		return b.exceeded()
-	}
-	return nil
-}
-
-func (b *Budget) exceeded() error {
-	if b.ratio {
-		return fmt.Errorf("%w; unpack it first if that is right", limits.ErrRatio)
-	}
-	return fmt.Errorf("unpacks to more than %d MiB", b.total>>20)
-}
-
-// TooLarge returns the error of what is larger than a limit in bytes.
-func TooLarge(limit int64) error { return fmt.Errorf("larger than the limit of %d MiB", limit>>20) }
 
 // Buffer is memory that grows and is used again.
 type Buffer struct {
@@ -206,15 +159,3 @@ func (b *Buffer) Add(data []byte) error {
 	}
 	return err
 }
-
-// Head keeps the first kilobyte that is written to it, such as the messages of a program.
-type Head struct{ buf bytes.Buffer }
-
-func (h *Head) Write(p []byte) (int, error) {
-	if room := 1024 - h.buf.Len(); room > 0 {
-		h.buf.Write(p[:min(room, len(p))])
-	}
-	return len(p), nil
-}
-
-func (h *Head) String() string { return h.buf.String() }

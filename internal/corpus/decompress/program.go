@@ -3,6 +3,7 @@
 package decompress
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -141,3 +142,15 @@ func (p *xzProcess) Close() error {
 	p.running.Wait()
 	return nil
 }
+
+// Head keeps the first kilobyte that is written to it, such as the messages of a program.
+type Head struct{ buf bytes.Buffer }
+
+func (h *Head) Write(p []byte) (int, error) {
+	if room := 1024 - h.buf.Len(); room > 0 {
+		h.buf.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+func (h *Head) String() string { return h.buf.String() }
