@@ -5,9 +5,10 @@ package corpus
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 
-	"github.com/btfgen/btfgen/internal/corpus/decompress"
+	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/extras"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/pahole"
@@ -26,6 +27,8 @@ type assembler struct {
 	yield func(*Kernel) error
 	first func(btf []byte) // takes the first kernel's BTF and ends the run, if it is set
 
+	pending []blob
+
 	seen  int   // BTF blobs and unwanted modules
 	found int   // kernels, yielded or not selected
 	ends  int   // how often kernels were yielded
@@ -38,22 +41,30 @@ type assembler struct {
 	dwarf  pahole.Spool // modules with DWARF that wait for their kernel
 }
 
-// read returns the BTF that fill appends to a buffer. It has to be added before read is called again.
-func (a *assembler) read(fill func(buf *decompress.Buffer) error) (blob, error) {
-	buf := &a.s.btf
-	off := len(buf.B)
-	err := fill(buf)
-	if err != nil {
-		buf.B = buf.B[:off]
-	}
-	return blob{off: off, n: len(buf.B) - off}, err
+// blob is BTF of a kernel or a module.
+type blob struct {
+	path   string
+	member string
+	data   []byte // in a.mem, or mapped from its file
+	mapped bool
+	base   []byte // in a.mem: what a module's BTF was encoded on, if that is not its kernel's
+	split  bool
+	used   bool
+	module string // name, once it is taken
+	file   *diskFile
+	arch   string // as the content shows
+	rel    string // release, as the content or a package's tree shows
+	own    string // release of the kernel of an image, which counts more than names
+	made   btfc.Made
+	from   btfc.OwnBTF
+	dwarf  *io.SectionReader // a module without BTF
 }
 
 // add adds BTF, a kernel's or a module's.
 func (a *assembler) add(in *unpack.Stream, b blob) error {
 	a.seen++
 	var err error
-	if b.split, err = sniff.IsSplit(b.bytes(a.s)); err != nil {
+	if b.split, err = sniff.IsSplit(b.data); err != nil {
 		a.drop(&b)
 		return skip.Wrap(in.Path, "btf", err)
 	}
@@ -63,9 +74,10 @@ func (a *assembler) add(in *unpack.Stream, b blob) error {
 	}
 	b.rel = in.Release(b.rel)
 	if b.split {
-		return a.addModule(in, &b)
+		a.addModule(in, &b)
+	} else {
+		a.begin(&b)
 	}
-	a.begin(&b)
 	return nil
 }
 
@@ -74,45 +86,40 @@ func imageRelease(in *unpack.Stream, content string) string {
 	return cmp.Or(naming.ValidRelease(content), in.Rel)
 }
 
-// drop removes b, the last BTF in the buffer, instead of adding it.
+// drop gives the memory of b back, which was read last, instead of adding it.
 func (a *assembler) drop(b *blob) {
-	if b.buffered() {
-		a.s.btf.B = a.s.btf.B[:b.off]
-	}
+	a.mem.Drop(b.data)
+	a.mem.Drop(b.base)
 }
 
 // begin adds a kernel. It ends the one before, unless there are files with modules still to be read.
 func (a *assembler) begin(b *blob) {
 	if a.first != nil {
-		a.first(b.bytes(a.s))
+		a.first(b.data)
 		a.Abort = errFirst
 		a.drop(b)
 		return
 	}
-	before := len(a.s.pending)
-	a.s.pending = append(a.s.pending, *b)
-	wait := len(a.f.files) > 1 && int64(b.off) < a.f.opts.MaxSize
-	if !wait && slices.ContainsFunc(a.s.pending[:before], isKernel) {
+	before, size := len(a.pending), int64(0)
+	for i := range a.pending {
+		if !a.pending[i].split {
+			size += int64(len(a.pending[i].data))
+		}
+	}
+	a.pending = append(a.pending, *b)
+	wait := len(a.f.files) > 1 && size < a.f.opts.MaxSize
+	if !wait && slices.ContainsFunc(a.pending[:before], isKernel) {
 		a.end(before)
 	}
 }
 
 // addModule adds a module, if it is wanted and fits.
-func (a *assembler) addModule(in *unpack.Stream, b *blob) error {
-	if !a.room(in, b.n+len(b.mapped)+len(b.base)) {
+func (a *assembler) addModule(in *unpack.Stream, b *blob) {
+	if !a.room(in, len(b.data)+len(b.base)) {
 		a.drop(b)
-		return nil
+		return
 	}
-	if b.buffered() {
-		kept, err := a.s.modules.add(b.bytes(a.s))
-		a.drop(b)
-		if err != nil {
-			return err
-		}
-		b.kept = kept
-	}
-	a.s.pending = append(a.s.pending, *b)
-	return nil
+	a.pending = append(a.pending, *b)
 }
 
 // wantsModule reports whether to read a module's file.
@@ -130,7 +137,7 @@ func (a *assembler) room(in *unpack.Stream, n int) bool {
 		return false
 	}
 	limit := a.f.opts.MaxSize
-	if a.split+int64(n) > limit || len(a.s.pending) >= limits.Modules {
+	if a.split+int64(n) > limit || len(a.pending) >= limits.Modules {
 		a.Fail(skip.Wrap(in.Path, "btf", fmt.Errorf(
 			"this and later modules left out: more than %d or %d MiB", limits.Modules, limit>>20)))
 		a.full = true
@@ -158,7 +165,7 @@ func (a *assembler) skip(in *unpack.Stream, arch, rel string) bool {
 
 // attempt calls read, which reads a stream. If the stream is damaged, attempt drops the pending BTF of it.
 func (a *assembler) attempt(read func() error) error {
-	before, ends := len(a.s.pending), a.ends
+	before, ends := len(a.pending), a.ends
 	err := read()
 	if err == nil {
 		return nil
@@ -166,15 +173,15 @@ func (a *assembler) attempt(read func() error) error {
 	if a.ends != ends {
 		before = 0
 	}
-	a.s.pending = a.s.pending[:min(before, len(a.s.pending))]
+	a.pending = a.pending[:min(before, len(a.pending))]
 	return err
 }
 
 // end yields the kernels among the first n of the pending BTF with their modules. Modules without a kernel stay pending.
 func (a *assembler) end(n int) {
-	last := n == len(a.s.pending)
+	last := n == len(a.pending)
 	for i := range n {
-		if b := &a.s.pending[i]; !b.split {
+		if b := &a.pending[i]; !b.split {
 			b.used = true
 			if !a.Stopped() {
 				a.finishKernel(b, last)
@@ -182,44 +189,58 @@ func (a *assembler) end(n int) {
 		}
 	}
 	a.ends++
-	a.s.pending = slices.DeleteFunc(a.s.pending, func(b blob) bool { return b.used })
-	a.compact()
-	a.full = false
+	a.full, a.split = false, 0
+	before := len(a.pending)
+	a.pending = slices.DeleteFunc(a.pending, func(b blob) bool { return b.used })
+	for i := range a.pending {
+		if b := &a.pending[i]; b.split {
+			a.split += int64(len(b.data))
+		}
+	}
+	if len(a.pending) < before && !a.Stopped() {
+		a.Abort = a.shed()
+	}
 }
 
-// compact removes from the buffer what no pending BTF needs, and all modules if none is pending.
-func (a *assembler) compact() {
-	end, buf := 0, &a.s.btf
-	a.split = 0
-	for i := range a.s.pending {
-		b := &a.s.pending[i]
-		if b.split {
-			a.split += int64(len(b.bytes(a.s)))
+// shed gives the memory of what was yielded back. It copies what is still pending to other memory.
+func (a *assembler) shed() (err error) {
+	old := a.mem.Move()
+	defer old.Release()
+	for i := range a.pending {
+		b := &a.pending[i]
+		if b.mapped {
+			continue
 		}
-		if b.buffered() {
-			copy(buf.B[end:], b.bytes(a.s))
-			b.off = end
-			end += b.n
+		if b.data, err = a.mem.Copy(b.data); err != nil {
+			return err
+		}
+		if b.base == nil {
+			continue
+		}
+		if b.base, err = a.mem.Copy(b.base); err != nil {
+			return err
 		}
 	}
-	buf.B = buf.B[:end]
-	if !slices.ContainsFunc(a.s.pending, func(b blob) bool { return b.kept != nil }) {
-		a.s.modules.reset()
+	for _, e := range a.extras {
+		if err := a.mem.Hold(int64(len(e.data))); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // finish yields the kernels that are pending at the end of the file.
 func (a *assembler) finish() {
-	a.end(len(a.s.pending))
-	a.s.pending = slices.DeleteFunc(a.s.pending, func(b blob) bool { return b.dwarf != nil })
-	if len(a.s.pending) == 0 {
+	a.end(len(a.pending))
+	a.pending = slices.DeleteFunc(a.pending, func(b blob) bool { return b.dwarf != nil })
+	if len(a.pending) == 0 {
 		return
 	}
 	err := ErrNoKernel
-	if n := len(a.s.pending); n > 1 {
+	if n := len(a.pending); n > 1 {
 		err = fmt.Errorf("%w, and %d more", err, n-1)
 	}
-	a.Fail(skip.Wrap(a.s.pending[0].path, "", err))
+	a.Fail(skip.Wrap(a.pending[0].path, "", err))
 }
 
 // extra is an extra that was read.
@@ -250,7 +271,7 @@ func (a *assembler) addExtra(in *unpack.Stream) error {
 	if n := len(a.extras); n >= limits.Extras {
 		return skip.Wrap(in.Path, what, fmt.Errorf("left out: more than %d wait for their kernels", limits.Extras))
 	}
-	if err := a.s.task.Take(int64(len(data))); err != nil {
+	if err := a.mem.Hold(int64(len(data))); err != nil {
 		return err
 	}
 	_, rel := naming.ExtraOf(in.Member)

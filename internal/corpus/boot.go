@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"github.com/btfgen/btfgen/internal/corpus/bootable"
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/corpus/unpack"
@@ -21,8 +22,8 @@ func (f *File) Bootable(ctx context.Context, modules []string) (*bootable.System
 		return nil, skip.Wrap(f.Path, "", errors.New("holds BTF and no kernel images"))
 	}
 	return bootable.Read(f.Path, modules, func(taker func(*unpack.Run) unpack.Taker) error {
-		return f.caught(ctx, func(ctx context.Context, s *scratch) error {
-			r := newRun(ctx, f, s)
+		return f.caught(ctx, func(ctx context.Context, mem *decompress.Arena) error {
+			r := newRun(ctx, f, mem)
 			to := taker(r.Run)
 			for i := range f.files {
 				if p := &f.files[i]; p.extra != naming.Symbols {

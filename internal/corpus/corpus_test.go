@@ -376,7 +376,7 @@ func TestStrayModule(t *testing.T) {
 			t.Errorf("%s: another BTF, or %d modules", k.Key, len(k.Modules))
 		}
 		kernels++
-		most = max(most, k.task.Held())
+		most = max(most, k.mem.Held())
 		return nil
 	})
 	if kernels != 20 || !errors.Is(err, ErrNoKernel) {

@@ -21,6 +21,12 @@
 // say which kernels they have and choose some, extras reads configurations, and pahole makes BTF of DWARF. Package skip has the reasons why
 // files are skipped.
 //
+// # Memory
+//
+// What is read is in an arena, decompress.Arena, which counts it against the limit of the process. A reading has one for the kernels that it
+// puts together, and one for each image meanwhile. Once kernels are yielded, their arena is released, and what belongs to later ones is copied
+// to a new one. Kernel.Keep hands a kernel's arena over to the caller.
+//
 // # Formats
 //
 // The content decides, not the name. A stream is identified (sniff), unwrapped and identified again:

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
-	"github.com/btfgen/btfgen/internal/corpus/btfc"
 	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/image"
 	"github.com/btfgen/btfgen/internal/corpus/pahole"
@@ -70,14 +69,9 @@ func (x *extractor) dwarf(in *unpack.Stream, f *elf.File) error {
 	if x.to.skip(in, arch, rel) {
 		return nil // without running pahole
 	}
-	var made btfc.Made
-	b, err := x.to.read(func(buf *decompress.Buffer) (err error) {
-		_, made, err = e.Encode(x.Ctx, in.File, buf, x.f.opts.MaxSize)
-		return err
-	})
+	data, made, err := e.Encode(x.Ctx, in.File, x.mem, x.f.opts.MaxSize)
 	if err != nil {
 		return skip.Wrap(in.Path, "elf", err)
 	}
-	b.made, b.arch, b.rel = made, arch, rel
-	return x.to.add(in, b)
+	return x.to.add(in, blob{data: data, made: made, arch: arch, rel: rel})
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/pahole"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
@@ -21,7 +20,7 @@ import (
 
 // encodes reports whether BTF is made of modules' DWARF. Modules of a kernel that came with BTF have theirs in another package.
 func (a *assembler) encodes() bool {
-	return a.f.opts.DWARF.EncodesModules() && !slices.ContainsFunc(a.s.pending, func(b blob) bool { return !b.split && b.made.By == "" })
+	return a.f.opts.DWARF.EncodesModules() && !slices.ContainsFunc(a.pending, func(b blob) bool { return !b.split && b.made.By == "" })
 }
 
 // addDWARF adds a module with DWARF. It is written to disk, since its BTF needs that of its kernel, which may come later.
@@ -35,23 +34,23 @@ func (a *assembler) addDWARF(in *unpack.Stream, file io.ReaderAt) error {
 		a.full = err == pahole.ErrSpoolFull
 		return skip.Wrap(in.Path, "elf", err)
 	}
-	a.s.pending = append(a.s.pending, blob{
+	a.pending = append(a.pending, blob{
 		path: in.Path, member: in.Member, file: a.current, rel: in.Release(""), split: true, dwarf: dwarf,
 	})
 	return nil
 }
 
-// encodeModules adds BTF of modules with DWARF to a kernel whose BTF was made of DWARF, too. It returns the bytes that it took of the task.
-func (a *assembler) encodeModules(of *blob, k *Kernel) (taken int64) {
+// encodeModules adds BTF of modules with DWARF to a kernel whose BTF was made of DWARF, too.
+func (a *assembler) encodeModules(of *blob, k *Kernel) {
 	var mods []*blob
-	for i := range a.s.pending {
-		if b := &a.s.pending[i]; b.dwarf != nil && !b.used && a.belongs(b, of, k.Key) {
+	for i := range a.pending {
+		if b := &a.pending[i]; b.dwarf != nil && !b.used && a.belongs(b, of, k.Key) {
 			b.used, b.module = true, naming.ModuleName(b.member)
 			mods = append(mods, b)
 		}
 	}
 	if of.made.By == "" || len(mods) == 0 {
-		return 0
+		return
 	}
 	slices.SortStableFunc(mods, func(x, y *blob) int {
 		return cmp.Or(strings.Compare(x.module, y.module), strings.Compare(x.path, y.path))
@@ -63,8 +62,9 @@ func (a *assembler) encodeModules(of *blob, k *Kernel) (taken int64) {
 	}
 	if err != nil {
 		a.Fail(skip.Wrap(k.Path, "", err))
-		return 0
+		return
 	}
+	room := a.f.opts.MaxSize
 	for _, b := range mods {
 		if a.Stopped() {
 			break
@@ -73,25 +73,20 @@ func (a *assembler) encodeModules(of *blob, k *Kernel) (taken int64) {
 			a.Fail(skip.Wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
 			continue
 		}
-		var buf decompress.Buffer
 		err := kernel.CheckName(b.module)
 		if err == nil {
-			err = a.f.opts.DWARF.EncodeModule(a.Ctx, b.dwarf, base, &buf, a.f.opts.MaxSize-taken)
+			b.data, err = a.f.opts.DWARF.EncodeModule(a.Ctx, b.dwarf, base, a.mem, room)
 		}
 		if err == nil {
-			if split, wrong := sniff.IsSplit(buf.B); wrong != nil || !split {
+			if split, wrong := sniff.IsSplit(b.data); wrong != nil || !split {
 				err = cmp.Or(wrong, errors.New("pahole made no BTF of a module"))
 			}
-		}
-		if err == nil {
-			err = a.s.task.Take(int64(len(buf.B)))
 		}
 		if err != nil {
 			a.Fail(skip.Wrap(b.path, "module", err))
 			continue
 		}
-		taken += int64(len(buf.B))
-		k.Modules = append(k.Modules, Module{Name: b.module, Path: b.path, BTF: buf.B})
+		room -= int64(len(b.data))
+		k.Modules = append(k.Modules, Module{Name: b.module, Path: b.path, BTF: b.data})
 	}
-	return taken
 }

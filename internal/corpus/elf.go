@@ -11,7 +11,6 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj/elffile"
 	"github.com/btfgen/btfgen/internal/bpfobj/machine"
 	"github.com/btfgen/btfgen/internal/corpus/btfc"
-	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/image"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
@@ -28,15 +27,13 @@ func (x *extractor) elf(in *unpack.Stream) error {
 	if e := x.f.opts.DWARF; e != nil && (!in.Inside || isKernelName(in.Member)) {
 		return x.elfOnDisk(in, e)
 	}
-	buf, done, err := x.s.image()
+	mem := x.mem.Other()
+	defer mem.Release()
+	data, err := mem.Read(in.Reader, in.Size, x.f.opts.MaxSize)
 	if err != nil {
-		return err
-	}
-	defer done()
-	if _, err := buf.Append(in.Reader, in.Size, x.f.opts.MaxSize); err != nil {
 		return skip.Wrap(in.Path, "elf", err)
 	}
-	return x.elfFile(in, bytes.NewReader(buf.B))
+	return x.elfFile(in, bytes.NewReader(data))
 }
 
 func (x *extractor) elfFile(in *unpack.Stream, file io.ReaderAt) error {
@@ -66,17 +63,15 @@ func (x *extractor) elfFile(in *unpack.Stream, file io.ReaderAt) error {
 	if err != nil {
 		return skip.Wrap(in.Path, "elf: .BTF.base", err)
 	}
-	b, err := x.to.read(func(buf *decompress.Buffer) error {
-		_, err := buf.Append(x.Counted(sec.Open()), int64(sec.Size), x.f.opts.MaxSize)
-		return err
-	})
+	data, err := x.mem.Read(x.Counted(sec.Open()), int64(sec.Size), x.f.opts.MaxSize)
 	if err != nil {
+		x.mem.Drop(base)
 		return skip.Wrap(in.Path, "elf: .BTF", err)
 	}
+	b := blob{data: data, base: base, arch: machine.OfELF(f.Machine, f.Class, f.Data), rel: image.ELFRelease(f)}
 	if in.Image {
 		b.from = btfc.HasBTF
 	}
-	b.base, b.arch, b.rel = base, machine.OfELF(f.Machine, f.Class, f.Data), image.ELFRelease(f)
 	return x.to.add(in, b)
 }
 
@@ -87,7 +82,5 @@ func (x *extractor) distilled(f *elf.File) ([]byte, error) {
 	if sec == nil || sec.Type == elf.SHT_NOBITS {
 		return nil, nil
 	}
-	var buf decompress.Buffer
-	_, err := buf.Append(x.Counted(sec.Open()), int64(sec.Size), limits.DistilledBase)
-	return buf.B, err
+	return x.mem.Read(x.Counted(sec.Open()), int64(sec.Size), limits.DistilledBase)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/btfgen/btfgen/internal/btf"
-	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/corpus/sniff"
@@ -47,7 +46,7 @@ func (x *extractor) links(p *diskFile) {
 	if x.to.found+x.to.kernelsIn(p)+len(names) > 1 {
 		x.to.found++ // so that no kernel has the name of the file
 	}
-	x.to.end(len(x.s.pending))
+	x.to.end(len(x.to.pending))
 	x.Names = names
 	x.run.file(p, x)
 	x.Names = nil
@@ -71,8 +70,6 @@ func (x *extractor) Link(in *unpack.Stream, member, to string) {
 		x.Fail(skip.Wrap(in.Path, "", err))
 	}
 }
-
-func (x *extractor) Buffer() (*decompress.Buffer, func(), error) { return x.s.image() }
 
 func (x *extractor) Attempt(read func() error) error { return x.to.attempt(read) }
 
@@ -108,7 +105,7 @@ func empty(in *unpack.Stream, err error) error {
 // raw reads a BTF blob.
 func (x *extractor) raw(in *unpack.Stream) error {
 	if data := x.mapped(in); data != nil {
-		return x.to.add(in, blob{mapped: data})
+		return x.to.add(in, blob{data: data, mapped: true})
 	}
 	size := in.Size
 	if size < 0 { // only the header says how long it is likely to be
@@ -117,33 +114,30 @@ func (x *extractor) raw(in *unpack.Stream) error {
 			size = min(int64(h.End()), x.f.opts.MaxSize)
 		}
 	}
-	b, err := x.to.read(func(buf *decompress.Buffer) error {
-		_, err := buf.Append(in.Reader, size, x.f.opts.MaxSize)
-		return err
-	})
+	data, err := x.mem.Read(in.Reader, size, x.f.opts.MaxSize)
 	if err != nil {
 		return skip.Wrap(in.Path, "btf", err)
 	}
-	if x.later(in, &b) {
+	if x.later(in, data) {
 		return nil
 	}
-	return x.to.add(in, b)
+	return x.to.add(in, blob{data: data})
 }
 
 // later reports whether to read a kernel without a name again when the links of the tar file that it is in are known.
-func (x *extractor) later(in *unpack.Stream, b *blob) bool {
+func (x *extractor) later(in *unpack.Stream, data []byte) bool {
 	base, l := path.Base(in.Member), &x.to.links
 	if x.Names != nil || !x.member(in) || x.to.first != nil || len(l.unnamed) == limits.Links ||
 		naming.SaysBTF(base) || naming.IsVmlinux(base) || naming.StartsWithDigit(base) && strings.Contains(base, ".") {
 		return false
 	}
-	split, err := sniff.IsSplit(b.bytes(x.s))
+	split, err := sniff.IsSplit(data)
 	if err != nil || split {
 		return false
 	}
 	l.unnamed = append(l.unnamed, in.Member)
 	x.to.seen++
-	x.to.drop(b)
+	x.mem.Drop(data)
 	return true
 }
 
@@ -163,7 +157,7 @@ var errNoBTF = errors.New("no BTF in it; " + debugPackages)
 
 // mapped returns the bytes of a file of raw BTF, or nil if reading it is better.
 func (x *extractor) mapped(in *unpack.Stream) []byte {
-	if !x.f.opts.Map || in.File == nil || len(x.s.maps) == maxMaps {
+	if !x.f.opts.Map || in.File == nil || len(x.maps) == maxMaps {
 		return nil
 	}
 	info, err := in.File.Stat()
@@ -174,6 +168,6 @@ func (x *extractor) mapped(in *unpack.Stream) []byte {
 	if err != nil {
 		return nil
 	}
-	x.s.maps = append(x.s.maps, mapping{in.Path, info, data})
+	x.maps = append(x.maps, mapping{in.Path, info, data})
 	return data
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/extras"
 	"github.com/btfgen/btfgen/internal/corpus/naming"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
-	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/pkg/kernel"
 	"github.com/btfgen/btfgen/pkg/relo"
 )
@@ -68,9 +67,8 @@ type Kernel struct {
 
 	unfit []error // modules that Load left out, and another machine
 
-	task  *limits.Task       // holds the memory; nil in a copy
-	buf   *decompress.Buffer // has the BTF, and nothing that is not k's; or nil
-	slabs *slabs             // have modules of k only, unless buf is nil; or nil
+	mem    *decompress.Arena // of the reading; nil in a clone
+	shared bool              // mem has more than k, or k's BTF is not all in mem
 }
 
 // Module is a kernel module with BTF.
@@ -119,44 +117,41 @@ func (k *Kernel) Identity(other ...[]byte) (id Identity) {
 	return id
 }
 
-// Reserve lets n bytes of what a caller makes of the kernel count as memory of kernels until give is called. It waits until they are free.
-func (k *Kernel) Reserve(n int64) (give func(), err error) {
-	if err := k.task.Take(n); err != nil {
+// Reserve lets n bytes of what a caller makes of the kernel count as memory of kernels until release is called. It waits until they are free.
+func (k *Kernel) Reserve(n int64) (release func(), err error) {
+	own := k.mem.Other()
+	if err := own.Hold(n); err != nil {
+		own.Release()
 		return nil, err
 	}
-	return func() { k.task.Give(n) }, nil
+	return own.Release, nil
 }
 
-// Detach lets the slices of k stay valid when yield has returned, until give is called, once. Meanwhile they count as memory of kernels.
-func (k *Kernel) Detach() (give func(), err error) {
-	own, rest := k.buf != nil, k.Size() // bytes that are not left as they are
-	filled := own && cap(k.buf.B)/2 <= len(k.buf.B)
-	if filled {
-		rest -= int64(len(k.buf.B))
+// Keep lets the slices of k stay valid when yield has returned, until release is called, once. Meanwhile they count as memory of kernels.
+func (k *Kernel) Keep() (release func(), err error) {
+	if !k.shared {
+		return k.mem.Move().Release, nil
 	}
-	if k.slabs != nil {
-		rest -= int64(k.slabs.len())
-	}
-	other, err := k.task.Detach(max(rest, 0))
-	if err != nil {
+	own := k.mem.Other()
+	kept := false
+	defer func() {
+		if !kept { // an error, or a fault of a mapped file
+			own.Release()
+		}
+	}()
+	if err := own.Hold(int64(len(k.Config) + len(k.Symbols))); err != nil {
 		return nil, err
 	}
-	buffer, modules := func() {}, func() {}
-	if filled {
-		buffer = k.buf.Leave()
-	} else {
-		k.BTF = bytes.Clone(k.BTF)
+	if k.BTF, err = own.Copy(k.BTF); err != nil {
+		return nil, err
 	}
-	if k.slabs != nil {
-		modules = k.slabs.leave()
-	}
-	if !own {
-		for i := range k.Modules {
-			k.Modules[i].BTF = bytes.Clone(k.Modules[i].BTF)
+	for i := range k.Modules {
+		if k.Modules[i].BTF, err = own.Copy(k.Modules[i].BTF); err != nil {
+			return nil, err
 		}
 	}
-	k.buf, k.slabs = nil, nil
-	return func() { buffer(); modules(); other() }, nil
+	kept = true
+	return own.Release, nil
 }
 
 // Size returns the bytes of the BTF, the modules and the extras.
@@ -168,12 +163,11 @@ func (k *Kernel) Size() int64 {
 	return int64(n)
 }
 
-// Keep returns a copy that stays valid, without modules and extras.
-func (k *Kernel) Keep() *Kernel {
-	kept := *k
-	kept.BTF, kept.Modules, kept.Extras = bytes.Clone(k.BTF), nil, Extras{}
-	kept.task, kept.buf, kept.slabs = nil, nil, nil
-	return &kept
+// Clone returns a copy that stays valid, without modules and extras.
+func (k *Kernel) Clone() *Kernel {
+	clone := *k
+	clone.BTF, clone.Modules, clone.Extras, clone.mem = bytes.Clone(k.BTF), nil, Extras{}, nil
+	return &clone
 }
 
 // LoadBTF loads the kernel's BTF into b, without modules. It is an error if the BTF has no usable types.

@@ -33,9 +33,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestDetach checks that what was detached stays as it is while other files are read: of kernels that are alone in the memory, and of
-// others.
-func TestDetach(t *testing.T) {
+// TestKeep checks that what is kept stays as it is while other files are read: of kernels that are alone in the memory, and of others.
+func TestKeep(t *testing.T) {
 	blob := func(c string, split bool) []byte { return btfBlob(binary.LittleEndian, strings.Repeat(c, 5000), split) }
 	dir := tree(t, map[string]string{
 		"debian/12/x86_64/6.1.btf":                 string(blob("a", false)),
@@ -52,14 +51,14 @@ func TestDetach(t *testing.T) {
 		t.Fatalf("%d kernels, %v", len(want), errs)
 	}
 	var got []Kernel
-	var gives []func()
+	var releases []func()
 	for _, f := range c.Files {
 		if err := f.Read(t.Context(), func(k *Kernel) error {
-			give, err := k.Detach()
+			release, err := k.Keep()
 			if err != nil {
 				return err
 			}
-			gives = append(gives, give)
+			releases = append(releases, release)
 			kept := *k
 			kept.Modules = slices.Clone(k.Modules)
 			got = append(got, kept)
@@ -81,7 +80,7 @@ func TestDetach(t *testing.T) {
 			}
 		}
 	}
-	for _, give := range gives {
-		give()
+	for _, release := range releases {
+		release()
 	}
 }

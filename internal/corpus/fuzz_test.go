@@ -4,7 +4,6 @@ package corpus
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/find"
 	"github.com/btfgen/btfgen/internal/corpus/sniff"
 	"github.com/btfgen/btfgen/internal/corpus/unpack"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
@@ -29,9 +29,9 @@ func FuzzRead(f *testing.F) {
 	const limit = 1 << 20
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file := &File{Path: "f", Size: int64(len(data)), files: []diskFile{{File: &find.File{Path: "f", Size: int64(len(data))}}}, opts: &Options{MaxSize: limit, Extras: true}}
-		kernels, s := 0, scratches.Get().(*scratch)
-		defer scratches.Put(s)
-		a := &assembler{run: newRun(context.Background(), file, s), yield: func(it *Kernel) error {
+		kernels, mem := 0, decompress.NewArena(t.Context())
+		defer mem.Release()
+		a := &assembler{run: newRun(t.Context(), file, mem), yield: func(it *Kernel) error {
 			kernels++
 			if split, err := sniff.IsSplit(it.BTF); err != nil || split {
 				t.Errorf("yielded: split %v, %v", split, err)
@@ -45,7 +45,6 @@ func FuzzRead(f *testing.F) {
 		}}
 		a.Budget, a.current = decompress.NewBudget(0), &file.files[0]
 		r := unpack.NewReader(a.Run, &extractor{a.run, a})
-		defer s.trim()
 		r.Stream(bytes.NewReader(data), unpack.Stream{Path: "f", Member: "f", Size: int64(len(data))})
 		a.finish()
 		if kernels == 0 && len(r.Errs) == 0 && sniff.Of(data[:min(len(data), sniff.Len)]) == sniff.BTF {
@@ -56,7 +55,7 @@ func FuzzRead(f *testing.F) {
 				t.Errorf("error %q", text)
 			}
 		}
-		if n := cap(s.btf.B); n > 4*decompress.Keep {
+		if n := mem.Held(); n > 4*limits.UnpackedSmall {
 			t.Errorf("%d bytes held", n)
 		}
 	})

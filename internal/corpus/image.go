@@ -21,15 +21,12 @@ import (
 // else the image is searched, first for BTF and then for compressed data. What is unknown is treated
 // so as well.
 func (x *extractor) image(in *unpack.Stream) error {
-	buf, done, err := x.s.image()
+	mem := x.mem.Other()
+	defer mem.Release()
+	img, err := mem.Read(in.Reader, in.Size, x.f.opts.MaxSize)
 	if err != nil {
-		return err
-	}
-	defer done()
-	if _, err := buf.Append(in.Reader, in.Size, x.f.opts.MaxSize); err != nil {
 		return skip.Wrap(in.Path, "image", err)
 	}
-	img := buf.B
 	switch typ := image.Sniff(img); typ {
 	case image.BzImage:
 		err = x.bzImage(in, img)
@@ -80,12 +77,11 @@ func (x *extractor) memory(in *unpack.Stream, img []byte, arch, release string) 
 	if release == "" {
 		release = image.Release(img)
 	}
-	b, err := x.to.read(func(buf *decompress.Buffer) error { return buf.Add(btf) })
+	data, err := x.mem.Copy(btf)
 	if err != nil {
 		return err
 	}
-	b.arch, b.rel, b.own, b.from = arch, release, naming.ValidRelease(release), btfc.HasBTF
-	return x.to.add(in, b)
+	return x.to.add(in, blob{data: data, arch: arch, rel: release, own: naming.ValidRelease(release), from: btfc.HasBTF})
 }
 
 // payload decompresses a kernel and takes its BTF. Behind the compressed data there may be four bytes
@@ -100,22 +96,20 @@ func (x *extractor) payload(in *unpack.Stream, data []byte, arch, release string
 	case k != sniff.Compressed || len(data) < 4:
 		return errors.New("no compressed kernel where the header says")
 	}
-	buf, done, err := x.s.image()
-	if err != nil {
-		return err
-	}
-	defer done()
+	mem := x.mem.Other()
+	defer mem.Release()
 	size := int64(binary.LittleEndian.Uint32(data[len(data)-4:])) // gzip ends with it by itself
 	if size <= 16*int64(len(data)) && size <= x.f.opts.MaxSize {
-		if err := buf.Grow(int(size) + 1); err != nil {
+		if err := mem.Grow(size + 1); err != nil {
 			return err
 		}
 	}
 	f := decompress.Sniff(data)
-	if err := x.Decompress(data, f, buf); err != nil {
+	img, err := x.Decompress(data, f, mem)
+	if err != nil {
 		return skip.Wrap(in.Path, "image: "+f.String(), err)
 	}
-	return x.kernelImage(in, buf.B, arch, release)
+	return x.kernelImage(in, img, arch, release)
 }
 
 // kernelImage takes the BTF of an uncompressed kernel, in ELF or as memory.
@@ -139,11 +133,8 @@ func (x *extractor) search(in *unpack.Stream, img []byte, arch string) error {
 	if err := x.memory(in, img, arch, ""); !errors.Is(err, errNoBTF) {
 		return err
 	}
-	buf, done, err := x.s.image()
-	if err != nil {
-		return err
-	}
-	defer done()
+	mem := x.mem.Other()
+	defer mem.Release()
 	for _, next := range []func([]byte) (int, decompress.Format){decompress.Next, decompress.NextLZMA} {
 		for at, tries := 0, 0; tries < limits.ImageTries && !x.Stopped(); tries++ {
 			i, f := next(img[at:])
@@ -151,11 +142,11 @@ func (x *extractor) search(in *unpack.Stream, img []byte, arch string) error {
 				break
 			}
 			at += i
-			buf.B = buf.B[:0]
-			if x.Decompress(img[at:], f, buf) == nil && len(buf.B) > 0 {
-				if err := x.kernelImage(in, buf.B, arch, ""); !errors.Is(err, errNoBTF) {
+			if kernel, err := x.Decompress(img[at:], f, mem); err == nil && len(kernel) > 0 {
+				if err := x.kernelImage(in, kernel, arch, ""); !errors.Is(err, errNoBTF) {
 					return err
 				}
+				mem.Drop(kernel)
 			}
 			at++
 		}

@@ -26,11 +26,10 @@ func (a *assembler) finishKernel(b *blob, last bool) {
 	key := a.key(b, single)
 	if !a.f.opts.selectsMet(key) {
 		a.takeModules(b, key)
-		x := a.takeExtras(b, key)
-		a.s.task.Give(int64(len(x.Config) + len(x.Symbols)))
+		a.takeExtras(b, key)
 		return
 	}
-	k := Kernel{Key: key, Name: key.String(), Path: b.path, Arch: kernel.CanonicalArch(b.arch), BTF: b.bytes(a.s), Made: b.made, From: b.from, task: a.s.task}
+	k := Kernel{Key: key, Name: key.String(), Path: b.path, Arch: kernel.CanonicalArch(b.arch), BTF: b.data, Made: b.made, From: b.from, mem: a.mem}
 	if !key.Known() {
 		k.Name = b.path
 		if single {
@@ -42,16 +41,13 @@ func (a *assembler) finishKernel(b *blob, last bool) {
 		k.Modules = nil
 		a.Fail(skip.Wrap(b.path, "", errors.New("its modules' BTF is left out: it goes with other BTF than what "+b.made.By+" makes")))
 	}
-	made := a.encodeModules(b, &k)
+	a.encodeModules(b, &k)
 	k.Extras = a.takeExtras(b, key)
-	if !slices.ContainsFunc(a.s.pending, func(b blob) bool { return !b.used || b.mapped != nil }) {
-		k.buf, k.slabs = &a.s.btf, &a.s.modules
-	}
+	k.shared = !a.alone(b)
 	if !a.sized {
 		k.SourceSize, a.sized = a.f.Size, true
 	}
 	a.Abort = a.give(&k)
-	a.s.task.Give(int64(len(k.Config)+len(k.Symbols)) + made)
 	for _, err := range k.unfit {
 		a.Fail(err)
 	}
@@ -59,7 +55,7 @@ func (a *assembler) finishKernel(b *blob, last bool) {
 
 // give yields a kernel. A panic of yield is an error of this kernel; with mapped files, guardMaps handles it.
 func (a *assembler) give(k *Kernel) (err error) {
-	if len(a.s.maps) > 0 {
+	if len(a.maps) > 0 {
 		return a.yield(k)
 	}
 	if d := workers.Catch(a.Ctx, func() { err = a.yield(k) }); d != nil {
@@ -68,10 +64,20 @@ func (a *assembler) give(k *Kernel) (err error) {
 	return err
 }
 
+// alone reports whether a.mem has all of a kernel with its modules, and nothing else.
+func (a *assembler) alone(b *blob) bool {
+	for i := range a.pending {
+		if o := &a.pending[i]; o.mapped || o != b && (!o.split || !o.used) {
+			return false
+		}
+	}
+	return len(a.extras) == 0
+}
+
 // kernelsIn counts the pending kernels of one file on disk.
 func (a *assembler) kernelsIn(p *diskFile) (n int) {
-	for i := range a.s.pending {
-		if b := &a.s.pending[i]; !b.split && b.file == p {
+	for i := range a.pending {
+		if b := &a.pending[i]; !b.split && b.file == p {
 			n++
 		}
 	}
@@ -109,8 +115,8 @@ func (a *assembler) key(b *blob, single bool) kernel.Key {
 // takeModules returns the pending modules that belong to a kernel.
 func (a *assembler) takeModules(of *blob, key kernel.Key) (modules []Module) {
 	var taken []*blob
-	for i := range a.s.pending {
-		if b := &a.s.pending[i]; b.split && b.dwarf == nil && !b.used && a.belongs(b, of, key) {
+	for i := range a.pending {
+		if b := &a.pending[i]; b.split && b.dwarf == nil && !b.used && a.belongs(b, of, key) {
 			b.used, b.module = true, naming.ModuleName(b.member)
 			taken = append(taken, b)
 		}
@@ -131,10 +137,10 @@ func (a *assembler) takeModules(of *blob, key kernel.Key) (modules []Module) {
 			a.Fail(skip.Wrap(b.path, "", fmt.Errorf("second module %s", b.module)))
 			continue
 		}
-		data := b.bytes(a.s)
+		data := b.data
 		if b.base != nil {
 			var err error
-			if data, err = kernelBTF.relocate(a.Ctx, of.bytes(a.s), data, b.base); err != nil {
+			if data, err = kernelBTF.relocate(a.Ctx, of.data, data, b.base); err != nil {
 				a.Fail(skip.Wrap(b.path, "", fmt.Errorf("%w: %w", ErrUnfit, err)))
 				continue
 			}

@@ -5,6 +5,10 @@ package corpus
 import (
 	"errors"
 	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/btfgen/btfgen/internal/corpus/skip"
 )
 
 // mapping is a file that is mapped into memory.
@@ -26,3 +30,28 @@ func (m *mapping) changed() bool {
 }
 
 var errChanged = errors.New("changed while it was read")
+
+// guardMaps prepares this goroutine for files that change while they are mapped. Memory behind the end of a truncated file is gone, and
+// checks of earlier content do not hold for a new one. Both cause run-time errors. The caller defers the function that it returns. That
+// function replaces such an error with one of the changed file in err, and unmaps all files.
+func (r *run) guardMaps(err *error) func() {
+	before := debug.SetPanicOnFault(true)
+	return func() {
+		debug.SetPanicOnFault(before)
+		cause := recover()
+		thrown, _ := cause.(error) // a workers.Defect if another goroutine panicked
+		var fault runtime.Error
+		faulted := errors.As(thrown, &fault)
+		for i := range r.maps {
+			m := &r.maps[i]
+			if faulted && m.changed() {
+				cause, *err = nil, skip.Wrap(m.path, "btf", errChanged)
+			}
+			unmap(m.data)
+		}
+		r.maps = nil
+		if cause != nil {
+			panic(cause)
+		}
+	}
+}

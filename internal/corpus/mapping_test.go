@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/workers"
 )
@@ -34,20 +35,22 @@ func mappedFile(t *testing.T) (c *Corpus, path string, raw []byte) {
 
 func TestMapped(t *testing.T) {
 	c, _, raw := mappedFile(t)
-	var s scratch
 	for range 2 {
-		n := 0
-		err := c.Files[0].read(context.Background(), &s, func(k *Kernel) error {
+		n, a := 0, new(assembler)
+		a.yield = func(k *Kernel) error {
 			if n++; !bytes.Equal(k.BTF, raw) {
 				t.Error("mapped bytes differ from the file's")
 			}
-			if len(s.maps) != 1 {
-				t.Errorf("%d files are mapped", len(s.maps))
+			if len(a.maps) != 1 {
+				t.Errorf("%d files are mapped", len(a.maps))
 			}
 			return nil
-		})
-		if err != nil || n != 1 || len(s.maps) != 0 {
-			t.Errorf("%d kernels, error %v, %d files still mapped", n, err, len(s.maps))
+		}
+		mem := decompress.NewArena(t.Context())
+		err := c.Files[0].assemble(t.Context(), mem, a)
+		mem.Release()
+		if err != nil || n != 1 || len(a.maps) != 0 {
+			t.Errorf("%d kernels, error %v, %d files still mapped", n, err, len(a.maps))
 		}
 	}
 }
@@ -89,18 +92,15 @@ func TestMappedChanged(t *testing.T) {
 // TestMappedPanics makes sure that a defect is not taken for a changed file.
 func TestMappedPanics(t *testing.T) {
 	c, path, raw := mappedFile(t)
-	var s scratch
-	err := c.Files[0].caught(context.Background(), func(_ context.Context, own *scratch) error {
-		defer func() { s = *own }()
-		return c.Files[0].read(context.Background(), own, func(k *Kernel) error {
-			_ = k.BTF[len(raw)]
-			return nil
-		})
-	})
+	a := &assembler{yield: func(k *Kernel) error {
+		_ = k.BTF[len(raw)]
+		return nil
+	}}
+	err := c.Files[0].caught(t.Context(), func(ctx context.Context, mem *decompress.Arena) error { return c.Files[0].assemble(ctx, mem, a) })
 	if err == nil || !strings.HasPrefix(err.Error(), path+": defect of btfgen: ") || !strings.Contains(err.Error(), "out of range") {
 		t.Errorf("error %v", err)
 	}
-	if len(s.maps) != 0 {
+	if len(a.maps) != 0 {
 		t.Error("file is still mapped")
 	}
 }

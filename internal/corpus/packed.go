@@ -67,7 +67,7 @@ func unitsIn(f *find.File, keep func(kernel.Key) bool) (units []*File, err error
 }
 
 // readPacked is Read for a kernel of a corpus in one file.
-func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) error) error {
+func (f *File) readPacked(ctx context.Context, mem *decompress.Arena, yield func(*Kernel) error) error {
 	if !f.opts.Selects(f.Key) {
 		return nil
 	}
@@ -75,18 +75,22 @@ func (f *File) readPacked(ctx context.Context, s *scratch, yield func(*Kernel) e
 	if e.Size > f.opts.MaxSize {
 		return skip.Wrap(f.Path, sniff.BTFC.String(), decompress.TooLarge(f.opts.MaxSize))
 	}
-	if err := s.task.Take(e.ModulesSize + e.Config + e.Symbols + e.Unpacked()); err != nil {
+	if err := mem.Hold(e.ModulesSize + e.Config + e.Symbols); err != nil {
 		return err
 	}
-	if err := s.btf.Grow(int(e.Size)); err != nil {
+	chunks := mem.Other()
+	defer chunks.Release()
+	if err := chunks.Hold(e.Unpacked()); err != nil {
 		return err
 	}
-	btf, err := p.file.BTF(ctx, p.entry, s.btf.B[:0])
+	if err := mem.Grow(e.Size); err != nil {
+		return err
+	}
+	btf, err := mem.Append(0, func(b []byte) ([]byte, error) { return p.file.BTF(ctx, p.entry, b) })
 	if err != nil {
 		return cmp.Or(ctx.Err(), f.damaged(sniff.BTFC.String(), err))
 	}
-	s.btf.Set(btf)
-	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, SourceSize: f.Size, Made: e.Made, From: e.HasOwnBTF(), task: s.task, buf: &s.btf}
+	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: btf, SourceSize: f.Size, Made: e.Made, From: e.HasOwnBTF(), mem: mem}
 	var modules []btfc.Module
 	var failed error
 	if !f.opts.Modules.None() {
@@ -143,26 +147,37 @@ func (f *File) Indexed() *btfc.Entry {
 	return nil
 }
 
+// usualPart is more bytes than the parts of most kernels have.
+const usualPart = 256 << 10
+
 // ReadPart is Read for a file that has an Entry. It yields a kernel with the part of the BTF that the query selects. After an error the
 // file can still be read as a whole.
 func (f *File) ReadPart(ctx context.Context, yield func(*Kernel) error) error {
 	if f.Entry() == nil {
 		return btfc.ErrWhole
 	}
-	return f.caught(ctx, func(ctx context.Context, s *scratch) error {
-		if err := s.task.Take(f.packed.entryOf().Unpacked()); err != nil {
+	return f.caught(ctx, func(ctx context.Context, mem *decompress.Arena) error {
+		if err := mem.Hold(f.packed.entryOf().Unpacked()); err != nil {
 			return err
 		}
 		choose := f.opts.Modules.Has
 		if f.opts.Modules.None() {
 			choose = nil
 		}
-		part, err := f.packed.file.Part(ctx, f.packed.entry, choose, s.btf.B[:0])
+		if err := mem.Grow(usualPart); err != nil {
+			return err
+		}
+		var part *btfc.Part
+		btf, err := mem.Append(0, func(b []byte) (_ []byte, err error) {
+			if part, err = f.packed.file.Part(ctx, f.packed.entry, choose, b); err != nil {
+				return nil, err
+			}
+			return part.BTF, nil
+		})
 		if err != nil {
 			return err
 		}
-		s.btf.Set(part.BTF)
-		k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: s.btf.B, PartOf: part.Size, SourceSize: f.Size, task: s.task}
+		k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: btf, PartOf: part.Size, SourceSize: f.Size, mem: mem}
 		k.setModules(part.Modules)
 		return yield(&k)
 	})

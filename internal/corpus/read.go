@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/selection"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/limits"
@@ -41,7 +42,7 @@ func (f *File) Read(ctx context.Context, yield func(*Kernel) error) error {
 			return next(k)
 		}
 	}
-	return f.caught(ctx, func(ctx context.Context, s *scratch) error { return read(ctx, s, yield) })
+	return f.caught(ctx, func(ctx context.Context, mem *decompress.Arena) error { return read(ctx, mem, yield) })
 }
 
 // First calls yield with the BTF of the first kernel in the file, whatever its key is, and reads no further: neither modules nor the end of a
@@ -59,13 +60,8 @@ func (f *File) First(ctx context.Context, yield func(btf []byte)) error {
 	}
 	opts.Modules, opts.Extras = selection.NoModules(), false
 	file.opts, file.files = &opts, f.files[:1]
-	err := file.caught(ctx, func(ctx context.Context, s *scratch) error {
-		defer func() {
-			if cap(s.btf.B) > limits.Believed {
-				s.btf.Leave()() // or a kernel of usual size has to be copied from it, see Kernel.Detach
-			}
-		}()
-		return file.assemble(ctx, s, &assembler{first: yield})
+	err := file.caught(ctx, func(ctx context.Context, mem *decompress.Arena) error {
+		return file.assemble(ctx, mem, &assembler{first: yield})
 	})
 	if err == errFirst {
 		return nil
@@ -73,36 +69,27 @@ func (f *File) First(ctx context.Context, yield func(btf []byte)) error {
 	return err
 }
 
-// caught returns the error of read, or one for its panic.
-func (f *File) caught(ctx context.Context, read func(ctx context.Context, s *scratch) error) (err error) {
-	s := scratches.Get().(*scratch)
+// caught calls read with memory that is given back when it returns. It returns the error of read, or one for its panic.
+func (f *File) caught(ctx context.Context, read func(ctx context.Context, mem *decompress.Arena) error) (err error) {
 	ctx = limits.Placed(ctx)
-	s.task = limits.Unpacked.In(ctx).Open(ctx)
-	defer s.task.Close()
-	if err := s.btf.Use(s.task); err != nil {
-		return err
+	mem := decompress.NewArena(ctx)
+	defer mem.Release()
+	if d := workers.Catch(ctx, func() { err = read(ctx, mem) }); d != nil {
+		return skip.Wrap(f.Path, "", d)
 	}
-	if err := s.modules.use(s.task); err != nil {
-		return err
-	}
-	if d := workers.Catch(ctx, func() { err = read(ctx, s) }); d != nil {
-		return skip.Wrap(f.Path, "", d) // s may be in the middle of anything
-	}
-	s.trim()
-	scratches.Put(s)
 	return err
 }
 
-func (f *File) read(ctx context.Context, s *scratch, yield func(*Kernel) error) error {
-	return f.assemble(ctx, s, &assembler{yield: yield})
+func (f *File) read(ctx context.Context, mem *decompress.Arena, yield func(*Kernel) error) error {
+	return f.assemble(ctx, mem, &assembler{yield: yield})
 }
 
 // assemble reads the file with an assembler that has what to do with kernels.
-func (f *File) assemble(ctx context.Context, s *scratch, a *assembler) (err error) {
-	a.run = newRun(ctx, f, s)
+func (f *File) assemble(ctx context.Context, mem *decompress.Arena, a *assembler) (err error) {
+	a.run = newRun(ctx, f, mem)
 	x := &extractor{a.run, a}
 	if f.opts.Map {
-		defer s.guardMaps(&err)()
+		defer a.guardMaps(&err)()
 	}
 	defer a.dwarf.Close()
 	for i := range f.files {
@@ -110,7 +97,7 @@ func (f *File) assemble(ctx context.Context, s *scratch, a *assembler) (err erro
 			break
 		}
 		x.file(&f.files[i])
-		if i == 0 && a.found == 0 && len(s.pending) == 0 && len(a.Errs) > 0 {
+		if i == 0 && a.found == 0 && len(a.pending) == 0 && len(a.Errs) > 0 {
 			break // modules need their kernel
 		}
 	}

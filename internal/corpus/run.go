@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/unpack"
 )
 
@@ -13,12 +14,13 @@ import (
 type run struct {
 	*unpack.Run
 	f       *File
-	s       *scratch
+	mem     *decompress.Arena // has the BTF of pending kernels and modules that is not mapped
+	maps    []mapping
 	current *diskFile // the file on disk that is read
 }
 
-func newRun(ctx context.Context, f *File, s *scratch) *run {
-	return &run{Run: unpack.NewRun(ctx, f.Path, f.Size, f.opts.MaxSize, f.opts.XZ), f: f, s: s}
+func newRun(ctx context.Context, f *File, mem *decompress.Arena) *run {
+	return &run{Run: unpack.NewRun(ctx, f.Path, f.Size, f.opts.MaxSize, f.opts.XZ), f: f, mem: mem}
 }
 
 // file passes the content of one file on disk to a taker.

@@ -122,11 +122,6 @@ func (b *booting) Wants(name string) (naming.Extra, bool) {
 // Link does nothing: a package has its kernel and modules as files.
 func (b *booting) Link(*unpack.Stream, string, string) {}
 
-// Buffer is not called, since no member has another name.
-func (b *booting) Buffer() (*decompress.Buffer, func(), error) {
-	return new(decompress.Buffer), func() {}, nil
-}
-
 func (b *booting) Attempt(read func() error) error { return read() }
 
 // isConfig reports whether a file is named like the configuration of a kernel in a package.
@@ -154,9 +149,7 @@ func (b *booting) Take(in *unpack.Stream, k sniff.Kind) error {
 
 // whole reads all of a stream, of at most limit bytes.
 func whole(in *unpack.Stream, limit int64) ([]byte, error) {
-	var buf decompress.Buffer
-	_, err := buf.Append(in.Reader, in.Size, limit)
-	return buf.B, err
+	return new(decompress.Arena).Read(in.Reader, in.Size, limit)
 }
 
 // module takes a module, and notes what it depends on.
@@ -213,11 +206,10 @@ func (b *booting) kernel(in *unpack.Stream) error {
 		if err != nil {
 			return err
 		}
-		var buf decompress.Buffer
-		if err := b.Decompress(payload, decompress.Sniff(payload), &buf); err != nil {
+		if img, err = b.Decompress(payload, decompress.Sniff(payload), new(decompress.Arena)); err != nil {
 			return err
 		}
-		img, machine, release = buf.B, arch, image.Release(buf.B)
+		machine, release = arch, image.Release(img)
 	case image.Arm64:
 		machine, release = "arm64", image.Release(img)
 	}

@@ -77,7 +77,7 @@ func (a *Arena) Read(r io.Reader, hint, limit int64) ([]byte, error) {
 // readPrefix returns what r has before its end or an error. Unless the caller takes it, the arena uses its memory again.
 func (a *Arena) readPrefix(r io.Reader, hint, limit int64) ([]byte, error) {
 	room := min(max(hint+1, 4096), limits.Believed)
-	if room > limits.Believed/8 {
+	if room > limits.Believed/8 && room > int64(cap(a.rest)) {
 		room = limits.Believed // a kernel; the next one may be larger, and memory that is not touched costs nothing
 	}
 	data, err := a.extend(a.rest, room)

@@ -4,11 +4,25 @@ package decompress
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/limits"
 )
+
+// random returns n bytes that cannot be made smaller, the same ones each time.
+func random(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(b)
+	return b
+}
+
+// failing is a reader that gives no end.
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errors.New("failed") }
 
 func TestArenaRead(t *testing.T) {
 	a := NewArena(t.Context())

@@ -94,9 +94,8 @@ func TestBombs(t *testing.T) {
 				{1 << 20, 16 << 20, "larger than the limit of 1 MiB"},
 				{1 << 30, 1 << 20, "unpacks to more than 1 MiB"},
 			} {
-				var to Buffer
 				n := allocated(func() {
-					if err := First(context.Background(), data, format, xz, tt.limit, newBudget(tt.budget), &to); err == nil || err.Error() != tt.want {
+					if _, err := First(context.Background(), data, format, xz, tt.limit, newBudget(tt.budget), new(Arena)); err == nil || err.Error() != tt.want {
 						t.Errorf("%s: error %v, want %s", format, err, tt.want)
 					}
 				})
@@ -150,13 +149,12 @@ func TestDictionaries(t *testing.T) {
 	for size := byte(0); size <= 40; size++ {
 		data := withDictionary(t, bytes.Clone(small), size)
 		for _, xz := range all {
-			var to Buffer
-			err := First(context.Background(), data, XZ, xz, 1<<20, newBudget(16<<20), &to)
+			got, err := First(context.Background(), data, XZ, xz, 1<<20, newBudget(16<<20), new(Arena))
 			if want := size <= 30; want != (err == nil) { // 2 << (30/2 + 11) is limits.Dictionary
 				t.Errorf("size %d: %v", size, err)
 			}
-			if err == nil && string(to.B) != "x" {
-				t.Errorf("size %d: %q", size, to.B)
+			if err == nil && string(got) != "x" {
+				t.Errorf("size %d: %q", size, got)
 			}
 		}
 	}
@@ -185,9 +183,8 @@ func TestLZ4Sizes(t *testing.T) {
 		"frame":  "\x04\x22\x4d\x18\x64\x70\xb9\xff\xff\xff\x7f",
 	} {
 		n := allocated(func() {
-			var to Buffer
-			if err := First(context.Background(), []byte(data), LZ4, nil, 1<<30, newBudget(16<<30), &to); err == nil && len(to.B) > 0 {
-				t.Errorf("%s: %d bytes", name, len(to.B))
+			if got, err := First(context.Background(), []byte(data), LZ4, nil, 1<<30, newBudget(16<<30), new(Arena)); err == nil && len(got) > 0 {
+				t.Errorf("%s: %d bytes", name, len(got))
 			}
 		})
 		if n > 32<<20 {

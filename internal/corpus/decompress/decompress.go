@@ -78,22 +78,22 @@ func (s stream) Close() error {
 	return nil
 }
 
-// First appends what the compressed data at the beginning of data unpacks to, at most limit bytes, which it takes from the budget.
-func First(ctx context.Context, data []byte, f Format, xz *XZProgram, limit int64, budget *Budget, to *Buffer) error {
+// First returns what the compressed data at the beginning of data unpacks to, at most limit bytes, which it takes from the budget.
+func First(ctx context.Context, data []byte, f Format, xz *XZProgram, limit int64, budget *Budget, to *Arena) ([]byte, error) {
 	if f == Zstd && plausibleZstd(data) {
 		return zstdFrame(data, limit, budget, to)
 	}
 	d, err := open(ctx, bufio.NewReader(bytes.NewReader(data)), int64(len(data)), f, xz, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer d.Close()
 	m := &metered{ctx: ctx, r: d, budget: budget}
-	n, err := to.appendPrefix(m, -1, limit)
-	if err != nil && !(n > 0 && !m.ended && trailing(f, err)) {
-		return err
+	out, err := to.readPrefix(m, -1, limit)
+	if err != nil && !(len(out) > 0 && !m.ended && trailing(f, err)) {
+		return nil, err
 	}
-	return nil
+	return to.take(out), nil
 }
 
 // Until returns a reader of r that fails when its context is done.
@@ -181,7 +181,7 @@ func goZstd(src *bufio.Reader) (io.ReadCloser, error) {
 	}
 	var h zstd.Header
 	head, _ := src.Peek(zstd.HeaderMaxSize)
-	large := h.Decode(head) == nil && h.WindowSize > Keep
+	large := h.Decode(head) == nil && h.WindowSize > maxIdle
 	if err := d.Reset(src); err != nil {
 		return nil, err
 	}
@@ -198,9 +198,9 @@ func plausibleZstd(data []byte) bool {
 	return h.Decode(data) == nil && (!h.HasFCS || h.FrameContentSize <= 64*uint64(len(data)))
 }
 
-// zstdFrame appends the first frame of data. Decoding it at once needs no window, only the output; kernels are compressed with windows of
+// zstdFrame decodes the first frame of data. Decoding it at once needs no window, only the output; kernels are compressed with windows of
 // 128 MB.
-func zstdFrame(data []byte, limit int64, budget *Budget, to *Buffer) error {
+func zstdFrame(data []byte, limit int64, budget *Budget, to *Arena) ([]byte, error) {
 	tooLarge := TooLarge(limit)
 	if left := budget.left.Load(); left < limit {
 		limit, tooLarge = max(left, 0), budget.exceeded()
@@ -208,29 +208,28 @@ func zstdFrame(data []byte, limit int64, budget *Budget, to *Buffer) error {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(max(limit, 1))),
 		zstd.WithDecoderMaxWindow(limits.Dictionary))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer d.Close()
-	start := len(to.B)
 	var h zstd.Header
 	_ = h.Decode(data) // as in plausibleZstd
 	room := limit
 	if h.HasFCS {
 		room = min(limit, int64(h.FrameContentSize))
 	}
-	err = to.appendWith(room, func(b []byte) ([]byte, error) {
+	out, err := to.Append(room, func(b []byte) ([]byte, error) {
 		out, err := d.DecodeAll(data, b)
-		if len(out) > start && trailing(Zstd, err) {
+		if len(out) > 0 && trailing(Zstd, err) {
 			err = nil
 		}
 		return out, err
 	})
 	if err == nil {
-		return budget.Take(len(to.B) - start)
+		return out, budget.Take(len(out))
 	}
 	if errors.Is(err, zstd.ErrDecoderSizeExceeded) ||
 		errors.Is(err, zstd.ErrWindowSizeExceeded) && h.WindowSize <= limits.Dictionary { // more than limit
-		return tooLarge
+		return nil, tooLarge
 	}
-	return err
+	return nil, err
 }

@@ -191,8 +191,7 @@ func TestHuge(t *testing.T) {
 			if err == nil {
 				t.Errorf("%s was read", tt.format)
 			}
-			to := new(Buffer)
-			if err := First(context.Background(), tt.data, tt.format, xz, 1<<30, newBudget(16<<20), to); err == nil {
+			if _, err := First(context.Background(), tt.data, tt.format, xz, 1<<30, newBudget(16<<20), new(Arena)); err == nil {
 				t.Errorf("%s was read at once", tt.format)
 			}
 			runtime.ReadMemStats(&after)

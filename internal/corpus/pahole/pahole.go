@@ -113,75 +113,73 @@ func (e *Encoder) Find(ctx context.Context) (version string, options []string, e
 	return e.version, e.options, e.err
 }
 
-// Encode appends to buf the BTF of an ELF file with DWARF, of at most limit bytes, and returns how many they are and what made
-// them.
-func (e *Encoder) Encode(ctx context.Context, file *os.File, buf *decompress.Buffer, limit int64) (n int, made btfc.Made, err error) {
+// Encode returns the BTF of an ELF file with DWARF, at most limit bytes in mem, and what made it.
+func (e *Encoder) Encode(ctx context.Context, file *os.File, mem *decompress.Arena, limit int64) (data []byte, made btfc.Made, err error) {
 	if e.slots == nil {
-		return 0, made, ErrDWARF
+		return nil, made, ErrDWARF
 	}
 	select {
 	case e.slots <- struct{}{}:
 		defer func() { <-e.slots }()
 	case <-ctx.Done():
-		return 0, made, ctx.Err()
+		return nil, made, ctx.Err()
 	}
-	start := len(buf.B)
 	if e.Earlier != nil {
 		h := sha256.New()
 		if _, err = io.Copy(h, decompress.Until(ctx, io.NewSectionReader(file, 0, 1<<62))); err != nil {
-			return 0, made, err
+			return nil, made, err
 		}
 		h.Sum(made.Of[:0])
 		btf, by := e.Earlier(ctx, made.Of)
 		if made.By = by; by != "" {
-			n, err = buf.Append(bytes.NewReader(btf), int64(len(btf)), limit)
-			return n, made, err
+			data, err = mem.Read(bytes.NewReader(btf), int64(len(btf)), limit)
+			return data, made, err
 		}
 	}
 	if _, _, err := e.Find(ctx); err != nil {
-		return 0, made, err
+		return nil, made, err
 	}
 	made.By = "pahole " + e.version
-	if n, err = e.run(ctx, file, nil, buf, limit); err != nil {
-		buf.B = buf.B[:start]
-		return 0, made, fmt.Errorf("%s: %w", made.By, err)
+	if data, err = e.run(ctx, file, nil, mem, limit); err != nil {
+		return nil, made, fmt.Errorf("%s: %w", made.By, err)
 	}
-	return n, made, nil
+	return data, made, nil
 }
 
-// EncodeModule appends to buf the split BTF of a module with DWARF, on top of a kernel's BTF.
-func (e *Encoder) EncodeModule(ctx context.Context, module io.Reader, base *os.File, buf *decompress.Buffer, limit int64) error {
+// EncodeModule returns the split BTF of a module with DWARF, on top of a kernel's BTF, at most limit bytes in mem.
+func (e *Encoder) EncodeModule(ctx context.Context, module io.Reader, base *os.File, mem *decompress.Arena, limit int64) ([]byte, error) {
 	select {
 	case e.slots <- struct{}{}:
 		defer func() { <-e.slots }()
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 	if _, _, err := e.Find(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	file, err := e.Temporary()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer file.Close()
 	if _, err := io.Copy(file, decompress.Until(ctx, module)); err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := e.run(ctx, file, base, buf, limit); err != nil {
-		return fmt.Errorf("pahole %s: %w", e.version, err)
+	data, err := e.run(ctx, file, base, mem, limit)
+	if err != nil {
+		return nil, fmt.Errorf("pahole %s: %w", e.version, err)
 	}
-	return nil
+	return data, nil
 }
 
 // run runs pahole on an open file, a module if there is base BTF. Its result is in a temporary file of little more than limit bytes.
-func (e *Encoder) run(ctx context.Context, file, base *os.File, buf *decompress.Buffer, limit int64) (n int, err error) {
+func (e *Encoder) run(ctx context.Context, file, base *os.File, mem *decompress.Arena, limit int64) (data []byte, err error) {
 	errLate := fmt.Errorf("not done after %s", e.Time)
 	ctx, cancel := context.WithTimeoutCause(ctx, e.Time, errLate)
 	defer cancel()
 	out, err := e.Temporary()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer out.Close()
 	options, files := e.options, []*os.File{file, out}
@@ -194,27 +192,31 @@ func (e *Encoder) run(ctx context.Context, file, base *os.File, buf *decompress.
 		Stdout: &said, Stderr: &said, Memory: limits.PaholeMemory, FileSize: uint64(limit) + 1,
 	})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	end := pahole.Wait()
 	if late := context.Cause(ctx); late != nil {
-		return 0, late
+		return nil, late
 	}
-	if n, err = buf.Append(io.NewSectionReader(out, 0, 1<<62), -1, limit); err != nil {
-		return 0, err
+	if data, err = mem.Read(io.NewSectionReader(out, 0, 1<<62), -1, limit); err != nil {
+		return nil, err
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
 	switch {
 	case end != nil && line != "":
-		return 0, fmt.Errorf("%s (%w)", line, end)
+		err = fmt.Errorf("%s (%w)", line, end)
 	case end != nil:
-		return 0, end
-	case n == 0:
-		return 0, errors.New(cmp.Or(line, "no output"))
+		err = end
+	case len(data) == 0:
+		err = errors.New(cmp.Or(line, "no output"))
 	case strings.Contains(said.String(), "DW_TAG_partial_unit"):
-		return 0, errors.New("cannot read DWARF that dwz has made smaller; 1.32 can")
+		err = errors.New("cannot read DWARF that dwz has made smaller; 1.32 can")
 	}
-	return n, nil
+	if err != nil {
+		mem.Drop(data)
+		return nil, err
+	}
+	return data, nil
 }
 
 // ErrDWARF is the cause for kernels that only corpus import can use.

@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/btfgen/btfgen/internal/corpus/decompress"
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 	"github.com/btfgen/btfgen/internal/corpus/sniff"
 )
@@ -85,17 +86,15 @@ func (r *Reader) again(in *Stream, a io.Reader, member string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	buf, done, err := r.to.Buffer()
+	mem := decompress.NewArena(r.Ctx)
+	defer mem.Release()
+	data, err := mem.Read(r.Counted(a), -1, r.MaxSize)
 	if err != nil {
-		return err
-	}
-	defer done()
-	if _, err := buf.Append(r.Counted(a), -1, r.MaxSize); err != nil {
 		return skip.Wrap(in.Path+"!"+clean(member), "", err)
 	}
 	for _, name := range names {
-		inner, done := r.open(r.Counted(bytes.NewReader(buf.B)), Stream{
-			Path: in.Path + "!" + clean(name), Member: name, Size: int64(len(buf.B)), depth: in.depth, Inside: true, Rel: in.Rel,
+		inner, done := r.open(r.Counted(bytes.NewReader(data)), Stream{
+			Path: in.Path + "!" + clean(name), Member: name, Size: int64(len(data)), depth: in.depth, Inside: true, Rel: in.Rel,
 		})
 		r.Fail(r.content(inner))
 		done()

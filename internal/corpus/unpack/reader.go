@@ -35,8 +35,6 @@ type Taker interface {
 	Take(in *Stream, k sniff.Kind) error
 	// Link takes a link of a tar file, and where it leads in the tar.
 	Link(in *Stream, member, to string)
-	// Buffer returns memory, and what gives it back.
-	Buffer() (buf *decompress.Buffer, done func(), err error)
 	// Attempt calls read. If read fails, Attempt drops what was taken meanwhile.
 	Attempt(read func() error) error
 }

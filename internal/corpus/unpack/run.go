@@ -51,8 +51,8 @@ func (r *Run) Fail(err error) {
 // can come out than go in: decoders, compressed sections, and members of a tar file, which may have holes.
 func (r *Run) Counted(src io.Reader) io.Reader { return decompress.Metered(r.Ctx, src, r.Budget) }
 
-// Decompress appends what data decompresses to, at most MaxSize bytes; anything may follow the compressed data.
-func (r *Run) Decompress(data []byte, f decompress.Format, to *decompress.Buffer) error {
+// Decompress returns what data decompresses to, at most MaxSize bytes; anything may follow the compressed data.
+func (r *Run) Decompress(data []byte, f decompress.Format, to *decompress.Arena) ([]byte, error) {
 	return decompress.First(r.Ctx, data, f, r.XZ, r.MaxSize, r.Budget, to)
 }
 

@@ -186,7 +186,7 @@ func One(ctx context.Context, cfg walk.Config) (one *corpus.Kernel, skipped []*c
 			if one != nil {
 				return fmt.Errorf("%w: %s and %s", ErrSeveral, one.Name, k.Name)
 			}
-			one = k.Keep()
+			one = k.Clone()
 			return nil
 		})
 	switch {

@@ -353,7 +353,7 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 	// if they needed this memory, too, both would wait for ever.
 	reading := limits.NewMemory(int64(max(p.cfg.Jobs, 1)) * readJob).Within(ctx)
 	skipped, err := walk.InOrder(reading, p.cfg, order, func(f *corpus.File, k *corpus.Kernel, turn func() error) error {
-		give, err := k.Detach()
+		release, err := k.Keep()
 		if err != nil {
 			return err
 		}
@@ -363,15 +363,15 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 			p.skip(k, err)
 		}
 		if failed != nil || err != nil {
-			give()
+			release()
 			return failed
 		}
-		return p.add(ctx, makers, f, k, it, give)
+		return p.add(ctx, makers, f, k, it, release)
 	})
 	return skipped, cmp.Or(makers.Wait(), err)
 }
 
-// prepare returns a kernel that was detached. It removes modules that other commands could not use.
+// prepare returns a kernel whose memory was kept. It removes modules that other commands could not use.
 func (p *packer) prepare(ctx context.Context, k *corpus.Kernel) (*btfc.Kernel, error) {
 	if !k.Key.Known() {
 		return nil, naming.ErrNoKey
@@ -403,11 +403,11 @@ func (p *packer) skip(k *corpus.Kernel, err error) {
 	p.res.Skipped = append(p.res.Skipped, &corpus.Error{Path: k.Path, Err: err})
 }
 
-// add plans a kernel whose turn it is, and encodes it in another goroutine. It calls give when the kernel is no longer needed.
-func (p *packer) add(ctx context.Context, makers *workers.Group, f *corpus.File, k *corpus.Kernel, it *btfc.Kernel, give func()) error {
+// add plans a kernel whose turn it is, and encodes it in another goroutine. It calls release when the kernel is no longer needed.
+func (p *packer) add(ctx context.Context, makers *workers.Group, f *corpus.File, k *corpus.Kernel, it *btfc.Kernel, release func()) error {
 	added, err := p.w.Plan(ctx, it)
 	if !added {
-		defer give()
+		defer release()
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -422,7 +422,7 @@ func (p *packer) add(ctx context.Context, makers *workers.Group, f *corpus.File,
 		p.skip(k, err)
 		return nil
 	case added && p.again[f]:
-		return p.encode(ctx, makers, it, give)
+		return p.encode(ctx, makers, it, release)
 	case added:
 		p.from[k.Key] = k.Path
 		p.res.Added++
@@ -442,7 +442,7 @@ func (p *packer) add(ctx context.Context, makers *workers.Group, f *corpus.File,
 	if !added {
 		return nil
 	}
-	return p.encode(ctx, makers, it, give)
+	return p.encode(ctx, makers, it, release)
 }
 
 // Encoding a kernel takes up to encodeRatio bytes for each of its bytes. Together the kernels that are encoded take up to encodeJob bytes for
@@ -455,17 +455,17 @@ const (
 // readJob is how many bytes of kernels each job may hold that are read or encoded; see limits.Memory.
 const readJob = 32 << 20
 
-// encode encodes a planned kernel in another goroutine, once there is memory. It calls give when the kernel is no longer needed.
-func (p *packer) encode(ctx context.Context, makers *workers.Group, it *btfc.Kernel, give func()) error {
+// encode encodes a planned kernel in another goroutine, once there is memory. It calls release when the kernel is no longer needed.
+func (p *packer) encode(ctx context.Context, makers *workers.Group, it *btfc.Kernel, release func()) error {
 	task := p.encoded.Open(ctx)
 	if err := task.Take(encodeRatio * p.w.Encodes(it)); err != nil {
 		task.Close()
-		give()
+		release()
 		return err
 	}
 	makers.Start(func() error {
 		defer task.Close()
-		defer give()
+		defer release()
 		return p.w.Make(ctx, it)
 	})
 	return ctx.Err()
