@@ -165,29 +165,7 @@ func (m *Memory) wake() {
 	}
 }
 
-// Detach takes n bytes that outlive the task, until give is called, once. Until then, tasks that come after t are not the first one and
-// wait, so what holds the bytes must not wait for those tasks.
-func (t *Task) Detach(n int64) (give func(), err error) {
-	if err := t.Take(n); err != nil {
-		return nil, err
-	}
-	return t.Leave(n), nil
-}
-
-// Leave is Detach for n bytes that the task holds already.
-func (t *Task) Leave(n int64) (give func()) {
-	if t == nil {
-		return func() {}
-	}
-	d := &Task{m: t.m, place: t.place, held: n}
-	t.held -= n
-	t.m.mu.Lock()
-	defer t.m.mu.Unlock()
-	t.m.tasks[d] = true
-	return d.Close
-}
-
-// Close gives all bytes of the task back, except those that were detached.
+// Close gives all bytes of the task back.
 func (t *Task) Close() {
 	t.m.mu.Lock()
 	defer t.m.mu.Unlock()

@@ -59,13 +59,13 @@ func TestMemoryEarlier(t *testing.T) {
 	}
 }
 
-// TestMemoryDetach checks that detached bytes stay held after their task, and that waiting ends when they are given back.
-func TestMemoryDetach(t *testing.T) {
+// TestMemoryGive checks that waiting ends when bytes are given back.
+func TestMemoryGive(t *testing.T) {
 	m := NewMemory(10)
 	first, second := m.Open(t.Context()), m.Open(t.Context())
-	give, err := first.Detach(8)
-	if err != nil || m.held != 8 || first.held != 0 {
-		t.Fatalf("%d held, %v", m.held, err)
+	defer first.Close()
+	if err := first.Take(8); err != nil {
+		t.Fatal(err)
 	}
 	took := make(chan error)
 	go func() { took <- second.Take(5) }()
@@ -77,48 +77,39 @@ func TestMemoryDetach(t *testing.T) {
 			break
 		}
 	}
-	give()
+	first.Give(8)
 	if err := <-took; err != nil || m.held != 5 {
 		t.Errorf("%d held, %v", m.held, err)
 	}
-	give = second.Leave(3)
 	second.Close()
-	first.Close()
-	if m.held != 3 {
-		t.Errorf("%d held after the tasks", m.held)
-	}
-	give()
 	if m.held != 0 {
 		t.Errorf("%d held at the end", m.held)
 	}
 }
 
-// TestMemoryDetached checks that a task waits for bytes that one before it has detached, though that one has ended and no task is left
-// before it, and that a task which comes before these bytes does not.
-func TestMemoryDetached(t *testing.T) {
+// TestMemoryPlaced checks that a task waits for those of work before it until all of them are closed, and that a task which comes before
+// them does not.
+func TestMemoryPlaced(t *testing.T) {
 	m := NewMemory(10)
 	place := InOrder(3)
-	tasks := make([]*Task, 3)
-	for i := range tasks {
-		tasks[i] = m.Open(place(t.Context(), i))
-	}
-	give, err := tasks[1].Detach(10)
-	if err != nil {
+	open := func(i int) *Task { return m.Open(Placed(place(t.Context(), i))) }
+	first, second, kept, third := open(0), open(1), open(1), open(2)
+	if err := kept.Take(10); err != nil {
 		t.Fatal(err)
 	}
-	tasks[1].Close()
-	if err := tasks[0].Take(5); err != nil {
+	second.Close()
+	if err := first.Take(5); err != nil {
 		t.Fatal(err)
 	}
-	tasks[0].Close()
-	if m.try(tasks[2], 1) == nil {
-		t.Error("the last task did not wait for the detached bytes")
+	first.Close()
+	if m.try(third, 1) == nil {
+		t.Error("the last task did not wait for the one before it")
 	}
-	give()
-	if m.try(tasks[2], 100) != nil {
+	kept.Close()
+	if m.try(third, 100) != nil {
 		t.Error("the last task waits")
 	}
-	tasks[2].Close()
+	third.Close()
 	if m.held != 0 || len(m.tasks) != 0 {
 		t.Errorf("%d bytes and %d tasks are left", m.held, len(m.tasks))
 	}
