@@ -206,6 +206,11 @@ func (a *assembler) end(n int) {
 func (a *assembler) shed() (err error) {
 	old := a.mem.Move()
 	defer old.Release()
+	if slices.ContainsFunc(a.pending, func(b blob) bool { return !b.split && len(b.data) > limits.Believed/8 }) {
+		if err := a.mem.Grow(limits.Believed); err != nil { // as it was read, so that all kernels of a tar use the same blocks
+			return err
+		}
+	}
 	for i := range a.pending {
 		b := &a.pending[i]
 		if b.mapped {
