@@ -206,15 +206,15 @@ func (a *assembler) end(n int) {
 func (a *assembler) shed() (err error) {
 	old := a.mem.Move()
 	defer old.Release()
-	if slices.ContainsFunc(a.pending, func(b blob) bool { return !b.split && len(b.data) > limits.Believed/8 }) {
-		if err := a.mem.Grow(limits.Believed); err != nil { // as it was read, so that all kernels of a tar use the same blocks
-			return err
-		}
-	}
 	for i := range a.pending {
 		b := &a.pending[i]
 		if b.mapped {
 			continue
+		}
+		if !b.split {
+			if err := a.mem.Grow(int64(len(b.data))); err != nil {
+				return err
+			}
 		}
 		if b.data, err = a.mem.Copy(b.data); err != nil {
 			return err

@@ -76,14 +76,11 @@ func (a *Arena) Read(r io.Reader, hint, limit int64) ([]byte, error) {
 
 // readPrefix returns what r has before its end or an error. Unless the caller takes it, the arena uses its memory again.
 func (a *Arena) readPrefix(r io.Reader, hint, limit int64) ([]byte, error) {
-	room := min(max(hint+1, 4096), limits.Believed)
-	if room > limits.Believed/8 && room > int64(cap(a.rest)) {
-		room = limits.Believed // a kernel; the next one may be larger, and memory that is not touched costs nothing
-	}
-	data, err := a.extend(a.rest, room)
+	err := a.Grow(min(max(hint+1, 4096), limits.Believed))
 	if err != nil {
 		return nil, err
 	}
+	data := a.rest
 	for {
 		if have := int64(len(data)); have == int64(cap(data)) {
 			// Four times as much: each copy is garbage for a while, and memory that is not touched costs nothing.
@@ -148,6 +145,9 @@ func (a *Arena) Drop(data []byte) {
 
 // Grow makes room for n bytes, so that what is read next need not be moved while it grows.
 func (a *Arena) Grow(n int64) error {
+	if n > limits.Believed/8 && n > int64(cap(a.rest)) {
+		n = max(n, limits.Believed) // a kernel; the next one may be larger, and memory that is not touched costs nothing
+	}
 	_, err := a.extend(a.rest, n)
 	return err
 }
