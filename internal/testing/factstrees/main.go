@@ -3,13 +3,16 @@
 // Factstrees reads kernel trees and prints which of them have the facts and the witnesses that check's tables name: test data, compared with the
 // tables by a test.
 //
-//	factstrees TABLES [NAME[:VENDOR]=]TREE ...
+//	factstrees [-only REGEXP] TABLES [NAME[:VENDOR]=]TREE ...
 package main
 
 import (
+	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -23,17 +26,24 @@ const head = `# What trees of the Linux kernel have, read from their sources by 
 `
 
 func main() {
-	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: factstrees TABLES [NAME[:VENDOR]=]TREE ...")
+	only := flag.String("only", "", "print only what begins like this `regexp`: a relation, a space and a name")
+	flag.Parse()
+	args := flag.Args()
+	if len(args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: factstrees [-only REGEXP] TABLES [NAME[:VENDOR]=]TREE ...")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], os.Args[2:]); err != nil {
+	begins, err := regexp.Compile("^(" + *only + ")")
+	if err == nil {
+		err = run(begins, args[0], args[1:])
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "factstrees:", err)
 		os.Exit(1)
 	}
 }
 
-func run(tables string, args []string) error {
+func run(only *regexp.Regexp, tables string, args []string) error {
 	var asked []string
 	for _, name := range []string{"facts.txt", "maps.txt"} {
 		text, err := os.ReadFile(filepath.Join(tables, name))
@@ -55,6 +65,10 @@ func run(tables string, args []string) error {
 		if err != nil {
 			return err
 		}
+		for relation, names := range t.Relations {
+			maps.DeleteFunc(names, func(name string, _ bool) bool { return !only.MatchString(relation + " " + name) })
+		}
+		maps.DeleteFunc(t.Relations, func(_ string, names map[string]bool) bool { return len(names) == 0 })
 		name, vendor, _ := strings.Cut(name, ":")
 		if name == "" {
 			name = t.Release

@@ -23,9 +23,9 @@ type interpreter struct {
 
 // statement is a statement of C. Those that do nothing here have no kind.
 type statement struct {
-	kind  string // if, switch, case, return, break, block, set
+	kind  string // if, switch, case, return, break, block, set, goto, label
 	expr  []string
-	name  string // what is set
+	name  string // what is set, or a label
 	body  []*statement
 	other []*statement // else
 }
@@ -110,7 +110,13 @@ func (p *parser) statement() *statement {
 	case "break":
 		p.next()
 		return &statement{kind: "break"}
+	case "goto":
+		return &statement{kind: "goto", name: p.until(";")[0]}
 	default:
+		if p.peek() == ":" {
+			p.next()
+			return &statement{kind: "label", name: t}
+		}
 		p.at--
 		expr := p.until(";")
 		for i, t := range expr {

@@ -24,6 +24,10 @@ import (
 //	hook           hooks of LSM
 //	set NAME       functions in a set, such as sleepable_lsm_hooks
 //	kfunc TYPE     kfuncs that programs of a type can call, "any" for all types
+//	refuses TYPE   kfuncs that the filter of their set keeps from programs of a type, or of a type of attachment
+//	size STRUCT    the size of a context in bytes
+//	field STRUCT   the offsets of its fields, and of the elements of those that are arrays
+//	reads TYPE     accesses to the context, as OFFSET/SIZE, that programs of a type are allowed; "writes TYPE" likewise
 //	sleeps         kfuncs that may sleep
 //	jit ARCH       abilities that the machine's compiler says it has, and "trampoline"
 //	witness        those of the requested structs, functions and enumerators that it defines; "witness ARCH" those of the machine's own sources, and
@@ -87,6 +91,7 @@ func Read(path string, witnesses []string) (*Tree, error) {
 	t.sets()
 	t.kfuncs()
 	t.compilers()
+	t.accesses()
 	for _, s := range sources() {
 		if t.has(s) {
 			t.Relations.add("fact", s.fact)
@@ -358,10 +363,11 @@ func (t *Tree) sets() {
 var (
 	registered = regexp.MustCompile(`register_btf_kfunc_id_set\(\s*BPF_PROG_TYPE_(\w+)\s*,\s*&(\w+)`)
 	setMember  = regexp.MustCompile(`\.(?:set|check_set)\s*=\s*&(\w+)`)
+	setFilter  = regexp.MustCompile(`\.filter\s*=\s*(\w+)`)
 	hookCase   = regexp.MustCompile(`case BPF_PROG_TYPE_(\w+):|return BTF_KFUNC_HOOK_(\w+)`)
 )
 
-// kfuncs reads which programs can call which kfuncs, without filters of their sets.
+// kfuncs reads which programs can call which kfuncs, and which of these the filters of their sets refuse.
 func (t *Tree) kfuncs() {
 	hooks, groups := make(map[string]string), make(map[string][]string)
 	for _, body := range t.defs.functions["bpf_prog_type_to_kfunc_hook"] {
@@ -390,6 +396,9 @@ func (t *Tree) kfuncs() {
 				set := setMember.FindStringSubmatch(body)
 				if set == nil {
 					continue
+				}
+				if filter := setFilter.FindStringSubmatch(body); filter != nil {
+					t.filtered(filter[1], all, set[1], types)
 				}
 				for f, flags := range all[set[1]] {
 					for _, k := range types {
@@ -448,6 +457,9 @@ func (t *Tree) shows(defs *definitions, w string) bool {
 			return t.Relations["enumerator"]["bpf_"+helper]
 		}
 		return slices.ContainsFunc(defs.enums[enum], func(body string) bool { return containsWord(body, name) })
+	}
+	if of, ok := strings.CutSuffix(w, "__safe_rcu"); ok { // made by a macro
+		return strings.Contains(t.texts["kernel/bpf/verifier.c"], "BTF_TYPE_SAFE_RCU(struct "+of+")")
 	}
 	name, member, _ := strings.Cut(w, ".")
 	bodies := defs.structs[name]

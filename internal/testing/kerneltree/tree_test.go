@@ -22,7 +22,8 @@ var tiny = map[string]string{
 	"Makefile": "VERSION = 6\nPATCHLEVEL = 5\nSUBLEVEL = 4\n",
 	"include/uapi/linux/bpf.h": `
 enum bpf_prog_type { BPF_PROG_TYPE_UNSPEC, BPF_PROG_TYPE_XDP, BPF_PROG_TYPE_TRACING, };
-enum bpf_attach_type { BPF_TRACE_FENTRY, BPF_TRACE_RAW_TP, };
+enum bpf_attach_type { BPF_TRACE_FENTRY, BPF_TRACE_RAW_TP, BPF_XDP_DEVMAP, };
+struct xdp_md { __u32 a; __u8 odd; __u32 :24; __u32 b[2]; union { __u32 c; __u8 d; }; __u32 :32; __bpf_md_ptr(struct bpf_sock *, sk); };
 enum bpf_map_type { BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_SOCKMAP, };
 #define __BPF_FUNC_MAPPER(FN) \
 	FN(unspec), \
@@ -109,12 +110,43 @@ static const struct bpf_func_proto *tracing_func_proto(enum bpf_func_id func_id,
 	}
 }
 const struct bpf_verifier_ops tracing_verifier_ops = { .get_func_proto = tracing_func_proto, };
-const struct bpf_verifier_ops xdp_verifier_ops = { .get_func_proto	= bpf_base_func_proto };
+static bool narrow_ok(u32 off, u32 size, u32 size_default) { return size <= size_default && (size & (size - 1)) == 0; }
+static bool xdp_is_valid_access(int off, int size, enum bpf_access_type type, const struct bpf_prog *prog, struct bpf_insn_access_aux *info)
+{
+	const int size_default = sizeof(__u32);
+
+	if (off < 0 || off >= sizeof(struct xdp_md) || off % size != 0)
+		return false;
+	switch (off) {
+	case bpf_ctx_range(struct xdp_md, b):
+		if (type == BPF_WRITE)
+			goto never;
+		return bpf_ctx_wide_access_ok(off, size, struct xdp_md, b) || narrow_ok(off, size, size_default);
+	case offsetof(struct xdp_md, sk):
+		info->reg_type = PTR_TO_SOCKET;
+		return type == BPF_READ && size == sizeof_field(struct xdp_md, sk);
+	case offsetof(struct xdp_md, c) ... offsetofend(struct xdp_md, c) - 1:
+		break;
+	default:
+		if (prog->expected_attach_type != BPF_XDP_DEVMAP)
+			return false;
+	}
+	return size == size_default;
+never:
+	return false;
+}
+const struct bpf_verifier_ops xdp_verifier_ops = { .get_func_proto	= bpf_base_func_proto, .is_valid_access = xdp_is_valid_access };
 BTF_KFUNCS_START(some)
 BTF_ID_FLAGS(func, bpf_do, KF_ACQUIRE | KF_SLEEPABLE)
 BTF_ID_FLAGS(func, bpf_undo)
 BTF_KFUNCS_END(some)
-static const struct btf_kfunc_id_set some_set = { .owner = THIS_MODULE, .set = &some };
+static int some_filter(const struct bpf_prog *prog, u32 kfunc_id)
+{
+	if (btf_id_set8_contains(&some, kfunc_id) && prog->type == BPF_PROG_TYPE_TRACING && prog->expected_attach_type != BPF_TRACE_RAW_TP)
+		return -EACCES;
+	return 0;
+}
+static const struct btf_kfunc_id_set some_set = { .owner = THIS_MODULE, .set = &some, .filter = some_filter };
 static int __init init(void) { return register_btf_kfunc_id_set(BPF_PROG_TYPE_TRACING, &some_set); }
 static int bpf_prog_type_to_kfunc_hook(enum bpf_prog_type prog_type)
 {
@@ -156,23 +188,31 @@ func TestRead(t *testing.T) {
 		t.Errorf("release %s, unknown %v", tree.Release, tree.Unknown)
 	}
 	for relation, want := range map[string]string{
-		"helper XDP":                  "one two",
-		"helper TRACING/TRACE_FENTRY": "one three two",
-		"helper TRACING/TRACE_RAW_TP": "four one two",
-		"helper TRACING/TRACE_ITER":   "",
-		"with SOCKMAP":                "one two",
-		"with HASH":                   "",
-		"set btf_id_deny":             "migrate_disable",
-		"kfunc TRACING":               "bpf_do bpf_undo",
-		"kfunc LSM":                   "bpf_do bpf_undo",
-		"kfunc XDP":                   "",
-		"sleeps":                      "bpf_do",
-		"hook":                        "file_open task_free",
-		"jit x86_64":                  "supports_arena",
-		"jit arm64":                   "",
-		"map":                         "HASH|SOCKMAP CONFIG_NET CONFIG_INET",
-		"program":                     "TRACING|XDP CONFIG_NET",
-		"witness":                     "bpf_called()|bpf_map_type:BPF_MAP_TYPE_HASH|bpf_thing|bpf_thing.inner|bpf_thing.second|brace()",
+		"helper XDP":                   "one two",
+		"helper TRACING/TRACE_FENTRY":  "one three two",
+		"helper TRACING/TRACE_RAW_TP":  "four one two",
+		"helper TRACING/TRACE_ITER":    "",
+		"with SOCKMAP":                 "one two",
+		"with HASH":                    "",
+		"set btf_id_deny":              "migrate_disable",
+		"kfunc TRACING":                "bpf_do bpf_undo",
+		"kfunc LSM":                    "bpf_do bpf_undo",
+		"kfunc XDP":                    "",
+		"refuses TRACING/TRACE_FENTRY": "bpf_do bpf_undo",
+		"refuses TRACING/TRACE_RAW_TP": "",
+		"refuses LSM":                  "",
+		"size xdp_md":                  "32",
+		"field xdp_md":                 "0 12 16 24 4 8",
+		"reads XDP":                    "10/1 10/2 11/1 12/1 12/2 12/4 13/1 14/1 14/2 15/1 16/4 24/8 8/1 8/2 8/4 8/8 9/1",
+		"writes XDP":                   "16/4",
+		"reads XDP/XDP_DEVMAP":         "0/4 10/1 10/2 11/1 12/1 12/2 12/4 13/1 14/1 14/2 15/1 16/4 24/8 4/4 8/1 8/2 8/4 8/8 9/1",
+		"sleeps":                       "bpf_do",
+		"hook":                         "file_open task_free",
+		"jit x86_64":                   "supports_arena",
+		"jit arm64":                    "",
+		"map":                          "HASH|SOCKMAP CONFIG_NET CONFIG_INET",
+		"program":                      "TRACING|XDP CONFIG_NET",
+		"witness":                      "bpf_called()|bpf_map_type:BPF_MAP_TYPE_HASH|bpf_thing|bpf_thing.inner|bpf_thing.second|brace()",
 	} {
 		sep := " "
 		if strings.Contains(want, "|") {
