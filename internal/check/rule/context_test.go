@@ -146,8 +146,8 @@ func TestFieldAccess(t *testing.T) {
 	}{
 		{"tc", write(asm.Word, 8), Linux(6, 12), OK, ""},                                    // mark
 		{"tc", write(asm.Word, 0), Linux(6, 12), Fails, ContextWrite},                       // len
-		{"tc", write(asm.Word, 0), Linux(4, 17), OK, ""},                                    // not known
-		{"tc", write(asm.Word, 0), Linux(6, 19), MayFail, ContextWrite},                     // not known yet
+		{"tc", write(asm.Word, 0), Linux(4, 13), OK, ""},                                    // not known
+		{"tc", write(asm.Word, 0), Linux(7, 2), MayFail, ContextWrite},                      // not known yet
 		{"xdp", write(asm.Word, 0), Linux(6, 12), Fails, ContextWrite},                      // data
 		{"xdp", write(asm.Word, 16), Linux(6, 12), OK, ""},                                  // rx_queue_index
 		{"xdp", read(asm.DWord, 0), Linux(6, 12), Fails, ContextPart},                       // data and data_end
@@ -156,7 +156,7 @@ func TestFieldAccess(t *testing.T) {
 		{"socket", read(asm.Word, 76), Linux(6, 12), Fails, ContextForbidden},               // data
 		{"socket", read(asm.Byte, 1), Linux(6, 12), OK, ""},                                 // len
 		{"flow_dissector", read(asm.Word, 0), Linux(6, 12), Fails, ContextForbidden},        // len
-		{"flow_dissector", read(asm.Word, 0), Linux(5, 1), OK, ""},                          // len
+		{"flow_dissector", read(asm.Word, 0), Linux(5, 1), MayFail, ContextForbidden},       // len
 		{"cgroup/connect4", read(asm.Word, 8), Linux(6, 12), Fails, ContextForbidden},       // user_ip6
 		{"cgroup/connect6", write(asm.Word, 8), Linux(6, 12), OK, ""},                       // user_ip6
 		{"cgroup/getsockopt", write(asm.Word, 24), Linux(6, 12), Fails, ContextWrite},       // level
@@ -165,6 +165,23 @@ func TestFieldAccess(t *testing.T) {
 		{"cgroup/sock_create", write(asm.Word, 16), Linux(6, 12), OK, ""},                   // mark
 		{"perf_event", read(asm.Word, 8), Linux(6, 12), Fails, ContextPart},                 // a register
 		{"sk_skb/stream_verdict", read(asm.Word, 8), Linux(6, 12), Fails, ContextForbidden}, // mark
+		{"tc", write(asm.Word, 12), Linux(5, 2), OK, ""},                                    // queue_mapping
+		{"tc", write(asm.Word, 12), Linux(4, 19), MayFail, ContextForbidden},                // queue_mapping
+		{"tc", read(asm.Byte, 1), Linux(5, 0), OK, ""},                                      // len
+		{"tc", read(asm.Byte, 1), Linux(4, 18), MayFail, ContextForbidden},                  // len
+		{"tc", read(asm.Byte, 49), Linux(4, 18), OK, ""},                                    // cb
+		{"tc", read(asm.Word, 164), Linux(4, 18), MayFail, ContextBeyond},                   // gso_segs
+		{"cgroup_skb/egress", write(asm.Word, 8), Linux(4, 19), MayFail, ContextForbidden},  // mark
+		{"cgroup_skb/egress", write(asm.Word, 8), Linux(4, 20), OK, ""},                     // mark
+		{"cgroup/connect6", write(asm.DWord, 8), Linux(5, 2), MayFail, ContextForbidden},    // user_ip6
+		{"cgroup/connect6", write(asm.DWord, 8), Linux(5, 3), OK, ""},                       // user_ip6
+		{"cgroup/bind4", read(asm.Half, 24), Linux(5, 7), MayFail, ContextForbidden},        // user_port
+		{"sockops", read(asm.DWord, 184), Linux(5, 2), MayFail, ContextBeyond},              // sk
+		{"sockops", read(asm.DWord, 184), Linux(5, 3), OK, ""},                              // sk
+		{"sockops", read(asm.DWord, 216), Linux(6, 1), MayFail, ContextBeyond},              // skb_hwtstamp
+		{"sk_lookup", read(asm.Word, 64), Linux(5, 15), MayFail, ContextBeyond},             // ingress_ifindex
+		{"socket", read(asm.Byte, 169), Linux(6, 12), MayFail, ContextForbidden},            // a byte of sk
+		{"socket", read(asm.Byte, 169), Linux(6, 17), Fails, ContextForbidden},              // a byte of sk
 	} {
 		o := programOf(tt.section, tt.code)
 		f := onContext(t, o, released(uint64(tt.release), "x86_64"))
