@@ -3,6 +3,7 @@
 package facts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,18 +15,32 @@ import (
 // context is which bytes of their context programs may read and write.
 type context struct {
 	reads, writes []bytesOf
-	since         Release // older kernels are not judged
-	machine       string  // others are not judged; "" for none
+	narrow        Change // since when they may read other bytes of a field than its first, except from always.lo to before always.hi
+	always        struct{ lo, hi int64 }
+	machine       string // others are not judged; "" for none
 }
 
 // bytesOf is bytes of a context, from lo to before hi, and how many of them an access may have.
 type bytesOf struct {
 	lo, hi int64
 	sizes  string // digits
+	when   Period
 }
 
-// contextTable is contexts.txt: by type of programs, or by type and type of attachment with a slash between.
-var contextTable = sync.OnceValue(func() map[string]*context {
+// size is a size of a struct that is a context, and since when it has it.
+type size struct {
+	bytes int64
+	when  Period
+}
+
+// contexts is contexts.txt.
+type contexts struct {
+	programs map[string]*context // by type of programs, or by type and type of attachment with a slash between
+	sizes    map[string][]size   // by struct, ascending
+}
+
+// contextTable is contexts.txt.
+var contextTable = sync.OnceValue(func() *contexts {
 	all, err := readContexts(readFile("contexts.txt"))
 	if err != nil {
 		panic(err)
@@ -33,25 +48,54 @@ var contextTable = sync.OnceValue(func() map[string]*context {
 	return all
 })
 
-func readContexts(text string) (map[string]*context, error) {
+func readContexts(text string) (*contexts, error) {
 	l, err := entries("contexts.txt", text)
 	if err != nil {
 		return nil, err
 	}
-	all := make(map[string]*context)
+	all := &contexts{programs: make(map[string]*context), sizes: make(map[string][]size)}
 	for i := range l {
 		e, c := &l[i], new(context)
-		err := e.read(map[string]func(string) error{
+		var sizes []size
+		keys := map[string]func(string) error{
 			"machine": func(value string) error {
 				c.machine = value
 				return unless(slices.Contains(machines, value), "no such machine")
 			},
-			"reads":  func(value string) (err error) { c.reads, err = parseBytes(value); return err },
-			"since":  func(value string) (err error) { c.since, err = parseRelease(value); return err },
-			"writes": func(value string) (err error) { c.writes, err = parseBytes(value); return err },
+			"narrow": func(value string) (err error) {
+				value, except, found := strings.Cut(value, " except ")
+				if found {
+					if _, err = fmt.Sscanf(except, "%d..%d", &c.always.lo, &c.always.hi); err != nil {
+						return errors.New("want LO..HI")
+					}
+				}
+				c.narrow, err = ParseChange(value)
+				return err
+			},
+		}
+		e.during(keys, "reads", func(when Period, value string) (err error) {
+			c.reads, err = appendBytes(c.reads, when, value)
+			return err
 		})
+		e.during(keys, "writes", func(when Period, value string) (err error) {
+			c.writes, err = appendBytes(c.writes, when, value)
+			return err
+		})
+		e.during(keys, "size", func(when Period, value string) error {
+			n, err := strconv.Atoi(value)
+			sizes = append(sizes, size{int64(n), when})
+			return err
+		})
+		err := e.read(keys)
 		if err != nil {
 			return nil, err
+		}
+		if sizes != nil {
+			if !IsContext(e.name) || all.sizes[e.name] != nil || !slices.IsSortedFunc(sizes, func(a, b size) int { return cmp.Compare(a.bytes, b.bytes) }) {
+				return nil, e.wrap(e.line, errors.New("no context, twice, or not ascending"))
+			}
+			all.sizes[e.name] = sizes
+			continue
 		}
 		kind, attaches, _ := strings.Cut(e.name, "/")
 		if ProgramType(kind).Context == "" {
@@ -62,19 +106,19 @@ func readContexts(text string) (map[string]*context, error) {
 			if attach != "" {
 				name = attached(kind, attach)
 			}
-			if all[name] != nil {
+			if all.programs[name] != nil {
 				return nil, e.wrap(e.line, errors.New("twice"))
 			}
-			all[name] = c
+			all.programs[name] = c
 		}
 	}
 	return all, nil
 }
 
-// parseBytes reads "0..76/124 80..88/8".
-func parseBytes(value string) (l []bytesOf, err error) {
+// appendBytes appends what "0..76/124 80..88/8" says.
+func appendBytes(l []bytesOf, when Period, value string) ([]bytesOf, error) {
 	for word := range strings.FieldsSeq(value) {
-		var b bytesOf
+		b := bytesOf{when: when}
 		if _, err := fmt.Sscanf(word, "%d..%d/%s", &b.lo, &b.hi, &b.sizes); err != nil || b.lo >= b.hi || strings.Trim(b.sizes, "1248") != "" {
 			return nil, errors.New("want LO..HI/SIZES")
 		}
@@ -83,24 +127,56 @@ func parseBytes(value string) (l []bytesOf, err error) {
 	return l, nil
 }
 
-// MayAccess reports whether any kernel for a machine lets programs with a type of attachment read or write bytes of their context. since is the
-// first release that is known, 0 for programs that are not in the table.
-func MayAccess(machine, progType, attach string, off int64, size int, write bool) (may bool, since Release) {
-	c := contextTable()[attached(progType, attach)]
+// contextsSince is the first release with which it was compared which bytes of their context programs may access.
+var contextsSince = Linux(4, 14)
+
+// Access is whether kernels let programs access bytes of their context.
+type Access struct {
+	Known bool // the table has such programs
+	May   bool // some kernels do
+	When  Period
+	Since Release // older kernels are not judged
+}
+
+// ContextAccess returns whether kernels for a machine let programs with a type of attachment read or write bytes of their context, if the
+// struct that is the context has them.
+func ContextAccess(machine, progType, attach string, off int64, size int, write bool) Access {
+	return contextTable().access(machine, progType, attach, off, size, write)
+}
+
+func (t *contexts) access(machine, progType, attach string, off int64, size int, write bool) (a Access) {
+	c := t.programs[attached(progType, attach)]
 	if c == nil {
-		c = contextTable()[progType]
+		c = t.programs[progType]
 	}
 	if c == nil || c.machine != "" && c.machine != machine {
-		return false, 0
+		return a
 	}
+	a.Known, a.Since = true, contextsSince
 	l := c.reads
 	if write {
 		l = c.writes
 	}
-	for _, b := range l {
-		if b.lo <= off && off+int64(size) <= b.hi && off%int64(size) == 0 && strings.Contains(b.sizes, strconv.Itoa(size)) {
-			return true, c.since
+	for i := range l {
+		b := &l[i]
+		if b.lo > off || off+int64(size) > b.hi || off%int64(size) != 0 || !strings.Contains(b.sizes, strconv.Itoa(size)) || a.May && !b.when.Always() {
+			continue
+		}
+		a.May, a.When = true, b.when
+		const field = 4
+		if !write && size < field && off%field != 0 && (off < c.always.lo || off >= c.always.hi) && a.When.Until == (Change{}) && a.When.Since.By < c.narrow.By {
+			a.When.Since = c.narrow
 		}
 	}
-	return false, max(c.since, Linux(4, 18))
+	return a
+}
+
+// ContextSize returns since when a struct that is a context has a number of bytes. It is not known of all structs.
+func ContextSize(name string, bytes int64) (when Period, known bool) {
+	for _, s := range contextTable().sizes[name] {
+		if bytes <= s.bytes {
+			return s.when, true
+		}
+	}
+	return when, false
 }

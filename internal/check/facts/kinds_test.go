@@ -72,7 +72,7 @@ func kindTable() string {
 			}
 			entriesOf = fmt.Sprintf("%d kfuncs", n)
 		case "contexts.txt":
-			entriesOf = fmt.Sprintf("%d types of programs", len(contextTable()))
+			entriesOf = fmt.Sprintf("%d types of programs", len(contextTable().programs))
 		case "hooks.txt":
 			entriesOf = fmt.Sprintf("%d hooks", len(the().hooks))
 		case "interface.txt":

@@ -233,8 +233,14 @@ func (e *Evaluation) field(off int64, size int, write bool) (f Finding) {
 	of := facts.ProgramType(e.pr.Attach.ProgType).Context
 	if y, ok := e.k.find(of, btf.KindStruct); ok && y.module == "" {
 		f = e.member(y.typ(), new(flow.Access), off, size)
-	} else if f = e.k.judge(facts.ContextField(of, off), ContextBeyond); f.Status != OK {
-		f.Args.Offset, f.Args.Name = off, "struct "+of
+	} else if fact := facts.ContextField(of, off); fact != facts.Every {
+		if f = e.k.judge(fact, ContextBeyond); f.Status != OK {
+			f.Args.Offset, f.Args.Name = off, "struct "+of
+		}
+	} else if when, known := facts.ContextSize(of, off+int64(max(size, 1))); known {
+		if f = e.k.later(when, ContextBeyond); f.Status != OK {
+			f.Args.Offset, f.Args.Name = off, "struct "+of
+		}
 	}
 	if f.Status == OK {
 		if f = e.k.judge(facts.ContextFieldOf(e.pr.Attach.ProgType, of, off), ContextForbidden); f.Status != OK {
@@ -248,19 +254,24 @@ func (e *Evaluation) field(off int64, size int, write bool) (f Finding) {
 	return f
 }
 
-// fieldAccess judges an access to a context that is a struct of the kernel's interface by what no kernel lets programs of the type do.
+// fieldAccess judges an access to a context that is a struct of the kernel's interface by what kernels let programs of the type do.
 func (e *Evaluation) fieldAccess(off int64, size int, write bool) (f Finding) {
 	s := e.pr.Attach
-	may, since := facts.MayAccess(e.k.Arch, s.ProgType, s.Type, off, size, write)
+	a := facts.ContextAccess(e.k.Arch, s.ProgType, s.Type, off, size, write)
 	offloaded := s.ProgType == "XDP" && write && off == 16 // of programs for network cards, which are not known here (xdp_is_valid_access)
-	if may || offloaded || since == 0 || !e.k.atLeast(since) {
+	if offloaded || !a.Known || !e.k.atLeast(a.Since) {
+		return f
+	}
+	if a.May {
+		if f = e.k.later(a.When, ContextForbidden); f.Status != OK {
+			f.Args.Offset, f.Args.Name = off, s.ProgType
+		}
 		return f
 	}
 	f = Finding{Status: Fails, Code: ContextForbidden, Args: Args{Offset: off, Name: s.ProgType}}
 	part := off%int64(size) != 0
 	for _, n := range []int64{1, 2, 4, 8} {
-		may, _ := facts.MayAccess(e.k.Arch, s.ProgType, s.Type, off-off%n, int(n), false)
-		part = part || may
+		part = part || facts.ContextAccess(e.k.Arch, s.ProgType, s.Type, off-off%n, int(n), false).May
 	}
 	switch {
 	case write:
@@ -270,6 +281,20 @@ func (e *Evaluation) fieldAccess(off int64, size int, write bool) (f Finding) {
 	}
 	if e.k.atLeast(facts.ContextsRead().Next()) {
 		f.Status, f.Until = MayFail, facts.ContextsRead()
+	}
+	return f
+}
+
+// later judges by code what kernels have since a release, or had up to one.
+func (k *Inventory) later(when facts.Period, code Code) (f Finding) {
+	if when.Always() {
+		return f
+	}
+	if f = k.permits(when, code); f.Status == MayFail && when.Since.After == 0 && when.Since.By != 0 {
+		f.Since, f.Until, f.Doubt = when.Since.By, 0, OlderRelease
+		if !k.dated() {
+			f.Doubt = NoRelease
+		}
 	}
 	return f
 }
