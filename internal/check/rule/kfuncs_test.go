@@ -38,6 +38,16 @@ func TestKfuncs(t *testing.T) {
 		{"6.18.1", "kprobe/vfs_read", "bpf_put_file", Fails},
 		{"7.2.1", "kprobe/vfs_read", "bpf_put_file", MayFail},
 		{"6.18.1", "lsm/file_open", "bpf_put_file", OK},
+		{"6.18.1", "fentry/vfs_read", "bpf_put_file", Fails}, // by a filter, as what follows
+		{"6.8.1", "fentry/vfs_read", "bpf_get_file_xattr", Fails},
+		{"6.18.1", "iter/tcp", "bpf_sock_destroy", OK},
+		{"6.5.1", "fentry/tcp_close", "bpf_sock_destroy", Fails},
+		{"6.18.1", "lsm/file_open", "bpf_sock_destroy", Fails},
+		{"7.2.1", "fentry/tcp_close", "bpf_sock_destroy", MayFail},
+		{"6.18.1", "kprobe.session/vfs_read", "bpf_session_cookie", OK},
+		{"6.18.1", "kprobe.multi/vfs_read", "bpf_session_cookie", Fails},
+		{"6.18.1", "kprobe/vfs_read", "bpf_session_cookie", MayFail}, // the loader may say that it is a session
+		{"6.18.1", "fentry/vfs_read", "css_rstat_updated", OK},
 	} {
 		k := &Inventory{want: new(Wanted), version: VersionOf(kernel.Key{Release: tt.release})}
 		k.settle()
