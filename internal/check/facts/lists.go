@@ -5,6 +5,7 @@ package facts
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -78,8 +79,15 @@ const AnyType = "any"
 // KfuncCallers returns since when programs can call a kfunc, by type, where that is not since the kfunc came.
 func KfuncCallers(name string) map[string]Period { return the().kfuncs[name] }
 
-// KfuncOnly returns the types of programs that can call a kfunc on any kernel, nil if all can or it is not known.
-func KfuncOnly(name string) []string { return the().only[name] }
+// KfuncRefuses reports whether no kernel lets programs with a type of attachment, "BPF_TRACE_ITER", call a kfunc. It is open if the loader can choose a
+// type of attachment with which they can.
+func KfuncRefuses(name, progType, attach string) (refuses, open bool) {
+	only := the().only[name]
+	if only == nil || progType == "" || slices.Contains(only, progType) || slices.Contains(only, attached(progType, attach)) {
+		return false, false
+	}
+	return true, attach == "" && slices.ContainsFunc(only, func(name string) bool { return strings.HasPrefix(name, progType+"/") })
+}
 
 // Kfuncs returns the names of the kfuncs that programs of some type can call later than others.
 func Kfuncs() (l []string) {

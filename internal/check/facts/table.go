@@ -186,7 +186,7 @@ func readRow(e *entry) (*row, error) {
 		err = e.wrap(e.line, errors.New("neither since nor until"))
 	}
 	for _, p := range slices.Concat(r.programs, r.only) {
-		if err == nil && p != AnyType && p != NotSleeping && programTable()[p] == nil {
+		if kind, _, _ := strings.Cut(p, "/"); err == nil && p != AnyType && p != NotSleeping && programTable()[kind] == nil {
 			err = e.wrap(e.line, fmt.Errorf("there is no type of programs %s", p))
 		}
 	}

@@ -266,10 +266,12 @@ func within(c Change, release Release) bool {
 func TestTreesKfuncs(t *testing.T) {
 	m := trees(t)
 	names := make(map[string]bool)
-	for relation, of := range m.Has {
-		for name := range of {
-			if strings.HasPrefix(relation, "kfunc ") {
-				names[name] = true
+	for _, m := range []*kerneltree.Matrix{m, accesses(t)} {
+		for relation, of := range m.Has {
+			for name := range of {
+				if strings.HasPrefix(relation, "kfunc ") {
+					names[name] = true
+				}
 			}
 		}
 	}
@@ -297,6 +299,9 @@ func kfuncDisagrees(t *testing.T, m *kerneltree.Matrix, name string, table *tabl
 		return nil, 0
 	}
 	callers, can := table.kfuncs[name], kfuncTypes(m, name)
+	if l := filteredTypes(t, accesses(t), m, name); l != nil {
+		can = l
+	}
 	if only := table.only[name]; !slices.Equal(only, can) {
 		wrong = append(wrong, fmt.Sprintf("%s: programs of the types %v can call it in trees, but only %v", name, can, only))
 	}
@@ -353,6 +358,53 @@ func kfuncTypes(m *kerneltree.Matrix, name string) (types []string) {
 		types = append(types, kind)
 	}
 	return types
+}
+
+// filteredTypes returns the types of programs that can call a kfunc in any tree, with the types of attachment behind a slash if the filter of
+// its set refuses others; nil if no filter refuses it.
+func filteredTypes(t *testing.T, m, all *kerneltree.Matrix, name string) (types []string) {
+	t.Helper()
+	refused := false
+	for _, relation := range slices.Sorted(maps.Keys(m.Has)) {
+		kind, ok := strings.CutPrefix(relation, "kfunc ")
+		if !ok || m.Has[relation][name] == nil {
+			continue
+		}
+		attaches := kerneltree.FilteredAttachments[kind]
+		if attaches == nil {
+			attaches = []string{""}
+		}
+		var can []string
+		for _, attach := range attaches {
+			refuses := m.Has["refuses "+strings.TrimSuffix(kind+"/"+attach, "/")][name]
+			refused = refused || refuses != nil
+			for j := range m.Columns {
+				if m.Has[relation][name][j] && treeRelease(t, &m.Columns[j]) >= cameWith(t, all, "BPF_"+attach) && (refuses == nil || !refuses[j]) {
+					can = append(can, strings.TrimSuffix(kind+"/"+attach, "/"))
+					break
+				}
+			}
+		}
+		if len(can) == len(attaches) {
+			can = []string{kind}
+		}
+		types = append(types, can...)
+	}
+	if !refused {
+		return nil
+	}
+	return types
+}
+
+// cameWith returns the release of the first tree that has a part of the kernel's interface, 0 if none has it.
+func cameWith(t *testing.T, m *kerneltree.Matrix, name string) Release {
+	t.Helper()
+	for j := range m.Columns {
+		if enumerated(m, name, j) {
+			return treeRelease(t, &m.Columns[j])
+		}
+	}
+	return 0
 }
 
 // isAlwaysSleeping reports whether a kfunc may sleep in every tree that has it.

@@ -3,8 +3,6 @@
 package rule
 
 import (
-	"slices"
-
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/check/facts"
@@ -38,9 +36,9 @@ func (k *Inventory) kfuncForbidden(s *bpfobj.Section, name string) Finding {
 		return f
 	}
 	f := k.permits(of[s.ProgType], KfuncForbidden)
-	if only := facts.KfuncOnly(name); only != nil && s.ProgType != "" && !slices.Contains(only, s.ProgType) {
+	if refuses, open := facts.KfuncRefuses(name, s.ProgType, s.Type); refuses {
 		f = Finding{Status: Fails, Code: KfuncForbidden}
-		if k.atLeast(facts.KfuncsRead().Next()) {
+		if open || k.atLeast(facts.KfuncsRead().Next()) {
 			f = Finding{Status: MayFail, Code: KfuncForbidden, Args: Args{Decided: ByRelease, Doubt: NotShown}}
 		}
 	}

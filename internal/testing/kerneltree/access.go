@@ -94,9 +94,9 @@ func (c *calculator) begins(name string, off int64) bool {
 	return false
 }
 
-// filteredAttachments are the types of attachment for which filters of kfuncs are asked about.
-var filteredAttachments = map[string][]string{
-	"TRACING": {"MODIFY_RETURN", "TRACE_FENTRY", "TRACE_FEXIT", "TRACE_ITER", "TRACE_RAW_TP"},
+// FilteredAttachments are the types of attachment for which filters of kfuncs are asked about.
+var FilteredAttachments = map[string][]string{
+	"TRACING": {"MODIFY_RETURN", "TRACE_FENTRY", "TRACE_FEXIT", "TRACE_ITER", "TRACE_RAW_TP", "TRACE_FSESSION"},
 	"LSM":     {"LSM_MAC", "LSM_CGROUP"},
 	"KPROBE":  {"", "TRACE_KPROBE_MULTI", "TRACE_KPROBE_SESSION", "TRACE_UPROBE_MULTI", "TRACE_UPROBE_SESSION"},
 }
@@ -105,7 +105,7 @@ var filteredAttachments = map[string][]string{
 func (t *Tree) filtered(filter string, sets map[string]map[string]string, set string, types []string) {
 	c := &calculator{tree: t, parsed: make(map[string]*function), sets: sets}
 	for _, kind := range types {
-		attaches := filteredAttachments[kind]
+		attaches := FilteredAttachments[kind]
 		if kind == "STRUCT_OPS" {
 			continue // it depends on what they are for
 		} else if attaches == nil {
