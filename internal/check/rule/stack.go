@@ -15,9 +15,10 @@ import (
 // stackSize is the size in bytes of the stack of a program's functions together (MAX_BPF_STACK).
 const stackSize = 512
 
-// stacks is what functions that call each other have on the stack together, at most: check_max_stack_depth_subprog in
-// kernel/bpf/verifier.c. For example, if a program with 300 bytes calls a function with 250, they have 560: each counts in units of 16
-// bytes.
+// stacks is what functions that call each other, or have each other called back, have on the stack together, at most:
+// check_max_stack_depth_subprog in kernel/bpf/verifier.c. For example, if a program with 300 bytes calls a function with 250, they have 560: each
+// counts in units of 16 bytes. Verifiers that know addresses of functions go to these functions, too, unless they are called back later. Such
+// functions have a stack of their own, which is not judged: kernels since 6.5, and updates, look at it alone, and older ones not at all.
 type stacks struct {
 	in16, in32 int // bytes, in units of 16 bytes and of 32
 	calls      int // functions
@@ -36,9 +37,10 @@ func findStacks(o *bpfobj.Code, calls []callees) []stacks {
 		own := stackDepth(o.Funcs[fn].Insns)
 		var most stacks
 		if calls[fn].shared {
+			back := callsBack(o.Funcs[fn].Insns)
 			for i := range o.Funcs[fn].Insns {
 				in := &o.Funcs[fn].Insns[i]
-				if !in.IsFuncCall() || in.Ref.N() < 0 {
+				if in.Ref.N() < 0 || !in.IsFuncCall() && !(back && in.Op == bpfobj.OpLdImm64 && in.Ref.Kind() == bpfobj.RefFunc) {
 					continue
 				}
 				if s := visit(in.Ref.N()); s.in16 > most.in16 || s.in16 == most.in16 && s.in32 > most.in32 {
@@ -57,6 +59,25 @@ func findStacks(o *bpfobj.Code, calls []callees) []stacks {
 		visit(fn)
 	}
 	return all
+}
+
+// callsBack reports whether functions whose address the code loads are certainly called back before what gets the address returns. Others have stacks
+// of their own: those that a helper calls later, and perhaps those that a kfunc gets.
+func callsBack(code []bpfobj.Insn) bool {
+	before := false
+	for i := 0; i < len(code); i += code[i].Slots() {
+		switch in := &code[i]; {
+		case in.Op == bpfobj.OpCall && in.Ref.Kind() == bpfobj.RefExtern:
+			return false
+		case in.IsHelper():
+			if h := facts.HelperNumbered(in.Imm); h.CallsLate {
+				return false
+			} else if h.CallsBack != nil {
+				before = true
+			}
+		}
+	}
+	return before
 }
 
 // stackDepth returns how many bytes of its stack a function uses: down to the lowest address that it accesses or computes as a constant.
