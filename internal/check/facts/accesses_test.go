@@ -87,7 +87,8 @@ func accessDisagrees(m *kerneltree.Matrix, tree int, a *Access, field, has bool,
 		if !has {
 			return "the table says that every kernel with the field allows it"
 		}
-	case p.Until != (Change{}): // which of its bytes older kernels allowed is not known
+	case p.Until != (Change{}):
+		// It is not known which of these bytes older kernels allowed.
 		if has && release >= p.Until.By {
 			return fmt.Sprintf("allowed, but until %s", p.Until)
 		}
