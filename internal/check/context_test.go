@@ -98,7 +98,7 @@ func TestContext(t *testing.T) {
 		"one_too_many": fails, "behind_result": fails, "beyond": fails, "crooked": fails, "written": fails, "in_function": fails,
 		"through_number": fails, "iterated_too_many": fails, "before_record": fails,
 		"thirteenth_raw": fails,
-		"half":           {}, "to_number": {before: "6.1", status: rule.Fails}, "to_pointer": {before: "7.3", status: rule.Fails}, "with_struct": {before: "6.1", status: rule.Fails},
+		"half":           {from: "6.12", status: rule.Fails}, "to_number": {before: "6.1", status: rule.Fails}, "to_pointer": {before: "7.3", status: rule.Fails}, "with_struct": {before: "6.1", status: rule.Fails},
 		"fourth":         {before: "5.18", status: rule.Fails},
 		"fourth_guarded": {before: "5.18", status: rule.Guarded},
 		"fourth_raw":     {before: "5.18", status: rule.Fails, attach: true},
