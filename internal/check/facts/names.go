@@ -91,6 +91,7 @@ const (
 	DPathInIterators
 	ReadingUninitializedStack
 	ReadingUnusedStack
+	WholePointers
 )
 
 var constants = [...]string{
@@ -179,4 +180,5 @@ var constants = [...]string{
 	DPathInIterators:                   "d_path in iterators",
 	ReadingUninitializedStack:          "reading uninitialized stack",
 	ReadingUnusedStack:                 "reading unused stack",
+	WholePointers:                      "whole pointers",
 }

@@ -137,25 +137,26 @@ const (
 	AttachTargetWritable    Code = "attach-target-writable"
 	AttachTargetInjection   Code = "attach-target-error-injection"
 
-	ContextNoArgument Code = "context-no-argument"   // Name: the function; Count
-	ContextArgument   Code = "context-argument-type" // Name: the type; Since
-	ContextNumber     Code = "context-number"
-	ContextNull       Code = "context-null"
-	ContextError      Code = "context-error"
-	ContextUntrusted  Code = "context-untrusted"     // Name: the member
-	ContextLicense    Code = "context-license"       // Name: the license
-	ContextTagged     Code = "context-tagged"        // Name: the memory
-	ContextBeyond     Code = "context-beyond-struct" // Offset, Type
-	ContextRegisters  Code = "context-registers"     // Since
-	ContextUprobe     Code = "context-registers-uprobe"
-	ContextMoved      Code = "context-moved" // Since
-	ContextWrite      Code = "context-write"
-	ContextOutside    Code = "context-outside" // Offset; Count to Max
-	ContextPart       Code = "context-part"    // Offset, Size; Name: the struct
-	ContextSpilled    Code = "context-spilled"
-	ContextRecord     Code = "context-beyond-record"    // Offset, Size
-	ContextArguments  Code = "context-beyond-arguments" // Offset, Size
-	ContextForbidden  Code = "context-forbidden"        // Offset; Name: the type of programs; Since
+	ContextNoArgument    Code = "context-no-argument"   // Name: the function; Count
+	ContextArgument      Code = "context-argument-type" // Name: the type; Since
+	ContextNumber        Code = "context-number"
+	ContextNull          Code = "context-null"
+	ContextError         Code = "context-error"
+	ContextUntrusted     Code = "context-untrusted"     // Name: the member
+	ContextLicense       Code = "context-license"       // Name: the license
+	ContextTagged        Code = "context-tagged"        // Name: the memory
+	ContextBeyond        Code = "context-beyond-struct" // Offset, Type
+	ContextRegisters     Code = "context-registers"     // Since
+	ContextUprobe        Code = "context-registers-uprobe"
+	ContextMoved         Code = "context-moved" // Since
+	ContextWrite         Code = "context-write"
+	ContextOutside       Code = "context-outside"         // Offset; Count to Max
+	ContextPart          Code = "context-part"            // Offset, Size; Name: the struct
+	ContextPartOfPointer Code = "context-part-of-pointer" // Size
+	ContextSpilled       Code = "context-spilled"
+	ContextRecord        Code = "context-beyond-record"    // Offset, Size
+	ContextArguments     Code = "context-beyond-arguments" // Offset, Size
+	ContextForbidden     Code = "context-forbidden"        // Offset; Name: the type of programs; Since
 
 	MemoryStack Code = "memory-stack" // Count, Size, Max; Since
 

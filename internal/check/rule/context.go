@@ -129,7 +129,13 @@ func (e *Evaluation) argumentRead(a *flow.Access, off int64, size int) Finding {
 	}
 	n := int(off / 8)
 	t, _ := h.slot(n)
-	if t.Kind() != btf.KindPtr || t.Ref() == 0 {
+	if t.Kind() != btf.KindPtr {
+		return f
+	}
+	if size > 0 && size < 8 && e.k.has(facts.WholePointers) {
+		return Finding{Status: Fails, Code: ContextPartOfPointer, Subject: h.argument(n), Args: Args{Size: int64(size)}}
+	}
+	if t.Ref() == 0 {
 		return f
 	}
 	to, _ := h.view.SkipMods(t.Ref())
