@@ -151,8 +151,11 @@ func readHelpers(text string, types map[string][]string) ([]Helper, error) {
 	for i := range l {
 		e := &l[i]
 		id := HelperNamed(e.name)
-		if id == 0 || all[id].callers != nil {
-			return nil, e.wrap(e.line, errors.New("no such helper, or twice"))
+		switch {
+		case id == 0:
+			return nil, e.wrap(e.line, errors.New("package asm of cilium/ebpf has no such helper"))
+		case all[id].callers != nil:
+			return nil, e.wrap(e.line, errors.New("twice"))
 		}
 		if err := all[id].read(e, types); err != nil {
 			return nil, err
