@@ -53,7 +53,7 @@ func (a *assembler) finishKernel(b *blob, last bool) {
 	}
 }
 
-// give yields a kernel. A panic of yield is an error of this kernel; with mapped files, guardMaps handles it.
+// give yields a kernel. A panic of yield is an error of this kernel; with mapped files, mappings.guard handles it.
 func (a *assembler) give(k *Kernel) (err error) {
 	if len(a.maps) > 0 {
 		return a.yield(k)

@@ -31,10 +31,13 @@ func (m *mapping) changed() bool {
 
 var errChanged = errors.New("changed while it was read")
 
-// guardMaps prepares this goroutine for files that change while they are mapped. Memory behind the end of a truncated file is gone, and
+// mappings are the files that a reading has mapped.
+type mappings []mapping
+
+// guard prepares this goroutine for files that change while they are mapped. Memory behind the end of a truncated file is gone, and
 // checks of earlier content do not hold for a new one. Both cause run-time errors. The caller defers the function that it returns. That
 // function replaces such an error with one of the changed file in err, and unmaps all files.
-func (r *run) guardMaps(err *error) func() {
+func (l *mappings) guard(err *error) func() {
 	before := debug.SetPanicOnFault(true)
 	return func() {
 		debug.SetPanicOnFault(before)
@@ -42,14 +45,14 @@ func (r *run) guardMaps(err *error) func() {
 		thrown, _ := cause.(error) // a workers.Defect if another goroutine panicked
 		var fault runtime.Error
 		faulted := errors.As(thrown, &fault)
-		for i := range r.maps {
-			m := &r.maps[i]
+		for i := range *l {
+			m := &(*l)[i]
 			if faulted && m.changed() {
 				cause, *err = nil, skip.Wrap(m.path, "btf", errChanged)
 			}
 			unmap(m.data)
 		}
-		r.maps = nil
+		*l = nil
 		if cause != nil {
 			panic(cause)
 		}

@@ -89,7 +89,7 @@ func (f *File) assemble(ctx context.Context, mem *decompress.Arena, a *assembler
 	a.run = newRun(ctx, f, mem)
 	x := &extractor{a.run, a}
 	if f.opts.Map {
-		defer a.guardMaps(&err)()
+		defer a.maps.guard(&err)()
 	}
 	defer a.dwarf.Close()
 	for i := range f.files {

@@ -15,7 +15,7 @@ type run struct {
 	*unpack.Run
 	f       *File
 	mem     *decompress.Arena // has the BTF of pending kernels and modules that is not mapped
-	maps    []mapping
+	maps    mappings
 	current *diskFile // the file on disk that is read
 }
 

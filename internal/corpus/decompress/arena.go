@@ -11,7 +11,7 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Arena is the memory of what is read together, such as a kernel with its modules, or an image. The slices that it returns are valid until
+// Arena is the memory of one reading: a kernel with its modules, say, or an image. The slices that it returns are valid until
 // Release, which gives all memory back at once. The memory counts against a limit, see [NewArena]; that of a zero Arena does not. An Arena is
 // for one goroutine at a time.
 type Arena struct {
@@ -143,7 +143,7 @@ func (a *Arena) Drop(data []byte) {
 	}
 }
 
-// Grow makes room for n bytes, so that what is read next need not be moved while it grows.
+// Grow makes room for n bytes. The next slice does not move while it grows to them.
 func (a *Arena) Grow(n int64) error {
 	if n > limits.Believed/8 && n > int64(cap(a.rest)) {
 		n = max(n, limits.Believed) // a kernel; the next one may be larger, and memory that is not touched costs nothing
