@@ -16,20 +16,20 @@ type Code struct {
 	Order     binary.ByteOrder
 	License   string     // "" for none
 	BTF       *btf.BTF   // nil without .BTF
-	Funcs     []Function // by section, then by offset
-	Programs  []Program  // by name of section, then by offset
-	Maps      []Map      // by name
+	Funcs     []Function // sorted by section, then by offset
+	Programs  []Program  // sorted by the section's name, then by offset
+	Maps      []Map      // sorted by name
 	StructOps []StructOpsMap
 	Unread    string   // the first section for which libbpf ≥ 1.0 does not open the object; "" for none
 	Static    string   // the first static function outside .text, for which libbpf does not open the object; "" for none
 	ArenaData bool     // it has variables of an arena
 	Data      []Data   // read-only data sections
-	Externs   []Extern // by name
-	Sites     []Site   // of the records; Fn is -1 if no function contains the instruction
+	Externs   []Extern // sorted by name
+	Sites     []Site   // one per CO-RE record; Fn is -1 if no function contains the instruction
 
 	Unfolded uint64 // bytes of compressed sections and of those without bytes in the file
 
-	lines map[string]sectionLines // by section
+	lines map[string]sectionLines // keyed by section
 	calls [][]int                 // functions that each calls or takes the address of
 }
 
@@ -37,7 +37,7 @@ type Code struct {
 type Function struct {
 	Name    string // symbol
 	Section string
-	Start   int // in the section, slots
+	Start   int // slot in the section
 	Insns   []Insn
 	Global  bool // verified on its own
 }
@@ -45,11 +45,11 @@ type Function struct {
 // Program is a function that is loaded, with the functions that it can call.
 type Program struct {
 	Fn       int
-	Section  string   // without the ? that keeps loaders from loading it
+	Section  string   // name without the ? that keeps loaders from loading the program
 	Attach   *Section // the meaning of the section's name; nil if no loader knows it
 	AutoLoad bool     // loaded by default
 	Funcs    []int    // Fn first
-	Records  []int    // of its functions, by function
+	Records  []int    // indices of the sites of Funcs, function by function
 }
 
 // Map is a map definition. Values that it does not have are 0: the loader sets or knows them.
@@ -66,7 +66,7 @@ type Map struct {
 	Tags       []string // of pointers in the type of the values, "kptr"; each once, in order
 	Special    []string // structs in the type of the values that the kernel finds by name, "bpf_timer"; each once, in order
 	Weak       bool     // its symbol is weak
-	Inner      *Map     // of a map of maps; nil if the definition has none
+	Inner      *Map     // inner map of a map of maps; nil if the definition has none
 	Funcs      []int    // functions in the initial values of a program array
 }
 
@@ -86,7 +86,7 @@ type StructOpsMap struct {
 // Data is a section whose content the loader freezes.
 type Data struct {
 	Bytes []byte
-	vars  []variable // by offset
+	vars  []variable // sorted by offset
 }
 
 // variable is a piece of a data section.
@@ -118,7 +118,7 @@ type Extern struct {
 	Name string
 	Kind ExternKind
 	Weak bool
-	Size int        // of a kconfig variable, bytes
+	Size int        // bytes of a kconfig variable
 	Type btf.TypeID // its VAR or FUNC; 0 when untyped
 }
 

@@ -23,14 +23,14 @@ type Ext struct {
 type ExtSection struct {
 	Name    string
 	Records []Record   // CO-RE relocations, in the object's order
-	funcs   []funcInfo // by offset
+	funcs   []funcInfo // sorted by offset
 	lines   sectionLines
 }
 
 // Record is a CO-RE relocation record with its function and line. Records of one function share its name.
 type Record struct {
 	btf.CoreRecord
-	Start uint32 // of the function in its section, bytes; 0 if unknown
+	Start uint32 // offset of the function in its section, bytes; 0 if unknown
 	Func  string // "" if unknown
 	Line  Line
 }
@@ -162,7 +162,7 @@ func (p *extParser) place(s *ExtSection) {
 	byOff(s.lines, func(l lineInfo) uint32 { return l.off })
 	functions := make([]string, len(s.funcs)) // names
 	var last Line
-	size := 0 // of the name of its file
+	size := 0 // length of the name of last.file
 	for i := range s.Records {
 		r := &s.Records[i]
 		if n := sort.Search(len(s.funcs), func(i int) bool { return s.funcs[i].off > r.Off }) - 1; n >= 0 {

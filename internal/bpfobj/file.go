@@ -60,7 +60,8 @@ func (f *File) readTypes() error {
 		return err
 	}
 	if len(raw) < len(f.data)/4 {
-		raw = bytes.Clone(raw) // so that the rest of the file can be freed
+		// A copy lets the rest of the file be freed.
+		raw = bytes.Clone(raw)
 	}
 	if f.BTF, err = btf.New(raw, nil); err != nil {
 		return fmt.Errorf(".BTF: %w", err)

@@ -127,8 +127,8 @@ func JumpTargets(code []Insn) []bool {
 func (f *Function) BackEdge() int {
 	const (
 		fallen  = 1 << iota // the next instruction was followed
-		jumped              // so was the jump
-		entered             // by the path that is followed
+		jumped              // the jump was followed
+		entered             // the instruction is on the current path
 	)
 	if !slices.ContainsFunc(f.Insns, func(in Insn) bool { slots, jumps := in.Jump(); return jumps && slots < 0 }) {
 		return -1

@@ -8,7 +8,7 @@ import "github.com/cilium/ebpf/asm"
 type Newer struct {
 	Name   string
 	Static bool // verifiers that do not know it refuse it even if it is not reached
-	V4     bool // of cpu v4
+	V4     bool // new in cpu v4
 	Atomic bool // an atomic operation, newer than the first
 }
 

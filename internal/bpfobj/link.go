@@ -77,7 +77,7 @@ func (p *parser) place(sections []*ExtSection) error {
 			spans[s.Name] = append(spans[s.Name], code)
 		}
 	}
-	records := make([][]int, len(p.Funcs)) // by function
+	records := make([][]int, len(p.Funcs)) // indices of the sites of each function
 	for _, s := range sections {
 		for _, r := range s.Records {
 			at, ok := Site{}, false

@@ -44,11 +44,11 @@ type parser struct {
 	*Code
 	f       *elf.File
 	bytes   func(*elf.Section) ([]byte, error)
-	syms    []elf.Symbol   // without the null symbol
+	syms    []elf.Symbol   // all but the null symbol
 	code    map[int]span   // functions by section
 	frozen  map[int]int    // index into Data by section
 	externs map[string]int // index by name
-	size    int            // of the file, bytes
+	size    int            // bytes of the file
 	copied  int            // bytes of read-only data
 	spent   spent
 }

@@ -10,8 +10,8 @@ import (
 // Section is the meaning of an ELF section's name for the programs in it.
 type Section struct {
 	Prefix   string
-	ProgType string // what follows BPF_PROG_TYPE_
-	Type     string // of attachment, as BPF_XDP; "" if the kernel is given none
+	ProgType string // name without BPF_PROG_TYPE_
+	Type     string // attach type, such as BPF_XDP; "" if the kernel is given none
 	Kind     AttachKind
 	Optional bool // the loader may omit Type if the kernel does not know it
 }

@@ -23,7 +23,7 @@ import (
 // File is a file with BPF objects, or standard input.
 type File struct {
 	Path     string
-	Found    bool // in a directory: it may have no object
+	Found    bool // found in a directory, so it may have no object
 	explicit bool // the user named the machines
 	machines []string
 }

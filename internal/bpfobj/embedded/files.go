@@ -14,7 +14,7 @@ import (
 
 // Parsed is one object of several files.
 type Parsed[T any] struct {
-	Object     // without data if the file could not be read
+	Object     // has no data if the file could not be read
 	File   int // index of the file
 	Value  T
 	Err    error // why there is no value

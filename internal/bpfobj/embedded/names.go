@@ -73,7 +73,7 @@ func (im *image) nameBySymbols(objs []Object) {
 		}
 	}
 	slices.SortStableFunc(mem, func(a, b sectionHeader) int { return cmp.Compare(a.offset, b.offset) })
-	objects := make(map[uint64]*Object) // by address
+	objects := make(map[uint64]*Object) // keyed by address
 	for i := range objs {
 		off := uint64(objs[i].Offset)
 		k := sort.Search(len(mem), func(k int) bool { return mem[k].offset > off }) - 1
@@ -101,7 +101,7 @@ func (im *image) nameBySymbols(objs []Object) {
 
 // hostSymbol is a defined symbol of the host.
 type hostSymbol struct {
-	name        []byte // from its first byte to the end of the string table
+	name        []byte // bytes from the first one of the name to the end of the string table
 	section     int
 	value, size uint64
 }

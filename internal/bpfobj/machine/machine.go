@@ -19,7 +19,7 @@ import (
 
 // Machine is an architecture whose kernels have BTF.
 type Machine struct {
-	Arch    string // in canonical spelling
+	Arch    string // canonical spelling
 	ELF     elf.Machine
 	Order   binary.ByteOrder
 	Pointer uint32 // bytes
