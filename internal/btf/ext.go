@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-const extHdrLen = 24 // without the fields of ExtCore
+const extHdrLen = 24 // bytes, not counting the fields of ExtCore
 
 // Ext is a view of a .BTF.ext section.
 type Ext struct {
@@ -92,7 +92,7 @@ func (x *Ext) Read(p ExtPart, section func(name, records []byte, size int) error
 
 // CoreRecord is a CO-RE relocation record.
 type CoreRecord struct {
-	Off    uint32 // of the instruction in its section, bytes
+	Off    uint32 // offset of the instruction in its section, bytes
 	Type   TypeID // local type
 	Access uint32 // offset of the access string in the BTF's strings
 	Kind   uint32 // enum bpf_core_relo_kind

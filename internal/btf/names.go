@@ -95,7 +95,7 @@ func SameEssential[S, T string | []byte](a S, b T) (l Loaders) {
 // immutable and safe for use by many goroutines.
 type Names struct {
 	names []string
-	index map[string][]int // by name without flavor
+	index map[string][]int // numbers of names, keyed by name without flavor
 
 	// filter has a bit for the hash of the first bytes of each matching string, including
 	// its end or the beginning of its flavor. Most strings need no look-up.

@@ -22,7 +22,7 @@ import (
 //     components.
 //   - coreTypesMatch visits a pair of types once, which the engine bounds ([limits.Pairs]).
 func CheckRecursion(ctx context.Context, views ...*BTF) error {
-	longest := 0 // in the first view
+	longest := 0 // longest path in the first view
 	for i, b := range views {
 		meter := limits.NewMeter(ctx, math.MaxInt64, "steps")
 		row, cyclic := b.longestPath(meter, Kind.IsComposite)
@@ -77,9 +77,9 @@ type visits struct {
 	stop func(Kind) bool
 
 	visited uint32
-	order   []uint32 // by type: the number of the visit, from 1; MaxUint32 once the component is complete
-	low     []uint32 // by type: the earliest visit that it is known to lead to
-	path    []uint32 // by type: the longest known path from its component, or from it
+	order   []uint32 // number of each type's visit, from 1; MaxUint32 once the component is complete
+	low     []uint32 // earliest visit that each type is known to lead to
+	path    []uint32 // longest known path from each type, or from its component
 	open    []uint32 // visited types whose component is not complete
 	frames  []visit  // types that are being visited
 	refs    []TypeID // their references

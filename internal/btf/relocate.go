@@ -38,9 +38,9 @@ func Relocate(ctx context.Context, split, distilled []byte, base *BTF) ([]byte, 
 // relocation is one call of Relocate.
 type relocation struct {
 	dist, mod, base *BTF
-	types           []TypeID          // of base, by ID of the distilled base
+	types           []TypeID          // IDs in base, indexed by ID in the distilled base
 	names           map[uint32]uint32 // offsets of names of base, by those of the distilled base
-	embedded        []bool            // by ID of the distilled base: the module contains it by value
+	embedded        []bool            // whether the module contains a type by value, indexed by ID in the distilled base
 }
 
 // markEmbedded finds the structs and unions of the distilled base that structs and unions of the module contain by value.

@@ -126,7 +126,7 @@ type Reach uint8
 // The limits.
 const (
 	ReachValue    Reach = 1 + iota // everything but what pointers lead to
-	ReachPointees                  // in addition pointers, except those in members of a struct or union
+	ReachPointees                  // also what pointers lead to, except for pointers in members of a struct or union
 	ReachAll                       // everything
 )
 

@@ -6,7 +6,7 @@ package btf
 // value, and what [BTF.Type] returns for ID 0, is void.
 type Type struct {
 	b       *BTF
-	off     uint32 // of the record in the type section, words
+	off     uint32 // offset of the record in the type section, words
 	info    uint32
 	size    uint32 // size or type, by kind
 	ID      TypeID
@@ -82,8 +82,8 @@ func (t Type) Array() Array {
 type Member struct {
 	NameOff   uint32
 	Type      TypeID
-	BitOffset uint32 // from the start of the struct or union
-	BitSize   uint32 // of a bitfield, otherwise 0
+	BitOffset uint32 // bits from the start of the struct or union
+	BitSize   uint32 // bits of a bitfield, otherwise 0
 }
 
 // Member returns member i, which must be less than Vlen.

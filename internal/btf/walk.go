@@ -132,7 +132,7 @@ type walker struct {
 	off      uint // words
 	first    TypeID
 	starts   []uint32
-	n        int // of starts
+	n        int // number of types so far; the rest of starts is free
 	named    []namedType
 	numNamed int
 	kinds    [128]uint32 // types of each kind

@@ -55,7 +55,7 @@ func Read(t *btf.Type, ref func(btf.TypeID) int) Type {
 	if t.Kind() == btf.KindFunc {
 		o.Fields = []Field{{Lo: t.Linkage()}}
 	}
-	values := 0 // of the last field
+	values := 0 // values seen of the last field
 	for w, v := range t.Words() {
 		switch {
 		case w == btf.Ref:

@@ -36,10 +36,10 @@ func Merge(ctx context.Context, types []*Type) ([]*Type, error) {
 type partition struct {
 	types []*Type   // void is the first
 	order []int32   // types, those of a class side by side
-	place []int32   // in order, by type
-	class []int32   // by type
-	parts []block   // by class
-	by    [][]int32 // by type: the types that refer to it
+	place []int32   // position of each type in order
+	class []int32   // class of each type
+	parts []block   // position and size of each class in order
+	by    [][]int32 // types that refer to each type
 	meter *limits.Meter
 }
 
@@ -77,7 +77,7 @@ func (p *partition) target(r int) int32 {
 // byContent makes a class of the types with each content, and one of void. It returns the types that moved.
 func (p *partition) byContent() []int32 {
 	keys := make([][]byte, len(p.types))
-	var b []byte // of all keys
+	var b []byte // bytes of all keys
 	for _, i := range p.order[1:] {
 		from := len(b)
 		b = p.types[i].AppendContent(b)
@@ -93,7 +93,7 @@ func (p *partition) byContent() []int32 {
 // round splits the classes of the types that refer to a moved one, by the classes before the round. It returns the types
 // that moved.
 func (p *partition) round(moved []int32) []int32 {
-	looked := make(map[int32][]int32) // by class
+	looked := make(map[int32][]int32) // types that refer to a moved one, keyed by class
 	seen := make(map[int32]bool)
 	for _, t := range moved {
 		for _, i := range p.by[t] {
@@ -123,7 +123,7 @@ func (p *partition) compareRefs(a, b int32) int {
 // splits are the changes of a round: the classes that become smaller, and the new ones.
 type splits struct {
 	classes []int32
-	smaller []block // by index in classes
+	smaller []block // the part that stays, for each of classes
 	added   []block
 }
 
