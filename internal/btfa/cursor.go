@@ -14,8 +14,9 @@ var ErrCut = errors.New("cut short")
 
 // Cursor reads a stream. After an error all values are zero.
 type Cursor struct {
-	b   []byte
-	at  int // in b; to cut b off instead would write a pointer, which is slower during garbage collection
+	b []byte
+	// at is the offset in b. To cut b off instead would write a pointer, which is slower during garbage collection.
+	at  int
 	Err error
 }
 

@@ -100,7 +100,7 @@ type elfSections struct {
 	order binary.ByteOrder
 	table []byte // section headers
 	names []byte
-	err   error // of find
+	err   error // set by find
 }
 
 const elfHeader, sectionHeader = 64, 64 // bytes

@@ -25,13 +25,13 @@ const (
 const (
 	StreamMeta    = iota // the tool, the relocations and the objects
 	StreamKernels        // keys and their layouts
-	StreamNames          // of slots, then of members and enumerators
+	StreamNames          // names of slots, then of members and enumerators
 	StreamShapes         // types without numbers
 	StreamParents        // the parent of each variant
 	StreamNumbers        // offsets, sizes, values
 	StreamLayouts        // the variants of each layout
 
-	StreamFingerprints // of the objects; absent if unknown
+	StreamFingerprints // one hash per object; absent if unknown
 	NumStreams
 
 	minStreams = StreamFingerprints
@@ -46,10 +46,10 @@ const (
 	MaxFile     = MaxPayload + 1<<16 // bytes; compression never adds more than this to a payload
 	maxStreams  = 64                 // including those of later versions
 	MaxKernels  = 1 << 18
-	MaxKeyBytes = 16 << 20 // of all keys
+	MaxKeyBytes = 16 << 20 // bytes of all keys together
 	MaxShards   = MaxKernels
 	MaxObjects  = 1 << 16
-	MaxMachines = 64      // of one object, and with relocations of their own
+	MaxMachines = 64      // machines of one object, and machines with relocations of their own
 	MaxItems    = 1 << 20 // slots, variants, and types, fields and references of shapes; limits a reader's memory
 )
 

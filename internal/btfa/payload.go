@@ -57,7 +57,7 @@ func failure(frame []byte) (at int) {
 	}
 	defer d.Close()
 	_, _ = io.Copy(io.Discard, d)
-	read := len(frame) - r.Len() // to the end of that block
+	read := len(frame) - r.Len() // bytes read, up to the end of the block that failed
 	var h zstd.Header
 	_ = h.Decode(frame)
 	for next := h.HeaderSize; next < read; {
