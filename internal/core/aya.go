@@ -34,7 +34,7 @@ import (
 // the object.
 type AyaDecision struct {
 	Result relo.Result
-	New    uint64 // if Result.OK
+	New    uint64 // new value; valid if Result.OK
 
 	load    load
 	id      bool  // New is the ID of a type
@@ -61,7 +61,7 @@ type AyaDecider struct {
 	tb      *Table
 	explain explainer
 	object  int            // the last one that Decision was asked about
-	made    []*AyaDecision // by its sites, nil if not yet made
+	made    []*AyaDecision // its decisions, indexed by site; nil if not yet made
 }
 
 // Aya returns a decider for the current outcomes.

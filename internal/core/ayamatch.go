@@ -83,7 +83,7 @@ func (s *spec) ayaRefuses() bool {
 	if !s.kind.IsField() {
 		return s.kind == relo.TypeMatches
 	}
-	parent := s.raw[0].typeID // of the last accessor
+	parent := s.raw[0].typeID // type of the last accessor
 	id := parent
 	for _, lv := range s.raw[1:] {
 		if lv.member {

@@ -17,7 +17,7 @@ import (
 // scratch memory: not for concurrent use.
 type ciliumMatcher struct {
 	ciliumFinder
-	meter *limits.Meter // of all matches of a table
+	meter *limits.Meter // shared by all matches of a table
 }
 
 // fixup returns the result of kind k of the spec l on candidate number place of

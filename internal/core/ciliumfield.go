@@ -19,8 +19,8 @@ type ciliumField struct {
 	btf       *btf.BTF
 	id        btf.TypeID
 	offset    uint32 // bytes
-	bitOffset uint32 // from the offset, of a bitfield
-	bits      uint32 // of a bitfield, else 0
+	bitOffset uint32 // bits from offset to a bitfield
+	bits      uint32 // width of a bitfield, else 0
 	flexible  bool   // the last member of its struct
 }
 
@@ -178,7 +178,8 @@ func (m *ciliumFinder) fieldValue(k relo.Kind, local, target *ciliumField) (fixu
 	if k := lt.Kind(); !k.IsAnyEnum() && k != btf.KindInt {
 		return fixup{}, fault{Cause: relo.CauseSign}
 	}
-	return fixup{local: sign(&lt), target: sign(&tt)}, nil // of the same kind
+	// membersCompatible has checked that tt is of the same kind.
+	return fixup{local: sign(&lt), target: sign(&tt)}, nil
 }
 
 // membersCompatible compares the types of two fields (coreAreMembersCompatible).

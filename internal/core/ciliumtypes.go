@@ -15,7 +15,7 @@ import (
 type ciliumComparer struct {
 	local, targ *btf.BTF
 	seen        map[typePair]bool
-	needs       needs // of the last match
+	needs       needs // parts of the kernel's types that the last match relied on
 	budget      int
 	deep        bool // a match took more than limits.Pairs
 }

@@ -14,7 +14,7 @@ import (
 // column is a candidate that a loader matches or fails on.
 type column struct {
 	place int    // among the candidates of its name, -1 for one that no loader matches
-	key   string // what loaders see of it; equal columns have equal ids
+	key   string // the candidate as loaders see it; equal columns have equal ids
 	ids   bool   // a relocation uses the type ID
 }
 
@@ -39,9 +39,10 @@ func (tb *Table) appendOutcome(b []byte, q *question, c *outcome) []byte {
 	if b = c.libbpf.load.append(b); c.aya.matches {
 		b = le.AppendUint64(c.aya.field.append(b), c.aya.enumerator)
 	}
+	// If both loaders match, their matches are equal.
 	m := c.libbpf.match
 	if !c.libbpf.matches {
-		m = c.aya.match // if both match, theirs are equal
+		m = c.aya.match
 	}
 	b = le.AppendUint32(le.AppendUint16(b, m.bad), m.bitOff)
 	b = le.AppendUint16(le.AppendUint16(b, c.cilium.matches), c.cilium.fails)
@@ -102,7 +103,7 @@ type fieldPlace struct {
 // width is a run of candidates that give a load the same width.
 type width struct {
 	load load
-	keys []string // of the columns, sorted
+	keys []string // sorted keys of the columns
 }
 
 // widths returns the widths of a question in the order of the columns, for each place of the field.

@@ -45,7 +45,7 @@ type comparer struct {
 
 	needs  needs
 	budget int           // remaining steps
-	meter  *limits.Meter // of all matches of a table; nil is none
+	meter  *limits.Meter // shared by all matches of a table; nil is none
 	miss   miss
 	float  bool // the match reached a floating-point number
 }

@@ -29,7 +29,7 @@ type resolution struct {
 	result   relo.Result
 	old, new value
 	reason   relo.Reason // why it is not resolved
-	err      error       // of the local side
+	err      error       // error of the local side
 	left     []int32     // candidates that were left, as places in the row, up to one that libbpf gives up on
 	target   int32       // the first that matches, or -1
 	other    int32       // one that disagrees with it, or that libbpf gives up on, or -1
@@ -66,11 +66,11 @@ func (l *LibbpfDecider) Decisions(i int) iter.Seq2[*Record, *Decision] {
 type recordDecider struct {
 	*LibbpfDecider
 	m    *setObject
-	left [][]int32 // by root: the remaining candidates, nil before its first record
+	left [][]int32 // remaining candidates of each root, nil before its first record
 
 	// Decisions with the remaining candidates, nil if not yet made.
-	resolutions []*resolution // by spec
-	decisions   []*Decision   // by site
+	resolutions []*resolution // indexed by spec
+	decisions   []*Decision   // indexed by site
 }
 
 func newRecordDecider(l *LibbpfDecider, m *setObject) *recordDecider {

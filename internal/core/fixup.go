@@ -47,7 +47,8 @@ var (
 func (in insn) cilium(f *fixup) error {
 	target := f.target
 	if f.id {
-		target = 0 // of few bits
+		// target holds a place here instead of the ID, which has few bits.
+		target = 0
 	}
 	const swap = 0xd0 // the operation of an ALU instruction
 	switch class := in.code & 7; {

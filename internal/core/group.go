@@ -23,7 +23,7 @@ import (
 
 // choice is cilium/ebpf's decision on a group: a candidate, or the error that ends the load of the program.
 type choice struct {
-	place int32 // of the candidate in its row, -1 for none
+	place int32 // place of the candidate in its row, -1 for none
 	err   error
 }
 
@@ -32,10 +32,10 @@ type choice struct {
 type CiliumDecider struct {
 	tb      *Table
 	m       ciliumMatcher
-	of      *setObject // of the last unit
+	of      *setObject // object of the last unit
 	fixups  map[fixupKey]fixup
 	choices map[*group]choice
-	unit    map[int32]choice // of the last unit, by root
+	unit    map[int32]choice // choices for the last unit, keyed by root
 }
 
 // Cilium returns a decider for the current outcomes. Its comparisons are limited as those of Fill are.
@@ -148,7 +148,7 @@ type UnitDecision struct {
 
 	decider *CiliumDecider
 	m       *setObject
-	choices map[int32]choice // by root
+	choices map[int32]choice // keyed by root
 }
 
 // Fixup returns the decision on a record of the unit if Err is nil, or false if

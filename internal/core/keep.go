@@ -124,8 +124,8 @@ func (kp *KeepPatterns) Hash(objects ...*Object) [sha256.Size]byte {
 
 // Kept is a type that a pattern names, and the part of it to keep.
 type Kept struct {
-	BTF  *btf.BTF   // of vmlinux or a module
-	Type btf.TypeID // as the pattern names it
+	BTF  *btf.BTF   // vmlinux or a module
+	Type btf.TypeID // the type that the pattern names
 	Path []Need     // a member, after the anonymous ones that it is in, or an enumerator; valid during the call. Empty for all of the type
 
 	pattern int
@@ -160,7 +160,7 @@ func (kp *KeepPatterns) Find(ctx context.Context, k *Target, found func(*Kept)) 
 
 // finder is one Find.
 type finder struct {
-	matched []bool // by pattern
+	matched []bool // whether each pattern has matched
 	found   func(*Kept)
 	meter   *limits.Meter
 	kept    Kept

@@ -14,7 +14,7 @@ import (
 type matcher struct {
 	comparer
 
-	out spec            // of the match
+	out spec            // target side of the match
 	aya *btf.Enumerator // the enumerator that aya finds
 }
 

@@ -11,8 +11,8 @@ import (
 // are never read.
 type miss struct {
 	code          relo.Code // "" for a match
-	name          string    // of a member or an enumerator
-	local, target btf.Type  // what was compared last
+	name          string    // name of a member or an enumerator
+	local, target btf.Type  // types compared last
 	l, t          uint32    // numbers on either side, by code
 }
 

@@ -30,7 +30,7 @@ type Object struct {
 	records []Record
 	specs   []*spec // distinct ones, in the order of their first record
 
-	machines []string // in canonical spelling, sorted; none means any
+	machines []string // canonical spellings, sorted; none means any
 	units    func() ([]Unit, error)
 }
 
@@ -41,7 +41,7 @@ type Record struct {
 	Index   int    // position among the records of the section, from 0
 	Insn    int    // position in the function, or in the section where that is unknown, in instructions
 	Kind    relo.Kind
-	Offset  uint32 // of the instruction in the section, bytes
+	Offset  uint32 // offset of the instruction in the section, bytes
 
 	line bpfobj.Line
 	insn insn

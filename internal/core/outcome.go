@@ -12,9 +12,9 @@ import (
 type Table struct {
 	set    *Set
 	kernel *Target
-	cands  [][]candidate // by name
-	rows   []outcomes    // by question
-	values []uint64      // of outcomes
+	cands  [][]candidate // indexed by number of the name
+	rows   []outcomes    // indexed by question
+	values []uint64      // values that outcomes refer to
 }
 
 // outcomes is the outcomes of one question for each loader, by candidate.
@@ -44,15 +44,15 @@ type libbpfOutcome struct {
 // match is where libbpf's rules, by which aya matches too, find the candidate's part.
 type match struct {
 	bad    uint16 // kinds that cannot be computed, bit set
-	bitOff uint32 // of a field, from the start of the root
-	at     uint32 // in Table.values, one for each kind of the question in ascending order
+	bitOff uint32 // bits from the start of the root to a field
+	at     uint32 // index of the first value in Table.values, one for each kind of the question in ascending order
 }
 
 // ciliumOutcome is cilium/ebpf's result of one question for one candidate.
 type ciliumOutcome struct {
 	matches uint16 // kinds, bit set
 	fails   uint16 // kinds that end the load, bit set
-	at      uint32 // in Table.values, one for each kind of the question in ascending order
+	at      uint32 // index of the first value in Table.values, one for each kind of the question in ascending order
 }
 
 // ayaOutcome is aya's result of one question for one candidate.
@@ -60,7 +60,7 @@ type ayaOutcome struct {
 	matches bool
 	fails   bool // the candidate ends the load
 	match
-	field      load   // of the whole field, which aya loads
+	field      load   // the whole field, which aya loads
 	enumerator uint64 // value of the enumerator that aya finds
 }
 
@@ -78,7 +78,7 @@ func (c *outcome) matters() bool {
 
 // Found is a candidate that some loader matches or fails on.
 type Found struct {
-	BTF    *btf.BTF   // of vmlinux or a module
+	BTF    *btf.BTF   // vmlinux or a module
 	Type   btf.TypeID // the candidate
 	Needs  []Need     // valid during the call
 	Hidden bool       // libbpf does not look at it, since it is a module's and vmlinux has the type

@@ -83,7 +83,8 @@ func (c *comparison) name(name int) (*Difference, error) {
 		return d, nil
 	}
 	full, small := c.columns(c.full, name, true), c.columns(c.small, name, true)
-	if slices.EqualFunc(full, small, func(a, b column) bool { return a.key == b.key }) { // as nearly always
+	// The keys are nearly always equal.
+	if slices.EqualFunc(full, small, func(a, b column) bool { return a.key == b.key }) {
 		return nil, nil
 	}
 	only, others := without(full, small), without(small, full)

@@ -14,7 +14,7 @@ import (
 // relocations with the same question have the same outcomes on every candidate.
 // Kinds that take different values from one match (byte_off, byte_sz, …) share one.
 type question struct {
-	spec     *spec // of the first relocation
+	spec     *spec // spec of the first relocation
 	name     int   // number of the name of the root
 	rootKind btf.Kind
 	kinds    uint16 // bit set of Kind

@@ -21,28 +21,28 @@ type Set struct {
 	objects   []setObject
 	questions []question
 	byName    [][]int  // questions by the number of the name
-	names     []string // of the roots, without the flavors that loaders agree on; distinct
+	names     []string // distinct names of the roots, without the flavors that loaders agree on
 	index     *btf.Names
-	kinds     uint16 // of all questions
+	kinds     uint16 // kinds of all questions, bit set
 }
 
 // setObject is an object of a set.
 type setObject struct {
 	*Object
-	question []int        // by spec; -1 for those that do not depend on the kernel
-	local    []localValue // by spec
+	question []int        // question of each spec; -1 for those that do not depend on the kernel
+	local    []localValue // local value of each spec
 	roots    []root
 	sites    []site
-	siteOf   []int32                 // by record
-	rootOf   []int32                 // by spec
-	groups   func() (*groups, error) // of cilium/ebpf
+	siteOf   []int32                 // site of each record
+	rootOf   []int32                 // root of each spec
+	groups   func() (*groups, error) // records grouped as cilium/ebpf does
 }
 
 // root is a local type with relocations. libbpf keeps one list of candidates for
 // each, which every resolved relocation narrows.
 type root struct {
 	question int     // one of its questions, -1 if it has none
-	records  []int32 // in the object's order
+	records  []int32 // sorted as in the object
 }
 
 // site is a distinct pair of spec and instruction. With the same remaining
@@ -196,7 +196,7 @@ func (m *setObject) groupsOf(unit []int) (out []group) {
 			specs[n]++
 		}
 	}
-	at := make(map[int32]int) // by root
+	at := make(map[int32]int) // index in out, keyed by root
 	for _, n := range slices.Sorted(maps.Keys(specs)) {
 		root := m.rootOf[n]
 		i, ok := at[root]

@@ -15,7 +15,7 @@ import (
 type Sets struct {
 	objects []*Object
 	mu      sync.Mutex
-	made    map[string]*Set // by its objects
+	made    map[string]*Set // sets made so far, keyed by their objects
 }
 
 // NewSets returns the sets of objects.

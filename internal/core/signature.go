@@ -205,7 +205,8 @@ func (w *signer) deep(b []byte, id btf.TypeID, rel relation) []byte {
 	case k.IsComposite() && rel == relMatches:
 		for i := range t.Vlen() {
 			m := t.Member(i)
-			b = append(append(b, w.btf.Name(m.NameOff)...), 0) // with the flavor, which cilium/ebpf compares
+			// The name keeps its flavor, because cilium/ebpf compares it.
+			b = append(append(b, w.btf.Name(m.NameOff)...), 0)
 			b = w.deep(b, m.Type, rel)
 		}
 	case k.IsAnyEnum() && rel == relMatches:

@@ -33,7 +33,7 @@ type spec struct {
 	access string // access string of the record
 	acc    []accessor
 	raw    []level
-	bitOff uint32 // of the field from the start of the root, wraps like libbpf's
+	bitOff uint32 // bits from the start of the root to the field, wraps like libbpf's
 	err    error  // why it could not be parsed
 }
 

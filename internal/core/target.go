@@ -186,7 +186,8 @@ func (k *Target) find(ctx context.Context, s *Set, out [][]candidate, ids [][]bt
 			for _, id := range l {
 				out[i] = append(out[i], candidate{v, id, btf.SameEssential(s.names[i], v.Type(id).Name())})
 			}
-			if len(out[i]) > limits.Candidates { // of all modules together
+			// The limit is for vmlinux and all modules together.
+			if len(out[i]) > limits.Candidates {
 				return out, ids, &limits.Exceeded{Max: limits.Candidates, What: "candidates of one name"}
 			}
 		}

@@ -13,7 +13,7 @@ import (
 // cilium/ebpf relocates these together (flattenInstructions in linker.go, v0.22).
 type Unit struct {
 	Section, Name string
-	Records       []int // of the object
+	Records       []int // indices of records of the object
 }
 
 func link(o *bpfobj.Code, err error) ([]Unit, error) {

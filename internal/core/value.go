@@ -19,7 +19,7 @@ var (
 type value struct {
 	val   uint64
 	load  load
-	exact bool // on the local side: the operand has to be equal
+	exact bool // local side only: the operand has to be equal
 }
 
 // load is the size and the class of a field that an instruction loads or stores.

@@ -9,7 +9,7 @@ import "github.com/btfgen/btfgen/internal/core"
 // Package relolog sets these when it is initialized. The arguments must be what the
 // comments say.
 var (
-	Object    func(o any) *core.Object     // of a *relolog.Object
-	Target    func(t any) *core.Target     // of a *relolog.Target
+	Object    func(o any) *core.Object     // takes a *relolog.Object
+	Target    func(t any) *core.Target     // takes a *relolog.Target
 	NewTarget func(k *core.Target) (t any) // returns a *relolog.Target
 )
