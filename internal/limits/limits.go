@@ -59,7 +59,7 @@ const (
 	Candidates  = 1 << 14 // types with one essential name; 476 (CentOS 8)
 	Outcomes    = 1 << 21 // questions times candidates; 104,362
 	Comparisons = 1 << 27 // members, parameters and types compared; 7.6 million
-	MatchSteps  = 1 << 20 // of these for one match; 553
+	MatchSteps  = 1 << 20 // members, parameters and types compared for one match; 553
 	Pairs       = 1 << 16 // pairs of types in a match of cilium/ebpf; 24
 	Decisions   = 1 << 27 // records times candidates; 9.4 million
 	TypesInRow  = 1 << 8  // types in a row without a struct, for cilium/ebpf; 13
@@ -112,10 +112,10 @@ const (
 	ExploreSteps   = 1_000_000 // instructions executed per program; 250,000
 	ConstantStates = 4         // states kept where paths meet with other constants, beyond these are dropped; 4
 	States         = 8         // states kept where paths meet, others are merged; 8
-	PreciseStates  = 64        // of these in a second exploration and where a function returns; 64
+	PreciseStates  = 64        // states kept in a second exploration and where a function returns; 64
 	StateBytes     = 32 << 20  // bytes of states; 1.2 MB
 	ExploreWork    = 1 << 26   // instructions and values compared per program, 5 ns each; 175,435
-	ObjectWork     = 1 << 27   // of these per object; 352,594
+	ObjectWork     = 1 << 27   // instructions and values compared per object; 352,594
 	Findings       = 1 << 17   // findings on code; 10,660
 	Patterns       = 1 << 8    // patterns of attached functions, more are unknown; 0
 	PatternBytes   = 512       // bytes of a pattern, longer ones are unknown; 0 (Linux allows 511 in a name)
