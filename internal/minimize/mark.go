@@ -23,20 +23,20 @@ type nodeKey struct {
 type node struct {
 	t       btf.Type
 	idx     []uint32 // members or enumerators that are needed, ascending
-	pointee bool     // of a pointer: its target
-	index   bool     // of an array: its index type
-	root    bool     // of a relocation: an integer keeps its name, a typedef its type
+	pointee bool     // the target of a pointer is needed
+	index   bool     // the index type of an array is needed
+	root    bool     // root of a relocation: an integer keeps its name, a typedef its type
 	copies  bool     // a relocation uses its type ID: equal ones are not merged
 	exact   bool     // emitted as in the kernel, see keep.go
-	whole   bool     // with all members
+	whole   bool     // all members are needed
 	hidden  bool     // libbpf must not find it by its name
 
-	queued bool // in marks.grown
+	queued bool // the node is in marks.grown
 }
 
 // marks is the set of types needed. Nodes are in the order of their first mark.
 type marks struct {
-	anonymous bool // of several anonymous members none may be dropped
+	anonymous bool // none of several anonymous members may be dropped
 	extra     extra
 	index     map[nodeKey]int
 	nodes     []*node
@@ -47,7 +47,7 @@ type marks struct {
 	grown   []*node         // their needs have grown since they were expanded
 	members int             // needed, of all types; enumerators count
 	hidden  bool            // a node is
-	dropped map[string]bool // as Minimizer has it
+	dropped map[string]bool // same map as Minimizer.dropped
 	meter   *limits.Meter
 	err     error // a limit that is exceeded
 }

@@ -162,7 +162,7 @@ func (m *Minimizer) prove(ctx context.Context, k *core.Target, set *core.Set, ou
 // Result is what [Minimizer.Minimize] returns for one kernel. It does not change
 // with the next call.
 type Result struct {
-	BTF       []byte     // in the kernel's byte order, with a 24-byte header
+	BTF       []byte     // encoded in the kernel's byte order, with a 24-byte header
 	Decisions []Decision // each relocation of each object once for each result that it has
 	Unmatched []string   // patterns of Options.Keep that match nothing in the kernel
 }

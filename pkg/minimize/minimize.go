@@ -66,7 +66,7 @@ type ProofError = relo.ProofError
 
 // Result is the minimized BTF of one kernel and the decisions that it preserves.
 type Result struct {
-	BTF       []byte     // in the kernel's byte order, with a 24-byte header; without types if nothing matches
+	BTF       []byte     // encoded in the kernel's byte order, with a 24-byte header; has no types if nothing matches
 	Decisions []Decision // each relocation of each object once for each result that it has
 	Unmatched []string   // patterns of Options.Keep that match nothing in the kernel
 }
