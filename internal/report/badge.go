@@ -48,7 +48,7 @@ func Badge(w io.Writer, r *verdict.Report, _ Options) error {
 // badge returns the value of the badge and its colour.
 func badge(r *verdict.Report) (value, color string) {
 	var machines []string
-	values := make(map[string]verdict.Minimum) // of all objects, by machine
+	values := make(map[string]verdict.Minimum) // minimum of all objects, keyed by machine
 	unloaded, undated := false, false
 	for _, o := range r.Whole() {
 		c := o.Sum()

@@ -21,23 +21,23 @@ type Boot struct {
 	verbose bool
 
 	kernels []bootedKernel // those that booted
-	table   boot.Table     // of loading on all kernels
-	tables  boot.Tables    // of this kernel
-	archive boot.Table     // of this kernel, by what is the same with the archive's BTF
+	table   boot.Table     // loading on all kernels
+	tables  boot.Tables    // each step on this kernel
+	archive boot.Table     // programs on this kernel by whether they are the same with the archive's BTF
 	summary []string       // lines of all kernels: of the table, and after it
 	notes   []string
 	rows    int  // programs on all kernels
 	fine    int  // programs on this kernel that work as predicted and are not printed
 	same    int  // programs on this kernel that are the same with the archive's BTF
-	differ  int  // and those that are not
+	differ  int  // programs on this kernel that are different with the archive's BTF
 	partial bool // the command's output lacks the end of a line
 }
 
 // The JSON form of the report.
 type (
 	bootedKernel struct {
-		Name     string          `json:"name"`    // as in the report of check
-		Release  string          `json:"release"` // as the booted kernel reports it
+		Name     string          `json:"name"`    // name in the report of check
+		Release  string          `json:"release"` // release that the booted kernel reports
 		Modules  []string        `json:"modules,omitempty"`
 		Emulated string          `json:"emulated,omitempty"` // why it was not run by KVM
 		Archive  string          `json:"archive,omitempty"`  // kernel of the archive whose BTF was used

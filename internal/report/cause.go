@@ -251,7 +251,7 @@ func whereOn(r *verdict.Report, kernels []int) string {
 
 // places names lines by machine, as the matrix does: "x86_64 5.10, 6.12 (1 of 2); all arm". of is how many kernels of each line there are.
 func places(r *verdict.Report, all []verdict.Place, of []int) string {
-	count := make([]int, len(r.Lines)) // of the kernels
+	count := make([]int, len(r.Lines)) // kernels that all has of each line
 	for _, p := range all {
 		count[p.Line] = p.Kernels
 	}

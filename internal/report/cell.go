@@ -72,7 +72,7 @@ var cellTexts = [numCell]struct {
 	name  string
 	sign  escape.Own
 	color string
-	icon  string // in Markdown
+	icon  string // sign in Markdown
 }{
 	{"ok", "·", "32", "✅"},
 	{"guarded", "g", "36", "🛡️"},

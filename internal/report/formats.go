@@ -15,23 +15,23 @@ import (
 // Options of reports. The zero value is the short form.
 type Options struct {
 	Verbose bool // guards, notes, and all ranges
-	Brief   bool // of the text form: no advice, and few reasons
-	Quiet   bool // of the text form: only the verdict
-	Color   bool // of the text form, for terminals
+	Brief   bool // text: no advice, and few reasons
+	Quiet   bool // text: only the verdict
+	Color   bool // text: colors for terminals
 
 	Require  string                // the selectors of kernels on which objects must work, "" for none
 	Required func(kernel int) bool // whether such a selector chooses a kernel; nil for all. The matrix and causes are about these, except in JSON and verbose text
 
 	Unmet []Unmet // why --require is not met, other than failures
 
-	Baseline   *verdict.Baseline // of text, Markdown, GitHub and Summary: say what got worse and better since
-	Old        string            // of text: the name of the baseline
-	Lost       []verdict.Lost    // of these: what the baseline has and the report does not
-	Findings   any               // of JSON: what the run found
-	SourceRoot string            // of SARIF and GitHub: an absolute path, from which on sources are named
-	Width      int               // of text: columns of the terminal, into which the matrix fits; 0 for any
+	Baseline   *verdict.Baseline // text, Markdown, GitHub and Summary: say what got worse and better since
+	Old        string            // text: name of the baseline
+	Lost       []verdict.Lost    // text, Markdown, GitHub and Summary: what the baseline has and the report does not
+	Findings   any               // JSON: what the run found
+	SourceRoot string            // SARIF and GitHub: absolute path that names of sources are relative to
+	Width      int               // text: columns of the terminal, into which the matrix fits; 0 for any
 	Version    string            // btfgen's
-	Command    string            // of HTML: what was run
+	Command    string            // HTML: command line of the run
 }
 
 // Unmet is a selector of required kernels with those on which nothing is loaded; none if the selector matches no kernel.

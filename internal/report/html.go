@@ -32,7 +32,7 @@ type pageData struct {
 	Command     string        `json:"command,omitempty"`
 	Kernels     []string      `json:"kernels"`
 	Required    []int         `json:"required,omitempty"` // kernels on which objects must work, if not all
-	Families    []pageFamily  `json:"families"`           // in the order of kernels
+	Families    []pageFamily  `json:"families"`           // sorted as in Kernels
 	Cells       []pageCell    `json:"cells"`
 	Sets        []string      `json:"sets"`
 	Texts       []string      `json:"texts"` // the first is empty
@@ -40,11 +40,11 @@ type pageData struct {
 	Objects     []pageObject  `json:"objects"`
 	Programs    []pageProgram `json:"programs"`
 	Advice      []string      `json:"advice"`
-	Causes      []pageCause   `json:"causes"` // by advice
+	Causes      []pageCause   `json:"causes"` // each with an index of Advice
 
-	column []int          // of kernels
-	sets   map[string]int // of Sets
-	texts  map[string]int // of Texts
+	column []int          // column of each kernel
+	sets   map[string]int // indices of Sets
+	texts  map[string]int // indices of Texts
 }
 
 // pageFamily are kernels of one distribution and machine.
@@ -246,7 +246,8 @@ func (d *pageData) programs(v *view, r *verdict.Report) {
 		seen := make(map[pageFinding]bool)
 		for _, f := range p.Findings {
 			x := pageFinding{cellOfFinding(f.Status, f.Attach), d.text(withLoader(f.Loader, Sentence(&f.Finding))), d.text(f.Source), d.text(guardText(&f.Finding)), d.set(f.Kernels)}
-			if !seen[x] { // as several relocations of one field are
+			// Several relocations of one field have equal findings.
+			if !seen[x] {
 				seen[x] = true
 				out.Findings = append(out.Findings, x)
 			}

@@ -35,14 +35,14 @@ type (
 	jsonSuggestion struct {
 		Options []verdict.Option  `json:"options,omitempty"`
 		Targets []string          `json:"targets,omitempty"`
-		Cells   []verdict.Cell    `json:"cells"`            // with the options
-		Minima  []verdict.Minimum `json:"minima,omitempty"` // with the options
+		Cells   []verdict.Cell    `json:"cells"`            // results with Options applied
+		Minima  []verdict.Minimum `json:"minima,omitempty"` // results with Options applied
 	}
 	jsonProposal struct {
 		Object  string            `json:"object"`
 		Options []verdict.Option  `json:"options"`
 		Now     []verdict.Cell    `json:"now"`
-		Cells   []verdict.Cell    `json:"cells"` // with the options
+		Cells   []verdict.Cell    `json:"cells"` // results with Options applied
 		Minima  []verdict.Minimum `json:"minima,omitempty"`
 	}
 	jsonCause struct {

@@ -36,7 +36,7 @@ type (
 	}
 	message struct {
 		Message string `xml:"message,attr"`
-		Type    string `xml:"type,attr,omitempty"` // of failures
+		Type    string `xml:"type,attr,omitempty"` // only for failures
 		Text    string `xml:",chardata"`
 	}
 )

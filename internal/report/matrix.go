@@ -18,7 +18,7 @@ type matrix struct {
 	columns []column
 	rows    []row
 	hidden  []string // machines that no object is for
-	legend  []string // what words of cells mean, and names of columns
+	legend  []string // meanings of the words in cells, and full names of columns
 }
 
 // column is lines of one machine with one name.
@@ -33,7 +33,7 @@ type row struct {
 	program bool
 	object  int                // index of Report.Objects, or -1
 	of      *verdict.ObjectRow // nil for programs
-	cells   []verdict.Cell     // by column
+	cells   []verdict.Cell     // one per column
 	alike   int                // how many other rows have the same cells and are not shown
 }
 
@@ -43,9 +43,9 @@ func (r *row) fine() bool {
 }
 
 const (
-	mostRows    = 12 // above which rows with the same cells are one
+	mostRows    = 12 // rows above which those with the same cells are one
 	mostUndated = 6  // kernels without a release above which they are one column
-	longName    = 14 // of a kernel without a release, above which its column has a number
+	longName    = 14 // characters of the name of a kernel without a release above which its column has a number
 )
 
 // newMatrix returns the matrix of a report. With programs, each object is followed by those that it needs and whose cells differ from its own. The

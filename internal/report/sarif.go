@@ -61,7 +61,7 @@ type (
 		Cause string `json:"btfgenCause/v1"`
 	}
 	sarifLocation struct {
-		ID       int `json:"id,omitempty"` // of related ones, to which the message has links
+		ID       int `json:"id,omitempty"` // set for related locations, to which the message has links
 		Physical struct {
 			Artifact struct {
 				URI string `json:"uri"`

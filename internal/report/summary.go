@@ -16,7 +16,7 @@ import (
 
 // summary counts objects by what they do on the kernels of a report.
 type summary struct {
-	*verdict.Report                 // on the required kernels
+	*verdict.Report                 // covers only the required kernels
 	o                               Options
 	full                            *verdict.Report
 	works, fails, uncertain, unused int

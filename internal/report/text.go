@@ -18,10 +18,10 @@ import (
 
 const (
 	terminal    = 100 // columns
-	mostCauses  = 8   // without -v
+	mostCauses  = 8   // causes shown unless -v is given
 	briefCauses = 3
-	mostObjects = 3  // above which programs are not counted and have no rows without -v
-	mostProgram = 12 // and how many may
+	mostObjects = 3  // objects above which programs are not counted and have no rows without -v
+	mostProgram = 12 // rows of objects and programs above which programs have none without -v
 )
 
 // Text writes the report for a terminal: how many objects work, the matrix, and what costs most verdicts. With -v it has all causes, programs

@@ -28,7 +28,7 @@ type Entry struct {
 	Title   string
 	Text    string // a template over the arguments of the finding
 	Log     string // the same of a relo.Reason, "" for Text
-	Means   string // and why kernels do that
+	Means   string // meaning of the finding, and why kernels do that
 	Fix     string
 	Example string
 }

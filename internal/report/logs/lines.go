@@ -14,19 +14,19 @@ import (
 // lines writes entries as lines of JSON. Most of a line is the result of the relocation on the kernel. Large objects ask few questions, each of them many
 // times, so this is encoded once for all entries of a log that have it in common.
 type lines struct {
-	enc   *json.Encoder // to line
+	enc   *json.Encoder // writes to line
 	line  bytes.Buffer
 	begin beginning
 	ends  map[ending][]byte
-	bytes int // of ends
-	room  int // for these
+	bytes int // bytes of ends
+	room  int // bytes that ends may have
 }
 
 // ending is what the end of a line is about. It has pointers to what entries share, rather than what these point to.
 type ending struct {
 	local      relo.Spec
 	candidates *relo.Candidate // the first
-	count      int             // of these
+	count      int             // number of candidates
 	target     *relo.Spec
 	old        uint64
 	new        *uint64

@@ -51,7 +51,7 @@ type object struct {
 	name    string
 	kernels []int // indices
 	records []record
-	places  []place // of programs, which records share
+	places  []place // places of programs, which records share
 }
 
 // place is a function and the section that it is in.
@@ -61,8 +61,8 @@ type place struct{ program, section string }
 type record struct {
 	index, insn int32
 	place       int32
-	source      string   // if sources are written
-	first       *outcome // on the first kernel
+	source      string   // set only if sources are written
+	first       *outcome // outcome on the first kernel
 	differ      *differ  // nil if all kernels have an equal one
 }
 
