@@ -32,9 +32,9 @@ const maxFields = math.MaxUint16
 // decoder decodes the pool of an archive.
 type decoder struct {
 	*pool
-	names   []string // of slots, then of fields
+	names   []string // names of slots, then of fields
 	known   uint64   // names of fields that a shape has used
-	items   int      // of btfa.MaxItems
+	items   int      // items so far, at most btfa.MaxItems
 	shapes  *btfa.Cursor
 	numbers *btfa.Cursor
 	arena   []uint64 // the numbers of all variants

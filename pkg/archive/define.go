@@ -37,12 +37,12 @@ type definitions struct {
 // definer cuts one BTF into definitions.
 type definer struct {
 	btf      *btf.BTF
-	roots    []btf.TypeID // by definition: its first type
+	roots    []btf.TypeID // first type of each definition
 	ordinals map[string]int
 	defs     definitions
-	index    []int        // by type ID: the definition that begins with the type, or -1
-	local    []int        // by type ID: the position in the last definition that has the type
-	in       []btf.TypeID // by type ID: the root of that definition, 0 for none
+	index    []int        // definition that begins with each type ID, or -1
+	local    []int        // position of each type ID in the last definition that has the type
+	in       []btf.TypeID // root of that definition for each type ID, 0 for none
 }
 
 // define cuts a minimized BTF into definitions. It does not check that the BTF is

@@ -29,7 +29,8 @@ func (p *pool) layoutBTF(layout int) ([]byte, error) {
 	if p.layouts[layout].bigEndian {
 		order = binary.BigEndian
 	}
-	merged, err := canonical.Merge(context.Background(), types) // at most MaxTypes
+	// Merge needs no deadline, because there are at most btfa.MaxTypes types.
+	merged, err := canonical.Merge(context.Background(), types)
 	if err != nil {
 		return nil, err
 	}

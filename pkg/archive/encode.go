@@ -13,7 +13,7 @@ import (
 // encoder writes the streams of a payload.
 type encoder struct {
 	streams [btfa.NumStreams][]byte
-	names   map[string]uint64 // of fields, by the order of their first use
+	names   map[string]uint64 // numbers of field names, in the order of their first use
 }
 
 func (e *encoder) put(stream int, vs ...uint64) {

@@ -63,9 +63,9 @@ type FindOptions struct {
 // [Types.File] returns a path.
 type Types struct {
 	Source Source
-	Path   string // of the file or of the kernel's BTF; "" for FromArchive
-	Match  Match  // for FromArchive; zero otherwise
-	BTF    []byte // for FromArchive; nil otherwise. It belongs to the caller.
+	Path   string // the file, or the kernel's BTF; "" for FromArchive
+	Match  Match  // set for FromArchive; zero otherwise
+	BTF    []byte // set for FromArchive; nil otherwise. It belongs to the caller.
 }
 
 // NoMatchError is returned by [Find] if the kernel has no BTF, and neither has the

@@ -210,7 +210,7 @@ func distinctRelocations(info Info, kernels []Kernel) ([]Relocations, error) {
 // objects it drops them.
 func distinctObjects(objects []Object) ([]Object, error) {
 	all := slices.Clone(objects)
-	fingerprints := true // of all objects
+	fingerprints := true // every object has one
 	for i := range all {
 		if err := all[i].canonicalize(); err != nil {
 			return nil, err

@@ -32,7 +32,7 @@ type variant struct {
 	// are positions in the shape, or slots (slotRef). Variants of a slot that differ
 	// only in their numbers have the same slice.
 	shape   []canonical.Type
-	numbers []uint64 // of all types of the shape, in the order of eachNumber
+	numbers []uint64 // numbers of all types of the shape, in the order of eachNumber
 }
 
 // sameShape reports whether two variants of a slot differ only in their numbers.

@@ -45,7 +45,7 @@ type Archive struct {
 	info     Info
 	keys     []kernel.Key
 	index    map[kernel.Key]int // into keys, by canonical key
-	layoutOf []int32            // by index
+	layoutOf []int32            // layout of each key
 	pool     pool
 }
 

@@ -20,7 +20,7 @@ func (a *Archive) Sizes() ([]Size, error) {
 	if err != nil {
 		return nil, err
 	}
-	kernelsOf := make([]int, len(a.pool.layouts)) // by layout
+	kernelsOf := make([]int, len(a.pool.layouts)) // number of kernels with each layout
 	for _, l := range a.layoutOf {
 		kernelsOf[l]++
 	}
