@@ -9,8 +9,8 @@ import (
 
 // Module is the split BTF of a kernel module.
 type Module struct {
-	Name string // as in lsmod: nf_conntrack
-	BTF  []byte // on top of vmlinux
+	Name string // name in lsmod: nf_conntrack
+	BTF  []byte // split BTF on top of vmlinux
 }
 
 // ErrProof is returned if loaders decide differently on a minimized BTF than on the
@@ -25,7 +25,7 @@ type ProofError struct {
 	Relocation string // "byte_off struct task_struct.mm.pgd", or "--keep struct:task_struct"
 	Candidate  string // "struct task_struct"; "" if the order of candidates matters
 	Full       string // the outcome on the kernel's own BTF
-	Minimized  string // and on the minimized one
+	Minimized  string // the outcome on the minimized BTF
 }
 
 // Error returns the kernel, the object, the relocation and both outcomes.

@@ -6,7 +6,7 @@ package relo
 type Log struct {
 	Object  string
 	Kernel  string
-	Entries []Entry // in the order of the object's records
+	Entries []Entry // sorted as the object's records
 }
 
 // Entry is the decision on one relocation record: where the record is, the local
@@ -38,13 +38,13 @@ func (e *Entry) Relocation() string { return e.Kind.String() + " " + e.Local.Nam
 // Spec is one side of a relocation.
 type Spec struct {
 	TypeID uint32  `json:"type_id"`
-	Type   string  `json:"type"`             // as in C: "struct task_struct"
+	Type   string  `json:"type"`             // C syntax: "struct task_struct"
 	Module *string `json:"module,omitempty"` // target side only; "" is vmlinux
 	Raw    string  `json:"spec"`             // raw indices: "0:3:1"; "0" for whole types
 	Path   string  `json:"path"`             // names: "mm.pgd"; the enumerator; "" for whole types
 
-	Offset    *uint32 `json:"offset,omitempty"`     // of a field, bytes, rounded down
-	BitOffset *uint32 `json:"bit_offset,omitempty"` // of a field that does not begin on a byte, bits
+	Offset    *uint32 `json:"offset,omitempty"`     // byte offset of a field, rounded down
+	BitOffset *uint32 `json:"bit_offset,omitempty"` // bit offset of a field that does not begin on a byte
 
 	// Unsigned is how many bits the enumerators of an enum without a sign have: 32 or 64, else 0. Values of 32 bits are sign-extended
 	// all the same, as in libbpf.
@@ -72,7 +72,7 @@ func Name(k Kind, typ, path string) string {
 // Candidate is a target type that was considered, and the outcome.
 type Candidate struct {
 	Spec
-	Value  *uint64 `json:"value,omitempty"` // of a match
+	Value  *uint64 `json:"value,omitempty"` // result of a match
 	Match  bool    `json:"match"`
 	Reason *Reason `json:"reason,omitempty"` // why it does not match, nil if it does
 }

@@ -91,7 +91,7 @@ const (
 type Reason struct {
 	Code         Code   `json:"code"`
 	Cause        Cause  `json:"cause,omitempty"`
-	Name         string `json:"name,omitempty"`   // of a member, an enumerator or a kind
+	Name         string `json:"name,omitempty"`   // name of a member, an enumerator or a kind
 	Local        string `json:"local,omitempty"`  // a type or kind in the object
 	Target       string `json:"target,omitempty"` // a type or kind in the kernel
 	LocalNumber  uint64 `json:"local_number,omitempty"`

@@ -18,7 +18,7 @@ var ErrTooLarge = limits.ErrTooLarge
 // records. It is immutable and safe for use by many goroutines.
 type Object struct {
 	o   *core.Object
-	set func() *core.Set // of o alone
+	set func() *core.Set // set of o alone
 }
 
 func newObject(o *core.Object) *Object {
