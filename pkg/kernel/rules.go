@@ -93,7 +93,8 @@ func (k Key) Distinctive() bool {
 	numbers, last := 0, ""
 	for _, w := range words(k.Release) {
 		if isNumber(w) {
-			if w != "586" && w != "686" && (w != "64" || last != "x86") { // of Debian's i386, and x86_64
+			// Debian's i386 releases have the word 586 or 686, and x86_64 is the words x86 and 64.
+			if w != "586" && w != "686" && (w != "64" || last != "x86") {
 				numbers++
 			}
 		} else if !KnownArch(w) && !slices.Contains(plainWords, strings.TrimRight(lower(w), "0123456789")) {
