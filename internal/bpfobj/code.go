@@ -63,7 +63,7 @@ type Map struct {
 	Pinning    uint32   // enum libbpf_pin_type
 	Pinned     bool     // the definition says whether it is pinned
 	TypedValue bool     // ValueSize is that of a type
-	Tags       []string // of pointers in the type of the values, "kptr"; each once, in order
+	Tags       []string // tags of pointers in the type of the values, "kptr"; each once, in order
 	Special    []string // structs in the type of the values that the kernel finds by name, "bpf_timer"; each once, in order
 	Weak       bool     // its symbol is weak
 	Inner      *Map     // inner map of a map of maps; nil if the definition has none

@@ -15,7 +15,7 @@ import (
 // Other is a kind of file that is often given in place of a BPF object.
 type Other struct {
 	What string // the file is
-	Fix  string // what to do, "" for a kernel, which goes with an option
+	Fix  string // advice; "" for a kernel, which goes with an option
 	Lost bool   // the content that was expected is elsewhere, which is as bad for other files
 }
 
