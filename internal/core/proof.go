@@ -46,7 +46,7 @@ type Difference struct {
 	Full       string // the outcome on the full BTF
 	Minimized  string // the outcome on the minimized BTF
 	Order      bool   // the candidates are the same, in another order
-	Name       string // of the candidates, for a decision of cilium/ebpf's; else ""
+	Name       string // name of the candidates if cilium/ebpf decides differently, else ""
 }
 
 // Error names the relocation and both outcomes.
