@@ -79,7 +79,7 @@ func KernelSeries(names []string) (out []string) {
 type docChange struct {
 	Name, Was string
 	Of        string // the object of a program
-	Icon      string // of Was, "" for a new program
+	Icon      string // icon of Was, "" for a new program
 	Is        rule.Status
 	New       cell
 	Where     string
