@@ -37,7 +37,7 @@ type Options struct {
 
 // Kernel is one kernel of a corpus.
 type Kernel struct {
-	Key    kernel.Key // from the path, or else from the content; its fields are "" where neither has them
+	Key    kernel.Key // read from the path, or else from the content; its fields are "" where neither has them
 	Name   string     // the key if it is known, else the path
 	Path   string     // the file, followed by "!member" for each container that it is in
 	Target *relolog.Target
