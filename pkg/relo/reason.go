@@ -64,7 +64,7 @@ const (
 
 	// Of an instruction.
 	CauseFieldSize   Cause = "field-size"          // LocalNumber, TargetNumber: bytes of the field
-	CauseBitfield    Cause = "bitfield"            // as for field-size; 0 is a bitfield
+	CauseBitfield    Cause = "bitfield"            // LocalNumber, TargetNumber: bytes of the field; 0 is a bitfield
 	CauseOperand     Cause = "operand"             // LocalNumber: the operand, TargetNumber: what it should be; both signed
 	CauseOffset      Cause = "offset-too-large"    // TargetNumber: the offset
 	CauseInsnSize    Cause = "instruction-size"    // LocalNumber: bytes that it loads, TargetNumber: bytes of the field
