@@ -36,7 +36,7 @@ type assembler struct {
 	full  bool  // no more modules fit
 	sized bool  // SourceSize has been given out
 
-	links  tarLinks     // of the file that is read
+	links  tarLinks     // links in the file being read
 	extras []extra      // their kernels are not complete yet
 	dwarf  pahole.Spool // modules with DWARF that wait for their kernel
 }
@@ -45,14 +45,14 @@ type assembler struct {
 type blob struct {
 	path   string
 	member string
-	data   []byte // in a.mem, or mapped from its file
+	data   []byte // the BTF, in a.mem or mapped from its file
 	mapped bool
-	base   []byte // in a.mem: what a module's BTF was encoded on, if that is not its kernel's
+	base   []byte // BTF that a module was encoded on, if that is not its kernel's; memory of a.mem
 	split  bool
 	used   bool
 	module string // name, once it is taken
 	file   *diskFile
-	arch   string // as the content shows
+	arch   string // shown by the content
 	rel    string // release, as the content or a package's tree shows
 	own    string // release of the kernel of an image, which counts more than names
 	made   btfc.Made

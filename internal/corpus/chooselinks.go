@@ -26,7 +26,7 @@ func chooseLinks(l *links, found *find.Found, opts *Options) {
 		}
 	}
 	unnamed := make(map[*find.File]bool) // files in whose place links are kernels
-	dirs := make(map[string]bool)        // of such links
+	dirs := make(map[string]bool)        // directories of such links
 	own := make(map[kernel.Key]bool)     // keys of such links
 	slices.SortFunc(found.Links, func(a, b find.Link) int { return strings.Compare(a.Path, b.Path) })
 	for _, link := range found.Links {

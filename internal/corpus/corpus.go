@@ -17,7 +17,7 @@ import (
 
 // Corpus lists where the kernels are. It is immutable and safe for concurrent use.
 type Corpus struct {
-	Sources []string // as given to Open
+	Sources []string // sources given to Open
 
 	// Files are the units of work, sorted by path. They are independent of each other.
 	Files []*File
@@ -33,7 +33,7 @@ type Corpus struct {
 	links   *links
 
 	met     *met
-	modules *selection.Modules // of Options
+	modules *selection.Modules // Options.Modules
 }
 
 // Open finds the kernels in sources, which are files and directories. It reads the first bytes of each file but decompresses nothing. A

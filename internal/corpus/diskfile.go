@@ -15,7 +15,7 @@ import (
 // diskFile is a file on disk that may hold kernels, modules or extras.
 type diskFile struct {
 	*find.File
-	key   kernel.Key   // from the path
+	key   kernel.Key   // shown by the path
 	mods  bool         // only modules are expected in it
 	extra naming.Extra // a file with nothing else
 }

@@ -67,7 +67,8 @@ func (x *extractor) dwarf(in *unpack.Stream, f *elf.File) error {
 	}
 	arch, rel := machine.OfELF(f.Machine, f.Class, f.Data), image.ELFRelease(f)
 	if x.to.skip(in, arch, rel) {
-		return nil // without running pahole
+		// Skipping it here saves a run of pahole.
+		return nil
 	}
 	data, made, err := e.Encode(x.Ctx, in.File, x.mem, x.f.opts.MaxSize)
 	if err != nil {

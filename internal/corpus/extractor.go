@@ -44,7 +44,8 @@ func (x *extractor) links(p *diskFile) {
 		return
 	}
 	if x.to.found+x.to.kernelsIn(p)+len(names) > 1 {
-		x.to.found++ // so that no kernel has the name of the file
+		// Counting one more keeps each kernel from getting the name of the file.
+		x.to.found++
 	}
 	x.to.end(len(x.to.pending))
 	x.Names = names

@@ -28,8 +28,8 @@ import (
 // File is a unit of work: a file with one kernel or, if it is a container, many, and the files with modules for it. It does not change, and
 // is safe for concurrent use.
 type File struct {
-	Path string     // as the user gave it, extended by the names below
-	Key  kernel.Key // from the path; may be incomplete
+	Path string     // the user's path, extended by the names below
+	Key  kernel.Key // shown by the path; may be incomplete
 	Size int64      // bytes on disk, module files included
 
 	files  []diskFile
@@ -42,7 +42,7 @@ type File struct {
 // Kernel is a kernel with its BTF and that of its modules. Its slices are valid until yield returns; its strings stay. Its methods are for one
 // goroutine at a time.
 type Kernel struct {
-	Key  kernel.Key // from the path, or else from the content; see Key.Known
+	Key  kernel.Key // shown by the path, or else by the content; see Key.Known
 	Name string     // the key if it is known, else the path
 	Path string     // the file, followed by "!member" for each container
 
@@ -58,7 +58,7 @@ type Kernel struct {
 
 	BTF     []byte   // vmlinux BTF, with a valid header
 	PartOf  int64    // bytes of the kernel and its modules if BTF and Modules are a part of them, else 0; see File.ReadPart
-	Modules []Module // in order of their names, which are distinct
+	Modules []Module // sorted by their names, which are distinct
 	Extras
 
 	// SourceSize is the size on disk in bytes. Kernels of one container share its size: the first one has it, the others have 0, so that sums
@@ -67,15 +67,15 @@ type Kernel struct {
 
 	unfit []error // modules that Load left out, and another machine
 
-	mem    *decompress.Arena // of the reading; nil in a clone
+	mem    *decompress.Arena // memory of the reading; nil in a clone
 	shared bool              // mem has more than k, or k's BTF is not all in mem
 }
 
 // Module is a kernel module with BTF.
 type Module struct {
-	Name string // as in lsmod: nf_conntrack
+	Name string // the name that lsmod shows, such as nf_conntrack
 	Path string // the file, as Kernel.Path
-	BTF  []byte // on top of its kernel's
+	BTF  []byte // split BTF on top of its kernel's
 }
 
 // Extras are the configuration and the symbols of a kernel. They are read only with Options.Extras.

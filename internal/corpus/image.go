@@ -124,7 +124,8 @@ func (x *extractor) kernelImage(in *unpack.Stream, img []byte, arch, release str
 		return x.memory(in, img, arch, release)
 	}
 	outer := *in
-	outer.Inside, outer.Image, outer.File, outer.Rel = false, true, nil, release // without BTF it is an error
+	// With Image set, an ELF file without BTF is an error.
+	outer.Inside, outer.Image, outer.File, outer.Rel = false, true, nil, release
 	return x.elfFile(&outer, bytes.NewReader(img))
 }
 

@@ -43,7 +43,7 @@ type tarLinks struct {
 	links   []tarLink
 	to      map[string]string // where they lead, by name
 	unnamed []string
-	members map[string]bool // by name: it may be a kernel
+	members map[string]bool // whether a member may be a kernel, by name
 	full    bool            // there are too many links
 }
 
@@ -79,7 +79,7 @@ func (t *tarLinks) add(name, to string) error {
 
 // follow returns the member that a link leads to, if there may be one.
 func (t *tarLinks) follow(link tarLink) (member string, ok bool) {
-	const most = 40 // as in Linux
+	const most = 40 // the limit that Linux has
 	at := link.to
 	for range most {
 		next, ok := t.to[at]

@@ -82,8 +82,8 @@ type met struct {
 	all  []selection.Selector // those of Exclude after those of Select
 
 	mu      sync.Mutex
-	matched []bool              // by selector
-	keys    map[kernel.Key]bool // of all kernels, up to limits.SelectedKeys
+	matched []bool              // whether all[i] matched a kernel
+	keys    map[kernel.Key]bool // keys of all kernels, up to limits.SelectedKeys
 	unread  map[*diskFile]bool  // files whose kernels are not known before they are read
 }
 

@@ -24,8 +24,8 @@ type Selection struct {
 // Unmatched is a selector that matches no kernel.
 type Unmatched struct {
 	Selector selection.Selector
-	Excludes bool   // of Options.Exclude
-	Nearest  string // what there is instead, as [selection.Nearest] says it
+	Excludes bool   // the selector is one of Options.Exclude
+	Nearest  string // alternatives, described by [selection.Nearest], or ""
 }
 
 // Selection returns the result of the selectors for kernels that do not come from a corpus.

@@ -33,8 +33,8 @@ type Event struct {
 	Done int64 `json:"done,omitempty"` // bytes so far
 	Size int64 `json:"size,omitempty"` // bytes of all
 
-	Manifest []byte `json:"manifest,omitempty"` // in the base64 encoding
-	Digest   string `json:"digest,omitempty"`   // of the manifest
+	Manifest []byte `json:"manifest,omitempty"` // its text; JSON has it in base64
+	Digest   string `json:"digest,omitempty"`   // SHA-256 of the manifest, as sha256:…
 
 	Moved int64 `json:"moved,omitempty"` // bytes of blobs and parts of blobs that were not there already
 

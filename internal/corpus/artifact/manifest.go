@@ -62,7 +62,7 @@ type Layer struct {
 	Size   int64  // bytes
 	Title  string // a relative path for other tools, which btfgen does not use
 
-	Series   kernel.Key // of a .btfc, without release
+	Series   kernel.Key // series of a .btfc, a key without release
 	Kernels  int
 	Newest   string // release of the newest kernel, or ""
 	Contents string // hexadecimal sum of the kernels of a .btfc, or ""

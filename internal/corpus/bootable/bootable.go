@@ -27,17 +27,17 @@ import (
 
 // System is a kernel with what it needs to boot. Its memory belongs to the caller.
 type System struct {
-	Image   []byte   // as a boot loader takes it
+	Image   []byte   // the kernel, in the form that a boot loader takes
 	Machine string   // x86_64 or arm64
 	Release string   // as the image or its path shows it; may be ""
 	Config  []byte   // the kernel's configuration; nil if the file does not have it
-	Modules []Module // in an order in which they can be loaded
+	Modules []Module // sorted so that they can be loaded one after the other
 	Missing []string // wanted modules, or dependencies of these, that the file lacks; sorted
 }
 
 // Module is a kernel module.
 type Module struct {
-	Name string // with _ for -
+	Name string // the form that the kernel uses, with _ for -
 	ELF  []byte
 
 	depends []string

@@ -62,11 +62,11 @@ type builder struct {
 
 	// For parts:
 	units    []chosen
-	far      []btf.Reach // by position among the types at the front, from 1
+	far      []btf.Reach // how far to look from each type, by its position among the types at the front, from 1
 	todo     []uint32    // such positions
-	selected []bool      // by content
+	selected []bool      // whether the query selects a content
 	own      []uint32    // types of a unit
-	entities []uint32    // of own
+	entities []uint32    // entities of the types in own
 	fresh    []uint32    // names that its kernel does not have
 	text     []byte
 	cut      uint32 // the ID to write for types without one, or 0
@@ -285,7 +285,7 @@ func (b *builder) write(st *state, types []uint32, as binary.ByteOrder, out []by
 				x, y = name(x), id(y)
 			case l.names > 0:
 				x = name(x)
-			default: // of a DATASEC
+			default: // variables of a DATASEC
 				x = id(x)
 			}
 			order.PutUint32(o, x)

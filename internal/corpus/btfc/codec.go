@@ -25,11 +25,11 @@ const (
 	streamTypeStarts   // their starts
 	streamStrings      // order of strings: runs
 	streamStringStarts // their starts
-	streamKinds        // of new contents
-	streamCounts       // of elements
-	streamOffsets      // of members
-	streamSizes        // of structs and unions
-	streamValues       // of enumerators
+	streamKinds        // kinds of new contents
+	streamCounts       // numbers of elements
+	streamOffsets      // offsets of members
+	streamSizes        // sizes of structs and unions
+	streamValues       // values of enumerators, and distances between variables
 	streamNumbers      // other numbers
 	streamTypeNames    // names of types
 	streamElemNames    // names of elements
@@ -54,7 +54,7 @@ type model struct {
 	names, refs [guessSize]uint32
 
 	list     []uint32 // entities: at first those of the types at the front, then of all
-	at       uint32   // of the type whose content is coded, see fresh
+	at       uint32   // position in list, from 1, of the type whose content is coded
 	lastType uint32   // the last name of a type
 	lastName uint32   // the last name, unless that was none
 	nextNew  uint32   // the new name to be used next
@@ -157,16 +157,16 @@ const (
 	nameNext   = 0   // the new name behind the last one
 	nameGuess  = 1   // the one that came last after these two
 	nameEmpty  = 2   // none
-	nameNumber = 3   // by number
-	nameNear   = 130 // and all others: at a distance from the last name
+	nameNumber = 3   // the name whose number is in streamNameNumbers
+	nameNear   = 130 // codes above nameNumber: the name at a distance of code-nameNear from the last one
 )
 
 // Codes of references.
 const (
-	refDistance = 0   // by distance; listed
+	refDistance = 0   // the type whose distance in the list is in streamRefDistances; it is added to listed
 	refGuess    = 1   // the one that came last with these two names
-	refHere     = 25  // by distance: refHere-refReach to refHere+refReach
+	refHere     = 25  // codes from refHere-refReach to refHere+refReach: the type at a distance of code-refHere in the list
 	refReach    = 23  //
-	refRank     = 49  // and more: by rank among those that were listed
-	refFarRank  = 255 // by a large rank
+	refRank     = 49  // codes from refRank to below refFarRank: the listed type with the rank code-refRank
+	refFarRank  = 255 // the listed type whose rank is in streamRefRanks
 )

@@ -17,7 +17,7 @@ import (
 // decoder makes a state of its parent and a payload.
 type decoder struct {
 	model
-	in    [numStreams]btfa.Cursor // of the front, and then of the back
+	in    [numStreams]btfa.Cursor // streams of the front, and then of the back
 	back  [numStreams]btfa.Cursor
 	fresh []fresh // the types with new contents at the front
 	late  []fresh // those with new contents at the back
@@ -26,7 +26,7 @@ type decoder struct {
 
 	seconds [2][]uint32 // words of the contents at the front and at the back
 
-	touched uint32 // of no meaning: what ahead has read
+	touched uint32 // kinds that ahead has read; the value has no meaning
 }
 
 // encoder writes the streams of a state. It has a decoder for the streams that make all of the state but the new contents.
@@ -34,8 +34,8 @@ type encoder struct {
 	*decoder
 	front, back [numStreams][]byte
 	out         *[numStreams][]byte // one of these
-	places      []uint32            // in model.list, from 1, by entity
-	ranks       []uint32            // in listed, from 1, by entity
+	places      []uint32            // positions in model.list, from 1, by entity
+	ranks       []uint32            // positions in listed, from 1, by entity
 }
 
 // contents decodes the new contents: first those at the front, then those at the back.
@@ -303,7 +303,7 @@ func (e *encoder) enumerators(w []uint32, k btf.Kind) {
 
 // variables decodes the variables of a section.
 func (d *decoder) variables(w []uint32, k btf.Kind) {
-	end := uint32(0) // of the variable before
+	end := uint32(0) // end of the variable before
 	for x := w[3:]; len(x) >= 3; x = x[3:] {
 		x[0] = d.ref(d.in[streamElemRefs].Byte(), &d.refs[slot(uint32(k), 0)])
 		x[1] = end + uint32(btfa.Unzigzag(d.in[streamValues].Uvarint()))

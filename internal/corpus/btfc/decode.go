@@ -317,13 +317,13 @@ func readStrings(parent, st *state, s [orderStreams]btfa.Cursor) ([]uint32, erro
 type uses struct {
 	st    *state
 	after []uint32 // types of later units
-	types []uint32 // of the unit, those behind names
-	names []uint32 // of the types before, those that are left
-	taken []bool   // by name
+	types []uint32 // types of the unit that more has not listed yet
+	names []uint32 // listed names that next has not passed
+	taken []bool   // names that next no longer returns
 	room  []uint32
 
 	first  bool   // the unit is the first one
-	kernel []bool // what it has taken
+	kernel []bool // copy of taken after the first unit, the kernel; nil before
 }
 
 // usesAhead is the number of types whose names are listed at once. Their contents are scattered in memory, and a processor fetches

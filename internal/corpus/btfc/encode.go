@@ -28,12 +28,12 @@ type parsed struct {
 	strings []uint32  // names
 	fresh   [][]byte  // the text of names that the parent does not have
 	atFront int       // how many of fresh are at the front, once they are in order
-	own     nameTable // of fresh
+	own     nameTable // numbers of the names in fresh
 	kernel  []uint32  // names by offset in the kernel's strings, from 1
 
 	names [2][]uint32 // memory for those of a kernel and of a module
-	seen  []int       // by name: the last call of parse that has it
-	calls int         // of parse
+	seen  []int       // the last call of parse that has a name, by its number
+	calls int         // number of calls of parse
 }
 
 // idleParsed has memory for chunks to be encoded.
@@ -132,7 +132,7 @@ func (p *parsed) parse(blob []byte) (rest []byte, ok bool) {
 		return nil, false
 	}
 	room := &p.names[min(len(p.units), 1)]
-	names := clean(*room, len(strs)) // by offset, from 1
+	names := clean(*room, len(strs)) // numbers of names plus 1, by offset
 	*room = names
 	p.calls++
 	for off := 0; off < len(strs); {

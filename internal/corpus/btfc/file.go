@@ -23,9 +23,9 @@ import (
 type File struct {
 	r        io.ReaderAt
 	packages []Package
-	end      int64 // of the chunks
+	end      int64 // where the chunks end
 	states   *cache
-	fronts   *cache // of states for a query; nil if there is none
+	fronts   *cache // states decoded for a query; nil if there is none
 
 	mu      sync.Mutex
 	entries []*Entry // those of a file that is being written become more

@@ -12,7 +12,7 @@ const orderAtOnce = 256
 // last.
 func (w *Writer) Order(all []*Sketch) (order []int) {
 	groups, without := groupEqual(all)
-	before := sketches{} // in the order so far, with numbers after those of the file
+	before := sketches{} // sketches in the order so far, with numbers after those of the file
 	number := len(w.likes)
 	if len(w.file.entries) == 0 && len(groups) > 0 {
 		first := mostTypical(groups)

@@ -51,12 +51,12 @@ type Entry struct {
 	Sum   Sum   // SHA-256 of the BTF
 	Plain bool  `json:",omitzero"` // stored as bytes, because it does not have the usual form
 	Made  Made  `json:",omitzero"` // zero for BTF that came with its kernel
-	Shape Shape `json:",omitzero"` // of the BTF; zero if unknown, as in older files
+	Shape Shape `json:",omitzero"` // describes the BTF; zero if unknown, as in older files
 
 	// OwnBTF says whether the kernel has BTF of its own when it runs; empty in older files.
 	OwnBTF OwnBTF `json:",omitzero"`
 
-	Modules     int   `json:",omitzero"` // with BTF of their own
+	Modules     int   `json:",omitzero"` // modules with BTF of their own
 	ModulesSize int64 `json:",omitzero"` // bytes
 	ModulesSum  Sum   `json:",omitzero"` // SHA-256 of their names, sizes and BTF
 
@@ -64,7 +64,7 @@ type Entry struct {
 	Symbols int64 `json:",omitzero"` // bytes of symbols
 
 	Chunks [numParts]chunk
-	Sketch *Sketch `json:",omitzero"` // of the first kernel of a series, else nil
+	Sketch *Sketch `json:",omitzero"` // sketch of the first kernel of a series, else nil
 
 	made chan struct{} // closed when its chunks can be read; nil: from the beginning
 }
@@ -99,7 +99,7 @@ func (e *Entry) HasOwnBTF() OwnBTF {
 
 // Shape is what listings show of BTF in addition to its size.
 type Shape struct {
-	Types     int    // without void
+	Types     int    // number of types, void not counted
 	BigEndian bool   `json:",omitzero"`
 	Pointer   uint32 // bytes of a pointer
 }
@@ -151,7 +151,7 @@ const extrasUnits = 3
 // chunk is encoded against the same part of another kernel. It is zero if the kernel does not have the part.
 type chunk struct {
 	Parent int   `json:",omitzero"` // number of that kernel, or -1; modules and extras are then encoded against their kernel
-	frame        // of the front
+	frame        // the front
 	Back   frame `json:",omitzero"` // zero if there is none
 
 	depth int // number of ancestors

@@ -255,8 +255,9 @@ func (w *Writer) copyOf(ctx context.Context, e *Entry, id chunkID) (payloads, er
 		return payloads{}, o.wrap(ctx, from, err)
 	}
 	p := btfa.NewCursor(front)
-	p.Uvarint() // of names and
-	p.Uvarint() // entities at the back
+	// The front begins with the numbers of names and of entities at the back.
+	p.Uvarint()
+	p.Uvarint()
 	var in [numStreams]btfa.Cursor
 	if err := split(&p, &in); err != nil {
 		return payloads{}, o.wrap(ctx, from, err)

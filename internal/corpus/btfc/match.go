@@ -15,7 +15,7 @@ import (
 type known struct {
 	st    *state
 	names nameTable
-	back  []bool   // by name: at the back
+	back  []bool   // whether a name is at the back
 	in    []uint32 // positions of entities in the parent's list of types, from 1
 	types typeTable
 }
@@ -31,7 +31,7 @@ func newKnown(st *state) *known {
 	for i := range uint32(st.names.n) {
 		k.names.set(nameOf(st.names.at(i)), i, k.name)
 	}
-	contents := make([]uint32, st.numEnts+1) // by entity
+	contents := make([]uint32, st.numEnts+1) // content of each entity
 	for i, c := range st.all.contents {
 		e := st.all.entities[i]
 		contents[e], k.in[e] = c, uint32(i)+1
@@ -54,7 +54,7 @@ type nameTable struct {
 
 type nameSlot struct {
 	hash   uint32 // some bits
-	number uint32 // from 1; 0 if the slot is free
+	number uint32 // number of the name plus 1; 0 if the slot is free
 }
 
 var nameSeed = maphash.MakeSeed()
@@ -134,8 +134,8 @@ func (t hashTable) at(hash uint64) *uint32 {
 
 // typeTable finds entities by the hashes of types. Of types with the same hash, it has the ordinal as well.
 type typeTable struct {
-	unique []uint32  // of the types that are the only one of their label, by this
-	others hashTable // of the other types, by hash and ordinal; 0 if there is none
+	unique []uint32  // entities by label, if one type alone has it
+	others hashTable // entities of the other types, by hash and ordinal; 0 if there is none
 }
 
 // newTypeTable returns the table of types that are numbered by entity, in order.
@@ -181,7 +181,8 @@ type hasher struct {
 	unique  int      // labels that one type has
 }
 
-const hashDepth = 200 // of anonymous types in each other
+// hashDepth is how deep anonymous types in each other are hashed.
+const hashDepth = 200
 
 // labelOf combines kind and name. Few types of a kernel have the same label.
 func labelOf(w []uint32) int { return int(uint32(kindOf(w)) ^ w[0]) }
@@ -252,9 +253,9 @@ func (h *hasher) of(t uint32, depth int) uint64 {
 
 // matching says what of a chunk its parent has.
 type matching struct {
-	entity  []uint32 // by type ID
-	front   []bool   // by type ID: at the front; true for void
-	items   []item   // by type ID, from 1
+	entity  []uint32 // entities by type ID
+	front   []bool   // whether a type is at the front, by its ID; true for void
+	items   []item   // items[i] is for the type with ID i+1
 	numEnts uint32
 }
 

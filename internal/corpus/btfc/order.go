@@ -21,14 +21,14 @@ const (
 // The streams of an order.
 const (
 	orderRuns   = iota
-	orderStarts // of runs of the first two kinds: distances from where the last run ended, of strings the last of the kind
+	orderStarts // starts of runs of the first two kinds: distances from where the last run ended or, for strings, the last run of the kind
 	orderStreams
 )
 
 // orderReader reads the order of a list.
 type orderReader struct {
 	s      []btfa.Cursor // orderStreams of them
-	limit  []int         // for the end of a run: of both kinds that have a start, or of each
+	limit  []int         // limit for the end of a run: one for both kinds that have a start, or one for each
 	last   [2]int        // the end of the last run
 	whole  bool          // there are no runs
 	failed bool          // a run is wrong. Streams that end too early are seen later
@@ -85,14 +85,14 @@ func (o *orderReader) run(room int) (kind, first, end int) {
 
 // item is an element of a list to be encoded.
 type item struct {
-	kind uint8  // of run
-	at   uint32 // for runCopy and runChanged the position in the parent's list, for runOld the name, else 0
+	kind uint8  // runCopy to runFront
+	at   uint32 // position in the parent's list for runCopy and runChanged, the name for runOld, else 0
 }
 
 // orderWriter writes the order of a list.
 type orderWriter struct {
 	s     [orderStreams][]byte
-	kinds uint8 // of runs with starts of their own: 1 for types, 2 for strings
+	kinds uint8 // how many kinds of runs have ends of their own in last: 1 for types, 2 for strings
 	last  [2]uint32
 }
 

@@ -15,7 +15,7 @@ import (
 // Query selects types by name, and says how far to follow their references. It does not change and is safe for concurrent use.
 type Query struct {
 	names *btf.Names
-	reach []btf.Reach // by number of the name
+	reach []btf.Reach // how far to look from types of a name, by its number in names
 }
 
 // NewQuery returns a query for types with these names, in any flavor.
@@ -53,7 +53,7 @@ var ErrWhole = errors.New("cannot be read in part")
 
 // Part is what a query selects of a kernel and its modules.
 type Part struct {
-	BTF     []byte   // of the kernel
+	BTF     []byte   // the kernel's BTF
 	Modules []Module // those with selected types, on top of BTF
 	Size    int64    // bytes of the kernel and the chosen modules as a whole
 }

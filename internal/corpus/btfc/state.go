@@ -19,7 +19,7 @@ type state struct {
 	units     []unit
 	front     typeList // the types at the front
 	all       typeList // all types
-	atFront   []bool   // for each of all: it is at the front
+	atFront   []bool   // whether a type of all is at the front
 	strings   []uint32 // names in the order of the string sections, of all units
 	backNames []span   // the names at the back
 
@@ -54,7 +54,7 @@ type span struct{ first, end uint32 }
 
 // unit is a kernel's or a module's BTF, or a text of lines, with so many types and strings of a state.
 type unit struct {
-	name    string // of a module; of a text, what each line begins with
+	name    string // name of a module, or what each line of a text begins with
 	types   int
 	front   int // types at the front
 	strings int
@@ -78,7 +78,7 @@ func (s *state) namesOnly() *state {
 // shared is memory of a state that the states of its descendants share.
 type shared struct {
 	parent *shared
-	bytes  int64 // without those of the parent
+	bytes  int64 // bytes that are not the parent's
 }
 
 // memory returns about how many bytes of memory a state takes, with what it shares.
@@ -116,8 +116,8 @@ func (s *state) bytes(types []uint32) (n int) {
 type pages[T any] struct {
 	all  []*page[T]
 	n    int // items
-	size int // of all items
-	room []T // for more items, with no length
+	size int // sum of the lengths of all items
+	room []T // memory for more items, with no length
 }
 
 const (
@@ -128,7 +128,7 @@ const (
 type page[T any] struct {
 	data  []T
 	ends  [pageLen + 1]uint32 // item i is data[ends[i]:ends[i+1]]
-	notes []btf.Reach         // of items, or nil if all are 0
+	notes []btf.Reach         // notes of the items, or nil if all are 0
 }
 
 // extend returns a list with room for n more items of size altogether. It copies the last page if that is not full.
@@ -196,7 +196,7 @@ func (p *pages[T]) at(i uint32) []T {
 type layout struct {
 	third   btf.Word
 	first   uint8 // index of the first element
-	words   uint8 // of an element, or 0
+	words   uint8 // words per element, or 0
 	names   uint8 // words if elements begin with a name, else 0
 	ref     bool  // whether the second word of an element is a reference
 	named   bool  // whether types of the kind can have names

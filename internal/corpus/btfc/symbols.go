@@ -55,7 +55,7 @@ func SortSymbols(btf, symbols []byte) []byte {
 	type symbol struct {
 		line []byte
 		kind byte
-		at   int // of its name in BTF, or behind all
+		at   int // index of its name in BTF's strings, or a number behind all of them
 	}
 	all := make([]symbol, 0, bytes.Count(symbols, []byte{'\n'}))
 	for line := range bytes.Lines(symbols) {

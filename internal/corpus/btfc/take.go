@@ -102,13 +102,14 @@ func (f *File) Contents(ctx context.Context, kernels []int) (sum Sum, err error)
 		if err != nil {
 			return sum, err
 		}
+		// An empty OwnBTF is left out, so that older files keep their sums.
 		if err := enc.Encode(struct {
 			Key             kernel.Key
 			Size            int64
 			Sum             Sum
 			Made            Made
 			Shape           Shape
-			OwnBTF          OwnBTF `json:",omitzero"` // so that older files keep their sums
+			OwnBTF          OwnBTF `json:",omitzero"`
 			Modules         int
 			ModulesSum      Sum
 			Config, Symbols Sum

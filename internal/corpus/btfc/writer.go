@@ -34,7 +34,7 @@ type Writer struct {
 	series map[kernel.Key]*series
 	likes  [][]*series    // those whose first kernels have the same sketch, in the order of these
 	likeOf map[Sketch]int // the numbers of sketches in likes
-	alike  sketches       // with these numbers
+	alike  sketches       // the same sketches, with these numbers
 	same   map[Sum]int    // the first kernel with this BTF
 
 	packages []Package
@@ -43,7 +43,7 @@ type Writer struct {
 	end int64 // where the next chunk goes
 
 	known      func() *known
-	knownChunk chunkID // what known is for
+	knownChunk chunkID // the chunk that known indexes
 }
 
 // NewWriter returns a writer that adds to old, which may be nil. Until WriteTo, kernels are kept in a nameless file in dir. The
@@ -79,16 +79,16 @@ type Input struct {
 	BTF     []byte
 	Modules []Module
 	Extras  Extras
-	Made    Made   // what made the BTF of the kernel's DWARF
-	Shape   Shape  // of the BTF, for the index
-	OwnBTF  OwnBTF // for the index
+	Made    Made   // the maker of BTF, if that was made of DWARF
+	Shape   Shape  // shape of BTF, stored in the index
+	OwnBTF  OwnBTF // stored in the index
 }
 
 // Kernel is a kernel to be added.
 type Kernel struct {
 	Input
 	entry  *Entry // complete when its made is closed
-	number int    // in the file, set by Plan
+	number int    // index in the file, set by Plan
 	btf    *state // once that is encoded; the cache may forget it
 }
 

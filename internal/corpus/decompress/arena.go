@@ -17,8 +17,8 @@ import (
 type Arena struct {
 	ctx    context.Context
 	task   *limits.Task // holds the memory; nil if it does not count
-	blocks [][]byte     // with length 0
-	rest   []byte       // what is free at the end of the last block, with length 0
+	blocks [][]byte     // all memory, as blocks with length 0
+	rest   []byte       // free end of the last block, with length 0
 }
 
 const (
@@ -172,7 +172,8 @@ func (a *Arena) extend(data []byte, n int64) ([]byte, error) {
 		return nil, err
 	}
 	b := newBlock(size)
-	a.task.Give(size - int64(cap(b))) // if it is larger
+	// The block may be larger than size; Give with a negative size counts the rest.
+	a.task.Give(size - int64(cap(b)))
 	data = append(b, data...)
 	a.push(b)
 	return data, nil
@@ -189,7 +190,7 @@ func (a *Arena) push(b []byte) {
 }
 
 // idle has blocks that no arena has, by the logarithm of their capacity, rounded down.
-var idle [bits.UintSize]sync.Pool // of *[]byte
+var idle [bits.UintSize]sync.Pool // pools of *[]byte
 
 // newBlock returns an empty block of at least size bytes.
 func newBlock(size int64) []byte {

@@ -120,7 +120,7 @@ type metered struct {
 	ctx    context.Context
 	r      io.Reader
 	budget *Budget
-	ended  bool // by the budget or the context, not by r
+	ended  bool // the budget or the context ended the reading, not r
 }
 
 func (m *metered) Read(p []byte) (int, error) {
@@ -212,7 +212,8 @@ func zstdFrame(data []byte, limit int64, budget *Budget, to *Arena) ([]byte, err
 	}
 	defer d.Close()
 	var h zstd.Header
-	_ = h.Decode(data) // as in plausibleZstd
+	// plausibleZstd has decoded the same header without an error.
+	_ = h.Decode(data)
 	room := limit
 	if h.HasFCS {
 		room = min(limit, int64(h.FrameContentSize))

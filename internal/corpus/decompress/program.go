@@ -40,7 +40,7 @@ func (x *XZProgram) takes(size int64) bool {
 
 // open returns a reader of the decompressed data of all streams in src, or, if all is not set, of the first one.
 func (x *XZProgram) open(ctx context.Context, src io.Reader, all bool) (io.ReadCloser, error) {
-	var ends [4]*os.File // of two pipes
+	var ends [4]*os.File // ends of two pipes
 	for i := 0; i < len(ends); i += 2 {
 		var err error
 		if ends[i], ends[i+1], err = os.Pipe(); err != nil {
@@ -93,8 +93,8 @@ type xzProcess struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 	said    Head
-	failed  error // of src; valid after running
-	err     error // of the program; valid after running
+	failed  error // error of src; valid after running
+	err     error // error of the program; valid after running
 }
 
 // feed reads the source of a process.

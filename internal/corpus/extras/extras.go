@@ -89,7 +89,7 @@ func ReadSymbols(r *bufio.Reader) (out []byte, err error) {
 		module := []byte(nil)
 		if len(fields) == 3 {
 			if module = fields[2]; string(module) == "[bpf]" || bytes.HasPrefix(module, []byte("[__builtin__")) {
-				return nil // of loaded programs and probes
+				return nil // a symbol of a loaded program or a probe
 			}
 		}
 		whole = whole || kind == 't' && (string(name) == "_stext" || string(name) == "_text")

@@ -38,20 +38,20 @@ type Distribution struct {
 	ID           string            `yaml:"id"`
 	Versions     map[string]string `yaml:"versions"`
 	Client       string            `yaml:"client"`
-	Machines     map[string]string `yaml:"machines"` // by architecture
+	Machines     map[string]string `yaml:"machines"` // the client's names of architectures, by architecture
 	Keys         []string          `yaml:"keys"`     // files, and for dnf also https addresses
 	Install      string            `yaml:"install"`  // how to get a missing key
 	Repositories []Repository      `yaml:"repositories"`
 	Packages     []Pattern         `yaml:"packages"`
 	Tested       string            `yaml:"tested"`  // how the entry was tested
-	Comment      string            `yaml:"comment"` // for example, the releases that have BTF
+	Comment      string            `yaml:"comment"` // a remark, for example on which releases have BTF
 }
 
 // Repository is a repository of packages.
 type Repository struct {
 	URL        string   `yaml:"url"`
-	Suites     []string `yaml:"suites"`     // of apt
-	Components []string `yaml:"components"` // of apt
+	Suites     []string `yaml:"suites"`     // apt only
+	Components []string `yaml:"components"` // apt only
 	Machines   []string `yaml:"machines"`   // architectures that it has, if not all
 }
 
@@ -125,9 +125,9 @@ func (d *Distribution) check() error {
 
 // Series is one distribution, version and architecture.
 type Series struct {
-	Key          kernel.Key // without a release
+	Key          kernel.Key // the key of all its kernels, without a release
 	client       string
-	machine      string // as the client calls it
+	machine      string // the client's name of the architecture
 	keys         []string
 	install      string
 	repositories []Repository
@@ -139,8 +139,8 @@ func (s *Series) String() string { return s.Key.ID + "/" + s.Key.VersionID + "/"
 
 // pattern is a Pattern of a series.
 type pattern struct {
-	name  *regexp.Regexp // of the package
-	glob  string         // what all names begin with
+	name  *regexp.Regexp // matches the package's name
+	glob  string         // prefix of all matching names
 	debug bool
 	from  string
 	with  []string

@@ -17,7 +17,7 @@ import (
 
 // dnf runs dnf and rpmkeys with a configuration, a cache and a database of keys of their own.
 type dnf struct {
-	options []string // of every command
+	options []string // options common to all commands
 	keys    string   // the database, which download makes
 	trusted []string // the keys
 	machine string

@@ -20,14 +20,14 @@ import (
 // Package is a package that a repository offers.
 type Package struct {
 	Name, Version string
-	Size          int64  // of the file
+	Size          int64  // bytes of the file
 	Sum           string // SHA-256 in hexadecimal, of apt only
 	File          string // name of the file: safe, and different from those of other packages in the series
 }
 
 // Unit is the packages of one kernel.
 type Unit struct {
-	Kernel   kernel.Key // as the names of the packages say
+	Kernel   kernel.Key // shown by the names of the packages
 	Debug    bool       // the kernel has DWARF only
 	Packages []Package  // the first has the kernel
 }
@@ -145,7 +145,7 @@ func (s *Series) wants(name string) bool {
 // units groups packages by kernel.
 func (s *Series) units(packages []Package) (units []*Unit) {
 	type id struct{ name, version string }
-	offered := make(map[id]Package) // for apt also by name alone, which is unique
+	offered := make(map[id]Package) // packages by name and version; those of apt also by name alone, which is unique
 	for _, p := range packages {
 		offered[id{p.Name, p.Version}] = p
 		if s.client == "apt" {

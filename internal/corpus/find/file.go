@@ -18,17 +18,17 @@ import (
 
 // File is a file that was found.
 type File struct {
-	Path   string // as given by the user, extended by the names below
+	Path   string // the user's path, extended by the names below
 	Abs    string // the same, absolute and with slashes
 	Below  string // the part of the path with the key, see naming.Sources
 	Size   int64
-	Kind   sniff.Kind // by its first bytes
+	Kind   sniff.Kind // shown by the first bytes
 	Source bool       // named by the user
 
 	real  string // the path without links
 	split bool   // raw BTF that needs a base
 	bpf   bool   // an ELF file for the BPF machine
-	what  error  // of a file of no known kind
+	what  error  // the error to report if Kind is Unknown
 }
 
 // look identifies the file by its first bytes.

@@ -22,7 +22,7 @@ import (
 // Found is what Files found.
 type Found struct {
 	Files   []*File
-	Skipped []*skip.Error // what looks like a kernel and is none
+	Skipped []*skip.Error // files that look like kernels but are none
 	Ignored int           // files that have nothing to do with BTF
 	Links   []Link        // other names of Files
 

@@ -31,7 +31,7 @@ func FindBTF(img []byte) []byte {
 // plausibleBTF returns the BTF that b begins with, or nil. The magic occurs by chance every 16 MB, so the header and the first
 // type are checked as far as possible.
 func plausibleBTF(b []byte) []byte {
-	const maxLen = 1 << 12 // of a header
+	const maxLen = 1 << 12 // bytes of a header
 	h, err := btf.ReadHeader(b, int64(len(b)))
 	if err != nil || btf.CheckHeader(b, int64(len(b))) != nil || h.Len > maxLen || b[3] != 0 || h.Types.Len < 12 || h.Strings.Len < 2 {
 		return nil

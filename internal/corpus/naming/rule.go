@@ -79,7 +79,8 @@ func Parse(text string) (*Rule, error) {
 	}
 	for i, p := range keyParts {
 		name := "{" + p + "}"
-		unused := i < len(parts) && parts[i] != name // without a RELEASE it is meant
+		// A key without a RELEASE takes it from {release}.
+		unused := i < len(parts) && parts[i] != name
 		if c := strings.Count(pattern, name); c > 1 || c > 0 && unused {
 			return nil, fmt.Errorf("%s has %s, but %s does not, or more than once", pattern, name, key)
 		}

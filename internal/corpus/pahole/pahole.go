@@ -70,7 +70,8 @@ const minPahole = 122
 // since 0.4, DECL_TAG since 0.6, TYPE_TAG since 0.7 and ENUM64 since 1.0, so these are left out. Functions are chosen as in the
 // kernel's scripts/Makefile.btf. The options of each version are in changes-v1.22 to changes-v1.32, and the features in pahole(1).
 func paholeOptions(version int) []string {
-	options := []string{"-j1"} // with more threads, the order of types is left to chance
+	// With more threads, the order of types is left to chance.
+	options := []string{"-j1"}
 	if version >= 126 {
 		return append(options, "--lang_exclude=rust", "--btf_features=encode_force,var,optimized_func,consistent_func")
 	}

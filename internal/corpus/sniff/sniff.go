@@ -21,7 +21,7 @@ type Kind int
 const (
 	Unknown Kind = iota
 	Empty
-	Zero // what a tar without members is
+	Zero // NUL bytes, which a tar without members consists of
 	BTF
 	ELF
 	Compressed // see decompress.Sniff

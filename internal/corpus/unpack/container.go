@@ -40,7 +40,8 @@ type nested interface {
 
 // members reads what an archive holds. It returns the archive's own error.
 func (r *Reader) members(in *Stream, a nested) error {
-	var failed error // of the last member; what breaks the archive itself is met there first
+	// failed is the error of the last member, where damage of the archive itself shows first.
+	var failed error
 	for n := 0; !r.Stopped(); n++ {
 		name, size, regular, err := a.next()
 		switch {

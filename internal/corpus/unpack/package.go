@@ -91,7 +91,7 @@ func (r *Reader) cpio(in *Stream) error { return r.members(in, &cpioReader{src: 
 // cpioReader reads the newc format, as RPM has it. The known library panics on negative sizes.
 type cpioReader struct {
 	src  io.Reader
-	left int64 // of the member
+	left int64 // bytes of the member that are still to be read
 	pad  int64
 }
 

@@ -18,15 +18,15 @@ import (
 // Run is one reading of a file.
 type Run struct {
 	Ctx    context.Context
-	Budget *decompress.Budget // of bytes that come out of the file
-	Errs   []error            // of parts of the file
+	Budget *decompress.Budget // limits the bytes that come out of the file
+	Errs   []error            // errors of parts of the file
 	Abort  error              // ends the run
 
 	// Names has other names for members of the file, if it is not nil. Then each of these members is read once for each name, and no others.
 	Names map[string][]string
 
 	XZ      *decompress.XZProgram
-	MaxSize int64 // of one BTF, ELF file or kernel image
+	MaxSize int64 // bytes of one BTF, ELF file or kernel image
 
 	path string
 }
