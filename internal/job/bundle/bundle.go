@@ -66,7 +66,7 @@ type File = output.File
 type Output struct {
 	Path   string
 	Format Format
-	Layout *Layout // of Dir and tar files; nil is BTFHub's
+	Layout *Layout // names the files of Dir and tar files; nil is BTFHub's
 }
 
 // HasInfo reports whether the output stores an archive.Info.

@@ -25,10 +25,10 @@ type Difference struct {
 // Totals are the numbers and sizes of an archive.
 type Totals struct {
 	Archive  string `json:"archive"`
-	Bytes    int64  `json:"bytes"` // of the file, or of the .btf files in a directory
+	Bytes    int64  `json:"bytes"` // size of the file, or of the .btf files in a directory
 	Kernels  int    `json:"kernels"`
 	Layouts  int    `json:"layouts"`   // different BTFs
-	BTFBytes int64  `json:"btf_bytes"` // of all kernels
+	BTFBytes int64  `json:"btf_bytes"` // the sum over all kernels
 	Objects  int    `json:"objects"`
 }
 
@@ -36,7 +36,7 @@ type Totals struct {
 type KernelChanges struct {
 	Gained  []KernelChange `json:"gained"`
 	Lost    []KernelChange `json:"lost"`
-	Changed []KernelChange `json:"changed"` // with another BTF
+	Changed []KernelChange `json:"changed"` // kernels that have another BTF
 	Same    int            `json:"same"`    // their number
 }
 

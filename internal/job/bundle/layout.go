@@ -19,7 +19,7 @@ import (
 type Layout struct {
 	Name    string
 	Readers string   // who reads it, in the plural
-	path    string   // of a file: {id}, {version}, {arch} and {release}
+	path    string   // path of a file, with {id}, {version}, {arch} and {release}
 	formats []Format // nil for all
 	uname   bool     // {arch} is what uname -m says, else BTFHub's
 	raw     bool     // the reader keeps the quotes of ID in os-release, and its capitals
@@ -102,7 +102,8 @@ func (l *Layout) names(k kernel.Key, format Format) (names []string) {
 	}
 	k = k.Canonical()
 	if k.OneBuild() {
-		k.VersionID, _, _ = strings.Cut(k.VersionID, "-") // as os-release has it
+		// In os-release, VERSION_ID ends before the build.
+		k.VersionID, _, _ = strings.Cut(k.VersionID, "-")
 	}
 	ids, versions, arch := []string{k.ID}, []string{k.VersionID}, k.Arch
 	if raw := rawIDs[k.ID]; l.raw && raw != "" && (format != Dir || l.tools) { // Go embeds no name with a quote
@@ -137,7 +138,7 @@ func (l *Layout) names(k kernel.Key, format Format) (names []string) {
 func (l *Layout) files(format Format, kernels []archive.Kernel) ([]File, error) {
 	var main, more []File
 	at := make(map[string][]byte)
-	names := make(map[string]kernel.Key) // of main
+	names := make(map[string]kernel.Key) // kernels by the names of their files in main
 	differ := make(map[string]bool)
 	for _, k := range kernels {
 		data := k.BTF

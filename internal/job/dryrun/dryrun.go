@@ -18,7 +18,7 @@ import (
 
 // Config configures a run.
 type Config struct {
-	Objects []*core.Object // in either byte order, for any machines
+	Objects []*core.Object // objects in either byte order, for any machines
 	Corpus  *corpus.Corpus
 	Jobs    int // objects at once, at least 1
 }
@@ -69,7 +69,7 @@ var decide = (*core.Set).Decide
 
 type run struct {
 	Config
-	sets []func() *core.Set // of each object alone
+	sets []func() *core.Set // each returns a set of one object
 	log  func(Log) error
 	skip func(*corpus.Error)
 	used []bool // whether each object is for some kernel
@@ -107,7 +107,7 @@ func (r *run) kernel(ctx context.Context, k *corpus.Kernel) error {
 		if d == nil {
 			d = workers.Catch(ctx, func() { err = r.log(Log{name, k.Name, l.Entries(ctx, 0)}) })
 		}
-		decided[i] = nil // to free its memory
+		decided[i] = nil // frees its memory
 		if d != nil {
 			r.skip(&corpus.Error{Path: name + " on " + k.Name, Err: d})
 		} else if err = cmp.Or(err, ctx.Err()); err != nil {

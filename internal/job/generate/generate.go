@@ -33,7 +33,7 @@ import (
 
 // Config configures a run.
 type Config struct {
-	Objects []*core.Object // in either byte order, for any machines
+	Objects []*core.Object // objects in either byte order, for any machines
 	Corpus  *corpus.Corpus
 	Options minimize.Options
 	Jobs    int           // workers, at least 1
@@ -48,13 +48,13 @@ type Config struct {
 // Kernel is the result for one kernel.
 type Kernel struct {
 	Key        kernel.Key
-	Name, Path string // as in corpus.Kernel
+	Name, Path string // Name and Path of the corpus.Kernel
 	SourceSize int64  // bytes on disk
 	RawSize    int64  // bytes of its BTF, including modules
 	Machine    string // from its key or its BTF; "" if unknown
 	BTF        []byte // minimized; kernels with equal results share memory
 	Resolved   int    // relocations, counted once per object
-	Reused     bool   // from an earlier run
+	Reused     bool   // taken from an earlier run
 	Shared     bool   // the result of another kernel with the same relevant types
 
 	// Sources are the hashes of the kernel's file and of its modules' files. They are only set if Config.Hash is set and
@@ -93,13 +93,13 @@ type Unresolved struct {
 type Report struct {
 	Kernels    []Kernel // sorted by name
 	Skipped    []*corpus.Error
-	Unresolved []Unresolved // without relocations whose result is Absent
+	Unresolved []Unresolved // relocations without a result, except those whose result is Absent
 	Unmatched  []Unmatched
 	Stages     map[string]time.Duration // the time of all workers for each stage of their work
 
 	Corpus *corpus.Corpus // the corpus that was read
 
-	part bool // of a corpus
+	part bool // the run reads one shard of the corpus
 }
 
 // Run minimizes every kernel of the corpus. The report lists kernels that failed. Run returns an error only if it cannot
@@ -161,12 +161,12 @@ type run struct {
 	minimizer *minimize.Minimizer // cloned for each worker
 	files     []*corpus.File
 	parts     bool                                    // kernels of .btfc files are read in part
-	same      workers.Once[[sha256.Size]byte, Kernel] // by the sums of a kernel and its modules
-	equal     workers.Once[[sha256.Size]byte, Kernel] // by the bytes of parts
+	same      workers.Once[[sha256.Size]byte, Kernel] // results by the sums of a kernel and its modules
+	equal     workers.Once[[sha256.Size]byte, Kernel] // results by the bytes of parts
 
 	mu       sync.Mutex
 	report   Report
-	used     map[*core.Object]bool        // on some kernel
+	used     map[*core.Object]bool        // objects used on some kernel
 	distinct map[[sha256.Size]byte][]byte // minimized BTFs by their hash
 }
 

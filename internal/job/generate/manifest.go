@@ -29,7 +29,7 @@ import (
 // manifest of an earlier one. Fields are only added.
 type Manifest struct {
 	Tool        string           `json:"tool"`
-	Relocations map[string]Sum   `json:"relocations"`       // by machine of the kernels, for the objects used on it
+	Relocations map[string]Sum   `json:"relocations"`       // hashes, by machine, of --keep and the relocations of objects used on it
 	Keep        []string         `json:"keep,omitempty"`    // patterns
 	Modules     []string         `json:"modules,omitempty"` // names of those that were used, or "none"; absent for all
 	Kernels     []ManifestKernel `json:"kernels"`
@@ -39,12 +39,12 @@ type Manifest struct {
 // ManifestKernel is a kernel of the run.
 type ManifestKernel struct {
 	Kernel     string   `json:"kernel"`
-	Machine    string   `json:"machine,omitempty"`   // from the BTF, if the key has none
+	Machine    string   `json:"machine,omitempty"`   // set from the BTF if the key has none
 	File       string   `json:"file,omitempty"`      // name of its file, if the path does not contain the key
-	Sources    []Sum    `json:"source_sha256"`       // of the kernel's file, then of its modules' files; see corpus.File.Sums
+	Sources    []Sum    `json:"source_sha256"`       // sums of the kernel's file, then of its modules' files; see corpus.File.Sums
 	SourceSize int64    `json:"source_size"`         // bytes on disk
 	RawSize    int64    `json:"raw_size"`            // bytes of BTF, including modules
-	SHA256     Sum      `json:"sha256"`              // of the minimized BTF
+	SHA256     Sum      `json:"sha256"`              // sum of the minimized BTF
 	Resolved   int      `json:"resolved"`            // relocations, counted once per object
 	Issues     []uint32 `json:"issues"`              // the others, as indices into Manifest.Issues
 	Unmatched  []string `json:"unmatched,omitempty"` // patterns of Keep that match none of its types

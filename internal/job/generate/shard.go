@@ -15,7 +15,7 @@ import (
 
 // batch names the variables that hold the index of a batch system's task and the number of tasks.
 type batch struct {
-	index, total string // without a total, the user gives it
+	index, total string // an empty total means that the user gives the number of tasks
 	first        int    // the index of the first task, unless a variable has it:
 	min, step    string
 }

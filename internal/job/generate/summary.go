@@ -19,7 +19,7 @@ import (
 type Summary struct {
 	Output   string           `json:"output"`
 	Kernels  int              `json:"kernels"`
-	Reused   int              `json:"reused"`   // from an earlier run
+	Reused   int              `json:"reused"`   // results of an earlier run
 	Distinct int              `json:"distinct"` // minimized BTFs
 	Disk     int64            `json:"bytes_on_disk"`
 	In       int64            `json:"bytes_in"`  // BTF of the kernels

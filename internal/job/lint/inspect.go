@@ -21,8 +21,8 @@ type facts struct {
 	key      kernel.Key
 	name     string // the key, or the path if the key is incomplete
 	path     string
-	sum      [sha256.Size]byte // of the BTF
-	modules  int               // with BTF
+	sum      [sha256.Size]byte // SHA-256 of the BTF
+	modules  int               // number of modules with BTF
 	damage   error             // why the BTF cannot be loaded; then nothing below is set
 	bad      []*corpus.Error   // modules whose BTF cannot be loaded
 	wrong    string            // how it contradicts its path
@@ -81,7 +81,7 @@ func (in *inspector) inspect(ctx context.Context, k *corpus.Kernel) facts {
 func (in *inspector) count(f *facts) {
 	b := &in.btf
 	in.found = make(map[string]btf.Type)
-	f.types = b.NumTypes() - 1 // without void
+	f.types = b.NumTypes() - 1 // void is not counted
 	for id := range btf.TypeID(b.NumTypes()) {
 		switch t := b.Type(id); {
 		case t.Kind() == btf.KindFunc:

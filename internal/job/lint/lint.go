@@ -61,8 +61,8 @@ type Finding struct {
 	Code   *Code
 	Kernel string // key, or path if it is unknown
 	Path   string
-	Detail string // in addition to the text of the code
-	Shared bool   // as in corpus.Error
+	Detail string // text in addition to that of the code
+	Shared bool   // see corpus.Error
 }
 
 // Report is the result of a run.
@@ -73,7 +73,7 @@ type Report struct {
 	Errors     int       `json:"errors"`
 	Warnings   int       `json:"warnings"`
 	Notes      int       `json:"notes"`
-	Findings   []Finding `json:"-"` // in the order of Codes, then by kernel
+	Findings   []Finding `json:"-"` // sorted in the order of Codes, then by kernel
 }
 
 // Code is a kind of finding.

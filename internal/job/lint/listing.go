@@ -32,15 +32,15 @@ type Entry struct {
 
 // Details are properties of a kernel that [Read] found.
 type Details struct {
-	Bytes       int64       `json:"btf_bytes"` // of vmlinux
+	Bytes       int64       `json:"btf_bytes"` // bytes of vmlinux BTF
 	Types       int         `json:"types"`
 	ByteOrder   string      `json:"byte_order"` // little or big
 	Pointer     uint32      `json:"pointer_bytes"`
 	Modules     int         `json:"modules"`
 	ModuleBytes int64       `json:"module_bytes"`
-	ConfigBytes int64       `json:"config_bytes,omitempty"`     // of the kernel's configuration, as stored
-	SymbolBytes int64       `json:"symbol_bytes,omitempty"`     // of its symbols
-	Maker       string      `json:"made_of_dwarf_by,omitempty"` // as in corpus.Kernel
+	ConfigBytes int64       `json:"config_bytes,omitempty"`     // bytes of the kernel's configuration, as stored
+	SymbolBytes int64       `json:"symbol_bytes,omitempty"`     // bytes of its symbols
+	Maker       string      `json:"made_of_dwarf_by,omitempty"` // Made.By of the corpus.Kernel
 	OwnBTF      btfc.OwnBTF `json:"own_btf"`                    // when the kernel runs
 
 	// Of Disk in a .btfc file, the bytes of modules, and of configuration and symbols.

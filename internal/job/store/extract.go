@@ -23,7 +23,7 @@ import (
 
 // Result describes what Extract did.
 type Result struct {
-	Kernels int `json:"kernels"` // in the tree now
+	Kernels int `json:"kernels"` // kernels in the tree now
 	Contents
 	Written int   `json:"files_written"`
 	Bytes   int64 `json:"bytes_written"`

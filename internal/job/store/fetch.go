@@ -31,11 +31,11 @@ type FetchConfig struct {
 	Keep    string         // instead of Path, a folder for the packages themselves
 	Touch   bool           // the times of packages in Keep say when a run selected them last
 	Cache   string         // a folder for indexes and packages
-	Mirrors []fetch.Mirror // as in fetch.Series.Open
+	Mirrors []fetch.Mirror // passed to fetch.Series.Open
 	Jobs    int            // packages on disk at once
 
 	Options corpus.Options       // selectors choose kernels, and Modules their modules
-	Prune   []selection.Selector // of kernels to remove that no repository has
+	Prune   []selection.Selector // select kernels to remove if no repository has them
 
 	WithoutBTF bool // only kernels without BTF of their own, which pahole converts
 
@@ -54,7 +54,7 @@ type FetchConfig struct {
 // FetchProgress is how much is downloaded.
 type FetchProgress struct {
 	Done, All   int    // kernels; 0 if there are layers
-	Bytes, Size int64  // of the packages so far, and of all
+	Bytes, Size int64  // bytes of the packages so far, and of all packages
 	Package     string // the package being downloaded, or ""
 }
 
@@ -83,7 +83,7 @@ type Fetched struct {
 	Line    string `json:"line"` // as in "6.1"; --newest counts kernels of a line
 	Package string `json:"package"`
 	Version string `json:"version"`
-	Bytes   int64  `json:"bytes"` // of all its packages
+	Bytes   int64  `json:"bytes"` // the sum over all its packages
 	Debug   bool   `json:"debug"` // pahole makes its BTF
 	State   State  `json:"state"`
 	Reason  string `json:"reason,omitempty"` // why it failed
@@ -91,7 +91,7 @@ type Fetched struct {
 
 	from *fetch.Repositories
 	unit *fetch.Unit
-	dir  string // of its packages, below fetcher.work
+	dir  string // folder of its packages, below fetcher.work
 }
 
 // FetchResult describes what Fetch did.
@@ -99,7 +99,7 @@ type FetchResult struct {
 	Kernels    []*Fetched        `json:"kernels"`
 	There      int               `json:"kernels_there"`                  // already
 	Unusable   int               `json:"kernels_unusable"`               // their packages had no usable kernel in an earlier run
-	Withdrawn  int               `json:"kernels_no_longer_offered"`      // in the file
+	Withdrawn  int               `json:"kernels_no_longer_offered"`      // kernels of the file that no repository has
 	OwnBTF     int               `json:"kernels_with_own_btf,omitempty"` // left out by FetchConfig.WithoutBTF
 	Unreadable map[string]string `json:"unreadable,omitempty"`           // reasons, by series
 	Downloads  int               `json:"packages_downloaded"`
@@ -111,7 +111,7 @@ type FetchResult struct {
 
 	Size int64 `json:"file_bytes"`
 
-	Selection corpus.Selection `json:"-"` // of the kernels of all repositories
+	Selection corpus.Selection `json:"-"` // result of the selectors for the kernels of all repositories
 	Skipped   []*corpus.Error  `json:"-"` // parts of packages whose kernel is in the file
 }
 
@@ -136,7 +136,7 @@ type fetcher struct {
 	before int64                       // bytes of the packages that are downloaded already
 	gone   map[kernel.Key]bool         // kernels of the file that no repository has
 	byKey  map[kernel.Key]bool         // kernels of the file
-	noted  map[packageID]*btfc.Package // in the file
+	noted  map[packageID]*btfc.Package // packages noted in the file
 	xz     *decompress.XZProgram
 }
 

@@ -28,7 +28,8 @@ func (f *fetcher) download(ctx context.Context) error {
 	}
 	for _, s := range f.Series {
 		dir := f.work(s)
-		if err := os.RemoveAll(dir); err != nil { // of a run that was killed
+		// A run that was killed may have left packages.
+		if err := os.RemoveAll(dir); err != nil {
 			return err
 		}
 		defer os.RemoveAll(dir)
@@ -71,7 +72,8 @@ func (f *fetcher) download(ctx context.Context) error {
 	})
 	for k := range done {
 		batch := []*Fetched{k}
-		for range len(done) { // so that the file is written once for all of them
+		// One batch has all kernels that are done, so that the file is written once for them.
+		for range len(done) {
 			batch = append(batch, <-done)
 		}
 		if err := f.add(ctx, dwarf, batch); err != nil {
@@ -130,7 +132,8 @@ func folderSize(dir string) (n int64) {
 
 // work returns the folder for packages of a series that are not read yet.
 func (f *fetcher) work(s *fetch.Series) string {
-	if f.Keep != "" { // on the file system of Keep, to rename them later
+	// The packages are renamed into Keep later, so they have to be on its file system.
+	if f.Keep != "" {
 		return filepath.Join(f.kept(s.Key), ".btfgen-fetch")
 	}
 	return filepath.Join(s.Folder(f.Cache), "packages")

@@ -35,7 +35,7 @@ import (
 type Packed struct {
 	Added    int `json:"kernels_added"`
 	Kept     int `json:"kernels_kept"`
-	Contents     // of these
+	Contents     // counts of Added and Kept
 	// Lacking counts kernels of Kept whose source has a configuration or symbols that the file lacks.
 	Lacking int   `json:"kept_without_config_or_symbols,omitempty"`
 	Bytes   int64 `json:"bytes_added"` // growth of the file
@@ -45,7 +45,7 @@ type Packed struct {
 	// Skipped is what could not be read, and kernels that have no place in the file.
 	Skipped []*corpus.Error `json:"-"`
 
-	Keys map[string]kernel.Key `json:"-"` // of Added and Kept, by the paths of the kernels
+	Keys map[string]kernel.Key `json:"-"` // keys of Added and Kept, by the paths of the kernels
 }
 
 // ErrEmpty is returned if there is nothing to write to a new file.
@@ -249,11 +249,11 @@ type packer struct {
 	cfg   walk.Config
 	files []*corpus.File
 
-	targets sync.Pool      // of *core.Target
-	encoded *limits.Memory // of kernels that are encoded
+	targets sync.Pool      // pool of *core.Target
+	encoded *limits.Memory // memory of kernels while they are encoded
 
 	res  Packed
-	path string                // of the file
+	path string                // path of the file
 	from map[kernel.Key]string // paths of the added kernels
 
 	old      *btfc.File

@@ -26,25 +26,25 @@ import (
 // PullConfig configures Pull.
 type PullConfig struct {
 	Path      string   // the .btfc or .btfa file
-	Reference string   // of the artifact
+	Reference string   // reference of the artifact
 	Series    []string // names of series, ID/VERSION_ID or ID/VERSION_ID/ARCH; none for all
 	Client    artifact.Client
 	Cache     string // a folder for layers
 	Jobs      int
 	DryRun    bool              // change nothing
 	Before    func(res *Pulled) // is called before layers are downloaded; may be nil
-	Waiting   func(path string) // as in FetchConfig
+	Waiting   func(path string) // see FetchConfig
 }
 
 // Pulled describes what Pull did.
 type Pulled struct {
-	Digest   string  `json:"digest"` // of the manifest
-	Layers   []Layer `json:"layers"` // of the selected series
+	Digest   string  `json:"digest"` // digest of the manifest
+	Layers   []Layer `json:"layers"` // layers of the selected series
 	Moved    int64   `json:"bytes_downloaded"`
 	Added    int     `json:"kernels_added"`
 	Replaced int     `json:"kernels_replaced"` // their content was another before
 	Kept     int     `json:"kernels_kept"`     // no layer has them
-	Encoded  int     `json:"kernels_encoded"`  // of these, since what they were encoded against was replaced
+	Encoded  int     `json:"kernels_encoded"`  // kept kernels encoded anew, since what they were encoded against was replaced
 	Kernels  int     `json:"file_kernels"`
 	Size     int64   `json:"file_bytes"`
 
@@ -99,7 +99,7 @@ func Pull(ctx context.Context, cfg PullConfig) (*Pulled, error) {
 type puller struct {
 	PullConfig
 	res *Pulled
-	dir string // with the layers
+	dir string // folder of the layers
 }
 
 // fits returns an error if the artifact is not for such a file.
@@ -296,7 +296,7 @@ func (p *puller) download(ctx context.Context) (done func(used bool), err error)
 			keep = append(keep, artifact.File(l.Digest), artifact.File(l.Digest)+".part")
 		}
 	}
-	if err := empty(dir, keep...); err != nil { // of other versions
+	if err := empty(dir, keep...); err != nil { // removes layers of other versions
 		return nil, err
 	}
 	there := folderSize(dir)

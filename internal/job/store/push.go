@@ -26,7 +26,7 @@ import (
 // PushConfig configures Push.
 type PushConfig struct {
 	Path      string // a .btfc or .btfa file
-	Reference string // of the artifact
+	Reference string // reference of the artifact
 	Tool      string // name and version of this program
 	Created   string // time of the artifact, as RFC 3339 has it
 	Client    artifact.Client
@@ -35,7 +35,7 @@ type PushConfig struct {
 	// WithoutBTF pushes only the kernels of a .btfc that have, or may have, no BTF of their own.
 	WithoutBTF bool
 	DryRun     bool              // push nothing
-	Waiting    func(path string) // as in FetchConfig
+	Waiting    func(path string) // see FetchConfig
 }
 
 // LayerState is what happened to a layer.
@@ -61,7 +61,7 @@ type Layer struct {
 
 // Pushed describes what Push did.
 type Pushed struct {
-	Digest string  `json:"digest"` // of the manifest; empty in a dry run that would push
+	Digest string  `json:"digest"` // digest of the manifest; empty in a dry run that would push
 	Layers []Layer `json:"layers"`
 	Moved  int64   `json:"bytes_uploaded"`
 	There  bool    `json:"there"` // the tag names such an artifact already
@@ -86,7 +86,7 @@ func Push(ctx context.Context, cfg PushConfig) (*Pushed, error) {
 		return nil, err
 	}
 	defer unlock()
-	if err := empty(dir); err != nil { // of a run that was killed
+	if err := empty(dir); err != nil { // removes what a killed run left
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
@@ -261,7 +261,8 @@ func archiveLayer(in *os.File, dir string) (*artifact.Artifact, error) {
 func kernelsOf(path string) (int, error) {
 	a, err := archive.OpenFile(path)
 	if err != nil {
-		return 0, cmp.Or(errors.Unwrap(err), err) // without the path of a copy
+		// Unwrap removes the path, which is that of a copy.
+		return 0, cmp.Or(errors.Unwrap(err), err)
 	}
 	return a.Len(), nil
 }

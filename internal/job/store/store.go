@@ -13,7 +13,7 @@ type Contents struct {
 	WithModules int            `json:"with_modules"`
 	WithConfig  int            `json:"with_config"`
 	WithSymbols int            `json:"with_symbols"`
-	Made        map[string]int `json:"made_of_dwarf,omitempty"` // by the program that made the BTF
+	Made        map[string]int `json:"made_of_dwarf,omitempty"` // kernels by the program that made their BTF
 }
 
 // add adds what is stored with a kernel.

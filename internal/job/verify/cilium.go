@@ -80,7 +80,7 @@ func (c *ciliumObject) read(ctx context.Context, o *core.Object, data []byte) er
 	}
 	seen := make(map[string]bool) // groups, by their records
 	for _, u := range slices.SortedStableFunc(slices.Values(units), func(a, b core.Unit) int { return strings.Compare(a.Name, b.Name) }) {
-		at := make(map[string]int) // in c.groups, by local type
+		at := make(map[string]int) // indices of groups, by local type
 		var groups []group
 		for _, i := range u.Records {
 			r := &o.Records()[i]

@@ -20,7 +20,7 @@ import (
 // Minimized is minimized BTF and its kernel.
 type Minimized struct {
 	Key  kernel.Key // may be incomplete
-	Name string     // for messages
+	Name string     // the name used in messages
 	BTF  []byte
 }
 
@@ -55,7 +55,7 @@ func Read(ctx context.Context, path string) (all []Minimized, skipped []*corpus.
 // pairs finds the minimized BTF of a kernel. It is safe for concurrent use.
 type pairs struct {
 	byKey  map[kernel.Key]int
-	byFile map[string][]int // by file name, for kernels without a complete key
+	byFile map[string][]int // indices in all by file name, used for kernels without a complete key
 	all    []Minimized
 
 	mu   sync.Mutex

@@ -57,7 +57,7 @@ type localType struct {
 
 // localTypes makes hashes of the local types of one object.
 type localTypes struct {
-	number int // of the object
+	number int // number of the object
 	btf    *btf.BTF
 	left   int // how many bytes may still be hashed
 	sums   map[localType][sha256.Size]byte

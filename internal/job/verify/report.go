@@ -35,9 +35,9 @@ type Difference struct {
 	Kernel     string `json:"kernel"`
 	Loader     string `json:"loader"`
 	Object     string `json:"object"`
-	Program    string `json:"program"` // for cilium/ebpf the loaded one, for libbpf the function of the instruction
+	Program    string `json:"program"` // the loaded program for cilium/ebpf; the function with the instruction for libbpf
 	Section    string `json:"section"`
-	Index      int    `json:"index"` // as in the relocation log
+	Index      int    `json:"index"` // index in the relocation log
 	Relocation string `json:"relocation"`
 	What       string `json:"what"`
 	Full       string `json:"full"`
@@ -66,9 +66,9 @@ type Report struct {
 	NotMinimized []string        // kernels without minimized BTF
 	NoObject     []string        // kernels that no object is for
 	NoKernel     []string        // minimized BTFs whose kernel is not in the corpus
-	Skipped      []*corpus.Error // what could not be read, and objects that no kernel is for
+	Skipped      []*corpus.Error // read errors, and objects that no kernel is for
 
-	Notes []Note // what cilium/ebpf cannot do with the objects
+	Notes []Note // limits of the comparison with cilium/ebpf
 }
 
 // Note describes what could not be checked for cilium/ebpf.
@@ -77,7 +77,7 @@ type Note struct {
 	Reason  string `json:"reason,omitempty"` // why its loader refuses the object, or ""
 	Records int    `json:"records"`          // not compared by its rules
 
-	Unread rule.Finding `json:"-"` // if its loader refuses the object for one of several reasons; then Reason is any of these
+	Unread rule.Finding `json:"-"` // set if its loader refuses the object for one of several reasons; Reason is then any of these
 }
 
 // sort makes the order of the report independent of timing.

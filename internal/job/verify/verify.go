@@ -41,7 +41,7 @@ type Object struct {
 
 // Config configures a run.
 type Config struct {
-	Objects   []Object // in either byte order, for any machines, with relocations
+	Objects   []Object // objects with relocations, in either byte order, for any machines
 	Minimized []Minimized
 	Corpus    *corpus.Corpus      // the kernels with their full BTF
 	Loader    string              // compare only its decisions; "" for all
@@ -90,9 +90,9 @@ type run struct {
 	Config
 	pairs   *pairs
 	plain   []*core.Object
-	objects []*ciliumObject // of each object, if cilium/ebpf is compared
+	objects []*ciliumObject // one for each of Objects, if cilium/ebpf is compared
 	sets    *core.Sets
-	equal   workers.Once[corpus.Identity, Comparison] // by contents of a kernel and its minimized BTF
+	equal   workers.Once[corpus.Identity, Comparison] // results by the contents of a kernel and its minimized BTF
 
 	mu     sync.Mutex
 	report Report
@@ -111,7 +111,7 @@ type Judge struct {
 	full, small core.Target
 	cilium      ciliumTarget // full, nil until needed
 	fill        core.Filler
-	tables      [2]core.Table // of full, small
+	tables      [2]core.Table // tables of full and small
 }
 
 // NewJudge returns a Judge for the objects and the loader of a configuration.
@@ -223,7 +223,7 @@ func (j *Judge) shared(ctx context.Context, it *corpus.Kernel, small *Minimized)
 
 // whole compares decisions and tables.
 func (j *Judge) whole(ctx context.Context, it *corpus.Kernel, small *Minimized) (*Comparison, error) {
-	defer func() { j.cilium = nil }() // to free its memory
+	defer func() { j.cilium = nil }() // frees its memory
 	k, err := j.Compare(ctx, small.BTF)
 	if err != nil {
 		return nil, err
@@ -267,7 +267,7 @@ func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Comparison, e
 	}
 	full, reduced := j.tables[0].Libbpf(), j.tables[1].Libbpf()
 	agreed := make(map[int]bool)
-	n := 0 // in the set
+	n := 0 // index of the object in the set
 	for i, o := range j.Objects {
 		if !o.IsFor(&j.full) || !j.compares(Libbpf) && !j.compares(Cilium) {
 			continue
