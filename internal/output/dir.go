@@ -18,7 +18,7 @@ import (
 type Dir struct {
 	path string
 	root *os.Root
-	made bool // by OpenDir
+	made bool // created by OpenDir
 }
 
 // OpenDir returns the directory at path, which it creates with its parents. The caller closes it.

@@ -92,10 +92,10 @@ var (
 // place is the place of a file.
 type place struct {
 	dir     *Dir        // the file must stay in it; or nil
-	name    string      // in dir, with the system's separators
-	path    string      // in errors
+	name    string      // relative to dir, with the system's separators
+	path    string      // the path shown in errors
 	real    string      // path with links followed in its last element
-	old     fs.FileInfo // what exists there, or nil
+	old     fs.FileInfo // the file that exists there, or nil
 	special bool        // can only be written directly, such as a device, or an open file that /dev/stdout refers to
 }
 
@@ -116,7 +116,8 @@ func find(path string) (p place, err error) {
 		} else if filepath.IsAbs(to) {
 			p.real = to
 		} else {
-			p.real = p.folder() + to // without Join, which would resolve .. without following links
+			// Join would resolve .. without following links.
+			p.real = p.folder() + to
 		}
 	}
 	return p, nil
@@ -228,7 +229,8 @@ func (p *place) rename(file string) error {
 		chmod, rename, to, file = p.dir.root.Chmod, p.dir.root.Rename, p.name, rel
 	}
 	if p.old != nil {
-		chmod(file, p.old.Mode().Perm()) // if this fails, only the owner can read it
+		// If chmod fails, only the owner can read the file.
+		chmod(file, p.old.Mode().Perm())
 	}
 	return named(p.path, rename(file, to))
 }

@@ -29,7 +29,8 @@ func Lock(ctx context.Context, path string, dir bool, waiting func()) (unlock fu
 		if unlock, err = try(path); unlock != nil || err != nil {
 			return unlock, err
 		}
-		if tries == 1 { // at first it may be a process that looks for leftovers
+		// A process that looks for leftovers may have had the lock at the first try.
+		if tries == 1 {
 			waiting()
 		}
 		select {

@@ -32,7 +32,7 @@ func isMetadata(name string) bool {
 	}, name)
 	name, _, _ = strings.Cut(name, ":")        // a stream of NTFS, as in .git::$INDEX_ALLOCATION
 	name = strings.TrimRight(name, " .")       // Windows drops them
-	short, number, _ := strings.Cut(name, "~") // as in GIT~1, a short name of FAT and NTFS
+	short, number, _ := strings.Cut(name, "~") // a short name of FAT and NTFS, such as GIT~1
 	isShort := number != "" && strings.Trim(number, "0123456789") == ""
 	return slices.ContainsFunc(metadata, func(m string) bool {
 		return strings.EqualFold(name, m) || isShort && strings.EqualFold("."+short, m)
