@@ -81,7 +81,8 @@ func Together(jobs int, do func()) {
 					panics <- defectOf(v)
 				}
 			}()
-			debug.SetPanicOnFault(true) // for files that shrink while they are mapped
+			// Reading a mapped file that has shrunk is then a panic, which can be recovered.
+			debug.SetPanicOnFault(true)
 			do()
 		})
 	}
@@ -124,8 +125,8 @@ func Beside(wg *sync.WaitGroup, do func()) {
 
 // Defect is a panic that was caught.
 type Defect struct {
-	Value any    // of the panic
-	Stack []byte // of the goroutine
+	Value any    // value of the panic
+	Stack []byte // stack of the goroutine
 }
 
 func (e *Defect) Error() string { return fmt.Sprintf("defect of btfgen: %v", e.Value) }

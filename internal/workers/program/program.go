@@ -52,7 +52,7 @@ var programs = map[string]properties{
 	"apt-cache":           {"package apt", clients, true, false},
 	"dnf":                 {"packages dnf and dnf-plugins-core", clients, true, false},
 	"rpmkeys":             {"package rpm", clients, true, false},
-	"pahole":              {"package pahole or dwarves", nil, false, false}, // with DEBUGINFOD_URLS, it would contact a server
+	"pahole":              {"package pahole or dwarves", nil, false, false}, // gets no variables: DEBUGINFOD_URLS would make it contact a server
 	"qemu-system-x86_64":  {"package qemu-system-x86 or qemu-kvm", own, false, false},
 	"qemu-system-aarch64": {"package qemu-system-arm or qemu-system-aarch64", own, false, false},
 	"xz":                  {"package xz-utils or xz", own[:1], false, false},
@@ -65,7 +65,7 @@ func Names() []string { return slices.Sorted(maps.Keys(programs)) }
 // Find returns the path of a program, or an error that says how to install it. It finds none in the working directory.
 func Find(name string) (string, error) {
 	if filepath.IsAbs(name) && os.Getpid() == 1 {
-		return name, nil // in a booted machine
+		return name, nil // btfgen is the init process of a booted machine
 	}
 	p, ok := programs[name]
 	if !ok {
@@ -132,7 +132,7 @@ func check(word string) error {
 func (c *Command) environment() []string {
 	p, ok := programs[c.Name]
 	if !ok {
-		return c.Env // in a booted machine
+		return c.Env // a program of a booted machine, named by its path
 	}
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(strings.ToLower(v), "=")
@@ -161,7 +161,8 @@ func Start(ctx context.Context, c *Command) (*Process, error) {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir, cmd.Env, cmd.ExtraFiles = c.Dir, c.environment(), c.Files
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
-	cmd.WaitDelay = time.Second // for what the program may have started
+	// Processes that the program started may keep its output open.
+	cmd.WaitDelay = time.Second
 	last := syscall.SIGKILL
 	if programs[c.Name].interrupt {
 		last = syscall.SIGTERM
@@ -190,7 +191,7 @@ func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
 // Error is returned if a program fails.
 type Error struct {
 	Name string
-	Said string // to standard error
+	Said string // the program's standard error
 	Err  error  // the reason, such as the first error that it printed
 }
 
