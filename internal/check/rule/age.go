@@ -11,7 +11,8 @@ func Age(k *Inventory, to Release) {
 			delete(k.enums[enum], enumerator)
 		}
 	}
-	if to < Linux(5, 8) { // when flags became an enum
+	// Flags became an enum with 5.8.
+	if to < Linux(5, 8) {
 		k.enums[facts.EnumMapFlag] = nil
 	}
 	k.version.V, k.version.Unknown = uint64(to), 0

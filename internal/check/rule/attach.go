@@ -104,10 +104,11 @@ func (e *Evaluation) attachment() {
 	}
 	to := s.Target(e.pr.Section)
 	if to == "" {
-		if attachesByBTF(s.Kind) { // the kernel looks at the target when it loads the program
+		// The kernel looks at the target when it loads the program.
+		if attachesByBTF(s.Kind) {
 			e.add(Finding{Status: Unknown, Code: AttachTargetLoader, Subject: e.pr.Section})
 		}
-		return // else set when it is attached
+		return // other kinds get their target when they are attached
 	}
 	names, pattern := attachNames(e.pr)
 	switch s.Kind {
@@ -439,7 +440,8 @@ func recordSize(y symbol) (end int64) {
 		if err != nil || m.BitSize != 0 {
 			return 0
 		}
-		if i > 0 && !y.view.NameIs(m.NameOff, "__data") { // the first is what all records have
+		// The first member is the header of all records.
+		if i > 0 && !y.view.NameIs(m.NameOff, "__data") {
 			end = int64(m.BitOffset/8) + int64(size)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 
 // Callees are the functions that one calls, or has called back.
 type callees struct {
-	calls  []int // each once, in order of the code
-	shared bool  // its result is kept for other programs and kernels: calls nest no deeper than verifiers accept
+	calls  []int // without repetitions, in order of the code
+	shared bool  // see Callees
 }
 
 // Callees returns the functions that one calls or has called back, each once, and whether its exploration can be kept for other programs
@@ -30,7 +30,7 @@ func (o *Object) Callees(fn int) (calls []int, shared bool) {
 func findCallees(o *bpfobj.Code) []callees {
 	const (
 		deepest = 8
-		busy    = deepest + 1 // while its callees are looked at: it calls itself
+		busy    = deepest + 1 // a function whose callees are being visited: it calls itself
 	)
 	all, depth := make([]callees, len(o.Funcs)), make([]int, len(o.Funcs))
 	for fn := range o.Funcs {
@@ -82,7 +82,7 @@ func globalNeeds(o *bpfobj.Code) (map[int][]facts.Fact, map[int]bpfobj.Registers
 			tagged := tags[argument{id, i}]
 			out[fn] = append(out[fn], tagged...)
 			if len(tagged) > 0 && !slices.Equal(tagged, []facts.Fact{facts.GlobalArgumentNonnull}) {
-				continue // the tags say what it is
+				continue // its tags decide
 			}
 			if fact := ofPointer(o.BTF, proto.Param(i).Type); fact != facts.Every {
 				out[fn] = append(out[fn], fact)
@@ -178,7 +178,8 @@ func (s *Scene) judgeGlobal(fact facts.Fact) Finding {
 	}
 	f.Status = min(f.Status, s.k.strict())
 	switch fact {
-	case facts.GlobalArgumentCtx: // libbpf replaces the type for older kernels: bpf_program_fixup_func_info in its src/libbpf.c
+	// libbpf replaces the type for older kernels: bpf_program_fixup_func_info in its src/libbpf.c.
+	case facts.GlobalArgumentCtx:
 		if f.Loader = EbpfGo; s.loader != EbpfGo {
 			return Finding{}
 		}

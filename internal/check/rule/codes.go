@@ -17,9 +17,9 @@ const (
 	// Relocations.
 	EbpfGoRefuses  Code = "ebpf-go-refuses"   // Cause
 	EbpfGoModuleID Code = "ebpf-go-module-id" // a type ID of a module
-	EbpfGoNoMatch  Code = "ebpf-go-no-match"  // it takes another type than libbpf
+	EbpfGoNoMatch  Code = "ebpf-go-no-match"  // ebpf-go takes another type than libbpf
 	TypesSupplied  Code = "types-from-loader" // no kernel of the run has the type
-	ModuleNeeded   Code = "module-needed"     // Modules; of relocations, kfuncs, ksyms and attach targets
+	ModuleNeeded   Code = "module-needed"     // Names: the modules; for relocations, kfuncs, ksyms and attach targets
 
 	HelperMissing   Code = "helper-missing"
 	HelperForbidden Code = "helper-forbidden" // Name: the type of programs
@@ -33,7 +33,7 @@ const (
 	KfuncMissing   Code = "kfunc-missing"
 	KfuncNoBTF     Code = "kfunc-btf-missing"
 	KfuncModule    Code = "kfunc-module-btf" // Names: the module, "" for any
-	KfuncPrototype Code = "kfunc-prototype"  // Type: the kernel's
+	KfuncPrototype Code = "kfunc-prototype"  // Name: the kernel's type
 	KfuncUntagged  Code = "kfunc-not-one"
 	KfuncForbidden Code = "kfunc-forbidden" // Name: the type of programs
 	KfuncSleeps    Code = "kfunc-sleeps"    // Name: the section
@@ -44,11 +44,11 @@ const (
 	InsnUnsupported Code = "instruction-unsupported" // Since
 
 	KsymMissing     Code = "ksym-missing"
-	KsymType        Code = "ksym-type" // Type: the kernel's
+	KsymType        Code = "ksym-type" // Name: the kernel's type
 	KsymUnlisted    Code = "ksym-unlisted"
 	KsymUnset       Code = "ksym-setting-missing" // Name: the setting
 	KsymUndeclared  Code = "ksym-undeclared"
-	KsymVariant     Code = "ksym-variant" // Name: what the compiler made of it
+	KsymVariant     Code = "ksym-variant" // Name: the compiler's variant
 	KsymLeftOut     Code = "ksym-left-out"
 	KsymNoSymbol    Code = "ksym-no-symbol"
 	KsymMaybeModule Code = "ksym-maybe-module"
@@ -57,7 +57,7 @@ const (
 	KconfigUnknown  Code = "kconfig-unknown"
 	KconfigUnset    Code = "kconfig-unset"
 	KconfigType     Code = "kconfig-type"         // Name: the value
-	KconfigEbpfGo   Code = "kconfig-ebpf-go-type" // Size: what it wants, 0 for any
+	KconfigEbpfGo   Code = "kconfig-ebpf-go-type" // Size: the size that ebpf-go wants, 0 for any
 	KconfigNoLookup Code = "kconfig-ebpf-go-lookup"
 
 	MapTypeMissing   Code = "map-type-missing"         // Name: the map
@@ -73,10 +73,10 @@ const (
 	MapInnerName   Code = "map-def-inner-name" // Name: the name
 	MapInnerLock   Code = "map-def-inner-lock"
 	MapSection     Code = "map-def-section"
-	MapPinning     Code = "map-def-pinning"      // Count: the value, 0 of an inner map
+	MapPinning     Code = "map-def-pinning"      // Count: the value, 0 for an inner map
 	MapSizes       Code = "map-def-sizes"        // Size: bytes of the values
-	MapNoSizes     Code = "map-def-no-sizes"     // of a perf event array
-	MapRingSize    Code = "map-def-ringbuf-size" // Size; Max: bytes of a page, where these decide
+	MapNoSizes     Code = "map-def-no-sizes"     // a perf event array, which needs sizes of 4
+	MapRingSize    Code = "map-def-ringbuf-size" // Size; Max: bytes of a page if these decide
 	MapNoEntries   Code = "map-def-no-entries"
 
 	ObjectUnread   Code = "object-unread"
@@ -103,11 +103,11 @@ const (
 	AttachTargetNoMatch     Code = "attach-target-pattern-missing" // no function of the kernel matches
 	AttachTargetMaybeMatch  Code = "attach-target-pattern-module"
 	AttachTargetModule      Code = "attach-target-module-btf" // Names: the module, "" for any
-	AttachTargetAya         Code = "attach-target-aya-module" // Modules
+	AttachTargetAya         Code = "attach-target-aya-module" // Names: the module
 	AttachTargetTwice       Code = "attach-target-ambiguous"  // Count
 	AttachTargetEbpfGo      Code = "attach-target-ebpf-go"
 	AttachTargetSame        Code = "attach-target-same-name" // Count
-	AttachTargetVariant     Code = "attach-target-variant"   // Name: what the compiler made of it
+	AttachTargetVariant     Code = "attach-target-variant"   // Name: the compiler's variant
 	AttachTargetLeftOut     Code = "attach-target-left-out"
 	AttachTargetNoSymbol    Code = "attach-target-no-symbol"
 	AttachTargetMaybeModule Code = "attach-target-maybe-module"
@@ -120,7 +120,7 @@ const (
 	AttachTargetTracepoint  Code = "attach-target-tracepoint"
 	AttachTargetTrampoline  Code = "attach-target-trampoline" // Name: the machine; Since
 	AttachTargetRegisters   Code = "attach-target-registers"  // Count, Max, Name: the machine; Since
-	AttachTargetStruct      Code = "attach-target-struct"     // Count: which argument; Since
+	AttachTargetStruct      Code = "attach-target-struct"     // Count: the argument's number; Since
 	AttachTargetPrototype   Code = "attach-target-prototype"  // Name: the prototype
 	AttachTargetSleeps      Code = "attach-target-sleeps"
 	AttachTargetSleepsUnset Code = "attach-target-sleeps-setting" // Name: the setting
@@ -145,7 +145,7 @@ const (
 	ContextUntrusted     Code = "context-untrusted"     // Name: the member
 	ContextLicense       Code = "context-license"       // Name: the license
 	ContextTagged        Code = "context-tagged"        // Name: the memory
-	ContextBeyond        Code = "context-beyond-struct" // Offset, Type
+	ContextBeyond        Code = "context-beyond-struct" // Offset; Name: the type
 	ContextRegisters     Code = "context-registers"     // Since
 	ContextUprobe        Code = "context-registers-uprobe"
 	ContextMoved         Code = "context-moved" // Since
@@ -163,9 +163,9 @@ const (
 	ReturnRange Code = "return-range" // Name: the section; Offset, Max: the least and the greatest value
 
 	ChangedArgument Code = "changed-argument"       // Name, Other, Where
-	ChangedField    Code = "changed-field"          // Name, Other, Where, Offset; Max: where Other is
-	ChangedSyscall  Code = "changed-syscall-record" // Name, Other, Offset; Max: where Other is
-	ChangedBitfield Code = "changed-bitfield"       // Offset, Size: what the program reads, in bytes
+	ChangedField    Code = "changed-field"          // Name, Other, Where, Offset; Max: the offset of Other
+	ChangedSyscall  Code = "changed-syscall-record" // Name, Other, Offset; Max: the offset of Other
+	ChangedBitfield Code = "changed-bitfield"       // Offset, Size: the bytes that the program reads
 
 	AnalysisNoHelpers Code = "analysis-helpers"
 	AnalysisSection   Code = "analysis-section"
@@ -181,7 +181,7 @@ const (
 
 	SectionUnknown       Code = "section-ebpf-go" // Name: the section that ebpf-go takes it for
 	RunningKernelBTF     Code = "running-kernel-btf"
-	RunningKernelNone    Code = "running-kernel-no-btf" // Name: what decides it
+	RunningKernelNone    Code = "running-kernel-no-btf" // Name: the setting, name in BTF or option that decides
 	RunningKernelUnknown Code = "running-kernel-unknown"
 	RunningKernelSymbol  Code = "running-kernel-symbol"
 	RunningKernelTypeID  Code = "running-kernel-type-id"

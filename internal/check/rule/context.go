@@ -139,7 +139,7 @@ func (e *Evaluation) argumentRead(a *flow.Access, off int64, size int) Finding {
 		return f
 	}
 	to, _ := h.view.SkipMods(t.Ref())
-	direct := h.view.Type(t.Ref()) // as far as the kernel looks first
+	direct := h.view.Type(t.Ref()) // the type at which the kernel looks first
 	if direct.Kind() == btf.KindConst && direct.Ref() != 0 {
 		direct = h.view.Type(direct.Ref())
 	}
@@ -166,7 +166,7 @@ func (h *hook) through(s *Scene, a *flow.Access, off int64, size int) (f Finding
 	n := a.Arg
 	t, refused := h.slot(n)
 	if refused.Status != OK || h.sec.Kind == bpfobj.AttachIter || h.wide(n) {
-		return f // judged where it is read, or not at all
+		return f // judged as a read of the argument, or not judged
 	}
 	if t.Kind() != btf.KindPtr {
 		f = Finding{Status: Fails, Code: ContextNumber}
@@ -264,7 +264,8 @@ func (e *Evaluation) field(off int64, size int, write bool) (f Finding) {
 func (e *Evaluation) fieldAccess(off int64, size int, write bool) (f Finding) {
 	s := e.pr.Attach
 	a := facts.ContextAccess(e.k.Arch, s.ProgType, s.Type, off, size, write)
-	offloaded := s.ProgType == "XDP" && write && off == 16 // of programs for network cards, which are not known here (xdp_is_valid_access)
+	// Programs for network cards may write rx_queue_index (xdp_is_valid_access). Whether it is one is not known here.
+	offloaded := s.ProgType == "XDP" && write && off == 16
 	if offloaded || !a.Known || !e.k.atLeast(a.Since) {
 		return f
 	}
@@ -349,7 +350,7 @@ func readable(t btf.Type, off, size uint64) bool {
 		}
 		whole, err := t.BTF().SizeOf(m.Type)
 		if err != nil {
-			return true // not known
+			return true // the size is not known
 		}
 		end := at + uint64(whole)
 		if off >= end {
@@ -358,7 +359,7 @@ func readable(t btf.Type, off, size uint64) bool {
 		of, each, ok := elementOf(t.BTF(), m.Type)
 		switch {
 		case !ok:
-			return true // not known
+			return true // the elements are not known
 		case of.Kind().IsComposite() && (off-at)%each == 0:
 			return true
 		case of.Kind().IsComposite():
@@ -528,11 +529,12 @@ func (e *Evaluation) relocated(a *flow.Access, record int, writes bool) (f Findi
 	if v, ok := e.decisions.value(record); ok {
 		return e.access(a, a.Off+int64(v), 0, writes) // the loader may change the width
 	}
-	if d := e.decisions[record]; d.Unresizable() && e.loader == EbpfGo && a.Arg < 0 && a.Struct == "" { // cilium/ebpf leaves the width alone
+	// cilium/ebpf leaves the width alone.
+	if d := e.decisions[record]; d.Unresizable() && e.loader == EbpfGo && a.Arg < 0 && a.Struct == "" {
 		f = e.o.records.finding(record, MayFail, d.Reason())
 		f.Loader, f.Doubt = EbpfGo, KeepsWidth
 	}
-	return f // else judged as a relocation
+	return f // other records are judged as relocations
 }
 
 // access judges an access at an offset. A size of 0 is not known.

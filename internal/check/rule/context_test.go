@@ -79,7 +79,8 @@ func TestContextFieldWithoutStruct(t *testing.T) {
 	if err := o.follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	k := oldest(t, NewWanted(nil)) // which has no name of the object's
+	// The inventory has no name that the object uses.
+	k := oldest(t, NewWanted(nil))
 	for _, tt := range []struct {
 		to   Release
 		want Status

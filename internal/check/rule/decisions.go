@@ -23,7 +23,7 @@ func (d Decisions) outcome(i int) (poisoned, refused bool, reason relo.Reason) {
 	switch d[i].Result {
 	case relo.Poisoned:
 		return true, false, d[i].Reason()
-	case relo.Ambiguous: // whichever values they have
+	case relo.Ambiguous: // the reason without the values of the candidates
 		return false, true, relo.Reason{Code: d[i].Reason().Code}
 	case relo.Error:
 		return false, true, d[i].Reason()

@@ -21,7 +21,7 @@ var deniedText string
 // denial is since when a function is refused.
 type denial struct {
 	since   facts.Change // zero for always
-	updates []uint64     // the first updates of older series that refuse it, as LINUX_KERNEL_VERSION
+	updates []uint64     // first updates of older series with the refusal, as LINUX_KERNEL_VERSION
 }
 
 // denials is deniedText by paragraph and function. A test reads it, so that there is no mistake in it.

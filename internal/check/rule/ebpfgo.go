@@ -26,7 +26,7 @@ func (e *Evaluation) ebpfGoUnit() {
 	}
 	for _, r := range e.pr.Records {
 		if _, refused, _ := e.outcome(r); refused {
-			return // as by libbpf
+			return // both loaders refuse the record
 		}
 	}
 	finding := func(r int, reason relo.Reason) Finding {
@@ -109,7 +109,8 @@ func (o *Object) ebpfGoReads(ctx context.Context, data []byte) Finding {
 	if o.BTF != nil && o.BTF.NumTypes() > limits.LoaderTypes || o.Unfolded > limits.Inflated {
 		return Finding{Status: Unknown, Code: ObjectTooLarge, Subject: o.name, Loader: EbpfGo}
 	}
-	if o.BTF != nil && btf.CheckRecursion(ctx, o.BTF) != nil { // it would end the process
+	// A recursion would end the process.
+	if o.BTF != nil && btf.CheckRecursion(ctx, o.BTF) != nil {
 		return f
 	}
 	var err error

@@ -14,7 +14,8 @@ import (
 
 // strong judges what the loader looks for before it loads any program.
 func (s *Scene) strong() (l []Finding) {
-	add := func(f Finding, x *bpfobj.Extern) { // of OK there is none
+	// A finding of status OK is none.
+	add := func(f Finding, x *bpfobj.Extern) {
 		if f.Status != OK {
 			f.Subject, f.Stops = x.Name, s.loader.stopsWithout()
 			l = append(l, f)

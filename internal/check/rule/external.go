@@ -12,7 +12,7 @@ import (
 
 // External is a note on relocations or externs of an object, such as why a shipped BTF does not matter for them.
 type External struct {
-	Finding           // without a subject
+	Finding           // its Subject is ""
 	Subjects []string // "target_type_id struct task_struct", "bpf_task_acquire"; distinct, at most limits.Externals
 }
 

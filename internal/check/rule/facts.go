@@ -12,7 +12,7 @@ import (
 
 // Struct reports whether the kernel has a struct, with a member unless that is "".
 func (k *Inventory) Struct(name, member string) bool {
-	const deepest = 3 // of anonymous members
+	const deepest = 3 // nesting of anonymous members
 	y, ok := k.find(name, btf.KindStruct)
 	return ok && (member == "" || hasMember(y.typ(), member, deepest))
 }

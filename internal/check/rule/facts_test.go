@@ -123,7 +123,7 @@ func TestOldLicenses(t *testing.T) {
 				section string
 				helper  asm.BuiltinFunc
 				since   Release
-				without Status // before that
+				without Status // on older kernels
 			}{
 				{"xdp", asm.FnKtimeGetNs, Linux(5, 8), MayFail}, {"xdp", asm.FnGetSmpProcessorId, 0, OK}, {"kprobe", asm.FnGetStackid, never, Fails},
 				{"perf_event", asm.FnGetStackid, Linux(5, 9), Fails},
@@ -240,14 +240,14 @@ func TestGlobalArguments(t *testing.T) {
 		kernels[Release(k.version.V)&^255] = k
 	})
 	refused := map[string]struct {
-		last Release // that refuses it, from 5.6 on
+		last Release // the last release that refuses it; the first is 5.6
 		then Status
 	}{
 		"calls_with_pair":           {Linux(5, 11), Fails},
 		"uses_key":                  {Linux(6, 1), MayFail},
 		"calls_for_nothing":         {Linux(7, 0), MayFail},
 		"calls_with_anything":       {Linux(99, 0), Fails},
-		"calls_with_tagged_context": {Linux(6, 7), Fails}, // with cilium/ebpf
+		"calls_with_tagged_context": {Linux(6, 7), Fails}, // with cilium/ebpf only: libbpf replaces the type
 		"calls_with_some":           {Linux(6, 7), MayFail},
 		"calls_with_task":           {Linux(6, 8), Fails},
 		"calls_with_maybe_task":     {Linux(6, 8), Fails},
@@ -270,7 +270,7 @@ func TestGlobalArguments(t *testing.T) {
 					want = r.then
 				}
 				if (name == "calls_with_some" || name == "uses_key") && want != OK && to < Linux(5, 12) {
-					want = Fails // as it does for a pointer without a tag
+					want = Fails // as for a pointer without a tag
 				}
 				_, l := programVerdict(t, o, i, k)
 				l = slices.DeleteFunc(l, func(f Finding) bool { return !strings.Contains(f.Subject, "global functions") })
@@ -408,7 +408,7 @@ func TestSleepableMaps(t *testing.T) {
 		for _, tt := range []struct {
 			m     bpfobj.Map
 			since Release // 0 for every kernel
-			then  Status  // before that
+			then  Status  // on older kernels
 		}{
 			{bpfobj.Map{Type: uint32(ebpf.Hash)}, 0, OK},
 			{bpfobj.Map{Type: uint32(ebpf.LRUHash)}, 0, OK},

@@ -46,7 +46,7 @@ func TestVerifierFields(t *testing.T) {
 		}
 		size := int(y.typ().Size())
 		for _, write := range []bool{false, true} {
-			sizes := make(map[string]string) // of accesses, by bytes
+			sizes := make(map[string]string) // digits of possible sizes, by range of offsets
 			for _, n := range []int{1, 2, 4, 8} {
 				first := -1
 				for off := 0; off <= size; off += n {

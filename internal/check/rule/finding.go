@@ -16,39 +16,39 @@ import (
 // arguments, which internal/report turns into a sentence. A finding of status OK is a note or, on some kernels, a warning. Findings are comparable.
 type Finding struct {
 	Status     Status `json:"status"`
-	Attach     bool   `json:"attach,omitempty"` // counts where the program is attached; loading it does not depend on it
+	Attach     bool   `json:"attach,omitempty"` // about attaching the program, not about loading it
 	Code       Code   `json:"code"`
 	Subject    string `json:"subject"`              // "struct task_struct.state", "bpf_loop", "function vfs_read"
 	Relocation string `json:"relocation,omitempty"` // the kind of a relocation: "byte_off"
 	Args
 	Source string `json:"source,omitempty"` // file:line
-	Guard  any    `json:"guard,omitempty"`  // a Guard: what keeps the verifier away; nil for nothing
-	Loader Loader `json:"loader,omitempty"` // the only loader for which it counts; "" for all
+	Guard  any    `json:"guard,omitempty"`  // a Guard that keeps the verifier away, nil for none
+	Loader Loader `json:"loader,omitempty"` // the only loader concerned, "" for all
 }
 
 // Args are arguments of codes. Each code uses few of them.
 type Args struct {
 	Cause        relo.Cause `json:"cause,omitempty"`
-	Name         string     `json:"name,omitempty"`   // of a function, member, setting, machine or type of programs; or a type in C
-	Names        Names      `json:"names,omitempty"`  // modules: one is enough
-	Other        string     `json:"other,omitempty"`  // what is elsewhere instead of Name
+	Name         string     `json:"name,omitempty"`   // a function, member, map, setting, machine or type of programs; or a type in C
+	Names        Names      `json:"names,omitempty"`  // modules; one is enough, unless When is Together
+	Other        string     `json:"other,omitempty"`  // the counterpart of Name elsewhere
 	Where        string     `json:"where,omitempty"`  // the kernel that has Other, "" for the object
-	Local        string     `json:"local,omitempty"`  // of a cause, a type or kind in the object
-	Target       string     `json:"target,omitempty"` // the same in the kernel
+	Local        string     `json:"local,omitempty"`  // a cause's type or kind in the object
+	Target       string     `json:"target,omitempty"` // a cause's type or kind in the kernel
 	Offset       int64      `json:"offset,omitempty"`
 	Size         int64      `json:"size,omitempty"` // bytes
 	Count        int64      `json:"count,omitempty"`
 	Max          int64      `json:"max,omitempty"`
-	LocalNumber  uint64     `json:"local_number,omitempty"` // of a cause, as in relo.Reason
+	LocalNumber  uint64     `json:"local_number,omitempty"` // a cause's number in the object, as in relo.Reason
 	TargetNumber uint64     `json:"target_number,omitempty"`
-	Since        Release    `json:"since,omitempty"` // kernels before it refuse
-	Until        Release    `json:"until,omitempty"` // kernels up to it refuse; with Since, the change was between the two
+	Since        Release    `json:"since,omitempty"` // older kernels refuse
+	Until        Release    `json:"until,omitempty"` // kernels up to this release refuse; with Since, the change was between the two
 	Doubt        Doubt      `json:"doubt,omitempty"`
-	Decided      Decided    `json:"decided,omitempty"` // what the verdict is from
-	Witness      string     `json:"witness,omitempty"` // what the kernel's BTF does not have, or has: see facts.Answer
+	Decided      Decided    `json:"decided,omitempty"` // the kind of evidence for the verdict
+	Witness      string     `json:"witness,omitempty"` // the name that decides by its presence or absence in BTF: see facts.Answer
 	Reach        Reach      `json:"reach,omitempty"`
 	When         When       `json:"when,omitempty"`
-	Stops        Stops      `json:"stops,omitempty"` // what a loader gives up on
+	Stops        Stops      `json:"stops,omitempty"`
 }
 
 // named returns the finding with the name of the map or function that needs a feature.
@@ -83,7 +83,7 @@ func (n *Names) UnmarshalJSON(text []byte) error {
 // Guard is the branch that keeps the verifier from an instruction.
 type Guard struct {
 	By     GuardKind `json:"by"`
-	Name   string    `json:"name,omitempty"` // of the relocation, variable or setting that decides
+	Name   string    `json:"name,omitempty"` // the relocation, variable or setting that decides
 	Value  uint64    `json:"value,omitempty"`
 	Source string    `json:"source,omitempty"`
 }
@@ -106,7 +106,7 @@ const (
 	NoDoubt      Doubt = ""
 	OlderRelease Doubt = "older-release" // the release is older, and the BTF does not show it
 	NoRelease    Doubt = "no-release"    // neither BTF nor name shows the release
-	NotShown     Doubt = "not-shown"     // some builds or releases are so, and nothing shows whether this is one
+	NotShown     Doubt = "not-shown"     // builds or releases differ, and the kernel does not show which one it is
 	KeepsWidth   Doubt = "keeps-width"   // ebpf-go does not change the width of an access
 )
 
@@ -126,7 +126,7 @@ type Reach string
 // The ways to an instruction.
 const (
 	Reached        Reach = ""
-	BySettings     Reach = "by-settings"     // with some updates or settings of the kernel, or some of the loader
+	BySettings     Reach = "by-settings"     // only with some updates or settings of the kernel, or settings of the loader
 	TooManyPaths   Reach = "too-many-paths"  // the analysis lost track of values
 	TooLarge       Reach = "too-large"       // the analysis gave up
 	LeavesFunction Reach = "leaves-function" // not followed: execution beyond the end of a function
@@ -141,9 +141,9 @@ type When string
 // The states of modules.
 const (
 	Always    When = ""
-	Loaded    When = "loaded"     // where one of Modules is loaded
-	NotLoaded When = "not-loaded" // where none of Modules is loaded
-	Together  When = "together"   // where all of Modules are loaded
+	Loaded    When = "loaded"     // one of Names is loaded
+	NotLoaded When = "not-loaded" // none of Names is loaded
+	Together  When = "together"   // all of Names are loaded
 )
 
 // Stops says what a loader gives up on because of a finding.
@@ -152,9 +152,9 @@ type Stops string
 // What loaders give up on.
 const (
 	NothingStops Stops = ""
-	ObjectStops  Stops = "object"  // libbpf, on the whole object; another loader may give up on less
-	ProgramStops Stops = "program" // ebpf-go, on the program
-	LoadStops    Stops = "load"    // aya, on the whole object
+	ObjectStops  Stops = "object"  // libbpf gives up on the whole object; another loader may give up on less
+	ProgramStops Stops = "program" // ebpf-go gives up on the program
+	LoadStops    Stops = "load"    // aya gives up on the whole object
 )
 
 // Compare orders findings by what they are about.

@@ -12,7 +12,7 @@ import (
 // and the others are themselves.
 type glob struct {
 	text  string
-	least int // bytes that a name has at least
+	least int // bytes of the shortest name that matches
 }
 
 func newGlob(text string) glob { return glob{text, len(text) - strings.Count(text, "*")} }
@@ -36,7 +36,8 @@ func (g *glob) matches(name []byte, meter *limits.Meter) bool {
 		return false
 	}
 	i, j, steps := 0, 0, 1
-	star, from := -1, 0 // the last *, and how many bytes of the name are before what follows it
+	// star is the index of the last * of the pattern, from the offset in the name of what follows it.
+	star, from := -1, 0
 	for ; i < len(name); steps++ {
 		switch {
 		case j < len(g.text) && g.text[j] == '*':

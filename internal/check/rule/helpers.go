@@ -57,7 +57,8 @@ func (k *Inventory) forbidden(s *bpfobj.Section, id int64) Finding {
 	}
 	f := k.permits(p, HelperForbidden)
 	f.Name = name
-	if f.Status == MayFail && h.Instead != 0 && len(k.helpers) > 0 && !k.helpers[id] { // the loader calls another one
+	// Loaders call another helper where the kernel lacks this one.
+	if f.Status == MayFail && h.Instead != 0 && len(k.helpers) > 0 && !k.helpers[id] {
 		return k.forbidden(s, h.Instead)
 	}
 	return f

@@ -25,8 +25,8 @@ import (
 // configuration or on rights that tests do not have.
 var unprobed = map[string]bool{
 	"bpf_override_return": true, "bpf_probe_write_user": true,
-	"bpf_skb_pull_data": true,                         // lwt_seg6local may call it in 6.18, not in 7.2
-	"bpf_setsockopt":    true, "bpf_getsockopt": true, // some hooks of lsm_cgroup, and some of cgroup/sock
+	"bpf_skb_pull_data": true,                         // allowed for lwt_seg6local in 6.18, not in 7.2
+	"bpf_setsockopt":    true, "bpf_getsockopt": true, // allowed at some hooks of lsm_cgroup and of cgroup/sock
 }
 
 // TestVerifierHelpers asks the running kernel, of each type of programs, which
@@ -107,7 +107,7 @@ func (p *probe) loader(t *testing.T, k *Inventory) (*bpfobj.Section, *loader) {
 		l.btfID = uint32(y.id)
 	}
 	if _, err := l.load(insn{Op: 0xb7}); err != nil {
-		l.result = 1 // what some types of attachment want
+		l.result = 1 // some types of attachment refuse 0
 		if _, err := l.load(insn{Op: 0xb7}); err != nil {
 			t.Logf("%s: %s: not probed: %v", p.section, p.to, err)
 			return nil, nil
@@ -162,7 +162,8 @@ func (l *loader) load(insns ...insn) (string, error) {
 		logLevel: 1, logSize: uint32(len(log)), log: address(log), flags: l.flags, attach: l.attach, btfID: l.btfID,
 	}
 	fd, errno := uintptr(0), unix.EAGAIN
-	for errno == unix.EAGAIN { // the verifier stops for signals, which Go's scheduler sends
+	// The verifier stops for signals. Go's scheduler sends some.
+	for errno == unix.EAGAIN {
 		clear(log)
 		fd, _, errno = unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_LOAD, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
 	}

@@ -107,7 +107,8 @@ func TestHelperTable(t *testing.T) {
 			t.Errorf("%s: programs.txt does not have %s", section, s.ProgType)
 		}
 		switch s.ProgType {
-		case "EXT", "STRUCT_OPS", "LIRC_MODE2": // what they extend decides; no kernel at hand has the last
+		// Helpers of the first two depend on the extended program or struct. No kernel at hand has LIRC_MODE2.
+		case "EXT", "STRUCT_OPS", "LIRC_MODE2":
 			if name != "" {
 				t.Errorf("%s is judged", section)
 			}

@@ -19,7 +19,8 @@ func (e *Evaluation) trampoline(s *bpfobj.Section) {
 		fact = facts.StructOps(e.k.Arch)
 	}
 	f := e.k.judge(fact, AttachTargetTrampoline)
-	if e.k.Arch == "arm" { // no release has them
+	// No release has trampolines on arm.
+	if e.k.Arch == "arm" {
 		f = Finding{Status: MayFail, Code: AttachTargetTrampoline}
 	}
 	f.Subject, f.Attach, f.Name = s.Prefix, true, e.k.Arch

@@ -38,7 +38,7 @@ func TestVerifierSleepableHooks(t *testing.T) {
 		log, err := l.load(insn{Op: 0xb7})
 		refused := strings.Contains(log, "is not sleepable")
 		if !refused && err != nil {
-			continue // it is no hook, or none for programs
+			continue // no hook, or no hook for programs
 		}
 		asked++
 		e := Evaluation{Scene: &Scene{k: k}, pr: &bpfobj.Program{Attach: bpfobj.SectionOf("lsm.s/" + hook)}}

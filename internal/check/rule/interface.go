@@ -29,7 +29,7 @@ func (e *Evaluation) interfaces() {
 		// those of xdp/devmap.
 		f.Attach = !facts.ProgramType(s.ProgType).ChecksAttach
 		if f.Status == Fails && s.ProgType == "SK_REUSEPORT" {
-			f.Status = MayFail // sockets take it, and do not call it when they migrate
+			f.Status = MayFail // a socket takes the program, and does not call it when it migrates
 		}
 		all = append(all, f)
 	}

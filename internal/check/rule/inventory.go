@@ -29,20 +29,20 @@ type Inventory struct {
 	Arch     string
 	pointer  uint32 // bytes
 	want     *Wanted
-	enums    [facts.Enums]map[string]uint64 // nil where the BTF has no such enum
+	enums    [facts.Enums]map[string]uint64 // nil if the BTF lacks the enum
 	helpers  map[int64]bool
 	symbols  [][]symbol    // by number of the name
-	matches  []int         // functions by pattern
-	globs    *limits.Meter // of matching patterns; where it has an error, matches mean nothing
+	matches  []int         // number of functions by pattern
+	globs    *limits.Meter // steps of matching patterns; if it has an error, matches is not valid
 	funcs    int
-	kfuncs   map[*btf.BTF]map[btf.TypeID]bool // functions that are tagged as such, where a BTF has such tags
+	kfuncs   map[*btf.BTF]map[btf.TypeID]bool // functions with the tag of kfuncs, for a BTF with such tags
 	wrapper  bool                             // system calls are __x64_sys_*
 	safe     map[string]symbol                // the verifier's lists of members, by name: see readSafe
 	features interp.Features
 	refuses  map[*bpfobj.Section]*helperSet // filled by forbids
 	version  interp.Number                  // LINUX_KERNEL_VERSION, V 0 if it is not known
 	known    knowledge
-	maker    string // what made the BTF from DWARF, "" if the kernel came with it
+	maker    string // the program that made the BTF from DWARF, "" for the kernel's own BTF
 	noOwnBTF bool   // the caller says that kernels have no BTF of their own
 	whole    bool   // the BTF is that of a whole kernel: see wholeBTF
 	facts    facts.Answers

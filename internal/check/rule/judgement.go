@@ -50,7 +50,7 @@ func (j *judgement) judge(a absence) {
 	}
 	switch l := j.r.With(a.at, a.flaw); {
 	case l == interp.Certain:
-	case a.f.Status == OK: // a warning is for what is certain
+	case a.f.Status == OK: // warnings are for certain cases only
 		return
 	case l == interp.Depends:
 		a.f.Status, a.f.Reach = min(a.f.Status, MayFail), BySettings
@@ -61,7 +61,7 @@ func (j *judgement) judge(a absence) {
 		a.f.Status, a.f.Reach = Unknown, TooLarge
 	case j.r.Odd != interp.NothingOdd:
 		a.f.Status, a.f.Reach = Unknown, oddReach[j.r.Odd]
-	case a.flaw != interp.NoFlaw: // it has none, or that is not known
+	case a.flaw != interp.NoFlaw: // the flaw is absent, or not known
 		return
 	case a.f.Loader == EbpfGo: // libbpf writes a number, which needs no guard
 		return

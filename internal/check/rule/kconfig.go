@@ -198,7 +198,7 @@ func (k *Inventory) kconfig(o *Object, x *bpfobj.Extern) interp.Number {
 		}
 	}
 	if strings.HasPrefix(x.Name, settingPrefix) && k.known.config != nil {
-		v, _ := k.setting(o, x) // where it is refused no program is loaded
+		v, _ := k.setting(o, x) // if the setting is refused, no program is loaded
 		return v
 	}
 	return interp.Number{Unknown: ^uint64(0)}

@@ -50,14 +50,15 @@ func (k *Inventory) kfuncForbidden(s *bpfobj.Section, name string) Finding {
 func (e *Evaluation) kfuncCalls() (l []absence) {
 	s := e.pr.Attach
 	if s == nil || s.Kind == bpfobj.AttachOps || s.Kind == bpfobj.AttachExt {
-		return nil // what they are part of decides
+		return nil // the struct_ops or the extended program decides
 	}
 	e.eachUse(func(u *use) {
 		x := e.o.extern(u.in)
 		if x == nil || x.Type == 0 || u.in.Op != bpfobj.OpCall || !e.hasKsym(x) {
 			return
 		}
-		if !e.o.isGPL() { // refused wherever the call is: add_kfunc_call in kernel/bpf/verifier.c
+		// The license counts wherever the call is: add_kfunc_call in kernel/bpf/verifier.c.
+		if !e.o.isGPL() {
 			f := Finding{Status: Fails, Code: KfuncLicense, Subject: x.Name, Source: e.o.Source(u.at), Args: Args{Name: e.o.License}}
 			l = append(l, absence{at: u.at, f: f, anyhow: true})
 			return

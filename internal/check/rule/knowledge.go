@@ -16,17 +16,17 @@ import (
 
 // knowledge is what a kernel's configuration, symbols and modules say about wanted names.
 type knowledge struct {
-	config  map[string]string      // by CONFIG_NAME, without those that are not set; nil where the configuration is not known
-	symbols map[string]symbolCount // nil where the symbols are not known
-	matches []int                  // functions among the symbols, by pattern
-	modules bool                   // what modules have is known as well: there is BTF of them, or there can be none
+	config  map[string]string      // set values by CONFIG_NAME; nil if the configuration is not known
+	symbols map[string]symbolCount // by name; nil if the symbols are not known
+	matches []int                  // number of functions among the symbols, by pattern
+	modules bool                   // modules are known as well: their BTF is present, or the kernel cannot have any
 }
 
 // symbolCount is how many symbols of the kernel itself have a name.
 type symbolCount struct {
 	text, data int
 	loaded     bool   // a module that was loaded has it
-	variant    string // what a compiler made of the function: foo.isra.0
+	variant    string // the compiler's variant of the function: foo.isra.0
 }
 
 // elsewhere judges that a kernel does not have something, as a finding that fails: a module may have it whose BTF the corpus does not have,
@@ -63,7 +63,8 @@ func (k *Inventory) readConfig(text []byte) {
 	for name, value := range ConfigLines(text) {
 		if name == "" {
 			k.readVersion(value)
-		} else if _, again := k.known.config[name]; k.want.config[name] && !again { // loaders take the first
+		} else if _, again := k.known.config[name]; k.want.config[name] && !again {
+			// Loaders take the first line of a setting.
 			k.known.config[name] = value
 		}
 		modules = modules || name == "CONFIG_MODULES"
@@ -97,7 +98,7 @@ func (k *Inventory) readSymbols(ctx context.Context, text []byte) {
 		}
 		kind, rest, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
 		name, _, loaded := bytes.Cut(rest, []byte(" "))
-		name, _, _ = bytes.Cut(name, []byte(".llvm.")) // kernels cut it off, too
+		name, _, _ = bytes.Cut(name, []byte(".llvm.")) // kernels cut this suffix off, too
 		k.symbol(string(kind) == "t", name, loaded)
 	}
 }

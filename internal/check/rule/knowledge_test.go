@@ -23,7 +23,7 @@ func TestHiddenPatchLevel(t *testing.T) {
 		"6.1.90":   {V: 6<<16 | 1<<8 | 90},
 		"6.1.1":    {V: 6<<16 | 1<<8 | 1},
 		"6.1.0":    {V: 6<<16 | 1<<8, Unknown: 0xff},
-		"5.10.99":  {V: 6<<16 | 1<<8, Unknown: 0xff}, // another kernel's
+		"5.10.99":  {V: 6<<16 | 1<<8, Unknown: 0xff}, // the configuration of another kernel
 		"999.1.90": {V: 6<<16 | 1<<8, Unknown: 0xff},
 	} {
 		k := &Inventory{want: new(Wanted), version: VersionOf(kernel.Key{ID: "debian", Release: "6.1.0-47-amd64"})}
@@ -45,7 +45,7 @@ func TestSetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	const refused = ^uint64(0)
-	type values map[string]uint64 // by text
+	type values map[string]uint64 // numbers by their text
 	all := map[string]values{
 		"CONFIG_BPF_SYSCALL":      {"y": 1, "n": 0, "m": refused, "1": 1, "2": refused, `"y"`: refused},
 		"CONFIG_BPF_JIT":          {"y": 1, "n": 0, "m": 2, "1": refused},

@@ -51,7 +51,7 @@ func TestLinks(t *testing.T) {
 		in      insn
 		link    string // "" for none
 		since   string
-		status  Status // before
+		status  Status // on older kernels
 	}{
 		{"kprobe/do_exit", ok, "", "", OK},
 		{"fentry/do_exit", cookie, "", "", OK},

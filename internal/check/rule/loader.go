@@ -18,7 +18,7 @@ type Loader string
 const (
 	Libbpf Loader = "libbpf"
 	EbpfGo Loader = "ebpf-go" // github.com/cilium/ebpf
-	Aya    Loader = "aya"     // 0.14; only judged alone
+	Aya    Loader = "aya"     // version 0.14; only judged alone
 )
 
 // Loaders are those that are judged together.

@@ -49,7 +49,7 @@ func (e *Evaluation) withMaps(n int) (l []absence) {
 		}
 		if f.Status == OK && c.Given {
 			f = e.k.judge(facts.MemoryOfArguments, FeatureMissing)
-			f.Status = min(f.Status, e.k.strict()) // or it is the caller's memory
+			f.Status = min(f.Status, e.k.strict()) // older verifiers check it at the call, where it may be allowed
 		}
 		if f.Status != OK {
 			f.Source = e.o.Source(c.At)
@@ -101,7 +101,8 @@ func (e *Evaluation) through(m *bpfobj.Map) Finding {
 	f, best := e.k.judge(facts.PointersInMaps, FeatureMissing), Finding{Status: Fails}
 	for _, tag := range m.Tags {
 		g := Finding{}
-		if tag != "kptr" { // which did not always mean the same, but always can be read
+		// The meaning of kptr has changed. Programs can read such pointers on every kernel.
+		if tag != "kptr" {
 			g = e.withMap("kptr_xchg", tag)
 		}
 		if g.Status <= best.Status {

@@ -44,10 +44,10 @@ var tracingTypes = []string{"KPROBE", "TRACEPOINT", "PERF_EVENT", "RAW_TRACEPOIN
 // specialFacts says which programs may not use maps with a struct in their values: check_map_prog_compatibility in kernel/bpf/verifier.c. A
 // row without types is about programs that may sleep.
 var specialFacts = []struct {
-	name  string // of the struct
+	name  string // the struct
 	types []string
-	looks facts.Fact // of kernels that look for it
-	lets  facts.Fact // of kernels that let such programs use it; 0 if none does
+	looks facts.Fact // kernels with it look for the struct
+	lets  facts.Fact // kernels with it let such programs use the struct; 0 if none does
 }{
 	{spinLock, tracingTypes, facts.LocksInMaps, 0},
 	{spinLock, []string{"SOCKET_FILTER"}, facts.LocksInMaps, 0},
@@ -78,7 +78,7 @@ func (e *Evaluation) specialValues() (l []Finding) {
 					f = e.k.judge(x.lets, FeatureMissing)
 				}
 				switch e.k.facts.Has(x.looks).Presence {
-				case facts.No: // it takes the struct for any other
+				case facts.No: // the kernel does not look for the struct
 					f = Finding{}
 				case facts.Perhaps:
 					f.Status = min(f.Status, MayFail)
@@ -221,7 +221,7 @@ func (k *Inventory) unsetMap(kind uint32) Finding {
 		return Finding{}
 	}
 	f := k.judge(fact, MapTypeUnset)
-	f.Since = 0 // the enum has it
+	f.Since = 0 // the enum has the type, so that only the setting counts
 	return f
 }
 
@@ -278,7 +278,8 @@ func loaderRefuses(m *bpfobj.Map, l Loader, page uint32) Finding {
 		return Finding{Status: Fails, Code: MapSizes}
 	case isMap(m, ebpf.RingBuf, ebpf.UserRingbuf) && l == EbpfGo && m.MaxEntries != 0 && (m.MaxEntries%page != 0 || bits.OnesCount32(m.MaxEntries) != 1):
 		f := Finding{Status: Fails, Code: MapRingSize, Args: Args{Size: int64(m.MaxEntries)}}
-		if m.MaxEntries%leastPage == 0 && bits.OnesCount32(m.MaxEntries) == 1 { // only on kernels with large pages
+		// The size is wrong only on kernels with large pages.
+		if m.MaxEntries%leastPage == 0 && bits.OnesCount32(m.MaxEntries) == 1 {
 			f.Max, f.Decided = int64(page), ByConfig
 		}
 		return f

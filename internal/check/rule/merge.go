@@ -20,7 +20,8 @@ func NewScenes(o *Object, k *Inventory, d Decisions, l Loading, loaders []Loader
 		if c = append(c, s); !s.forKernel() {
 			continue
 		}
-		for i := range o.Externs { // before several goroutines look for them
+		// The scene keeps what missing finds before several goroutines look for it.
+		for i := range o.Externs {
 			if x := &o.Externs[i]; x.Kind == bpfobj.ExternKsym && x.Type != 0 {
 				s.missing(x)
 			}
@@ -49,8 +50,8 @@ func (c Scenes) Needs() []Finding {
 
 // Program is what rules find of a program in all scenes.
 type Program struct {
-	Findings []Finding // on it, except on its code
-	Shape    *Shape    // of its context; nil where that is not known, or where it is not read
+	Findings []Finding // without those on the code
+	Shape    *Shape    // the context's shape; nil if it is not known or not read
 
 	scenes Scenes
 	pr     *bpfobj.Program

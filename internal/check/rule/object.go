@@ -26,19 +26,19 @@ type Object struct {
 	uses      [][]use                  // by function
 	recordsOf [][]int32                // by function
 	calls     []callees                // by function
-	flawed    [][]interp.Flawed        // by function: what may have flaws of sizes
-	stacks    []stacks                 // by function: of it and what it calls
+	flawed    [][]interp.Flawed        // by function: instructions with possible flaws of sizes
+	stacks    []stacks                 // by function: its stack with those of its callees
 	memory    map[int]bpfobj.Registers // by global function: arguments that are pointers to memory
 	accesses  [][]flow.Access          // by program: see contextAccesses
 	mapCalls  [][]flow.MapCall
 	fresh     [][]flow.Fresh    // by program: reads of bytes of the stack that nothing wrote
 	unjudged  [][]Finding       // by program: see findUnjudged
 	walks     []flow.Walks      // by program
-	contexts  []btf.Type        // by program: the struct of its own that it takes its context for, void for none
+	contexts  []btf.Type        // by program: its own struct for the context, void for none
 	called    []helperSet       // by program
-	refers    []map[string]bool // by program: to which maps and externs
+	refers    []map[string]bool // by program: names of maps and externs in the code
 	tailOnly  []bool            // by program: see TailCalled
-	unread    Finding           // that cilium/ebpf does not read the object; Subject is "" where it does
+	unread    Finding           // the reason why cilium/ebpf does not read the object; Subject is "" if it does
 }
 
 // use is an instruction that not every kernel takes, whatever the registers
@@ -46,8 +46,8 @@ type Object struct {
 type use struct {
 	at    bpfobj.Site
 	in    *bpfobj.Insn
-	newer *bpfobj.Newer // nil for the others
-	facts []facts.Fact  // that it needs, which verifiers look for even if they do not reach it
+	newer *bpfobj.Newer // nil if the instruction is as old as BTF
+	facts []facts.Fact  // needed even if the verifier does not reach the instruction
 }
 
 // Named returns the same object with another name. What is found out about one holds for the other, and is found out once.

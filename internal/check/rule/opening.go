@@ -98,7 +98,8 @@ func (s *Scene) structOps(m *bpfobj.StructOpsMap) (l []Finding) {
 			l = append(l, Finding{Status: Fails, Code: StructOpsMember, Subject: structOpsOf(w), Loader: Libbpf, Args: Args{Decided: ByWitness, Witness: w}})
 		}
 	}
-	if m.Link { // libbpf creates the map first; cilium/ebpf loads programs without it
+	// libbpf creates the map before it loads programs. cilium/ebpf loads them without it.
+	if m.Link {
 		f := s.k.judge(facts.StructOpsLinks, FeatureMissing)
 		f.Loader, f.Attach = s.loader, s.loader == EbpfGo
 		l = append(l, f)

@@ -76,7 +76,8 @@ func (s *Scene) typedKsyms() (l []Finding) {
 		}
 		if f := s.k.withoutOwnBTF(x.Name); f.Status != OK {
 			if f.Stops = s.loader.stopsWithout(); x.Weak {
-				if f.Loader = Libbpf; s.loader != Libbpf { // which loads programs without them
+				// Other loaders load programs without weak externs.
+				if f.Loader = Libbpf; s.loader != Libbpf {
 					continue
 				}
 			}

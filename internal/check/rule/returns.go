@@ -33,10 +33,10 @@ var yesOrNo = extent{0, 1}
 
 // returned is what a program may return on a kernel.
 type returned struct {
-	sure   extent  // the kernel takes these values
-	widest *extent // no kernel takes others, nil if some kernels take all
-	f      Finding // about values between the two: of status OK if the kernel takes them
-	any    bool    // a number that is not known here may be known to the verifier
+	sure   extent  // values that the kernel certainly takes
+	widest *extent // values that some kernels take, nil for all
+	f      Finding // the verdict on values outside sure and inside widest; OK if the kernel takes them
+	any    bool    // the verifier may know numbers that are not known here
 }
 
 // returns judges what program number n of the object may return (check_return_code in kernel/bpf/verifier.c). It returns nil if the kernel
@@ -67,7 +67,7 @@ func (e *Evaluation) returns(n int) *returned {
 	if h := e.hook; h != nil && s.ProgType == "LSM" {
 		switch {
 		case h.proto.Ref() == 0:
-			return nil // what they return counts for nothing
+			return nil // the kernel ignores the result
 		case facts.HookNamed(h.lsm()).Boolean:
 			r.sure = yesOrNo
 		}

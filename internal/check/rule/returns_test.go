@@ -20,7 +20,7 @@ func TestOldReturns(t *testing.T) {
 		for _, tt := range []struct {
 			section string
 			value   int64
-			since   Release // 0 for what all kernels take
+			since   Release // 0 if all kernels take the value
 		}{
 			{"cgroup_skb/egress", 1, 0}, {"cgroup_skb/egress", 3, Linux(5, 3)}, {"cgroup_skb/egress", 4, never}, {"cgroup_skb/egress", -1, never},
 			{"cgroup_skb/ingress", 3, never}, {"cgroup/bind4", 2, Linux(5, 12)}, {"cgroup/bind6", 3, Linux(5, 12)}, {"cgroup/bind6", 4, never},
@@ -28,7 +28,7 @@ func TestOldReturns(t *testing.T) {
 		} {
 			want := OK
 			if to < tt.since {
-				want = MayFail // without a witness
+				want = MayFail // no witness in BTF
 				if tt.section == "cgroup_skb/egress" || tt.since == never {
 					want = Fails
 				}
@@ -80,13 +80,13 @@ func TestExtents(t *testing.T) {
 		{extent{0, 0}, 1, 1, true, "1"},
 		{extent{0, 0}, 3, 8, true, "3 to 8"},
 		{extent{0, 1}, 1, 2, false, "1 or 2"},
-		{extent{0, 1}, 1 << 32, 1 << 32, false, "4294967296"}, // half of them 0
+		{extent{0, 1}, 1 << 32, 1 << 32, false, "4294967296"}, // the lower half is 0
 		{extent{0, 1}, math.MaxUint32, math.MaxUint32, true, "-1"},
 		{extent{-4095, 0}, math.MaxUint32, math.MaxUint32, false, "-1"},
 		{extent{-4095, 0}, math.MaxUint64, math.MaxUint64, false, "-1"},
 		{extent{-4095, 0}, math.MaxUint64 - 4095, math.MaxUint64 - 4095, true, "-4096"},
 		{extent{-4095, 0}, math.MaxUint32 - 4095, math.MaxUint32 - 4095, true, "-4096"},
-		{extent{0, 1}, math.MaxInt32 - 1, math.MaxInt32 + 2, false, "2147483646 to 2147483649"}, // whose halves change sign
+		{extent{0, 1}, math.MaxInt32 - 1, math.MaxInt32 + 2, false, "2147483646 to 2147483649"}, // the lower half changes its sign
 	} {
 		if got := c.may.excludes(c.lo, c.hi); got != c.excludes {
 			t.Errorf("%v excludes %#x to %#x: %t", c.may, c.lo, c.hi, got)

@@ -25,18 +25,18 @@ type Scene struct {
 	k         *Inventory
 	decisions Decisions // nil if the object is not for the kernel
 	needed    []neededPart
-	externs   map[*bpfobj.Extern]Finding // why one cannot be used
+	externs   map[*bpfobj.Extern]Finding // results of missing
 }
 
 // Loading is how an object is loaded on a kernel, whichever loader does it.
 type Loading struct {
-	SetsMap func(name string) bool                                 // the loader sets up this map
-	Tail    func(program int) bool                                 // only tail calls reach this program; nil for what the object shows
+	SetsMap func(name string) bool                                 // reports whether the loader sets up a map
+	Tail    func(program int) bool                                 // reports whether only tail calls reach a program; if nil, TailCalled does
 	Added   bool                                                   // the loader adds types to the kernel's
-	Unit    func(section, name string) (*core.UnitDecision, error) // decides a program as cilium/ebpf does; nil if the object is not for the kernel
+	Unit    func(section, name string) (*core.UnitDecision, error) // decides a program like cilium/ebpf; nil if the object is not for the kernel
 
-	WithModules Decisions // on the same kernel with its modules; nil if this one has them
-	Together    Decisions // on the same kernel with all modules; nil if this one has them, or if none of them define a type differently
+	WithModules Decisions // with the kernel's modules; nil if the scene has them
+	Together    Decisions // with all modules at once; nil if the scene has them, or none defines a type differently
 }
 
 // neededPart is a finding on a part of an object, and the name by which code refers to that part.
@@ -47,25 +47,25 @@ type neededPart struct {
 
 // Evaluation is what rules find of a program in a scene.
 type Evaluation struct {
-	Findings []Finding // on it, except on its code
+	Findings []Finding // without those on the code
 
 	*Scene
 	pr    *bpfobj.Program
 	tail  bool      // only tail calls reach it: it is loaded, and not attached
-	shape *Shape    // of its context; nil where that is not known, or where it is not read
-	hook  *hook     // nil where the program is not attached by BTF, or what to is not known
-	given int64     // bytes of the context of a tracepoint, 0 where that is not known
-	raw   *hook     // the arguments of a raw tracepoint; nil where they are not known
-	kind  []absence // what depends on its kind or on all of it, in addition to the absences of its functions
-	may   *returned // what it may return; nil for anything
+	shape *Shape    // the context's shape; nil if it is not known or not read
+	hook  *hook     // the attach target; nil if it is not known or the program is not attached by BTF
+	given int64     // bytes of a tracepoint's context, 0 if they are not known
+	raw   *hook     // arguments of a raw tracepoint, or of a function with a kprobe at its entry; nil if they are not known
+	kind  []absence // absences by the type or the whole of the program; for those of its functions see Scenes.absences
+	may   *returned // the results that it may have, nil for any
 }
 
 // absence is an instruction that the verifier refuses if it reaches it.
 type absence struct {
 	at     bpfobj.Site
 	f      Finding
-	flaw   interp.Flaw // only if it reaches it with this
-	anyhow bool        // whether it reaches it or not
+	flaw   interp.Flaw // the verifier refuses it only with this flaw, NoFlaw for always
+	anyhow bool        // the verifier refuses it even if it does not reach it
 }
 
 // findNeeds judges what the object needs for any of its programs, except what the loader sets up.
@@ -238,7 +238,8 @@ func (s *Scene) unlessLoaded(record int, f Finding) Finding {
 	if names == "" {
 		return f
 	}
-	if len(s.WithModules[record].HiddenIn()) > 0 { // only cilium/ebpf finds it there
+	// Only cilium/ebpf finds the type in the module.
+	if len(s.WithModules[record].HiddenIn()) > 0 {
 		if f.Loader = s.loader; s.loader != EbpfGo {
 			return f
 		}

@@ -94,7 +94,7 @@ func TestMergeStates(t *testing.T) {
 	list := func(l ...Finding) []Finding { return l }
 	for name, tt := range map[string]struct {
 		loaded, bare []Finding
-		want         []string // of both states
+		want         []string // findings of both states
 	}{
 		"fails where one is loaded":     {list(finding(Fails, "a", "")), nil, []string{"may fail: a m loaded"}},
 		"fails where none is":           {nil, list(finding(Fails, "a", "")), []string{"may fail: a m not-loaded"}},

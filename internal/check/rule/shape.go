@@ -18,17 +18,17 @@ import (
 // record. Programs that read the same argument or offset on two kernels may read different things: package check compares them.
 type Shape struct {
 	Text  string // in C; equal shapes have one text
-	Slots []Slot // up to the first that is larger than the others
+	Slots []Slot // without an argument of more than 8 bytes and those behind it
 }
 
 // Slot is an argument, the result or a field.
 type Slot struct {
-	name      string // "" where it is not known
+	name      string // "" if it is not known
 	Text      string // in C
-	Number    bool   // no pointer
-	To        string // the struct or union that a pointer is to, "" for other types
-	Plain     bool   // a pointer to a number, a pointer or a function: to nothing that a struct can be
-	Off, Size int64  // of a field, bytes
+	Number    bool   // it is no pointer
+	To        string // the struct or union to which it points, "" for none
+	Plain     bool   // a pointer to a number, a pointer or a function, so that it cannot point to a struct
+	Off, Size int64  // bytes, of a field
 }
 
 // resultName is the name of a function's result among its arguments.
@@ -212,7 +212,7 @@ func (e *Evaluation) reads(n int) (l []absence) {
 		return nil
 	}
 	all := e.o.accesses[n]
-	typed := make(map[int]bool) // arguments
+	typed := make(map[int]bool) // by argument
 	add := func(at bpfobj.Site, f Finding) {
 		f.Source = e.o.Source(at)
 		l = append(l, absence{at: at, f: f, anyhow: e.o.straight(e.pr, at)})

@@ -21,7 +21,7 @@ const stackSize = 512
 // functions have a stack of their own, which is not judged: kernels since 6.5, and updates, look at it alone, and older ones not at all.
 type stacks struct {
 	in16, in32 int // bytes, in units of 16 bytes and of 32
-	calls      int // functions
+	calls      int // number of functions
 	call       bpfobj.Site
 }
 
@@ -83,7 +83,7 @@ func callsBack(code []bpfobj.Insn) bool {
 // stackDepth returns how many bytes of its stack a function uses: down to the lowest address that it accesses or computes as a constant.
 func stackDepth(code []bpfobj.Insn) int {
 	lowest := int64(0)
-	offsets := make(map[asm.Register]int64) // of registers that hold an address on the stack
+	offsets := make(map[asm.Register]int64) // addresses on the stack, by the register with the address
 	targets := bpfobj.JumpTargets(code)
 	for i := 0; i < len(code); i += code[i].Slots() {
 		in := &code[i]

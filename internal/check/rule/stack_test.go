@@ -22,7 +22,7 @@ func TestStacksOfCallbacks(t *testing.T) {
 		{asm.FnLoop, asm.R2, 304, Fails},
 		{asm.FnLoop, asm.R2, 200, OK},
 		{asm.FnForEachMapElem, asm.R2, 304, Fails},
-		{asm.FnTimerSetCallback, asm.R2, 304, OK}, // it has a stack of its own
+		{asm.FnTimerSetCallback, asm.R2, 304, OK}, // the callback has a stack of its own
 	} {
 		address := []insn{{Op: bpfobj.OpLdImm64, Dst: tt.callback, Src: asm.PseudoFunc, Ref: bpfobj.RefTo(bpfobj.RefFunc, 1)}, {}}
 		store := insn{Op: 0x7a, Dst: 10, Off: -tt.bytes}

@@ -10,13 +10,13 @@ type Status uint8
 
 // The verdicts.
 const (
-	OK       Status = iota // the kernel has everything that it uses
+	OK       Status = iota // the kernel has everything that the program uses
 	Guarded                // something is absent, but cannot be reached
-	Unloaded               // the loader does not load it on this kernel
+	Unloaded               // the loader does not load the program on this kernel
 	Other                  // the object is for other machines
 	Unknown                // cannot be judged; the reason says why
-	MayFail                // depends on what BTF does not show or on what the loader sets
-	Fails                  // does not load, or cannot be attached
+	MayFail                // depends on something that BTF does not show or that the loader sets
+	Fails                  // the program does not load, or cannot be attached
 	numStatus
 )
 

@@ -132,7 +132,7 @@ type generator struct {
 	*rand.Rand
 	code []insn
 	bad  bpfobj.Site
-	regs int // that it computes with
+	regs int // number of registers in use
 }
 
 func (g *generator) emit(in insn) { g.code = append(g.code, in) }
@@ -144,7 +144,7 @@ func (g *generator) imm() int64 {
 }
 
 func (g *generator) object() *Object {
-	g.regs = []int{1, 2, 4}[g.IntN(3)] // the fewer, the more is known of one
+	g.regs = []int{1, 2, 4}[g.IntN(3)] // with fewer registers, more is known of each
 	for i := range int16(4) {
 		g.emit(insn{Op: 0xb7, Dst: asm.R6 + asm.Register(i), Imm: g.imm()}) // mov
 		g.emit(insn{Op: 0x7b, Dst: 10, Src: asm.R6 + asm.Register(i), Off: -8 * (i + 1)})
@@ -251,7 +251,7 @@ func (g *generator) step() {
 		}
 		if op := in.Op & 0xf0; op == 0x60 || op == 0x70 || op == 0xc0 {
 			in.Imm = int64(g.IntN(32))
-		} else if op == 0x30 || op == 0x90 { // not by 0
+		} else if op == 0x30 || op == 0x90 { // a divisor other than 0
 			in.Imm |= 1
 		}
 		if g.IntN(2) == 0 {

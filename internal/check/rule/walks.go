@@ -29,11 +29,11 @@ const (
 // pointer is what the verifier knows of a pointer to a struct of the kernel.
 type pointer struct {
 	to     btf.Type
-	known  bool // else the other fields mean nothing
+	known  bool // if not, the other fields are not valid
 	trust  trust
 	null   bool   // it may be null, until it is compared with 0
-	tag    string // the memory to which it points, "user" or "percpu"; "" for the kernel's
-	member string // in words: the member that it was loaded from, or that one because of which it is untrusted
+	tag    string // the tag of its memory, "user" or "percpu"; "" for the kernel's memory
+	member string // in words: the member that it was loaded from, or an earlier one that made it untrusted
 }
 
 // The verifier lists members of structs as members of other structs, which are in the BTF. For example, struct file__safe_trusted has the
@@ -79,12 +79,12 @@ type loaded struct {
 	to     btf.Type
 	member string
 	tag    string
-	union  bool // it is in a union with other members
+	union  bool // the member is in a union with other members
 }
 
 // walk returns the pointer at an offset of a struct, false if there is none, or it is not known: btf_struct_walk in kernel/bpf/btf.c.
 func walk(t btf.Type, off, size uint64) (w loaded, ok bool) {
-	const deepest = 32 // of structs in structs
+	const deepest = 32 // nesting of structs
 	for range deepest {
 		w.union = w.union || t.Kind() == btf.KindUnion && t.Vlen() != 1
 		if off+size > uint64(t.Size()) {
@@ -148,7 +148,7 @@ type walker struct {
 	walks   *flow.Walks
 	checks  bool      // the verifier distinguishes whether it trusts pointers
 	section bool      // the program is always in an RCU section, or may be
-	steps   []pointer // by number
+	steps   []pointer // by the index in walks.Steps
 }
 
 // protectors are kfuncs with which programs that may sleep begin a section in which they do not.

@@ -102,7 +102,7 @@ func TestVerifierWalks(t *testing.T) {
 	for i := range walked {
 		s, l := walked[i].loader(t, k)
 		if l == nil {
-			continue // LSM and trampolines may be missing
+			continue // without LSM or trampolines
 		}
 		counts["types"]++
 		one := programOf(walked[i].section, ending())
@@ -150,7 +150,8 @@ func TestVerifierWalks(t *testing.T) {
 				refused := err != nil && (strings.Contains(log, "untrusted_ptr_") || strings.Contains(log, "ptr_or_null_") ||
 					strings.Contains(log, "Possibly NULL") || strings.Contains(log, "access user memory") || strings.Contains(log, "access percpu memory"))
 				switch {
-				case refused && strings.Contains(log, "=rcu_ptr_ expected=sock_common"): // helpers that take sockets do not take these, which is not judged
+				// Helpers that take sockets refuse pointers in RCU sections. This is not judged.
+				case refused && strings.Contains(log, "=rcu_ptr_ expected=sock_common"):
 				case err == nil && len(found) > 0:
 					t.Errorf("%s: %+v, checks %t: loads, but %+v", s.Prefix, p, checks, found[0].f)
 				case refused && len(found) == 0:

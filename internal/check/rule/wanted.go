@@ -15,8 +15,8 @@ import (
 // Wanted is the names to look for in a kernel's BTF. It is immutable.
 type Wanted struct {
 	names    map[string]int
-	patterns []glob          // of functions
-	symbols  map[string]bool // of functions and untyped ksyms
+	patterns []glob          // patterns of functions
+	symbols  map[string]bool // names of functions and untyped ksyms
 	config   map[string]bool // CONFIG_*
 	walks    bool            // the verifier's lists of members of structs
 }
