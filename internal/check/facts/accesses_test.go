@@ -146,7 +146,7 @@ func TestContextMutations(t *testing.T) {
 					changed[end] = "\n"
 				}
 			}
-			start := i // of the entry
+			start := i // the beginning of the entry
 			for start > 0 && strings.HasPrefix(lines[start], "\t") {
 				start--
 			}

@@ -15,9 +15,10 @@ import (
 // context is which bytes of their context programs may read and write.
 type context struct {
 	reads, writes []bytesOf
-	narrow        Change // since when they may read other bytes of a field than its first, except from always.lo to before always.hi
-	always        struct{ lo, hi int64 }
-	machine       string // others are not judged; "" for none
+	// narrow is since when they may read other bytes of a field than its first. From always.lo to before always.hi they always may.
+	narrow  Change
+	always  struct{ lo, hi int64 }
+	machine string // the only machine that is judged, "" for all
 }
 
 // bytesOf is bytes of a context, from lo to before hi, and how many of them an access may have.

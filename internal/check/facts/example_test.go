@@ -17,7 +17,7 @@ import (
 // debian is the BTF of a kernel of Debian.
 type debian struct {
 	release Release
-	structs map[string]map[string]bool // and their members
+	structs map[string]map[string]bool // members by struct
 	funcs   map[string]bool
 	enums   map[string]map[string]uint64
 }

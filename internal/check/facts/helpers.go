@@ -14,18 +14,18 @@ import (
 
 // Helper is what is known of a helper.
 type Helper struct {
-	Setting   string // without which the kernel's build does not have it, though the enum lists it; "" for none
+	Setting   string // a setting that the kernel's build needs for it, though the enum always lists it; "" for none
 	Instead   int64  // the helper that loaders put in its place on kernels without it, 0 for none
 	Sleeps    bool   // only programs that may sleep can call it
 	GPL       bool   // only programs with a license compatible with the GPL can call it
 	Iterators bool   // iterators may call it where the kernel has a function for them
 
-	Memory    []Memory // all memory that it accesses, nil if that is not known
+	Memory    []Memory // all memory that it accesses, nil if not known
 	Writes    Written
 	OfMap     []asm.Register // arguments that are memory of keys or values of maps
 	Sizes     []Size
 	Object    Object
-	CallsBack *Callback // before it returns, nil if it does not
+	CallsBack *Callback // how it calls a function back before it returns, nil if it does not
 	CallsLate bool      // it has a function called after it returns
 
 	Result     string // the struct of the kernel to which it returns a pointer, "" for none
@@ -33,15 +33,15 @@ type Helper struct {
 	GivesRing  bool   // it returns a pointer to memory of a ring buffer
 
 	since   Release
-	filled  map[string]Period // programs for which it is as if it read the memory that it writes
+	filled  map[string]Period // programs that have to write the memory before the helper does
 	callers map[string]Period
-	refused map[string]Period // programs that get it, and whose calls the verifier refuses
+	refused map[string]Period // programs that get it, and may not call it
 }
 
 // Memory is memory that a helper accesses.
 type Memory struct {
-	At, Size asm.Register // of the address and the size; R0 if it has the size of the map's keys or values
-	Value    bool         // of the map's values, else of its keys
+	At, Size asm.Register // registers of the address and the size; Size is R0 for the size of the map's keys or values
+	Value    bool         // the size is that of the map's values, not of its keys
 	Writes   bool
 }
 

@@ -47,14 +47,16 @@ const (
 type Answer struct {
 	Presence
 	Decided Decided
-	Witness string // the deciding name: STRUCT.MEMBER, FUNCTION(), static:FUNCTION() or ENUM:ENUMERATOR; behind a ! if kernels with the fact do not have it
+	// Witness is the deciding name: STRUCT.MEMBER, FUNCTION(), static:FUNCTION() or ENUM:ENUMERATOR, behind a ! if kernels with the fact do not
+	// have it.
+	Witness string
 }
 
 // wholeBTF is a struct of every kernel with BPF. If the BTF has it, what the BTF does not have is not in the kernel.
 const wholeBTF = "bpf_verifier_env"
 
-// staticFunction is a static function of every kernel with BPF, which compilers cannot inline: where it is missing, the BTF lists no such functions,
-// as that which pahole 1.20 and older wrote for arm64.
+// staticFunction is a static function of every kernel with BPF. Compilers cannot inline it: a BTF without it lists no static functions. pahole 1.20
+// and older wrote such BTF for arm64.
 const staticFunction = "array_map_alloc"
 
 // Whole reports whether a kernel's BTF is that of a whole kernel.
@@ -79,7 +81,7 @@ type Answers struct {
 	rows    []Answer // by row
 	whole   bool
 	statics bool    // the BTF lists static functions
-	shown   Release // the newest that the BTF shows
+	shown   Release // the newest release that the BTF shows
 }
 
 // Has returns whether a kernel has a fact.

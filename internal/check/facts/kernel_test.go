@@ -60,7 +60,7 @@ func (x *example) Newest() Release { return x.release }
 
 func (x *example) has(name string) bool { return slices.Contains(x.with, name) }
 
-// TestSettings checks that a setting which is on does not show a fact that needs more than the setting.
+// TestSettings checks that a setting alone does not show a fact that needs more.
 func TestSettings(t *testing.T) {
 	on := []string{"CONFIG_NET_SOCK_MSG"}
 	for _, f := range []Fact{MapCookies, MapCall("sk_select_reuseport", "SOCKMAP"), MapCall("map_update_elem", "SOCKMAP")} {

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// Came returns the release with which a part of the kernel's interface came, 0 where that is not known. A helper is named "bpf_loop".
+// Came returns the first release with a part of the kernel's interface, 0 if it is not known. A helper is named "bpf_loop".
 func Came(name string) Release { return Interface()[name] }
 
 // Interface returns the releases of [Came] for all parts of the kernel's interface.
@@ -27,9 +27,9 @@ var Interface = sync.OnceValue(func() map[string]Release {
 // Hook is what is known of a hook of LSM.
 type Hook struct {
 	Disabled  bool   // programs cannot be attached
-	Attaches  Period // up to when they could
+	Attaches  Period // kernels on which they still can
 	Sleepable bool   // programs that may sleep can be attached
-	Sleeps    Period // since when, or up to when
+	Sleeps    Period // kernels on which they can
 	Boolean   bool   // it returns a boolean
 	Untrusted bool   // verifiers do not trust the pointers that are its arguments
 }
@@ -44,7 +44,7 @@ type Return struct {
 	Only bool // kernels without the fact take every value; else they take 0 and 1
 }
 
-// Returns returns what programs of a type of attachment, "BPF_LSM_MAC", may return where kernels differ in that.
+// Returns returns what programs of a type of attachment, "BPF_LSM_MAC", may return, if kernels differ in it.
 func Returns(attach string) (r Return, differ bool) {
 	r, differ = the().returns[strings.TrimPrefix(attach, "BPF_")]
 	return r, differ
@@ -100,7 +100,7 @@ func Kfuncs() (l []string) {
 // CallsWithMap returns up to when programs can call a helper with a map of a type, or a pointer with a tag, by type of programs.
 func CallsWithMap(helper, kind string) map[string]Period { return the().calls[helper+" "+kind] }
 
-// The functions that follow return the facts of a kind by what they are about, [Every] where kernels do not differ.
+// The following functions return the fact of a kind about a subject, [Every] if kernels do not differ.
 
 // Instruction is the fact that verifiers know an instruction.
 func Instruction(name string) Fact { return the().named["instruction "+name] }
@@ -137,7 +137,7 @@ func ManyArguments(machine string) Fact { return the().named["many arguments on 
 // PrivateStacksOf is the fact that functions of programs can have stacks of their own on another machine than x86_64.
 func PrivateStacksOf(machine string) Fact { return the().named["private stacks on "+machine] }
 
-// License is the fact that programs without a license compatible with the GPL can call a helper: those of a type, or all if that is "".
+// License is the fact that programs without a license compatible with the GPL can call a helper. An empty type stands for all types.
 func License(helper, progType string) Fact {
 	if progType != "" {
 		helper += "/" + progType

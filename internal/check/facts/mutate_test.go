@@ -16,7 +16,7 @@ import (
 // mutation is a table with a mistake.
 type mutation struct {
 	what  string
-	text  string // of the table
+	text  string // the text of the table
 	entry int
 }
 

@@ -10,7 +10,7 @@ import (
 // Period is since when, or up to when, kernels have something, and what shows it. The zero Period is always.
 type Period struct {
 	Since, Until Change
-	Setting      string // of the kernel's build, without which a kernel does not have it; "" for none
+	Setting      string // the setting that the kernel's build needs for it, "" for none
 	witnesses    []witness
 }
 
@@ -53,7 +53,7 @@ func ParseChange(text string) (c Change, err error) {
 // witness is something in the BTF of the kernels that have a fact, or that do not.
 type witness struct {
 	text string // for reports: "static:foo()", or "!foo()" if kernels with the fact do not have foo
-	name string // of a struct or function
+	name string // the struct or function
 	part string // member or enumerator, "" for the whole
 	kind witnessKind
 	enum Enum
@@ -64,7 +64,7 @@ type witness struct {
 type witnessKind uint8
 
 const (
-	structure witnessKind = iota // or a member
+	structure witnessKind = iota // a struct or its member
 	function                     // every BTF with functions lists it
 	static                       // a function that not every BTF with functions lists
 	enumerator

@@ -16,8 +16,8 @@ type Program struct {
 	MovesContext bool    // kernels with [ContextMoved] let them access their context through a moved address
 	Sleeps       bool    // they always may sleep
 	Preallocated bool    // kernels without [MapsOnDemand] want their maps preallocated
-	License      *Period // when their license has to be compatible with the GPL, nil for never
-	Link         string  // the type of links without which there is no such attachment, "" for none
+	License      *Period // kernels on which their license has to be compatible with the GPL, nil for none
+	Link         string  // the type of links that attachment needs, "" for none
 	groups       []string
 	returns      *Values
 }

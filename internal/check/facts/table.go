@@ -33,8 +33,8 @@ type row struct {
 	machine   string   // the only machine it holds for, "" for all
 	registers int      // registers in use without it, 0 for any number
 	programs  []string // types of programs for which it holds, nil for all
-	names     []string // of hooks, kfuncs or enumerators
-	only      []string // the types of programs that can call kfuncs, nil if it is not about that
+	names     []string // hooks, kfuncs or enumerators
+	only      []string // types of programs that can call kfuncs, nil for other facts
 	returns   Return
 	examples  []example
 }
@@ -51,7 +51,7 @@ type table struct {
 	returns map[string]Return // by type of attachment
 	kfuncs  byProgram
 	only    map[string][]string // by kfunc: the types of programs that can call it
-	calls   byProgram           // of helpers with maps of a type, by "map_delete_elem SOCKMAP"
+	calls   byProgram           // calls of helpers with maps of a type, by "map_delete_elem SOCKMAP"
 }
 
 // byProgram says since or up to when programs of a type can do something: by what it is, then by type of programs.
@@ -206,7 +206,7 @@ func readRow(e *entry) (*row, error) {
 	return r, err
 }
 
-// known checks that what a fact is about exists, so that a slip does not make a fact that is never looked up.
+// known checks that the subject of a fact exists. A fact with a misspelled subject would never be looked up.
 func known(name string) error {
 	kind, what, _ := strings.Cut(name, " ")
 	switch kind {

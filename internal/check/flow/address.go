@@ -15,7 +15,7 @@ type address struct {
 	arg    int32 // ofArg: the argument; ofWalk: the step
 	helper int32 // ofResult: the helper that returned it
 	inMap  int32 // ofMap, inValue, ofHeld: the map
-	record int32 // isRecord: the record of CO-RE; ofArg, ofResult, ofWalk: 1 more than that whose value was added, 0 for none
+	record int32 // isRecord: the record of CO-RE; ofArg, ofResult, ofWalk: the record of an added value plus 1, 0 for none
 	value  int64 // isNumber
 	off    int64 // ofContext, ofArg, ofResult, ofWalk: bytes from the beginning; ofStack: from the top
 
@@ -37,7 +37,7 @@ const (
 	ofRing   // memory of a ring buffer
 	ofMemory // memory that a global function was given
 	inValue  // in a value of a map
-	ofHeld   // what a pointer in a value of a map leads to
+	ofHeld   // memory at a pointer in a value of a map
 	ofSum    // an address and a number that is not a constant
 	isNumber
 	isRecord // the value of a CO-RE record
@@ -131,7 +131,7 @@ const stackSize = 512
 
 // slot is 8 bytes of the stack.
 type slot struct {
-	at int64 // offset
+	at int64 // the offset
 	address
 }
 

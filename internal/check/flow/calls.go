@@ -44,7 +44,8 @@ func (f *flow) helper(s *addresses, at bpfobj.Site, call asm.BuiltinFunc) bool {
 		case a.kind != ofStack:
 		case exact && (!m.Writes || filled):
 			f.reads(s, at, a.off, n, false)
-		case !exact && m.Size != 0: // unless the verifier knows the size, all that may be written must have been
+		case !exact && m.Size != 0:
+			// Unless the verifier knows the size, the program has to write all bytes that the helper may access.
 			f.reads(s, at, a.off, 1, true)
 		}
 		if known = known && (exact || a.kind != ofStack); known && a.kind == ofStack {
@@ -67,7 +68,8 @@ func (s *addresses) give(off, size int64, writes bool) {
 // call follows a call. Global functions are verified on their own, whatever their arguments: they are entered with none.
 func (f *flow) call(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	call := asm.BuiltinFunc(in.Imm)
-	for r := asm.R2; r <= asm.R5 && in.IsHelper() && f.found != nil; r++ { // the first is the context itself, if a helper gets it
+	// R1 is the context itself, if a helper gets it.
+	for r := asm.R2; r <= asm.R5 && in.IsHelper() && f.found != nil; r++ {
 		if a := s.regs[r]; a.kind == ofContext && a.off > 0 && !a.computed {
 			f.found[at] = Access{At: at, Kind: Passed, Arg: -1, Off: a.off}
 		}

@@ -26,18 +26,21 @@ import (
 // Access is an instruction that reads or writes a program's context, reads what an argument in it points to or a struct of the
 // kernel that a helper returned, or makes an address from one of these.
 type Access struct {
-	At     bpfobj.Site
-	Kind   AccessKind
-	Arg    int    // the eight bytes of the context, from 0, that the address was loaded from; -1 for none. Of registers those of the program's own struct
-	Struct string // the kernel's struct whose address a helper returned; "" for none
-	Off    int64  // bytes; without the instruction's own offset if it has a CO-RE record, as the loader replaces that
-	Size   int    // bytes
+	At   bpfobj.Site
+	Kind AccessKind
+	// Arg is the number of the eight bytes of the context that the address was loaded from, -1 for none. If the context is registers, they are
+	// numbered by the program's own struct.
+	Arg    int
+	Struct string // the kernel's struct at an address that a helper returned, "" for none
+	// Off is in bytes. It does not include the instruction's own offset if that has a CO-RE record: the loader replaces it.
+	Off    int64
+	Size   int // bytes
 	Write  bool
 	Record int // see Typed
 
 	Moved    bool // a constant was added to the context's address; Off includes it
 	Computed bool // an unknown number was added; Off does not include it
-	Chosen   bool // it reads an argument that paths put in one place with another one
+	Chosen   bool // it reads an argument, and other paths have another argument in its place
 	Checked  bool // the argument may have been compared with 0 before
 	Given    bool // the address, not the context's, was on the stack in memory that a helper was given to read
 }
@@ -45,8 +48,8 @@ type Access struct {
 // Fresh is a read of bytes of the stack that no path to it can have written, by an instruction or a helper.
 type Fresh struct {
 	At    bpfobj.Site
-	Off   int64 // of the first such byte, from the top
-	Below bool  // nor can any path have written lower ones, or others of its 8 bytes
+	Off   int64 // the offset of the first such byte from the top of the stack
+	Below bool  // no path can have written lower bytes, or others of its 8 bytes
 	Open  bool  // it reads them only if the verifier does not know the size that the helper is given
 }
 
@@ -56,20 +59,20 @@ type AccessKind uint8
 // The kinds of accesses.
 const (
 	Direct AccessKind = iota // it reads or writes
-	Typed                    // it adds the value of CO-RE record Record to the argument Arg, as to an address of the record's type
+	Typed                    // it adds the value of CO-RE record Record to argument Arg, an address of the record's type
 	Passed                   // it gives a helper the address of the context at Off, above 0
-	Summed                   // the address is the sum of another one and of a number that is not a constant, or a helper accesses so many bytes
+	Summed                   // the address or the number of accessed bytes depends on a number that is not a constant
 )
 
 // MapCall is a call of a helper that gets a map, or memory of a ring buffer where it wants a key or value of a map, or an access through
 // a pointer that a value of a map holds.
 type MapCall struct {
 	At      bpfobj.Site
-	Map     int  // index in Maps, -1 for none that is known
+	Map     int  // index in Maps, -1 if it is not known
 	Ring    bool // the key or value is memory that bpf_ringbuf_reserve returned
-	Both    bool // the key and the value are
+	Both    bool // both the key and the value are such memory
 	Given   bool // the key or value is memory that a global function was given
-	Through bool // an access
+	Through bool // an access, not a call of a helper
 }
 
 // Accesses returns the accesses of a program in all its functions, its calls with maps, its reads of bytes of the stack that nothing
@@ -122,16 +125,16 @@ func inOrder[T any](of map[bpfobj.Site]T) (l []T) {
 // flow follows addresses through a program. It keeps what is the same on all paths to an instruction.
 type flow struct {
 	o       *bpfobj.Code
-	attach  *bpfobj.Section            // of the program; nil for none
+	attach  *bpfobj.Section            // the program's section, nil for none
 	memory  map[int]bpfobj.Registers   // by function: see Accesses
-	regs    bool                       // the context is registers, which are arguments by their place in the program's own struct
+	regs    bool                       // the context is registers; their place in the program's own struct is the argument's number
 	steps   *limits.Meter              // instructions, and stack slots where paths meet
-	at      map[bpfobj.Site]*addresses // where paths meet
+	at      map[bpfobj.Site]*addresses // addresses at places where paths meet
 	work    []bpfobj.Site
-	leaders map[int][]bool         // by function: where paths can meet
+	leaders map[int][]bool         // by function: instructions at which paths can meet
 	exposed map[int]int64          // by function: others can write to the stack from this offset on
 	chosen  map[int]bool           // arguments: see Access
-	found   map[bpfobj.Site]Access // nil in the rounds that only follow
+	found   map[bpfobj.Site]Access // nil while a round only follows addresses
 	calls   map[bpfobj.Site]MapCall
 	fresh   map[bpfobj.Site]Fresh
 	hooked  bool            // see hooked
@@ -283,7 +286,7 @@ func (f *flow) step(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 		if in.Ref.Kind() == bpfobj.RefMap {
 			s.set(in.Dst, address{kind: ofMap, inMap: int32(in.Ref.N())})
 		}
-		if in.Ref.Kind() == bpfobj.RefFunc && in.Ref.N() >= 0 && f.found == nil { // a callback, with other arguments
+		if in.Ref.Kind() == bpfobj.RefFunc && in.Ref.N() >= 0 && f.found == nil { // a callback has other arguments
 			f.arrive(bpfobj.Site{Fn: in.Ref.N()}, &addresses{})
 		}
 	case c == asm.LdClass:

@@ -18,22 +18,22 @@ import (
 // For example, file->f_path.dentry->d_inode is a step from argument 0 with the offset of f_path.dentry, and one from that with the offset
 // of d_inode.
 type Walks struct {
-	Steps []Step // a step comes after the one from which it goes on
+	Steps []Step // each step is behind the one it continues
 	Uses  []WalkUse
 }
 
 // Step is a pointer that is loaded from a struct of the kernel.
 type Step struct {
 	Place
-	Depth int32 // how many steps lead here
+	Depth int32 // number of steps that lead here
 }
 
 // Place is an address in a struct of the kernel.
 type Place struct {
-	From   int32 // the index of the step whose struct it is, -1 for that of an argument or result
+	From   int32 // the index of the step to the struct; -1 if an argument or result leads to it
 	Arg    int32 // the argument, if no helper returned the address
 	Helper int32 // the helper that returned the address, 0 for none
-	Off    int64 // bytes, without those of the records
+	Off    int64 // bytes, without the values of the records
 	Record [2]int32
 }
 
@@ -42,7 +42,7 @@ type WalkUse struct {
 	At bpfobj.Site
 	Place
 	Given   asm.Register // the argument of the helper; 0 for an access
-	Size    int          // bytes, of an access
+	Size    int          // bytes of an access
 	Write   bool
 	Checked bool // the pointer may have been compared with 0 before
 }
