@@ -74,8 +74,8 @@ func contextsDisagree(t *testing.T, m *kerneltree.Matrix, table *contexts) (wron
 	return wrong, n
 }
 
-// accessDisagrees says in what a tree that allows an access, or does not, disagrees with the table. Updates of a release, and kernels of distributions, may
-// allow what came later, or no longer what went later.
+// accessDisagrees says in what a tree that allows an access, or does not, disagrees with the table. Updates of a
+// release, and kernels of distributions, may allow what came later, or no longer what went later.
 func accessDisagrees(m *kerneltree.Matrix, tree int, a *Access, field, has bool, release Release) string {
 	c, p := &m.Columns[tree], &a.When
 	switch {
@@ -102,7 +102,8 @@ func accessDisagrees(m *kerneltree.Matrix, tree int, a *Access, field, has bool,
 	return ""
 }
 
-// fieldAt reports whether a field of a struct, or an element of one, begins at an offset in a tree, or where the four bytes around it begin.
+// fieldAt reports whether a field of a struct, or an element of one, begins at an offset in a tree, or where the four
+// bytes around it begin.
 func fieldAt(m *kerneltree.Matrix, name string, off, tree int) bool {
 	return slices.ContainsFunc([]int{off, off &^ 3}, func(at int) bool {
 		has := m.Has["field "+name][strconv.Itoa(at)]

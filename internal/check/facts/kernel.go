@@ -55,8 +55,8 @@ type Answer struct {
 // wholeBTF is a struct of every kernel with BPF. If the BTF has it, what the BTF does not have is not in the kernel.
 const wholeBTF = "bpf_verifier_env"
 
-// staticFunction is a static function of every kernel with BPF. Compilers cannot inline it: a BTF without it lists no static functions. pahole 1.20
-// and older wrote such BTF for arm64.
+// staticFunction is a static function of every kernel with BPF. Compilers cannot inline it: a BTF without it lists no
+// static functions. pahole 1.20 and older wrote such BTF for arm64.
 const staticFunction = "array_map_alloc"
 
 // Whole reports whether a kernel's BTF is that of a whole kernel.
@@ -132,7 +132,8 @@ func (a *Answers) Has(f Fact) Answer {
 // Shown returns the newest release of what the kernel's BTF shows, 0 if it shows nothing.
 func (a *Answers) Shown() Release { return a.shown }
 
-// AtLeast reports whether the kernel is certainly not older than a release: by its name, or by what its BTF shows if the name does not say.
+// AtLeast reports whether the kernel is certainly not older than a release: by its name, or by what its BTF shows if
+// the name does not say.
 func (a *Answers) AtLeast(r Release) bool {
 	if newest := a.k.Newest(); newest != 0 {
 		return newest >= r
@@ -178,8 +179,8 @@ func (a *Answers) shows(w *witness) Presence {
 	return Perhaps
 }
 
-// unwitnessed decides a fact by the kernel's configuration, then by its release. A setting that is on decides nothing, as it may be older
-// than the fact. An older release decides nothing, as distributions take over what is newer.
+// unwitnessed decides a fact by the kernel's configuration, then by its release. A setting that is on decides nothing,
+// as it may be older than the fact. An older release decides nothing, as distributions take over what is newer.
 func (a *Answers) unwitnessed(p *Period) Answer {
 	settings := a.k.Settings()
 	switch {

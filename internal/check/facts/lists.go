@@ -10,7 +10,8 @@ import (
 	"sync"
 )
 
-// Came returns the first release with a part of the kernel's interface, 0 if it is not known. A helper is named "bpf_loop".
+// Came returns the first release with a part of the kernel's interface, 0 if it is not known. A helper is named
+// "bpf_loop".
 func Came(name string) Release { return Interface()[name] }
 
 // Interface returns the releases of [Came] for all parts of the kernel's interface.
@@ -79,8 +80,8 @@ const AnyType = "any"
 // KfuncCallers returns since when programs can call a kfunc, by type, where that is not since the kfunc came.
 func KfuncCallers(name string) map[string]Period { return the().kfuncs[name] }
 
-// KfuncRefuses reports whether no kernel lets programs with a type of attachment, "BPF_TRACE_ITER", call a kfunc. It is open if the loader can choose a
-// type of attachment with which they can.
+// KfuncRefuses reports whether no kernel lets programs with a type of attachment, "BPF_TRACE_ITER", call a kfunc. It is
+// open if the loader can choose a type of attachment with which they can.
 func KfuncRefuses(name, progType, attach string) (refuses, open bool) {
 	only := the().only[name]
 	if only == nil || progType == "" || slices.Contains(only, progType) || slices.Contains(only, attached(progType, attach)) {
@@ -97,7 +98,8 @@ func Kfuncs() (l []string) {
 	return l
 }
 
-// CallsWithMap returns up to when programs can call a helper with a map of a type, or a pointer with a tag, by type of programs.
+// CallsWithMap returns up to when programs can call a helper with a map of a type, or a pointer with a tag, by type of
+// programs.
 func CallsWithMap(helper, kind string) map[string]Period { return the().calls[helper+" "+kind] }
 
 // The following functions return the fact of a kind about a subject, [Every] if kernels do not differ.
@@ -137,7 +139,8 @@ func ManyArguments(machine string) Fact { return the().named["many arguments on 
 // PrivateStacksOf is the fact that functions of programs can have stacks of their own on another machine than x86_64.
 func PrivateStacksOf(machine string) Fact { return the().named["private stacks on "+machine] }
 
-// License is the fact that programs without a license compatible with the GPL can call a helper. An empty type stands for all types.
+// License is the fact that programs without a license compatible with the GPL can call a helper. An empty type stands
+// for all types.
 func License(helper, progType string) Fact {
 	if progType != "" {
 		helper += "/" + progType

@@ -16,7 +16,8 @@ import (
 // trees reads testdata/trees.txt: which kernel trees have which facts, witnesses, helpers and kfuncs.
 func trees(t *testing.T) *kerneltree.Matrix { t.Helper(); return matrix(t, "testdata/trees.txt") }
 
-// accesses reads testdata/accesses.txt: which accesses to contexts kernel trees allow, and which calls of kfuncs their filters refuse.
+// accesses reads testdata/accesses.txt: which accesses to contexts kernel trees allow, and which calls of kfuncs their
+// filters refuse.
 func accesses(t *testing.T) *kerneltree.Matrix { t.Helper(); return matrix(t, "testdata/accesses.txt") }
 
 func matrix(t *testing.T, name string) *kerneltree.Matrix {
@@ -86,11 +87,12 @@ var unread = []string{"call kptr_xchg kptr_ref", "context moved", "function trac
 // inAccesses are facts for which fewer trees were read.
 var inAccesses = []string{"structs for the GPL alone", "trusted pointers", "two references", "whole pointers"}
 
-// late are facts that the first kernels with a witness lack, and their updates have: kernels of distributions are such updates.
+// late are facts that the first kernels with a witness lack, and their updates have: kernels of distributions are such
+// updates.
 var late = map[string]Release{"argument pointer to a typedef of a number": Linux(6, 3)}
 
-// TestTreesFacts compares the facts with kernel trees: a fact is in Linux from its release on, in no tree that lacks it by a witness, and in each that
-// has it by a witness.
+// TestTreesFacts compares the facts with kernel trees: a fact is in Linux from its release on, in no tree that lacks it
+// by a witness, and in each that has it by a witness.
 func TestTreesFacts(t *testing.T) {
 	all, some := trees(t), accesses(t)
 	for _, f := range All() {
@@ -144,7 +146,8 @@ func updated(m *kerneltree.Matrix, has []bool, release string) bool {
 	return false
 }
 
-// treeShows returns what the witnesses of a row say of a tree, and the one that decides, as Answers.witnessed does of a BTF.
+// treeShows returns what the witnesses of a row say of a tree, and the one that decides, as Answers.witnessed does of a
+// BTF.
 func treeShows(m *kerneltree.Matrix, r *row, tree int) (Presence, string) {
 	p, by := Perhaps, ""
 	for _, w := range r.witnesses {
@@ -242,7 +245,8 @@ func anyIn(relation map[string][]bool, tree int) bool {
 	return false
 }
 
-// agrees reports whether a tree's release and what it allows agree with a period. Of a release within a change the tree shows more.
+// agrees reports whether a tree's release and what it allows agree with a period. Of a release within a change the tree
+// shows more.
 func agrees(p *Period, listed bool, release Release, has bool) bool {
 	switch {
 	case !listed:
@@ -360,8 +364,8 @@ func kfuncTypes(m *kerneltree.Matrix, name string) (types []string) {
 	return types
 }
 
-// filteredTypes returns the types of programs that can call a kfunc in any tree, with the types of attachment behind a slash if the filter of
-// its set refuses others; nil if no filter refuses it.
+// filteredTypes returns the types of programs that can call a kfunc in any tree, with the types of attachment behind a
+// slash if the filter of its set refuses others; nil if no filter refuses it.
 func filteredTypes(t *testing.T, m, all *kerneltree.Matrix, name string) (types []string) {
 	t.Helper()
 	refused := false
@@ -436,7 +440,8 @@ func TestTreesInterface(t *testing.T) {
 	}
 }
 
-// hookSets are the sets of hooks that kinds of entries in hooks.txt are about. Linux 5.10 had another name for one of them.
+// hookSets are the sets of hooks that kinds of entries in hooks.txt are about. Linux 5.10 had another name for one of
+// them.
 var hookSets = map[string][]string{
 	"disabled":  {"bpf_lsm_disabled_hooks"},
 	"sleepable": {"sleepable_lsm_hooks", "btf_sleepable_lsm_hooks"},
@@ -501,7 +506,8 @@ func inSets(m *kerneltree.Matrix, sets []string, hook string, tree int) bool {
 	})
 }
 
-// backported reports whether updates of a release took over a change of a set: an update of another release does not show when it came.
+// backported reports whether updates of a release took over a change of a set: an update of another release does not
+// show when it came.
 func backported(t *testing.T, m *kerneltree.Matrix, sets []string, hook string, change Change) bool {
 	for i := range m.Columns {
 		for j := range m.Columns {

@@ -23,8 +23,8 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Access is an instruction that reads or writes a program's context, reads what an argument in it points to or a struct of the
-// kernel that a helper returned, or makes an address from one of these.
+// Access is an instruction that reads or writes a program's context, reads what an argument in it points to or a struct
+// of the kernel that a helper returned, or makes an address from one of these.
 type Access struct {
 	At   bpfobj.Site
 	Kind AccessKind
@@ -64,8 +64,8 @@ const (
 	Summed                   // the address or the number of accessed bytes depends on a number that is not a constant
 )
 
-// MapCall is a call of a helper that gets a map, or memory of a ring buffer where it wants a key or value of a map, or an access through
-// a pointer that a value of a map holds.
+// MapCall is a call of a helper that gets a map, or memory of a ring buffer where it wants a key or value of a map, or
+// an access through a pointer that a value of a map holds.
 type MapCall struct {
 	At      bpfobj.Site
 	Map     int  // index in Maps, -1 if it is not known
@@ -75,9 +75,10 @@ type MapCall struct {
 	Through bool // an access, not a call of a helper
 }
 
-// Accesses returns the accesses of a program in all its functions, its calls with maps, its reads of bytes of the stack that nothing
-// wrote, and what it does with pointers in structs, each in order of the code. Each holds whenever the instruction is executed: addresses that differ between paths are left out. If it
-// runs out of steps it returns none. memory has the arguments of global functions that are pointers to memory.
+// Accesses returns the accesses of a program in all its functions, its calls with maps, its reads of bytes of the stack
+// that nothing wrote, and what it does with pointers in structs, each in order of the code. Each holds whenever the
+// instruction is executed: addresses that differ between paths are left out. If it runs out of steps it returns none.
+// memory has the arguments of global functions that are pointers to memory.
 func Accesses(o *bpfobj.Code, p *bpfobj.Program, memory map[int]bpfobj.Registers, steps *limits.Meter) ([]Access, []MapCall, []Fresh, Walks) {
 	f := flow{o: o, attach: p.Attach, memory: memory, regs: p.Attach != nil && p.Attach.ProgType == "KPROBE", steps: steps, exposed: make(map[int]int64), chosen: make(map[int]bool), leaders: make(map[int][]bool),
 		hooked: hooked(p.Attach), numbers: make(map[Place]int32), uses: make(map[bpfobj.Site]WalkUse)}
@@ -202,7 +203,8 @@ func (f *flow) expose(fn int, a address) {
 	}
 }
 
-// lose is called for an address that is no longer followed. A constant may be subtracted from it, so that any byte may be written.
+// lose is called for an address that is no longer followed. A constant may be subtracted from it, so that any byte may
+// be written.
 func (f *flow) lose(s *addresses, fn int, a address) {
 	f.expose(fn, a)
 	if a.kind == ofStack {
@@ -353,7 +355,8 @@ func (f *flow) typed(at bpfobj.Site, arg, record address) {
 	}
 }
 
-// summed reports an access where a number that is not a constant was added, unless something else is known of the instruction.
+// summed reports an access where a number that is not a constant was added, unless something else is known of the
+// instruction.
 func (f *flow) summed(at bpfobj.Site) {
 	if _, ok := f.found[at]; !ok && f.found != nil {
 		f.found[at] = Access{At: at, Kind: Summed, Arg: -1}

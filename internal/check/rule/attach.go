@@ -234,12 +234,12 @@ func inModules(kind bpfobj.AttachKind, function string) bool {
 	return !strings.HasPrefix(function, noArguments) && !strings.HasPrefix(function, "__se_sys_")
 }
 
-// placeholderText has names that stand for attach targets which loaders set.
+// placeholderText has placeholders for attach targets. Loaders set the real targets.
 //
 //go:embed placeholders.txt
 var placeholderText string
 
-// isPlaceholder reports whether an attach target stands for another one, where a kernel does not have it.
+// isPlaceholder reports whether an attach target that the kernel lacks is a placeholder.
 func isPlaceholder(to string) bool {
 	for line := range strings.Lines(placeholderText) {
 		if pattern, _, ok := strings.Cut(line, "  "); ok && pattern[0] != '#' {
@@ -321,7 +321,7 @@ func OnSomeMachines(pr *bpfobj.Program) bool {
 	return some
 }
 
-// noArguments is what the names of the functions of system calls without arguments begin with, which have aliases that BTF does not list.
+// noArguments begins the names of functions of system calls without arguments. BTF does not list the aliases of these functions.
 const noArguments = "__do_sys_"
 
 // The records of the events of a system call, without the arguments.

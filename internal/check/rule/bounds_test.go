@@ -12,7 +12,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
-// TestOldBounds has programs that give a helper a size, with the last release that refuses the bounds that verifiers see.
+// TestOldBounds has programs that give a helper a size, with the last release whose verifier refuses the bounds it sees.
 func TestOldBounds(t *testing.T) {
 	raceflag.SkipSerial(t)
 	call := func(id asm.BuiltinFunc) insn { return insn{Op: bpfobj.OpCall, Imm: int64(id)} }

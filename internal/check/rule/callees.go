@@ -13,14 +13,14 @@ import (
 	"github.com/btfgen/btfgen/internal/check/facts"
 )
 
-// Callees are the functions that one calls, or has called back.
+// callees are the functions that one calls, or has called back.
 type callees struct {
 	calls  []int // without repetitions, in order of the code
 	shared bool  // see Callees
 }
 
-// Callees returns the functions that one calls or has called back, each once, and whether its exploration can be kept for other programs
-// and kernels: calls nest no deeper than verifiers accept.
+// Callees returns the functions that one calls or has called back, each once, and whether its exploration can be kept
+// for other programs and kernels: calls nest no deeper than verifiers accept.
 func (o *Object) Callees(fn int) (calls []int, shared bool) {
 	c := &o.calls[fn]
 	return c.calls, c.shared
@@ -55,12 +55,12 @@ func findCallees(o *bpfobj.Code) []callees {
 	return all
 }
 
-// voidPointers is what global functions with pointers to void need. The tables do not have it: no verifier takes these functions that checks
-// global functions on their own.
+// voidPointers is what global functions with pointers to void need. The tables do not have it: verifiers that check
+// global functions on their own refuse such functions.
 const voidPointers = ^facts.Every
 
-// globalNeeds returns the facts that global functions need because of their prototypes (btf_prepare_func_args in kernel/bpf/btf.c), and which
-// arguments are pointers to memory, by function.
+// globalNeeds returns the facts that global functions need because of their prototypes (btf_prepare_func_args in
+// kernel/bpf/btf.c), and which arguments are pointers to memory, by function.
 func globalNeeds(o *bpfobj.Code) (map[int][]facts.Fact, map[int]bpfobj.Registers) {
 	named := make(map[string]int)
 	for i := range o.Funcs {
@@ -135,8 +135,8 @@ func eachPrototype(b *btf.BTF, f func(id btf.TypeID, name string, proto btf.Type
 	}
 }
 
-// ofPointer returns the fact that a global function needs to take an argument without tags: a pointer to something of a known
-// size, except a context.
+// ofPointer returns the fact that a global function needs to take an argument without tags: a pointer to something of a
+// known size, except a context.
 func ofPointer(b *btf.BTF, id btf.TypeID) facts.Fact {
 	t, ok := b.SkipMods(id)
 	if !ok || t.Kind() != btf.KindPtr {
@@ -169,8 +169,8 @@ func (o *Object) TagsContext(program int) bool {
 	return false
 }
 
-// judgeGlobal judges what a call of a global function needs. Verifiers that do not check these on their own check them where they are called,
-// with what they are given there.
+// judgeGlobal judges what a call of a global function needs. Older verifiers do not check the function on its own, but
+// with the arguments of each call.
 func (s *Scene) judgeGlobal(fact facts.Fact) Finding {
 	f := Finding{Status: Fails, Code: FeatureMissing, Subject: "global functions with pointers to void"}
 	if fact != voidPointers {

@@ -62,8 +62,8 @@ func (h *hook) slot(n int) (t btf.Type, f Finding) {
 	return t, f
 }
 
-// wide reports whether an argument up to n takes more than 8 bytes, so that it is
-// not said here which is at n.
+// wide reports whether an argument up to n takes more than 8 bytes. The argument
+// at n is not known then.
 func (h *hook) wide(n int) bool {
 	for i := range min(n+1, h.params()) {
 		if size, err := h.view.SizeOf(h.proto.Param(uint32(h.first + i)).Type); err == nil && size > 8 {
@@ -317,8 +317,8 @@ func (s *Scene) member(t btf.Type, a *flow.Access, off int64, size int) Finding 
 	return Finding{}
 }
 
-// object judges an access to a struct of the kernel of which programs have the address, as member does. No kernel lets programs write
-// there, or read a part of a pointer.
+// object judges an access through a pointer to a struct of the kernel, as member does. No kernel lets programs write there, or read a part of a
+// pointer.
 func (s *Scene) object(t btf.Type, a *flow.Access, off int64, size int) Finding {
 	if a.Write {
 		return Finding{Status: Fails, Code: ContextWrite}

@@ -31,8 +31,8 @@ func (d Decisions) outcome(i int) (poisoned, refused bool, reason relo.Reason) {
 	return false, false, relo.Reason{}
 }
 
-// outcome says what the loader makes of a record. Decisions are libbpf's if the loader is cilium/ebpf: see ebpfGoUnit for what it decides
-// otherwise. What aya refuses is no finding on a program: see ayaRefusal.
+// outcome returns what the loader does with a record. The decisions are those of libbpf: ebpfGoUnit adds where
+// cilium/ebpf decides otherwise, and ayaRefusal the records that aya refuses.
 func (s *Scene) outcome(r int) (poisoned, refused bool, reason relo.Reason) {
 	poisoned, refused, reason = s.decisions.outcome(r)
 	switch s.loader {
@@ -44,13 +44,14 @@ func (s *Scene) outcome(r int) (poisoned, refused bool, reason relo.Reason) {
 	return poisoned && (s.loader == Libbpf || !s.onlyLibbpf(r)), refused, reason
 }
 
-// onlyLibbpf reports whether only libbpf makes the instruction of a record invalid that does not resolve for it: cilium/ebpf leaves the width
-// of an access alone, and finds types of modules that vmlinux hides from libbpf.
+// onlyLibbpf reports whether only libbpf makes the instruction of a record invalid that does not resolve for it:
+// cilium/ebpf leaves the width of an access alone, and finds types of modules that vmlinux hides from libbpf.
 func (s *Scene) onlyLibbpf(r int) bool {
 	return s.decisions[r].Unresizable() || len(s.decisions[r].HiddenIn()) > 0
 }
 
-// decidesAlone reports whether libbpf finds a record ambiguous, and cilium/ebpf decides it by itself, with the other records of a program.
+// decidesAlone reports whether libbpf finds a record ambiguous, and cilium/ebpf decides it by itself, with the other
+// records of a program.
 func (s *Scene) decidesAlone(r int) bool {
 	return s.Unit != nil && s.decisions[r].Result == relo.Ambiguous
 }
@@ -81,8 +82,8 @@ func (e *Evaluation) disagreements() {
 	}
 }
 
-// Modules are some of those that have what a record resolves to, for libbpf or only for cilium/ebpf. There are none if it is in vmlinux or
-// does not resolve.
+// Modules returns some of the modules with the target of a record, for libbpf or only for cilium/ebpf. There are none
+// if the target is in vmlinux or the record does not resolve.
 func (d Decisions) Modules(i int) []string {
 	names := d[i].HiddenIn()
 	if d[i].Result.OK() {

@@ -132,7 +132,7 @@ func (e *Evaluation) startsLSM() {
 	}
 }
 
-// entryOf returns the function at whose entry a kprobe is, among those that it may be on.
+// entryOf returns the first of the names that is a function of the kernel. The kprobe is at its entry.
 func (e *Evaluation) entryOf(names []string) (function string, ok bool) {
 	for _, n := range names {
 		if _, has := e.k.find(n, btf.KindFunc); has || e.k.known.symbols[n].text > 0 {

@@ -68,8 +68,8 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// TestNullable reads through arguments of a tracepoint: one that may be null, with and without a test, one that may not be, and one that may be
-// an error.
+// TestNullable reads through arguments of a tracepoint: one may be null, with and without a test; one may not; and one may be an
+// error.
 func TestNullable(t *testing.T) {
 	const load, read, same, exit = 0x79, 0x61, 0x15, bpfobj.OpExit
 	through := func(arg int16, test bool) []insn {

@@ -17,9 +17,9 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// ebpfGoUnit judges the records of the program as cilium/ebpf does, together with those of the functions that it links, unless
-// libbpf refuses one, for another reason than that it is ambiguous. A refusal is a finding; instructions that only cilium/ebpf makes invalid are added to e.kind.
-// For a type without a match libbpf writes 0 as size and ID, and it accepts IDs of types in modules.
+// ebpfGoUnit judges the records of the program as cilium/ebpf does, together with those of its linked functions, unless
+// libbpf refuses an unambiguous one. A refusal is a finding. Instructions made invalid by cilium/ebpf alone are added
+// to e.kind. For a type without a match libbpf writes 0 as size and ID, and it accepts IDs of types in modules.
 func (e *Evaluation) ebpfGoUnit() {
 	if e.loader != EbpfGo || e.Unit == nil {
 		return
@@ -77,8 +77,9 @@ func (e *Evaluation) ebpfGoUnit() {
 	}
 }
 
-// ebpfGoTarget judges whether cilium/ebpf finds the target among the functions of its name (findProgramTargetInKernel in its prog.go): it refuses
-// several in one BTF, as those that are defined again where a system call is left out, and gives the kernel none for lsm_cgroup.
+// ebpfGoTarget judges whether cilium/ebpf finds the target among the functions of its name (findProgramTargetInKernel
+// in its prog.go). It refuses several functions in one BTF, such as those defined again for system calls that are left
+// out. For lsm_cgroup it gives the kernel none.
 func (e *Evaluation) ebpfGoTarget(subject string, found []symbol) {
 	if e.loader != EbpfGo {
 		return
@@ -101,8 +102,8 @@ func (e *Evaluation) ebpfGoTarget(subject string, found []symbol) {
 	e.add(f)
 }
 
-// ebpfGoReads asks cilium/ebpf whether it reads the object. Which of several errors it returns is up to chance, so the reason
-// comes from what is known of the object.
+// ebpfGoReads asks cilium/ebpf whether it reads the object. Which of several errors it returns is up to chance, so the
+// reason comes from what is known of the object.
 func (o *Object) ebpfGoReads(ctx context.Context, data []byte) Finding {
 	f := o.ebpfGoHint()
 	f.Status, f.Subject, f.Loader = Fails, o.name, EbpfGo
@@ -123,7 +124,8 @@ func (o *Object) ebpfGoReads(ctx context.Context, data []byte) Finding {
 	return Finding{}
 }
 
-// EbpfGoUnread returns why cilium/ebpf does not read an object, and false if it does. The reason is the same in each run.
+// EbpfGoUnread returns why cilium/ebpf does not read an object, and false if it does. The reason is the same in each
+// run.
 func EbpfGoUnread(ctx context.Context, name string, data []byte) (Finding, bool) {
 	o, err := Parse(ctx, name, data)
 	if err != nil {
@@ -132,8 +134,8 @@ func EbpfGoUnread(ctx context.Context, name string, data []byte) (Finding, bool)
 	return o.unread, o.unread.Subject != ""
 }
 
-// ebpfGoHint names something that cilium/ebpf refuses to read: references to weak maps and settings (relocateInstruction in its
-// elf_reader.go), or typed variables of the kernel (loadKsymsSection).
+// ebpfGoHint names something that cilium/ebpf refuses to read: references to weak maps and settings
+// (relocateInstruction in its elf_reader.go), or typed variables of the kernel (loadKsymsSection).
 func (o *Object) ebpfGoHint() Finding {
 	type ref struct {
 		kind bpfobj.RefKind

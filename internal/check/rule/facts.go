@@ -106,8 +106,8 @@ func (k *Inventory) judge(fact facts.Fact, code Code) Finding {
 	return out
 }
 
-// judgeLater is judge for a fact without a witness that came later than another fact, and later than a release whose source does not have it: a
-// kernel that certainly lacks the one, or whose name and BTF show nothing newer than the other, lacks it.
+// judgeLater is judge for a fact without a witness. It came later than the fact earlier, and the source of the release without does not have it. A
+// kernel that certainly lacks earlier lacks the fact, and so does a kernel whose name and BTF show nothing newer than without.
 func (k *Inventory) judgeLater(fact, earlier facts.Fact, without Release, code Code) Finding {
 	f := k.judge(fact, code)
 	if f.Status != MayFail {

@@ -23,8 +23,9 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// TestWitnesses compares the witnesses of facts with the kernels of a corpus: Debian's kernels have the BPF of their release, so that a
-// witness exists since the fact came. Other kernels have newer BPF than their release says, but lose nothing. With -v it prints a table.
+// TestWitnesses compares the witnesses of facts with the kernels of a corpus: Debian's kernels have the BPF of their
+// release, so that a witness exists since the fact came. Other kernels have newer BPF than their release says, but lose
+// nothing. With -v it prints a table.
 func TestWitnesses(t *testing.T) {
 	raceflag.SkipSerial(t)
 	want := &Wanted{names: make(map[string]int)}
@@ -108,7 +109,8 @@ func programOf(section string, functions ...[]insn) *Object {
 	return o
 }
 
-// TestOldLicenses checks the verdicts on what kernels, or old ones alone, keep from programs without a license compatible with the GPL.
+// TestOldLicenses checks the verdicts on what kernels, or old ones alone, keep from programs without a license
+// compatible with the GPL.
 func TestOldLicenses(t *testing.T) {
 	raceflag.SkipSerial(t)
 	call := func(id asm.BuiltinFunc) []insn {
@@ -140,7 +142,8 @@ func TestOldLicenses(t *testing.T) {
 	}
 }
 
-// TestOldVerifiers has a program for each form of code that verifiers did not always take, with the last release that refuses it.
+// TestOldVerifiers has a program for each form of code that verifiers did not always take, with the last release that
+// refuses it.
 func TestOldVerifiers(t *testing.T) {
 	raceflag.SkipSerial(t)
 	ret := []insn{{Op: 0xb7}, {Op: bpfobj.OpExit}}
@@ -187,7 +190,8 @@ func TestOldVerifiers(t *testing.T) {
 	}
 }
 
-// TestOldMaps has a definition of a map for each form that kernels did not always take, with the last release that refuses it.
+// TestOldMaps has a definition of a map for each form that kernels did not always take, with the last release that
+// refuses it.
 func TestOldMaps(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := oldest(t, NewWanted(nil))
@@ -222,8 +226,9 @@ func TestOldMaps(t *testing.T) {
 	}
 }
 
-// TestGlobalArguments checks the verdicts on programs that call functions with arguments or results on which verifiers of some releases are
-// strict: they check global functions on their own since 5.6, and learned of more prototypes later.
+// TestGlobalArguments checks the verdicts on programs that call functions with arguments or results on which verifiers
+// of some releases are strict: they check global functions on their own since 5.6, and learned of more prototypes
+// later.
 func TestGlobalArguments(t *testing.T) {
 	raceflag.SkipSerial(t)
 	kernels := make(map[Release]*Inventory)
@@ -286,8 +291,8 @@ func TestGlobalArguments(t *testing.T) {
 	}
 }
 
-// TestPreallocation checks the verdicts on programs of perf_event with hash maps that are allocated on demand, which kernels before 6.1 refuse
-// even if the program does not reach its use.
+// TestPreallocation checks the verdicts on programs of perf_event with hash maps that are allocated on demand, which
+// kernels before 6.1 refuse even if the program does not reach its use.
 func TestPreallocation(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := oldest(t, NewWanted(nil))
@@ -324,8 +329,8 @@ func callWith(t *testing.T, section string, m bpfobj.Map, at asm.Register, helpe
 	return o
 }
 
-// TestOldMapCalls has a program for each helper that verifiers did not always let programs call with a map of a type, with the last release
-// that refuses it.
+// TestOldMapCalls has a program for each helper that verifiers did not always let programs call with a map of a type,
+// with the last release that refuses it.
 func TestOldMapCalls(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := oldest(t, NewWanted(nil))
@@ -364,7 +369,8 @@ func TestOldMapCalls(t *testing.T) {
 	}
 }
 
-// TestSockmapDeletions checks the verdicts on programs that delete sockets, which newer kernels and updates of older ones let fewer types do.
+// TestSockmapDeletions checks the verdicts on programs that delete sockets, which newer kernels and updates of older
+// ones let fewer types do.
 func TestSockmapDeletions(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := oldest(t, NewWanted(nil))
@@ -392,7 +398,8 @@ func TestSockmapDeletions(t *testing.T) {
 	}
 }
 
-// TestSleepableMaps checks the verdicts on maps in programs that may sleep, which can use the more the newer the kernel is.
+// TestSleepableMaps checks the verdicts on maps in programs that may sleep, which can use the more the newer the kernel
+// is.
 func TestSleepableMaps(t *testing.T) {
 	raceflag.SkipSerial(t)
 	c, err := corpus.Open(t.Context(), []string{filepath.Join(testinput.Vmlinux(t), "debian")}, corpus.Options{})
@@ -467,8 +474,8 @@ func TestRingMemory(t *testing.T) {
 	}
 }
 
-// TestStaticFunctions checks that a static function which the BTF lacks is no proof where it lists no static functions at all, as pahole wrote it
-// for arm64 up to 5.10.
+// TestStaticFunctions checks that a missing static function proves nothing if the BTF lists no static functions at all.
+// Pahole wrote such BTF for arm64 up to 5.10.
 func TestStaticFunctions(t *testing.T) {
 	raceflag.SkipSerial(t)
 	wanted := NewWanted(nil)
@@ -492,7 +499,8 @@ func TestStaticFunctions(t *testing.T) {
 	}
 }
 
-// TestMapSettings checks the verdicts on maps of types that only kernels built with a setting have, though the enum lists them.
+// TestMapSettings checks the verdicts on maps of types that only kernels built with a setting have, though the enum
+// lists them.
 func TestMapSettings(t *testing.T) {
 	raceflag.SkipSerial(t)
 	wanted := NewWanted(nil)

@@ -286,7 +286,8 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 	},
 }
 
-// elsewhere are facts whose uses the tests of these names make: they need BTF of a kernel, or several properties of a program.
+// elsewhere are facts whose uses the tests of these names make: they need BTF of a kernel, or several properties of a
+// program.
 var elsewhere = map[string]string{
 	"kfunc calls": "TestCallers", "disabled hooks": "TestDisabledHooks", "struct_ops links": "TestStructOps", "pointers in maps": "TestKptrs",
 	"context given": "TestAddresses", "context kept": "TestAddresses", "locks in maps of programs that may sleep": "TestSpecialValues",
@@ -407,7 +408,8 @@ func onGlobals(program string) func(t *testing.T, _ string, k *Inventory) []Find
 	}
 }
 
-// TestFactUses judges a program, map or call that uses a fact, for each fact: the first release with the fact gets another verdict than the one before.
+// TestFactUses judges a program, map or call that uses a fact, for each fact: the first release with the fact gets
+// another verdict than the one before.
 func TestFactUses(t *testing.T) {
 	tried := 0
 	for _, f := range facts.All() {

@@ -12,8 +12,9 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// Finding is something that a program uses and a kernel lacks or refuses, or that cannot be judged: a code with
-// arguments, which internal/report turns into a sentence. A finding of status OK is a note or, on some kernels, a warning. Findings are comparable.
+// Finding is something that a program uses and a kernel lacks or refuses, or that cannot be judged. It is a code
+// with arguments: internal/report turns them into a sentence. A finding of status OK is a note or, on some kernels, a
+// warning. Findings are comparable.
 type Finding struct {
 	Status     Status `json:"status"`
 	Attach     bool   `json:"attach,omitempty"` // about attaching the program, not about loading it
@@ -166,7 +167,8 @@ func (f *Finding) Compare(g *Finding) int {
 	return strings.Compare(fmt.Sprint(*f), fmt.Sprint(*g))
 }
 
-// Absent reports whether the kernel does not have what the finding is about; else it does not allow what the program does with it.
+// Absent reports whether the kernel does not have what the finding is about; else it does not allow what the program
+// does with it.
 func (f *Finding) Absent() bool {
 	switch f.Code {
 	case HelperMissing, AttachTargetMissing, AttachTargetNowhere, AttachTargetKprobes, AttachTargetSyscall:
@@ -191,7 +193,7 @@ func (f *Finding) OfFile() bool {
 	return FamilyOf(f.Code) == FamilyObject
 }
 
-// Came returns the release with which came what the finding misses, "5.8", or "" if that is not known.
+// Came returns the first release with what the kernel lacks, "5.8", or "" if it is not known.
 func (f *Finding) Came() string {
 	if v := f.CameWith(); v != 0 {
 		return v.String()
@@ -199,7 +201,7 @@ func (f *Finding) Came() string {
 	return ""
 }
 
-// CameWith returns the release with which what the finding misses came, 0 where that is not known.
+// CameWith returns the first release with what the kernel lacks, 0 if it is not known.
 func (f *Finding) CameWith() Release {
 	switch f.Code {
 	case HelperMissing, MapTypeMissing, ProgTypeMissing, AttachTypeMissing, LinkTypeMissing:

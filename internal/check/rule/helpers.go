@@ -216,8 +216,8 @@ func (e *Evaluation) calls(n int) (l []absence) {
 	return l
 }
 
-// path judges a call of bpf_d_path by what the program is attached to (bpf_d_path_allowed in kernel/trace/bpf_trace.c): at hooks of LSM, those at
-// which programs may sleep. Functions of the kernel that allow it are not known here.
+// path judges a call of bpf_d_path by the attach target (bpf_d_path_allowed in kernel/trace/bpf_trace.c). Hooks of LSM allow it if programs may sleep
+// there. Functions of the kernel that allow it are not known here.
 func (e *Evaluation) path() Finding {
 	switch s := e.pr.Attach; {
 	case s.Kind == bpfobj.AttachIter:

@@ -21,8 +21,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// unprobed are what the kernels that were asked lack, or what depends on their
-// configuration or on rights that tests do not have.
+// unprobed are helpers that the tested kernels lack, or that need a configuration
+// or rights that tests do not have.
 var unprobed = map[string]bool{
 	"bpf_override_return": true, "bpf_probe_write_user": true,
 	"bpf_skb_pull_data": true,                         // allowed for lwt_seg6local in 6.18, not in 7.2

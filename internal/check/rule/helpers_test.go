@@ -14,8 +14,8 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
 
-// probes are the types of programs that the running kernel is asked about: a
-// section, the numbers of the types, and for those that are attached by BTF to what.
+// probes are the types of programs to try on the running kernel: a section, the
+// numbers of the types, and the target of attachments by BTF.
 var probes = []probe{
 	{"socket", ebpf.SocketFilter, 0, "", 0},
 	{"kprobe", ebpf.Kprobe, 0, "", 0},
@@ -94,8 +94,8 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// TestHelperTable wants no type in the table that no section has, and programs of
-// every section in it, except those that are not judged.
+// TestHelperTable checks that the table has the types of programs of all sections,
+// except those that are not judged, and no others.
 func TestHelperTable(t *testing.T) {
 	used := make(map[string]bool)
 	for _, row := range bpfobj.Sections() {

@@ -72,7 +72,7 @@ func (h *hook) passes(id btf.TypeID, result bool) bool {
 	return false
 }
 
-// lsmHook judges a hook of LSM that the kernel has: whether programs can be attached, and those that may sleep.
+// lsmHook judges a hook of LSM of the kernel: whether programs can be attached to it, and whether they may sleep.
 func (e *Evaluation) lsmHook(name string) {
 	h := facts.HookNamed(name)
 	var f, sleeps Finding

@@ -14,8 +14,8 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// Inspect finds the wanted names in a kernel's BTF, which is loaded, configuration and symbols. noOwnBTF says that kernels have no
-// BTF of their own where nothing else shows whether they do. It stops early when ctx ends.
+// Inspect finds the wanted names in a kernel's BTF, loaded as t, its configuration and its symbols. noOwnBTF says that
+// a kernel has no BTF of its own unless something else shows it. Inspect stops early when ctx ends.
 func Inspect(ctx context.Context, t *core.Target, w *Wanted, it *corpus.Kernel, noOwnBTF bool) *Inventory {
 	k := inspectBTF(ctx, t, w, it.Key, it.Arch)
 	k.learn(ctx, &it.Extras)

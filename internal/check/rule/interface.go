@@ -25,7 +25,7 @@ func (e *Evaluation) interfaces() {
 	}
 	if s.Type != "" && !s.Optional {
 		f := e.k.enumerator(s.Type, AttachTypeMissing)
-		// A kernel that knows no type of attachment for programs of a type loads them whatever it is: 5.10 loads those of kprobe.multi, 4.19
+		// A kernel that does not check the type of attachment of a type of programs loads them with any: 5.10 loads those of kprobe.multi, 4.19
 		// those of xdp/devmap.
 		f.Attach = !facts.ProgramType(s.ProgType).ChecksAttach
 		if f.Status == Fails && s.ProgType == "SK_REUSEPORT" {

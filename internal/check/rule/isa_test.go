@@ -184,7 +184,7 @@ func load(t *testing.T, o *Object) error {
 	return p.Close()
 }
 
-// TestPoisonedCall wants a call that a loader or library made invalid reported as that, and not as a helper that kernels lack.
+// TestPoisonedCall checks that a call made invalid by a loader or library is reported as such, not as a missing helper.
 func TestPoisonedCall(t *testing.T) {
 	k := &Inventory{whole: true, want: new(Wanted), helpers: map[int64]bool{1: true, 7: true}}
 	k.settle()

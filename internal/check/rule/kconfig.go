@@ -73,8 +73,9 @@ func (o *Object) settingKindOf(x *bpfobj.Extern) (kind settingKind, size int, si
 // errNotSet says that a setting is not in the configuration.
 var errNotSet = errors.New("not set in the kernel's configuration")
 
-// Setting returns what libbpf writes into a variable for a setting of the kernel's build that is text in the configuration, in the
-// object's byte order, or why it refuses to; text is followed by zeros. See set_kcfg_value_tri, set_kcfg_value_str and set_kcfg_value_num in its src/libbpf.c.
+// Setting returns what libbpf writes into a variable for a setting of the kernel's build that is text in the
+// configuration, in the object's byte order, or why it refuses to; text is followed by zeros. See set_kcfg_value_tri,
+// set_kcfg_value_str and set_kcfg_value_num in its src/libbpf.c.
 func (o *Object) Setting(x *bpfobj.Extern, text string) ([]byte, error) {
 	kind, size, signed := o.settingKindOf(x)
 	no := fmt.Errorf("is %s in the kernel's configuration, which the variable's type does not take", text)

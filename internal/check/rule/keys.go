@@ -51,8 +51,8 @@ func (a *absence) appendKey(b []byte, number func(Finding) int32) []byte {
 	return binary.NativeEndian.AppendUint32(b, uint32(number(a.f)))
 }
 
-// FunctionKeys returns what exploring a function depends on, without what is relevant and without its callees, and what findings on its
-// instructions depend on, nil for no findings.
+// FunctionKeys returns keys for the exploration of a function, without its callees and without what is relevant, and for the findings on its
+// instructions, nil if there are none.
 func (c Scenes) FunctionKeys(fn int, number func(Finding) int32) (explored, absences []byte) {
 	c.absences(fn, func(a absence) { absences = a.appendKey(absences, number) })
 	return c[0].explored(fn), absences

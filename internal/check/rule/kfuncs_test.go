@@ -38,7 +38,7 @@ func TestKfuncs(t *testing.T) {
 		{"6.18.1", "kprobe/vfs_read", "bpf_put_file", Fails},
 		{"7.2.1", "kprobe/vfs_read", "bpf_put_file", MayFail},
 		{"6.18.1", "lsm/file_open", "bpf_put_file", OK},
-		{"6.18.1", "fentry/vfs_read", "bpf_put_file", Fails}, // filters of kfuncs decide this and all that follow
+		{"6.18.1", "fentry/vfs_read", "bpf_put_file", Fails}, // filters of kfuncs decide this case and the following ones
 		{"6.8.1", "fentry/vfs_read", "bpf_get_file_xattr", Fails},
 		{"6.18.1", "iter/tcp", "bpf_sock_destroy", OK},
 		{"6.5.1", "fentry/tcp_close", "bpf_sock_destroy", Fails},
@@ -57,7 +57,7 @@ func TestKfuncs(t *testing.T) {
 	}
 }
 
-// TestKfuncTags checks that kernels whose BTF tags kfuncs tag those that their programs can call, and no other function.
+// TestKfuncTags checks that the BTF of kernels with tags for kfuncs tags exactly those that programs can call.
 func TestKfuncTags(t *testing.T) {
 	raceflag.SkipSerial(t)
 	want := &Wanted{names: make(map[string]int)}

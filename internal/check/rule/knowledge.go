@@ -29,8 +29,8 @@ type symbolCount struct {
 	variant    string // the compiler's variant of the function: foo.isra.0
 }
 
-// elsewhere judges that a kernel does not have something, as a finding that fails: a module may have it whose BTF the corpus does not have,
-// if the kernel has a fact, that it looks there.
+// elsewhere weakens a finding that fails because the kernel lacks something: a module may have it. This needs a kernel
+// that looks in modules, as the fact says, and whose modules are not known.
 func (k *Inventory) elsewhere(f Finding, fact facts.Fact, maybe Code) Finding {
 	looks := func(fact facts.Fact) bool { return k.facts.Has(fact).Presence != facts.No }
 	if f.Status == Fails && !k.known.modules && looks(facts.TargetsInModules) && looks(fact) {

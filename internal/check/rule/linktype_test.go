@@ -15,7 +15,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// TestAttachTypes checks on which kernels without a type of attachment programs load: those that do not look at it then.
+// TestAttachTypes checks which programs load on kernels without their type of attachment: the kernel does not look at it when it loads them.
 func TestAttachTypes(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := oldest(t, NewWanted(nil))

@@ -35,7 +35,7 @@ func (l Loader) stops() Stops {
 	return ObjectStops
 }
 
-// stopsWithout returns what a loader gives up on if the kernel lacks something that the object needs: cilium/ebpf on nothing but the programs
+// stopsWithout returns what a loader gives up on if the kernel lacks something that the object needs. cilium/ebpf gives up only on the programs
 // that refer to it.
 func (l Loader) stopsWithout() Stops {
 	if l == EbpfGo {

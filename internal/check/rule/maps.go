@@ -102,7 +102,7 @@ func (o *Object) mapsOf(fn int) iter.Seq[*bpfobj.Map] {
 	}
 }
 
-// allocates returns the first map that a function uses which is a hash map that is not preallocated, or has such maps in it, nil for none.
+// allocates returns the first map of a function that is a hash map without preallocation, or has such maps in it, nil for none.
 func (o *Object) allocates(fn int) *bpfobj.Map {
 	const noPrealloc = 1 // BPF_F_NO_PREALLOC
 	for used := range o.mapsOf(fn) {
@@ -263,7 +263,7 @@ func (k *Inventory) page() uint32 {
 	return leastPage
 }
 
-// loaderRefuses judges what one loader passes to the kernel as it is, and another completes, whatever the kernel: mapSpecFromBTF in
+// loaderRefuses judges values that one loader passes to the kernel unchanged, and another completes, whatever the kernel: mapSpecFromBTF in
 // cilium/ebpf's elf_reader.go and fixupMagicFields in its map.go; adjust_ringbuf_sz and map_set_def_max_entries in libbpf.c. Kernels want
 // no sizes for ring buffers (ringbuf_map_alloc in kernel/bpf/ringbuf.c), and those of numbers for perf event arrays
 // (fd_array_map_alloc_check in kernel/bpf/arraymap.c). aya is not judged.

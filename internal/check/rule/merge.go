@@ -8,11 +8,12 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
-// Scenes are an object on a kernel with each of some loaders, in one state of the kernel's modules. All depend on the same exploration of code,
-// so they are merged before code is explored.
+// Scenes are an object on a kernel with each of some loaders, in one state of the kernel's modules. All depend on the
+// same exploration of code, so they are merged before code is explored.
 type Scenes []*Scene
 
-// NewScenes judges what the object needs for any of its programs. d are nil if the object is not for the kernel. There is at least one loader.
+// NewScenes judges what the object needs for any of its programs. d are nil if the object is not for the kernel. There
+// is at least one loader.
 func NewScenes(o *Object, k *Inventory, d Decisions, l Loading, loaders []Loader) (c Scenes) {
 	externs := make(map[*bpfobj.Extern]Finding)
 	for _, loader := range loaders {
@@ -77,8 +78,8 @@ func (c Scenes) merged(j int, evaluate func(*Scene) *Evaluation) *Program {
 	return p
 }
 
-// absences calls f for the instructions of a function that a loader or the kernel does not take, whatever the program is. They are merged
-// one instruction at a time, as there may be many.
+// absences calls f for the instructions of a function that a loader or the kernel does not take, whatever the program
+// is. They are merged one instruction at a time, as there may be many.
 func (c Scenes) absences(fn int, f func(absence)) {
 	lists, add := make([][]absence, len(c)), make([]func(absence), len(c))
 	for i := range c {
@@ -107,9 +108,9 @@ func (c Scenes) absences(fn int, f func(absence)) {
 	}
 }
 
-// MergeStates merges findings on a program where modules are loaded with those where none is, which is what the scenes are about. names are
-// modules that records of the program resolve to. What fails in one of the two states and not in the other may fail. It returns the findings
-// of the first state, and what the second one adds to them.
+// MergeStates merges findings on a program in two states of the kernel: with modules loaded, and with none, the state
+// of the scenes. names are the modules with targets of the program's records. A failure in only one of the two states
+// may fail. MergeStates returns the findings of the first state, and those that the second one adds.
 func (c Scenes) MergeStates(names Names, loaded, bare []Finding) (merged, more []Finding) {
 	for _, f := range loaded {
 		if f.Status == Fails && !c.fails(bare, f.Loader) {
@@ -139,9 +140,9 @@ func (c Scenes) fails(findings []Finding, l Loader) bool {
 	})
 }
 
-// merge returns everything that the lists of the scenes have, without what an earlier scene has as well. What not all scenes have is for
-// the loader of its scene alone. Loaders may stop at different things for the same reason: those of the first count. key returns what
-// makes things equal, and the finding to change.
+// merge returns everything that the lists of the scenes have, without what an earlier scene has as well. What not all
+// scenes have is for the loader of its scene alone. Loaders may stop at different things for the same reason: those of
+// the first count. key returns what makes things equal, and the finding to change.
 func merge[T any](c Scenes, lists [][]T, key func(*T) (absence, *Finding)) []T {
 	same := func(l []T) bool {
 		for i := range l {

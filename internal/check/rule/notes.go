@@ -8,7 +8,8 @@ import (
 	"github.com/btfgen/btfgen/internal/bpfobj"
 )
 
-// Notes returns what is noted of program j, whatever the kernel: open are those of the loaders that count for the object.
+// Notes returns the notes on program j, whatever the kernel. open are the loaders with a verdict that
+// counts for the object.
 func (o *Object) Notes(j int, open, loaders []Loader, setsMap func(name string) bool) []Finding {
 	notes := slices.Concat(o.external(j, open), o.unjudged[j])
 	for i := range o.Maps {
@@ -28,8 +29,8 @@ func (o *Object) Notes(j int, open, loaders []Loader, setsMap func(name string) 
 	return notes
 }
 
-// external notes what needs the running kernel's own BTF, so that a shipped
-// one does not help, and names that loaders read differently.
+// external notes uses of the running kernel's own BTF, for which a shipped one
+// does not help, and names that loaders read differently.
 func (o *Object) external(j int, loaders []Loader) (notes []Finding) {
 	e := Evaluation{Scene: &Scene{o: o}, pr: &o.Programs[j]}
 	seen := make(map[Finding]bool)

@@ -12,14 +12,15 @@ import (
 	"github.com/btfgen/btfgen/internal/check/facts"
 )
 
-// StructOpsPrefix is what the name of a struct begins with that a kernel has for each struct_ops that
-// programs may implement.
+// StructOpsPrefix begins the name of a struct of the kernel. There is one for each struct_ops that programs may
+// implement.
 const StructOpsPrefix = "bpf_struct_ops_"
 
-// Unopened returns the reasons why a loader does not open the object, whatever the kernel; none if it does. libbpf refuses sections
-// that it does not know (bpf_object__elf_collect and bpf_program__record_reloc in libbpf.c), values of pinning that it does not know
-// (parse_btf_map_def), variables of an arena without a map for them (bpf_object__init_user_btf_maps), static programs
-// (bpf_object__add_programs) and symbols without a declaration (bpf_object__collect_externs).
+// Unopened returns the reasons why a loader does not open the object, whatever the kernel; none if it does. libbpf
+// refuses sections that it does not know (bpf_object__elf_collect and bpf_program__record_reloc in libbpf.c), values of
+// pinning that it does not know (parse_btf_map_def), variables of an arena without a map for them
+// (bpf_object__init_user_btf_maps), static programs (bpf_object__add_programs) and symbols without a declaration
+// (bpf_object__collect_externs).
 func (o *Object) Unopened(l Loader) (all []Finding) {
 	switch l {
 	case EbpfGo:
@@ -60,7 +61,7 @@ func Untyped(pr *bpfobj.Program) Finding {
 	return Finding{Status: Fails, Code: SectionUnknown, Subject: pr.Section, Loader: Libbpf, Args: Args{Name: pr.Attach.Prefix}}
 }
 
-// opening judges what libbpf checks before it creates the first map: struct_ops that the kernel does not have
+// opening judges what libbpf checks before it creates the first map: whether the kernel has each struct_ops
 // (bpf_map__init_kern_struct_ops), except in maps that the loader leaves out.
 func (s *Scene) opening() (l []neededPart) {
 	for i := range s.o.StructOps {
@@ -78,8 +79,8 @@ func (s *Scene) opening() (l []neededPart) {
 	return l
 }
 
-// structOps judges a struct_ops: whether the kernel has it, with the members that are set, which libbpf wants, and links, without which
-// kernels refuse the flag of the map.
+// structOps judges a struct_ops: whether the kernel has it, with all members that are set, as libbpf wants. It also
+// judges links: kernels without them refuse the flag of the map.
 func (s *Scene) structOps(m *bpfobj.StructOpsMap) (l []Finding) {
 	y, ok := s.k.find(StructOpsPrefix+m.Type, btf.KindStruct)
 	if !ok {
@@ -110,8 +111,8 @@ func (s *Scene) structOps(m *bpfobj.StructOpsMap) (l []Finding) {
 	return l
 }
 
-// builtInOps are struct_ops that no module has: callers of register_bpf_struct_ops in net/ipv4/bpf_tcp_ca.c, kernel/sched/ext.c,
-// net/sched/bpf_qdisc.c and net/bpf/bpf_dummy_struct_ops.c.
+// builtInOps are struct_ops that no module has: callers of register_bpf_struct_ops in net/ipv4/bpf_tcp_ca.c,
+// kernel/sched/ext.c, net/sched/bpf_qdisc.c and net/bpf/bpf_dummy_struct_ops.c.
 var builtInOps = []string{"tcp_congestion_ops", "sched_ext_ops", "Qdisc_ops", "bpf_dummy_ops"}
 
 // structOpsOf is what findings on a struct_ops are about.

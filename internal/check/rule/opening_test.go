@@ -10,7 +10,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
-// TestStructOpsMembers holds which members are set and by which programs, and the verdict on one that the kernel does not have.
+// TestStructOpsMembers checks the members that are set, the programs that set them, and the verdict on a member that the kernel lacks.
 func TestStructOpsMembers(t *testing.T) {
 	o, err := Parse(t.Context(), "ops", testinput.Named(t, "ops.bpfel.o").Data)
 	if err != nil {

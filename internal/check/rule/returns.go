@@ -28,7 +28,7 @@ func (s extent) String() string {
 	return fmt.Sprintf("%d to %d", s.lo, s.hi)
 }
 
-// yesOrNo is what programs of cgroups may return on every kernel, and those at hooks of LSM that return a boolean.
+// yesOrNo is the results that every kernel takes of programs of cgroups, and of programs at boolean hooks of LSM.
 var yesOrNo = extent{0, 1}
 
 // returned is what a program may return on a kernel.
@@ -165,14 +165,14 @@ func numbers(lo, hi uint64) extent {
 	return extent{int64(lo), int64(hi)}
 }
 
-// excludes reports that none of the numbers from lo to hi, which are those of a register, is in s, whether the whole register
-// counts or its lower half.
+// excludes reports whether s has none of the numbers from lo to hi of a register, neither if the whole register counts nor if
+// its lower half does.
 func (s extent) excludes(lo, hi uint64) bool {
 	out := func(lo, hi int64) bool { return lo <= hi && (hi < s.lo || s.hi < lo) }
 	return hi-lo <= math.MaxInt32 && out(int64(lo), int64(hi)) && out(int64(int32(lo)), int64(int32(hi)))
 }
 
-// includes reports that all of these numbers are in s, whether the whole register counts or its lower half.
+// includes reports whether s has all of these numbers, if either the whole register or its lower half counts.
 func (s extent) includes(lo, hi uint64) bool {
 	in := func(lo, hi int64) bool { return s.lo <= lo && lo <= hi && hi <= s.hi }
 	return hi-lo <= math.MaxInt32 && (in(int64(lo), int64(hi)) || in(int64(int32(lo)), int64(int32(hi))))

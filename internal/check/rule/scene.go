@@ -83,8 +83,8 @@ func (s *Scene) findNeeds() {
 	}
 }
 
-// ofProgram returns a finding on an object as a finding on one of its programs, and whether it counts there. refers says that the
-// program's code refers to the subject: cilium/ebpf needs nothing else.
+// ofProgram returns a finding on an object as a finding on one of its programs, and whether it counts there. refers
+// says that the program's code refers to the subject: cilium/ebpf needs nothing else.
 func (s *Scene) ofProgram(f Finding, refers bool) (Finding, bool) {
 	if refers || f.OfObject() || s.loader == Aya {
 		return f, true
@@ -141,7 +141,8 @@ func (e *Evaluation) eachUse(f func(*use)) {
 	}
 }
 
-// atRecord calls f if the loader makes the instruction of a record invalid, or refuses the record, whatever the program is.
+// atRecord calls f if the loader makes the instruction of a record invalid, or refuses the record, whatever the program
+// is.
 func (s *Scene) atRecord(r int, f func(absence)) {
 	poisoned, refused, reason := s.outcome(r)
 	if !poisoned && !refused {
@@ -157,8 +158,8 @@ func (s *Scene) atRecord(r int, f func(absence)) {
 	f(a)
 }
 
-// poisonedCall is the helper that loaders call where a relocation does not resolve (bpf_core_poison_insn in libbpf's relo_core.c), and that
-// libraries for BPF programs call where control must not get. No kernel has it.
+// poisonedCall is a helper that no kernel has. Loaders call it where a relocation does not resolve
+// (bpf_core_poison_insn in libbpf's relo_core.c), and libraries for BPF programs where control must not get.
 const poisonedCall = 0xbad2310
 
 // atUse calls f for each reason why the kernel does not take an instruction of a function, whatever the program is.
@@ -190,8 +191,8 @@ func (s *Scene) atUse(fn int, u *use, f func(absence)) {
 	}
 }
 
-// called judges the call of a function of the object, if x is nil, or of the kernel. Where a strong kfunc is absent, loaders refuse the object
-// before the verifier sees it: see strong.
+// called judges the call of a function of the object, if x is nil, or of the kernel. Where a strong kfunc is absent,
+// loaders refuse the object before the verifier sees it: see strong.
 func (s *Scene) called(x *bpfobj.Extern) (f Finding) {
 	switch {
 	case x == nil:
@@ -272,8 +273,8 @@ func (s *Scene) hasKsym(x *bpfobj.Extern) bool {
 	return f.Status != Fails && f.Code != KfuncModule && f.Code != KsymModule
 }
 
-// ksym returns hasKsym as a number. It is unknown for a weak untyped extern if the kernel's symbols are not known and its BTF has
-// no function of the name.
+// ksym returns hasKsym as a number. It is unknown for a weak untyped extern if the kernel's symbols are not known and
+// its BTF has no function of the name.
 func (s *Scene) ksym(x *bpfobj.Extern) interp.Number {
 	if !s.hasKsym(x) {
 		return interp.Number{}

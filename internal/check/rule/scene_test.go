@@ -87,7 +87,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergeStates merges findings where modules are loaded with those where none is.
+// TestMergeStates merges findings with modules loaded and with none.
 func TestMergeStates(t *testing.T) {
 	c := Scenes{{loader: Libbpf}, {loader: EbpfGo}}
 	finding := func(s Status, code Code, l Loader) Finding { return Finding{Status: s, Code: code, Loader: l} }

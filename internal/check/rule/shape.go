@@ -14,8 +14,9 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// Shape is what a hook gives to programs on a kernel: the arguments of a function or tracepoint, or the fields of a tracepoint's
-// record. Programs that read the same argument or offset on two kernels may read different things: package check compares them.
+// Shape is what a hook gives to programs on a kernel: the arguments of a function or tracepoint, or the fields of a
+// tracepoint's record. Programs that read the same argument or offset on two kernels may read different things: package
+// check compares them.
 type Shape struct {
 	Text  string // in C; equal shapes have one text
 	Slots []Slot // without an argument of more than 8 bytes and those behind it
@@ -34,7 +35,8 @@ type Slot struct {
 // resultName is the name of a function's result among its arguments.
 const resultName = "return"
 
-// tracepointCaller begins the name of the function that calls the programs of a tracepoint, with the names of its arguments.
+// tracepointCaller begins the name of the function that calls the programs of a tracepoint, with the names of its
+// arguments.
 const tracepointCaller = "__traceiter_"
 
 // recordPrefix begins the name of a tracepoint's record. A class of tracepoints has one record.
@@ -111,7 +113,8 @@ func recordShape(t btf.Type) *Shape {
 	return out
 }
 
-// record is the name of the record of program i, "" if it is given none: that of its tracepoint, or the one that it takes its context for.
+// record is the name of the record of program i, "" if it is given none: that of its tracepoint, or the one that it
+// takes its context for.
 func (o *Object) record(i int) string {
 	pr := &o.Programs[i]
 	if s := pr.Attach; s == nil || s.Kind != bpfobj.AttachTP {
@@ -160,7 +163,8 @@ func (o *Object) typed(a *flow.Access) (record int, ok bool) {
 	return int(n - 1), a.Arg >= 0 && n != 0
 }
 
-// straight reports whether the verifier reaches an instruction on every path: no jump, call of a function or exit is before it.
+// straight reports whether the verifier reaches an instruction on every path: no jump, call of a function or exit is
+// before it.
 func (o *Object) straight(pr *bpfobj.Program, at bpfobj.Site) bool {
 	code := o.Funcs[at.Fn].Insns
 	return at.Fn == pr.Fn && !slices.ContainsFunc(code[:at.Insn], func(in bpfobj.Insn) bool {
@@ -204,8 +208,9 @@ func (k *Inventory) caller(tracepoint string) *btf.Type {
 	return &proto
 }
 
-// reads returns what program n reads, as warnings that package check keeps where it is not what was meant. They depend on the kernel only
-// where the kernel's own types show that, so that kernels share explorations.
+// reads returns what program n reads, as possible warnings. Package check keeps those on kernels with something else in
+// the place that is read. The warnings depend on the kernel only as far as its own types show it, so that kernels share
+// explorations.
 func (e *Evaluation) reads(n int) (l []absence) {
 	e.shape = e.findShape(n)
 	if e.shape == nil {
@@ -253,21 +258,22 @@ func (e *Evaluation) reads(n int) (l []absence) {
 	return l
 }
 
-// argumentRegisters are the registers of a function's arguments, by machine: their places in the struct that programs read them from, in words
-// (PT_REGS_PARM1 and so on in libbpf's src/bpf_tracing.h).
+// argumentRegisters are the registers of a function's arguments, by machine: their places in the struct that programs
+// read them from, in words (PT_REGS_PARM1 and so on in libbpf's src/bpf_tracing.h).
 var argumentRegisters = map[string][]int{
 	"x86_64": {14, 13, 12, 11, 9, 8}, "arm64": {0, 1, 2, 3, 4, 5, 6, 7}, "ppc64le": {3, 4, 5, 6, 7, 8, 9, 10}, "s390x": {5, 6, 7, 8, 9},
 	"riscv64": {10, 11, 12, 13, 14, 15, 16, 17},
 }
 
-// syscallRecords are the records that a kernel has of the events of system calls for tracers, with what programs are given instead
-// (perf_call_bpf_enter and perf_call_bpf_exit in kernel/trace/trace_syscalls.c), and its first field of the same meaning.
+// syscallRecords are the records that a kernel has of the events of system calls for tracers, with what programs are
+// given instead (perf_call_bpf_enter and perf_call_bpf_exit in kernel/trace/trace_syscalls.c), and its first field of
+// the same meaning.
 var syscallRecords = map[string]struct{ record, field string }{
 	"trace_event_raw_sys_enter": {enterRecord, "args"}, "trace_event_raw_sys_exit": {exitRecord, "ret"},
 }
 
-// shiftedReads judges reads of the record of an event of a system call by CO-RE, through a struct whose fields are elsewhere on a kernel: on those
-// with a longer struct trace_entry, as of PREEMPT_RT.
+// shiftedReads judges reads of the record of an event of a system call by CO-RE, through a struct whose fields are
+// elsewhere on a kernel: on those with a longer struct trace_entry, as of PREEMPT_RT.
 func (e *Evaluation) shiftedReads(n int) (l []absence) {
 	if e.pr.Attach == nil || e.pr.Attach.Kind != bpfobj.AttachTP || systemCall(e.pr.Attach.Target(e.pr.Section)) == "" {
 		return nil
@@ -310,8 +316,8 @@ func memberOffset(t btf.Type, name string) (off int64, ok bool) {
 	return int64(m.BitOffset / 8), ok
 }
 
-// bitfields judges reads of whole fields that are bitfields on a kernel, unless the program also has what shifts them into place. aya's
-// decisions do not show bitfields.
+// bitfields judges reads of whole fields that are bitfields on a kernel, unless the program also has what shifts them
+// into place. aya's decisions do not show bitfields.
 func (e *Evaluation) bitfields() (l []absence) {
 	if e.loader == Aya {
 		return nil
@@ -342,8 +348,8 @@ func (e *Evaluation) argument(n int) string {
 	return fmt.Sprintf("argument %d of %s", n+1, e.pr.Attach.Target(e.pr.Section))
 }
 
-// pointsTo reports whether an argument, a pointer to a struct, can be the address of a struct with a name: one begins with the other, or
-// both with the same, as sockets do. A struct that the kernel does not have can be anything.
+// pointsTo reports whether an argument, a pointer to a struct, can be the address of a struct with a name: one begins
+// with the other, or both with the same, as sockets do. A struct that the kernel does not have can be anything.
 func (e *Evaluation) pointsTo(n int, name string) bool {
 	h := e.hook
 	if h == nil {
@@ -359,7 +365,8 @@ func (e *Evaluation) pointsTo(n int, name string) bool {
 	return slices.ContainsFunc(beginning(as.typ()), func(s string) bool { return slices.Contains(x, s) })
 }
 
-// beginning returns the names of a struct and of the structs that it begins with, except those of a few words, which many begin with.
+// beginning returns the names of a struct and of the structs at its beginning, except small ones: many structs begin
+// with those.
 func beginning(t btf.Type) (l []string) {
 	const few, deepest = 64, 8
 	var visit func(t btf.Type, depth int)

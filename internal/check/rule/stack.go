@@ -16,16 +16,18 @@ import (
 const stackSize = 512
 
 // stacks is what functions that call each other, or have each other called back, have on the stack together, at most:
-// check_max_stack_depth_subprog in kernel/bpf/verifier.c. For example, if a program with 300 bytes calls a function with 250, they have 560: each
-// counts in units of 16 bytes. Verifiers that know addresses of functions go to these functions, too, unless they are called back later. Such
-// functions have a stack of their own, which is not judged: kernels since 6.5, and updates, look at it alone, and older ones not at all.
+// check_max_stack_depth_subprog in kernel/bpf/verifier.c. For example, if a program with 300 bytes calls a function
+// with 250, they have 560: each counts in units of 16 bytes. Verifiers that know addresses of functions go to these
+// functions, too, unless they are called back later. Such functions have a stack of their own, which is not judged:
+// kernels since 6.5, and updates, look at it alone, and older ones not at all.
 type stacks struct {
 	in16, in32 int // bytes, in units of 16 bytes and of 32
 	calls      int // number of functions
 	call       bpfobj.Site
 }
 
-// findStacks returns for each function the stacks of it and what it calls. The call is that of the function in which the sum becomes too large.
+// findStacks returns for each function the stacks of it and what it calls. The call is that of the function in which
+// the sum becomes too large.
 func findStacks(o *bpfobj.Code, calls []callees) []stacks {
 	all, done := make([]stacks, len(o.Funcs)), make([]bool, len(o.Funcs))
 	var visit func(fn int) stacks
@@ -61,8 +63,8 @@ func findStacks(o *bpfobj.Code, calls []callees) []stacks {
 	return all
 }
 
-// callsBack reports whether functions whose address the code loads are certainly called back before what gets the address returns. Others have stacks
-// of their own: those that a helper calls later, and perhaps those that a kfunc gets.
+// callsBack reports whether functions whose address the code loads are certainly called back before the callee with the
+// address returns. If a helper calls them later, they have stacks of their own, and perhaps if a kfunc gets them.
 func callsBack(code []bpfobj.Insn) bool {
 	before := false
 	for i := 0; i < len(code); i += code[i].Slots() {
@@ -80,7 +82,8 @@ func callsBack(code []bpfobj.Insn) bool {
 	return before
 }
 
-// stackDepth returns how many bytes of its stack a function uses: down to the lowest address that it accesses or computes as a constant.
+// stackDepth returns how many bytes of its stack a function uses: down to the lowest address that it accesses or
+// computes as a constant.
 func stackDepth(code []bpfobj.Insn) int {
 	lowest := int64(0)
 	offsets := make(map[asm.Register]int64) // addresses on the stack, by the register with the address
@@ -121,9 +124,10 @@ func stackDepth(code []bpfobj.Insn) int {
 	return int(min(-lowest, stackSize))
 }
 
-// freshReads judges reads by program number n of the object of bytes of its stack that nothing wrote: check_stack_read_fixed_off,
-// check_stack_range_initialized and check_stack_access_within_bounds in kernel/bpf/verifier.c. Kernels before 5.10 got no update that allows
-// any, and kernels before 6.1 none that allows those below all that was written.
+// freshReads judges reads by program number n of the object of bytes of its stack that nothing wrote:
+// check_stack_read_fixed_off, check_stack_range_initialized and check_stack_access_within_bounds in
+// kernel/bpf/verifier.c. Kernels before 5.10 got no update that allows any, and kernels before 6.1 none for bytes below
+// all written ones.
 func (e *Evaluation) freshReads(n int) (l []absence) {
 	if len(e.o.fresh[n]) == 0 {
 		return nil
@@ -168,8 +172,9 @@ func (e *Evaluation) stacks() (l []absence) {
 	return []absence{{at: s.call, f: f}}
 }
 
-// ownStacks judges whether each function of the program has a stack of its own: bpf_enable_priv_stack in kernel/bpf/verifier.c,
-// bpf_prog_check_recur in include/linux/bpf_verifier.h and bpf_jit_supports_private_stack in arch/*/net. A struct_ops may ask for it.
+// ownStacks judges whether each function of the program has a stack of its own: bpf_enable_priv_stack in
+// kernel/bpf/verifier.c, bpf_prog_check_recur in include/linux/bpf_verifier.h and bpf_jit_supports_private_stack in
+// arch/*/net. A struct_ops may ask for it.
 func (e *Evaluation) ownStacks() Finding {
 	never, asks := Finding{Status: Fails, Code: MemoryStack}, false
 	switch s := e.pr.Attach; {

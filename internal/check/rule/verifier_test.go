@@ -51,8 +51,8 @@ func runningKernel(t *testing.T, names ...string) *Inventory {
 }
 
 // TestVerifier lets the running kernel's verifier judge random programs with
-// one bad call each. None that it refuses for that call may count as guarded;
-// that the other way round happens too is the price of knowing less.
+// one bad call each. A program that it refuses for this call must not be guarded.
+// The opposite happens, too: package interp knows less than the verifier.
 func TestVerifier(t *testing.T) {
 	raceflag.SkipSerial(t)
 	k := runningKernel(t)

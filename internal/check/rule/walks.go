@@ -151,7 +151,7 @@ type walker struct {
 	steps   []pointer // by the index in walks.Steps
 }
 
-// protectors are kfuncs with which programs that may sleep begin a section in which they do not.
+// protectors are kfuncs that begin a section without sleep in programs that may sleep.
 var protectors = []string{"bpf_rcu_read_lock", "bpf_preempt_disable", "bpf_local_irq_save", "bpf_res_spin_lock", "bpf_res_spin_lock_irqsave"}
 
 // walks judges what program number n of the object does with pointers that it loads from structs of the kernel: check_ptr_to_btf_access and

@@ -86,8 +86,8 @@ func (p *walkPath) extend() (l []walkPath) {
 	return l
 }
 
-// TestVerifierWalks compares with the running kernel whether programs may read through pointers that they load from structs of the
-// kernel, and give them to helpers: all pointers that are one or two loads from an argument, and random ones that are three away.
+// TestVerifierWalks compares verdicts with the running kernel: programs load pointers from structs of the kernel, read through them and
+// give them to helpers. It tries all pointers one or two loads away from an argument, and random ones three loads away.
 func TestVerifierWalks(t *testing.T) {
 	names := []string{"task_struct"}
 	for _, p := range walked {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestWitnessesAreOneFunction wants no function as a witness of which the running kernel has several: newer pahole leaves those out of BTF, as
-// their names do not tell which one is meant.
+// TestWitnessesAreOneFunction checks that the running kernel has no witness twice: newer pahole leaves functions with
+// one name out of BTF, because the name is ambiguous.
 func TestWitnessesAreOneFunction(t *testing.T) {
 	f, err := os.Open("/proc/kallsyms")
 	if err != nil {
