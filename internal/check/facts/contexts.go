@@ -92,7 +92,8 @@ func readContexts(text string) (*contexts, error) {
 			return nil, err
 		}
 		if sizes != nil {
-			if !IsContext(e.name) || all.sizes[e.name] != nil || !slices.IsSortedFunc(sizes, func(a, b size) int { return cmp.Compare(a.bytes, b.bytes) }) {
+			ascending := slices.IsSortedFunc(sizes, func(a, b size) int { return cmp.Compare(a.bytes, b.bytes) })
+			if !IsContext(e.name) || all.sizes[e.name] != nil || !ascending {
 				return nil, e.wrap(e.line, errors.New("no context, twice, or not ascending"))
 			}
 			all.sizes[e.name] = sizes
@@ -120,7 +121,8 @@ func readContexts(text string) (*contexts, error) {
 func appendBytes(l []bytesOf, when Period, value string) ([]bytesOf, error) {
 	for word := range strings.FieldsSeq(value) {
 		b := bytesOf{when: when}
-		if _, err := fmt.Sscanf(word, "%d..%d/%s", &b.lo, &b.hi, &b.sizes); err != nil || b.lo >= b.hi || strings.Trim(b.sizes, "1248") != "" {
+		_, err := fmt.Sscanf(word, "%d..%d/%s", &b.lo, &b.hi, &b.sizes)
+		if err != nil || b.lo >= b.hi || strings.Trim(b.sizes, "1248") != "" {
 			return nil, errors.New("want LO..HI/SIZES")
 		}
 		l = append(l, b)
@@ -160,12 +162,14 @@ func (t *contexts) access(machine, progType, attach string, off int64, size int,
 	}
 	for i := range l {
 		b := &l[i]
-		if b.lo > off || off+int64(size) > b.hi || off%int64(size) != 0 || !strings.Contains(b.sizes, strconv.Itoa(size)) || a.May && !b.when.Always() {
+		within := b.lo <= off && off+int64(size) <= b.hi && off%int64(size) == 0
+		if !within || !strings.Contains(b.sizes, strconv.Itoa(size)) || a.May && !b.when.Always() {
 			continue
 		}
 		a.May, a.When = true, b.when
 		const field = 4
-		if !write && size < field && off%field != 0 && (off < c.always.lo || off >= c.always.hi) && a.When.Until == (Change{}) && a.When.Since.By < c.narrow.By {
+		narrow := !write && size < field && off%field != 0 && (off < c.always.lo || off >= c.always.hi)
+		if narrow && a.When.Until == (Change{}) && a.When.Since.By < c.narrow.By {
 			a.When.Since = c.narrow
 		}
 	}

@@ -26,8 +26,8 @@ const (
 )
 
 var enumNames = [Enums]string{
-	EnumHelper: "bpf_func_id", EnumMap: "bpf_map_type", EnumProg: "bpf_prog_type", EnumAttach: "bpf_attach_type", EnumLink: "bpf_link_type",
-	EnumCond: "bpf_cond_pseudo_jmp", EnumMapFlag: "BPF_F_NO_PREALLOC",
+	EnumHelper: "bpf_func_id", EnumMap: "bpf_map_type", EnumProg: "bpf_prog_type", EnumAttach: "bpf_attach_type",
+	EnumLink: "bpf_link_type", EnumCond: "bpf_cond_pseudo_jmp", EnumMapFlag: "BPF_F_NO_PREALLOC",
 }
 
 // String returns the enum's name in C, or its first enumerator if it has no name.
@@ -43,7 +43,9 @@ func enumNamed(name string) (Enum, error) {
 }
 
 // enumPrefixes begin the names of enumerators. One without any of them is a type of attachment.
-var enumPrefixes = map[string]Enum{"BPF_FUNC_": EnumHelper, "BPF_MAP_TYPE_": EnumMap, "BPF_PROG_TYPE_": EnumProg, "BPF_LINK_TYPE_": EnumLink}
+var enumPrefixes = map[string]Enum{
+	"BPF_FUNC_": EnumHelper, "BPF_MAP_TYPE_": EnumMap, "BPF_PROG_TYPE_": EnumProg, "BPF_LINK_TYPE_": EnumLink,
+}
 
 // Enumerator returns which enumerator a part of the kernel's interface is. A helper is named "bpf_loop".
 func Enumerator(name string) (e Enum, enumerator string) {

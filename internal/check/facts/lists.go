@@ -84,10 +84,12 @@ func KfuncCallers(name string) map[string]Period { return the().kfuncs[name] }
 // open if the loader can choose a type of attachment with which they can.
 func KfuncRefuses(name, progType, attach string) (refuses, open bool) {
 	only := the().only[name]
-	if only == nil || progType == "" || slices.Contains(only, progType) || slices.Contains(only, attached(progType, attach)) {
+	if only == nil || progType == "" ||
+		slices.Contains(only, progType) || slices.Contains(only, attached(progType, attach)) {
 		return false, false
 	}
-	return true, attach == "" && slices.ContainsFunc(only, func(name string) bool { return strings.HasPrefix(name, progType+"/") })
+	ofType := func(name string) bool { return strings.HasPrefix(name, progType+"/") }
+	return true, attach == "" && slices.ContainsFunc(only, ofType)
 }
 
 // Kfuncs returns the names of the kfuncs that programs of some type can call later than others.

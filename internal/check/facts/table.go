@@ -90,13 +90,16 @@ func readFile(name string) string {
 // readTables reads the tables, whose text a function returns.
 func readTables(text func(name string) string) (*table, error) {
 	t := &table{
-		names: make([]string, len(constants)), rowOf: make([]int, len(constants)), named: make(map[string]Fact), came: make(map[string]Release),
-		hooks: make(map[string]Hook), returns: make(map[string]Return), kfuncs: make(byProgram), only: make(map[string][]string), calls: make(byProgram),
+		names: make([]string, len(constants)), rowOf: make([]int, len(constants)), named: make(map[string]Fact),
+		came: make(map[string]Release), hooks: make(map[string]Hook), returns: make(map[string]Return),
+		kfuncs: make(byProgram), only: make(map[string][]string), calls: make(byProgram),
 	}
 	for _, file := range []struct {
 		name string
 		add  func(r *row) error
-	}{{"facts.txt", t.fact}, {"maps.txt", t.fact}, {"hooks.txt", t.hook}, {"kfuncs.txt", t.kfunc}, {"interface.txt", t.release}} {
+	}{
+		{"facts.txt", t.fact}, {"maps.txt", t.fact}, {"hooks.txt", t.hook}, {"kfuncs.txt", t.kfunc}, {"interface.txt", t.release},
+	} {
 		l, err := entries(file.name, text(file.name))
 		if err != nil {
 			return nil, err
@@ -186,7 +189,8 @@ func readRow(e *entry) (*row, error) {
 		err = e.wrap(e.line, errors.New("neither since nor until"))
 	}
 	for _, p := range slices.Concat(r.programs, r.only) {
-		if kind, _, _ := strings.Cut(p, "/"); err == nil && p != AnyType && p != NotSleeping && programTable()[kind] == nil {
+		kind, _, _ := strings.Cut(p, "/")
+		if err == nil && p != AnyType && p != NotSleeping && programTable()[kind] == nil {
 			err = e.wrap(e.line, fmt.Errorf("there is no type of programs %s", p))
 		}
 	}
@@ -214,10 +218,16 @@ func known(name string) error {
 		return unless(isMapType(what), what+" is no type of maps")
 	case "call":
 		helper, of, _ := strings.Cut(what, " ")
-		return cmp.Or(unless(HelperNamed(helper) != 0, "there is no helper "+helper), unless(isMapType(of) || strings.HasPrefix(of, "kptr"), of+" is no type of maps"))
+		return cmp.Or(
+			unless(HelperNamed(helper) != 0, "there is no helper "+helper),
+			unless(isMapType(of) || strings.HasPrefix(of, "kptr"), of+" is no type of maps"),
+		)
 	case "license":
 		helper, of, _ := strings.Cut(what, "/")
-		return cmp.Or(unless(HelperNamed(helper) != 0, "there is no helper "+helper), unless(of == "" || programTable()[of] != nil, "there is no type of programs "+of))
+		return cmp.Or(
+			unless(HelperNamed(helper) != 0, "there is no helper "+helper),
+			unless(of == "" || programTable()[of] != nil, "there is no type of programs "+of),
+		)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ type address struct {
 	arg    int32 // ofArg: the argument; ofWalk: the step
 	helper int32 // ofResult: the helper that returned it
 	inMap  int32 // ofMap, inValue, ofHeld: the map
-	record int32 // isRecord: the record of CO-RE; ofArg, ofResult, ofWalk: the record of an added value plus 1, 0 for none
+	record int32 // isRecord: the CO-RE record; ofArg, ofResult, ofWalk: the record of an added value plus 1, 0 for none
 	value  int64 // isNumber
 	off    int64 // ofContext, ofArg, ofResult, ofWalk: bytes from the beginning; ofStack: from the top
 

@@ -59,7 +59,7 @@ type AccessKind uint8
 // The kinds of accesses.
 const (
 	Direct AccessKind = iota // it reads or writes
-	Typed                    // it adds the value of CO-RE record Record to argument Arg, an address of the record's type
+	Typed                    // it adds the value of CO-RE record Record to argument Arg, as if of the record's type
 	Passed                   // it gives a helper the address of the context at Off, above 0
 	Summed                   // the address or the number of accessed bytes depends on a number that is not a constant
 )
@@ -79,9 +79,15 @@ type MapCall struct {
 // that nothing wrote, and what it does with pointers in structs, each in order of the code. Each holds whenever the
 // instruction is executed: addresses that differ between paths are left out. If it runs out of steps it returns none.
 // memory has the arguments of global functions that are pointers to memory.
-func Accesses(o *bpfobj.Code, p *bpfobj.Program, memory map[int]bpfobj.Registers, steps *limits.Meter) ([]Access, []MapCall, []Fresh, Walks) {
-	f := flow{o: o, attach: p.Attach, memory: memory, regs: p.Attach != nil && p.Attach.ProgType == "KPROBE", steps: steps, exposed: make(map[int]int64), chosen: make(map[int]bool), leaders: make(map[int][]bool),
-		hooked: hooked(p.Attach), numbers: make(map[Place]int32), uses: make(map[bpfobj.Site]WalkUse)}
+func Accesses(
+	o *bpfobj.Code, p *bpfobj.Program, memory map[int]bpfobj.Registers, steps *limits.Meter,
+) ([]Access, []MapCall, []Fresh, Walks) {
+	f := flow{
+		o: o, attach: p.Attach, memory: memory, steps: steps,
+		regs: p.Attach != nil && p.Attach.ProgType == "KPROBE", hooked: hooked(p.Attach),
+		exposed: make(map[int]int64), chosen: make(map[int]bool), leaders: make(map[int][]bool),
+		numbers: make(map[Place]int32), uses: make(map[bpfobj.Site]WalkUse),
+	}
 	// The first round finds the stack slots that others can write to; the second does not trust these.
 	for range 2 {
 		f.at = make(map[bpfobj.Site]*addresses)
@@ -128,7 +134,7 @@ type flow struct {
 	o       *bpfobj.Code
 	attach  *bpfobj.Section            // the program's section, nil for none
 	memory  map[int]bpfobj.Registers   // by function: see Accesses
-	regs    bool                       // the context is registers; their place in the program's own struct is the argument's number
+	regs    bool                       // the context is registers: see Access.Arg for their numbers
 	steps   *limits.Meter              // instructions, and stack slots where paths meet
 	at      map[bpfobj.Site]*addresses // addresses at places where paths meet
 	work    []bpfobj.Site
@@ -318,7 +324,9 @@ func (f *flow) alu(s *addresses, at bpfobj.Site, in *bpfobj.Insn) address {
 	}
 	constant := !fromReg && in.Record == 0
 	switch {
-	case op == asm.Mov && fromReg && wide && in.Off == 0, op == asm.Mov && constant && in.Imm >= 0, op == asm.Mov && b.kind == isRecord:
+	case op == asm.Mov && fromReg && wide && in.Off == 0,
+		op == asm.Mov && constant && in.Imm >= 0,
+		op == asm.Mov && b.kind == isRecord:
 		return b
 	case op == asm.Add && wide && constant && a.kind != ofNothing && a.kind != isRecord:
 		return a.plus(in.Imm)
@@ -405,7 +413,8 @@ func (f *flow) load(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	case !whole:
 	case a.kind == ofStack:
 		out = s.slot(off)
-	case a.kind == ofContext && !a.computed && (in.Record == 0 || f.regs) && off >= 0 && off < math.MaxInt32 && off%8 == 0:
+	case a.kind == ofContext && !a.computed && (in.Record == 0 || f.regs) &&
+		off >= 0 && off < math.MaxInt32 && off%8 == 0:
 		out = address{kind: ofArg, arg: int32(off / 8)}
 	case a.typed():
 		out = f.walk(a, in)
@@ -438,7 +447,8 @@ func (f *flow) store(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	}
 	s.written.write(off, size)
 	s.stack = slices.DeleteFunc(s.stack, func(x slot) bool { return x.overlaps(off, size) })
-	if in.Op.Mode() == asm.MemMode && size == 8 && (v.kind == ofContext || v.kind == ofSum || v.typed()) && off+8 <= f.exposed[at.Fn] && off >= -stackSize {
+	keeps := in.Op.Mode() == asm.MemMode && size == 8 && (v.kind == ofContext || v.kind == ofSum || v.typed())
+	if keeps && off+8 <= f.exposed[at.Fn] && off >= -stackSize {
 		s.stack = append(s.stack, slot{off, v})
 	}
 }

@@ -115,7 +115,10 @@ func (f *flow) walk(a address, in *bpfobj.Insn) address {
 // through reports an access through an address that was loaded from a struct.
 func (f *flow) through(a address, at bpfobj.Site, in *bpfobj.Insn) {
 	if f.found != nil && a.kind == ofWalk && !a.given {
-		f.uses[at] = WalkUse{At: at, Place: a.place(in), Size: in.Op.Size().Sizeof(), Write: in.Op.Class() != asm.LdXClass, Checked: a.checked}
+		f.uses[at] = WalkUse{
+			At: at, Place: a.place(in), Size: in.Op.Size().Sizeof(),
+			Write: in.Op.Class() != asm.LdXClass, Checked: a.checked,
+		}
 	}
 }
 

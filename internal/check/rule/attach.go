@@ -136,7 +136,10 @@ func (e *Evaluation) probe(names []string, pattern string) {
 	if pattern != "" {
 		switch i := e.k.want.pattern(pattern); {
 		case i < 0 || e.k.globs.Err() != nil:
-			e.add(Finding{Status: Unknown, Code: AttachTargetPatterns, Subject: pattern, Attach: true, Args: Args{Max: limits.Patterns}})
+			e.add(Finding{
+				Status: Unknown, Code: AttachTargetPatterns, Subject: pattern, Attach: true,
+				Args: Args{Max: limits.Patterns},
+			})
 		case e.k.knowsSymbols():
 			e.symbolPattern(i)
 		case e.k.matches[i] == 0:
@@ -144,13 +147,15 @@ func (e *Evaluation) probe(names []string, pattern string) {
 		}
 		return
 	}
-	if s := e.pr.Attach; s.Kind == bpfobj.AttachKprobe && strings.HasPrefix(s.Prefix, "kprobe") && !strings.Contains(e.pr.Section, "+") {
-		if y, ok := e.k.find(names[0], btf.KindFunc); ok { // the code at the function's entry
+	s := e.pr.Attach
+	atEntry := strings.HasPrefix(s.Prefix, "kprobe") && !strings.Contains(e.pr.Section, "+")
+	if s.Kind == bpfobj.AttachKprobe && atEntry {
+		if y, ok := e.k.find(names[0], btf.KindFunc); ok {
 			t := y.typ()
 			e.raw = newHook(names[0], y.view, t.Ref(), s)
 		}
 	}
-	if s := e.pr.Attach; s.Kind == bpfobj.AttachSyscall {
+	if s.Kind == bpfobj.AttachSyscall {
 		names = syscallNames(s.Target(e.pr.Section), e.k.Arch)
 	}
 	if function, ok := e.entryOf(names); ok {
@@ -385,12 +390,13 @@ func isWrapper(proto *btf.Type) bool {
 func (e *Evaluation) syscallEvent(call string) {
 	f := Finding{Subject: "system call " + call, Attach: true}
 	machines, some := unnumbered[call]
+	listed := func(name string) bool { return len(e.k.functions(name, "")) > 0 }
 	switch {
 	case call == "" || !e.k.wrapper:
 		return
 	case some && !slices.Contains(machines, e.k.Arch):
 		f.Status, f.Code, f.Name = Fails, AttachTargetSyscall, e.k.Arch
-	case slices.ContainsFunc(append(syscallNames(call, e.k.Arch), noArguments+call), func(n string) bool { return len(e.k.functions(n, "")) > 0 }):
+	case slices.ContainsFunc(append(syscallNames(call, e.k.Arch), noArguments+call), listed):
 		return
 	default:
 		f.Status, f.Code = MayFail, AttachTargetSyscallBTF
@@ -405,7 +411,10 @@ func (e *Evaluation) inModule(subject string, y symbol, attach bool) {
 	case !attach && e.loader == Aya:
 		e.add(Finding{Status: Fails, Code: AttachTargetAya, Subject: subject, Args: Args{Names: Names(y.module)}})
 	default:
-		e.add(Finding{Status: MayFail, Code: ModuleNeeded, Subject: subject, Attach: attach, Args: Args{Names: Names(y.module)}})
+		e.add(Finding{
+			Status: MayFail, Code: ModuleNeeded, Subject: subject, Attach: attach,
+			Args: Args{Names: Names(y.module)},
+		})
 	}
 }
 

@@ -14,12 +14,15 @@ import (
 var ayaSections = func() map[string][]string {
 	m := map[string][]string{
 		"xdp": {"-", "cpumap", "devmap"}, "xdp.frags": {"-", "cpumap", "devmap"},
-		"sk_skb": {"stream_parser", "stream_verdict"}, "cgroup_skb": {"ingress", "egress"}, "sk_reuseport": {"-", "migrate"},
-		"cgroup": strings.Fields("skb sysctl dev getsockopt setsockopt sock post_bind4 post_bind6 sock_create sock_release bind4 bind6 " +
-			"connect4 connect6 getpeername4 getpeername6 getsockname4 getsockname6 sendmsg4 sendmsg6 recvmsg4 recvmsg6"),
+		"sk_skb": {"stream_parser", "stream_verdict"}, "cgroup_skb": {"ingress", "egress"},
+		"sk_reuseport": {"-", "migrate"},
+		"cgroup": strings.Fields("skb sysctl dev getsockopt setsockopt sock post_bind4 post_bind6 sock_create sock_release " +
+			"bind4 bind6 connect4 connect6 getpeername4 getpeername6 getsockname4 getsockname6 " +
+			"sendmsg4 sendmsg6 recvmsg4 recvmsg6"),
 	}
-	for name := range strings.FieldsSeq("kprobe kretprobe uprobe uprobe.s uretprobe uretprobe.s tp_btf tracepoint tp socket sk_msg sockops classifier " +
-		"lirc_mode2 perf_event raw_tp raw_tracepoint lsm lsm.s lsm_cgroup fentry fentry.s fexit fexit.s flow_dissector freplace sk_lookup iter iter.s") {
+	for name := range strings.FieldsSeq("kprobe kretprobe uprobe uprobe.s uretprobe uretprobe.s tp_btf tracepoint tp socket sk_msg " +
+		"sockops classifier lirc_mode2 perf_event raw_tp raw_tracepoint lsm lsm.s lsm_cgroup fentry fentry.s fexit fexit.s " +
+		"flow_dissector freplace sk_lookup iter iter.s") {
 		m[name] = nil
 	}
 	return m

@@ -217,8 +217,11 @@ const (
 	FamilyRunning   Family = "running-kernel"
 )
 
-var families = []Family{FamilyModule, FamilyHelper, FamilyKfunc, FamilyInsn, FamilyFeature, FamilyKsym, FamilyKconfig, FamilyMapType, FamilyMapDef, FamilyStructOps,
-	FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext, FamilyMemory, FamilyReturn, FamilyChanged, FamilyAnalysis, FamilyUnjudged, FamilyRunning}
+var families = []Family{
+	FamilyModule, FamilyHelper, FamilyKfunc, FamilyInsn, FamilyFeature, FamilyKsym, FamilyKconfig, FamilyMapType,
+	FamilyMapDef, FamilyStructOps, FamilyObject, FamilyProg, FamilyAttach, FamilyLink, FamilyTarget, FamilyContext,
+	FamilyMemory, FamilyReturn, FamilyChanged, FamilyAnalysis, FamilyUnjudged, FamilyRunning,
+}
 
 // Families returns all families.
 func Families() []Family { return append(slices.Clone(families), FamilyCORE) }

@@ -120,7 +120,10 @@ func (e *Evaluation) argumentRead(a *flow.Access, off int64, size int) Finding {
 		return f
 	}
 	if off%8 != 0 {
-		return Finding{Status: Fails, Code: ContextPart, Subject: wholeContext, Args: Args{Offset: off, Size: int64(size)}}
+		return Finding{
+			Status: Fails, Code: ContextPart, Subject: wholeContext,
+			Args: Args{Offset: off, Size: int64(size)},
+		}
 	}
 	h := e.hook
 	f := h.read(off)
@@ -171,7 +174,10 @@ func (h *hook) through(s *Scene, a *flow.Access, off int64, size int) (f Finding
 	if t.Kind() != btf.KindPtr {
 		f = Finding{Status: Fails, Code: ContextNumber}
 	} else if tag := h.tagOf(t); tag != "" {
-		f = Finding{Status: Fails, Code: ContextTagged, Args: Args{Name: tag, Decided: ByWitness, Witness: "!type tag " + tag}}
+		f = Finding{
+			Status: Fails, Code: ContextTagged,
+			Args: Args{Name: tag, Decided: ByWitness, Witness: "!type tag " + tag},
+		}
 	} else if to, _ := h.view.SkipMods(t.Ref()); to.Kind().IsComposite() {
 		if f = s.unlicensed(); f.Status == OK {
 			f = s.object(to, a, off, size)
@@ -325,7 +331,10 @@ func (s *Scene) object(t btf.Type, a *flow.Access, off int64, size int) Finding 
 	}
 	f := s.member(t, a, off, size)
 	if f.Status == OK && size > 0 && off+int64(size) <= int64(t.Size()) && !readable(t, uint64(off), uint64(size)) {
-		f = Finding{Status: Fails, Code: ContextPart, Args: Args{Offset: off, Size: int64(size), Name: prototype(t.BTF(), t.ID)}}
+		f = Finding{
+			Status: Fails, Code: ContextPart,
+			Args: Args{Offset: off, Size: int64(size), Name: prototype(t.BTF(), t.ID)},
+		}
 	}
 	return f
 }
@@ -412,7 +421,8 @@ func contextAccesses(pr *bpfobj.Program, l []flow.Access) []flow.Access {
 		case known && givesContext(s.Kind), known && a.Kind == flow.Typed && s.Kind == bpfobj.AttachKprobe:
 			return false
 		}
-		return a.Kind != flow.Direct || a.Struct == "" && !readsOps(s, &a) && (!known || !a.Moved && !a.Computed && !writesRegisters(s, &a) && !ofContext(s, &a))
+		judged := known && (a.Moved || a.Computed || writesRegisters(s, &a) || ofContext(s, &a))
+		return a.Kind != flow.Direct || a.Struct == "" && !readsOps(s, &a) && !judged
 	})
 }
 
@@ -506,8 +516,10 @@ func (e *Evaluation) accesses(n int) (l []absence) {
 				continue
 			}
 		}
-		writes := writesRegisters(e.pr.Attach, a)
-		if a.Computed || a.Struct == "" && !readsOps(e.pr.Attach, a) && !givesContext(e.pr.Attach.Kind) && !writes && !ofContext(e.pr.Attach, a) {
+		s := e.pr.Attach
+		writes := writesRegisters(s, a)
+		judged := a.Struct != "" || readsOps(s, a) || givesContext(s.Kind) || writes || ofContext(s, a)
+		if a.Computed || !judged {
 			continue
 		}
 		var f Finding
@@ -580,5 +592,8 @@ func (e *Evaluation) plain(a *flow.Access, off int64, size int) Finding {
 	if e.pr.Attach.Kind == bpfobj.AttachTP {
 		subject, code = "record of ", ContextRecord
 	}
-	return Finding{Status: Fails, Code: code, Subject: subject + to, Attach: true, Args: Args{Offset: off, Size: e.given}}
+	return Finding{
+		Status: Fails, Code: code, Subject: subject + to, Attach: true,
+		Args: Args{Offset: off, Size: e.given},
+	}
 }

@@ -66,13 +66,15 @@ func readDenials(text string) (map[string]map[string]denial, error) {
 // deny judges by code a function that is refused since a release, as far as that is known.
 func (k *Inventory) deny(d denial, code Code) Finding {
 	series := func(v uint64) uint64 { return v &^ 0xff }
+	ofSeries := func(u uint64) bool { return series(k.version.V) == series(u) }
 	updated := slices.ContainsFunc(d.updates, func(u uint64) bool {
-		return k.dated() && series(k.version.V) == series(u) && k.version.V >= u
+		return k.dated() && ofSeries(u) && k.version.V >= u
 	})
 	switch {
 	case d.since == facts.Change{}, updated, k.atLeast(d.since.By):
 		return Finding{Status: Fails, Code: code}
-	case k.facts.Shown() < d.since.By && k.dated() && k.before(d.since.After.Next()) && !slices.ContainsFunc(d.updates, func(u uint64) bool { return series(k.version.V) == series(u) }):
+	case k.facts.Shown() < d.since.By && k.dated() && k.before(d.since.After.Next()) &&
+		!slices.ContainsFunc(d.updates, ofSeries):
 		return Finding{}
 	}
 	return Finding{Status: MayFail, Code: code, Args: Args{Decided: ByRelease, Doubt: NotShown}}
@@ -128,7 +130,10 @@ func (e *Evaluation) startsLSM() {
 	list, ok := e.k.known.config[settingLSM]
 	list = strings.Trim(list, `"`)
 	if ok && !slices.Contains(strings.Split(list, ","), "bpf") {
-		e.add(Finding{Code: AttachTargetLSMOff, Subject: e.pr.Section, Attach: true, Args: Args{Name: list, Decided: ByConfig}})
+		e.add(Finding{
+			Code: AttachTargetLSMOff, Subject: e.pr.Section, Attach: true,
+			Args: Args{Name: list, Decided: ByConfig},
+		})
 	}
 }
 

@@ -13,5 +13,8 @@ func (k *Inventory) enumerator(name string, code Code) Finding {
 	if !k.lacks(enum, enumerator) && !(enum == facts.EnumLink && k.enums[enum] == nil && k.whole) {
 		return Finding{}
 	}
-	return Finding{Status: Fails, Code: code, Subject: name, Args: Args{Decided: ByWitness, Witness: enum.String() + ":" + enumerator}}
+	return Finding{
+		Status: Fails, Code: code, Subject: name,
+		Args: Args{Decided: ByWitness, Witness: enum.String() + ":" + enumerator},
+	}
 }

@@ -49,9 +49,11 @@ const settingSymbols = settingPrefix + "KALLSYMS_ALL"
 // They are in net/core/net_namespace.c, kernel/bpf/syscall.c, init/init_task.c, init/version.c, kernel/time, kernel/pid.c
 // and kernel/user.c.
 var everyKernels = map[string][]string{
-	"init_net":     {settingSymbols, settingPrefix + "NET"},
-	"bpf_map_fops": {settingSymbols, settingPrefix + "BPF_SYSCALL"}, "bpf_prog_fops": {settingSymbols, settingPrefix + "BPF_SYSCALL"},
-	"init_task": {settingSymbols}, "init_uts_ns": {settingSymbols}, "init_pid_ns": {settingSymbols}, "init_user_ns": {settingSymbols},
+	"init_net":      {settingSymbols, settingPrefix + "NET"},
+	"bpf_map_fops":  {settingSymbols, settingPrefix + "BPF_SYSCALL"},
+	"bpf_prog_fops": {settingSymbols, settingPrefix + "BPF_SYSCALL"},
+	"init_task":     {settingSymbols}, "init_uts_ns": {settingSymbols},
+	"init_pid_ns": {settingSymbols}, "init_user_ns": {settingSymbols},
 	"jiffies": {settingSymbols}, "jiffies_64": {settingSymbols},
 }
 
@@ -96,7 +98,10 @@ func (e *Evaluation) variables() {
 			return
 		}
 		seen[x.Name] = true
-		e.add(Finding{Status: Fails, Code: KsymUnset, Subject: x.Name, Args: Args{Name: settingSymbols}, Source: e.o.Source(u.at)})
+		e.add(Finding{
+			Status: Fails, Code: KsymUnset, Subject: x.Name,
+			Args: Args{Name: settingSymbols}, Source: e.o.Source(u.at),
+		})
 	})
 }
 

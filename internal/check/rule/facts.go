@@ -34,7 +34,9 @@ func hasMember(t btf.Type, name string, depth int) bool {
 	}
 	for i := range t.Vlen() {
 		m := t.Member(i)
-		if in, ok := t.BTF().SkipMods(m.Type); m.NameOff == 0 && ok && in.Kind().IsComposite() && depth > 0 && hasMember(in, name, depth-1) {
+		in, ok := t.BTF().SkipMods(m.Type)
+		anonymous := m.NameOff == 0 && ok && in.Kind().IsComposite()
+		if anonymous && depth > 0 && hasMember(in, name, depth-1) {
 			return true
 		}
 	}
@@ -95,7 +97,10 @@ func (k *Inventory) judge(fact facts.Fact, code Code) Finding {
 	if a.Presence == facts.Yes {
 		return Finding{}
 	}
-	out := Finding{Status: Fails, Code: code, Subject: fact.UsedBy(), Args: Args{Since: fact.Since(), Decided: a.Decided, Witness: a.Witness}}
+	out := Finding{
+		Status: Fails, Code: code, Subject: fact.UsedBy(),
+		Args: Args{Since: fact.Since(), Decided: a.Decided, Witness: a.Witness},
+	}
 	switch {
 	case a.Presence == facts.No:
 	case k.dated():

@@ -29,27 +29,28 @@ type Finding struct {
 
 // Args are arguments of codes. Each code uses few of them.
 type Args struct {
-	Cause        relo.Cause `json:"cause,omitempty"`
-	Name         string     `json:"name,omitempty"`   // a function, member, map, setting, machine or type of programs; or a type in C
-	Names        Names      `json:"names,omitempty"`  // modules; one is enough, unless When is Together
-	Other        string     `json:"other,omitempty"`  // the counterpart of Name elsewhere
-	Where        string     `json:"where,omitempty"`  // the kernel that has Other, "" for the object
-	Local        string     `json:"local,omitempty"`  // a cause's type or kind in the object
-	Target       string     `json:"target,omitempty"` // a cause's type or kind in the kernel
-	Offset       int64      `json:"offset,omitempty"`
-	Size         int64      `json:"size,omitempty"` // bytes
-	Count        int64      `json:"count,omitempty"`
-	Max          int64      `json:"max,omitempty"`
-	LocalNumber  uint64     `json:"local_number,omitempty"` // a cause's number in the object, as in relo.Reason
-	TargetNumber uint64     `json:"target_number,omitempty"`
-	Since        Release    `json:"since,omitempty"` // older kernels refuse
-	Until        Release    `json:"until,omitempty"` // kernels up to this release refuse; with Since, the change was between the two
-	Doubt        Doubt      `json:"doubt,omitempty"`
-	Decided      Decided    `json:"decided,omitempty"` // the kind of evidence for the verdict
-	Witness      string     `json:"witness,omitempty"` // the name that decides by its presence or absence in BTF: see facts.Answer
-	Reach        Reach      `json:"reach,omitempty"`
-	When         When       `json:"when,omitempty"`
-	Stops        Stops      `json:"stops,omitempty"`
+	Cause relo.Cause `json:"cause,omitempty"`
+	// Name is a function, member, map, setting, license, machine or type of programs, or a type in C.
+	Name         string  `json:"name,omitempty"`
+	Names        Names   `json:"names,omitempty"`  // modules; one is enough, unless When is Together
+	Other        string  `json:"other,omitempty"`  // the counterpart of Name elsewhere
+	Where        string  `json:"where,omitempty"`  // the kernel that has Other, "" for the object
+	Local        string  `json:"local,omitempty"`  // a cause's type or kind in the object
+	Target       string  `json:"target,omitempty"` // a cause's type or kind in the kernel
+	Offset       int64   `json:"offset,omitempty"`
+	Size         int64   `json:"size,omitempty"` // bytes
+	Count        int64   `json:"count,omitempty"`
+	Max          int64   `json:"max,omitempty"`
+	LocalNumber  uint64  `json:"local_number,omitempty"` // a cause's number in the object, as in relo.Reason
+	TargetNumber uint64  `json:"target_number,omitempty"`
+	Since        Release `json:"since,omitempty"` // older kernels refuse
+	Until        Release `json:"until,omitempty"` // this and older kernels refuse; with Since, the change is between them
+	Doubt        Doubt   `json:"doubt,omitempty"`
+	Decided      Decided `json:"decided,omitempty"` // the kind of evidence for the verdict
+	Witness      string  `json:"witness,omitempty"` // the deciding name, present or absent in BTF: see facts.Answer
+	Reach        Reach   `json:"reach,omitempty"`
+	When         When    `json:"when,omitempty"`
+	Stops        Stops   `json:"stops,omitempty"`
 }
 
 // named returns the finding with the name of the map or function that needs a feature.
@@ -127,7 +128,7 @@ type Reach string
 // The ways to an instruction.
 const (
 	Reached        Reach = ""
-	BySettings     Reach = "by-settings"     // only with some updates or settings of the kernel, or settings of the loader
+	BySettings     Reach = "by-settings"     // with some updates or settings of the kernel or settings of the loader
 	TooManyPaths   Reach = "too-many-paths"  // the analysis lost track of values
 	TooLarge       Reach = "too-large"       // the analysis gave up
 	LeavesFunction Reach = "leaves-function" // not followed: execution beyond the end of a function
@@ -160,8 +161,9 @@ const (
 
 // Compare orders findings by what they are about.
 func (f *Finding) Compare(g *Finding) int {
-	if c := cmp.Or(strings.Compare(f.Subject, g.Subject), strings.Compare(string(f.Code), string(g.Code)), strings.Compare(f.Relocation, g.Relocation),
-		strings.Compare(f.Source, g.Source)); c != 0 || *f == *g {
+	c := cmp.Or(strings.Compare(f.Subject, g.Subject), strings.Compare(string(f.Code), string(g.Code)),
+		strings.Compare(f.Relocation, g.Relocation), strings.Compare(f.Source, g.Source))
+	if c != 0 || *f == *g {
 		return c
 	}
 	return strings.Compare(fmt.Sprint(*f), fmt.Sprint(*g))

@@ -137,7 +137,9 @@ func (e *Evaluation) iterated(helper int64) bool {
 // isGPL reports whether the kernel takes the object's license for compatible with the GPL (license_is_gpl_compatible in
 // include/linux/license.h).
 func (o *Object) isGPL() bool {
-	return slices.Contains([]string{"GPL", "GPL v2", "GPL and additional rights", "Dual BSD/GPL", "Dual MIT/GPL", "Dual MPL/GPL"}, o.License)
+	return slices.Contains([]string{
+		"GPL", "GPL v2", "GPL and additional rights", "Dual BSD/GPL", "Dual MIT/GPL", "Dual MPL/GPL",
+	}, o.License)
 }
 
 // licensed judges a call of a helper by the object's license.
@@ -187,7 +189,9 @@ func (e *Evaluation) calls(n int) (l []absence) {
 		tail = e.k.judge(facts.TailCalls(e.k.Arch), FeatureMissing)
 	}
 	l = append(e.withMaps(n), e.sizes()...)
-	if tail.Status == OK && e.o.isGPL() && !e.o.called[n].meets(forbids) && !e.o.called[n].has(int64(asm.FnKptrXchg)) && !e.o.called[n].has(int64(asm.FnDPath)) {
+	called := &e.o.called[n]
+	judged := called.meets(forbids) || called.has(int64(asm.FnKptrXchg)) || called.has(int64(asm.FnDPath))
+	if tail.Status == OK && e.o.isGPL() && !judged {
 		return l
 	}
 	e.eachUse(func(u *use) {

@@ -50,7 +50,8 @@ func (e *Evaluation) prototype(subject string) {
 		f.Count = int64(structs)
 	}
 	many := facts.ManyArguments(e.k.Arch)
-	if f.Status == OK && many != facts.Every && many.Registers() > 0 && words > many.Registers() && e.pr.Attach.Kind != bpfobj.AttachIter {
+	exceeds := many != facts.Every && many.Registers() > 0 && words > many.Registers()
+	if f.Status == OK && exceeds && e.pr.Attach.Kind != bpfobj.AttachIter {
 		f = e.k.judge(many, AttachTargetRegisters)
 		f.Attach, f.Count, f.Max, f.Name = true, int64(words), int64(many.Registers()), e.k.Arch
 	}
@@ -78,7 +79,8 @@ func (e *Evaluation) lsmHook(name string) {
 	var f, sleeps Finding
 	if h.Disabled {
 		f = e.k.permits(h.Attaches, AttachTargetHook)
-		if a := e.k.facts.Has(facts.DisabledHooks); h.Attaches.Until.By == facts.DisabledHooks.Since() && a.Presence == facts.Yes && a.Decided == ByWitness {
+		a := e.k.facts.Has(facts.DisabledHooks)
+		if h.Attaches.Until.By == facts.DisabledHooks.Since() && a.Presence == facts.Yes && a.Decided == ByWitness {
 			f = Finding{Status: Fails, Code: AttachTargetHook, Args: Args{Decided: ByWitness, Witness: a.Witness}}
 		}
 	}

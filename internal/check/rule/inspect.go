@@ -73,7 +73,8 @@ func (k *Inventory) visit(module string, b *btf.BTF, id btf.TypeID) {
 		k.funcs++
 		k.count(k.matches, t.Name())
 	case btf.KindEnum, btf.KindEnum64:
-		if t.NameOff == 0 && k.enums[facts.EnumMapFlag] == nil && t.Vlen() > 0 && b.NameIs(t.Enumerator(0).NameOff, facts.EnumMapFlag.String()) {
+		flags := t.NameOff == 0 && t.Vlen() > 0 && b.NameIs(t.Enumerator(0).NameOff, facts.EnumMapFlag.String())
+		if flags && k.enums[facts.EnumMapFlag] == nil {
 			k.enums[facts.EnumMapFlag] = enumValues(b, &t)
 		}
 		for e := range facts.EnumMapFlag {

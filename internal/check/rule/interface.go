@@ -18,7 +18,11 @@ func (e *Evaluation) interfaces() {
 		e.add(Finding{Status: Unknown, Code: AnalysisSection, Subject: e.pr.Section})
 		return
 	}
-	all := []Finding{e.k.enumerator("BPF_PROG_TYPE_"+s.ProgType, ProgTypeMissing), e.k.judge(facts.Section(s.Prefix), FeatureMissing), e.k.judge(facts.ProgramTypeBuilt(s.ProgType), FeatureMissing)}
+	all := []Finding{
+		e.k.enumerator("BPF_PROG_TYPE_"+s.ProgType, ProgTypeMissing),
+		e.k.judge(facts.Section(s.Prefix), FeatureMissing),
+		e.k.judge(facts.ProgramTypeBuilt(s.ProgType), FeatureMissing),
+	}
 	if f := Untyped(e.pr); f.Status != OK && e.loader == Libbpf {
 		f.Stops = e.loader.stops()
 		all = append(all, f)

@@ -90,7 +90,8 @@ func syscallNames(name, arch string) []string {
 
 // syscallPrefixes begin the names of wrappers of system calls.
 var syscallPrefixes = map[string]string{
-	"x86_64": "__x64_sys_", "i386": "__ia32_sys_", "arm64": "__arm64_sys_", "s390x": "__s390x_sys_", "riscv64": "__riscv_sys_",
+	"x86_64": "__x64_sys_", "i386": "__ia32_sys_", "arm64": "__arm64_sys_", "s390x": "__s390x_sys_",
+	"riscv64": "__riscv_sys_",
 }
 
 // allSyscallNames is syscallNames for every architecture.

@@ -84,6 +84,7 @@ func (j *judgement) guard(at bpfobj.Site) Guard {
 	case f.Record < 0:
 		return Guard{By: Fact, Name: f.Name, Value: f.V, Source: where}
 	default:
-		return Guard{By: Fact, Name: j.o.records.text(f.Record), Value: f.V, Source: cmp.Or(j.o.records.source(f.Record), where)}
+		source := cmp.Or(j.o.records.source(f.Record), where)
+		return Guard{By: Fact, Name: j.o.records.text(f.Record), Value: f.V, Source: source}
 	}
 }

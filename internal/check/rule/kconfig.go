@@ -102,7 +102,9 @@ func (o *Object) Setting(x *bpfobj.Extern, text string) ([]byte, error) {
 		}
 	default:
 		var err error
-		if n, err = parseSetting(text); err != nil || kind != settingInt && kind != settingChar && (kind != settingBool || n > 1) || !inRange(n, size, signed) {
+		n, err = parseSetting(text)
+		takes := kind == settingInt || kind == settingChar || kind == settingBool && n <= 1
+		if err != nil || !takes || !inRange(n, size, signed) {
 			return nil, no
 		}
 	}

@@ -59,7 +59,10 @@ func (e *Evaluation) kfuncCalls() (l []absence) {
 		}
 		// The license counts wherever the call is: add_kfunc_call in kernel/bpf/verifier.c.
 		if !e.o.isGPL() {
-			f := Finding{Status: Fails, Code: KfuncLicense, Subject: x.Name, Source: e.o.Source(u.at), Args: Args{Name: e.o.License}}
+			f := Finding{
+				Status: Fails, Code: KfuncLicense, Subject: x.Name, Source: e.o.Source(u.at),
+				Args: Args{Name: e.o.License},
+			}
 			l = append(l, absence{at: u.at, f: f, anyhow: true})
 			return
 		}

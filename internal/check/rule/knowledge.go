@@ -80,7 +80,8 @@ func (k *Inventory) readVersion(head string) {
 		return
 	}
 	var major, minor, patch uint64
-	if n, _ := fmt.Sscanf(words[2], "%d.%d.%d", &major, &minor, &patch); n != 3 || major == 0 || major > 255 || minor > 255 || patch == 0 {
+	n, _ := fmt.Sscanf(words[2], "%d.%d.%d", &major, &minor, &patch)
+	if n != 3 || major == 0 || major > 255 || minor > 255 || patch == 0 {
 		return
 	}
 	series := uint64(Linux(major, minor))
@@ -159,7 +160,10 @@ func (e *Evaluation) symbolProbe(names []string) {
 		y, isFunc := e.k.find(n, btf.KindFunc)
 		switch c := e.k.known.symbols[n]; {
 		case c.text > 1:
-			e.add(Finding{Status: MayFail, Code: AttachTargetSame, Subject: "function " + n, Attach: true, Args: Args{Count: int64(c.text)}})
+			e.add(Finding{
+				Status: MayFail, Code: AttachTargetSame, Subject: "function " + n, Attach: true,
+				Args: Args{Count: int64(c.text)},
+			})
 			return
 		case c.text > 0, c.loaded:
 			return

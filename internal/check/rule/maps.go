@@ -70,7 +70,8 @@ func (e *Evaluation) specialValues() (l []Finding) {
 			}
 			seen[m.Name] = true
 			for _, x := range specialFacts {
-				if meant := slices.Contains(x.types, s.ProgType) || x.types == nil && maySleep(s); !meant || !slices.Contains(m.Special, x.name) {
+				meant := slices.Contains(x.types, s.ProgType) || x.types == nil && maySleep(s)
+				if !meant || !slices.Contains(m.Special, x.name) {
 					continue
 				}
 				f := Finding{Status: Fails, Code: FeatureMissing, Subject: x.name + " in maps of such programs"}
@@ -95,7 +96,8 @@ func (e *Evaluation) specialValues() (l []Finding) {
 func (o *Object) mapsOf(fn int) iter.Seq[*bpfobj.Map] {
 	return func(yield func(*bpfobj.Map) bool) {
 		for i := range o.Funcs[fn].Insns {
-			if ref := o.Funcs[fn].Insns[i].Ref; ref.Kind() == bpfobj.RefMap && ref.N() >= 0 && !yield(&o.Maps[ref.N()]) {
+			ref := o.Funcs[fn].Insns[i].Ref
+			if ref.Kind() == bpfobj.RefMap && ref.N() >= 0 && !yield(&o.Maps[ref.N()]) {
 				return
 			}
 		}
@@ -159,7 +161,10 @@ func (k *Inventory) flags(flags uint32) Finding {
 	}
 	for ; flags != 0; flags &= flags - 1 {
 		flag := uint32(1) << bits.TrailingZeros32(flags)
-		f := Finding{Status: Fails, Code: MapFlagUnknown, Args: Args{Decided: ByWitness, Witness: facts.EnumMapFlag.String()}}
+		f := Finding{
+			Status: Fails, Code: MapFlagUnknown,
+			Args: Args{Decided: ByWitness, Witness: facts.EnumMapFlag.String()},
+		}
 		if known == nil {
 			f = k.judge(facts.MapFlag(flag), MapFlagUnknown)
 		}
@@ -184,7 +189,10 @@ func (s *Scene) definitions() (l []neededPart) {
 		subject := m.Name
 		if types != nil && !hasValue(types, uint64(m.Type)) {
 			subject = facts.MapTypeName(m.Type)
-			f = Finding{Status: Fails, Code: MapTypeMissing, Args: Args{Name: m.Name, Decided: ByWitness, Witness: facts.EnumMap.String() + ":" + subject}}
+			f = Finding{
+				Status: Fails, Code: MapTypeMissing,
+				Args: Args{Name: m.Name, Decided: ByWitness, Witness: facts.EnumMap.String() + ":" + subject},
+			}
 		} else if unset := s.k.unsetMap(m.Type); unset.Status != OK {
 			subject, f = facts.MapTypeName(m.Type), unset
 			f.Name = m.Name
@@ -249,7 +257,8 @@ var pageSettings = []struct {
 	name  string
 	bytes uint32
 }{
-	{settingPrefix + "ARM64_16K_PAGES", 16384}, {settingPrefix + "ARM64_64K_PAGES", 65536}, {settingPrefix + "PPC_16K_PAGES", 16384}, {settingPrefix + "PPC_64K_PAGES", 65536},
+	{settingPrefix + "ARM64_16K_PAGES", 16384}, {settingPrefix + "ARM64_64K_PAGES", 65536},
+	{settingPrefix + "PPC_16K_PAGES", 16384}, {settingPrefix + "PPC_64K_PAGES", 65536},
 	{settingPrefix + "PAGE_SIZE_16KB", 16384}, {settingPrefix + "PAGE_SIZE_64KB", 65536},
 }
 
@@ -270,22 +279,25 @@ func (k *Inventory) page() uint32 {
 func loaderRefuses(m *bpfobj.Map, l Loader, page uint32) Finding {
 	const number = 4
 	goDrops := l == EbpfGo && m.TypedValue
+	ring, user, events := isMap(m, ebpf.RingBuf), isMap(m, ebpf.UserRingbuf), isMap(m, ebpf.PerfEventArray)
 	switch {
 	case l == Aya:
 	case m.Pinning > pinByName && l == EbpfGo: // libbpf does not open the object: see Unopened
 		return Finding{Status: Fails, Code: MapPinning, Args: Args{Count: int64(m.Pinning)}}
-	case isMap(m, ebpf.RingBuf) && m.ValueSize != 0 && !goDrops, isMap(m, ebpf.UserRingbuf) && m.ValueSize != 0, isMap(m, ebpf.RingBuf, ebpf.UserRingbuf) && m.KeySize != 0:
+	case ring && m.ValueSize != 0 && !goDrops, user && m.ValueSize != 0, (ring || user) && m.KeySize != 0:
 		return Finding{Status: Fails, Code: MapSizes}
-	case isMap(m, ebpf.RingBuf, ebpf.UserRingbuf) && l == EbpfGo && m.MaxEntries != 0 && (m.MaxEntries%page != 0 || bits.OnesCount32(m.MaxEntries) != 1):
+	case (ring || user) && l == EbpfGo && m.MaxEntries != 0 &&
+		(m.MaxEntries%page != 0 || bits.OnesCount32(m.MaxEntries) != 1):
 		f := Finding{Status: Fails, Code: MapRingSize, Args: Args{Size: int64(m.MaxEntries)}}
 		// The size is wrong only on kernels with large pages.
 		if m.MaxEntries%leastPage == 0 && bits.OnesCount32(m.MaxEntries) == 1 {
 			f.Max, f.Decided = int64(page), ByConfig
 		}
 		return f
-	case isMap(m, ebpf.PerfEventArray) && l == Libbpf && (m.KeySize != number || m.ValueSize != number):
+	case events && l == Libbpf && (m.KeySize != number || m.ValueSize != number):
 		return Finding{Status: Fails, Code: MapNoSizes}
-	case isMap(m, ebpf.PerfEventArray) && l == EbpfGo && (m.KeySize != 0 && m.KeySize != number || m.ValueSize != 0 && m.ValueSize != number && !m.TypedValue):
+	case events && l == EbpfGo && (m.KeySize != 0 && m.KeySize != number ||
+		m.ValueSize != 0 && m.ValueSize != number && !m.TypedValue):
 		return Finding{Status: Fails, Code: MapNoSizes}
 	}
 	return Finding{}

@@ -136,7 +136,9 @@ func (c Scenes) MergeStates(names Names, loaded, bare []Finding) (merged, more [
 func (c Scenes) fails(findings []Finding, l Loader) bool {
 	return !slices.ContainsFunc(c, func(s *Scene) bool {
 		counts := l == "" || l == s.loader
-		return counts && !slices.ContainsFunc(findings, func(f Finding) bool { return f.Status == Fails && f.Concerns(s.loader) })
+		return counts && !slices.ContainsFunc(findings, func(f Finding) bool {
+			return f.Status == Fails && f.Concerns(s.loader)
+		})
 	})
 }
 

@@ -119,7 +119,10 @@ func attachesByBTF(kind bpfobj.AttachKind) bool {
 // otherMachine is the finding where the object is not for the kernel.
 func (o *Object) otherMachine() Finding {
 	if m := o.records.Machines(); len(m) > 0 {
-		return Finding{Status: Other, Code: AnalysisMachine, Subject: "machine", Args: Args{Name: strings.Join(m, ", ")}}
+		return Finding{
+			Status: Other, Code: AnalysisMachine, Subject: "machine",
+			Args: Args{Name: strings.Join(m, ", ")},
+		}
 	}
 	return Finding{Status: Other, Code: AnalysisByteOrder, Subject: "byte order"}
 }

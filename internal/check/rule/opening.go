@@ -36,18 +36,28 @@ func (o *Object) Unopened(l Loader) (all []Finding) {
 	}
 	for i := range o.Maps {
 		if m := &o.Maps[i]; m.Pinning > pinByName || m.Inner != nil && m.Inner.Pinned {
-			all = append(all, Finding{Status: Fails, Code: MapPinning, Subject: m.Name, Loader: l, Args: Args{Count: int64(m.Pinning)}})
+			all = append(all, Finding{
+				Status: Fails, Code: MapPinning, Subject: m.Name, Loader: l,
+				Args: Args{Count: int64(m.Pinning)},
+			})
 		}
 	}
-	if o.ArenaData && !slices.ContainsFunc(o.Maps, func(m bpfobj.Map) bool { return ebpf.MapType(m.Type) == ebpf.Arena }) {
-		all = append(all, Finding{Status: Fails, Code: ObjectArena, Subject: o.name, Loader: l, Args: Args{Name: arenaData}})
+	isArena := func(m bpfobj.Map) bool { return ebpf.MapType(m.Type) == ebpf.Arena }
+	if o.ArenaData && !slices.ContainsFunc(o.Maps, isArena) {
+		all = append(all, Finding{
+			Status: Fails, Code: ObjectArena, Subject: o.name, Loader: l,
+			Args: Args{Name: arenaData},
+		})
 	}
 	if o.Static != "" {
 		all = append(all, Finding{Status: Fails, Code: ObjectStatic, Subject: "function " + o.Static, Loader: l})
 	}
 	for i := range o.Externs {
 		if x := &o.Externs[i]; x.Kind == bpfobj.ExternUndeclared {
-			all = append(all, Finding{Status: Fails, Code: KsymUndeclared, Subject: x.Name, Loader: l, Args: Args{Stops: ObjectStops}})
+			all = append(all, Finding{
+				Status: Fails, Code: KsymUndeclared, Subject: x.Name, Loader: l,
+				Args: Args{Stops: ObjectStops},
+			})
 		}
 	}
 	return all
@@ -58,7 +68,10 @@ func Untyped(pr *bpfobj.Program) Finding {
 	if s := pr.Attach; s == nil || s.Libbpf(pr.Section) {
 		return Finding{}
 	}
-	return Finding{Status: Fails, Code: SectionUnknown, Subject: pr.Section, Loader: Libbpf, Args: Args{Name: pr.Attach.Prefix}}
+	return Finding{
+		Status: Fails, Code: SectionUnknown, Subject: pr.Section, Loader: Libbpf,
+		Args: Args{Name: pr.Attach.Prefix},
+	}
 }
 
 // opening judges what libbpf checks before it creates the first map: whether the kernel has each struct_ops
@@ -84,19 +97,28 @@ func (s *Scene) opening() (l []neededPart) {
 func (s *Scene) structOps(m *bpfobj.StructOpsMap) (l []Finding) {
 	y, ok := s.k.find(StructOpsPrefix+m.Type, btf.KindStruct)
 	if !ok {
-		f := Finding{Status: Fails, Code: StructOpsMissing, Subject: structOpsOf(m.Type), Args: Args{Name: m.Name, Decided: ByWitness, Witness: StructOpsPrefix + m.Type}}
+		f := Finding{
+			Status: Fails, Code: StructOpsMissing, Subject: structOpsOf(m.Type),
+			Args: Args{Name: m.Name, Decided: ByWitness, Witness: StructOpsPrefix + m.Type},
+		}
 		if slices.Contains(builtInOps, m.Type) {
 			return []Finding{f}
 		}
 		return []Finding{s.k.elsewhere(f, facts.StructOpsInModules, StructOpsModule)}
 	}
 	if y.module != "" {
-		l = append(l, Finding{Status: MayFail, Code: ModuleNeeded, Subject: structOpsOf(m.Type), Args: Args{Names: Names(y.module)}})
+		l = append(l, Finding{
+			Status: MayFail, Code: ModuleNeeded, Subject: structOpsOf(m.Type),
+			Args: Args{Names: Names(y.module)},
+		})
 	}
 	for _, member := range m.Members {
 		if y, ok := s.k.find(m.Type, btf.KindStruct); ok && s.loader == Libbpf && !hasMember(y.typ(), member, 0) {
 			w := m.Type + "." + member
-			l = append(l, Finding{Status: Fails, Code: StructOpsMember, Subject: structOpsOf(w), Loader: Libbpf, Args: Args{Decided: ByWitness, Witness: w}})
+			l = append(l, Finding{
+				Status: Fails, Code: StructOpsMember, Subject: structOpsOf(w), Loader: Libbpf,
+				Args: Args{Decided: ByWitness, Witness: w},
+			})
 		}
 	}
 	// libbpf creates the map before it loads programs. cilium/ebpf loads them without it.

@@ -39,7 +39,10 @@ func Parse(ctx context.Context, name string, data []byte) (*Object, error) {
 
 // NewObject returns an object of code. r has its relocations; it may be nil in tests.
 func NewObject(name string, prog *bpfobj.Code, r *core.Object) *Object {
-	o := &Object{Code: prog, name: name, records: records{r}, uses: make([][]use, len(prog.Funcs)), recordsOf: make([][]int32, len(prog.Funcs))}
+	o := &Object{
+		Code: prog, name: name, records: records{r},
+		uses: make([][]use, len(prog.Funcs)), recordsOf: make([][]int32, len(prog.Funcs)),
+	}
 	o.calls = findCallees(prog)
 	o.stacks = findStacks(prog, o.calls)
 	for r, at := range prog.Sites {
@@ -69,7 +72,8 @@ func NewObject(name string, prog *bpfobj.Code, r *core.Object) *Object {
 			case !data && (u.in.Ref.Kind() == bpfobj.RefData || x != nil && x.Kind == bpfobj.ExternKconfig):
 				u.facts, data = []facts.Fact{facts.GlobalData}, true
 			}
-			if u.newer != nil || len(u.facts) > 0 || u.in.IsHelper() || u.in.IsFuncCall() || u.in.Ref.Kind() == bpfobj.RefExtern {
+			calls := u.in.IsHelper() || u.in.IsFuncCall()
+			if u.newer != nil || len(u.facts) > 0 || calls || u.in.Ref.Kind() == bpfobj.RefExtern {
 				o.uses[fn] = append(o.uses[fn], u)
 			}
 		}

@@ -100,7 +100,8 @@ func (o *Object) returnsZero(fn int) bool {
 	code := o.Funcs[fn].Insns
 	targets := bpfobj.JumpTargets(code)
 	for i := range code {
-		zero := i > 0 && !targets[i] && code[i-1].Op.Class().IsALU() && code[i-1].Op.ALUOp() == asm.Mov && code[i-1].Op.Source() == asm.ImmSource &&
+		zero := i > 0 && !targets[i] && code[i-1].Op.Class().IsALU() &&
+			code[i-1].Op.ALUOp() == asm.Mov && code[i-1].Op.Source() == asm.ImmSource &&
 			code[i-1].Dst == asm.R0 && code[i-1].Imm == 0 && code[i-1].Record == 0
 		if code[i].Op == bpfobj.OpExit && !zero {
 			return false
@@ -116,7 +117,10 @@ func (may *returned) of(lo, hi uint64) Finding {
 	case may.sure.includes(lo, hi):
 		return Finding{}
 	case may.widest != nil && may.widest.excludes(lo, hi):
-		f = Finding{Status: Fails, Code: ReturnRange, Args: Args{Name: f.Name, Offset: may.widest.lo, Max: may.widest.hi}}
+		f = Finding{
+			Status: Fails, Code: ReturnRange,
+			Args: Args{Name: f.Name, Offset: may.widest.lo, Max: may.widest.hi},
+		}
 	case may.sure.excludes(lo, hi), may.widest != nil && hi <= uint64(may.widest.hi):
 	case may.widest != nil, may.any: // the verifier may know more
 		return Finding{}

@@ -30,10 +30,11 @@ type Scene struct {
 
 // Loading is how an object is loaded on a kernel, whichever loader does it.
 type Loading struct {
-	SetsMap func(name string) bool                                 // reports whether the loader sets up a map
-	Tail    func(program int) bool                                 // reports whether only tail calls reach a program; if nil, TailCalled does
-	Added   bool                                                   // the loader adds types to the kernel's
-	Unit    func(section, name string) (*core.UnitDecision, error) // decides a program like cilium/ebpf; nil if the object is not for the kernel
+	SetsMap func(name string) bool // reports whether the loader sets up a map
+	Tail    func(program int) bool // reports whether only tail calls reach a program; if nil, TailCalled does
+	Added   bool                   // the loader adds types to the kernel's
+	// Unit decides a program like cilium/ebpf. It is nil if the object is not for the kernel.
+	Unit func(section, name string) (*core.UnitDecision, error)
 
 	WithModules Decisions // with the kernel's modules; nil if the scene has them
 	Together    Decisions // with all modules at once; nil if the scene has them, or none defines a type differently
@@ -55,7 +56,7 @@ type Evaluation struct {
 	shape *Shape    // the context's shape; nil if it is not known or not read
 	hook  *hook     // the attach target; nil if it is not known or the program is not attached by BTF
 	given int64     // bytes of a tracepoint's context, 0 if they are not known
-	raw   *hook     // arguments of a raw tracepoint, or of a function with a kprobe at its entry; nil if they are not known
+	raw   *hook     // arguments of a raw tracepoint or a function with a kprobe at its entry; nil if not known
 	kind  []absence // absences by the type or the whole of the program; for those of its functions see Scenes.absences
 	may   *returned // the results that it may have, nil for any
 }
@@ -112,7 +113,9 @@ func (s *Scene) evaluate(j int) *Evaluation {
 	}
 	e.disagreements()
 	e.ebpfGoUnit()
-	e.kind, e.may = slices.Concat(e.kind, e.accesses(j), e.walks(j), e.calls(j), e.stacks(), e.freshReads(j), e.kfuncCalls(), e.reads(j), e.shiftedReads(j), e.bitfields()), e.returns(j)
+	e.kind = slices.Concat(e.kind, e.accesses(j), e.walks(j), e.calls(j), e.stacks(), e.freshReads(j), e.kfuncCalls(),
+		e.reads(j), e.shiftedReads(j), e.bitfields())
+	e.may = e.returns(j)
 	return e
 }
 
@@ -175,7 +178,10 @@ func (s *Scene) atUse(fn int, u *use, f func(absence)) {
 		found(Finding{Status: Fails, Code: HelperPoisoned, Subject: fmt.Sprintf("in %s", s.o.Funcs[fn].Name)}, false)
 	case u.in.IsHelper():
 		if s.k.lacksHelper(u.in.Imm) {
-			found(Finding{Status: Fails, Code: HelperMissing, Subject: facts.HelperName(u.in.Imm), Args: Args{Decided: ByWitness, Witness: facts.HelperEnumerator(u.in.Imm)}}, false)
+			found(Finding{
+				Status: Fails, Code: HelperMissing, Subject: facts.HelperName(u.in.Imm),
+				Args: Args{Decided: ByWitness, Witness: facts.HelperEnumerator(u.in.Imm)},
+			}, false)
 		}
 	case u.in.Op == bpfobj.OpCall:
 		found(s.called(s.o.extern(u.in)), false)

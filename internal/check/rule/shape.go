@@ -237,7 +237,10 @@ func (e *Evaluation) reads(n int) (l []absence) {
 		if s := &e.shape.Slots[arg]; as != "" {
 			typed[arg] = true
 			if s.Number || s.Plain || s.To != "" && !e.pointsTo(arg, as) {
-				add(a.At, Finding{Code: ChangedArgument, Subject: e.argument(arg), Args: Args{Count: int64(arg), Name: e.shape.Text, Other: "struct " + as}})
+				add(a.At, Finding{
+					Code: ChangedArgument, Subject: e.argument(arg),
+					Args: Args{Count: int64(arg), Name: e.shape.Text, Other: "struct " + as},
+				})
 			}
 		}
 	}
@@ -250,7 +253,10 @@ func (e *Evaluation) reads(n int) (l []absence) {
 		case a.Arg >= 0 || a.Struct != "" || a.Moved || a.Computed || a.Chosen || a.Write || a.Kind == flow.Typed:
 		case e.o.Funcs[a.At.Fn].Insns[a.At.Insn].Record != 0:
 		case record:
-			add(a.At, Finding{Code: ChangedField, Subject: "record of " + e.pr.Attach.Target(e.pr.Section), Args: Args{Offset: a.Off, Size: int64(a.Size)}})
+			add(a.At, Finding{
+				Code: ChangedField, Subject: "record of " + e.pr.Attach.Target(e.pr.Section),
+				Args: Args{Offset: a.Off, Size: int64(a.Size)},
+			})
 		case a.Kind == flow.Direct && a.Off >= 0 && !typed[int(a.Off/8)]:
 			add(a.At, Finding{Code: ChangedArgument, Subject: e.argument(int(a.Off / 8)), Args: Args{Count: a.Off / 8}})
 		}
@@ -261,7 +267,8 @@ func (e *Evaluation) reads(n int) (l []absence) {
 // argumentRegisters are the registers of a function's arguments, by machine: their places in the struct that programs
 // read them from, in words (PT_REGS_PARM1 and so on in libbpf's src/bpf_tracing.h).
 var argumentRegisters = map[string][]int{
-	"x86_64": {14, 13, 12, 11, 9, 8}, "arm64": {0, 1, 2, 3, 4, 5, 6, 7}, "ppc64le": {3, 4, 5, 6, 7, 8, 9, 10}, "s390x": {5, 6, 7, 8, 9},
+	"x86_64": {14, 13, 12, 11, 9, 8}, "arm64": {0, 1, 2, 3, 4, 5, 6, 7},
+	"ppc64le": {3, 4, 5, 6, 7, 8, 9, 10}, "s390x": {5, 6, 7, 8, 9},
 	"riscv64": {10, 11, 12, 13, 14, 15, 16, 17},
 }
 
@@ -302,7 +309,10 @@ func (e *Evaluation) shiftedReads(n int) (l []absence) {
 				}
 				return given.field
 			}
-			f := Finding{Code: ChangedSyscall, Subject: "record of " + e.pr.Attach.Target(e.pr.Section), Source: e.o.Source(a.At)}
+			f := Finding{
+				Code: ChangedSyscall, Subject: "record of " + e.pr.Attach.Target(e.pr.Section),
+				Source: e.o.Source(a.At),
+			}
 			f.Offset, f.Name, f.Other, f.Max = off, name(off-real), name(off-at), off-at+real
 			l = append(l, absence{at: a.At, f: f, anyhow: e.o.straight(e.pr, a.At)})
 		}

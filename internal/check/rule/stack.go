@@ -42,7 +42,8 @@ func findStacks(o *bpfobj.Code, calls []callees) []stacks {
 			back := callsBack(o.Funcs[fn].Insns)
 			for i := range o.Funcs[fn].Insns {
 				in := &o.Funcs[fn].Insns[i]
-				if in.Ref.N() < 0 || !in.IsFuncCall() && !(back && in.Op == bpfobj.OpLdImm64 && in.Ref.Kind() == bpfobj.RefFunc) {
+				called := back && in.Op == bpfobj.OpLdImm64 && in.Ref.Kind() == bpfobj.RefFunc
+				if in.Ref.N() < 0 || !in.IsFuncCall() && !called {
 					continue
 				}
 				if s := visit(in.Ref.N()); s.in16 > most.in16 || s.in16 == most.in16 && s.in32 > most.in32 {

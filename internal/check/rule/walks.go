@@ -152,7 +152,9 @@ type walker struct {
 }
 
 // protectors are kfuncs that begin a section without sleep in programs that may sleep.
-var protectors = []string{"bpf_rcu_read_lock", "bpf_preempt_disable", "bpf_local_irq_save", "bpf_res_spin_lock", "bpf_res_spin_lock_irqsave"}
+var protectors = []string{
+	"bpf_rcu_read_lock", "bpf_preempt_disable", "bpf_local_irq_save", "bpf_res_spin_lock", "bpf_res_spin_lock_irqsave",
+}
 
 // walks judges what program number n of the object does with pointers that it loads from structs of the kernel: check_ptr_to_btf_access and
 // check_reg_type in kernel/bpf/verifier.c.
@@ -190,7 +192,10 @@ func (w *walker) access(u *flow.WalkUse, p *pointer) (f Finding) {
 	switch off, ok := w.offset(&u.Place); {
 	case !ok:
 	case p.tag != "":
-		f = Finding{Status: Fails, Code: ContextTagged, Args: Args{Name: p.tag, Decided: ByWitness, Witness: "!type tag " + p.tag}}
+		f = Finding{
+			Status: Fails, Code: ContextTagged,
+			Args: Args{Name: p.tag, Decided: ByWitness, Witness: "!type tag " + p.tag},
+		}
 	case u.Write && w.hook != nil:
 		f = Finding{Status: Fails, Code: ContextWrite}
 	case p.null && !u.Checked:
@@ -214,7 +219,10 @@ func (w *walker) given(u *flow.WalkUse, p *pointer) (f Finding) {
 	switch {
 	case w.k.lacksHelper(id):
 	case p.trust == untrusted:
-		f = Finding{Status: Fails, Code: ContextUntrusted, Subject: facts.HelperName(id), Args: Args{Name: p.member, Decided: ByWitness, Witness: "!" + trustWitness}}
+		f = Finding{
+			Status: Fails, Code: ContextUntrusted, Subject: facts.HelperName(id),
+			Args: Args{Name: p.member, Decided: ByWitness, Witness: "!" + trustWitness},
+		}
 	case p.null && !u.Checked && !facts.HelperNumbered(id).Object.Null:
 		f = w.mayBeNull()
 		f.Subject = p.member

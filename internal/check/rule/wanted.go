@@ -113,5 +113,6 @@ func (w *Wanted) addProgram(o *Object, i int) {
 
 // featureNames are what is looked for in every kernel.
 func featureNames() []string {
-	return append([]string{anyTracepoint, kprobes, corpus.OwnBTFInit, corpus.OwnBTFModule, loadsModules, corpus.BPFInit}, facts.Types()...)
+	names := []string{anyTracepoint, kprobes, corpus.OwnBTFInit, corpus.OwnBTFModule, loadsModules, corpus.BPFInit}
+	return append(names, facts.Types()...)
 }
