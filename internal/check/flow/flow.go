@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flow follows addresses through a program: of its context, of what an argument points to, of structs that helpers return, of
-// maps and their values, and of structs to which other structs point. It says which instructions access them, and which helpers get maps.
+// Package flow follows addresses through a program: of its context, of the memory behind arguments, of structs returned
+// by helpers, of maps and their values, and of structs behind pointers in other structs. It says which instructions
+// access them, and which helpers get maps.
 //
 // For example, in
 //
 //	0  r6 = *(u64 *)(r1 + 8)    // the second argument
 //	1  r2 = *(u32 *)(r6 + 40)
 //
-// the instruction 0 reads the context at 8, and 1 reads argument 1 at 40. An address that differs between two paths is not followed where
-// they meet, so that what [Accesses] returns holds whenever the instruction is executed.
+// the instruction 0 reads the context at 8, and 1 reads argument 1 at 40. An address that differs between two paths is
+// not followed after they meet. The results of [Accesses] therefore hold whenever the instruction is executed.
 package flow
 
 import (
@@ -23,8 +24,8 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Access is an instruction that reads or writes a program's context, reads what an argument in it points to or a struct
-// of the kernel that a helper returned, or makes an address from one of these.
+// Access is an instruction that reads or writes a program's context, reads memory behind an argument or a struct of the
+// kernel returned by a helper, or makes an address from one of these.
 type Access struct {
 	At   bpfobj.Site
 	Kind AccessKind
@@ -64,8 +65,8 @@ const (
 	Summed                   // the address or the number of accessed bytes depends on a number that is not a constant
 )
 
-// MapCall is a call of a helper that gets a map, or memory of a ring buffer where it wants a key or value of a map, or
-// an access through a pointer that a value of a map holds.
+// MapCall is a call of a helper with a map, or with memory of a ring buffer as a key or value of a map, or an access
+// through a pointer in a value of a map.
 type MapCall struct {
 	At      bpfobj.Site
 	Map     int  // index in Maps, -1 if it is not known

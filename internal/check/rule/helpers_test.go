@@ -95,7 +95,7 @@ func TestWithdrawn(t *testing.T) {
 }
 
 // TestHelperTable checks that the table has the types of programs of all sections,
-// except those that are not judged, and no others.
+// except unjudged ones, and no others.
 func TestHelperTable(t *testing.T) {
 	used := make(map[string]bool)
 	for _, row := range bpfobj.Sections() {

@@ -29,8 +29,8 @@ func (e *Evaluation) interfaces() {
 	}
 	if s.Type != "" && !s.Optional {
 		f := e.k.enumerator(s.Type, AttachTypeMissing)
-		// A kernel that does not check the type of attachment of a type of programs loads them with any: 5.10 loads those of kprobe.multi, 4.19
-		// those of xdp/devmap.
+		// A kernel that does not check the type of attachment of a type of programs loads them with any: 5.10 loads kprobe.multi, 4.19 loads
+		// xdp/devmap.
 		f.Attach = !facts.ProgramType(s.ProgType).ChecksAttach
 		if f.Status == Fails && s.ProgType == "SK_REUSEPORT" {
 			f.Status = MayFail // a socket takes the program, and does not call it when it migrates

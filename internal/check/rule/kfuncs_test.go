@@ -57,7 +57,7 @@ func TestKfuncs(t *testing.T) {
 	}
 }
 
-// TestKfuncTags checks that the BTF of kernels with tags for kfuncs tags exactly those that programs can call.
+// TestKfuncTags checks BTF with tags for kfuncs: it tags exactly the functions that programs can call.
 func TestKfuncTags(t *testing.T) {
 	raceflag.SkipSerial(t)
 	want := &Wanted{names: make(map[string]int)}

@@ -10,7 +10,7 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
 
-// TestStructOpsMembers checks the members that are set, the programs that set them, and the verdict on a member that the kernel lacks.
+// TestStructOpsMembers checks which members are set, by which programs, and the verdict on a missing member.
 func TestStructOpsMembers(t *testing.T) {
 	o, err := Parse(t.Context(), "ops", testinput.Named(t, "ops.bpfel.o").Data)
 	if err != nil {
