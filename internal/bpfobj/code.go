@@ -15,6 +15,7 @@ import (
 type Code struct {
 	Order     binary.ByteOrder
 	License   string     // "" for none
+	Version   uint32     // number in the section "version"; 0 for none
 	BTF       *btf.BTF   // nil without .BTF
 	Funcs     []Function // sorted by section, then by offset
 	Programs  []Program  // sorted by the section's name, then by offset

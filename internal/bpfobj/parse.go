@@ -90,7 +90,7 @@ func (p *parser) parse(ctx context.Context, records []*ExtSection) error {
 			p.Unfolded += min(s.Size, math.MaxUint32)
 		}
 	}
-	for _, pass := range []func() error{p.readSymbols, p.readLicense, p.readData, p.readFuncs, p.readMaps, p.readExterns, p.readRelocations, p.readStructOps, p.readProgramArrays, p.link} {
+	for _, pass := range []func() error{p.readSymbols, p.readLicense, p.readVersion, p.readData, p.readFuncs, p.readMaps, p.readExterns, p.readRelocations, p.readStructOps, p.readProgramArrays, p.link} {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -176,6 +176,19 @@ func (p *parser) readLicense() error {
 	b, err := p.bytes(s)
 	b, _, _ = bytes.Cut(b[:min(len(b), 127)], []byte{0})
 	p.License = string(b)
+	return err
+}
+
+// readVersion reads the number that loaders give the kernel with the programs (bpf_object__init_kversion in libbpf.c).
+func (p *parser) readVersion() error {
+	s := p.f.Section("version")
+	if s == nil || s.Type != elf.SHT_PROGBITS || s.Size != 4 {
+		return nil
+	}
+	b, err := p.bytes(s)
+	if err == nil && len(b) == 4 {
+		p.Version = p.Order.Uint32(b)
+	}
 	return err
 }
 

@@ -104,6 +104,41 @@ func TestSectionsEbpfGo(t *testing.T) {
 	}
 }
 
+// TestVersion reads the number in a section "version", in the object's byte order.
+func TestVersion(t *testing.T) {
+	for _, order := range []interface {
+		binary.ByteOrder
+		binary.AppendByteOrder
+	}{binary.LittleEndian, binary.BigEndian} {
+		for _, tt := range []struct {
+			data []byte
+			want uint32
+		}{
+			{order.AppendUint32(nil, 0xFFFFFFFE), 0xFFFFFFFE},
+			{order.AppendUint32(nil, 0x41300), 0x41300},
+			{[]byte{1, 2, 3}, 0}, {make([]byte, 8), 0}, {nil, 0},
+		} {
+			code := make([]byte, 2*asm.InstructionSize)
+			code[0], code[8] = 0xb7, 0x95 // r0 = 0; exit
+			f := testelf.File{Order: order, Type: elf.ET_REL, Machine: elf.EM_BPF, Sections: []testelf.Section{
+				{Name: "socket", Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Data: code}, {Name: "version", Flags: elf.SHF_ALLOC, Data: tt.data},
+			}, Symbols: []testelf.Symbol{{Name: "p", Size: uint64(len(code)), Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)}}}
+			data, _ := f.Build()
+			file, err := bpfobj.Open(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, err := file.Parse(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Version != tt.want {
+				t.Errorf("%x: %#x, want %#x", tt.data, o.Version, tt.want)
+			}
+		}
+	}
+}
+
 // byName prints libbpf's program types for the section names in its input.
 const byName = `#include <stdio.h>
 #include <string.h>

@@ -92,6 +92,7 @@ const (
 	ReadingUninitializedStack
 	ReadingUnusedStack
 	WholePointers
+	ProgramsOfAnyKernelVersion
 )
 
 var constants = [...]string{
@@ -181,4 +182,5 @@ var constants = [...]string{
 	ReadingUninitializedStack:          "reading uninitialized stack",
 	ReadingUnusedStack:                 "reading unused stack",
 	WholePointers:                      "whole pointers",
+	ProgramsOfAnyKernelVersion:         "programs of any kernel version",
 }

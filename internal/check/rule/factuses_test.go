@@ -107,6 +107,11 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 		_, l := judgeCode(around(instructions[i].in, true, "socket"), k)
 		return l
 	},
+	"programs of any kernel version": func(t *testing.T, _ string, k *Inventory) []Finding {
+		o := programOf("kprobe/x", ending())
+		o.Version = uint32(Linux(4, 0))
+		return onPrograms(t, o, k)
+	},
 	"map-flag ": func(t *testing.T, name string, k *Inventory) []Finding {
 		flag, err := strconv.ParseUint(name, 0, 32)
 		if err != nil {

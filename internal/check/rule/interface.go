@@ -27,6 +27,9 @@ func (e *Evaluation) interfaces() {
 		f.Stops = e.loader.stops()
 		all = append(all, f)
 	}
+	if s.ProgType == "KPROBE" && e.o.Version != 0 {
+		all = append(all, e.kernelVersion())
+	}
 	if s.Type != "" && !s.Optional {
 		f := e.k.enumerator(s.Type, AttachTypeMissing)
 		// A kernel that does not check the type of attachment of a type of programs loads them with any: 5.10 loads kprobe.multi, 4.19 loads
@@ -64,6 +67,18 @@ func (e *Evaluation) interfaces() {
 		}
 	}
 	e.addAll(all)
+}
+
+// anyVersion is the number in a section "version" that all loaders but libbpf replace by that of the running kernel.
+const anyVersion = 0xFFFFFFFE
+
+// kernelVersion judges the number in a section "version": old kernels compare it with their own (bpf_prog_load in kernel/bpf/syscall.c).
+func (e *Evaluation) kernelVersion() Finding {
+	v := uint64(e.o.Version)
+	if e.loader != Libbpf && v == anyVersion || e.k.version.Unknown == 0 && e.k.version.V == v {
+		return Finding{}
+	}
+	return e.k.judge(facts.ProgramsOfAnyKernelVersion, FeatureMissing)
 }
 
 // Types of links with rules of their own.
