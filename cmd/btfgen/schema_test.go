@@ -178,6 +178,7 @@ var elsewhere = map[string]string{
 	"generate modules":                     "TestModulesTogether",
 	"min_core_btf modules":                 "TestModulesTogether",
 	"check_boot archive":                   "TestCheckBootArchive",
+	"check_boot unjudged":                  "TestTables",
 	"check_boot reach":                     "TestCheckBoot",
 	"check_boot other":                     "TestChanged",
 	"check_boot where":                     "TestChanged",

@@ -4,6 +4,7 @@ package boot
 
 import (
 	"cmp"
+	"encoding/json"
 	"os"
 	"slices"
 	"testing"
@@ -156,6 +157,11 @@ func TestTables(t *testing.T) {
 	}
 	if got, want := tables[1].Surprises, []string{"predicted wrong: o: p: no", "predicted wrong: o: p: no"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+	data, err := json.Marshal(tables[0].Counts())
+	if want := `[{"verdict":"ok","loads":3,"fails":0},{"verdict":"guarded","loads":1,"fails":0},{"verdict":"may fail","loads":0,"fails":1},` +
+		`{"verdict":"fails","loads":0,"fails":1},{"verdict":"ok","unjudged":true,"loads":1,"fails":1}]`; err != nil || string(data) != want {
+		t.Errorf("%s, %v, want %s", data, err, want)
 	}
 	if got, want := Header()[0], "|kernel|step|ok|guarded|ok, not judged|may fail|unknown|fails|"; got != want {
 		t.Errorf("%s, want %s", got, want)
