@@ -4,6 +4,7 @@ package kerneltree
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -55,15 +56,7 @@ func (t *Tree) accesses() {
 				}
 			}
 		}
-		for _, attach := range contextAttachments[kind] {
-			name := kind
-			if attach != "" {
-				name += "/" + attach
-				if !t.Relations["enumerator"]["BPF_"+attach] {
-					continue
-				}
-			}
-			c.kind, c.attach = "BPF_PROG_TYPE_"+kind, "BPF_"+attach
+		c.eachAttachment(kind, contextAttachments[kind], func(name string) {
 			for i, relation := range []string{"reads " + name, "writes " + name} {
 				for size := int64(1); size <= 8; size *= 2 {
 					for off := int64(0); off+size <= ContextBytes; off += size {
@@ -73,12 +66,32 @@ func (t *Tree) accesses() {
 					}
 				}
 			}
+		})
+	}
+	t.tookForTrue(c.unknown)
+}
+
+// eachAttachment calls f with the name of each type of attachment of programs that the tree has, "TRACING/TRACE_ITER", while c is about such programs.
+// If a type of attachment is "", it makes no difference, and the name is the type of programs.
+func (c *calculator) eachAttachment(kind string, attaches []string, f func(name string)) {
+	for _, attach := range attaches {
+		name := kind
+		if attach != "" {
+			name += "/" + attach
+			if !c.tree.Relations["enumerator"]["BPF_"+attach] {
+				continue
+			}
 		}
+		c.kind, c.attach = "BPF_PROG_TYPE_"+kind, "BPF_"+attach
+		f(name)
 	}
-	for name := range c.unknown {
-		t.Unknown = append(t.Unknown, name)
-	}
+}
+
+// tookForTrue adds to t.Unknown.
+func (t *Tree) tookForTrue(names map[string]bool) {
+	t.Unknown = slices.AppendSeq(t.Unknown, maps.Keys(names))
 	slices.Sort(t.Unknown)
+	t.Unknown = slices.Compact(t.Unknown)
 }
 
 // begins reports whether a member of a struct begins where an access begins, or where the four bytes begin of which it reads a part: the functions
@@ -111,25 +124,16 @@ func (t *Tree) filtered(filter string, sets map[string]map[string]string, set st
 		} else if attaches == nil {
 			attaches = []string{""}
 		}
-		for _, attach := range attaches {
-			name := kind
-			if attach != "" {
-				name += "/" + attach
-				if !t.Relations["enumerator"]["BPF_"+attach] {
-					continue
-				}
-			}
+		c.eachAttachment(kind, attaches, func(name string) {
 			for kfunc := range sets[set] {
-				c.kind, c.attach, c.kfunc = "BPF_PROG_TYPE_"+kind, "BPF_"+attach, kfunc
+				c.kfunc = kfunc
 				if c.call(filter, []int64{1, 1}) != 0 {
 					t.Relations.add("refuses "+name, kfunc)
 				}
 			}
-		}
+		})
 	}
-	for name := range c.unknown {
-		t.Unknown = append(t.Unknown, name)
-	}
+	t.tookForTrue(c.unknown)
 }
 
 // function is a parsed function of C.

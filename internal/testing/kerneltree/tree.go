@@ -234,7 +234,7 @@ func (t *Tree) helpers() {
 			}
 		}
 	}
-	t.Unknown = slices.Sorted(maps.Keys(x.Unknown))
+	t.tookForTrue(x.Unknown)
 }
 
 var (
