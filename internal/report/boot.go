@@ -122,10 +122,7 @@ func (b *Boot) Object(rows []boot.Row) {
 			b.fine++
 			continue
 		}
-		predicted := p.Load[0].String()
-		if p.Load[0] <= rule.Guarded && p.Unjudged() {
-			predicted = boot.Unjudged
-		}
+		predicted := boot.Predicted(p.Load[0], p.Unjudged())
 		if all := p.Status[0]; all > max(p.Load[0], rule.Guarded) {
 			predicted += ", " + all.String() + " to attach"
 		}

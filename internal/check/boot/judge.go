@@ -55,12 +55,20 @@ type Count struct {
 // Unjudged names the verdict on programs that are to work, of which something is not judged.
 const Unjudged = "ok, not judged"
 
-// count returns the count of a verdict. unjudged says that something of the program is not judged.
-func (t *Table) count(predicted rule.Status, unjudged bool) *Count {
-	if unjudged && predicted <= rule.Guarded {
+// Predicted names a verdict. unjudged says that something of the program is not judged.
+func Predicted(s rule.Status, unjudged bool) string {
+	if unjudged && s <= rule.Guarded {
+		return Unjudged
+	}
+	return s.String()
+}
+
+// count returns the count of a verdict, as Predicted names it.
+func (t *Table) count(s rule.Status, unjudged bool) *Count {
+	if Predicted(s, unjudged) == Unjudged {
 		return &t.unjudged
 	}
-	return &t.counts[predicted]
+	return &t.counts[s]
 }
 
 // add counts a step of a program, if it was tried. The name includes the object's.

@@ -15,12 +15,7 @@ import (
 // TestTreesContexts compares which bytes of their context programs may access with kernel trees.
 func TestTreesContexts(t *testing.T) {
 	wrong, n := contextsDisagree(t, accesses(t), contextTable())
-	for _, why := range wrong {
-		t.Error(why)
-	}
-	if n < 400000 {
-		t.Errorf("%d comparisons", n)
-	}
+	report(t, wrong, n, 400000)
 }
 
 // contextsDisagree returns in what the accesses to contexts differ from kernel trees, and the number of comparisons.

@@ -245,12 +245,13 @@ func (e *Evaluation) field(off int64, size int, write bool) (f Finding) {
 	of := facts.ProgramType(e.pr.Attach.ProgType).Context
 	if y, ok := e.k.find(of, btf.KindStruct); ok && y.module == "" {
 		f = e.member(y.typ(), new(flow.Access), off, size)
-	} else if fact := facts.ContextField(of, off); fact != facts.Every {
-		if f = e.k.judge(fact, ContextBeyond); f.Status != OK {
-			f.Args.Offset, f.Args.Name = off, "struct "+of
+	} else {
+		if fact := facts.ContextField(of, off); fact != facts.Every {
+			f = e.k.judge(fact, ContextBeyond)
+		} else if when, known := facts.ContextSize(of, off+int64(max(size, 1))); known {
+			f = e.k.later(when, ContextBeyond)
 		}
-	} else if when, known := facts.ContextSize(of, off+int64(max(size, 1))); known {
-		if f = e.k.later(when, ContextBeyond); f.Status != OK {
+		if f.Status != OK {
 			f.Args.Offset, f.Args.Name = off, "struct "+of
 		}
 	}

@@ -93,7 +93,7 @@ type ProgramRow struct {
 
 // Unjudged reports whether kernels differ in something of the program that is not judged, so that its verdict may be wrong.
 func (p *ProgramRow) Unjudged() bool {
-	return slices.ContainsFunc(p.Notes, func(n rule.Finding) bool { return n.Code == rule.UnjudgedBounds || n.Code == rule.UnjudgedWork })
+	return slices.ContainsFunc(p.Notes, func(n rule.Finding) bool { return rule.FamilyOf(n.Code) == rule.FamilyUnjudged })
 }
 
 // KernelFinding is a finding and the indices of its kernels, ascending.
