@@ -93,6 +93,7 @@ const (
 	ReadingUnusedStack
 	WholePointers
 	ProgramsOfAnyKernelVersion
+	SleepingTracepoints
 )
 
 var constants = [...]string{
@@ -183,4 +184,5 @@ var constants = [...]string{
 	ReadingUnusedStack:                 "reading unused stack",
 	WholePointers:                      "whole pointers",
 	ProgramsOfAnyKernelVersion:         "programs of any kernel version",
+	SleepingTracepoints:                "sleeping tracepoints",
 }

@@ -33,11 +33,15 @@ func attachNames(pr *bpfobj.Program) (names []string, pattern string) {
 			return nil, fn
 		}
 		return []string{fn}, ""
-	case bpfobj.AttachMulti:
-		if to = multiPattern(to); strings.ContainsAny(to, "*?") {
-			return nil, to
+	case bpfobj.AttachMulti, bpfobj.AttachFuncMulti:
+		if s.Kind == bpfobj.AttachFuncMulti {
+			names = append(names, multiFunction)
+			_, to = CutModule(to)
 		}
-		return []string{to}, ""
+		if to = multiPattern(to); strings.ContainsAny(to, "*?") {
+			return names, to
+		}
+		return append(names, to), ""
 	case bpfobj.AttachSyscall:
 		return allSyscallNames(to), ""
 	case bpfobj.AttachTP:
@@ -103,6 +107,10 @@ func (e *Evaluation) attachment() {
 		}
 	}
 	to := s.Target(e.pr.Section)
+	if s.Kind == bpfobj.AttachFuncMulti {
+		e.eachFunction(to, s)
+		return
+	}
 	if to == "" {
 		// The kernel looks at the target when it loads the program.
 		if attachesByBTF(s.Kind) {
@@ -224,6 +232,46 @@ func (e *Evaluation) function(to string, names []string, s *bpfobj.Section) {
 	}
 }
 
+// multiFunction is what the verifier takes for the function that programs of fentry.multi and its like are attached to: it has no arguments.
+const multiFunction = "bpf_multi_func"
+
+// eachFunction judges what attaches to all functions with BTF that match a pattern. Kernels look at the functions when the program is attached
+// (bpf_tracing_multi_attach in kernel/trace/bpf_trace.c): if one of them cannot have the program, none has it.
+func (e *Evaluation) eachFunction(to string, s *bpfobj.Section) {
+	if y, ok := e.k.find(multiFunction, btf.KindFunc); ok {
+		t := y.typ()
+		e.hook = newHook(s.Prefix, y.view, t.Ref(), s)
+	}
+	e.trampoline(s)
+	if to == "" {
+		return
+	}
+	names, pattern := attachNames(e.pr)
+	f := Finding{Subject: pattern, Attach: true}
+	module, _ := CutModule(to)
+	switch i := e.k.want.pattern(pattern); {
+	case module != "":
+		// libbpf looks for the module when it loads the program.
+		f = Finding{Status: MayFail, Code: ModuleNeeded, Subject: to, Args: Args{Names: Names(module)}}
+	case pattern == "":
+		one := *e
+		one.Findings = nil
+		one.function(vmlinux+":"+to, names[1:], s)
+		for _, f := range one.Findings {
+			f.Attach = true
+			e.add(f)
+		}
+		return
+	case i < 0 || e.k.globs.Err() != nil:
+		f.Status, f.Code, f.Max = Unknown, AttachTargetPatterns, limits.Patterns
+	case e.k.matches[i] == 0:
+		f.Status, f.Code = Fails, AttachTargetNoMatch
+	default:
+		f.Status, f.Code = MayFail, AttachTargetEach
+	}
+	e.add(f)
+}
+
 // inModules reports whether modules can have what programs of a kind are attached to. Hooks of LSM, what can be iterated over and system calls
 // are only in the kernel itself.
 func inModules(kind bpfobj.AttachKind, function string) bool {
@@ -276,6 +324,7 @@ func (k *Inventory) functions(name, module string) (l []symbol) {
 // none at all.
 func (e *Evaluation) tracepoint(to string, s *bpfobj.Section) {
 	name := path.Base(to)
+	e.sleepingTracepoint(to, s)
 	y, ok := e.k.find("btf_trace_"+name, btf.KindTypedef)
 	f := Finding{Status: MayFail, Code: AttachTargetTracepoint, Subject: "tracepoint " + name}
 	_, any := e.k.find(anyTracepoint, btf.KindTypedef)
@@ -309,6 +358,20 @@ func (e *Evaluation) tracepoint(to string, s *bpfobj.Section) {
 		f.Status, f.Code = Unknown, AttachTargetTracepoints
 	}
 	f.Attach = s.Kind != bpfobj.AttachBTFTP
+	e.add(f)
+}
+
+// sleepingTracepoint judges a tracepoint for programs that may sleep: only those of system calls can (tracepoint_is_faultable in
+// include/linux/tracepoint.h, TRACE_EVENT_SYSCALL in include/trace/events). The kernel looks at those with BTF when it loads the program.
+func (e *Evaluation) sleepingTracepoint(to string, s *bpfobj.Section) {
+	name := path.Base(to)
+	if !maySleep(s) || name == "sys_enter" || name == "sys_exit" || systemCall(to) != "" {
+		return
+	}
+	f := Finding{Status: Fails, Code: AttachTargetSleepsTracepoint, Subject: "tracepoint " + name, Attach: s.Kind != bpfobj.AttachBTFTP}
+	if s.Kind == bpfobj.AttachTP && !e.k.has(facts.SleepingTracepoints) {
+		f.Status = MayFail // updates of 7.1 attach the program
+	}
 	e.add(f)
 }
 

@@ -408,7 +408,11 @@ func openEnded(t *btf.Type) bool {
 // givesContext reports whether what programs of a kind read of their context is judged. Of
 // others it is only whether they read it where it is.
 func givesContext(kind bpfobj.AttachKind) bool {
-	return attachesByBTF(kind) || kind == bpfobj.AttachRawTP || kind == bpfobj.AttachTP
+	switch kind {
+	case bpfobj.AttachRawTP, bpfobj.AttachTP, bpfobj.AttachFuncMulti:
+		return true
+	}
+	return attachesByBTF(kind)
 }
 
 // contextAccesses returns the accesses of a program that are judged: to its context, and to what helpers return.

@@ -93,7 +93,7 @@ func (e *Evaluation) denied(subject, function string) {
 	}
 	if s.ProgType == "TRACING" {
 		note("denied", AttachTargetDenied, false)
-		if s.Type != "BPF_TRACE_FENTRY" {
+		if s.Type != "BPF_TRACE_FENTRY" && s.Type != "BPF_TRACE_FENTRY_MULTI" {
 			note("noreturn", AttachTargetNoReturn, false)
 		}
 	}

@@ -112,6 +112,9 @@ var usesOf = map[string]func(t *testing.T, name string, k *Inventory) []Finding{
 		o.Version = uint32(Linux(4, 0))
 		return onPrograms(t, o, k)
 	},
+	"sleeping tracepoints": func(t *testing.T, _ string, k *Inventory) []Finding {
+		return onPrograms(t, programOf("raw_tp.s", ending()), k)
+	},
 	"map-flag ": func(t *testing.T, name string, k *Inventory) []Finding {
 		flag, err := strconv.ParseUint(name, 0, 32)
 		if err != nil {

@@ -186,7 +186,7 @@ func (f *Finding) Absent() bool {
 // OfFile reports whether the finding is about the object, whatever the kernel.
 func (f *Finding) OfFile() bool {
 	switch f.Code {
-	case relo.InvalidRelocation, HelperPoisoned, KsymUndeclared, KconfigEbpfGo, KconfigNoLookup, SectionUnknown,
+	case relo.InvalidRelocation, HelperPoisoned, KsymUndeclared, KconfigEbpfGo, KconfigNoLookup, SectionUnknown, SectionNewer,
 		MapSection, MapPinning, MapSizes, MapNoSizes:
 		return true
 	case MapRingSize:

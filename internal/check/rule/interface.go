@@ -23,7 +23,7 @@ func (e *Evaluation) interfaces() {
 		e.k.judge(facts.Section(s.Prefix), FeatureMissing),
 		e.k.judge(facts.ProgramTypeBuilt(s.ProgType), FeatureMissing),
 	}
-	if f := Untyped(e.pr); f.Status != OK && e.loader == Libbpf {
+	if f := Untyped(e.pr, e.loader); f.Status != OK {
 		f.Stops = e.loader.stops()
 		all = append(all, f)
 	}
@@ -58,6 +58,10 @@ func (e *Evaluation) interfaces() {
 	all = append(all, e.specialValues()...)
 	if maySleep(s) {
 		all = append(all, e.sleepingMaps()...)
+		switch s.Kind {
+		case bpfobj.AttachTP, bpfobj.AttachRawTP, bpfobj.AttachBTFTP:
+			all = append(all, e.k.judge(facts.SleepingTracepoints, FeatureMissing))
+		}
 	} else if facts.ProgramType(s.ProgType).Preallocated {
 		for _, fn := range e.pr.Funcs {
 			if m := e.o.allocates(fn); m != nil {

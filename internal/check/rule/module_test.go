@@ -63,6 +63,7 @@ func twice #p
 proto #q int: a u32
 func twice #q
 func register_kprobe #p
+func do_exit #p
 func __x64_sys_bpf #p
 func __do_sys_sync #p
 func __x64_sys_sync_file_range #p
@@ -71,6 +72,7 @@ func __x64_sys_sync_file_range2 #p
 	vmlinux := testbtf.Types(t, binary.LittleEndian, types)
 	module := testbtf.Module(t, binary.LittleEndian, types, "func in_module #p")
 	const loaded, missing = "may fail: module-needed md_mod", "fails: attach-target-missing"
+	const sleeps, noBTF = "may fail to attach: attach-target-sleeps-tracepoint", "unknown to attach: attach-target-tracepoints"
 	for name, tt := range map[string]struct {
 		section string
 		modules bool
@@ -92,6 +94,19 @@ func __x64_sys_sync_file_range2 #p
 		"one of arm":                 {"tp/syscalls/sys_exit_arm_sync_file_range", false, []string{"fails to attach: attach-target-syscall"}},
 		"no system call":             {"tp/syscalls/sys_exit_openat2", false, []string{"may fail to attach: attach-target-syscall-unlisted"}},
 		"no event of one":            {"tp/syscalls/other", false, nil},
+		"one of several":             {"fentry.multi/built_in", false, nil},
+		"denied at the end":          {"fexit.multi/do_exit", false, []string{"may fail to attach: attach-target-noreturn"}},
+		"not denied at the start":    {"fentry.multi/do_exit", false, nil},
+		"several":                    {"fsession.multi/buil?_*", false, []string{"may fail to attach: attach-target-pattern-each"}},
+		"none":                       {"fentry.multi/x*", false, []string{"fails to attach: attach-target-pattern-missing"}},
+		"not one":                    {"fexit.multi/in_module", true, []string{"fails to attach: attach-target-missing"}},
+		"of a module":                {"fexit.multi/md_mod:in_*", true, []string{loaded}},
+		"chosen by the loader":       {"fexit.multi", true, nil},
+		"sleeps at a system call":    {"tp.s/syscalls/sys_enter_sync", false, nil},
+		"sleeps at another event":    {"tp.s/sched/sched_switch", false, []string{sleeps, noBTF}},
+		"sleeps at any system call":  {"raw_tp.s/sys_enter", false, []string{noBTF}},
+		"sleeps at a raw tracepoint": {"raw_tracepoint.s/sched_switch", false, []string{"fails to attach: attach-target-sleeps-tracepoint", noBTF}},
+		"sleeps at one with BTF":     {"tp_btf.s/sched_switch", false, []string{"fails: attach-target-sleeps-tracepoint", "may fail: attach-target-module-btf"}},
 	} {
 		tg := new(core.Target)
 		var modules []relo.Module
@@ -103,10 +118,13 @@ func __x64_sys_sync_file_range2 #p
 		}
 		want := &Wanted{names: make(map[string]int)}
 		o := around(insn{Op: 0xb7}, true, tt.section)
-		names, _ := attachNames(&o.Programs[0])
+		names, pattern := attachNames(&o.Programs[0])
 		want.add(featureNames()...)
 		want.add(names...)
 		want.add(allSyscallNames("bpf")...)
+		if pattern != "" {
+			want.patterns = append(want.patterns, newGlob(pattern))
+		}
 		e := Evaluation{Scene: &Scene{loader: EbpfGo, o: o, k: inspectBTF(t.Context(), tg, want, kernel.Key{}, "x86_64")}, pr: &o.Programs[0]}
 		e.attachment()
 		var got []string

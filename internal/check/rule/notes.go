@@ -42,9 +42,11 @@ func (o *Object) external(j int, loaders []Loader) (notes []Finding) {
 		}
 	}
 	if s := e.pr.Attach; s != nil {
-		if f := Untyped(e.pr); f.Status != OK && slices.Equal(loaders, []Loader{EbpfGo}) {
-			f.Status, f.Loader = OK, ""
-			note(f)
+		for l, other := range map[Loader]Loader{EbpfGo: Libbpf, Libbpf: EbpfGo} {
+			if f := Untyped(e.pr, other); f.Status != OK && slices.Equal(loaders, []Loader{l}) {
+				f.Status, f.Loader = OK, ""
+				note(f)
+			}
 		}
 		if what := needsOwnBTF(s); what != "" {
 			note(Finding{Code: RunningKernelBTF, Subject: what})

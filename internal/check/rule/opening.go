@@ -63,15 +63,17 @@ func (o *Object) Unopened(l Loader) (all []Finding) {
 	return all
 }
 
-// Untyped returns a finding if libbpf does not know the name of a program's section, and ebpf-go does.
-func Untyped(pr *bpfobj.Program) Finding {
-	if s := pr.Attach; s == nil || s.Libbpf(pr.Section) {
-		return Finding{}
+// Untyped returns a finding if of libbpf and ebpf-go only the other one knows the name of a program's section.
+func Untyped(pr *bpfobj.Program, l Loader) Finding {
+	s := pr.Attach
+	switch {
+	case s == nil:
+	case l == Libbpf && !s.Libbpf(pr.Section):
+		return Finding{Status: Fails, Code: SectionUnknown, Subject: pr.Section, Loader: l, Args: Args{Name: s.Prefix}}
+	case l == EbpfGo && s.Newer:
+		return Finding{Status: Fails, Code: SectionNewer, Subject: pr.Section, Loader: l}
 	}
-	return Finding{
-		Status: Fails, Code: SectionUnknown, Subject: pr.Section, Loader: Libbpf,
-		Args: Args{Name: pr.Attach.Prefix},
-	}
+	return Finding{}
 }
 
 // opening judges what libbpf checks before it creates the first map: whether the kernel has each struct_ops

@@ -115,16 +115,16 @@ type judge struct {
 	loader []rule.Loader // loader whose verdict counts, per object
 }
 
-// refused returns Unopened, or the reasons why libbpf has no type for a program that it would load, unless the policy says that the
-// object works without it (bpf_object_load_prog).
+// refused returns Unopened, or the reasons why a loader has no type for a program that it would load, unless the policy says that the
+// object works without it (bpf_object_load_prog in libbpf).
 func (s *Setup) refused(o *rule.Object, l rule.Loader) []rule.Finding {
 	all := o.Unopened(l)
-	if len(all) > 0 || l != rule.Libbpf {
+	if len(all) > 0 {
 		return all
 	}
 	for i := range o.Programs {
 		pr := &o.Programs[i]
-		if f := rule.Untyped(pr); f.Status != rule.OK && pr.AutoLoad && !s.Policy.spares(o, i) {
+		if f := rule.Untyped(pr, l); f.Status != rule.OK && pr.AutoLoad && !s.Policy.spares(o, i) {
 			all = append(all, f)
 		}
 	}

@@ -64,6 +64,7 @@ func TestGuesses(t *testing.T) {
 		{"fentry open_fentry, kprobe open_kprobe, kprobe close", "one_of open_fentry | open_kprobe"},
 		{"kprobe/do_exit on_exit, tp_btf/sched_process_exit on_exit_btf, kprobe/f other_btf", "one_of on_exit | on_exit_btf"},
 		{"kprobe/a x, kprobe/b x_btf", ""},
+		{"fentry.multi/a* x, kprobe.multi/a* y, fexit.multi b, kretprobe.multi b", "one_of x | y; one_of b | b"},
 		{"uprobe/f a, uprobe.multi/f b, xdp c, no_such_section d", ""},
 		{"tc_ingress a, tc/ingress b, tcx/ingress c, sockops d, cgroup/sockops e", ""},
 		{"?kprobe/a x, kprobe/b y", "optional x"},

@@ -89,8 +89,8 @@ const tracepoint = "tracepoint"
 
 // attachPoints are what programs are run at, by the prefixes of the sections that say it in different ways.
 var attachPoints = map[string]string{
-	"kprobe": "entry", "kprobe.multi": "entry", "fentry": "entry",
-	"kretprobe": "exit", "kretprobe.multi": "exit", "fexit": "exit",
+	"kprobe": "entry", "kprobe.multi": "entry", "fentry": "entry", "fentry.multi": "entry",
+	"kretprobe": "exit", "kretprobe.multi": "exit", "fexit": "exit", "fexit.multi": "exit",
 	"tp": tracepoint, "tracepoint": tracepoint, "raw_tp": tracepoint, "raw_tracepoint": tracepoint, "tp_btf": tracepoint,
 }
 

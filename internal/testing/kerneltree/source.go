@@ -17,7 +17,7 @@ import (
 )
 
 // wanted are the files that are read.
-var wanted = regexp.MustCompile(`^(Makefile(\.rhelver)?|include/uapi/linux/bpf\.h|include/linux/\w*(bpf|btf|filter|lsm_hook_defs|ftrace|fprobe|skmsg|error-injection|trace_events)\w*\.h|include/net/(xdp|xdp_sock|bpf_sk_storage|sock_reuseport|tcp)\.h` +
+var wanted = regexp.MustCompile(`^(Makefile(\.rhelver)?|include/uapi/linux/bpf\.h|include/linux/\w*(bpf|btf|filter|lsm_hook_defs|ftrace|fprobe|skmsg|error-injection|trace_events)\w*\.h|include/linux/tracepoint-defs\.h|include/net/(xdp|xdp_sock|bpf_sk_storage|sock_reuseport|tcp)\.h` +
 	`|kernel/(bpf|trace|cgroup)/[\w-]+\.[ch]|kernel/(fail_function|events/core|kallsyms)\.c|lib/error-inject\.c|mm/maccess\.c` +
 	`|net/(core|xdp|ipv4|bpf|netfilter|xfrm|sched)/([\w-]*(bpf|filter|sock_map|xsk|xdp|reuseport|conntrack|nat|fou|tcp_cong|skmsg|udp|tcp_ipv4|lwt|flow_dissector|sock_reuseport)[\w-]*)\.[ch]` +
 	`|fs/verity/measure\.c|(fs|drivers/(media/rc|hid/bpf)|net/socket|crypto|fs/verity)/[\w/-]*(bpf|lirc|socket)[\w-]*\.c|arch/\w+/net/[\w-]+\.[chS]|arch/\w+/Kconfig|arch/\w+/include/asm/ftrace\.h)$`)
