@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 )
@@ -146,6 +147,8 @@ func attachRawTracepoint(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, er
 
 func attachTracing(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 	switch to := spec.AttachTo; {
+	case strings.Contains(spec.SectionName, ".multi"):
+		return attachMulti(spec, p)
 	case to == "", to == "bpf_map_elem", to == "bpf_sk_storage_map": // the tool sets the function or map
 		return nil, errNotTried
 	case spec.AttachType == ebpf.AttachTraceIter:
@@ -159,6 +162,41 @@ func attachTracing(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
 		err = fmt.Errorf("%w: %s cannot be traced: it was declared inline, or its file is built so", err, spec.AttachTo)
 	}
 	return l, err
+}
+
+// attachMulti attaches to the function of a section such as fentry.multi/NAME. For patterns libbpf looks in the kernel's BTF.
+func attachMulti(spec *ebpf.ProgramSpec, p *ebpf.Program) (io.Closer, error) {
+	_, to, _ := strings.Cut(spec.SectionName, "/")
+	if to == "" || strings.ContainsAny(to, "*?:") {
+		return nil, errNotTried
+	}
+	kernel, err := btf.LoadKernelSpec()
+	if err != nil {
+		return nil, err
+	}
+	var fn *btf.Func
+	if err := kernel.TypeByName(to, &fn); err != nil {
+		return nil, err
+	}
+	id, err := kernel.TypeID(fn)
+	if err != nil {
+		return nil, err
+	}
+	attr := struct {
+		program, target, as, flags uint32
+		ids, cookies               uint64
+		count                      uint32
+		_                          [4]byte
+	}{
+		program: uint32(p.FD()), as: uint32(spec.AttachType),
+		ids: uint64(uintptr(unsafe.Pointer(&id))), count: 1,
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_LINK_CREATE, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	runtime.KeepAlive(&id)
+	if errno != 0 {
+		return nil, fmt.Errorf("attach to %s: %w", to, errno)
+	}
+	return held(fd), nil
 }
 
 // iterCgroup is the part for cgroups of the kernel's union bpf_iter_link_info.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -44,6 +45,41 @@ func (l *loader) unopened(o *rule.Object) error {
 		}
 	}
 	return nil
+}
+
+// newerTypes are the types of programs, with the types of attachment, for sections that only libbpf knows.
+var newerTypes = map[string]ebpf.ProgramSpec{
+	"TRACEPOINT":                       {Type: ebpf.TracePoint},
+	"RAW_TRACEPOINT":                   {Type: ebpf.RawTracepoint},
+	"TRACING BPF_TRACE_RAW_TP":         {Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp},
+	"TRACING BPF_TRACE_FENTRY_MULTI":   {Type: ebpf.Tracing, AttachType: 59},
+	"TRACING BPF_TRACE_FEXIT_MULTI":    {Type: ebpf.Tracing, AttachType: 60},
+	"TRACING BPF_TRACE_FSESSION_MULTI": {Type: ebpf.Tracing, AttachType: 61},
+}
+
+// withTypes returns a copy of an object with types for the programs of such sections, or the object if it has none.
+func withTypes(spec *ebpf.CollectionSpec, o *rule.Object) *ebpf.CollectionSpec {
+	out := spec
+	for i := range o.Programs {
+		pr := &o.Programs[i]
+		if pr.Attach == nil || !pr.Attach.Newer {
+			continue
+		}
+		if out == spec {
+			out = spec.Copy()
+		}
+		p, as := out.Programs[o.ProgramName(i)], newerTypes[strings.TrimSpace(pr.Attach.ProgType+" "+pr.Attach.Type)]
+		if p == nil {
+			continue
+		}
+		if p.Type, p.AttachType = as.Type, as.AttachType; pr.Attach.Kind != bpfobj.AttachFuncMulti {
+			p.AttachTo = pr.Attach.Target(pr.Section)
+		}
+		if strings.HasSuffix(pr.Attach.Prefix, ".s") {
+			p.Flags |= unix.BPF_F_SLEEPABLE
+		}
+	}
+	return out
 }
 
 // untyped returns an error for each program whose section libbpf does not know, if cilium/ebpf does.

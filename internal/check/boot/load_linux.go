@@ -204,7 +204,9 @@ func (l *loader) read(ctx context.Context, data []byte) (*object, error) {
 	o.untyped, o.unlike = untyped(parsed), unlike(parsed)
 	externs.complete(o.spec)
 	l.prepare(o.spec)
-	if o.alone = o.spec; l.noData {
+	o.alone = o.spec
+	o.spec = withTypes(o.spec, parsed)
+	if l.noData {
 		o.spec = withoutData(o.spec)
 	}
 	if !bytes.Equal(data, changed) {
@@ -271,6 +273,10 @@ func (l *loader) program(e Event, o *object) Event {
 // alone loads a program as cilium/ebpf does.
 func (l *loader) alone(name string, o *object, t *types) (r result) {
 	if o.alone == nil {
+		return r
+	}
+	if o.alone.Programs[name].Type == ebpf.UnspecifiedProgram {
+		r.err = fmt.Errorf("ebpf-go leaves the program out: it knows no type of programs for section %s", o.alone.Programs[name].SectionName)
 		return r
 	}
 	coll, err := l.load(one(o.alone, name), t)
