@@ -16,6 +16,8 @@ import (
 func TestTreesContexts(t *testing.T) {
 	wrong, n := contextsDisagree(t, accesses(t), contextTable())
 	report(t, wrong, n, 400000)
+	wrong, n = contextsDisagree(t, rhel(t), contextTable())
+	report(t, wrong, n, 100000)
 }
 
 // contextsDisagree returns in what the accesses to contexts differ from kernel trees, and the number of comparisons.

@@ -171,9 +171,9 @@ func (a *Answers) shows(w *witness) Presence {
 		has = a.k.Struct(w.name, w.part)
 	}
 	switch {
-	case has && w.role == against, !has && w.role == certain && shown:
+	case has && w.role == against, !has && shown && (w.role == certain || w.role == needed):
 		return No
-	case has:
+	case has && w.role != needed:
 		return Yes
 	}
 	return Perhaps

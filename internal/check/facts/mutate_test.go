@@ -76,10 +76,10 @@ func mutations(t *testing.T, file string) (all []mutation) {
 				c.By += Linux(0, 2)
 				set(p.key, c.String())
 				set("since", "always")
-			case "witness", "hint", "against":
+			case "witness", "hint", "against", "needs":
 				drop()
 				set(p.key, replacement(p.value))
-				for _, key := range []string{"witness", "hint", "against"} {
+				for _, key := range []string{"witness", "hint", "against", "needs"} {
 					if key != p.key && !(key == "hint" && several) { // of several witnesses, one is enough to show that all are missing
 						set(key, p.value)
 					}

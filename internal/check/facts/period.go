@@ -77,6 +77,7 @@ const (
 	certain role = iota // kernels with the fact have it, others do not
 	hint                // kernels without the fact do not have it
 	against             // kernels with the fact do not have it
+	needed              // kernels with the fact have it, others may have it, too
 )
 
 // parseWitness reads STRUCT, STRUCT.MEMBER, FUNCTION(), static FUNCTION() or ENUM:ENUMERATOR.

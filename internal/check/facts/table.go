@@ -180,7 +180,7 @@ func readRow(e *entry) (*row, error) {
 		"registers": func(value string) (err error) { r.registers, err = strconv.Atoi(value); return err },
 		"machine":   once("machine", &r.machine),
 		"since":     change("since", &r.Since), "until": change("until", &r.Until),
-		"witness": shows(certain), "hint": shows(hint), "against": shows(against),
+		"witness": shows(certain), "hint": shows(hint), "against": shows(against), "needs": shows(needed),
 		"yes": examples(Yes), "no": examples(No), "perhaps": examples(Perhaps),
 		"programs": list(&r.programs), "names": list(&r.names), "adds": list(&r.names), "only": list(&r.only),
 		"values": func(value string) (err error) { r.returns, err = parseReturn(value); return err },

@@ -21,6 +21,9 @@ func trees(t *testing.T) *kerneltree.Matrix { t.Helper(); return matrix(t, "test
 // filters refuse.
 func accesses(t *testing.T) *kerneltree.Matrix { t.Helper(); return matrix(t, "testdata/accesses.txt") }
 
+// rhel reads testdata/rhel.txt: trees.txt and accesses.txt for each release of RHEL 8.4 to 10.0.
+func rhel(t *testing.T) *kerneltree.Matrix { t.Helper(); return matrix(t, "testdata/rhel.txt") }
+
 func matrix(t *testing.T, name string) *kerneltree.Matrix {
 	t.Helper()
 	f, err := os.Open(name)
@@ -32,7 +35,7 @@ func matrix(t *testing.T, name string) *kerneltree.Matrix {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.Columns) < 40 {
+	if len(m.Columns) < 13 {
 		t.Fatalf("%d trees", len(m.Columns))
 	}
 	return m
@@ -161,15 +164,147 @@ func treeShows(m *kerneltree.Matrix, r *row, tree int) (Presence, string) {
 			}
 		}
 		switch {
-		case has && w.role == against, !has && w.role == certain:
+		case has && w.role == against, !has && (w.role == certain || w.role == needed):
 			if p == Perhaps {
 				p, by = No, w.text
 			}
-		case has:
+		case has && w.role != needed:
 			return Yes, w.text
 		}
 	}
 	return p, by
+}
+
+// TestRHEL compares the facts with trees of RHEL: where a witness or the release decides, the tree agrees.
+func TestRHEL(t *testing.T) {
+	m := rhel(t)
+	for _, f := range All() {
+		name, r := f.String(), f.row()
+		has := inTrees(m, name)
+		if has == nil {
+			continue
+		}
+		for j := range m.Columns {
+			c := &m.Columns[j]
+			if kind, ok := strings.CutPrefix(name, "map-type "); ok && !enumerated(m, "BPF_MAP_TYPE_"+strings.Fields(kind)[0], j) {
+				continue // the enum shows it
+			}
+			p, by := treeShows(m, r, j)
+			if p == Perhaps {
+				release := treeRelease(t, c)
+				by = "by its release"
+				switch {
+				case r.Until != Change{} && release >= r.Until.By:
+					p = No
+				case r.Until == Change{} && release >= r.Since.By:
+					p = Yes
+				}
+			}
+			if p == Yes && !has[j] || p == No && has[j] {
+				t.Errorf("%s: %t in %s, but %s", name, has[j], c.Name, by)
+			}
+		}
+	}
+}
+
+// claims returns what is said of a kernel of which only the release decides whether it has something, as Answers.unwitnessed does. A
+// program that is not listed can do it on no kernel.
+func claims(p *Period, listed bool, release Release) Presence {
+	switch {
+	case !listed, p.Until != Change{} && release >= p.Until.By:
+		return No
+	case p.Until != Change{}, p.Since != Change{} && release < p.Since.By:
+		return Perhaps
+	}
+	return Yes
+}
+
+// TestRHELHelpers compares which programs may call helpers with trees of RHEL.
+func TestRHELHelpers(t *testing.T) {
+	m, compared := rhel(t), 0
+	for id := int64(1); id <= LastHelper; id++ {
+		h, helper := HelperNumbered(id), HelperName(id)
+		for j := range m.Columns {
+			c := &m.Columns[j]
+			if !enumerated(m, helper, j) {
+				continue
+			}
+			for _, caller := range Callers() {
+				allowed := m.Has["helper "+caller]
+				if !anyIn(allowed, j) {
+					continue
+				}
+				p, listed := h.Callable(caller)
+				has := allowed[strings.TrimPrefix(helper, "bpf_")]
+				is := has != nil && has[j]
+				if said := claims(&p, listed, treeRelease(t, c)); said == Yes && !is || said == No && is {
+					t.Errorf("%s of %s: %t in %s, but since %s, until %s, %t", helper, caller, is, c.Name, p.Since, p.Until, listed)
+				}
+				compared++
+			}
+		}
+	}
+	if compared < 50000 {
+		t.Errorf("%d comparisons", compared)
+	}
+}
+
+// TestRHELKfuncs compares since when programs of each type can call a kfunc with trees of RHEL.
+func TestRHELKfuncs(t *testing.T) {
+	m, compared := rhel(t), 0
+	in := func(relation, name string, tree int) bool {
+		l := m.Has[relation][name]
+		return l != nil && l[tree]
+	}
+	for name, callers := range the().kfuncs {
+		for kind, period := range callers {
+			if kind == NotSleeping {
+				continue
+			}
+			for j := range m.Columns {
+				c := &m.Columns[j]
+				if !isKfunc(m, name, j) {
+					continue
+				}
+				is := in("kfunc "+kind, name, j) || in("kfunc any", name, j)
+				if said := claims(&period, true, treeRelease(t, c)); said == Yes && !is || said == No && is {
+					t.Errorf("%s of %s: %t in %s, but since %s, until %s", name, kind, is, c.Name, period.Since, period.Until)
+				}
+				compared++
+			}
+		}
+	}
+	if compared < 500 {
+		t.Errorf("%d comparisons", compared)
+	}
+}
+
+// TestRHELHooks compares what is known of hooks of LSM with trees of RHEL.
+func TestRHELHooks(t *testing.T) {
+	m, compared := rhel(t), 0
+	for _, r := range the().rows {
+		sets := hookSets[r.entry.name]
+		if r.entry.file != "hooks.txt" || sets == nil {
+			continue
+		}
+		for _, name := range r.names {
+			exists := m.Has["hook"][name]
+			for j := range m.Columns {
+				c := &m.Columns[j]
+				if exists == nil || !exists[j] || !anyIn(m.Has["set "+sets[0]], j) {
+					continue
+				}
+				is := inSets(m, sets, name, j)
+				if said := claims(&r.Period, true, treeRelease(t, c)); said == Yes && !is || said == No && is {
+					t.Errorf("%s %s: %t in %s, but since %s, until %s", r.entry.name, name, is, c.Name, r.Since, r.Until)
+				}
+				compared++
+			}
+		}
+	}
+	if compared < 500 {
+		t.Errorf("%d comparisons", compared)
+	}
 }
 
 // TestTreesHelpers compares the helpers that programs of each type may call with kernel trees.
