@@ -3,15 +3,19 @@
 package verify
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf/btf"
 
+	own "github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
+	"github.com/btfgen/btfgen/internal/limits"
 	"github.com/btfgen/btfgen/internal/testing/testbtf"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
 )
@@ -106,5 +110,24 @@ func TestQuestionsDiffer(t *testing.T) {
 	}
 	if n := count["again"]; n == 0 || n != count[exec.Name()] {
 		t.Errorf("%v", count)
+	}
+}
+
+// TestQuestionsBound checks that the hash of a local type takes little memory if many of its members have one long name.
+func TestQuestionsBound(t *testing.T) {
+	b := own.NewBuilder(binary.LittleEndian)
+	const members = 1 << 16
+	b.Type("s", own.KindStruct, false, members, 0)
+	for range members {
+		b.Word(b.String(strings.Repeat("x", limits.NameBytes)), 0, 0)
+	}
+	view, err := own.New(b.Bytes(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := localTypes{btf: view, left: limits.SignatureBytes, sums: make(map[localType][sha256.Size]byte)}
+	l.sum(localType{id: 1})
+	if n := cap(l.b); n > 4*limits.SignatureBytes {
+		t.Errorf("%d bytes", n)
 	}
 }
