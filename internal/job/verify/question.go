@@ -62,18 +62,20 @@ type localTypes struct {
 	left   int // how many bytes may still be hashed
 	sums   map[localType][sha256.Size]byte
 
-	b    []byte
-	seen map[btf.TypeID]int // types in b, by their order
+	b       []byte
+	seen    map[btf.TypeID]int // types in b, by their order
+	stopped bool               // b lacks something
 }
 
-// sum returns a hash of a local type, or, if the types of the object are too large, one of the numbers of object and type.
+// sum returns a hash of a local type, or one of the numbers of object and type if there is too much to hash.
 func (l *localTypes) sum(t localType) [sha256.Size]byte {
 	if s, ok := l.sums[t]; ok {
 		return s
 	}
-	l.b, l.seen = l.b[:0], make(map[btf.TypeID]int)
+	l.b, l.seen, l.stopped = l.b[:0], make(map[btf.TypeID]int), false
 	l.add(t.id, t.pointees)
-	if l.left -= len(l.b); l.left < 0 {
+	l.left -= len(l.b)
+	if l.stopped {
 		l.b = fmt.Appendf(l.b[:0], "object %d, type %d", l.number, t.id)
 	}
 	l.sums[t] = sha256.Sum256(l.b)
@@ -88,14 +90,17 @@ func (l *localTypes) add(id btf.TypeID, pointees bool) {
 		l.seen[id] = n
 	}
 	l.b = binary.LittleEndian.AppendUint32(l.b, uint32(n))
-	if ok || len(l.b) > l.left {
+	if l.stopped = l.stopped || len(l.b) > l.left; ok || l.stopped {
 		return
 	}
 	t := l.btf.Type(id)
 	word := func(w btf.Word, v uint32) {
 		switch {
+		case l.stopped:
 		case w == btf.Name:
-			l.b = appendText(l.b, l.btf.Name(v))
+			name := l.btf.Name(v)
+			l.b = appendText(l.b, name)
+			l.stopped = len(name) > limits.NameBytes || len(l.b) > l.left
 		case w != btf.Ref:
 			l.b = binary.LittleEndian.AppendUint32(l.b, v)
 		case pointees || t.Kind() != btf.KindPtr:
