@@ -19,16 +19,16 @@ type questions map[[sha256.Size]byte]int
 
 // number sets the number of each group of an object, given the number of the object.
 func (q questions) number(number int, o *core.Object, c *ciliumObject) {
-	l := localTypes{number: number, btf: o.BTF(), left: limits.SignatureBytes, sums: make(map[localType][sha256.Size]byte)}
+	l := sums{number: number, btf: o.BTF(), left: limits.SignatureBytes, made: make(map[contents][sha256.Size]byte)}
 	var b []byte
 	for i := range c.groups {
 		g := &c.groups[i]
-		local := localType{id: o.Root(&o.Records()[g.records[0]]).ID}
+		local := contents{id: o.Root(&o.Records()[g.records[0]]).ID}
 		for _, r := range g.records {
 			k := o.Records()[r].Kind
 			local.pointees = local.pointees || !k.IsField() && !k.IsEnumval()
 		}
-		sum := l.sum(local)
+		sum := l.of(local)
 		b = append(b[:0], o.Order().String()...)
 		b = append(b, sum[:]...)
 		for _, r := range g.relos {
@@ -49,27 +49,27 @@ func appendText[T string | []byte](b []byte, text T) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(text))), text...)
 }
 
-// localType is a local type with all types that it leads to. cilium/ebpf looks behind pointers only for relocations of types.
-type localType struct {
+// contents is a type with all types that it leads to. cilium/ebpf looks behind pointers only for relocations of types.
+type contents struct {
 	id       btf.TypeID
 	pointees bool
 }
 
-// localTypes makes hashes of the local types of one object.
-type localTypes struct {
+// sums makes hashes of the contents of types of one BTF.
+type sums struct {
 	number int // number of the object
 	btf    *btf.BTF
 	left   int // how many bytes may still be hashed
-	sums   map[localType][sha256.Size]byte
+	made   map[contents][sha256.Size]byte
 
 	b       []byte
 	seen    map[btf.TypeID]int // types in b, by their order
 	stopped bool               // b lacks something
 }
 
-// sum returns a hash of a local type, or one of the numbers of object and type if there is too much to hash.
-func (l *localTypes) sum(t localType) [sha256.Size]byte {
-	if s, ok := l.sums[t]; ok {
+// of returns a hash of contents, or one of the numbers of object and type if there is too much to hash.
+func (l *sums) of(t contents) [sha256.Size]byte {
+	if s, ok := l.made[t]; ok {
 		return s
 	}
 	l.b, l.seen, l.stopped = l.b[:0], make(map[btf.TypeID]int), false
@@ -78,12 +78,12 @@ func (l *localTypes) sum(t localType) [sha256.Size]byte {
 	if l.stopped {
 		l.b = fmt.Appendf(l.b[:0], "object %d, type %d", l.number, t.id)
 	}
-	l.sums[t] = sha256.Sum256(l.b)
-	return l.sums[t]
+	l.made[t] = sha256.Sum256(l.b)
+	return l.made[t]
 }
 
 // add appends the record of a type, with names and types in place of their numbers. It stops when too much has been hashed.
-func (l *localTypes) add(id btf.TypeID, pointees bool) {
+func (l *sums) add(id btf.TypeID, pointees bool) {
 	n, ok := l.seen[id]
 	if !ok {
 		n = len(l.seen)

@@ -125,8 +125,8 @@ func TestQuestionsBound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := localTypes{btf: view, left: limits.SignatureBytes, sums: make(map[localType][sha256.Size]byte)}
-	l.sum(localType{id: 1})
+	l := sums{btf: view, left: limits.SignatureBytes, made: make(map[contents][sha256.Size]byte)}
+	l.of(contents{id: 1})
 	if n := cap(l.b); n > 4*limits.SignatureBytes {
 		t.Errorf("%d bytes", n)
 	}
