@@ -117,10 +117,18 @@ func localID(r *cbtf.CORERelocation) string {
 // ciliumTarget is vmlinux and the modules of a kernel, as read by cilium/ebpf. It is not safe for concurrent use.
 type ciliumTarget []*cbtf.Spec
 
-// readCiliumTarget reads the BTF of a loaded kernel.
-func readCiliumTarget(ctx context.Context, loaded *core.Target, vmlinux []byte, modules []corpus.Module) (ciliumTarget, error) {
+// readCiliumTarget reads the BTF of a loaded kernel, without copies of candidates unless r is nil.
+func readCiliumTarget(ctx context.Context, loaded *core.Target, vmlinux []byte, modules []corpus.Module, r *roots) (ciliumTarget, error) {
 	if err := loaded.CheckRecursion(ctx); err != nil {
 		return nil, err
+	}
+	for module, b := range loaded.Views() {
+		if module == "" && r != nil {
+			var err error
+			if vmlinux, err = r.withoutCopies(ctx, vmlinux, b); err != nil {
+				return nil, err
+			}
+		}
 	}
 	base, err := cbtf.LoadSpecFromReader(bytes.NewReader(vmlinux))
 	if err != nil {

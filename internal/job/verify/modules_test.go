@@ -173,7 +173,7 @@ func TestDirEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := readCilium(t.Context(), o, data)
-	small, err := readCiliumTarget(t.Context(), target, out, nil)
+	small, err := readCiliumTarget(t.Context(), target, out, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func TestUnits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		theirs, err := readCiliumTarget(t.Context(), target, k.BTF, k.Modules)
+		theirs, err := readCiliumTarget(t.Context(), target, k.BTF, k.Modules, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,8 @@
 //     compare type IDs.
 //  3. compareFixups compares cilium/ebpf's fixups. cilium/ebpf decides on all relocations of one local type in one program
 //     together, including the functions linked into it. Such a group is relocated at once. Of equal groups
-//     of all objects (question.go) only one is, unless there is a difference. The full BTF is vmlinux's and all modules', as in
-//     linker.go.
+//     of all objects (question.go) only one is, unless there is a difference. The full BTF is vmlinux's, without copies of
+//     candidates (copies.go), and all modules', as in linker.go.
 //  4. compareAya compares aya's decisions.
 //  5. compareTables compares all outcomes of all candidates. It finds what no decision shows, such as the size of a load.
 //
@@ -91,6 +91,7 @@ type run struct {
 	pairs   *pairs
 	plain   []*core.Object
 	objects []*ciliumObject // one for each of Objects, if cilium/ebpf is compared
+	roots   roots           // those of objects
 	sets    *core.Sets
 	equal   workers.Once[corpus.Identity, Comparison] // results by the contents of a kernel and its minimized BTF
 
@@ -144,8 +145,10 @@ func (r *run) readCilium(ctx context.Context) {
 		}
 	})
 	numbers := make(questions)
+	r.roots.number = make(map[string]int)
 	for i, c := range r.objects {
 		numbers.number(i, r.plain[i], c)
+		r.roots.add(r.plain[i], c)
 		if c.note != "" || c.missed > 0 {
 			r.report.Notes = append(r.report.Notes, Note{Object: r.plain[i].Name(), Reason: c.note, Records: c.missed, Unread: unread[i]})
 		}
@@ -238,7 +241,7 @@ var errOrder = errors.New("byte order of the minimized BTF differs from the kern
 // read either, or if no object is for the kernel.
 func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Comparison, err error) {
 	if j.cilium == nil && j.compares(Cilium) {
-		if j.cilium, err = readCiliumTarget(ctx, &j.full, j.source.BTF, j.source.Modules); err != nil {
+		if j.cilium, err = readCiliumTarget(ctx, &j.full, j.source.BTF, j.source.Modules, &j.roots); err != nil {
 			return nil, err
 		}
 	}
@@ -250,7 +253,7 @@ func (j *Judge) Compare(ctx context.Context, minimized []byte) (k *Comparison, e
 	}
 	var small ciliumTarget
 	if j.compares(Cilium) {
-		if small, err = readCiliumTarget(ctx, &j.small, minimized, nil); err != nil {
+		if small, err = readCiliumTarget(ctx, &j.small, minimized, nil, nil); err != nil {
 			return nil, fmt.Errorf("%s: %w", j.small.Name(), err)
 		}
 	}

@@ -115,7 +115,7 @@ func disagreements(t *testing.T, objs []Object, it *corpus.Kernel) (all []Disagr
 	if err != nil {
 		t.Fatal(err)
 	}
-	full, err := readCiliumTarget(t.Context(), target, it.BTF, it.Modules)
+	full, err := readCiliumTarget(t.Context(), target, it.BTF, it.Modules, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
