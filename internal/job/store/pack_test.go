@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -183,4 +185,27 @@ func TestPackOverDamage(t *testing.T) {
 			t.Errorf("damage in %s at %d: good kernels: got %v", f.Kernel, f.Middle, got)
 		}
 	}
+}
+
+// TestPackPanic packs a kernel that causes a panic, and one that does not fit into memory beside it.
+func TestPackPanic(t *testing.T) {
+	files := make(map[string][]byte)
+	for n := range 2 {
+		files[fmt.Sprintf("d/1/x86_64/6.%d.0-1-amd64.btf", n)] = blob(strings.Repeat("a", readJob/2+n))
+	}
+	cfg := config(t, 1, write(t, t.TempDir(), files))
+	path := filepath.Join(t.TempDir(), "x.btfc")
+	// If the second kernel waits for the memory of the first, synctest ends the test.
+	synctest.Test(t, func(t *testing.T) {
+		var first sync.Once
+		p := &packer{cfg: cfg, files: cfg.Corpus.Files, path: path}
+		p.targets.New = func() any {
+			first.Do(func() { panic("a defect") })
+			return nil
+		}
+		res, err := p.pack(t.Context(), 0, nil)
+		if err != nil || res.Added != 1 || len(res.Skipped) != 1 || !strings.Contains(res.Skipped[0].Error(), "a defect") {
+			t.Errorf("%+v, %v", res, err)
+		}
+	})
 }
