@@ -357,16 +357,29 @@ func (p *packer) run(ctx context.Context, order []int) ([]*corpus.Error, error) 
 		if err != nil {
 			return err
 		}
+		encoding := false
+		defer func() {
+			if !encoding { // there is nothing to encode, or an error or a panic
+				release()
+			}
+		}()
 		it, err := p.prepare(ctx, k)
-		failed := turn()
-		if failed == nil && err != nil {
+		if err := turn(); err != nil {
+			return err
+		}
+		if err != nil {
 			p.skip(k, err)
+			return nil
 		}
-		if failed != nil || err != nil {
-			release()
-			return failed
+		added, err := p.add(ctx, f, k, it)
+		if !added || err != nil {
+			return err
 		}
-		return p.add(ctx, makers, f, k, it, release)
+		if err := p.encode(ctx, makers, it, release); err != nil {
+			return err
+		}
+		encoding = true
+		return ctx.Err()
 	})
 	return skipped, cmp.Or(makers.Wait(), err)
 }
@@ -403,32 +416,29 @@ func (p *packer) skip(k *corpus.Kernel, err error) {
 	p.res.Skipped = append(p.res.Skipped, &corpus.Error{Path: k.Path, Err: err})
 }
 
-// add plans a kernel whose turn it is, and encodes it in another goroutine. It calls release when the kernel is no longer needed.
-func (p *packer) add(ctx context.Context, makers *workers.Group, f *corpus.File, k *corpus.Kernel, it *btfc.Kernel, release func()) error {
+// add plans a kernel whose turn it is, and reports whether it is to be encoded.
+func (p *packer) add(ctx context.Context, f *corpus.File, k *corpus.Kernel, it *btfc.Kernel) (bool, error) {
 	added, err := p.w.Plan(ctx, it)
-	if !added {
-		defer release()
-	}
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return false, ctx.Err()
 	case errors.Is(err, btfc.ErrOther) && p.replaces(ctx, it):
 		p.replace(it.Key)
-		return ctx.Err()
+		return false, ctx.Err()
 	case errors.Is(err, btfc.ErrOther):
 		p.skip(k, corpus.Second(k.Key.String(), cmp.Or(p.from[k.Key], p.path), false))
-		return nil
+		return false, nil
 	case err != nil:
 		p.skip(k, err)
-		return nil
+		return false, nil
 	case added && p.again[f]:
-		return p.encode(ctx, makers, it, release)
+		return true, nil
 	case added:
 		p.from[k.Key] = k.Path
 		p.res.Added++
 	case p.from[k.Key] != "":
 		p.skip(k, corpus.Second(k.Key.String(), p.from[k.Key], true))
-		return nil
+		return false, nil
 	default:
 		p.res.Kept++
 	}
@@ -439,10 +449,7 @@ func (p *packer) add(ctx context.Context, makers *workers.Group, f *corpus.File,
 	}
 	p.res.Contents.add(&stored)
 	p.res.Keys[k.Path] = k.Key
-	if !added {
-		return nil
-	}
-	return p.encode(ctx, makers, it, release)
+	return added, nil
 }
 
 // Encoding a kernel takes up to encodeRatio bytes for each of its bytes. Together the kernels that are encoded take up to encodeJob bytes for
@@ -455,12 +462,12 @@ const (
 // readJob is how many bytes of kernels each job may hold that are read or encoded; see limits.Memory.
 const readJob = 32 << 20
 
-// encode encodes a planned kernel in another goroutine, once there is memory. It calls release when the kernel is no longer needed.
+// encode encodes a planned kernel in another goroutine, once there is memory. It then calls release, unless it returns an error.
 func (p *packer) encode(ctx context.Context, makers *workers.Group, it *btfc.Kernel, release func()) error {
+	size := encodeRatio * p.w.Encodes(it)
 	task := p.encoded.Open(ctx)
-	if err := task.Take(encodeRatio * p.w.Encodes(it)); err != nil {
+	if err := task.Take(size); err != nil {
 		task.Close()
-		release()
 		return err
 	}
 	makers.Start(func() error {
@@ -468,5 +475,5 @@ func (p *packer) encode(ctx context.Context, makers *workers.Group, it *btfc.Ker
 		defer release()
 		return p.w.Make(ctx, it)
 	})
-	return ctx.Err()
+	return nil
 }
