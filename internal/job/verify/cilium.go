@@ -80,7 +80,7 @@ func (c *ciliumObject) read(ctx context.Context, o *core.Object, data []byte) er
 	}
 	seen := make(map[string]bool) // groups, by their records
 	for _, u := range slices.SortedStableFunc(slices.Values(units), func(a, b core.Unit) int { return strings.Compare(a.Name, b.Name) }) {
-		at := make(map[string]int) // indices of groups, by local type
+		at := make(map[btf.TypeID]int) // indices of groups, by local type
 		var groups []group
 		for _, i := range u.Records {
 			r := &o.Records()[i]
@@ -88,7 +88,7 @@ func (c *ciliumObject) read(ctx context.Context, o *core.Object, data []byte) er
 			if relocation == nil || r.Kind == relo.LocalTypeID { // a local ID does not depend on the kernel
 				continue
 			}
-			id := localID(relocation)
+			id := o.Root(r).ID
 			if _, ok := at[id]; !ok {
 				at[id] = len(groups)
 				groups = append(groups, group{program: u.Name})
@@ -106,12 +106,6 @@ func (c *ciliumObject) read(ctx context.Context, o *core.Object, data []byte) er
 	_, err = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
 	c.unread = err != nil
 	return err
-}
-
-// localID returns the local type ID of a relocation, as text. Its field is not exported.
-func localID(r *cbtf.CORERelocation) string {
-	s := r.String()
-	return s[max(0, strings.LastIndex(s, "local_id=")):]
 }
 
 // ciliumTarget is vmlinux and the modules of a kernel, as read by cilium/ebpf. It is not safe for concurrent use.

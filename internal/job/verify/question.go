@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/core"
@@ -33,7 +34,7 @@ func (q questions) number(number int, o *core.Object, c *ciliumObject) {
 		b = append(b, sum[:]...)
 		for _, r := range g.relos {
 			text := r.String()
-			b = appendText(b, text[:len(text)-len(localID(r))])
+			b = appendText(b, text[:strings.LastIndex(text, "local_id=")])
 		}
 		key := sha256.Sum256(b)
 		n, ok := q[key]
