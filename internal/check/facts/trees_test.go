@@ -279,6 +279,30 @@ func TestRHELKfuncs(t *testing.T) {
 	}
 }
 
+// TestRHELFilters wants no tree of RHEL to let programs call a kfunc that no kernel is said to let them call.
+func TestRHELFilters(t *testing.T) {
+	m, compared := rhel(t), 0
+	for name, only := range the().only {
+		can := kfuncTypes(m, name)
+		if l := filteredTypes(t, m, m, name); l != nil {
+			can = l
+		}
+		for _, kind := range can {
+			progType, attach, _ := strings.Cut(kind, "/")
+			if attach != "" && !slices.Contains(m.Has["enumerator"]["BPF_"+attach], true) {
+				continue
+			}
+			if !slices.Contains(only, kind) && !slices.Contains(only, progType) {
+				t.Errorf("%s: programs of type %s can call it, but only %v", name, kind, only)
+			}
+			compared++
+		}
+	}
+	if compared < 50 {
+		t.Errorf("%d comparisons", compared)
+	}
+}
+
 // TestRHELHooks compares what is known of hooks of LSM with trees of RHEL.
 func TestRHELHooks(t *testing.T) {
 	m, compared := rhel(t), 0
