@@ -6,8 +6,8 @@
 //	c, err := fetch.Default()
 //	all, err := c.Series([]string{"debian/12"})
 //	r, err := all[0].Open(ctx, cacheDir, nil)
-//	units, err := r.Units(ctx)                   // what the repositories offer
-//	err = r.Download(ctx, units[0], dir)
+//	offers, err := r.Offers(ctx)                 // what the repositories offer
+//	err = r.Download(ctx, offers[0], dir)
 //
 // Names, versions and sizes come from outside. They are checked before they become arguments or file names.
 package fetch

@@ -95,11 +95,11 @@ func TestNames(t *testing.T) {
 				packages = append(packages, Package{Name: f[0], Version: f[1], Size: 1})
 			}
 		}
-		units := s.units(packages)
-		if len(units) == 0 {
+		offers := s.offers(packages)
+		if len(offers) == 0 {
 			t.Errorf("%s: no kernel", file)
 		}
-		for _, u := range units {
+		for _, u := range offers {
 			fmt.Fprintf(&out, "%s:", u.Kernel)
 			if u.Debug {
 				out.WriteString(" (DWARF)")
@@ -312,14 +312,14 @@ func TestHostileNames(t *testing.T) {
 		{good + strings.Repeat("x", 300), "1", 1, "", ""},
 	} {
 		r := &Repositories{Series: all[0], client: &offering{[]Package{p}}}
-		if units, err := r.Units(t.Context()); err != nil || len(units) > 0 {
-			t.Errorf("%q: %v, %v", p, units, err)
+		if offers, err := r.Offers(t.Context()); err != nil || len(offers) > 0 {
+			t.Errorf("%q: %v, %v", p, offers, err)
 		}
 	}
 	r := &Repositories{Series: all[0], client: &offering{[]Package{{good, "1:6.1~rc1+b1-2", 1, "", ""}}}}
-	if units, err := r.Units(t.Context()); err != nil || len(units) != 1 || units[0].Kernel.String() != "debian/12/x86_64/6.1.0-1-amd64" ||
-		units[0].Packages[0].File != good+"6.1~rc1+b1-2" {
-		t.Errorf("%v, %v", units, err)
+	if offers, err := r.Offers(t.Context()); err != nil || len(offers) != 1 || offers[0].Kernel.String() != "debian/12/x86_64/6.1.0-1-amd64" ||
+		offers[0].Packages[0].File != good+"6.1~rc1+b1-2" {
+		t.Errorf("%v, %v", offers, err)
 	}
 	for _, sources := range []string{"Package: a\nVersion: 1\nSize: x\n\n\nSize: 1\n", "Package: a\nVersion: 1\nSize: 99999999999999999999\n"} {
 		if got := parseStanzas(sources); len(got) != 1 || got[0].Size < 0 {

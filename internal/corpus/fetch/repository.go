@@ -25,16 +25,16 @@ type Package struct {
 	File          string // name of the file: safe, and different from those of other packages in the series
 }
 
-// Unit is the packages of one kernel.
-type Unit struct {
+// Offer is the packages of one kernel.
+type Offer struct {
 	Kernel   kernel.Key // shown by the names of the packages
 	Debug    bool       // the kernel has DWARF only
 	Packages []Package  // the first has the kernel
 }
 
 // Size returns the bytes of all packages.
-func (u *Unit) Size() (n int64) {
-	for _, p := range u.Packages {
+func (o *Offer) Size() (n int64) {
+	for _, p := range o.Packages {
 		n += p.Size
 	}
 	return n
@@ -109,9 +109,9 @@ var (
 	safeVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+.:~^_-]{0,199}$`) })
 )
 
-// Units returns the kernels that the repositories offer, in order. If there are packages with BTF and
+// Offers returns the kernels that the repositories offer, in order. If there are packages with BTF and
 // with DWARF for one kernel, the pattern that comes first counts.
-func (r *Repositories) Units(ctx context.Context) ([]*Unit, error) {
+func (r *Repositories) Offers(ctx context.Context) ([]*Offer, error) {
 	var prefixes []string
 	for _, p := range r.Series.patterns {
 		prefixes = append(prefixes, p.glob)
@@ -132,7 +132,7 @@ func (r *Repositories) Units(ctx context.Context) ([]*Unit, error) {
 		p := &packages[i]
 		p.File = r.client.file(p.Name, p.Version[strings.Index(p.Version, ":")+1:])
 	}
-	return r.Series.units(packages), nil
+	return r.Series.offers(packages), nil
 }
 
 // wants reports whether the patterns match a name.
@@ -142,8 +142,8 @@ func (s *Series) wants(name string) bool {
 	})
 }
 
-// units groups packages by kernel.
-func (s *Series) units(packages []Package) (units []*Unit) {
+// offers groups packages by kernel.
+func (s *Series) offers(packages []Package) (offers []*Offer) {
 	type id struct{ name, version string }
 	offered := make(map[id]Package) // packages by name and version; those of apt also by name alone, which is unique
 	for _, p := range packages {
@@ -165,7 +165,7 @@ func (s *Series) units(packages []Package) (units []*Unit) {
 				}
 				return ""
 			}
-			u := &Unit{Kernel: s.Key, Debug: pat.debug, Packages: []Package{p}}
+			u := &Offer{Kernel: s.Key, Debug: pat.debug, Packages: []Package{p}}
 			version := ""
 			if u.Kernel.Release = group("release"); s.client == "dnf" {
 				_, evr, _ := strings.Cut(":"+p.Version, ":")
@@ -187,21 +187,21 @@ func (s *Series) units(packages []Package) (units []*Unit) {
 					u.Packages = append(u.Packages, with)
 				}
 			}
-			units = append(units, u)
+			offers = append(offers, u)
 		}
 	}
-	slices.SortStableFunc(units, func(a, b *Unit) int {
+	slices.SortStableFunc(offers, func(a, b *Offer) int {
 		return cmp.Or(a.Kernel.Series().Compare(b.Kernel.Series()), a.Kernel.Compare(b.Kernel))
 	})
-	return units
+	return offers
 }
 
-// Download writes the packages of a unit to an empty folder. The clients check them against the repository's signature.
+// Download writes the packages of an offer to an empty folder. The clients check them against the repository's signature.
 // An error names its package, unless it is the first.
-func (r *Repositories) Download(ctx context.Context, u *Unit, dir string) error {
+func (r *Repositories) Download(ctx context.Context, o *Offer, dir string) error {
 	part := filepath.Join(dir, "part")
-	for i := range u.Packages {
-		p := &u.Packages[i]
+	for i := range o.Packages {
+		p := &o.Packages[i]
 		if err := os.Mkdir(part, 0o700); err != nil {
 			return err
 		}

@@ -90,7 +90,7 @@ type Fetched struct {
 	Later   bool   `json:"later,omitempty"`  // the next run tries again
 
 	from *fetch.Repositories
-	unit *fetch.Unit
+	unit *fetch.Offer
 	dir  string // folder of its packages, below fetcher.work
 }
 
@@ -235,7 +235,7 @@ func hold(ctx context.Context, path string, dir bool, waiting func(path string))
 }
 
 // open reads the indexes of a series. Meanwhile another process may download packages of the series, but not read its indexes.
-func (f *fetcher) open(ctx context.Context, s *fetch.Series) (*fetch.Repositories, []*fetch.Unit, error) {
+func (f *fetcher) open(ctx context.Context, s *fetch.Series) (*fetch.Repositories, []*fetch.Offer, error) {
 	dir := s.Folder(f.Cache)
 	unlock, err := hold(ctx, filepath.Join(dir, "reading"), true, f.Waiting)
 	if err != nil {
@@ -246,7 +246,7 @@ func (f *fetcher) open(ctx context.Context, s *fetch.Series) (*fetch.Repositorie
 	if err != nil {
 		return nil, nil, err
 	}
-	units, err := repos.Units(ctx)
+	units, err := repos.Offers(ctx)
 	return repos, units, err
 }
 
@@ -304,7 +304,7 @@ func (f *fetcher) list(ctx context.Context) error {
 }
 
 // withdrawn finds kernels of the file whose packages a series no longer has.
-func (f *fetcher) withdrawn(s *fetch.Series, units []*fetch.Unit) {
+func (f *fetcher) withdrawn(s *fetch.Series, units []*fetch.Offer) {
 	kernels, packages := make(map[kernel.Key]bool), make(map[packageID]bool)
 	for _, u := range units {
 		kernels[u.Kernel] = true
@@ -319,13 +319,13 @@ func (f *fetcher) withdrawn(s *fetch.Series, units []*fetch.Unit) {
 }
 
 // idOf identifies the package with the kernel of a unit.
-func idOf(s *fetch.Series, u *fetch.Unit) packageID {
+func idOf(s *fetch.Series, u *fetch.Offer) packageID {
 	return packageID{s.String(), u.Packages[0].Name, u.Packages[0].Version}
 }
 
 // selected returns the units of a series that the selectors keep, and of each line of these the newest. The line that the distribution began with,
 // the oldest, is first. In a line they stay in order.
-func (f *fetcher) selected(units []*fetch.Unit) (kept []*fetch.Unit) {
+func (f *fetcher) selected(units []*fetch.Offer) (kept []*fetch.Offer) {
 	for _, u := range units {
 		switch {
 		case !f.Options.Selects(u.Kernel) || f.Own && u.Debug:
@@ -335,11 +335,11 @@ func (f *fetcher) selected(units []*fetch.Unit) (kept []*fetch.Unit) {
 			kept = append(kept, u)
 		}
 	}
-	byLine := func(a, b *fetch.Unit) int { return slices.Compare(linux(a.Kernel), linux(b.Kernel)) }
+	byLine := func(a, b *fetch.Offer) int { return slices.Compare(linux(a.Kernel), linux(b.Kernel)) }
 	slices.SortStableFunc(kept, byLine)
 	newest := slices.Clone(kept)
-	slices.SortStableFunc(newest, func(a, b *fetch.Unit) int { return cmp.Or(byLine(a, b), byAge(a.Kernel, b.Kernel)) })
-	chosen := make(map[*fetch.Unit]bool)
+	slices.SortStableFunc(newest, func(a, b *fetch.Offer) int { return cmp.Or(byLine(a, b), byAge(a.Kernel, b.Kernel)) })
+	chosen := make(map[*fetch.Offer]bool)
 	lines, n := 0, 0 // lines so far, and kernels of the last one
 	for i, u := range newest {
 		if i == 0 || byLine(newest[i-1], u) != 0 {
@@ -348,7 +348,7 @@ func (f *fetcher) selected(units []*fetch.Unit) (kept []*fetch.Unit) {
 		n++
 		chosen[u] = (lines == 1 || !f.Own) && (n <= f.Newest || f.Newest == 0)
 	}
-	return slices.DeleteFunc(kept, func(u *fetch.Unit) bool { return !chosen[u] })
+	return slices.DeleteFunc(kept, func(u *fetch.Offer) bool { return !chosen[u] })
 }
 
 // byAge compares kernels of a series: the newest is first. Of the flavours of one release, the one with the shortest name is first.
@@ -378,7 +378,7 @@ func numbers(release string) (all []int) {
 }
 
 // want returns what to do about a unit, or nil if nothing.
-func (f *fetcher) want(from *fetch.Repositories, u *fetch.Unit) *Fetched {
+func (f *fetcher) want(from *fetch.Repositories, u *fetch.Offer) *Fetched {
 	p := u.Packages[0]
 	note := f.noted[idOf(from.Series, u)]
 	same := note != nil && (p.Sum == "" || p.Sum == hex.EncodeToString(note.Sum[:]))

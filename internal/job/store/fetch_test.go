@@ -178,12 +178,12 @@ func TestFetch(t *testing.T) {
 // TestNewest chooses the newest kernels of each line of a series by release, and of one release the flavour with the shortest name. The line that
 // the distribution began with is first.
 func TestNewest(t *testing.T) {
-	var units []*fetch.Unit
+	var units []*fetch.Offer
 	for _, release := range []string{
 		"6.12.9+deb12-amd64", "6.1.0-9-amd64", "6.1.0-47-amd64", "6.1.0-47-cloud-amd64", "6.1.0-47-rt-amd64", "6.12.10+deb12-rt-amd64",
 		"6.12.10+deb12-amd64", "6.12.10+deb12-cloud-amd64", "6.9.7+bpo-amd64",
 	} {
-		units = append(units, &fetch.Unit{Kernel: kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: release}})
+		units = append(units, &fetch.Offer{Kernel: kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: release}})
 	}
 	lines := [][]string{
 		{"6.1.0-47-amd64", "6.1.0-47-rt-amd64", "6.1.0-47-cloud-amd64", "6.1.0-9-amd64"}, {"6.9.7+bpo-amd64"},
@@ -210,12 +210,12 @@ func TestNewest(t *testing.T) {
 		}
 	}
 	own := &fetcher{FetchConfig: FetchConfig{Newest: 1, Own: true}}
-	debug := &fetch.Unit{Kernel: kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "5.4.0-1-amd64"}, Debug: true}
-	if got := own.selected(append([]*fetch.Unit{debug}, units...)); len(got) != 1 || got[0].Kernel.Release != "6.1.0-47-amd64" {
+	debug := &fetch.Offer{Kernel: kernel.Key{ID: "debian", VersionID: "12", Arch: "x86_64", Release: "5.4.0-1-amd64"}, Debug: true}
+	if got := own.selected(append([]*fetch.Offer{debug}, units...)); len(got) != 1 || got[0].Kernel.Release != "6.1.0-47-amd64" {
 		t.Errorf("the newest of the oldest: %v", got)
 	}
 	without := &fetcher{FetchConfig: FetchConfig{WithoutBTF: true}, res: new(FetchResult)}
-	if got := without.selected(append([]*fetch.Unit{debug}, units...)); len(got) != 1 || got[0] != debug || without.res.OwnBTF != len(units) {
+	if got := without.selected(append([]*fetch.Offer{debug}, units...)); len(got) != 1 || got[0] != debug || without.res.OwnBTF != len(units) {
 		t.Errorf("without BTF: %v, %d with BTF", got, without.res.OwnBTF)
 	}
 	f := &fetcher{FetchConfig: FetchConfig{Newest: 1}}

@@ -172,7 +172,7 @@ func (f *fetcher) kept(series kernel.Key) string {
 }
 
 // files returns where the packages of a kernel are kept.
-func (f *fetcher) files(u *fetch.Unit) (paths []string) {
+func (f *fetcher) files(u *fetch.Offer) (paths []string) {
 	for _, p := range u.Packages {
 		paths = append(paths, filepath.Join(f.kept(u.Kernel), p.File))
 	}
