@@ -43,13 +43,13 @@ type target struct {
 	number map[*core.Object]int // index in the table's set
 }
 
-// unit returns a function that decides programs of an object as cilium/ebpf does, nil if the object is not for the kernel.
-func (t *target) unit(o *core.Object) func(section, name string) (*core.UnitDecision, error) {
+// linked returns a function that decides programs of an object as cilium/ebpf does, nil if the object is not for the kernel.
+func (t *target) linked(o *core.Object) func(section, name string) (*core.LinkedDecision, error) {
 	i, ok := t.number[o]
 	if !ok {
 		return nil
 	}
-	return func(section, name string) (*core.UnitDecision, error) { return t.cilium.Unit(i, section, name) }
+	return func(section, name string) (*core.LinkedDecision, error) { return t.cilium.Linked(i, section, name) }
 }
 
 // on relocates each object. What it returns is valid until the next call.

@@ -10,7 +10,7 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// How aya decides (aya-obj's src/btf/relocation.rs). Its unit is the object: one
+// How aya decides (aya-obj's src/btf/relocation.rs). It decides an object at a time: one
 // relocation that fails ends the load. aya follows libbpf's first version and
 // differs in these points:
 //

@@ -345,7 +345,7 @@ func (m *resolution) modules() (names []string) {
 }
 
 // HiddenIn returns the modules with a type that cilium/ebpf matches, where libbpf makes the instruction invalid because it looks at vmlinux's
-// types of the name alone. cilium/ebpf may still take another candidate, see [CiliumDecider.Unit].
+// types of the name alone. cilium/ebpf may still take another candidate, see [CiliumDecider.Linked].
 func (d *Decision) HiddenIn() (names []string) {
 	m := d.m
 	if m.result != relo.Poisoned || m.question < 0 {

@@ -15,7 +15,7 @@ import (
 
 // How cilium/ebpf chooses (CORERelocate and coreCalculateFixups in btf/core.go, v0.22):
 // candidates are those of vmlinux and then of all modules, by name. It decides
-// all relocations of one local type in one unit together and scores each candidate
+// all relocations of one local type in one linked program together and scores each candidate
 // by how many of them fail on it. If two candidates with the best score so far
 // disagree, it fails without a look at the rest, so its choice can depend on the
 // order of candidates. Of candidates that agree in all values the first counts. A
@@ -32,10 +32,10 @@ type choice struct {
 type CiliumDecider struct {
 	tb      *Table
 	m       ciliumMatcher
-	of      *setObject // object of the last unit
+	of      *setObject // object of the last program
 	fixups  map[fixupKey]fixup
 	choices map[*group]choice
-	unit    map[int32]choice // choices for the last unit, keyed by root
+	chosen  map[int32]choice // choices for the last program, keyed by root
 }
 
 // Cilium returns a decider for the current outcomes. Its comparisons are limited as those of Fill are.
@@ -48,7 +48,7 @@ func (tb *Table) Cilium(ctx context.Context) *CiliumDecider {
 // Reset lets d decide on the current outcomes of a table, with the memory that d has.
 func (d *CiliumDecider) Reset(ctx context.Context, tb *Table) {
 	if d.fixups == nil {
-		d.fixups, d.choices, d.unit = make(map[fixupKey]fixup), make(map[*group]choice), make(map[int32]choice)
+		d.fixups, d.choices, d.chosen = make(map[fixupKey]fixup), make(map[*group]choice), make(map[int32]choice)
 	}
 	clear(d.fixups)
 	clear(d.choices)
@@ -141,8 +141,8 @@ type Fixup struct {
 	Err           error // the load ends with it when the instruction is changed
 }
 
-// UnitDecision is cilium/ebpf's decision on the records of a unit.
-type UnitDecision struct {
+// LinkedDecision is cilium/ebpf's decision on the records of a linked program.
+type LinkedDecision struct {
 	Err    error // the load ends with it
 	Record int   // a record of the local type on which it fails
 
@@ -151,9 +151,9 @@ type UnitDecision struct {
 	choices map[int32]choice // keyed by root
 }
 
-// Fixup returns the decision on a record of the unit if Err is nil, or false if
+// Fixup returns the decision on a record of the program if Err is nil, or false if
 // the record does not depend on the kernel.
-func (d *UnitDecision) Fixup(record int) (Fixup, bool) {
+func (d *LinkedDecision) Fixup(record int) (Fixup, bool) {
 	rec := &d.m.records[record]
 	c, ok := d.choices[d.m.rootOf[rec.spec]]
 	if !ok || d.m.question[rec.spec] < 0 {
@@ -163,9 +163,9 @@ func (d *UnitDecision) Fixup(record int) (Fixup, bool) {
 	return Fixup{f.poison, f.local, f.target, f.id, cmp.Or(f.err, rec.insn.cilium(&f))}, true
 }
 
-// Unit returns the decision on a unit of object number i, which is valid until the next call, nil if the object has no
-// such unit. A relocation that is broken on the local side ends the load.
-func (d *CiliumDecider) Unit(i int, section, name string) (*UnitDecision, error) {
+// Linked returns the decision on a linked program of object number i, which is valid until the next call, nil if the object has no
+// such program. A relocation that is broken on the local side ends the load.
+func (d *CiliumDecider) Linked(i int, section, name string) (*LinkedDecision, error) {
 	m := &d.tb.set.objects[i]
 	all, err := m.groups()
 	if err != nil {
@@ -176,19 +176,19 @@ func (d *CiliumDecider) Unit(i int, section, name string) (*UnitDecision, error)
 		clear(d.fixups)
 		clear(d.choices)
 	}
-	n := slices.IndexFunc(all.units, func(u Unit) bool { return u.Section == section && u.Name == name })
+	n := slices.IndexFunc(all.programs, func(p LinkedProgram) bool { return p.Section == section && p.Name == name })
 	if n < 0 {
 		return nil, nil
 	}
-	clear(d.unit)
-	out := &UnitDecision{decider: d, m: m, choices: d.unit}
-	for _, rec := range all.units[n].Records {
+	clear(d.chosen)
+	out := &LinkedDecision{decider: d, m: m, choices: d.chosen}
+	for _, rec := range all.programs[n].Records {
 		if sp := m.records[rec].spec; m.local[sp].err != nil && m.specs[sp].kind != relo.LocalTypeID {
 			out.Err, out.Record = m.local[sp].err, rec
 			return out, nil
 		}
 	}
-	for _, g := range all.ofUnit[n] {
+	for _, g := range all.ofProgram[n] {
 		c, ok := d.choices[g]
 		if !ok {
 			c = d.calculateFixups(m, g)

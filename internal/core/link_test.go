@@ -36,12 +36,12 @@ func TestLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	units, err := o.Units()
+	programs, err := o.LinkedPrograms()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprint(units), "[{kprobe/p p [0 2 3]} {kprobe/q q [1 3 0 2]}]"; got != want {
-		t.Errorf("units %s, want %s", got, want)
+	if got, want := fmt.Sprint(programs), "[{kprobe/p p [0 2 3]} {kprobe/q q [1 3 0 2]}]"; got != want {
+		t.Errorf("programs %s, want %s", got, want)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestLinkBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var x *limits.Exceeded
-	if units, err := o.Units(); !errors.As(err, &x) || units != nil {
-		t.Errorf("%d units, error %v", len(units), err)
+	if programs, err := o.LinkedPrograms(); !errors.As(err, &x) || programs != nil {
+		t.Errorf("%d programs, error %v", len(programs), err)
 	}
 }

@@ -31,7 +31,7 @@ type Object struct {
 	specs   []*spec // distinct ones, in the order of their first record
 
 	machines []string // canonical spellings, sorted; none means any
-	units    func() ([]Unit, error)
+	linked   func() ([]LinkedProgram, error)
 }
 
 // Record is one CO-RE relocation record of an object.
@@ -63,7 +63,7 @@ func ParseObject(name string, data []byte) (*Object, error) {
 // NewObject makes an object of an opened file, as [ParseObject] does. parse returns the code, when it is needed.
 func NewObject(name string, f *bpfobj.File, parse func() (*bpfobj.Code, error)) (*Object, error) {
 	o := &Object{name: name, order: f.Order, btf: f.BTF, raw: f.Types}
-	o.units = sync.OnceValues(func() ([]Unit, error) { return link(parse()) })
+	o.linked = sync.OnceValues(func() ([]LinkedProgram, error) { return link(parse()) })
 	if err := o.addRecords(f); err != nil {
 		return nil, &bpfobj.Error{Object: name, Err: err}
 	}
@@ -202,6 +202,6 @@ func (o *Object) fits(machine string) bool {
 	return len(o.machines) == 0 || machine == "" || slices.Contains(o.machines, machine)
 }
 
-// Units returns the units of the object, none if its code cannot be read. The error
+// LinkedPrograms returns the linked programs of the object, none if its code cannot be read. The error
 // is a [limits.Exceeded].
-func (o *Object) Units() ([]Unit, error) { return o.units() }
+func (o *Object) LinkedPrograms() ([]LinkedProgram, error) { return o.linked() }

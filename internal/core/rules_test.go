@@ -440,11 +440,11 @@ func (r *rule) cilium(tb *Table, n int) string {
 		}
 		return ruleAnswer(relo.Resolved, l.val, l.val)
 	}
-	units, err := m.Units()
-	if err != nil || len(units) != 1 {
-		return fmt.Sprintf("%d units: %v", len(units), err)
+	programs, err := m.LinkedPrograms()
+	if err != nil || len(programs) != 1 {
+		return fmt.Sprintf("%d programs: %v", len(programs), err)
 	}
-	for _, g := range m.groupsOf(units[0].Records) {
+	for _, g := range m.groupsOf(programs[0].Records) {
 		if g.root != m.rootOf[sp] {
 			continue
 		}

@@ -54,16 +54,16 @@ func TestRulesCilium(t *testing.T) {
 			for _, o := range offsets {
 				byOffset[uint32(o.Offset)*insnSize] = o.Relo
 			}
-			units, err := m.Units()
-			if err != nil || len(units) != 1 {
-				t.Fatalf("%d units: %v", len(units), err)
+			programs, err := m.LinkedPrograms()
+			if err != nil || len(programs) != 1 {
+				t.Fatalf("%d programs: %v", len(programs), err)
 			}
 			cilium := tb.Cilium(t.Context())
-			for _, g := range m.groupsOf(units[0].Records) {
+			for _, g := range m.groupsOf(programs[0].Records) {
 				about := m.specs[g.specs[0]].rootName()
 				var relos []*btf.CORERelocation
 				var specs []int32
-				for _, rec := range units[0].Records {
+				for _, rec := range programs[0].Records {
 					if sp := m.records[rec].spec; m.rootOf[sp] == g.root && m.question[sp] >= 0 {
 						relos, specs = append(relos, byOffset[m.records[rec].Offset]), append(specs, sp)
 					}

@@ -154,7 +154,7 @@ func (s *Set) HasKind(k relo.Kind) bool { return s.kinds&(1<<k) != 0 }
 // flavor.
 func (s *Set) HasName(name string) bool { return s.index.Has(name) }
 
-// group is the relocations of one local type in one unit, as distinct specs with counts.
+// group is the relocations of one local type in one linked program, as distinct specs with counts.
 type group struct {
 	root   int32
 	specs  []int32 // ascending
@@ -162,36 +162,36 @@ type group struct {
 	total  int
 }
 
-// groups are the units of an object, and their distinct groups.
+// groups are the linked programs of an object, and their distinct groups.
 type groups struct {
-	units          []Unit
-	ofUnit, ofRoot [][]*group
+	programs          []LinkedProgram
+	ofProgram, ofRoot [][]*group
 }
 
 func (m *setObject) makeGroups() (*groups, error) {
-	units, err := m.Units()
+	programs, err := m.LinkedPrograms()
 	if err != nil {
 		return nil, err
 	}
-	g := &groups{units, make([][]*group, len(units)), make([][]*group, len(m.roots))}
+	g := &groups{programs, make([][]*group, len(programs)), make([][]*group, len(m.roots))}
 	known := make(map[string]*group)
-	for i, u := range units {
-		for _, one := range m.groupsOf(u.Records) {
+	for i, p := range programs {
+		for _, one := range m.groupsOf(p.Records) {
 			key := fmt.Sprint(one)
 			if known[key] == nil {
 				known[key] = &one
 				g.ofRoot[one.root] = append(g.ofRoot[one.root], &one)
 			}
-			g.ofUnit[i] = append(g.ofUnit[i], known[key])
+			g.ofProgram[i] = append(g.ofProgram[i], known[key])
 		}
 	}
 	return g, nil
 }
 
-// groupsOf groups the records of a unit by local type.
-func (m *setObject) groupsOf(unit []int) (out []group) {
+// groupsOf groups the records of a linked program by local type.
+func (m *setObject) groupsOf(records []int) (out []group) {
 	specs := make(map[int32]int)
-	for _, rec := range unit {
+	for _, rec := range records {
 		if n := m.records[rec].spec; m.question[n] >= 0 {
 			specs[n]++
 		}

@@ -34,7 +34,7 @@ type Loading struct {
 	Tail    func(program int) bool // reports whether only tail calls reach a program; if nil, TailCalled does
 	Added   bool                   // the loader adds types to the kernel's
 	// Unit decides a program like cilium/ebpf. It is nil if the object is not for the kernel.
-	Unit func(section, name string) (*core.UnitDecision, error)
+	Unit func(section, name string) (*core.LinkedDecision, error)
 
 	WithModules Decisions // with the kernel's modules; nil if the scene has them
 	Together    Decisions // with all modules at once; nil if the scene has them, or none defines a type differently

@@ -74,12 +74,12 @@ func (c *ciliumObject) read(ctx context.Context, o *core.Object, data []byte) er
 			relos[place{section, r.Offset}] = r.Relo
 		}
 	}
-	units, err := o.Units()
+	units, err := o.LinkedPrograms()
 	if err != nil {
 		return err
 	}
 	seen := make(map[string]bool) // groups, by their records
-	for _, u := range slices.SortedStableFunc(slices.Values(units), func(a, b core.Unit) int { return strings.Compare(a.Name, b.Name) }) {
+	for _, u := range slices.SortedStableFunc(slices.Values(units), func(a, b core.LinkedProgram) int { return strings.Compare(a.Name, b.Name) }) {
 		at := make(map[btf.TypeID]int) // indices of groups, by local type
 		var groups []group
 		for _, i := range u.Records {

@@ -50,11 +50,11 @@ func TestUnits(t *testing.T) {
 		for i, r := range obj.Records() {
 			at[place{r.Program, r.Insn}] = i
 		}
-		units, err := obj.Units()
+		units, err := obj.LinkedPrograms()
 		if err != nil {
 			t.Fatal(err)
 		}
-		ours := make(map[string]core.Unit)
+		ours := make(map[string]core.LinkedProgram)
 		for _, one := range units {
 			ours[one.Name] = one
 		}
@@ -93,7 +93,7 @@ func TestUnits(t *testing.T) {
 			}
 			cilium := tb.Cilium(t.Context())
 			for _, p := range u.programs {
-				d, err := cilium.Unit(0, p.section, p.name)
+				d, err := cilium.Linked(0, p.section, p.name)
 				if err != nil || d == nil {
 					t.Fatalf("%s: %s: no unit: %v", u.o.Name(), p.name, err)
 				}

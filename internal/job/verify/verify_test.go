@@ -43,12 +43,12 @@ func minimizeAll(t *testing.T, c *corpus.Corpus, objs []*core.Object) []Minimize
 func unused(t *testing.T, objs []Object, name string) (n int) {
 	t.Helper()
 	o := objs[slices.IndexFunc(objs, func(o Object) bool { return o.Name() == name })]
-	units, err := o.Units()
+	units, err := o.LinkedPrograms()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, r := range o.Records() {
-		if r.Kind == relo.LocalTypeID || !slices.ContainsFunc(units, func(u core.Unit) bool { return slices.Contains(u.Records, i) }) {
+		if r.Kind == relo.LocalTypeID || !slices.ContainsFunc(units, func(u core.LinkedProgram) bool { return slices.Contains(u.Records, i) }) {
 			n++
 		}
 	}

@@ -9,24 +9,24 @@ import (
 	"github.com/btfgen/btfgen/internal/limits"
 )
 
-// Unit is a function with all functions that it refers to, directly or not.
+// LinkedProgram is a function with all functions that it refers to, directly or not.
 // cilium/ebpf relocates these together (flattenInstructions in linker.go, v0.22).
-type Unit struct {
+type LinkedProgram struct {
 	Section, Name string
 	Records       []int // indices of records of the object
 }
 
-func link(o *bpfobj.Code, err error) ([]Unit, error) {
+func link(o *bpfobj.Code, err error) ([]LinkedProgram, error) {
 	if x := (*limits.Exceeded)(nil); errors.As(err, &x) {
 		return nil, err
 	}
 	if err != nil {
 		return nil, nil
 	}
-	units := make([]Unit, len(o.Programs))
+	programs := make([]LinkedProgram, len(o.Programs))
 	for i, p := range o.Programs {
 		fn := &o.Funcs[p.Fn]
-		units[i] = Unit{fn.Section, fn.Name, p.Records}
+		programs[i] = LinkedProgram{fn.Section, fn.Name, p.Records}
 	}
-	return units, nil
+	return programs, nil
 }
