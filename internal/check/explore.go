@@ -74,7 +74,7 @@ func (c *programCode) dependsOnCode() bool {
 
 func (c *programCode) explore(ctx context.Context, precise bool) *interp.Result {
 	in := c.scenes.Input()
-	in.Settable, in.Precise, in.Units = c.settable, precise, c.sharedUnits(precise)
+	in.Settable, in.Precise, in.Summaries = c.settable, precise, c.sharedSummaries(precise)
 	return interp.Explore(ctx, c.o.Code, c.pr, &in)
 }
 

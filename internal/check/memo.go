@@ -78,8 +78,8 @@ func (m *memo[K, V]) add(key K, r interp.Relevant, in *memoInput, v V) {
 
 // results caches the results for code. It is safe for use by many goroutines.
 type results struct {
-	programs memo[programKey, codeFindings]
-	units    memo[unitKey, *interp.Unit]
+	programs  memo[programKey, codeFindings]
+	summaries memo[summaryKey, *interp.Summary]
 
 	mu   sync.Mutex
 	keys map[[sha256.Size]byte]uint32 // numbers from 1 on, keyed by hash
@@ -116,42 +116,42 @@ type codeFindings struct {
 	work     int // work of exploring the program
 }
 
-// unitKey is a programKey for parts of explorations that programs share.
-type unitKey struct {
+// summaryKey is a programKey for parts of explorations that programs share.
+type summaryKey struct {
 	o       *bpfobj.Code // code of from.Fn
 	code    uint32       // number of the keys of the function and its callees
 	from    interp.Entry
 	precise bool
 }
 
-// sharedUnits are the units of an object on one kernel. They hold no object or kernel: what an interface holds is kept with all methods of
-// its parts, for reflection.
-type sharedUnits struct {
-	known *memo[unitKey, *interp.Unit]
+// sharedSummaries are the summaries of an object on one kernel. They hold no object or kernel: what an interface holds is kept with all
+// methods of its parts, for reflection.
+type sharedSummaries struct {
+	known *memo[summaryKey, *interp.Summary]
 	input *memoInput
-	key   func(from interp.Entry) (key unitKey, ok bool)
+	key   func(from interp.Entry) (key summaryKey, ok bool)
 }
 
-func (c *objectCode) sharedUnits(precise bool) *sharedUnits {
-	return &sharedUnits{&c.results.units, c.input, func(from interp.Entry) (unitKey, bool) {
+func (c *objectCode) sharedSummaries(precise bool) *sharedSummaries {
+	return &sharedSummaries{&c.results.summaries, c.input, func(from interp.Entry) (summaryKey, bool) {
 		n := c.codeOf(from.Fn).calls
-		return unitKey{c.o.Code, n, from, precise}, n != 0
+		return summaryKey{c.o.Code, n, from, precise}, n != 0
 	}}
 }
 
 // Find returns what Add was given for equal input.
-func (s *sharedUnits) Find(from interp.Entry) *interp.Unit {
+func (s *sharedSummaries) Find(from interp.Entry) *interp.Summary {
 	key, ok := s.key(from)
 	if !ok {
 		return nil
 	}
-	u, _ := s.known.find(key, s.input)
-	return u
+	sum, _ := s.known.find(key, s.input)
+	return sum
 }
 
 // Add caches the result for a function.
-func (s *sharedUnits) Add(from interp.Entry, u *interp.Unit) {
+func (s *sharedSummaries) Add(from interp.Entry, sum *interp.Summary) {
 	if key, ok := s.key(from); ok {
-		s.known.add(key, u.Relevant(), s.input, u)
+		s.known.add(key, sum.Relevant(), s.input, sum)
 	}
 }

@@ -14,8 +14,8 @@
 // not reached, and [Result.Guard] returns the branch at 1 and the first record's 0. If r1 came from a map, both sides would be
 // followed and everything reached.
 //
-// A function that gets no pointer to its caller's stack is explored on its own, as a [Unit]: once for a program, however often
-// it is called with equal arguments, and with Input.Units once for all programs and kernels on which the part that it depends on
+// A function that gets no pointer to its caller's stack is explored on its own, and gives a [Summary]: once for a program, however often
+// it is called with equal arguments, and with Input.Summaries once for all programs and kernels on which the part that it depends on
 // ([Relevant]) is equal.
 //
 // A callback that a helper such as bpf_loop gets with a pointer to the stack is followed in place, like a call, for zero, one or

@@ -20,10 +20,10 @@ type program struct {
 	in *Input
 
 	meter   *limits.Meter
-	known   map[Entry]*Unit
-	charged map[*Unit]bool
+	known   map[Entry]*Summary
+	charged map[*Summary]bool
 	code    map[int]*code
-	frames  int // number of callers of the explored unit
+	frames  int // number of callers of the explored function
 	steps   int
 	work    int
 	gaveUp  bool
@@ -44,15 +44,15 @@ type code struct {
 type explorer struct {
 	*program
 
-	u     *Unit
-	whole bool // no limit ended the exploration, and no call nests too deeply
-	funcs map[int]*covered
-	code  *code    // function of the current instruction
-	here  *covered // coverage of that function
+	summary *Summary
+	whole   bool // no limit ended the exploration, and no call nests too deeply
+	funcs   map[int]*covered
+	code    *code    // function of the current instruction
+	here    *covered // coverage of that function
 
 	records    map[int32]bool // records whose values matter
 	asked      Features       // features that matter
-	unfinished []Relevant     // relevant input of called units
+	unfinished []Relevant     // relevant input of called functions
 	visits     map[place][]visit
 	sources    map[Origin]int32 // value.src of each origin
 	work       []*state
@@ -75,9 +75,9 @@ type visit struct {
 func Explore(ctx context.Context, o *bpfobj.Code, pr *bpfobj.Program, in *Input) *Result {
 	p := &program{
 		o: o, in: in, meter: limits.NewMeter(ctx, limits.ExploreWork, "states to compare"),
-		known: make(map[Entry]*Unit), charged: make(map[*Unit]bool), code: make(map[int]*code),
+		known: make(map[Entry]*Summary), charged: make(map[*Summary]bool), code: make(map[int]*code),
 	}
-	r := &Result{o: o, pr: pr, in: in, at: make(map[*Unit]int), of: make(map[int][]part)}
+	r := &Result{o: o, pr: pr, in: in, at: make(map[*Summary]int), of: make(map[int][]part)}
 	main := anyEntry(pr.Fn)
 	main.args[0] = value{kind: ctxPtr}
 	todo, queued := []entered{{pr.Fn, Certain}}, map[int]Level{pr.Fn: Certain}
@@ -101,10 +101,10 @@ func Explore(ctx context.Context, o *bpfobj.Code, pr *bpfobj.Program, in *Input)
 		if i > 0 {
 			from = anyEntry(todo[i].fn)
 		}
-		u, whole := p.unit(from, 0)
-		r.relevant = append(r.relevant, u.relevant)
+		sum, whole := p.summarize(from, 0)
+		r.relevant = append(r.relevant, sum.relevant)
 		if whole || i == 0 || p.within() {
-			r.add(u, todo[i].level, later)
+			r.add(sum, todo[i].level, later)
 		}
 	}
 	r.GaveUp, r.Work = !p.within(), p.work
@@ -114,7 +114,7 @@ func Explore(ctx context.Context, o *bpfobj.Code, pr *bpfobj.Program, in *Input)
 // explore executes a function from its entry.
 func (p *program) explore(from Entry) *explorer {
 	x := &explorer{
-		program: p, whole: true, u: &Unit{depth: 1}, funcs: make(map[int]*covered),
+		program: p, whole: true, summary: &Summary{depth: 1}, funcs: make(map[int]*covered),
 		records: make(map[int32]bool), visits: make(map[place][]visit), sources: make(map[Origin]int32),
 	}
 	s := &state{at: bpfobj.Site{Fn: from.Fn}, level: Certain, frames: []frame{{fn: from.Fn}}}
@@ -130,11 +130,11 @@ func (p *program) explore(from Entry) *explorer {
 		x.path(s)
 	}
 	x.whole = x.whole && x.within()
-	x.u.relevant = x.depends()
+	x.summary.relevant = x.depends()
 	for _, c := range x.funcs {
-		x.u.funcs = append(x.u.funcs, c)
+		x.summary.funcs = append(x.summary.funcs, c)
 	}
-	slices.SortFunc(x.u.funcs, func(a, b *covered) int { return cmp.Compare(a.fn, b.fn) })
+	slices.SortFunc(x.summary.funcs, func(a, b *covered) int { return cmp.Compare(a.fn, b.fn) })
 	return x
 }
 
@@ -149,9 +149,9 @@ func (p *program) spend(n int) bool {
 	return p.meter.Step(n) && p.within()
 }
 
-// spend counts work also for the unit.
+// spend counts work also for the summary.
 func (x *explorer) spend(n int) bool {
-	x.u.work += n
+	x.summary.work += n
 	x.gaveUp = x.gaveUp || x.bytes > limits.StateBytes
 	return x.program.spend(n)
 }
@@ -181,14 +181,14 @@ func (x *explorer) path(s *state) {
 			}
 		}
 		if s.at.Insn < 0 || s.at.Insn >= len(x.here.levels) {
-			x.u.odd = LeavesFunction
+			x.summary.odd = LeavesFunction
 			return
 		}
 		if x.code.leaders[s.at.Insn] && !x.arrive(s) {
 			return
 		}
 		x.steps++
-		x.u.steps++
+		x.summary.steps++
 		x.here.levels[s.at.Insn] = surer(x.here.levels[s.at.Insn], s.level)
 		if !x.step(s, &x.code.Insns[s.at.Insn]) {
 			return
@@ -261,8 +261,8 @@ func (x *explorer) source(name string, v uint64) int32 {
 	f := Origin{Record: -1, Name: name, V: v}
 	n, ok := x.sources[f]
 	if !ok {
-		x.u.origins = append(x.u.origins, f)
-		n = -int32(len(x.u.origins))
+		x.summary.origins = append(x.summary.origins, f)
+		n = -int32(len(x.summary.origins))
 		x.sources[f] = n
 	}
 	return n
@@ -441,7 +441,7 @@ func (x *explorer) externAddress(n int) value {
 // callback enters a function whose address is taken, such as a callback of a timer, with unknown arguments.
 func (x *explorer) callback(s *state, fn int) {
 	if fn < 0 {
-		x.u.odd = UnnamedAddress
+		x.summary.odd = UnnamedAddress
 		return
 	}
 	x.enter(s, fn)

@@ -39,7 +39,7 @@ type Input struct {
 	// Precise keeps more states apart. It takes many times as long, and some of what is Imprecise otherwise becomes certain.
 	Precise bool
 
-	Units Units // known units from earlier explorations; may be nil
+	Summaries Summaries // known summaries from earlier explorations; may be nil
 
 	Ksym     func(e *bpfobj.Extern) Number // 1 if the kernel has the symbol, 0 if not
 	Kconfig  func(e *bpfobj.Extern) Number // value that the loader writes

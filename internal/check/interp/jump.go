@@ -198,7 +198,7 @@ func (x *explorer) call(s *state, in *bpfobj.Insn) bool {
 // callFunc calls a function of the object.
 func (x *explorer) callFunc(s *state, fn int) bool {
 	if fn < 0 {
-		x.u.odd = UnnamedCall
+		x.summary.odd = UnnamedCall
 		return false
 	}
 	if x.o.Funcs[fn].Global && x.knows(Globals) {
@@ -219,7 +219,7 @@ func (x *explorer) callFunc(s *state, fn int) bool {
 	}
 	s.closeGaps(allGaps) // the function may compare copies of the caller's numbers
 	if from, ok := x.arguments(s, fn); ok {
-		return x.callUnit(s, from)
+		return x.callSummarized(s, from)
 	}
 	s.at.Insn++
 	x.push(s, fn)
@@ -231,7 +231,7 @@ func (x *explorer) push(s *state, fn int) {
 	f := frame{ret: s.at, fn: fn}
 	copy(f.saved[:], s.regs[asm.R6:])
 	s.frames = append(s.frames, f)
-	x.u.depth = max(x.u.depth, len(s.frames))
+	x.summary.depth = max(x.summary.depth, len(s.frames))
 	s.regs[asm.R0] = unknown
 	for r := asm.R6; r <= asm.R9; r++ {
 		s.regs[r] = unknown
@@ -239,32 +239,32 @@ func (x *explorer) push(s *state, fn int) {
 	s.at = bpfobj.Site{Fn: fn}
 }
 
-// tooDeep ends a path at a call. Other callers of the unit may nest less deeply, so it is not whole.
+// tooDeep ends a path at a call. Other callers of the function may nest less deeply, so its summary is not whole.
 func (x *explorer) tooDeep() bool {
-	x.u.odd, x.whole = CallsNest, false
+	x.summary.odd, x.whole = CallsNest, false
 	return false
 }
 
-// callUnit continues after a call, once for each way in which the function returns.
-func (x *explorer) callUnit(s *state, from Entry) bool {
-	u, whole := x.unit(from, len(s.frames))
+// callSummarized continues after a call, once for each way in which the function returns.
+func (x *explorer) callSummarized(s *state, from Entry) bool {
+	sum, whole := x.summarize(from, len(s.frames))
 	if !whole {
-		x.unfinished = append(x.unfinished, u.relevant)
+		x.unfinished = append(x.unfinished, sum.relevant)
 		return x.within() && x.tooDeep()
 	}
-	x.spend(len(x.u.uses))
-	x.u.call(u, s.level, len(s.frames))
+	x.spend(len(x.summary.uses))
+	x.summary.call(sum, s.level, len(s.frames))
 	s.clobberCall()
 	s.at.Insn++
-	for i, e := range u.exits {
+	for i, e := range sum.exits {
 		t := s
-		if i < len(u.exits)-1 {
+		if i < len(sum.exits)-1 {
 			t = x.fork(s)
 			x.later(t)
 		}
 		t.level, t.regs[asm.R0] = max(s.level, e.level), e.r0
 	}
-	return len(u.exits) > 0
+	return len(sum.exits) > 0
 }
 
 // exit returns from a function.
@@ -288,17 +288,17 @@ func (x *explorer) exit(s *state) bool {
 	return true
 }
 
-// leave notes a way in which the unit returns. Too many are merged.
+// leave notes a way in which the function returns. Too many are merged.
 func (x *explorer) leave(s *state, insn int) {
 	r0, l := s.regs[asm.R0], s.level
 	if r0.src < 0 {
-		r0.src = 0 // origins are numbered in one unit
+		r0.src = 0 // each summary numbers its origins
 	}
 	x.counts(r0)
 	if r0.lost {
 		l = max(l, Imprecise)
 	}
-	exits := x.u.exits
+	exits := x.summary.exits
 	for i := range exits {
 		if e := &exits[i]; e.r0 == r0 {
 			e.level = min(e.level, l)
@@ -311,7 +311,7 @@ func (x *explorer) leave(s *state, insn int) {
 		e.r0, e.level = join(e.r0, r0), Imprecise
 		return
 	}
-	x.u.exits = append(exits, exit{r0, l, int32(insn)})
+	x.summary.exits = append(exits, exit{r0, l, int32(insn)})
 }
 
 // helperWrites forgets the part of the stack that a helper or kfunc may write: the size in the argument after the pointer, or

@@ -33,20 +33,20 @@ func (r *Relevant) Add(others ...Relevant) {
 func (r *Result) Relevant() (out Relevant) {
 	all := r.relevant
 	for i := range r.parts {
-		all = append(all, r.parts[i].u.relevant)
+		all = append(all, r.parts[i].summary.relevant)
 	}
 	out.Add(all...)
 	return out
 }
 
-// Relevant returns the input that the unit depends on, with the units that it calls.
-func (u *Unit) Relevant() Relevant { return u.relevant }
+// Relevant returns the input that the summary depends on, with those of called functions.
+func (sum *Summary) Relevant() Relevant { return sum.relevant }
 
-// depends returns the input that the unit depends on so far, with the units that it calls.
+// depends returns the input that the summary depends on so far, with those of called functions.
 func (x *explorer) depends() (out Relevant) {
 	all := append(x.unfinished, Relevant{slices.Collect(maps.Keys(x.records)), x.asked})
-	for i := range x.u.uses {
-		all = append(all, x.u.uses[i].u.relevant)
+	for i := range x.summary.uses {
+		all = append(all, x.summary.uses[i].summary.relevant)
 	}
 	out.Add(all...)
 	return out

@@ -28,7 +28,7 @@ func surer(a, b Level) Level {
 	return a
 }
 
-// below is l in a unit that is reached with a level.
+// below is l in a function that is reached with a level.
 func below(l, level Level) Level {
 	if l == Unreached {
 		return l
@@ -59,40 +59,40 @@ type Result struct {
 	pr       *bpfobj.Program
 	in       *Input
 	parts    []use
-	at       map[*Unit]int   // index of each unit in parts
-	of       map[int][]part  // parts of units, keyed by function
-	levels   map[int][]Level // levels of each function's slots
+	at       map[*Summary]int // index of each summary in parts
+	of       map[int][]part   // parts of summaries, keyed by function
+	levels   map[int][]Level  // levels of each function's slots
 	relevant []Relevant
 	guards   map[int]guards // keyed by function; -1 for all functions
 }
 
-// part is the part of a unit in a function.
+// part is the part of a summary in a function.
 type part struct {
 	n int // index in Result.parts
 	*covered
 }
 
-// add adds a unit, with the units that it calls, to the result. It calls enter for other functions that are
+// add adds a summary, with those of called functions, to the result. It calls enter for other functions that are
 // entered.
-func (r *Result) add(u *Unit, l Level, enter func(entered)) {
-	i, ok := r.at[u]
+func (r *Result) add(sum *Summary, l Level, enter func(entered)) {
+	i, ok := r.at[sum]
 	switch {
 	case !ok:
-		r.at[u] = len(r.parts)
-		for _, c := range u.funcs {
+		r.at[sum] = len(r.parts)
+		for _, c := range sum.funcs {
 			r.of[c.fn] = append(r.of[c.fn], part{len(r.parts), c})
 		}
-		r.parts = append(r.parts, use{u, l})
-		r.Odd = cmp.Or(r.Odd, u.odd)
+		r.parts = append(r.parts, use{sum, l})
+		r.Odd = cmp.Or(r.Odd, sum.odd)
 	case r.parts[i].level <= l:
 		return
 	default:
 		r.parts[i].level = l
 	}
-	for _, c := range u.uses {
-		r.add(c.u, max(l, c.level), enter)
+	for _, c := range sum.uses {
+		r.add(c.summary, max(l, c.level), enter)
 	}
-	for _, e := range u.enters {
+	for _, e := range sum.enters {
 		enter(entered{e.fn, max(l, e.level)})
 	}
 }
@@ -150,7 +150,7 @@ func (r *Result) Returns() (l []Return) {
 		return nil
 	}
 	main := &r.parts[0]
-	for _, e := range main.u.exits {
+	for _, e := range main.summary.exits {
 		at := bpfobj.Site{Fn: r.pr.Fn, Insn: int(e.insn)}
 		x := Return{At: at, Max: math.MaxUint64, Level: max(main.level, e.level)}
 		if e.r0.kind == scalar {
@@ -176,7 +176,7 @@ func (r *Result) decidedBy(at bpfobj.Site) *Origin {
 			v, _ := r.in.Record(int(src - 1))
 			return &Origin{Record: int(src - 1), V: v}
 		case src < 0:
-			return &r.parts[p.n].u.origins[-src-1]
+			return &r.parts[p.n].summary.origins[-src-1]
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ type value struct {
 	// A bit of a scalar is unknown if m has a 1, and then 0 in v. For pointers v is an offset in bytes, two's complement.
 	v, m uint64
 	base int32 // frame of a stack pointer; for data pointers see explorer.loadData
-	src  int32 // source: 1 + a CO-RE record, or -1 - an index into the unit's origins; 0 for others
+	src  int32 // source: 1 + a CO-RE record, or -1 - an index into the summary's origins; 0 for others
 }
 
 type valueKind uint8

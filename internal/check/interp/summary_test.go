@@ -14,17 +14,17 @@ import (
 	"github.com/btfgen/btfgen/internal/testing/slow"
 )
 
-// keptUnits finds units by everything that they may depend on.
-type keptUnits struct {
-	known  map[Entry][]*Unit
-	by     map[*Unit]string
+// keptSummaries finds summaries by everything that they may depend on.
+type keptSummaries struct {
+	known  map[Entry][]*Summary
+	by     map[*Summary]string
 	values []uint64
 	Features
 	found, missed int
 }
 
-// relevant is the part of the input that is relevant to a unit.
-func (k *keptUnits) relevant(r Relevant) string {
+// relevant is the part of the input that is relevant to a summary.
+func (k *keptSummaries) relevant(r Relevant) string {
 	s := fmt.Sprint(k.Features & r.Features)
 	for _, n := range r.Records {
 		s += fmt.Sprint(" ", k.values[n])
@@ -32,25 +32,25 @@ func (k *keptUnits) relevant(r Relevant) string {
 	return s
 }
 
-func (k *keptUnits) Find(from Entry) *Unit {
-	for _, u := range k.known[from] {
-		if k.by[u] == k.relevant(u.Relevant()) {
+func (k *keptSummaries) Find(from Entry) *Summary {
+	for _, sum := range k.known[from] {
+		if k.by[sum] == k.relevant(sum.Relevant()) {
 			k.found++
-			return u
+			return sum
 		}
 	}
 	k.missed++
 	return nil
 }
 
-func (k *keptUnits) Add(from Entry, u *Unit) {
-	k.known[from] = append(k.known[from], u)
-	k.by[u] = k.relevant(u.Relevant())
+func (k *keptSummaries) Add(from Entry, sum *Summary) {
+	k.known[from] = append(k.known[from], sum)
+	k.by[sum] = k.relevant(sum.Relevant())
 }
 
-// TestUnits explores random programs again with other values of records and other features. The result must be the same
-// with and without units of earlier explorations.
-func TestUnits(t *testing.T) {
+// TestSummaries explores random programs again with other values of records and other features. The result must be the same
+// with and without summaries of earlier explorations.
+func TestSummaries(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	found, missed, differ := 0, 0, 0
 	programs := slow.Some(250)
@@ -67,7 +67,7 @@ func TestUnits(t *testing.T) {
 			o.Funcs = append(o.Funcs, bpfobj.Function{Insns: code, Global: f > 0 && rnd.IntN(4) == 0})
 			pr.Funcs = append(pr.Funcs, f)
 		}
-		kept := &keptUnits{known: make(map[Entry][]*Unit), by: make(map[*Unit]string), values: make([]uint64, records)}
+		kept := &keptSummaries{known: make(map[Entry][]*Summary), by: make(map[*Summary]string), values: make([]uint64, records)}
 		var before string
 		for range 6 {
 			for i := range kept.values {
@@ -78,7 +78,7 @@ func TestUnits(t *testing.T) {
 			kept.Features = Features(rnd.Uint32())
 			in := &Input{Features: kept.Features, Record: func(r int) (uint64, bool) { return kept.values[r], true }}
 			want := outcome(Explore(t.Context(), o, pr, in))
-			in.Units = kept
+			in.Summaries = kept
 			if got := outcome(Explore(t.Context(), o, pr, in)); got != want {
 				t.Fatalf("with what is known already:\n%s\nwithout:\n%s", got, want)
 			}
@@ -90,20 +90,20 @@ func TestUnits(t *testing.T) {
 		found += kept.found
 		missed += kept.missed
 	}
-	t.Logf("%d units found, %d not, %d outcomes that differ from the one before", found, missed, differ)
+	t.Logf("%d summaries found, %d not, %d outcomes that differ from the one before", found, missed, differ)
 	if found < 2*programs || missed < 2*programs || differ < 4*programs/5 {
 		t.Error("too few of one kind")
 	}
 }
 
-// TestUnitReturns has a function return the value of a record, which matters though the function does not use it.
-func TestUnitReturns(t *testing.T) {
+// TestSummaryReturns has a function return the value of a record, which matters though the function does not use it.
+func TestSummaryReturns(t *testing.T) {
 	o := &bpfobj.Code{Funcs: []bpfobj.Function{
 		{Insns: []insn{call(1), {Op: asm.JEq.Op(asm.ImmSource), Dst: 0, Imm: 5, Off: 1}, {Op: bpfobj.OpExit}, {Op: bpfobj.OpExit}}},
 		{Insns: []insn{{Op: asm.Mov.Op(asm.ImmSource), Dst: 0, Record: 1}, {Op: bpfobj.OpExit}}},
 	}}
-	kept := &keptUnits{known: make(map[Entry][]*Unit), by: make(map[*Unit]string), values: make([]uint64, 1)}
-	in := &Input{Record: func(r int) (uint64, bool) { return kept.values[r], true }, Units: kept}
+	kept := &keptSummaries{known: make(map[Entry][]*Summary), by: make(map[*Summary]string), values: make([]uint64, 1)}
+	in := &Input{Record: func(r int) (uint64, bool) { return kept.values[r], true }, Summaries: kept}
 	for v, want := range []Level{4: Unreached, 5: Certain} {
 		kept.values[0] = uint64(v)
 		if got := Explore(t.Context(), o, &bpfobj.Program{Funcs: []int{0, 1}}, in).Reached(bpfobj.Site{Insn: 3}); got != want {
@@ -128,9 +128,9 @@ func outcome(r *Result) string {
 	return s
 }
 
-// TestUnitOfSharedFunction checks that calls with equal arguments share a unit, and calls with other constants or a
+// TestSummaryOfSharedFunction checks that calls with equal arguments share a summary, and calls with other constants or a
 // pointer to the stack do not.
-func TestUnitOfSharedFunction(t *testing.T) {
+func TestSummaryOfSharedFunction(t *testing.T) {
 	set := func(r asm.Register, v int64) insn { return insn{Op: asm.Mov.Op(asm.ImmSource), Dst: r, Imm: v} }
 	callee := []insn{
 		{Op: asm.JEq.Op(asm.ImmSource), Dst: 1, Imm: 5, Off: 1},
@@ -138,17 +138,17 @@ func TestUnitOfSharedFunction(t *testing.T) {
 		{Op: bpfobj.OpExit},
 	}
 	for name, tt := range map[string]struct {
-		code  []insn
-		units int
-		five  Level // level of the last instruction
+		code      []insn
+		summaries int
+		five      Level // level of the last instruction
 	}{
 		"alike":   {[]insn{set(1, 4), call(1), set(1, 4), call(1), {Op: bpfobj.OpExit}}, 2, Unreached},
 		"apart":   {[]insn{set(1, 4), call(1), set(1, 5), call(1), {Op: bpfobj.OpExit}}, 3, Certain},
 		"pointer": {[]insn{{Op: asm.Mov.Op(asm.RegSource), Dst: 1, Src: asm.RFP}, call(1), {Op: bpfobj.OpExit}}, 1, Certain},
 	} {
 		r := run(new(bpfobj.Code), tt.code, callee)
-		if got := r.Reached(bpfobj.Site{Fn: 1, Insn: 2}); len(r.parts) != tt.units || got != tt.five {
-			t.Errorf("%s: %d units, level %d", name, len(r.parts), got)
+		if got := r.Reached(bpfobj.Site{Fn: 1, Insn: 2}); len(r.parts) != tt.summaries || got != tt.five {
+			t.Errorf("%s: %d summaries, level %d", name, len(r.parts), got)
 		}
 	}
 	r := run(new(bpfobj.Code), []insn{call(1), {Op: bpfobj.OpExit}}, callee)
