@@ -72,7 +72,7 @@ func (f *Function) Calls() (funcs []int) {
 // place finds the instructions of CO-RE records and the programs that they belong to.
 func (p *parser) place(sections []*ExtSection) error {
 	spans := make(map[string][]span)
-	for i, s := range p.f.Sections {
+	for i, s := range p.file.Sections {
 		if code, ok := p.code[i]; ok {
 			spans[s.Name] = append(spans[s.Name], code)
 		}

@@ -82,10 +82,10 @@ func (p *parser) readMaps() error {
 	if err != nil {
 		return err
 	}
-	if p.f.Section(oldMaps) != nil {
+	if p.file.Section(oldMaps) != nil {
 		p.Unread = oldMaps
 	}
-	if s := p.f.Section(arenaData); s != nil && s.Type == elf.SHT_PROGBITS && s.Size > 0 {
+	if s := p.file.Section(arenaData); s != nil && s.Type == elf.SHT_PROGBITS && s.Size > 0 {
 		p.ArenaData = true
 	}
 	weak := make(map[string]bool)
@@ -184,7 +184,7 @@ func (p *parser) readProgramArrays() error {
 // pointers returns the functions that relocations of a variable refer to by their offset in it, -1 for unknown ones.
 func (p *parser) pointers(y *elf.Symbol, data []byte) (map[uint64]int, error) {
 	funcs := make(map[uint64]int)
-	for _, s := range p.f.Sections {
+	for _, s := range p.file.Sections {
 		if s.Type != elf.SHT_REL || int(s.Info) != int(y.Section) {
 			continue
 		}

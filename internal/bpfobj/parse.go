@@ -23,7 +23,7 @@ import (
 func (f *File) Parse(ctx context.Context) (*Code, error) {
 	p := parser{
 		Code: &Code{Order: f.Order, BTF: f.BTF, lines: make(map[string]sectionLines)},
-		f:    f.elf, bytes: f.bytes, code: make(map[int]span), frozen: make(map[int]int), externs: make(map[string]int),
+		file: f.elf, bytes: f.bytes, code: make(map[int]span), frozen: make(map[int]int), externs: make(map[string]int),
 		spent: newSpent(ctx), size: len(f.data),
 	}
 	var records []*ExtSection
@@ -42,7 +42,7 @@ func (f *File) Parse(ctx context.Context) (*Code, error) {
 // parser is one Parse.
 type parser struct {
 	*Code
-	f       *elf.File
+	file    *elf.File
 	bytes   func(*elf.Section) ([]byte, error)
 	syms    []elf.Symbol   // all but the null symbol
 	code    map[int]span   // functions by section
@@ -85,7 +85,7 @@ func atMost(n int, max int64, what string) error {
 type span struct{ first, end int }
 
 func (p *parser) parse(ctx context.Context, records []*ExtSection) error {
-	for _, s := range p.f.Sections {
+	for _, s := range p.file.Sections {
 		if s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 {
 			p.Unfolded += min(s.Size, math.MaxUint32)
 		}
@@ -120,24 +120,24 @@ func (p *parser) noProgram() error {
 
 // section returns the section of a symbol, nil if it has none.
 func (p *parser) section(y *elf.Symbol) *elf.Section {
-	if i := int(y.Section); i > 0 && i < len(p.f.Sections) {
-		return p.f.Sections[i]
+	if i := int(y.Section); i > 0 && i < len(p.file.Sections) {
+		return p.file.Sections[i]
 	}
 	return nil
 }
 
 // readSymbols reads the first table of symbols. debug/elf does not bound the names.
 func (p *parser) readSymbols() error {
-	i := slices.IndexFunc(p.f.Sections, func(s *elf.Section) bool { return s.Type == elf.SHT_SYMTAB && int(s.Link) < len(p.f.Sections) })
+	i := slices.IndexFunc(p.file.Sections, func(s *elf.Section) bool { return s.Type == elf.SHT_SYMTAB && int(s.Link) < len(p.file.Sections) })
 	if i < 0 {
 		return nil
 	}
-	s := p.f.Sections[i]
+	s := p.file.Sections[i]
 	table, err := p.bytes(s)
 	if err != nil {
 		return err
 	}
-	names, err := p.bytes(p.f.Sections[s.Link])
+	names, err := p.bytes(p.file.Sections[s.Link])
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (s *spent) name(n int) error {
 
 // readLicense reads the license as the kernel does (bpf_prog_load): the first 127 bytes.
 func (p *parser) readLicense() error {
-	s := p.f.Section("license")
+	s := p.file.Section("license")
 	if s == nil || s.Type != elf.SHT_PROGBITS {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (p *parser) readLicense() error {
 
 // readVersion reads the number that loaders give the kernel with the programs (bpf_object__init_kversion in libbpf.c).
 func (p *parser) readVersion() error {
-	s := p.f.Section("version")
+	s := p.file.Section("version")
 	if s == nil || s.Type != elf.SHT_PROGBITS || s.Size != 4 {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (p *parser) readVersion() error {
 
 // readData reads the sections whose content the loader freezes.
 func (p *parser) readData() error {
-	for i, s := range p.f.Sections {
+	for i, s := range p.file.Sections {
 		if !strings.HasPrefix(s.Name, ".rodata") {
 			continue
 		}
@@ -235,7 +235,7 @@ func (p *parser) readFuncs() error {
 			}
 		}
 	}
-	for i, s := range p.f.Sections {
+	for i, s := range p.file.Sections {
 		if s.Flags&elf.SHF_EXECINSTR == 0 || s.Type != elf.SHT_PROGBITS || s.Size == 0 {
 			continue
 		}
@@ -307,7 +307,7 @@ const relSize = 16
 
 // readRelocations sets what instructions refer to.
 func (p *parser) readRelocations() error {
-	for _, s := range p.f.Sections {
+	for _, s := range p.file.Sections {
 		code, ok := p.code[int(s.Info)]
 		if s.Type != elf.SHT_REL || !ok {
 			continue

@@ -84,7 +84,7 @@ var LongNames = []string{
 
 // pointerSize returns the size of t if it is a long, otherwise 0.
 func (t Type) pointerSize() uint32 {
-	if (t.size == 4 || t.size == 8) && slices.ContainsFunc(LongNames, func(s string) bool { return t.b.NameIs(t.NameOff, s) }) {
+	if (t.size == 4 || t.size == 8) && slices.ContainsFunc(LongNames, func(s string) bool { return t.btf.NameIs(t.NameOff, s) }) {
 		return t.size
 	}
 	return 0

@@ -5,7 +5,7 @@ package btf
 // Type is one record of a view. It is a small value that refers to the blob. The zero
 // value, and what [BTF.Type] returns for ID 0, is void.
 type Type struct {
-	b       *BTF
+	btf     *BTF
 	off     uint32 // offset of the record in the type section, words
 	info    uint32
 	size    uint32 // size or type, by kind
@@ -18,7 +18,7 @@ func (t Type) Offset() int { return 4 * int(t.off) }
 
 // BTF returns the view to look up the type's references in: the base for a type that
 // split BTF has from there.
-func (t Type) BTF() *BTF { return t.b }
+func (t Type) BTF() *BTF { return t.btf }
 
 // Kind returns the kind.
 func (t Type) Kind() Kind { return Kind(t.info >> 24 & 0x7f) }
@@ -43,11 +43,11 @@ func (t Type) Name() []byte {
 	if t.NameOff == 0 {
 		return nil
 	}
-	return t.b.Name(t.NameOff)
+	return t.btf.Name(t.NameOff)
 }
 
 // extra returns word i behind struct btf_type.
-func (t Type) extra(i uint32) uint32 { return t.b.types[t.off+hdrWords+i] }
+func (t Type) extra(i uint32) uint32 { return t.btf.types[t.off+hdrWords+i] }
 
 // IntData returns the word that follows an INT: encoding<<24 | offset<<16 | bits.
 func (t Type) IntData() uint32 { return t.extra(0) }
@@ -89,7 +89,7 @@ type Member struct {
 // Member returns member i, which must be less than Vlen.
 func (t Type) Member(i uint32) Member {
 	off := t.off + hdrWords + 3*i
-	w := t.b.types[off : off+3]
+	w := t.btf.types[off : off+3]
 	m := Member{w[0], TypeID(w[1]), w[2], 0}
 	if t.KindFlag() {
 		m.BitSize = m.BitOffset >> 24

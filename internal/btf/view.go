@@ -170,11 +170,11 @@ func (b *BTF) Type(id TypeID) Type {
 		atomic.StoreUint32(&b.caught, 1)
 	}
 	if uint(id-b.first) >= uint(len(b.starts)) { // ID 0 is more than any
-		return Type{b: b}
+		return Type{btf: b}
 	}
 	off := b.starts[id-b.first]
 	h := b.types[off:]
-	return Type{b: b, off: off, ID: id, NameOff: h[0], info: h[1], size: h[2]}
+	return Type{btf: b, off: off, ID: id, NameOff: h[0], info: h[1], size: h[2]}
 }
 
 // SetTrap makes the last type of a part of a kernel stand for all types that were left out. It must be called before b

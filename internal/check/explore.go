@@ -18,7 +18,7 @@ import (
 // explore may be called by several, after key was called for each of the programs, which fills functions.
 type objectCode struct {
 	scenes    rule.Scenes
-	o         *rule.Object
+	object    *rule.Object
 	settable  func(variable string) bool
 	results   *results
 	found     *ledger
@@ -33,9 +33,9 @@ type objectCode struct {
 // programCode is the code of a program on a kernel.
 type programCode struct {
 	*objectCode
-	e   *rule.Program
-	pr  *bpfobj.Program
-	own list // findings on the program, except on its code
+	program *rule.Program
+	pr      *bpfobj.Program
+	own     list // findings on the program, except on its code
 
 	exploration *interp.Result // nil before the first exploration
 }
@@ -69,19 +69,19 @@ func (c *programCode) code(ctx context.Context) (list, []*interp.Result) {
 
 // dependsOnCode reports whether findings depend on what an exploration finds.
 func (c *programCode) dependsOnCode() bool {
-	return c.e.NeedsExploration() || slices.ContainsFunc(c.pr.Funcs, func(fn int) bool { return c.codeOf(fn).lacks })
+	return c.program.NeedsExploration() || slices.ContainsFunc(c.pr.Funcs, func(fn int) bool { return c.codeOf(fn).lacks })
 }
 
 func (c *programCode) explore(ctx context.Context, precise bool) *interp.Result {
 	in := c.scenes.Input()
 	in.Settable, in.Precise, in.Summaries = c.settable, precise, c.sharedSummaries(precise)
-	return interp.Explore(ctx, c.o.Code, c.pr, &in)
+	return interp.Explore(ctx, c.object.Code, c.pr, &in)
 }
 
 // judge returns the findings on the program's code that follow from an exploration, and whether it was not precise enough for one.
 func (c *programCode) judge(r *interp.Result) (l list, doubted bool) {
 	n := notes{found: c.found, seen: make(map[int32]bool)}
-	doubted = c.e.JudgeCode(r, n.add)
+	doubted = c.program.JudgeCode(r, n.add)
 	return n.list(), doubted
 }
 
@@ -127,8 +127,8 @@ func (n *notes) addNumber(number int32) {
 
 // key returns the key of the program's code.
 func (c *programCode) key() programKey {
-	key := programKey{o: c.o.Code, fn: c.pr.Fn}
-	if b := c.e.Key(c.found.number); b != nil {
+	key := programKey{object: c.object.Code, fn: c.pr.Fn}
+	if b := c.program.Key(c.found.number); b != nil {
 		key.kind = c.results.number(b)
 	}
 	b := make([]byte, 0, 4*len(c.pr.Funcs))
@@ -149,7 +149,7 @@ type functionNumbers struct {
 // codeOf returns the keys of a function, which several programs may share.
 func (c *objectCode) codeOf(fn int) *functionNumbers {
 	if c.functions == nil {
-		c.functions = make([]functionNumbers, len(c.o.Funcs))
+		c.functions = make([]functionNumbers, len(c.object.Funcs))
 	}
 	f := &c.functions[fn]
 	if f.key != 0 {
@@ -158,7 +158,7 @@ func (c *objectCode) codeOf(fn int) *functionNumbers {
 	explored, absences := c.scenes.FunctionKeys(fn, c.found.number)
 	f.lacks = absences != nil
 	f.key = c.results.number(slices.Concat(explored, []byte{0}, absences))
-	if callees, shared := c.o.Callees(fn); shared {
+	if callees, shared := c.object.Callees(fn); shared {
 		for _, fn := range callees {
 			explored = binary.NativeEndian.AppendUint32(explored, c.codeOf(fn).calls)
 		}

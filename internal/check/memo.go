@@ -104,10 +104,10 @@ func (k *results) number(of []byte) uint32 {
 // programKey identifies the input of the findings on a program's code, without what an
 // exploration finds relevant, so that kernels share explorations.
 type programKey struct {
-	o     *bpfobj.Code
-	fn    int
-	kind  uint32 // number of the rules for programs of its kind; 0 for none
-	funcs string // numbers of the keys of its functions
+	object *bpfobj.Code
+	fn     int
+	kind   uint32 // number of the rules for programs of its kind; 0 for none
+	funcs  string // numbers of the keys of its functions
 }
 
 // codeFindings is the result for the code of a program.
@@ -118,7 +118,7 @@ type codeFindings struct {
 
 // summaryKey is a programKey for parts of explorations that programs share.
 type summaryKey struct {
-	o       *bpfobj.Code // code of from.Fn
+	object  *bpfobj.Code // code of from.Fn
 	code    uint32       // number of the keys of the function and its callees
 	from    interp.Entry
 	precise bool
@@ -135,7 +135,7 @@ type sharedSummaries struct {
 func (c *objectCode) sharedSummaries(precise bool) *sharedSummaries {
 	return &sharedSummaries{&c.results.summaries, c.input, func(from interp.Entry) (summaryKey, bool) {
 		n := c.codeOf(from.Fn).calls
-		return summaryKey{c.o.Code, n, from, precise}, n != 0
+		return summaryKey{c.object.Code, n, from, precise}, n != 0
 	}}
 }
 

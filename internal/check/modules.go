@@ -101,7 +101,7 @@ const triedApart = 3
 // withoutModules judges program j of an object once more where no module is loaded: p is the object there, own and code are
 // the findings on it and on its code where all are.
 func (r *run) withoutModules(ctx context.Context, p *objectCode, j int, own, code list) (ownHere, codeHere list) {
-	names := p.scenes.ModulesOf(p.o.Programs[j].Records)
+	names := p.scenes.ModulesOf(p.object.Programs[j].Records)
 	if len(names) == 0 {
 		return own, code
 	}

@@ -212,7 +212,7 @@ func (r *run) judge(ctx context.Context, t *target, it *corpus.Kernel) (*kernelR
 		}
 		p := r.pair(i, k, d, cmp.Or(on[i], t), nil, together[i])
 		res.whole = append(res.whole, r.found.note(p.scenes.Needs()))
-		for j := 0; j < len(p.o.Programs) && ctx.Err() == nil; j++ {
+		for j := 0; j < len(p.object.Programs) && ctx.Err() == nil; j++ {
 			all[i] = append(all[i], r.program(p, j))
 		}
 		res.shapes = append(res.shapes, r.shapesOf(all[i]))
@@ -247,7 +247,7 @@ func (r *run) pair(
 		Together:    together,
 	}, r.setup.LoadersOf(o))
 	return &objectCode{
-		scenes: c, o: o, settable: r.settable, results: &r.results, found: r.found, ahead: new(atomic.Int64),
+		scenes: c, object: o, settable: r.settable, results: &r.results, found: r.found, ahead: new(atomic.Int64),
 		input: &memoInput{c.Input().Features, c.Value},
 	}
 }
@@ -275,7 +275,7 @@ func (r *run) programs(ctx context.Context, all []*programCode, bare *objectCode
 // program judges program j of an object without its code.
 func (r *run) program(p *objectCode, j int) *programCode {
 	e := p.scenes.Evaluate(j)
-	return &programCode{objectCode: p, e: e, pr: &p.o.Programs[j], own: r.found.note(e.Findings)}
+	return &programCode{objectCode: p, program: e, pr: &p.object.Programs[j], own: r.found.note(e.Findings)}
 }
 
 // explore explores programs whose code is not judged yet, where several workers can. A program is explored on one kernel
@@ -299,7 +299,7 @@ func (r *run) explore(ctx context.Context, all []*programCode) {
 		defer mu.Unlock()
 		if e.exploration == nil && e.ahead.Load() <= limits.ObjectWork {
 			if r.Doing != nil {
-				r.Doing(path.Base(e.o.Name()) + ":" + e.o.Funcs[e.pr.Fn].Name)
+				r.Doing(path.Base(e.object.Name()) + ":" + e.object.Funcs[e.pr.Fn].Name)
 			}
 			e.exploration = e.explore(ctx, false)
 			e.ahead.Add(int64(e.exploration.Work))

@@ -107,7 +107,7 @@ func (r *run) shapesOf(all []*programCode) shapes {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for j, c := range all {
-		s := c.e.Shape
+		s := c.program.Shape
 		if s == nil {
 			continue
 		}

@@ -93,7 +93,7 @@ func (y *AyaDecider) Decisions(i int) iter.Seq2[*Record, *Decision] {
 				a, spec := y.decide(m, n), m.sites[n].spec
 				steps[n] = &Decision{
 					Result: a.Result, New: a.New,
-					m: &resolution{tb: y.tb, spec: m.specs[spec], question: -1, old: m.local[spec].value, reason: y.reason(m, n, &a), target: -1, other: -1},
+					resolution: &resolution{tb: y.tb, spec: m.specs[spec], question: -1, old: m.local[spec].value, reason: y.reason(m, n, &a), target: -1, other: -1},
 				}
 			}
 			if !yield(&m.records[rec], steps[n]) {

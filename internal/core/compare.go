@@ -92,7 +92,7 @@ func (m *comparer) pair(local, targ btf.TypeID) (l, t btf.Type, err error) {
 
 // differ says why two types differ, with a number of each.
 func (m *comparer) differ(code relo.Code, l, t btf.Type, ln, tn uint32) (bool, error) {
-	m.miss = miss{code: code, local: l, target: t, l: ln, t: tn}
+	m.miss = miss{code: code, local: l, target: t, localNumber: ln, targetNumber: tn}
 	return false, nil
 }
 

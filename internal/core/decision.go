@@ -17,8 +17,8 @@ type Decision struct {
 	Result relo.Result
 	New    uint64 // value on the target side, if Result.OK
 
-	m     *resolution
-	patch error // why libbpf poisons or refuses the instruction
+	resolution *resolution
+	patch      error // why libbpf poisons or refuses the instruction
 }
 
 // resolution is the part of a decision that does not depend on the instruction. It is immutable once a decision has it.
@@ -122,7 +122,7 @@ func (w *recordDecider) decide(n int32) *Decision {
 	if mt == nil {
 		mt, narrowed = w.resolve(st.spec)
 	}
-	d := &Decision{Result: mt.result, m: mt}
+	d := &Decision{Result: mt.result, resolution: mt}
 	if !narrowed { // else later records of the site have fewer candidates
 		w.resolutions[st.spec], w.decisions[n] = mt, d
 	}
@@ -201,10 +201,10 @@ func (w *recordDecider) ruleOut(n int32) (mt *resolution, narrowed bool) {
 
 // Resized returns the new width of a load or store in bytes, or 0 if the width stays.
 func (d *Decision) Resized() uint32 {
-	if d.m.old.load.size == d.m.new.load.size {
+	if d.resolution.old.load.size == d.resolution.new.load.size {
 		return 0
 	}
-	return d.m.new.load.size
+	return d.resolution.new.load.size
 }
 
 // Unresizable reports whether the instruction is poisoned because a load or store
@@ -214,12 +214,12 @@ func (d *Decision) Unresizable() bool { return d.Result == relo.Poisoned && d.pa
 // Bitfield reports whether the offset of what is a whole field on the local side is resolved to that of the bytes in which the kernel has a
 // bitfield.
 func (d *Decision) Bitfield() bool {
-	m := d.m
+	m := d.resolution
 	return m.spec.kind == relo.ByteOffset && m.result == relo.Resolved && d.Result.OK() && m.old.load.ok && !m.new.load.ok
 }
 
 // Old returns the value on the local side.
-func (d *Decision) Old() uint64 { return d.m.old.val }
+func (d *Decision) Old() uint64 { return d.resolution.old.val }
 
 // Reason says why a relocation is not resolved; it is zero if it is resolved.
 func (d *Decision) Reason() relo.Reason {
@@ -229,7 +229,7 @@ func (d *Decision) Reason() relo.Reason {
 	case d.patch != nil:
 		return ReasonOf(relo.UnpatchableInsn, d.patch)
 	}
-	return d.m.reason
+	return d.resolution.reason
 }
 
 // explain returns the reason for which a relocation is not resolved; it is zero if it is resolved.
@@ -293,7 +293,7 @@ func missing(kind relo.Kind) relo.Code {
 // NoCandidate reports whether the decision follows from the lack of a type with
 // the name and kind of the record's root.
 func (d *Decision) NoCandidate() bool {
-	m := d.m
+	m := d.resolution
 	return d.patch == nil && m.err == nil && (m.result == relo.Absent || m.result == relo.Poisoned) && len(m.left) == 0
 }
 
@@ -310,7 +310,7 @@ func (d *Decision) OrAdded(added *Decision) *Decision {
 // Modules returns the modules that have the type, none if vmlinux has it. One of
 // them is enough.
 func (d *Decision) Modules() (names []string) {
-	m := d.m
+	m := d.resolution
 	if m.target < 0 || m.result != relo.Resolved {
 		return nil
 	}
@@ -321,10 +321,10 @@ func (d *Decision) Modules() (names []string) {
 // have it. With one of them loaded, the decision is not ambiguous, unless that has several
 // such types.
 func (d *Decision) Disagreeing() []string {
-	if d.m.target < 0 || d.m.result != relo.Ambiguous {
+	if d.resolution.target < 0 || d.resolution.result != relo.Ambiguous {
 		return nil
 	}
-	if names := d.m.modules(); len(names) > 1 {
+	if names := d.resolution.modules(); len(names) > 1 {
 		return names
 	}
 	return nil
@@ -347,7 +347,7 @@ func (m *resolution) modules() (names []string) {
 // HiddenIn returns the modules with a type that cilium/ebpf matches, where libbpf makes the instruction invalid because it looks at vmlinux's
 // types of the name alone. cilium/ebpf may still take another candidate, see [CiliumDecider.Linked].
 func (d *Decision) HiddenIn() (names []string) {
-	m := d.m
+	m := d.resolution
 	if m.result != relo.Poisoned || m.question < 0 {
 		return nil
 	}

@@ -59,7 +59,7 @@ func FuzzObject(f *testing.F) {
 					t.Errorf("%s without a cause", r)
 				}
 			}
-			for _, c := range d.m.candidates(t.Context(), &explainer{tb: &a}) {
+			for _, c := range d.resolution.candidates(t.Context(), &explainer{tb: &a}) {
 				if c.Match == (c.Reason != nil) {
 					t.Errorf("match %v, reason %v", c.Match, c.Reason)
 				}

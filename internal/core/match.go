@@ -126,7 +126,7 @@ func (m *matcher) enterElement(a *accessor, t btf.Type, root bool) (btf.Type, bo
 		}
 		arr, ok := t.Array(), false
 		if a.idx >= arr.Nelems && !m.out.flexible(arr) {
-			m.miss = miss{code: relo.CandidateShortArray, l: a.idx, t: arr.Nelems}
+			m.miss = miss{code: relo.CandidateShortArray, localNumber: a.idx, targetNumber: arr.Nelems}
 			return t, false, nil
 		}
 		if t, ok = m.targ.SkipMods(arr.Elem); !ok {

@@ -10,10 +10,10 @@ import (
 // miss is why a candidate does not match. Its types have no names yet, because most
 // are never read.
 type miss struct {
-	code          relo.Code // "" for a match
-	name          string    // name of a member or an enumerator
-	local, target btf.Type  // types compared last
-	l, t          uint32    // numbers on either side, by code
+	code                      relo.Code // "" for a match
+	name                      string    // name of a member or an enumerator
+	local, target             btf.Type  // types compared last
+	localNumber, targetNumber uint32    // numbers on either side, by code
 }
 
 // reason says why the candidate does not match; it is zero for one that does.
@@ -21,7 +21,7 @@ func (m *miss) reason() relo.Reason {
 	if m.code == "" {
 		return relo.Reason{}
 	}
-	r := relo.Reason{Code: m.code, Name: m.name, LocalNumber: uint64(m.l), TargetNumber: uint64(m.t)}
+	r := relo.Reason{Code: m.code, Name: m.name, LocalNumber: uint64(m.localNumber), TargetNumber: uint64(m.targetNumber)}
 	switch m.code {
 	case relo.CandidateKind:
 		r.Local, r.Target = m.local.Kind().String(), m.target.Kind().String()

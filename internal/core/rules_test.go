@@ -330,7 +330,7 @@ func (r *rule) decided(tb *Table) string {
 	var b strings.Builder
 	n := 0
 	for _, d := range tb.Libbpf().Decisions(0) {
-		a, local := r.asks[n], d.m.spec.entry()
+		a, local := r.asks[n], d.resolution.spec.entry()
 		kind := a.kind.String()
 		if a.kind >= relo.TypeMatches+1 {
 			kind = "unknown"
@@ -350,7 +350,7 @@ func (r *rule) decided(tb *Table) string {
 		default:
 			fmt.Fprintf(&b, "\n\t%s: %s\n", d.Result, why)
 		}
-		for _, c := range d.m.candidates(context.Background(), &explainer{tb: tb}) {
+		for _, c := range d.resolution.candidates(context.Background(), &explainer{tb: tb}) {
 			where := c.Type
 			if *c.Module != "" {
 				where = *c.Module + ": " + c.Type
@@ -361,7 +361,7 @@ func (r *rule) decided(tb *Table) string {
 				fmt.Fprintf(&b, "\t- %s: %s\n", where, c.Reason)
 			}
 		}
-		if q := d.m.question; q >= 0 {
+		if q := d.resolution.question; q >= 0 {
 			for i, cand := range tb.candidates(q) {
 				if c := tb.outcome(q, i); !c.libbpf.matches && (c.aya.matches || c.cilium.matches != 0) {
 					where := typeName(cand.view.Type(cand.id))

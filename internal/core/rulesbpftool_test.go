@@ -110,16 +110,16 @@ func (b *ruleTool) record(t *testing.T, d *Decision, r *oracle.Record) {
 	b.records++
 	failed := d.Result == relo.Ambiguous || d.Result == relo.Error && d.patch == nil
 	if (r.Err != "") != failed {
-		t.Errorf("%s: %s (%s), bpftool's error is %q", d.m.spec, d.Result, d.Reason(), r.Err)
+		t.Errorf("%s: %s (%s), bpftool's error is %q", d.resolution.spec, d.Result, d.Reason(), r.Err)
 	}
 	if r.Err != "" {
 		return // it stopped in the midst of the candidates
 	}
-	kind := d.m.spec.kind
-	got := []string{placeText(kind, d.m.spec.entry(), true)}
+	kind := d.resolution.spec.kind
+	got := []string{placeText(kind, d.resolution.spec.entry(), true)}
 	want := []string{oracleText(r.Local, true)}
 	matched := false
-	for _, c := range d.m.candidates(t.Context(), &explainer{tb: d.m.tb}) {
+	for _, c := range d.resolution.candidates(t.Context(), &explainer{tb: d.resolution.tb}) {
 		b.candidates++
 		matched = matched || c.Match
 		got = append(got, placeText(kind, c.Spec, c.Match))
@@ -132,7 +132,7 @@ func (b *ruleTool) record(t *testing.T, d *Decision, r *oracle.Record) {
 		want = append(want, fmt.Sprint("matched: ", !r.NoMatch))
 	}
 	if r.Kind != kind.String() || !slices.Equal(got, want) {
-		t.Errorf("%s:\n%s\nbpftool: %s\n%s", d.m.spec, strings.Join(got, "\n"), r.Kind, strings.Join(want, "\n"))
+		t.Errorf("%s:\n%s\nbpftool: %s\n%s", d.resolution.spec, strings.Join(got, "\n"), r.Kind, strings.Join(want, "\n"))
 	}
 }
 

@@ -83,7 +83,7 @@ func (b *entryMaker) entry(ctx context.Context, d *Decision) *relo.Entry {
 	if e := b.made[d]; e != nil {
 		return e
 	}
-	m := d.m
+	m := d.resolution
 	if b.candidates[m] == nil {
 		b.candidates[m] = m.candidates(ctx, b.explain)
 	}

@@ -17,8 +17,8 @@ var ErrTooLarge = limits.ErrTooLarge
 // Object is the local side: a BPF object with its types and relocation
 // records. It is immutable and safe for use by many goroutines.
 type Object struct {
-	o   *core.Object
-	set func() *core.Set // set of o alone
+	object *core.Object
+	set    func() *core.Set // set of o alone
 }
 
 func newObject(o *core.Object) *Object {
@@ -40,21 +40,21 @@ func ParseObject(name string, data []byte) (*Object, error) {
 }
 
 // Name returns the name that was given to ParseObject.
-func (o *Object) Name() string { return o.o.Name() }
+func (o *Object) Name() string { return o.object.Name() }
 
 // Machines returns the machines that the object is for, as kernel.CanonicalArch
 // spells them, sorted. None means any.
-func (o *Object) Machines() []string { return o.o.Machines() }
+func (o *Object) Machines() []string { return o.object.Machines() }
 
 // ForMachines returns the same object for these machines, in any spelling that
 // kernel.CanonicalArch knows. None means any.
 func (o *Object) ForMachines(machines ...string) *Object {
-	return newObject(o.o.ForMachines(machines...))
+	return newObject(o.object.ForMachines(machines...))
 }
 
 // IsFor reports whether the object is for a kernel: of its byte order, and for
 // its machine if that is known. [Run] does not check it.
-func (o *Object) IsFor(t *Target) bool { return o.o.IsFor(t.kernel()) }
+func (o *Object) IsFor(t *Target) bool { return o.object.IsFor(t.kernel()) }
 
 // OnMachine returns the objects that are used on kernels of a machine, in any
 // spelling that kernel.CanonicalArch knows: those of its byte order that are for
@@ -62,7 +62,7 @@ func (o *Object) IsFor(t *Target) bool { return o.o.IsFor(t.kernel()) }
 func OnMachine(name string, objects ...*Object) []*Object {
 	var out []*Object
 	for _, o := range objects {
-		if len(core.OnMachine(name, o.o)) > 0 {
+		if len(core.OnMachine(name, o.object)) > 0 {
 			out = append(out, o)
 		}
 	}
@@ -70,11 +70,11 @@ func OnMachine(name string, objects ...*Object) []*Object {
 }
 
 // Len returns the number of relocation records.
-func (o *Object) Len() int { return o.o.Len() }
+func (o *Object) Len() int { return o.object.Len() }
 
 // Empty returns why the object has no relocations, or nil if it has some:
 // [ErrNoRelocations], or an error that names the missing section.
-func (o *Object) Empty() error { return o.o.Empty() }
+func (o *Object) Empty() error { return o.object.Empty() }
 
 // ErrNoRelocations is what [Object.Empty] returns for an object with all sections but
 // no relocation.
@@ -87,7 +87,7 @@ var ErrNoRelocations = core.ErrNoRelocations
 func Hash(objects ...*Object) [32]byte {
 	all := make([]*core.Object, len(objects))
 	for i, o := range objects {
-		all[i] = o.o
+		all[i] = o.object
 	}
 	return core.Hash(all...)
 }

@@ -24,7 +24,7 @@ type Target struct{ k *core.Target }
 type Module = relo.Module
 
 func init() {
-	facade.Object = func(o any) *core.Object { return o.(*Object).o }
+	facade.Object = func(o any) *core.Object { return o.(*Object).object }
 	facade.Target = func(t any) *core.Target { return t.(*Target).kernel() }
 	facade.NewTarget = func(k *core.Target) any { return &Target{k} }
 }

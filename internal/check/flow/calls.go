@@ -19,12 +19,12 @@ func (f *flow) bytes(m *facts.Memory, s *addresses) (n int64, exact bool) {
 	}
 	a := s.regs[asm.R1]
 	switch {
-	case a.kind != ofMap || a.inMap < 0 || int(a.inMap) >= len(f.o.Maps):
+	case a.kind != ofMap || a.inMap < 0 || int(a.inMap) >= len(f.code.Maps):
 		return 0, false
 	case m.Value:
-		return int64(f.o.Maps[a.inMap].ValueSize), true
+		return int64(f.code.Maps[a.inMap].ValueSize), true
 	}
-	return int64(f.o.Maps[a.inMap].KeySize), true
+	return int64(f.code.Maps[a.inMap].KeySize), true
 }
 
 // helper follows what a helper does with memory. It reports false if it does not know.
@@ -92,7 +92,7 @@ func (f *flow) call(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	}
 	if to := in.Ref.N(); in.IsFuncCall() && to >= 0 && f.found == nil {
 		args := &addresses{}
-		for r := asm.R1; r <= asm.R5 && !f.o.Funcs[to].Global; r++ {
+		for r := asm.R1; r <= asm.R5 && !f.code.Funcs[to].Global; r++ {
 			if a := s.regs[r]; a.kind == ofContext || a.kind == ofMap || a.kind == ofRing || a.typed() {
 				args.regs[r] = a
 			}

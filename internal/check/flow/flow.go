@@ -84,7 +84,7 @@ func Accesses(
 	o *bpfobj.Code, p *bpfobj.Program, memory map[int]bpfobj.Registers, steps *limits.Meter,
 ) ([]Access, []MapCall, []Fresh, Walks) {
 	f := flow{
-		o: o, attach: p.Attach, memory: memory, steps: steps,
+		code: o, attach: p.Attach, memory: memory, steps: steps,
 		regs: p.Attach != nil && p.Attach.ProgType == "KPROBE", hooked: hooked(p.Attach),
 		exposed: make(map[int]int64), chosen: make(map[int]bool), leaders: make(map[int][]bool),
 		numbers: make(map[Place]int32), uses: make(map[bpfobj.Site]WalkUse),
@@ -132,7 +132,7 @@ func inOrder[T any](of map[bpfobj.Site]T) (l []T) {
 
 // flow follows addresses through a program. It keeps what is the same on all paths to an instruction.
 type flow struct {
-	o       *bpfobj.Code
+	code    *bpfobj.Code
 	attach  *bpfobj.Section            // the program's section, nil for none
 	memory  map[int]bpfobj.Registers   // by function: see Accesses
 	regs    bool                       // the context is registers: see Access.Arg for their numbers
@@ -153,7 +153,7 @@ type flow struct {
 
 // arrive merges s into what is known at a place and queues the place if that changed.
 func (f *flow) arrive(at bpfobj.Site, s *addresses) {
-	code := f.o.Funcs[at.Fn].Insns
+	code := f.code.Funcs[at.Fn].Insns
 	if at.Insn < 0 || at.Insn >= len(code) {
 		return
 	}
@@ -235,7 +235,7 @@ func (f *flow) reads(s *addresses, at bpfobj.Site, off, size int64, open bool) {
 
 // block follows the code from a place to the next where paths meet.
 func (f *flow) block(at bpfobj.Site) {
-	code := f.o.Funcs[at.Fn].Insns
+	code := f.code.Funcs[at.Fn].Insns
 	leaders, ok := f.leaders[at.Fn]
 	if !ok {
 		leaders = bpfobj.JumpTargets(code)

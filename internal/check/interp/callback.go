@@ -60,7 +60,7 @@ func (x *explorer) callBack(s *state, fn int, context value) bool {
 // turn has the helper before s.at call a function back.
 func (x *explorer) turn(s *state, fn int, context *value) {
 	s.clobberCall()
-	in := &x.o.Funcs[s.at.Fn].Insns[s.at.Insn-1]
+	in := &x.object.Funcs[s.at.Fn].Insns[s.at.Insn-1]
 	s.regs[facts.HelperNumbered(in.Imm).CallsBack.Param] = *context
 	x.push(s, fn)
 	s.frames[len(s.frames)-1].context = context

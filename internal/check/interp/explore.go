@@ -16,8 +16,8 @@ import (
 
 // program is what the explorations of one program's functions share.
 type program struct {
-	o  *bpfobj.Code
-	in *Input
+	object *bpfobj.Code
+	in     *Input
 
 	meter   *limits.Meter
 	known   map[Entry]*Summary
@@ -67,17 +67,17 @@ type place struct {
 
 // visit is a state that was at a place.
 type visit struct {
-	s      *state
+	state  *state
 	merged bool
 }
 
 // Explore executes a program of an object from its entry. It gives up when ctx ends.
 func Explore(ctx context.Context, o *bpfobj.Code, pr *bpfobj.Program, in *Input) *Result {
 	p := &program{
-		o: o, in: in, meter: limits.NewMeter(ctx, limits.ExploreWork, "states to compare"),
+		object: o, in: in, meter: limits.NewMeter(ctx, limits.ExploreWork, "states to compare"),
 		known: make(map[Entry]*Summary), charged: make(map[*Summary]bool), code: make(map[int]*code),
 	}
-	r := &Result{o: o, pr: pr, in: in, at: make(map[*Summary]int), of: make(map[int][]part)}
+	r := &Result{object: o, pr: pr, in: in, at: make(map[*Summary]int), of: make(map[int][]part)}
 	main := anyEntry(pr.Fn)
 	main.args[0] = value{kind: ctxPtr}
 	todo, queued := []entered{{pr.Fn, Certain}}, map[int]Level{pr.Fn: Certain}
@@ -200,7 +200,7 @@ func (x *explorer) path(s *state) {
 func (p *program) codeOf(fn int) *code {
 	f := p.code[fn]
 	if f == nil {
-		f = &code{Function: &p.o.Funcs[fn]}
+		f = &code{Function: &p.object.Funcs[fn]}
 		f.leaders, f.ends = bpfobj.JumpTargets(f.Insns), findEnds(f.Insns)
 		f.live, f.taken = findLive(f.Insns), taken(f.Insns)
 		for i := range f.leaders {
@@ -278,10 +278,10 @@ func (x *explorer) alu(s *state, in *bpfobj.Insn) {
 	case op == asm.Mov:
 		x.move(s, in, b, is32)
 	case op == asm.Neg || op == asm.Swap:
-		s.write(in.Dst, value{m: ^uint64(0), taint: a.taint, lost: a.lost})
+		s.write(in.Dst, value{mask: ^uint64(0), taint: a.taint, lost: a.lost})
 	case a.kind == scalar && b.kind == scalar:
 		if in.Off != 0 && (op == asm.Div || op == asm.Mod) {
-			b = value{m: ^uint64(0), lost: b.lost}
+			b = value{mask: ^uint64(0), lost: b.lost}
 		}
 		s.write(in.Dst, x.compute(op, a, b, is32))
 	default:
@@ -304,7 +304,7 @@ func (x *explorer) operand(s *state, in *bpfobj.Insn) value {
 	case !ok:
 		return constant(uint64(in.Imm))
 	case v.isConst(): // loaders write 32 bits
-		v.v = uint64(int64(int32(v.v)))
+		v.bits = uint64(int64(int32(v.bits)))
 	}
 	return v
 }
@@ -316,7 +316,7 @@ func (x *explorer) move(s *state, in *bpfobj.Insn, b value, is32 bool) {
 	}
 	v := mov(in, b, is32)
 	if is32 && isRegister(in) && b.kind == scalar && !b.isBlank() && !x.knows(Constants) {
-		v = value{m: math.MaxUint32, lost: true, gaps: b.gaps}
+		v = value{mask: math.MaxUint32, lost: true, gaps: b.gaps}
 	}
 	s.write(in.Dst, v)
 	if isRegister(in) && b.gaps != 0 {
@@ -349,10 +349,10 @@ func isRegister(in *bpfobj.Insn) bool { return in.Op&asm.OpCode(asm.RegSource) !
 func mov(in *bpfobj.Insn, b value, is32 bool) value {
 	if isRegister(in) && in.Off != 0 {
 		if !b.isConst() {
-			return value{m: ^uint64(0), taint: b.taint, lost: b.lost}
+			return value{mask: ^uint64(0), taint: b.taint, lost: b.lost}
 		}
 		n := 64 - uint(in.Off)
-		b.v = uint64(int64(b.v<<n) >> n)
+		b.bits = uint64(int64(b.bits<<n) >> n)
 	}
 	if is32 {
 		return b.low32()
@@ -379,9 +379,9 @@ func (x *explorer) pointer(op asm.ALUOp, a, b value, is32 bool) value {
 	case a.kind == anyPtr, a.kind == ctxPtr && !b.isConst():
 		return value{kind: anyPtr}
 	case op == asm.Sub:
-		a.v -= b.v
+		a.bits -= b.bits
 	default:
-		a.v += b.v
+		a.bits += b.bits
 	}
 	return a
 }
@@ -405,7 +405,7 @@ func (x *explorer) load64(s *state, in *bpfobj.Insn) {
 	case bpfobj.RefData:
 		v = value{kind: nonNull}
 		if in.Ref.N() >= 0 {
-			v = value{kind: dataPtr, base: int32(in.Ref.N()), v: uint64(in.Imm)}
+			v = value{kind: dataPtr, base: int32(in.Ref.N()), bits: uint64(in.Imm)}
 		}
 	case bpfobj.RefFunc:
 		v = value{kind: nonNull}
@@ -419,22 +419,22 @@ func (x *explorer) load64(s *state, in *bpfobj.Insn) {
 }
 
 func (x *explorer) externAddress(n int) value {
-	e := &x.o.Externs[n]
+	e := &x.object.Externs[n]
 	switch {
 	case e.Kind == bpfobj.ExternUndeclared:
 		return unknown
 	case e.Kind == bpfobj.ExternKconfig:
-		return value{kind: dataPtr, base: int32(len(x.o.Data) + n)}
+		return value{kind: dataPtr, base: int32(len(x.object.Data) + n)}
 	}
 	v := x.in.Ksym(e).value()
 	switch {
-	case !v.isConst() || v.v == 0:
+	case !v.isConst() || v.bits == 0:
 	case e.Type == 0: // loaders write the address
 		return value{kind: nonZero}
 	default:
 		return value{kind: nonNull}
 	}
-	v.src = x.source(e.Name, v.v)
+	v.src = x.source(e.Name, v.bits)
 	return v
 }
 

@@ -38,7 +38,7 @@ const (
 func (g gaps) has(o gaps) bool { return g&o == o }
 
 // upperUnknown reports whether all bits of the upper half are unknown.
-func (a value) upperUnknown() bool { return a.m>>32 == 1<<32-1 }
+func (a value) upperUnknown() bool { return a.mask>>32 == 1<<32-1 }
 
 // gapsAfter returns a.gaps after a comparison with n holds.
 func (a value) gapsAfter(op asm.JumpOp, n uint64, is32 bool) gaps {
@@ -48,7 +48,7 @@ func (a value) gapsAfter(op asm.JumpOp, n uint64, is32 bool) gaps {
 	}
 	switch op {
 	case asm.JNE:
-		if g.has(noLower) && n == 0 && a.v == 0 {
+		if g.has(noLower) && n == 0 && a.bits == 0 {
 			g |= notZero
 		}
 		return g
@@ -64,7 +64,7 @@ func (a value) gapsAfter(op asm.JumpOp, n uint64, is32 bool) gaps {
 		if op == asm.JLT {
 			n = max(n, 1) - 1
 		}
-		if g &^= unbounded; n < a.m&-a.m { // the lowest unknown bit is 0
+		if g &^= unbounded; n < a.mask&-a.mask { // the lowest unknown bit is 0
 			g &^= open
 		}
 		return g
@@ -74,7 +74,7 @@ func (a value) gapsAfter(op asm.JumpOp, n uint64, is32 bool) gaps {
 
 // mayBeZero reports whether verifiers certainly do not decide a comparison of a with 0: the least a is 0, and the greatest is not.
 func (a value) mayBeZero(op asm.JumpOp, b value) bool {
-	return (op == asm.JEq || op == asm.JNE) && a.gaps.has(noLower) && a.v == 0 && b == constant(0)
+	return (op == asm.JEq || op == asm.JNE) && a.gaps.has(noLower) && a.bits == 0 && b == constant(0)
 }
 
 // number returns a number that verifiers know nothing about.
@@ -229,7 +229,7 @@ func (x *explorer) giveSizes(s *state, in *bpfobj.Insn) {
 		if v.gaps.has(notZero) && !n.Zero {
 			x.note(s, ZeroSize)
 		}
-		if v.gaps.has(open) && v.kind == scalar && v.v == 0 && v.m != 0 {
+		if v.gaps.has(open) && v.kind == scalar && v.bits == 0 && v.mask != 0 {
 			x.note(s, OpenSize)
 		}
 	}

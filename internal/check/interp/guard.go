@@ -54,7 +54,7 @@ func (r *Result) findGuards(funcs []int) guards {
 	g := make(guards)
 	var now []bpfobj.Site
 	for _, fn := range funcs {
-		g[fn] = make([]*bpfobj.Site, len(r.o.Funcs[fn].Insns))
+		g[fn] = make([]*bpfobj.Site, len(r.object.Funcs[fn].Insns))
 		for i := range g[fn] {
 			if at := (bpfobj.Site{Fn: fn, Insn: i}); r.Reached(at) != Unreached {
 				g[fn][i] = &at
@@ -92,4 +92,4 @@ func (r *Result) findGuards(funcs []int) guards {
 	return g
 }
 
-func (r *Result) insn(at bpfobj.Site) *bpfobj.Insn { return &r.o.Funcs[at.Fn].Insns[at.Insn] }
+func (r *Result) insn(at bpfobj.Site) *bpfobj.Insn { return &r.object.Funcs[at.Fn].Insns[at.Insn] }

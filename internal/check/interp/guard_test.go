@@ -36,7 +36,7 @@ func (r *Result) searchBack(at bpfobj.Site) (bpfobj.Site, bool) {
 func (r *Result) predecessors(s bpfobj.Site) (calls []bpfobj.Site) {
 	var flow []bpfobj.Site
 	for _, fn := range r.pr.Funcs {
-		for i, in := range r.o.Funcs[fn].Insns {
+		for i, in := range r.object.Funcs[fn].Insns {
 			at := bpfobj.Site{Fn: fn, Insn: i}
 			if in.Ref.Kind() == bpfobj.RefFunc && s == (bpfobj.Site{Fn: in.Ref.N()}) {
 				calls = append(calls, at)

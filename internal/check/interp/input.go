@@ -52,4 +52,4 @@ type Number struct {
 	V, Unknown uint64 // unknown bits are 1 in Unknown and 0 in V
 }
 
-func (n Number) value() value { return value{v: n.V, m: n.Unknown, taint: n.Unknown != 0} }
+func (n Number) value() value { return value{bits: n.V, mask: n.Unknown, taint: n.Unknown != 0} }

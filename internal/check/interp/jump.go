@@ -50,25 +50,25 @@ func (x *explorer) arrive(s *state) bool {
 		switch {
 		case v.merged:
 			merged = i
-		case v.s.level <= s.level && x.covers(v.s, s):
+		case v.state.level <= s.level && x.covers(v.state, s):
 			return false
 		}
 	}
-	if merged >= 0 && x.covers(list[merged].s, s) {
+	if merged >= 0 && x.covers(list[merged].state, s) {
 		return false
 	}
 	if merged < 0 && len(list) < most {
-		x.visits[here] = append(list, visit{s: x.keep(s)})
+		x.visits[here] = append(list, visit{state: x.keep(s)})
 		return true
 	}
 	for _, v := range list {
 		if v.merged || merged < 0 {
-			x.spend(s.slots() + v.s.slots())
-			s.merge(v.s, x.countBoth)
+			x.spend(s.slots() + v.state.slots())
+			s.merge(v.state, x.countBoth)
 		}
 	}
-	if v := (visit{s: x.keep(s), merged: true}); merged >= 0 {
-		x.bytes -= list[merged].s.size()
+	if v := (visit{state: x.keep(s), merged: true}); merged >= 0 {
+		x.bytes -= list[merged].state.size()
 		list[merged] = v
 	} else {
 		x.visits[here] = append(list, v)
@@ -163,9 +163,9 @@ func (x *explorer) refine(s *state, op asm.JumpOp, in *bpfobj.Insn, a, b value, 
 			s.write(in.Dst, unknown) // impossible, which 6.8 to 6.18 do not notice: see where
 		}
 	case b.isConst():
-		s.learn(in.Dst, a.where(op, b.v, is32))
+		s.learn(in.Dst, a.where(op, b.bits, is32))
 	case a.isConst():
-		s.learn(in.Src, b.where(flipped(op), a.v, is32))
+		s.learn(in.Src, b.where(flipped(op), a.bits, is32))
 	case op == asm.JEq && !a.meets(b, is32):
 		s.write(in.Dst, unknown)
 		s.write(in.Src, unknown)
@@ -201,7 +201,7 @@ func (x *explorer) callFunc(s *state, fn int) bool {
 		x.summary.odd = UnnamedCall
 		return false
 	}
-	if x.o.Funcs[fn].Global && x.knows(Globals) {
+	if x.object.Funcs[fn].Global && x.knows(Globals) {
 		if x.knows(LazyGlobals) {
 			x.enter(s, fn)
 		}
@@ -338,14 +338,14 @@ func (x *explorer) helperWrites(s *state, in *bpfobj.Insn) {
 			s.forgetAll(p)
 		case in.IsHelper() && r < asm.R5 && s.regs[r+1].lost:
 			s.doubt()
-			s.frames[p.base].forget(int64(p.v), 512)
+			s.frames[p.base].forget(int64(p.bits), 512)
 		case in.IsHelper() && r < asm.R5 && s.regs[r+1].isConst():
 			x.counts(s.regs[r+1])
 			// Helpers without a size argument write at most 16 bytes.
-			n := max(16, min(512, s.regs[r+1].v))
-			s.frames[p.base].forget(int64(p.v), int64(n))
+			n := max(16, min(512, s.regs[r+1].bits))
+			s.frames[p.base].forget(int64(p.bits), int64(n))
 		default:
-			s.frames[p.base].forget(int64(p.v), 512)
+			s.frames[p.base].forget(int64(p.bits), 512)
 		}
 	}
 }

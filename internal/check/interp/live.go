@@ -141,7 +141,7 @@ func (s *state) widen() {
 	isConstant := func(v value) bool { return v.kind == scalar && !v.isBlank() && v.src == 0 && !v.taint }
 	drop := func(v *value) {
 		if isConstant(*v) {
-			*v = value{m: math.MaxUint64, lost: true}
+			*v = value{mask: math.MaxUint64, lost: true}
 		}
 	}
 	for i := range s.regs {

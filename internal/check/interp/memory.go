@@ -33,12 +33,12 @@ func (x *explorer) loadFrom(s *state, in *bpfobj.Insn, p value) value {
 	switch p.kind {
 	case stackPtr:
 		f := &s.frames[p.base]
-		x.countParts(f, int64(p.v)+off, n)
-		v, narrow := f.load(int64(p.v)+off, n, x.in.Has(Narrow) && !x.bigEndian())
+		x.countParts(f, int64(p.bits)+off, n)
+		v, narrow := f.load(int64(p.bits)+off, n, x.in.Has(Narrow) && !x.bigEndian())
 		if narrow {
 			x.asked |= Narrow
 		}
-		if in.Src != asm.RFP && !v.isConst() && words(int64(p.v)+off, int64(n))&^x.codeOf(f.fn).taken != 0 {
+		if in.Src != asm.RFP && !v.isConst() && words(int64(p.bits)+off, int64(n))&^x.codeOf(f.fn).taken != 0 {
 			v.lost = true
 		}
 		return v
@@ -56,24 +56,24 @@ func (x *explorer) loadFrom(s *state, in *bpfobj.Insn, p value) value {
 
 // access notes an access through p if p is a moved pointer to the context.
 func (x *explorer) access(s *state, p value) {
-	if p.kind == ctxPtr && p.v != 0 {
+	if p.kind == ctxPtr && p.bits != 0 {
 		x.note(s, Moved)
 	}
 }
 
 // loadData reads a read-only data section or a kconfig variable. The base of p is an index into Data, followed by Externs.
 func (x *explorer) loadData(p value, off int64, n int) value {
-	off += int64(p.v)
-	if e := int(p.base) - len(x.o.Data); e >= 0 {
-		return x.loadKconfig(&x.o.Externs[e], off, n)
+	off += int64(p.bits)
+	if e := int(p.base) - len(x.object.Data); e >= 0 {
+		return x.loadKconfig(&x.object.Externs[e], off, n)
 	}
-	d := &x.o.Data[p.base]
+	d := &x.object.Data[p.base]
 	variable := d.Variable(off)
 	switch {
 	case !x.knows(Rodata):
 		return x.perhapsConstant(n)
 	case x.in.Settable(variable):
-		return value{m: ^uint64(0), taint: true}.trim(n)
+		return value{mask: ^uint64(0), taint: true}.trim(n)
 	case off < 0 || off > int64(len(d.Bytes)-n):
 		return unknown.trim(n)
 	}
@@ -97,19 +97,19 @@ func (x *explorer) loadKconfig(e *bpfobj.Extern, off int64, n int) value {
 	}
 	v := x.in.Kconfig(e).value()
 	if off != 0 || n > min(e.Size, 8) { // an unknown number, but constant on every load
-		v = value{m: ^uint64(0), taint: true}
+		v = value{mask: ^uint64(0), taint: true}
 	}
 	v = v.trim(n)
-	v.src = x.source(e.Name, v.v)
+	v.src = x.source(e.Name, v.bits)
 	return v
 }
 
 // perhapsConstant is what verifiers without Rodata read. Where that is not known, it may be a constant.
 func (x *explorer) perhapsConstant(n int) value {
-	return value{m: math.MaxUint64, taint: x.knows(MaybeRodata)}.trim(n)
+	return value{mask: math.MaxUint64, taint: x.knows(MaybeRodata)}.trim(n)
 }
 
-func (x *explorer) bigEndian() bool { return x.o.Order == binary.BigEndian }
+func (x *explorer) bigEndian() bool { return x.object.Order == binary.BigEndian }
 
 func (x *explorer) store(s *state, in *bpfobj.Insn) {
 	if in.Op.Mode() != asm.MemMode {
@@ -118,7 +118,7 @@ func (x *explorer) store(s *state, in *bpfobj.Insn) {
 	}
 	p, off, n := s.reg(in.Dst), int64(in.Off), in.Op.Size().Sizeof()
 	x.access(s, p)
-	at := int64(p.v) + off
+	at := int64(p.bits) + off
 	v, zero := x.stored(s, in, at%8 == 0)
 	s.clobber(p, off, int64(n))
 	if p.kind != stackPtr {
@@ -152,9 +152,9 @@ func (x *explorer) stored(s *state, in *bpfobj.Insn, aligned bool) (v value, zer
 	if n < 8 || !aligned {
 		x.counts(v)
 	}
-	zero = v.isConst() && v.v == 0
+	zero = v.isConst() && v.bits == 0
 	if n < 8 && v.kind != scalar {
-		v = value{m: ^uint64(0), lost: v.lost}
+		v = value{mask: ^uint64(0), lost: v.lost}
 	}
 	return v.trim(n), zero
 }
@@ -164,9 +164,9 @@ func (x *explorer) afterSpill(v value, zero bool) value {
 	switch fixed := v.isConst() || v.taint; {
 	case v.kind != scalar || v.isBlank() && !fixed:
 	case fixed && !x.knows(Constants):
-		return value{m: math.MaxUint64, lost: zero}
+		return value{mask: math.MaxUint64, lost: zero}
 	case !fixed && !x.knows(Partly):
-		return value{m: math.MaxUint64, lost: v.lost}
+		return value{mask: math.MaxUint64, lost: v.lost}
 	}
 	return v
 }

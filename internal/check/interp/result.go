@@ -55,7 +55,7 @@ type Result struct {
 	Work   int  // instructions executed, and values of states compared
 	Odd    Odd  // code that could not be followed
 
-	o        *bpfobj.Code
+	object   *bpfobj.Code
 	pr       *bpfobj.Program
 	in       *Input
 	parts    []use
@@ -154,7 +154,7 @@ func (r *Result) Returns() (l []Return) {
 		at := bpfobj.Site{Fn: r.pr.Fn, Insn: int(e.insn)}
 		x := Return{At: at, Max: math.MaxUint64, Level: max(main.level, e.level)}
 		if e.r0.kind == scalar {
-			x.Min, x.Max = e.r0.v, e.r0.max()
+			x.Min, x.Max = e.r0.bits, e.r0.max()
 		}
 		l = append(l, x)
 	}

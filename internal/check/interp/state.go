@@ -226,7 +226,7 @@ func (s *state) clobberCall() {
 func (s *state) clobber(p value, off, n int64) {
 	switch p.kind {
 	case stackPtr:
-		s.frames[p.base].forget(int64(p.v)+off, n)
+		s.frames[p.base].forget(int64(p.bits)+off, n)
 	case stackAny:
 		for i := range s.frames {
 			s.frames[i].stack, s.frames[i].shared = nil, false
@@ -304,7 +304,7 @@ func (f *frame) load(off int64, n int, narrow bool) (v value, asked bool) {
 		case lo >= hi:
 		case int64(x.off) == off && int(x.size) == n:
 			return x.val, asked
-		case x.val.isConst() && x.val.v == 0:
+		case x.val.isConst() && x.val.bits == 0:
 			zero += int(hi - lo)
 		case int64(x.off) == off && int(x.size) > n:
 			if asked = true; narrow {

@@ -115,8 +115,8 @@ func TestSummaryReturns(t *testing.T) {
 // outcome is everything in a result.
 func outcome(r *Result) string {
 	s := fmt.Sprint(r.GaveUp, r.Work, r.Odd, r.Relevant())
-	for fn := range r.o.Funcs {
-		for i := range r.o.Funcs[fn].Insns {
+	for fn := range r.object.Funcs {
+		for i := range r.object.Funcs[fn].Insns {
 			at := bpfobj.Site{Fn: fn, Insn: i}
 			g, ok := r.Guard(at)
 			s += fmt.Sprint(" ", r.Reached(at), r.With(at, Moved), r.With(at, HalfSize), r.With(at, ZeroSize), ok, g.Branch)

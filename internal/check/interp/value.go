@@ -14,39 +14,39 @@ type value struct {
 	taint bool // depends on the loader or user, but is one number on each load
 	lost  bool // the verifier may know more: widen dropped a constant that it depends on, or its size was compared
 	gaps  gaps // facts that verifiers may not know
-	// A bit of a scalar is unknown if m has a 1, and then 0 in v. For pointers v is an offset in bytes, two's complement.
-	v, m uint64
-	base int32 // frame of a stack pointer; for data pointers see explorer.loadData
-	src  int32 // source: 1 + a CO-RE record, or -1 - an index into the summary's origins; 0 for others
+	// A bit of a scalar is unknown if mask has a 1, and then 0 in bits. For pointers bits is an offset in bytes, two's complement.
+	bits, mask uint64
+	base       int32 // frame of a stack pointer; for data pointers see explorer.loadData
+	src        int32 // source: 1 + a CO-RE record, or -1 - an index into the summary's origins; 0 for others
 }
 
 type valueKind uint8
 
 const (
 	scalar   valueKind = iota
-	stackPtr           // offset v from the top of frame base
+	stackPtr           // offset bits from the top of frame base
 	stackAny           // an unknown address in some frame
 	dataPtr            // address of read-only data or a kconfig variable
 	nonNull            // a pointer that is not null
 	nonZero            // an address that verifiers take for a number
 	anyPtr             // a pointer that may be null
-	ctxPtr             // address of the context plus v
+	ctxPtr             // address of the context plus bits
 )
 
 // unknown is any number.
-var unknown = value{m: ^uint64(0)}
+var unknown = value{mask: ^uint64(0)}
 
-func constant(v uint64) value { return value{v: v} }
+func constant(v uint64) value { return value{bits: v} }
 
 func (a value) isStack() bool { return a.kind == stackPtr || a.kind == stackAny }
 
 // keepsOffset reports whether a is a pointer with a known offset.
 func (a value) keepsOffset() bool { return a.kind == stackPtr || a.kind == dataPtr || a.kind == ctxPtr }
 
-func (a value) isConst() bool { return a.kind == scalar && a.m == 0 }
+func (a value) isConst() bool { return a.kind == scalar && a.mask == 0 }
 
 // isBlank reports whether a is unknown, whatever its source and taint.
-func (a value) isBlank() bool { return a.kind == scalar && a.m == math.MaxUint64 }
+func (a value) isBlank() bool { return a.kind == scalar && a.mask == math.MaxUint64 }
 
 // covers reports whether b cannot be anything that a cannot be.
 func (a value) covers(b value) bool {
@@ -57,9 +57,9 @@ func (a value) covers(b value) bool {
 	case a.kind != b.kind || a.taint != b.taint:
 		return a.kind == stackAny && b.kind == stackPtr
 	case a.kind == scalar:
-		return b.m&^a.m == 0 && (a.v^b.v)&^a.m == 0 && a.gaps.has(b.gaps)
+		return b.mask&^a.mask == 0 && (a.bits^b.bits)&^a.mask == 0 && a.gaps.has(b.gaps)
 	case a.keepsOffset():
-		return a.v == b.v && a.base == b.base
+		return a.bits == b.bits && a.base == b.base
 	}
 	return true
 }
@@ -74,10 +74,10 @@ func join(a, b value) value {
 	case a.isStack() || b.isStack():
 		return value{kind: stackAny}
 	case a.kind == scalar && b.kind == scalar:
-		m := a.m | b.m | (a.v ^ b.v)
-		return value{v: a.v &^ m, m: m, taint: a.taint || b.taint, lost: a.lost || b.lost}
+		m := a.mask | b.mask | (a.bits ^ b.bits)
+		return value{bits: a.bits &^ m, mask: m, taint: a.taint || b.taint, lost: a.lost || b.lost}
 	}
-	return value{m: math.MaxUint64, lost: a.lost || b.lost}
+	return value{mask: math.MaxUint64, lost: a.lost || b.lost}
 }
 
 // low32 is the lower half, zero-extended.
@@ -90,20 +90,20 @@ func (a value) trim(n int) value {
 	}
 	mask := uint64(1)<<(8*n) - 1
 	if a.kind != scalar {
-		return value{m: mask, taint: a.taint, lost: a.lost}
+		return value{mask: mask, taint: a.taint, lost: a.lost}
 	}
-	a.v, a.m = a.v&mask, a.m&mask
+	a.bits, a.mask = a.bits&mask, a.mask&mask
 	if n < 4 {
 		a.gaps &^= noUpper
 	}
 	return a
 }
 
-// max is the greatest number that a scalar can be. The least is v.
-func (a value) max() uint64 { return a.v | a.m }
+// max is the greatest number that a scalar can be. The least is bits.
+func (a value) max() uint64 { return a.bits | a.mask }
 
 // has reports whether a scalar can be x.
-func (a value) has(x uint64) bool { return x&^a.m == a.v }
+func (a value) has(x uint64) bool { return x&^a.mask == a.bits }
 
 // meets reports whether two scalars can be equal.
 func (a value) meets(b value, is32 bool) bool {
@@ -112,24 +112,24 @@ func (a value) meets(b value, is32 bool) bool {
 	}
 	switch {
 	case b.isConst():
-		return a.has(b.v)
+		return a.has(b.bits)
 	case a.isConst():
-		return b.has(a.v)
+		return b.has(a.bits)
 	}
-	return (a.v^b.v)&^a.m&^b.m == 0
+	return (a.bits^b.bits)&^a.mask&^b.mask == 0
 }
 
 // signed returns the bounds as numbers of a width in bits.
 func (a value) signed(width int) (lo, hi int64) {
 	top := uint64(1) << (width - 1)
 	if m := a.max(); m < top {
-		return int64(a.v), int64(m)
+		return int64(a.bits), int64(m)
 	}
 	ext := func(v uint64) int64 { return int64(v<<(64-width)) >> (64 - width) }
-	if a.m&top == 0 {
-		return ext(a.v), ext(a.v | a.m)
+	if a.mask&top == 0 {
+		return ext(a.bits), ext(a.bits | a.mask)
 	}
-	return ext(a.v | top), ext((a.v | a.m) &^ top)
+	return ext(a.bits | top), ext((a.bits | a.mask) &^ top)
 }
 
 // alu computes a binary operation on scalars as far as every verifier does. The bits follow the kernel's tnum_add and so on.
@@ -147,38 +147,38 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 	r := unknown
 	switch {
 	case op == asm.Add:
-		sm, sv := a.m+b.m, a.v+b.v
-		r.m = ((sm + sv) ^ sv) | a.m | b.m
-		r.v = sv &^ r.m
+		sm, sv := a.mask+b.mask, a.bits+b.bits
+		r.mask = ((sm + sv) ^ sv) | a.mask | b.mask
+		r.bits = sv &^ r.mask
 	case op == asm.Sub:
-		dv := a.v - b.v
-		r.m = (dv + a.m) ^ (dv - b.m) | a.m | b.m
-		r.v = dv &^ r.m
+		dv := a.bits - b.bits
+		r.mask = (dv + a.mask) ^ (dv - b.mask) | a.mask | b.mask
+		r.bits = dv &^ r.mask
 	case op == asm.And:
-		r.v = a.v & b.v
-		r.m = (a.v | a.m) & (b.v | b.m) &^ r.v
+		r.bits = a.bits & b.bits
+		r.mask = (a.bits | a.mask) & (b.bits | b.mask) &^ r.bits
 	case op == asm.Or && fixed:
-		r.v = a.v | b.v
-		r.m = (a.m | b.m) &^ r.v
+		r.bits = a.bits | b.bits
+		r.mask = (a.mask | b.mask) &^ r.bits
 	case op == asm.Xor && fixed:
-		r.m = a.m | b.m
-		r.v = (a.v ^ b.v) &^ r.m
+		r.mask = a.mask | b.mask
+		r.bits = (a.bits ^ b.bits) &^ r.mask
 	case op == asm.Mul && fixed:
 		if a.isConst() && b.isConst() {
-			r = constant(a.v * b.v)
-		} else if a.isConst() && a.v == 0 || b.isConst() && b.v == 0 {
+			r = constant(a.bits * b.bits)
+		} else if a.isConst() && a.bits == 0 || b.isConst() && b.bits == 0 {
 			r = constant(0)
 		}
 	case op == asm.LSh && shift:
-		r.v, r.m = a.v<<b.v, a.m<<b.v
+		r.bits, r.mask = a.bits<<b.bits, a.mask<<b.bits
 	case op == asm.RSh && shift:
-		r.v, r.m = a.v>>b.v, a.m>>b.v
+		r.bits, r.mask = a.bits>>b.bits, a.mask>>b.bits
 	case op == asm.ArSh && shift && is32:
-		r.m = uint64(uint32(int32(a.m) >> b.v))
-		r.v = uint64(uint32(int32(a.v)>>b.v)) &^ r.m
+		r.mask = uint64(uint32(int32(a.mask) >> b.bits))
+		r.bits = uint64(uint32(int32(a.bits)>>b.bits)) &^ r.mask
 	case op == asm.ArSh && shift:
-		r.m = uint64(int64(a.m) >> b.v)
-		r.v = uint64(int64(a.v)>>b.v) &^ r.m
+		r.mask = uint64(int64(a.mask) >> b.bits)
+		r.bits = uint64(int64(a.bits)>>b.bits) &^ r.mask
 	default:
 		r.taint, r.lost = taint, lost
 		return r
@@ -186,7 +186,7 @@ func alu(op asm.ALUOp, a, b value, is32 bool) value {
 	if is32 {
 		r = r.low32()
 	}
-	if r.m != 0 {
+	if r.mask != 0 {
 		r.taint, r.lost = taint, lost
 	}
 	if !r.isBlank() {
@@ -220,7 +220,7 @@ func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
 	case asm.JNE, asm.JLT, asm.JLE, asm.JSLT, asm.JSLE:
 		return -compare(negated(op), a, b, is32)
 	}
-	if op == asm.JEq && b.isConst() && b.v == 0 && !is32 && (a.kind == nonNull || a.kind == nonZero || a.kind == dataPtr) {
+	if op == asm.JEq && b.isConst() && b.bits == 0 && !is32 && (a.kind == nonNull || a.kind == nonZero || a.kind == dataPtr) {
 		return never
 	}
 	// A tainted value is a constant on every load, so verifiers that only compare with constants decide too.
@@ -232,7 +232,7 @@ func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
 		a, b, width = a.low32(), b.low32(), 32
 	}
 	ordered, sign := op != asm.JEq && op != asm.JSet, uint(width-1)
-	if ordered && a.m != math.MaxUint64 && a.max()>>sign != 0 && a.m>>sign&1 != 0 {
+	if ordered && a.mask != math.MaxUint64 && a.max()>>sign != 0 && a.mask>>sign&1 != 0 {
 		return either // 7.2 keeps bounds of one kind, signed or unsigned
 	}
 	alo, ahi := a.signed(width)
@@ -240,17 +240,17 @@ func compare(op asm.JumpOp, a, b value, is32 bool) verdict {
 	switch op {
 	case asm.JEq:
 		both := a.isConst() && b.isConst()
-		return decided(both && a.v == b.v, both && a.v != b.v)
+		return decided(both && a.bits == b.bits, both && a.bits != b.bits)
 	case asm.JGT:
-		return decided(a.v > b.max(), a.max() <= b.v)
+		return decided(a.bits > b.max(), a.max() <= b.bits)
 	case asm.JGE:
-		return decided(a.v >= b.max(), a.max() < b.v)
+		return decided(a.bits >= b.max(), a.max() < b.bits)
 	case asm.JSGT:
 		return decided(alo > bhi, ahi <= blo)
 	case asm.JSGE:
 		return decided(alo >= bhi, ahi < blo)
 	case asm.JSet: // a has some bit of b
-		return decided(a.v&b.v != 0, (a.v|a.m)&(b.v|b.m) == 0)
+		return decided(a.bits&b.bits != 0, (a.bits|a.mask)&(b.bits|b.mask) == 0)
 	}
 	return either
 }
@@ -272,10 +272,10 @@ func (a value) where(op asm.JumpOp, n uint64, is32 bool) value {
 			return unknown
 		}
 		if !is32 {
-			return value{v: n, src: a.src}
+			return value{bits: n, src: a.src}
 		}
-		a.v, a.m = a.v&^math.MaxUint32|n&math.MaxUint32, a.m&^math.MaxUint32
-		a.taint = a.taint && a.m != 0
+		a.bits, a.mask = a.bits&^math.MaxUint32|n&math.MaxUint32, a.mask&^math.MaxUint32
+		a.taint = a.taint && a.mask != 0
 		return a
 	}
 	a.lost = a.lost || !a.isConst()

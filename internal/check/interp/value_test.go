@@ -21,7 +21,7 @@ func TestALU(t *testing.T) {
 		}
 		v := number() &^ m
 		x := v | rnd.Uint64()&m
-		return value{v: v, m: m}, x
+		return value{bits: v, mask: m}, x
 	}
 	known, refined := 0, 0 // results that are partly known, comparisons that add something
 	for range 400_000 {
@@ -67,11 +67,11 @@ func TestALU(t *testing.T) {
 			if !w.holds(x) {
 				t.Fatalf("where %x of %+v compares by %v with %x, 32 bits %t, it is not in %+v", x, a, cond, z, is32, w)
 			}
-			if w.m != a.m || w.lost {
+			if w.mask != a.mask || w.lost {
 				refined++
 			}
-			if w = a.where(negated(cond), z, is32); !w.isBlank() && w.isConst() && !a.holds(w.v) && !is32 {
-				t.Fatalf("%+v is %x where that cannot be: %v %x", a, w.v, negated(cond), z)
+			if w = a.where(negated(cond), z, is32); !w.isBlank() && w.isConst() && !a.holds(w.bits) && !is32 {
+				t.Fatalf("%+v is %x where that cannot be: %v %x", a, w.bits, negated(cond), z)
 			}
 		}
 		if j := join(a, b); !j.covers(a) || !j.covers(b) {
@@ -157,7 +157,7 @@ func holds(op asm.JumpOp, x, y uint64, is32 bool) bool {
 // TestVariableOperand computes with a second operand with unknown bits. Verifiers before Linux 6.10 do that for
 // additions, subtractions and masks only, even if the known bits decide the result.
 func TestVariableOperand(t *testing.T) {
-	full, low := constant(^uint64(0)), value{m: 1}
+	full, low := constant(^uint64(0)), value{mask: 1}
 	for _, op := range []asm.ALUOp{asm.Or, asm.Xor, asm.Mul, asm.LSh, asm.RSh, asm.ArSh} {
 		for _, a := range []value{full, constant(0), constant(6)} {
 			if r := alu(op, a, low, false); r != unknown {
@@ -165,7 +165,7 @@ func TestVariableOperand(t *testing.T) {
 			}
 		}
 	}
-	if r := alu(asm.LSh, constant(6), value{v: 4, m: math.MaxUint32 << 32}, true); r != unknown {
+	if r := alu(asm.LSh, constant(6), value{bits: 4, mask: math.MaxUint32 << 32}, true); r != unknown {
 		t.Errorf("a half shifted by a number of which the lower half is known: %+v", r)
 	}
 	if r := alu(asm.And, constant(6), low, false); !r.isConst() {
@@ -184,11 +184,11 @@ func TestSignUnknown(t *testing.T) {
 		is32 bool
 		want verdict
 	}{
-		{value{m: ^uint64(0xfff)}, false, either},
-		{value{m: 0xffff_f000}, true, either},
-		{value{m: 0x7fff_f000}, true, always},
-		{value{m: math.MaxInt64 &^ 0xfff}, false, always},
-		{value{v: 1 << 63, m: math.MaxInt64 &^ 0xfff}, false, always},
+		{value{mask: ^uint64(0xfff)}, false, either},
+		{value{mask: 0xffff_f000}, true, either},
+		{value{mask: 0x7fff_f000}, true, always},
+		{value{mask: math.MaxInt64 &^ 0xfff}, false, always},
+		{value{bits: 1 << 63, mask: math.MaxInt64 &^ 0xfff}, false, always},
 	} {
 		if got := compare(asm.JLT, c.a, constant(math.MaxUint64), c.is32); got != c.want {
 			t.Errorf("%+v < -1, 32 bits %t: %d, want %d", c.a, c.is32, got, c.want)

@@ -64,7 +64,7 @@ func (e *evidence) exclusive(needs []need) bool {
 // It is "" if a rule of the user is about the need, or its own programs differ in it.
 func (e *evidence) renamed(n need) (shared string) {
 	for _, i := range slices.Concat(n.alternatives...) {
-		own := place(e.o, i)
+		own := place(e.object, i)
 		if n.said || len(e.when[i]) > 0 || shared != "" && own != shared {
 			return ""
 		}

@@ -33,12 +33,12 @@ func (p *Policy) with(options []Option) (out Policy, err error) {
 // evidence is the plan for an object, and on which kernels its programs work with any loader.
 type evidence struct {
 	loaderView // view of the worst of the loaders that count
-	o          *rule.Object
+	object     *rule.Object
 	kernels    []Column
 }
 
 func newEvidence(pl *plan, o *rule.Object, rows []ProgramRow, kernels []Column) *evidence {
-	e := &evidence{loaderView: loaderView{plan: pl, rows: rows}, o: o, kernels: kernels}
+	e := &evidence{loaderView: loaderView{plan: pl, rows: rows}, object: o, kernels: kernels}
 	for i := range rows {
 		e.programs = append(e.programs, verdictRow{rows[i].Status, rows[i].Load})
 	}
@@ -164,7 +164,7 @@ func (e *evidence) releasesWithout(list []int) string {
 func (e *evidence) pattern(programs []int) string {
 	var names []string
 	for _, i := range programs {
-		if name := e.o.ProgramName(i); !slices.Contains(names, name) {
+		if name := e.object.ProgramName(i); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -172,7 +172,7 @@ func (e *evidence) pattern(programs []int) string {
 }
 
 // prefix limits an option to the object.
-func (e *evidence) prefix() string { return patternOf(e.o) + ":" }
+func (e *evidence) prefix() string { return patternOf(e.object) + ":" }
 
 // patternOf returns a pattern that matches an object's name. Letters that mean something in options become a ?.
 func patternOf(o *rule.Object) string {
@@ -198,7 +198,7 @@ func (v *judge) suggest(i int, e *evidence) *Suggestion {
 		v.search(i, e, s)
 		v.prune(i, s)
 	}
-	s.Tails = len(s.Targets) > 0 && e.o.HasTailCalls()
+	s.Tails = len(s.Targets) > 0 && e.object.HasTailCalls()
 	if len(s.Options)+len(s.Targets) == 0 {
 		return nil
 	}

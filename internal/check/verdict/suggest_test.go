@@ -139,7 +139,7 @@ func TestSuggestTargets(t *testing.T) {
 // TestSuggestNames holds that options are about their object, whatever its name is.
 func TestSuggestNames(t *testing.T) {
 	for _, name := range []string{"dir/tool.o", "a=b.o", "tool:x!y_bpf", "[a]*?.o", `a\b.o`, "a,b+c.o"} {
-		e := &evidence{o: rule.NewObject(name, new(bpfobj.Code), nil)}
+		e := &evidence{object: rule.NewObject(name, new(bpfobj.Code), nil)}
 		for _, option := range []Option{{"optional", e.prefix() + "p"}, {"one-of", e.prefix() + "p,q"}, {"when", e.prefix() + "p=>=5"}} {
 			p, err := new(Policy).with([]Option{option})
 			if err != nil {
@@ -148,7 +148,7 @@ func TestSuggestNames(t *testing.T) {
 			}
 			for _, c := range p.choices {
 				for _, g := range c.alternatives {
-					if !g.about(e.o) {
+					if !g.about(e.object) {
 						t.Errorf("%s is not about %s", option, name)
 					}
 				}

@@ -115,7 +115,7 @@ func (b *builder) build(st *state, skip int, out []byte) ([]byte, error) {
 // each calls yield for the units of a state, with a function that writes the unit to a slice of its size.
 func (b *builder) each(st *state, yield func(i int, u *unit, write func(out []byte) error) error) error {
 	list := st.strings
-	b.ids, b.names = clean(b.ids, int(st.numEnts)+1), clean(b.names, st.names.n)
+	b.ids, b.names = clean(b.ids, int(st.numEnts)+1), clean(b.names, st.names.count)
 	at, inKernel, lenKernel := 0, 0, 0
 	for i, u := range st.units {
 		own, entities, strings := st.all.contents[at:][:u.types], st.all.entities[at:][:u.types], list[:u.strings]

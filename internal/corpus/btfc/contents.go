@@ -45,7 +45,7 @@ func (d *decoder) contents() error {
 			d.st.contents.push(int(recordLen(second)))[1] = second
 		}
 	}
-	first := uint32(d.parent.contents.n)
+	first := uint32(d.parent.contents.count)
 	if err := d.each(d.fresh, first); err != nil || len(d.late) == 0 {
 		return err
 	}
@@ -352,7 +352,7 @@ func (d *decoder) otherName(code byte) uint32 {
 
 // known returns the number of a name.
 func (d *decoder) known(v int64) uint32 {
-	if uint64(v) >= uint64(d.st.names.n) {
+	if uint64(v) >= uint64(d.st.names.count) {
 		return d.fail()
 	}
 	return uint32(v)

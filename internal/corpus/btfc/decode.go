@@ -193,7 +193,7 @@ func (d *decoder) begin(contents int, late late, words, payload int, size int64)
 		shared: own,
 		names:  p.names.extend(names, textBytes), contents: p.contents.extend(all, words), numEnts: p.numEnts, backNames: slices.Clip(p.backNames),
 	}
-	d.nextNew = uint32(p.names.n)
+	d.nextNew = uint32(p.names.count)
 	err := d.readNames(text[0], prefixes[0])
 	if err == nil && d.query != nil {
 		d.st.found = slices.Clip(p.found)
@@ -221,7 +221,7 @@ func (d *decoder) begin(contents int, late late, words, payload int, size int64)
 
 // readBackNames reads the n new names at the back, or makes them empty if only the front is decoded.
 func (d *decoder) readBackNames(text, shared []byte, n int) error {
-	first := uint32(d.st.names.n)
+	first := uint32(d.st.names.count)
 	d.st.backNames = append(d.st.backNames, span{first, first + uint32(n)})
 	if d.query == nil {
 		return d.readNames(text, shared)
@@ -279,7 +279,7 @@ func (d *decoder) readUnits(size int64) error {
 // readStrings reads the order of the strings of a state from its streams.
 func readStrings(parent, st *state, s [orderStreams]btfa.Cursor) ([]uint32, error) {
 	from := parent.strings
-	o := newOrderReader(s[:], len(from), st.names.n)
+	o := newOrderReader(s[:], len(from), st.names.count)
 	if total := st.numStrings(); o.whole && total > 0 {
 		if total != len(from) {
 			return nil, errWrong
@@ -289,7 +289,7 @@ func readStrings(parent, st *state, s [orderStreams]btfa.Cursor) ([]uint32, erro
 	uses := newUses(st)
 	var out []uint32
 	for _, u := range st.units {
-		out = slices.Grow(out, min(u.strings, st.names.n))
+		out = slices.Grow(out, min(u.strings, st.names.count))
 		uses.unit(u)
 		for n := len(out) + u.strings; len(out) < n && !o.failed; {
 			had := len(out)
@@ -331,7 +331,7 @@ type uses struct {
 const usesAhead = 64
 
 func newUses(st *state) *uses {
-	return &uses{st: st, after: st.all.contents, taken: make([]bool, st.names.n)}
+	return &uses{st: st, after: st.all.contents, taken: make([]bool, st.names.count)}
 }
 
 // unit moves on to the next unit. A module does not have the names of its kernel.

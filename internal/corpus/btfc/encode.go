@@ -54,7 +54,7 @@ func (p *parsed) release() {
 	clear(p.units)
 	clear(p.fresh)
 	clear(p.own.slots)
-	p.known, p.units, p.words, p.strings, p.fresh, p.kernel, p.own.n = nil, p.units[:0], p.words[:0], p.strings[:0], p.fresh[:0], nil, 0
+	p.known, p.units, p.words, p.strings, p.fresh, p.kernel, p.own.count = nil, p.units[:0], p.words[:0], p.strings[:0], p.fresh[:0], nil, 0
 	idleParsed.Put(p)
 }
 
@@ -78,19 +78,19 @@ func (p *parsed) number(text []byte) uint32 {
 	if s, _ := p.known.names.find(text, p.known.name); s.number > 0 {
 		return s.number - 1
 	}
-	first := uint32(p.known.st.names.n)
+	first := uint32(p.known.st.names.count)
 	p.own.grow(first, p.name)
 	s, hash := p.own.find(text, p.name)
 	if s.number == 0 {
 		p.fresh = append(p.fresh, text)
 		*s = nameSlot{hash, first + uint32(len(p.fresh))}
-		p.own.n++
+		p.own.count++
 	}
 	return s.number - 1
 }
 
 // name returns a name of fresh.
-func (p *parsed) name(n uint32) []byte { return p.fresh[int(n)-p.known.st.names.n] }
+func (p *parsed) name(n uint32) []byte { return p.fresh[int(n)-p.known.st.names.count] }
 
 // text adds lines, which all begin with a prefix.
 func (p *parsed) text(prefix string, lines []byte) {
@@ -265,7 +265,7 @@ func (p *parsed) encode(parent *state, m *matching) (out payloads, err error) {
 		return out, err
 	}
 	e.contents(p, m)
-	copy(e.back[streamStrings:], p.order(e.st, parent.names.n, parent.strings))
+	copy(e.back[streamStrings:], p.order(e.st, parent.names.count, parent.strings))
 	out.front = join(&e.front, late.names, late.entities)
 	if slices.ContainsFunc(e.back[:], func(s []byte) bool { return len(s) > 0 }) {
 		out.back = join(&e.back)
@@ -302,7 +302,7 @@ func encodeOrder(items []item, n int) [][]byte {
 	if !isWhole(items, n) {
 		o.add(items)
 	}
-	return o.s[:]
+	return o.streams[:]
 }
 
 // order returns the streams of the order of strings. Each is one of the parent's list, the next in the order of use, or has a number.
@@ -348,5 +348,5 @@ func (p *parsed) order(st *state, known int, from []uint32) [][]byte {
 	if slices.Equal(p.strings, from) {
 		return make([][]byte, orderStreams)
 	}
-	return o.s[:]
+	return o.streams[:]
 }

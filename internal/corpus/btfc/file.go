@@ -21,7 +21,7 @@ import (
 
 // File is a corpus in one file, open for reading. It is safe for concurrent use, and caches the kernels read last.
 type File struct {
-	r        io.ReaderAt
+	reader   io.ReaderAt
 	packages []Package
 	end      int64 // where the chunks end
 	states   *cache
@@ -104,7 +104,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 }
 
 func newFile(r io.ReaderAt, entries []*Entry) *File {
-	f := &File{r: r, entries: entries}
+	f := &File{reader: r, entries: entries}
 	f.states = newCache(f, nil)
 	return f
 }
@@ -193,7 +193,7 @@ func (f *File) read(ctx context.Context, from *frame, b *buffers) ([]byte, error
 	if err := ctx.Err(); err != nil || from.Size == 0 {
 		return nil, err
 	}
-	return b.unpack(f.r, from.offset, from.Packed, from.Size, from.Check)
+	return b.unpack(f.reader, from.offset, from.Packed, from.Size, from.Check)
 }
 
 // decodeState decodes a chunk, with the states of a cache.
@@ -223,7 +223,7 @@ func (f *File) decodeState(ctx context.Context, id chunkID, states *cache) (*sta
 		b := idleBuffers.Get().(*buffers)
 		defer b.release()
 		if i > 0 && states.query != nil { // only its sum is checked
-			err = b.read(f.r, from.offset, from.Packed, from.Check)
+			err = b.read(f.reader, from.offset, from.Packed, from.Check)
 		} else {
 			payloads[i], err = f.read(ctx, from, b)
 		}

@@ -22,13 +22,13 @@ type known struct {
 
 // newKnown returns the index of a state.
 func newKnown(st *state) *known {
-	k := &known{st: st, names: newNameTable(st.names.n), back: make([]bool, st.names.n), in: make([]uint32, st.numEnts+1)}
+	k := &known{st: st, names: newNameTable(st.names.count), back: make([]bool, st.names.count), in: make([]uint32, st.numEnts+1)}
 	for _, s := range st.backNames {
 		for i := s.first; i < s.end; i++ {
 			k.back[i] = true
 		}
 	}
-	for i := range uint32(st.names.n) {
+	for i := range uint32(st.names.count) {
 		k.names.set(nameOf(st.names.at(i)), i, k.name)
 	}
 	contents := make([]uint32, st.numEnts+1) // content of each entity
@@ -36,7 +36,7 @@ func newKnown(st *state) *known {
 		e := st.all.entities[i]
 		contents[e], k.in[e] = c, uint32(i)+1
 	}
-	h := newHasher(st.all.entities, st.numEnts, st.names.n, func(e uint32) []uint32 { return st.content(contents[e]) })
+	h := newHasher(st.all.entities, st.numEnts, st.names.count, func(e uint32) []uint32 { return st.content(contents[e]) })
 	k.types = newTypeTable(h, st.all.entities)
 	return k
 }
@@ -49,7 +49,7 @@ func (k *known) name(i uint32) []byte { return nameOf(k.st.names.at(i)) }
 // nameTable finds names by their text. Of equal names it has the last.
 type nameTable struct {
 	slots []nameSlot // a power of two, at least a third of them free
-	n     int
+	count int
 }
 
 type nameSlot struct {
@@ -80,17 +80,17 @@ func (t *nameTable) find(name []byte, text func(uint32) []byte) (s *nameSlot, ha
 func (t *nameTable) set(name []byte, number uint32, text func(uint32) []byte) {
 	s, hash := t.find(name, text)
 	if s.number == 0 {
-		t.n++
+		t.count++
 	}
 	*s = nameSlot{hash, number + 1}
 }
 
 // grow makes room for one more name. The names have consecutive numbers from first, in the order in which they were added.
 func (t *nameTable) grow(first uint32, text func(uint32) []byte) {
-	if roomFor(t.n+1) <= len(t.slots) {
+	if roomFor(t.count+1) <= len(t.slots) {
 		return
 	}
-	n := t.n
+	n := t.count
 	*t = newNameTable(2 * (n + 1))
 	for i := range uint32(n) {
 		t.set(text(first+i), first+i, text)
@@ -101,7 +101,7 @@ func (t *nameTable) grow(first uint32, text func(uint32) []byte) {
 func (t *nameTable) remove(name []byte, text func(uint32) []byte) {
 	if s, _ := t.find(name, text); s.number > 0 {
 		*s = nameSlot{}
-		t.n--
+		t.count--
 	}
 }
 
@@ -271,7 +271,7 @@ func match(parent *state, p *parsed, kernel bool) *matching {
 		for i := range order {
 			order[i] = uint32(i) + 1
 		}
-		h := newHasher(order, uint32(n), p.known.st.names.n+len(p.fresh), p.record)
+		h := newHasher(order, uint32(n), p.known.st.names.count+len(p.fresh), p.record)
 		h.each(order, func(label int, hash uint64, id uint32) { m.entity[id] = p.known.types.find(label, hash) })
 	}
 	for i := range m.items {
@@ -403,7 +403,7 @@ func isWhole(items []item, n int) bool {
 // place numbers the new names in the order in which a reader needs them: first those of types at the front and those without types, then
 // those of types at the back. A type at the front does not use names that the parent has at the back.
 func (p *parsed) place(front []bool) {
-	first := uint32(p.known.st.names.n)
+	first := uint32(p.known.st.names.count)
 	to := make([]uint32, int(first)+len(p.fresh)) // new numbers, from 1, by number
 	var names [][]byte
 	use := func(n uint32) {

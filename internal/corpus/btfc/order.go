@@ -27,25 +27,25 @@ const (
 
 // orderReader reads the order of a list.
 type orderReader struct {
-	s      []btfa.Cursor // orderStreams of them
-	limit  []int         // limit for the end of a run: one for both kinds that have a start, or one for each
-	last   [2]int        // the end of the last run
-	whole  bool          // there are no runs
-	failed bool          // a run is wrong. Streams that end too early are seen later
+	streams []btfa.Cursor // orderStreams of them
+	limit   []int         // limit for the end of a run: one for both kinds that have a start, or one for each
+	last    [2]int        // the end of the last run
+	whole   bool          // there are no runs
+	failed  bool          // a run is wrong. Streams that end too early are seen later
 }
 
 // newOrderReader returns a reader for a parent's list of types of so many items, or of strings and so many names.
 func newOrderReader(s []btfa.Cursor, limit ...int) *orderReader {
-	return &orderReader{s: s, limit: limit, whole: s[orderRuns].Len() == 0}
+	return &orderReader{streams: s, limit: limit, whole: s[orderRuns].Len() == 0}
 }
 
 var errRun = errors.New("a run goes beyond its end")
 
 // err returns the first error of the streams.
 func (o *orderReader) err() error {
-	for i := range o.s {
-		if o.s[i].Err != nil {
-			return o.s[i].Err
+	for i := range o.streams {
+		if o.streams[i].Err != nil {
+			return o.streams[i].Err
 		}
 	}
 	return nil
@@ -53,7 +53,7 @@ func (o *orderReader) err() error {
 
 // fail notes an error of a stream.
 func (o *orderReader) fail(stream int, err error) {
-	o.s[stream].Fail(err)
+	o.streams[stream].Fail(err)
 	o.failed = true
 }
 
@@ -64,7 +64,7 @@ func (o *orderReader) run(room int) (kind, first, end int) {
 		o.whole = false
 		return runCopy, 0, n
 	}
-	v := o.s[orderRuns].Uvarint()
+	v := o.streams[orderRuns].Uvarint()
 	if v>>2 >= uint64(room) {
 		o.fail(orderRuns, errRun)
 		return runNext, 0, 0
@@ -74,7 +74,7 @@ func (o *orderReader) run(room int) (kind, first, end int) {
 		return kind, 0, n
 	}
 	which := min(kind, len(o.limit)-1)
-	at := int64(o.last[which]) + btfa.Unzigzag(o.s[orderStarts].Uvarint())
+	at := int64(o.last[which]) + btfa.Unzigzag(o.streams[orderStarts].Uvarint())
 	if at < 0 || at > int64(o.limit[which]-n) {
 		o.fail(orderStarts, errRun)
 		return runNext, 0, 0
@@ -91,9 +91,9 @@ type item struct {
 
 // orderWriter writes the order of a list.
 type orderWriter struct {
-	s     [orderStreams][]byte
-	kinds uint8 // how many kinds of runs have ends of their own in last: 1 for types, 2 for strings
-	last  [2]uint32
+	streams [orderStreams][]byte
+	kinds   uint8 // how many kinds of runs have ends of their own in last: 1 for types, 2 for strings
+	last    [2]uint32
 }
 
 // add appends items to the list, as runs of their own.
@@ -113,10 +113,10 @@ func (o *orderWriter) run(kind uint8, at, n int) {
 	if n == 0 {
 		return
 	}
-	o.s[orderRuns] = binary.AppendUvarint(o.s[orderRuns], uint64(n-1)<<2|uint64(kind))
+	o.streams[orderRuns] = binary.AppendUvarint(o.streams[orderRuns], uint64(n-1)<<2|uint64(kind))
 	if kind < runNext {
 		last := &o.last[kind%o.kinds]
-		o.s[orderStarts] = binary.AppendUvarint(o.s[orderStarts], btfa.Zigzag(int64(at)-int64(*last)))
+		o.streams[orderStarts] = binary.AppendUvarint(o.streams[orderStarts], btfa.Zigzag(int64(at)-int64(*last)))
 		*last = uint32(at + n)
 	}
 }

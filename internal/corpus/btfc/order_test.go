@@ -47,7 +47,7 @@ func TestOrders(t *testing.T) {
 			w.add(items)
 			var s [orderStreams]btfa.Cursor
 			for i := range s {
-				s[i] = btfa.NewCursor(w.s[i])
+				s[i] = btfa.NewCursor(w.streams[i])
 			}
 			o := newOrderReader(s[:], slices.Repeat([]int{n}, kinds)...)
 			var got []item
@@ -60,7 +60,7 @@ func TestOrders(t *testing.T) {
 					got = append(got, it)
 				}
 			}
-			if err := end(o.s, streamTypes); err != nil || !slices.Equal(got, items) {
+			if err := end(o.streams, streamTypes); err != nil || !slices.Equal(got, items) {
 				t.Fatalf("%d items, round %d: another order, error %v", n, round, err)
 			}
 		}

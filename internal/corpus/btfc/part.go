@@ -43,7 +43,7 @@ var longs = func() map[string]btf.Reach {
 
 // For returns a reader of the same file whose Part method reads what q selects.
 func (f *File) For(q *Query) *File {
-	of := &File{r: f.r, entries: f.entries, packages: f.packages, end: f.end, states: f.states}
+	of := &File{reader: f.reader, entries: f.entries, packages: f.packages, end: f.end, states: f.states}
 	of.fronts = newCache(of, q)
 	return of
 }
@@ -96,7 +96,7 @@ func (b *builder) partOf(st *state, choose func(string) bool, out []byte) (*Part
 	if err := b.chooseUnits(st, choose); err != nil {
 		return nil, err
 	}
-	b.ids, b.names = clean(b.ids, int(st.numEnts)+1), clean(b.names, st.names.n)
+	b.ids, b.names = clean(b.ids, int(st.numEnts)+1), clean(b.names, st.names.count)
 	if err := b.reach(st); err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (b *builder) partOf(st *state, choose func(string) bool, out []byte) (*Part
 
 // note notes which names of a state, behind those of its parent p, the query selects. It has none at the back yet.
 func (q *Query) note(p, st *state) error {
-	for i := uint32(p.names.n); int(i) < st.names.n; i++ {
+	for i := uint32(p.names.count); int(i) < st.names.count; i++ {
 		found, err := q.names.Numbers(st.names.at(i))
 		if err != nil {
 			return err
@@ -152,7 +152,7 @@ func (b *builder) chooseUnits(st *state, choose func(string) bool) error {
 func (b *builder) reach(st *state) error {
 	b.far = clean(b.far, st.front.len()+1)
 	b.todo = b.todo[:0]
-	b.selected = clean(b.selected, st.contents.n)
+	b.selected = clean(b.selected, st.contents.count)
 	for _, c := range st.found {
 		b.selected[c] = true
 	}

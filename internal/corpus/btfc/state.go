@@ -83,7 +83,7 @@ type shared struct {
 
 // memory returns about how many bytes of memory a state takes, with what it shares.
 func (s *state) memory() int {
-	return s.names.size + 4*(s.contents.size+s.names.n+s.contents.n+int(s.numEnts))
+	return s.names.size + 4*(s.contents.size+s.names.count+s.contents.count+int(s.numEnts))
 }
 
 // numStrings returns the number of strings of all units.
@@ -114,10 +114,10 @@ func (s *state) bytes(types []uint32) (n int) {
 
 // pages is a list of items, each of them a slice. A list that extends another one shares its full pages.
 type pages[T any] struct {
-	all  []*page[T]
-	n    int // items
-	size int // sum of the lengths of all items
-	room []T // memory for more items, with no length
+	all   []*page[T]
+	count int // items
+	size  int // sum of the lengths of all items
+	room  []T // memory for more items, with no length
 }
 
 const (
@@ -136,8 +136,8 @@ func (p pages[T]) extend(n, size int) pages[T] {
 	if n == 0 {
 		return p
 	}
-	p.all = append(make([]*page[T], 0, (p.n+n)>>pageBits+1), p.all...)
-	if p.n%pageLen > 0 {
+	p.all = append(make([]*page[T], 0, (p.count+n)>>pageBits+1), p.all...)
+	if p.count%pageLen > 0 {
 		last := *p.all[len(p.all)-1]
 		last.data = append(make([]T, 0, len(last.data)+size), last.data...)
 		last.notes = slices.Clone(last.notes)
@@ -146,7 +146,7 @@ func (p pages[T]) extend(n, size int) pages[T] {
 	} else {
 		p.room = make([]T, 0, size)
 	}
-	for len(p.all)<<pageBits < p.n+n {
+	for len(p.all)<<pageBits < p.count+n {
 		p.all = append(p.all, new(page[T]))
 	}
 	return p
@@ -158,16 +158,16 @@ func (p *pages[T]) growth(n, size, width int) int64 {
 		return 0
 	}
 	last := 0
-	if p.n%pageLen > 0 {
+	if p.count%pageLen > 0 {
 		last = len(p.all[len(p.all)-1].data)
 	}
-	added := (p.n+n+pageLen-1)>>pageBits - p.n>>pageBits
+	added := (p.count+n+pageLen-1)>>pageBits - p.count>>pageBits
 	return int64(width)*int64(size+last) + int64(added)*int64(unsafe.Sizeof(page[T]{})+pageLen)
 }
 
 // push adds an item of size zeros, for which extend has made room, and returns it.
 func (p *pages[T]) push(size int) []T {
-	page, i := p.all[p.n>>pageBits], p.n%pageLen
+	page, i := p.all[p.count>>pageBits], p.count%pageLen
 	if i == 0 {
 		page.data = p.room
 	}
@@ -175,7 +175,7 @@ func (p *pages[T]) push(size int) []T {
 	page.data = page.data[:at+size]
 	page.ends[i+1] = uint32(at + size)
 	p.room = p.room[size:size]
-	p.n++
+	p.count++
 	p.size += size
 	return page.data[at:]
 }

@@ -19,7 +19,7 @@ func (f *File) Check(ctx context.Context, kernels []int) error {
 				seen[id] = true
 				e := f.entry(id.kernel)
 				for _, at := range e.Chunks[id.part].frames() {
-					if err := at.copy(io.Discard, f.r); err != nil {
+					if err := at.copy(io.Discard, f.reader); err != nil {
 						return e.wrap(ctx, at, err)
 					}
 				}

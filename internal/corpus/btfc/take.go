@@ -51,7 +51,7 @@ func (t *Taker) Take(i int) (taken bool, err error) {
 	w.mu.Unlock()
 	for p := range e.Chunks {
 		for _, f := range from.Chunks[p].frames() {
-			if err := f.copy(io.NewOffsetWriter(w.spool, at), t.f.r); err != nil {
+			if err := f.copy(io.NewOffsetWriter(w.spool, at), t.f.reader); err != nil {
 				return false, from.wrap(context.Background(), f, err)
 			}
 			at += f.Packed

@@ -99,7 +99,7 @@ func TestTakeRefuses(t *testing.T) {
 	if ok, err := w.From(f).Take(0); ok || !errors.Is(err, ErrOther) {
 		t.Errorf("the same key of another source: taken %v, error %v", ok, err)
 	}
-	f.r = bytes.NewReader(data[:f.entries[4].Chunks[partBTF].offset+1])
+	f.reader = bytes.NewReader(data[:f.entries[4].Chunks[partBTF].offset+1])
 	if _, err := take.Take(3); err != nil {
 		t.Error(err)
 	}

@@ -38,7 +38,7 @@ func (d *decoder) readFront(contents int) error {
 	}
 	st.front.grow(min(n, p.len()+contents))
 	o := newOrderReader(d.in[streamTypes:streamStrings], p.len())
-	r := typesReader{&st.front, slices.Grow(d.fresh, contents), uint32(d.parent.contents.n), contents, st.numEnts}
+	r := typesReader{&st.front, slices.Grow(d.fresh, contents), uint32(d.parent.contents.count), contents, st.numEnts}
 	for st.front.len() < n && !o.failed {
 		kind, first, end := o.run(n - st.front.len())
 		switch kind {
@@ -69,14 +69,14 @@ func (d *decoder) readAll(contents int) error {
 	for _, u := range st.units {
 		n += u.types
 	}
-	if n > p.contents.n+len(d.fresh)+contents {
+	if n > p.contents.count+len(d.fresh)+contents {
 		return errWrong
 	}
 	st.all.grow(n)
 	st.atFront = make([]bool, n)
 	placed := 0 // types at the front
 	o := newOrderReader(d.back[streamTypes:streamStrings], p.all.len())
-	r := typesReader{&st.all, slices.Grow(d.late, contents), uint32(p.contents.n + len(d.fresh)), contents, st.numEnts}
+	r := typesReader{&st.all, slices.Grow(d.late, contents), uint32(p.contents.count + len(d.fresh)), contents, st.numEnts}
 	for st.all.len() < n && !o.failed {
 		kind, first, end := o.run(n - st.all.len())
 		for i := first; i < end; i++ {

@@ -58,7 +58,7 @@ func NewWriter(old *File, dir string) (*Writer, error) {
 		at: make(map[kernel.Key]int), series: make(map[kernel.Key]*series), likeOf: make(map[Sketch]int), same: make(map[Sum]int),
 	}
 	if old != nil {
-		if w.end, err = io.Copy(spool, io.NewSectionReader(old.r, 0, old.end)); err != nil {
+		if w.end, err = io.Copy(spool, io.NewSectionReader(old.reader, 0, old.end)); err != nil {
 			w.Discard()
 			return nil, err
 		}

@@ -33,7 +33,7 @@ func newBudget(total int64) *Budget {
 
 // Limit returns a reader of r that fails after n bytes.
 func Limit(r io.Reader, n int64) io.Reader {
-	return &metered{ctx: context.Background(), r: r, budget: newBudget(n)}
+	return &metered{ctx: context.Background(), src: r, budget: newBudget(n)}
 }
 
 // Take takes n bytes. It fails if they are more than there were.

@@ -88,7 +88,7 @@ func First(ctx context.Context, data []byte, f Format, xz *XZProgram, limit int6
 		return nil, err
 	}
 	defer d.Close()
-	m := &metered{ctx: ctx, r: d, budget: budget}
+	m := &metered{ctx: ctx, src: d, budget: budget}
 	out, err := to.readPrefix(m, -1, limit)
 	if err != nil && !(len(out) > 0 && !m.ended && trailing(f, err)) {
 		return nil, err
@@ -101,24 +101,24 @@ func Until(ctx context.Context, r io.Reader) io.Reader { return until{ctx, r} }
 
 type until struct {
 	ctx context.Context
-	r   io.Reader
+	src io.Reader
 }
 
 func (u until) Read(p []byte) (int, error) {
 	if err := u.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return u.r.Read(p)
+	return u.src.Read(p)
 }
 
 // Metered returns a reader of r that takes its bytes from a budget, until its context is done.
 func Metered(ctx context.Context, r io.Reader, budget *Budget) io.Reader {
-	return &metered{ctx: ctx, r: r, budget: budget}
+	return &metered{ctx: ctx, src: r, budget: budget}
 }
 
 type metered struct {
 	ctx    context.Context
-	r      io.Reader
+	src    io.Reader
 	budget *Budget
 	ended  bool // the budget or the context ended the reading, not r
 }
@@ -128,7 +128,7 @@ func (m *metered) Read(p []byte) (int, error) {
 		m.ended = true
 		return 0, err
 	}
-	n, err := m.r.Read(p)
+	n, err := m.src.Read(p)
 	if over := m.budget.Take(n); over != nil {
 		m.ended, err = true, over
 	}

@@ -24,14 +24,14 @@ import (
 func Object(tb testing.TB, order binary.ByteOrder, types, asks string, operands ...uint64) []byte {
 	tb.Helper()
 	o := &object{sketcher: sketch(tb, order, types), order: order, operands: operands}
-	local, err := btf.New(o.b.Bytes(), nil)
+	local, err := btf.New(o.builder.Bytes(), nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	o.local = local
 	o.file = testelf.File{Order: order, Type: elf.ET_REL, Machine: elf.EM_BPF, Tail: true}
 	o.next++
-	o.proto = o.b.Type("", btf.KindFuncProto, false, 0, uint32(o.ids["int"]))
+	o.proto = o.builder.Type("", btf.KindFuncProto, false, 0, uint32(o.ids["int"]))
 	for line := range strings.Lines(asks) {
 		line = strings.TrimSpace(line)
 		if name, ok := strings.CutPrefix(line, "program "); ok {
@@ -75,7 +75,7 @@ type call struct {
 }
 
 func (o *object) program(name, section string) {
-	id := o.b.Type(name, btf.KindFunc, false, 1, uint32(o.proto))
+	id := o.builder.Type(name, btf.KindFunc, false, 1, uint32(o.proto))
 	o.programs = append(o.programs, program{name: name, section: section, id: id})
 }
 
@@ -101,7 +101,7 @@ func (o *object) ask(line string) {
 	}
 	id, access := o.access(rest, strings.HasPrefix(kind, "enumval"))
 	p := &o.programs[len(o.programs)-1]
-	p.relos = append(p.relos, uint32(len(p.code)), uint32(id), o.b.String(access), n)
+	p.relos = append(p.relos, uint32(len(p.code)), uint32(id), o.builder.String(access), n)
 	var v uint64
 	if len(o.operands) > 0 {
 		v, o.operands = o.operands[0], o.operands[1:]
@@ -204,7 +204,7 @@ func (o *object) build() []byte {
 		}
 		n := uint32(end - first)
 		number := len(o.file.Sections)
-		name := o.b.String(section)
+		name := o.builder.String(section)
 		funcs, lines = word(funcs, name, n), word(lines, name, n)
 		var code, rels []byte
 		var all []uint32
@@ -213,7 +213,7 @@ func (o *object) build() []byte {
 			code = append(append(code, p.code...), 0x95, 0, 0, 0, 0, 0, 0, 0) // exit
 			o.file.Symbols = append(o.file.Symbols, testelf.Symbol{Name: p.name, Section: number, At: uint64(at), Size: uint64(len(code)) - uint64(at), Info: global(elf.STT_FUNC)})
 			funcs = word(funcs, at, uint32(p.id))
-			lines = word(lines, at, o.b.String("test.bpf.c"), 0, uint32(first+i+1)<<10)
+			lines = word(lines, at, o.builder.String("test.bpf.c"), 0, uint32(first+i+1)<<10)
 			for k := 0; k < len(p.relos); k += 4 {
 				all = append(all, p.relos[k]+at, p.relos[k+1], p.relos[k+2], p.relos[k+3])
 			}
@@ -243,7 +243,7 @@ func (o *object) build() []byte {
 	ext = word(ext, 32, 0, nf, nf, nl, nf+nl, nr)
 	ext = append(append(append(ext, funcs...), lines...), relos...)
 	o.file.Sections = append(o.file.Sections, calls...)
-	o.file.Sections = append(o.file.Sections, testelf.Section{Name: ".BTF", Data: o.b.Bytes()}, testelf.Section{Name: ".BTF.ext", Data: ext})
+	o.file.Sections = append(o.file.Sections, testelf.Section{Name: ".BTF", Data: o.builder.Bytes()}, testelf.Section{Name: ".BTF.ext", Data: ext})
 	data, _ := o.file.Build()
 	return data
 }

@@ -30,16 +30,16 @@ import (
 // Types returns the BTF of types.
 func Types(tb testing.TB, order binary.ByteOrder, types string) []byte {
 	tb.Helper()
-	return sketch(tb, order, types).b.Bytes()
+	return sketch(tb, order, types).builder.Bytes()
 }
 
 // Module returns the split BTF of a module on top of the BTF of vmlinux, whose types it can refer to.
 func Module(tb testing.TB, order binary.ByteOrder, vmlinux, types string) []byte {
 	tb.Helper()
 	s := sketch(tb, order, vmlinux)
-	base := s.b.Bytes()
+	base := s.builder.Bytes()
 	s.add(types)
-	all := s.b.Bytes()
+	all := s.builder.Bytes()
 	const header = 24
 	head := func(b []byte) (typeLen, strLen int) { return int(order.Uint32(b[12:])), int(order.Uint32(b[20:])) }
 	baseTypes, baseStrs := head(base)
@@ -57,15 +57,15 @@ const ints = "int int 4 signed\nint u8 1\nint u32 4\nint u64 8\n"
 // sketcher builds the types.
 type sketcher struct {
 	testing.TB
-	b     *btf.Builder
-	ids   map[string]btf.TypeID
-	extra []func() // the types of *TYPE and TYPE[N], which follow the named types
-	next  btf.TypeID
+	builder *btf.Builder
+	ids     map[string]btf.TypeID
+	extra   []func() // the types of *TYPE and TYPE[N], which follow the named types
+	next    btf.TypeID
 }
 
 func sketch(tb testing.TB, order binary.ByteOrder, types string) *sketcher {
 	tb.Helper()
-	s := &sketcher{TB: tb, b: btf.NewBuilder(order), ids: map[string]btf.TypeID{"void": 0}}
+	s := &sketcher{TB: tb, builder: btf.NewBuilder(order), ids: map[string]btf.TypeID{"void": 0}}
 	s.add(ints + types)
 	return s
 }
@@ -107,12 +107,12 @@ func (s *sketcher) line(head, fields []string) {
 	switch head[0] {
 	case "int":
 		size := s.num(arg(2))
-		s.b.Type(name, btf.KindInt, false, 0, size)
-		s.b.Word(map[string]uint32{"signed": btf.IntSigned, "bool": btf.IntBool}[arg(3)]<<24 | size*8)
+		s.builder.Type(name, btf.KindInt, false, 0, size)
+		s.builder.Word(map[string]uint32{"signed": btf.IntSigned, "bool": btf.IntBool}[arg(3)]<<24 | size*8)
 	case "struct", "union":
 		kind := map[string]btf.Kind{"struct": btf.KindStruct, "union": btf.KindUnion}[head[0]]
 		flag := slices.ContainsFunc(fields, func(f string) bool { return strings.Contains(f, "@") })
-		s.b.Type(name, kind, flag, len(fields), s.num(arg(2)))
+		s.builder.Type(name, kind, flag, len(fields), s.num(arg(2)))
 		for _, f := range fields {
 			w := strings.Fields(f)
 			member, _, _ := strings.Cut(w[0], "#")
@@ -123,43 +123,43 @@ func (s *sketcher) line(head, fields []string) {
 			} else {
 				word = s.num(at) * 8
 			}
-			s.b.Word(s.b.String(member), uint32(s.id(typ)), word)
+			s.builder.Word(s.builder.String(member), uint32(s.id(typ)), word)
 		}
 	case "enum", "enum64":
 		kind := map[string]btf.Kind{"enum": btf.KindEnum, "enum64": btf.KindEnum64}[head[0]]
-		s.b.Type(name, kind, arg(3) == "signed", len(fields), s.num(arg(2)))
+		s.builder.Type(name, kind, arg(3) == "signed", len(fields), s.num(arg(2)))
 		for _, f := range fields {
 			w := strings.Fields(f)
 			v, err := strconv.ParseUint(w[1], 0, 64)
 			if err != nil {
 				s.Fatal(err)
 			}
-			if s.b.Word(s.b.String(w[0]), uint32(v)); kind == btf.KindEnum64 {
-				s.b.Word(uint32(v >> 32))
+			if s.builder.Word(s.builder.String(w[0]), uint32(v)); kind == btf.KindEnum64 {
+				s.builder.Word(uint32(v >> 32))
 			}
 		}
 	case "fwd":
-		s.b.Type(name, btf.KindFwd, arg(2) == "union", 0, 0)
+		s.builder.Type(name, btf.KindFwd, arg(2) == "union", 0, 0)
 	case "typedef":
-		s.b.Type(name, btf.KindTypedef, false, 0, uint32(s.id(strings.Join(head[2:], " "))))
+		s.builder.Type(name, btf.KindTypedef, false, 0, uint32(s.id(strings.Join(head[2:], " "))))
 	case "proto":
-		s.b.Type("", btf.KindFuncProto, false, len(fields), uint32(s.id(arg(2))))
+		s.builder.Type("", btf.KindFuncProto, false, len(fields), uint32(s.id(arg(2))))
 		for _, f := range fields {
 			param := ""
 			if before, typ, ok := strings.Cut(f, " "); ok && !strings.Contains(f, " of ") {
 				param, f = before, typ
 			}
-			s.b.Word(s.b.String(param), uint32(s.id(f)))
+			s.builder.Word(s.builder.String(param), uint32(s.id(f)))
 		}
 	case "func", "const", "tag":
 		kind := map[string]btf.Kind{"func": btf.KindFunc, "const": btf.KindConst, "tag": btf.KindTypeTag}[head[0]]
 		if kind == btf.KindConst {
 			name = ""
 		}
-		s.b.Type(name, kind, false, 0, uint32(s.id(arg(2))))
+		s.builder.Type(name, kind, false, 0, uint32(s.id(arg(2))))
 	case "var":
-		s.b.Type(name, btf.KindVar, false, 0, uint32(s.id(arg(2))))
-		s.b.Word(1) // global
+		s.builder.Type(name, btf.KindVar, false, 0, uint32(s.id(arg(2))))
+		s.builder.Word(1) // global
 	default:
 		s.Fatalf("no such line: %s", head)
 	}
@@ -174,7 +174,7 @@ func (s *sketcher) id(typ string) btf.TypeID {
 	id := s.next
 	s.ids[typ] = id
 	if to, ok := strings.CutPrefix(typ, "*"); ok {
-		s.extra = append(s.extra, func() { s.b.Type("", btf.KindPtr, false, 0, uint32(s.id(to))) })
+		s.extra = append(s.extra, func() { s.builder.Type("", btf.KindPtr, false, 0, uint32(s.id(to))) })
 		return id
 	}
 	open := strings.LastIndexByte(typ, '[')
@@ -186,8 +186,8 @@ func (s *sketcher) id(typ string) btf.TypeID {
 		index = "u64"
 	}
 	s.extra = append(s.extra, func() {
-		s.b.Type("", btf.KindArray, false, 0, 0)
-		s.b.Word(uint32(s.id(typ[:open])), uint32(s.id(index)), s.num(n))
+		s.builder.Type("", btf.KindArray, false, 0, 0)
+		s.builder.Word(uint32(s.id(typ[:open])), uint32(s.id(index)), s.num(n))
 	})
 	return id
 }

@@ -188,7 +188,7 @@ func (w *extWriter) add(section string, fn *largeFunc, at int, id btf.TypeID) {
 		s.lines = append(s.lines, offset(slot), source, 0, w.line<<10|1)
 	}
 	for _, r := range fn.relos {
-		s.relos = append(s.relos, offset(r.slot), uint32(r.q.id), w.object.btf.String(r.q.access), uint32(r.kind))
+		s.relos = append(s.relos, offset(r.slot), uint32(r.question.id), w.object.btf.String(r.question.access), uint32(r.kind))
 	}
 }
 

@@ -24,9 +24,9 @@ type largeFunc struct {
 
 // record is a CO-RE relocation of the instruction at a slot: a kind of value of q.
 type record struct {
-	slot int
-	kind relo.Kind
-	q    *question
+	slot     int
+	kind     relo.Kind
+	question *question
 }
 
 // call is an instruction that calls a function of .text.
