@@ -23,9 +23,9 @@ import (
 // A kernel is pending until the next one begins, since its modules come before that. If modules are in other files, all kernels are
 // pending until the end.
 type assembler struct {
-	*run
+	*reading
 	yield func(*Kernel) error
-	first func(btf []byte) // takes the first kernel's BTF and ends the run, if it is set
+	first func(btf []byte) // takes the first kernel's BTF and ends the reading, if it is set
 
 	pending []blob
 

@@ -21,13 +21,13 @@ func (f *File) Bootable(ctx context.Context, modules []string) (*bootable.System
 	if f.packed != nil {
 		return nil, skip.Wrap(f.Path, "", errors.New("holds BTF and no kernel images"))
 	}
-	return bootable.Read(f.Path, modules, func(taker func(*unpack.Run) unpack.Taker) error {
+	return bootable.Read(f.Path, modules, func(taker func(*unpack.Reading) unpack.Taker) error {
 		return f.caught(ctx, func(ctx context.Context, mem *decompress.Arena) error {
-			r := newRun(ctx, f, mem)
-			to := taker(r.Run)
+			r := newReading(ctx, f, mem)
+			to := taker(r.Reading)
 			for i := range f.files {
 				if p := &f.files[i]; p.extra != naming.Symbols {
-					r.file(p, to)
+					r.readFile(p, to)
 				}
 			}
 			return cmp.Or(ctx.Err(), errors.Join(r.Errs...))

@@ -17,7 +17,7 @@ import (
 
 // extractor takes the BTF out of what unpack finds, and passes it to an assembler.
 type extractor struct {
-	*run
+	*reading
 	to *assembler
 }
 
@@ -25,7 +25,7 @@ type extractor struct {
 func (x *extractor) file(p *diskFile) {
 	seen, extras, errs := x.to.seen, len(x.to.extras), len(x.Errs)
 	x.to.links = tarLinks{}
-	x.run.file(p, x)
+	x.reading.readFile(p, x)
 	if !x.Stopped() && x.to.first == nil {
 		x.links(p)
 	}
@@ -49,7 +49,7 @@ func (x *extractor) links(p *diskFile) {
 	}
 	x.to.end(len(x.to.pending))
 	x.Names = names
-	x.run.file(p, x)
+	x.reading.readFile(p, x)
 	x.Names = nil
 }
 

@@ -31,7 +31,7 @@ func FuzzRead(f *testing.F) {
 		file := &File{Path: "f", Size: int64(len(data)), files: []diskFile{{File: &find.File{Path: "f", Size: int64(len(data))}}}, opts: &Options{MaxSize: limit, Extras: true}}
 		kernels, mem := 0, decompress.NewArena(t.Context())
 		defer mem.Release()
-		a := &assembler{run: newRun(t.Context(), file, mem), yield: func(it *Kernel) error {
+		a := &assembler{reading: newReading(t.Context(), file, mem), yield: func(it *Kernel) error {
 			kernels++
 			if split, err := sniff.IsSplit(it.BTF); err != nil || split {
 				t.Errorf("yielded: split %v, %v", split, err)
@@ -44,7 +44,7 @@ func FuzzRead(f *testing.F) {
 			return nil
 		}}
 		a.Budget, a.current = decompress.NewBudget(0), &file.files[0]
-		r := unpack.NewReader(a.Run, &extractor{a.run, a})
+		r := unpack.NewReader(a.Reading, &extractor{a.reading, a})
 		r.Stream(bytes.NewReader(data), unpack.Stream{Path: "f", Member: "f", Size: int64(len(data))})
 		a.finish()
 		if kernels == 0 && len(r.Errs) == 0 && sniff.Of(data[:min(len(data), sniff.Len)]) == sniff.BTF {

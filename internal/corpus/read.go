@@ -86,8 +86,8 @@ func (f *File) read(ctx context.Context, mem *decompress.Arena, yield func(*Kern
 
 // assemble reads the file with an assembler that has what to do with kernels.
 func (f *File) assemble(ctx context.Context, mem *decompress.Arena, a *assembler) (err error) {
-	a.run = newRun(ctx, f, mem)
-	x := &extractor{a.run, a}
+	a.reading = newReading(ctx, f, mem)
+	x := &extractor{a.reading, a}
 	if f.opts.Map {
 		defer a.maps.guard(&err)()
 	}

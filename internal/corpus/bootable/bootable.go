@@ -45,15 +45,15 @@ type Module struct {
 
 // Read reads the kernel in the file at path with the modules of these names and their dependencies. It calls read, which passes the content
 // of the file to a Taker, until no new module is named: a module may come before another one that depends on it.
-func Read(path string, modules []string, read func(taker func(*unpack.Run) unpack.Taker) error) (*System, error) {
+func Read(path string, modules []string, read func(taker func(*unpack.Reading) unpack.Taker) error) (*System, error) {
 	b := &booting{want: make(map[string]bool)}
 	for _, m := range modules {
 		b.want[m] = true
 	}
 	for asked := -1; asked != len(b.want) && len(b.want) <= limits.BootModules; {
 		asked = len(b.want)
-		err := read(func(r *unpack.Run) unpack.Taker {
-			b.Run = r
+		err := read(func(r *unpack.Reading) unpack.Taker {
+			b.Reading = r
 			return b
 		})
 		if err != nil {
@@ -68,13 +68,13 @@ func Read(path string, modules []string, read func(taker func(*unpack.Run) unpac
 
 // booting collects a System.
 type booting struct {
-	*unpack.Run // the current run
-	image       []byte
-	machine     string
-	release     string
-	config      []byte
-	want        map[string]bool
-	modules     []Module
+	*unpack.Reading // the current reading
+	image           []byte
+	machine         string
+	release         string
+	config          []byte
+	want            map[string]bool
+	modules         []Module
 }
 
 func (b *booting) system(from string) (*System, error) {

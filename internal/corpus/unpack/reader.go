@@ -20,12 +20,12 @@ import (
 
 // Reader unwraps compressions and containers, and passes their content to a Taker.
 type Reader struct {
-	*Run
+	*Reading
 	to Taker
 }
 
-// NewReader returns a Reader for a Run.
-func NewReader(r *Run, to Taker) *Reader { return &Reader{r, to} }
+// NewReader returns a Reader that shares a Reading.
+func NewReader(r *Reading, to Taker) *Reader { return &Reader{r, to} }
 
 // Taker takes the content that a Reader finds.
 type Taker interface {

@@ -10,23 +10,23 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/unpack"
 )
 
-// run is one reading of a file, which an extractor and its assembler share.
-type run struct {
-	*unpack.Run
+// reading is one pass over a file, which an extractor and its assembler share.
+type reading struct {
+	*unpack.Reading
 	f       *File
 	mem     *decompress.Arena // has the BTF of pending kernels and modules that is not mapped
 	maps    mappings
 	current *diskFile // the file on disk that is read
 }
 
-func newRun(ctx context.Context, f *File, mem *decompress.Arena) *run {
-	return &run{Run: unpack.NewRun(ctx, f.Path, f.Size, f.opts.MaxSize, f.opts.XZ), f: f, mem: mem}
+func newReading(ctx context.Context, f *File, mem *decompress.Arena) *reading {
+	return &reading{Reading: unpack.NewReading(ctx, f.Path, f.Size, f.opts.MaxSize, f.opts.XZ), f: f, mem: mem}
 }
 
-// file passes the content of one file on disk to a taker.
-func (r *run) file(p *diskFile, to unpack.Taker) {
+// readFile passes the content of one readFile on disk to a taker.
+func (r *reading) readFile(p *diskFile, to unpack.Taker) {
 	r.current = p
-	unpack.NewReader(r.Run, to).File(p.Path, p.Size, p.extra)
+	unpack.NewReader(r.Reading, to).File(p.Path, p.Size, p.extra)
 }
 
 // errFirst ends reading after the first kernel.

@@ -15,12 +15,12 @@ import (
 	"github.com/btfgen/btfgen/internal/corpus/skip"
 )
 
-// Run is one reading of a file.
-type Run struct {
+// Reading is one pass over a file, with its limits and errors.
+type Reading struct {
 	Ctx    context.Context
 	Budget *decompress.Budget // limits the bytes that come out of the file
 	Errs   []error            // errors of parts of the file
-	Abort  error              // ends the run
+	Abort  error              // ends the reading
 
 	// Names has other names for members of the file, if it is not nil. Then each of these members is read once for each name, and no others.
 	Names map[string][]string
@@ -31,16 +31,16 @@ type Run struct {
 	path string
 }
 
-// NewRun returns a Run for a file of size bytes.
-func NewRun(ctx context.Context, path string, size, maxSize int64, xz *decompress.XZProgram) *Run {
-	return &Run{Ctx: ctx, Budget: decompress.NewBudget(size), MaxSize: maxSize, XZ: xz, path: path}
+// NewReading returns the Reading of a file of size bytes.
+func NewReading(ctx context.Context, path string, size, maxSize int64, xz *decompress.XZProgram) *Reading {
+	return &Reading{Ctx: ctx, Budget: decompress.NewBudget(size), MaxSize: maxSize, XZ: xz, path: path}
 }
 
 // Stopped reports whether to read no further.
-func (r *Run) Stopped() bool { return r.Abort != nil || r.Ctx.Err() != nil }
+func (r *Reading) Stopped() bool { return r.Abort != nil || r.Ctx.Err() != nil }
 
 // Fail adds the error of a part of the file.
-func (r *Run) Fail(err error) {
+func (r *Reading) Fail(err error) {
 	if err == nil || r.Stopped() {
 		return
 	}
@@ -49,10 +49,10 @@ func (r *Run) Fail(err error) {
 
 // Counted returns a reader of src that takes its bytes from the file's budget, and ends with the context. It is used where more bytes
 // can come out than go in: decoders, compressed sections, and members of a tar file, which may have holes.
-func (r *Run) Counted(src io.Reader) io.Reader { return decompress.Metered(r.Ctx, src, r.Budget) }
+func (r *Reading) Counted(src io.Reader) io.Reader { return decompress.Metered(r.Ctx, src, r.Budget) }
 
 // Decompress returns what data decompresses to, at most MaxSize bytes; anything may follow the compressed data.
-func (r *Run) Decompress(data []byte, f decompress.Format, to *decompress.Arena) ([]byte, error) {
+func (r *Reading) Decompress(data []byte, f decompress.Format, to *decompress.Arena) ([]byte, error) {
 	return decompress.First(r.Ctx, data, f, r.XZ, r.MaxSize, r.Budget, to)
 }
 
