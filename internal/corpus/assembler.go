@@ -107,7 +107,7 @@ func (a *assembler) begin(b *blob) {
 		}
 	}
 	a.pending = append(a.pending, *b)
-	wait := len(a.f.files) > 1 && size < a.f.opts.MaxSize
+	wait := len(a.source.files) > 1 && size < a.source.opts.MaxSize
 	if !wait && slices.ContainsFunc(a.pending[:before], isKernel) {
 		a.end(before)
 	}
@@ -124,7 +124,7 @@ func (a *assembler) addModule(in *unpack.Stream, b *blob) {
 
 // wantsModule reports whether to read a module's file.
 func (a *assembler) wantsModule(name string) bool {
-	if !a.full && a.f.opts.Modules.Has(name) {
+	if !a.full && a.source.opts.Modules.Has(name) {
 		return true
 	}
 	a.seen++
@@ -133,10 +133,10 @@ func (a *assembler) wantsModule(name string) bool {
 
 // room reports whether a module is wanted and fits. It reports the first one that does not fit.
 func (a *assembler) room(in *unpack.Stream, n int) bool {
-	if a.full || a.f.opts.Modules.None() {
+	if a.full || a.source.opts.Modules.None() {
 		return false
 	}
-	limit := a.f.opts.MaxSize
+	limit := a.source.opts.MaxSize
 	if a.split+int64(n) > limit || len(a.pending) >= limits.Modules {
 		a.Fail(skip.Wrap(in.Path, "btf", fmt.Errorf(
 			"this and later modules left out: more than %d or %d MiB", limits.Modules, limit>>20)))
@@ -155,7 +155,7 @@ func (a *assembler) skip(in *unpack.Stream, arch, rel string) bool {
 	if in.Image {
 		b.own = imageRelease(in, rel)
 	}
-	if key := a.key(&b, true); !key.Known() || a.f.opts.selectsMet(key) {
+	if key := a.key(&b, true); !key.Known() || a.source.opts.selectsMet(key) {
 		return false
 	}
 	a.seen++

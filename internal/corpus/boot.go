@@ -18,7 +18,7 @@ import (
 // their dependencies. A file without an image for a machine that can be booted is an error, and so is one with several kernels. With
 // Options.Extras, it finds a configuration in a file of its own. It returns ctx's error if ctx ends it.
 func (f *File) Bootable(ctx context.Context, modules []string) (*bootable.System, error) {
-	if f.packed != nil {
+	if f.btfc != nil {
 		return nil, skip.Wrap(f.Path, "", errors.New("holds BTF and no kernel images"))
 	}
 	return bootable.Read(f.Path, modules, func(taker func(*unpack.Reading) unpack.Taker) error {

@@ -59,7 +59,7 @@ func chooseLinks(l *links, found *find.Found, opts *Options) {
 
 // chooseInTar chooses among the links of a tar file, like chooseLinks. It returns the names of the kernels to be read from members, by member.
 func chooseInTar(t *tarLinks, a *assembler) map[string][]string {
-	key := func(name string) kernel.Key { return a.f.opts.key(name, name, "") }
+	key := func(name string) kernel.Key { return a.source.opts.key(name, name, "") }
 	names := make(map[string][]string)
 	taken := make(map[kernel.Key]string)
 	for name := range t.members {
@@ -69,7 +69,7 @@ func chooseInTar(t *tarLinks, a *assembler) map[string][]string {
 	}
 	slices.SortFunc(t.links, func(x, y tarLink) int { return strings.Compare(x.name, y.name) })
 	for _, link := range t.links {
-		full := a.f.Path + "!" + link.name
+		full := a.source.Path + "!" + link.name
 		member, ok := t.follow(link)
 		if !ok {
 			a.Fail(skip.Wrap(full, "", errDangling))
@@ -78,9 +78,9 @@ func chooseInTar(t *tarLinks, a *assembler) map[string][]string {
 		k, to := key(link.name), key(member)
 		switch owner := taken[k]; {
 		case owner == "" && !ownKernel(k, to):
-			a.f.opts.links.leave(full, to, a.f.Path+"!"+member)
+			a.source.opts.links.leave(full, to, a.source.Path+"!"+member)
 		case owner != "":
-			a.f.opts.links.leave(full, k, a.f.Path+"!"+owner)
+			a.source.opts.links.leave(full, k, a.source.Path+"!"+owner)
 		default:
 			if k.Known() {
 				taken[k] = link.name

@@ -60,14 +60,14 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 		}
 		return kept
 	}
-	packed, err := packedUnits(found, keep)
+	inFiles, err := btfcFiles(found, keep)
 	if err != nil {
 		return nil, err
 	}
-	units, skipped := group(found.Files, &opts)
+	files, skipped := group(found.Files, &opts)
 	c.Skipped = append(found.Skipped, skipped...)
-	units = slices.DeleteFunc(units, func(f *File) bool { return !keep(f.Key) })
-	for _, f := range append(units, packed...) {
+	files = slices.DeleteFunc(files, func(f *File) bool { return !keep(f.Key) })
+	for _, f := range append(files, inFiles...) {
 		f.opts = &opts
 		if !f.Key.Known() {
 			opts.met.later(&f.files[0])
@@ -136,13 +136,13 @@ func (c *Corpus) Links() []*Error {
 func (c *Corpus) Query(q *btfc.Query) {
 	of := make(map[*btfc.File]*btfc.File)
 	for _, f := range c.Files {
-		if f.packed == nil {
+		if f.btfc == nil {
 			continue
 		}
-		if of[f.packed.file] == nil {
-			of[f.packed.file] = f.packed.file.For(q)
+		if of[f.btfc.file] == nil {
+			of[f.btfc.file] = f.btfc.file.For(q)
 		}
-		f.packed.file = of[f.packed.file]
+		f.btfc.file = of[f.btfc.file]
 	}
 }
 
@@ -150,9 +150,9 @@ func (c *Corpus) Query(q *btfc.Query) {
 func (c *Corpus) Packages() (all []btfc.Package) {
 	seen := make(map[*btfc.File]bool)
 	for _, f := range c.Files {
-		if f.packed != nil && !seen[f.packed.file] {
-			seen[f.packed.file] = true
-			all = append(all, f.packed.file.Packages()...)
+		if f.btfc != nil && !seen[f.btfc.file] {
+			seen[f.btfc.file] = true
+			all = append(all, f.btfc.file.Packages()...)
 		}
 	}
 	return all

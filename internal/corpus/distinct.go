@@ -70,8 +70,8 @@ func (c *Corpus) Paths() (paths []string) {
 
 // btfSum returns the SHA-256 of the BTF of the file's only kernel. It is zero if the file has an error or other kernels.
 func (f *File) btfSum(ctx context.Context) (sum [sha256.Size]byte) {
-	if f.packed != nil {
-		return f.packed.entryOf().Sum
+	if f.btfc != nil {
+		return f.btfc.entryOf().Sum
 	}
 	n := 0
 	err := f.Read(ctx, func(k *Kernel) error {

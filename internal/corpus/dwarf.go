@@ -43,7 +43,7 @@ func (x *extractor) elfOnDisk(in *unpack.Stream, e *pahole.Encoder) error {
 		return skip.Wrap(in.Path, "elf", err)
 	}
 	defer file.Close()
-	limit := max(limits.VmlinuxSize, x.f.opts.MaxSize)
+	limit := max(limits.VmlinuxSize, x.source.opts.MaxSize)
 	if in.Size > limit {
 		return skip.Wrap(in.Path, "elf", decompress.TooLarge(limit))
 	}
@@ -61,7 +61,7 @@ func (x *extractor) elfOnDisk(in *unpack.Stream, e *pahole.Encoder) error {
 
 // dwarf adds the BTF that pahole encodes from a kernel's DWARF.
 func (x *extractor) dwarf(in *unpack.Stream, f *elf.File) error {
-	e := x.f.opts.DWARF
+	e := x.source.opts.DWARF
 	if e == nil {
 		return skip.Wrap(in.Path, "elf", pahole.ErrDWARF)
 	}
@@ -70,7 +70,7 @@ func (x *extractor) dwarf(in *unpack.Stream, f *elf.File) error {
 		// Skipping it here saves a run of pahole.
 		return nil
 	}
-	data, made, err := e.Encode(x.Ctx, in.File, x.mem, x.f.opts.MaxSize)
+	data, made, err := e.Encode(x.Ctx, in.File, x.mem, x.source.opts.MaxSize)
 	if err != nil {
 		return skip.Wrap(in.Path, "elf", err)
 	}

@@ -20,7 +20,7 @@ import (
 
 // encodes reports whether BTF is made of modules' DWARF. Modules of a kernel that came with BTF have theirs in another package.
 func (a *assembler) encodes() bool {
-	return a.f.opts.DWARF.EncodesModules() && !slices.ContainsFunc(a.pending, func(b blob) bool { return !b.split && b.made.By == "" })
+	return a.source.opts.DWARF.EncodesModules() && !slices.ContainsFunc(a.pending, func(b blob) bool { return !b.split && b.made.By == "" })
 }
 
 // addDWARF adds a module with DWARF. It is written to disk, since its BTF needs that of its kernel, which may come later.
@@ -29,7 +29,7 @@ func (a *assembler) addDWARF(in *unpack.Stream, file io.ReaderAt) error {
 	if !a.room(in, 0) {
 		return nil
 	}
-	dwarf, err := a.dwarf.Add(a.Ctx, a.f.opts.DWARF, file)
+	dwarf, err := a.dwarf.Add(a.Ctx, a.source.opts.DWARF, file)
 	if err != nil {
 		a.full = err == pahole.ErrSpoolFull
 		return skip.Wrap(in.Path, "elf", err)
@@ -55,7 +55,7 @@ func (a *assembler) encodeModules(of *blob, k *Kernel) {
 	slices.SortStableFunc(mods, func(x, y *blob) int {
 		return cmp.Or(strings.Compare(x.module, y.module), strings.Compare(x.path, y.path))
 	})
-	base, err := a.f.opts.DWARF.Temporary()
+	base, err := a.source.opts.DWARF.Temporary()
 	if err == nil {
 		defer base.Close()
 		_, err = base.Write(k.BTF)
@@ -64,7 +64,7 @@ func (a *assembler) encodeModules(of *blob, k *Kernel) {
 		a.Fail(skip.Wrap(k.Path, "", err))
 		return
 	}
-	room := a.f.opts.MaxSize
+	room := a.source.opts.MaxSize
 	for _, b := range mods {
 		if a.Stopped() {
 			break
@@ -75,7 +75,7 @@ func (a *assembler) encodeModules(of *blob, k *Kernel) {
 		}
 		err := kernel.CheckName(b.module)
 		if err == nil {
-			b.data, err = a.f.opts.DWARF.EncodeModule(a.Ctx, b.dwarf, base, a.mem, room)
+			b.data, err = a.source.opts.DWARF.EncodeModule(a.Ctx, b.dwarf, base, a.mem, room)
 		}
 		if err == nil {
 			if split, wrong := sniff.IsSplit(b.data); wrong != nil || !split {

@@ -24,12 +24,12 @@ func (x *extractor) elf(in *unpack.Stream) error {
 	if in.File != nil {
 		return x.elfFile(in, in.File)
 	}
-	if e := x.f.opts.DWARF; e != nil && (!in.Inside || isKernelName(in.Member)) {
+	if e := x.source.opts.DWARF; e != nil && (!in.Inside || isKernelName(in.Member)) {
 		return x.elfOnDisk(in, e)
 	}
 	mem := x.mem.Other()
 	defer mem.Release()
-	data, err := mem.Read(in.Reader, in.Size, x.f.opts.MaxSize)
+	data, err := mem.Read(in.Reader, in.Size, x.source.opts.MaxSize)
 	if err != nil {
 		return skip.Wrap(in.Path, "elf", err)
 	}
@@ -48,7 +48,7 @@ func (x *extractor) elfFile(in *unpack.Stream, file io.ReaderAt) error {
 	switch {
 	case f.Machine == elf.EM_BPF && !in.Inside && !x.current.Source:
 		return skip.Wrap(in.Path, "elf", errors.New("a BPF object, not a kernel"))
-	case sec == nil && (in.File != nil || x.f.opts.DWARF == nil) && hasDWARF(f) && isKernelELF(f, in.Member):
+	case sec == nil && (in.File != nil || x.source.opts.DWARF == nil) && hasDWARF(f) && isKernelELF(f, in.Member):
 		return x.dwarf(in, f)
 	case sec == nil && x.to.encodes() && f.Type == elf.ET_REL && f.Machine != elf.EM_BPF && naming.IsModule(in.Member) && hasDWARF(f):
 		return x.to.addDWARF(in, file)
@@ -63,7 +63,7 @@ func (x *extractor) elfFile(in *unpack.Stream, file io.ReaderAt) error {
 	if err != nil {
 		return skip.Wrap(in.Path, "elf: .BTF.base", err)
 	}
-	data, err := x.mem.Read(x.Counted(sec.Open()), int64(sec.Size), x.f.opts.MaxSize)
+	data, err := x.mem.Read(x.Counted(sec.Open()), int64(sec.Size), x.source.opts.MaxSize)
 	if err != nil {
 		x.mem.Drop(base)
 		return skip.Wrap(in.Path, "elf: .BTF", err)

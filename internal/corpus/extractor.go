@@ -55,7 +55,7 @@ func (x *extractor) links(p *diskFile) {
 
 func (x *extractor) Wants(member string) (naming.Extra, bool) {
 	extra, _ := naming.ExtraOf(member)
-	if extra != naming.NoExtra && !x.f.opts.Extras || extra == naming.NoExtra && naming.Unrelated(path.Base(member)) {
+	if extra != naming.NoExtra && !x.source.opts.Extras || extra == naming.NoExtra && naming.Unrelated(path.Base(member)) {
 		return extra, false
 	}
 	return extra, !naming.IsModule(member) || x.to.wantsModule(naming.ModuleName(member))
@@ -111,11 +111,11 @@ func (x *extractor) raw(in *unpack.Stream) error {
 	size := in.Size
 	if size < 0 { // only the header says how long it is likely to be
 		head, _ := in.Peek(sniff.Len)
-		if h, err := btf.ReadHeader(head, x.f.opts.MaxSize); err == nil {
-			size = min(int64(h.End()), x.f.opts.MaxSize)
+		if h, err := btf.ReadHeader(head, x.source.opts.MaxSize); err == nil {
+			size = min(int64(h.End()), x.source.opts.MaxSize)
 		}
 	}
-	data, err := x.mem.Read(in.Reader, size, x.f.opts.MaxSize)
+	data, err := x.mem.Read(in.Reader, size, x.source.opts.MaxSize)
 	if err != nil {
 		return skip.Wrap(in.Path, "btf", err)
 	}
@@ -158,11 +158,11 @@ var errNoBTF = errors.New("no BTF in it; " + debugPackages)
 
 // mapped returns the bytes of a file of raw BTF, or nil if reading it is better.
 func (x *extractor) mapped(in *unpack.Stream) []byte {
-	if !x.f.opts.Map || in.File == nil || len(x.maps) == maxMaps {
+	if !x.source.opts.Map || in.File == nil || len(x.maps) == maxMaps {
 		return nil
 	}
 	info, err := in.File.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() < mapMin || info.Size() > x.f.opts.MaxSize {
+	if err != nil || !info.Mode().IsRegular() || info.Size() < mapMin || info.Size() > x.source.opts.MaxSize {
 		return nil
 	}
 	data, err := mapFile(in.File, int(info.Size()))

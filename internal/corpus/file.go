@@ -33,7 +33,7 @@ type File struct {
 	Size int64      // bytes on disk, module files included
 
 	files  []diskFile
-	packed *packed         // where the kernel is in a corpus in one file, or nil
+	btfc   *btfcEntry      // where the kernel is in a corpus in one file, or nil
 	config []byte          // Extras.Config of its kernel if it is set; see WithConfig
 	left   map[string]bool // paths of kernels that Read leaves out; see Corpus.WithoutBTF
 	opts   *Options        // shared by all of the corpus
@@ -236,8 +236,8 @@ func (f *File) Paths() []string {
 // Sums returns the SHA-256 of each file of f on disk: the one with the kernel, then those with its modules. Of a corpus in one file they
 // are btfc.File.Sources. It decompresses nothing.
 func (f *File) Sums(ctx context.Context) ([][sha256.Size]byte, error) {
-	if f.packed != nil {
-		return f.packed.file.Sources(f.packed.entry), nil
+	if f.btfc != nil {
+		return f.btfc.file.Sources(f.btfc.entry), nil
 	}
 	sums := make([][sha256.Size]byte, len(f.files))
 	for i, p := range f.files {
@@ -259,10 +259,10 @@ func (f *File) WithConfig(text []byte) (*File, error) {
 	return &file, nil
 }
 
-// packed is where a kernel is in a corpus in one file.
-type packed struct {
+// btfcEntry is where a kernel is in a corpus in one file.
+type btfcEntry struct {
 	file  *btfc.File
 	entry int
 }
 
-func (p *packed) entryOf() *btfc.Entry { return p.file.Entries()[p.entry] }
+func (p *btfcEntry) entryOf() *btfc.Entry { return p.file.Entries()[p.entry] }

@@ -12,14 +12,14 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// group makes units of the files found: each kernel's file is one, and the files with its modules
-// go with it. Modules whose kernel is not among the sources are returned as skipped.
+// group makes a File of each kernel found, with the files that have its modules.
+// Modules whose kernel is not among the sources are returned as skipped.
 //
 // A module finds its kernel by the key of its path, as in BTFHub's
 // modules/<ID>/<VERSION_ID>/<arch>/<release>.modules.tar.xz, or by the release in it, as in
 // /lib/modules/<release>, or by lying next to it, as in /sys/kernel/btf. A module that the user
 // named goes with the only kernel there is.
-func group(files []*find.File, opts *Options) (units []*File, skipped []*Error) {
+func group(files []*find.File, opts *Options) (grouped []*File, skipped []*Error) {
 	slices.SortFunc(files, func(a, b *find.File) int { return strings.Compare(a.Path, b.Path) })
 	ix := index{make(map[kernel.Key]*File), make(map[string][]*File), make(map[string][]*File)}
 	var mods []diskFile
@@ -34,7 +34,7 @@ func group(files []*find.File, opts *Options) (units []*File, skipped []*Error) 
 		if opts.Extras {
 			u.files = append(u.files, extraFiles(&p)...)
 		}
-		units = append(units, u)
+		grouped = append(grouped, u)
 		ix.add(u, p.Abs)
 	}
 	for _, p := range mods {
@@ -44,8 +44,8 @@ func group(files []*find.File, opts *Options) (units []*File, skipped []*Error) 
 		}
 		p.key, p.mods = naming.ModuleKey(p.Below), true
 		u := ix.kernelOf(&p)
-		if u == nil && p.Source && len(units) == 1 {
-			u = units[0]
+		if u == nil && p.Source && len(grouped) == 1 {
+			u = grouped[0]
 		}
 		if u == nil {
 			skipped = append(skipped, &Error{Path: p.Path, Err: ErrNoKernel})
@@ -54,7 +54,7 @@ func group(files []*find.File, opts *Options) (units []*File, skipped []*Error) 
 		u.files = append(u.files, p)
 		u.Size += p.Size
 	}
-	return units, skipped
+	return grouped, skipped
 }
 
 // index finds the kernels that modules may belong to.

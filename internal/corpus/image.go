@@ -23,7 +23,7 @@ import (
 func (x *extractor) image(in *unpack.Stream) error {
 	mem := x.mem.Other()
 	defer mem.Release()
-	img, err := mem.Read(in.Reader, in.Size, x.f.opts.MaxSize)
+	img, err := mem.Read(in.Reader, in.Size, x.source.opts.MaxSize)
 	if err != nil {
 		return skip.Wrap(in.Path, "image", err)
 	}
@@ -99,7 +99,7 @@ func (x *extractor) payload(in *unpack.Stream, data []byte, arch, release string
 	mem := x.mem.Other()
 	defer mem.Release()
 	size := int64(binary.LittleEndian.Uint32(data[len(data)-4:])) // gzip ends with it by itself
-	if size <= 16*int64(len(data)) && size <= x.f.opts.MaxSize {
+	if size <= 16*int64(len(data)) && size <= x.source.opts.MaxSize {
 		if err := mem.Grow(size + 1); err != nil {
 			return err
 		}

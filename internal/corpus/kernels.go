@@ -22,9 +22,9 @@ import (
 // finishKernel yields a kernel with its modules and extras.
 func (a *assembler) finishKernel(b *blob, last bool) {
 	a.found++
-	single := last && (a.found == 1 || len(a.f.files) > 1) && a.kernelsIn(b.file) == 1
+	single := last && (a.found == 1 || len(a.source.files) > 1) && a.kernelsIn(b.file) == 1
 	key := a.key(b, single)
-	if !a.f.opts.selectsMet(key) {
+	if !a.source.opts.selectsMet(key) {
 		a.takeModules(b, key)
 		a.takeExtras(b, key)
 		return
@@ -45,7 +45,7 @@ func (a *assembler) finishKernel(b *blob, last bool) {
 	k.Extras = a.takeExtras(b, key)
 	k.shared = !a.alone(b)
 	if !a.sized {
-		k.SourceSize, a.sized = a.f.Size, true
+		k.SourceSize, a.sized = a.source.Size, true
 	}
 	a.Abort = a.give(&k)
 	for _, err := range k.unfit {
@@ -91,7 +91,7 @@ func (a *assembler) key(b *blob, single bool) kernel.Key {
 	k := b.file.key
 	var member kernel.Key
 	if b.member != b.file.Path {
-		member = a.f.opts.key(b.member, b.member, "")
+		member = a.source.opts.key(b.member, b.member, "")
 	}
 	switch {
 	case single && k.Known():
@@ -103,7 +103,7 @@ func (a *assembler) key(b *blob, single bool) kernel.Key {
 	if k.Arch == "" {
 		k.Arch = b.arch
 	}
-	if b.own != "" && !a.f.opts.namesRelease(b.file.Path) && !a.f.opts.namesRelease(b.member) {
+	if b.own != "" && !a.source.opts.namesRelease(b.file.Path) && !a.source.opts.namesRelease(b.member) {
 		k.Release = b.own
 	}
 	if k.Release == "" && k.ID != "" && k.Arch != "" {
@@ -126,7 +126,7 @@ func (a *assembler) takeModules(of *blob, key kernel.Key) (modules []Module) {
 	})
 	var kernelBTF lazyBTF
 	for _, b := range taken {
-		if !a.f.opts.Modules.Has(b.module) {
+		if !a.source.opts.Modules.Has(b.module) {
 			continue
 		}
 		if err := kernel.CheckName(b.module); err != nil {

@@ -20,7 +20,7 @@ type mapping struct {
 
 const (
 	mapMin  = 256 << 10 // bytes; below, reading is as fast
-	maxMaps = 64        // mapped files of one unit; modules can have thousands of files
+	maxMaps = 64        // mapped files of one reading; modules can have thousands of files
 )
 
 // changed reports whether the file was changed or replaced after it was mapped.

@@ -145,8 +145,8 @@ func (c *Corpus) WithoutBTF(ctx context.Context, jobs int) (n OwnBTFCounts, err 
 
 // eachOwnBTF calls yield for each kernel of a file. It makes no BTF of DWARF, and ignores kernels that cannot be read.
 func (f *File) eachOwnBTF(ctx context.Context, yield func(path string, key kernel.Key, has btfc.OwnBTF)) {
-	if f.packed != nil {
-		if has := f.packed.entryOf().HasOwnBTF(); has != "" {
+	if f.btfc != nil {
+		if has := f.btfc.entryOf().HasOwnBTF(); has != "" {
 			yield(f.Path, f.Key, has)
 			return
 		}
@@ -155,7 +155,7 @@ func (f *File) eachOwnBTF(ctx context.Context, yield func(path string, key kerne
 	if opts.DWARF != nil {
 		opts.DWARF = opts.DWARF.Disabled()
 	}
-	if !opts.Extras && f.packed == nil {
+	if !opts.Extras && f.btfc == nil {
 		file.files = append(slices.Clip(f.files), extraFiles(&f.files[0])...)
 	}
 	opts.Modules, opts.Extras = selection.NoModules(), true

@@ -23,8 +23,8 @@ import (
 // If yield returns an error, or ctx is done, Read stops and returns that error.
 func (f *File) Read(ctx context.Context, yield func(*Kernel) error) error {
 	read := f.read
-	if f.packed != nil {
-		read = f.readPacked
+	if f.btfc != nil {
+		read = f.readBTFC
 	}
 	if f.config != nil {
 		next := yield
@@ -48,7 +48,7 @@ func (f *File) Read(ctx context.Context, yield func(*Kernel) error) error {
 // First calls yield with the BTF of the first kernel in the file, whatever its key is, and reads no further: neither modules nor the end of a
 // container. It makes no BTF of DWARF. Errors are those of Read.
 func (f *File) First(ctx context.Context, yield func(btf []byte)) error {
-	if f.packed != nil {
+	if f.btfc != nil {
 		return f.Read(ctx, func(k *Kernel) error {
 			yield(k.BTF)
 			return nil

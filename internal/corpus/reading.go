@@ -13,14 +13,14 @@ import (
 // reading is one pass over a file, which an extractor and its assembler share.
 type reading struct {
 	*unpack.Reading
-	f       *File
+	source  *File
 	mem     *decompress.Arena // has the BTF of pending kernels and modules that is not mapped
 	maps    mappings
 	current *diskFile // the file on disk that is read
 }
 
 func newReading(ctx context.Context, f *File, mem *decompress.Arena) *reading {
-	return &reading{Reading: unpack.NewReading(ctx, f.Path, f.Size, f.opts.MaxSize, f.opts.XZ), f: f, mem: mem}
+	return &reading{Reading: unpack.NewReading(ctx, f.Path, f.Size, f.opts.MaxSize, f.opts.XZ), source: f, mem: mem}
 }
 
 // readFile passes the content of one readFile on disk to a taker.

@@ -17,17 +17,17 @@ import (
 	"github.com/btfgen/btfgen/pkg/kernel"
 )
 
-// packedUnits removes corpora in one file from the files found, and returns the kernels in them that keep accepts. A damaged file is skipped, unless
+// btfcFiles removes corpora in one file from the files found, and returns the kernels in them that keep accepts. A damaged file is skipped, unless
 // the user named it.
-func packedUnits(found *find.Found, keep func(kernel.Key) bool) (units []*File, err error) {
+func btfcFiles(found *find.Found, keep func(kernel.Key) bool) (out []*File, err error) {
 	found.Files = slices.DeleteFunc(found.Files, func(f *find.File) bool {
 		if f.Kind != sniff.BTFC || err != nil {
 			return false
 		}
-		more, failed := unitsIn(f, keep)
+		more, failed := btfcKernels(f, keep)
 		switch {
 		case failed == nil:
-			units = append(units, more...)
+			out = append(out, more...)
 		case f.Source:
 			err = failed
 		default:
@@ -35,11 +35,11 @@ func packedUnits(found *find.Found, keep func(kernel.Key) bool) (units []*File, 
 		}
 		return true
 	})
-	return units, err
+	return out, err
 }
 
-// unitsIn returns a unit for each kernel in a corpus in one file that keep accepts.
-func unitsIn(f *find.File, keep func(kernel.Key) bool) (units []*File, err error) {
+// btfcKernels returns a File for each kernel in a corpus in one file that keep accepts.
+func btfcKernels(f *find.File, keep func(kernel.Key) bool) (out []*File, err error) {
 	r, err := os.Open(f.Path) // stays open
 	if err != nil {
 		return nil, skip.Wrap(f.Path, "", err)
@@ -58,20 +58,20 @@ func unitsIn(f *find.File, keep func(kernel.Key) bool) (units []*File, err error
 		if !keep(key) {
 			continue
 		}
-		units = append(units, &File{
+		out = append(out, &File{
 			Path: f.Path + "!" + key.String(), Key: key, Size: e.Packed(),
-			files: []diskFile{{File: &find.File{Path: f.Path, Size: e.Packed()}, key: key}}, packed: &packed{file, i},
+			files: []diskFile{{File: &find.File{Path: f.Path, Size: e.Packed()}, key: key}}, btfc: &btfcEntry{file, i},
 		})
 	}
-	return units, nil
+	return out, nil
 }
 
-// readPacked is Read for a kernel of a corpus in one file.
-func (f *File) readPacked(ctx context.Context, mem *decompress.Arena, yield func(*Kernel) error) error {
+// readBTFC is Read for a kernel of a corpus in one file.
+func (f *File) readBTFC(ctx context.Context, mem *decompress.Arena, yield func(*Kernel) error) error {
 	if !f.opts.Selects(f.Key) {
 		return nil
 	}
-	p, e := f.packed, f.packed.entryOf()
+	p, e := f.btfc, f.btfc.entryOf()
 	if e.Size > f.opts.MaxSize {
 		return skip.Wrap(f.Path, sniff.BTFC.String(), decompress.TooLarge(f.opts.MaxSize))
 	}
@@ -126,10 +126,10 @@ func (k *Kernel) setModules(modules []btfc.Module) {
 // Entry returns the entry of the kernel of f in a corpus in one file. It returns nil if there is none, or if the result for the kernel depends
 // on more than its BTF, that of the chosen modules, and the machine in its key.
 func (f *File) Entry() *btfc.Entry {
-	if f.packed == nil || !f.opts.Selects(f.Key) || f.Key.Arch == "" {
+	if f.btfc == nil || !f.opts.Selects(f.Key) || f.Key.Arch == "" {
 		return nil
 	}
-	if e := f.packed.entryOf(); e.Size <= f.opts.MaxSize {
+	if e := f.btfc.entryOf(); e.Size <= f.opts.MaxSize {
 		return e
 	}
 	return nil
@@ -138,10 +138,10 @@ func (f *File) Entry() *btfc.Entry {
 // Indexed returns the entry of the kernel of f in a corpus in one file, if the index has everything that a listing shows of it.
 // Otherwise it returns nil.
 func (f *File) Indexed() *btfc.Entry {
-	if f.packed == nil || !f.opts.Selects(f.Key) || f.opts.Modules != nil {
+	if f.btfc == nil || !f.opts.Selects(f.Key) || f.opts.Modules != nil {
 		return nil
 	}
-	if e := f.packed.entryOf(); e.Shape.Known() && e.HasOwnBTF() != "" && e.Size <= f.opts.MaxSize {
+	if e := f.btfc.entryOf(); e.Shape.Known() && e.HasOwnBTF() != "" && e.Size <= f.opts.MaxSize {
 		return e
 	}
 	return nil
@@ -157,7 +157,7 @@ func (f *File) ReadPart(ctx context.Context, yield func(*Kernel) error) error {
 		return btfc.ErrWhole
 	}
 	return f.caught(ctx, func(ctx context.Context, mem *decompress.Arena) error {
-		if err := mem.Hold(f.packed.entryOf().Unpacked()); err != nil {
+		if err := mem.Hold(f.btfc.entryOf().Unpacked()); err != nil {
 			return err
 		}
 		choose := f.opts.Modules.Has
@@ -169,7 +169,7 @@ func (f *File) ReadPart(ctx context.Context, yield func(*Kernel) error) error {
 		}
 		var part *btfc.Part
 		btf, err := mem.Append(0, func(b []byte) (_ []byte, err error) {
-			if part, err = f.packed.file.Part(ctx, f.packed.entry, choose, b); err != nil {
+			if part, err = f.btfc.file.Part(ctx, f.btfc.entry, choose, b); err != nil {
 				return nil, err
 			}
 			return part.BTF, nil
@@ -187,11 +187,11 @@ func (f *File) ReadPart(ctx context.Context, yield func(*Kernel) error) error {
 // ones. Then come large files, so that no worker is left alone with one at the end.
 func CompareWork(a, b *File) int {
 	switch {
-	case a.packed != nil && b.packed != nil:
-		return cmp.Or(cmp.Compare(a.files[0].Path, b.files[0].Path), cmp.Compare(a.packed.entry, b.packed.entry))
-	case a.packed != nil:
+	case a.btfc != nil && b.btfc != nil:
+		return cmp.Or(cmp.Compare(a.files[0].Path, b.files[0].Path), cmp.Compare(a.btfc.entry, b.btfc.entry))
+	case a.btfc != nil:
 		return -1
-	case b.packed != nil:
+	case b.btfc != nil:
 		return 1
 	}
 	return cmp.Compare(b.Size, a.Size)
