@@ -16,11 +16,11 @@ import (
 // Every panic is reported as a defect, and makes the run fail.
 func TestDefects(t *testing.T) {
 	const ask = "btfgen: 1 defect in btfgen: please report it, with this output and the input\n"
-	unit := func(ctx *cli.Context) { _ = workers.Catch(ctx.Context, func() { panic("trouble\n\x1b") }) }
+	task := func(ctx *cli.Context) { _ = workers.Catch(ctx.Context, func() { panic("trouble\n\x1b") }) }
 	for name, do := range map[string]cli.ActionFunc{
-		"outside of a unit":        func(*cli.Context) error { panic("trouble\n\x1b") },
-		"in a unit":                func(c *cli.Context) error { unit(c); return nil },
-		"in a unit, with findings": func(c *cli.Context) error { unit(c); record(c, finding{Class: defective}); return nil },
+		"outside of a task":        func(*cli.Context) error { panic("trouble\n\x1b") },
+		"in a task":                func(c *cli.Context) error { task(c); return nil },
+		"in a task, with findings": func(c *cli.Context) error { task(c); record(c, finding{Class: defective}); return nil },
 	} {
 		stumble := func(args ...string) string {
 			var stderr bytes.Buffer

@@ -128,8 +128,8 @@ func (r *Report) Compare(old *Baseline) (out []Change) {
 // CompareObjects is Compare for whole objects and for variants, on the kernels that sel chooses. The older report's verdict on variants is
 // the best on one of them, whether it has them as such or not.
 func (r *Report) CompareObjects(old *Baseline, sel func(kernel int) bool) (out []Change) {
-	for _, o := range r.units() {
-		was := old.unit(r, o)
+	for _, o := range r.objectsOrVariants() {
+		was := old.statusOf(r, o)
 		old.each(r, was, o.Status, func(k int, before rule.Status) {
 			if !sel(k) {
 				return
@@ -147,8 +147,8 @@ func (r *Report) CompareObjects(old *Baseline, sel func(kernel int) bool) (out [
 	return out
 }
 
-// unit returns the verdicts on an object or on variants, nil if the older report has none.
-func (b *Baseline) unit(r *Report, o *ObjectRow) (status []rule.Status) {
+// statusOf returns the verdicts on an object or on variants, nil if the older report has none.
+func (b *Baseline) statusOf(r *Report, o *ObjectRow) (status []rule.Status) {
 	if o.Variants == nil {
 		return b.rows[rowName{object: o.Object}]
 	}

@@ -35,12 +35,12 @@ func (r *Report) executableOf(row *ObjectRow) string {
 
 // executables returns a row for each executable with several objects, which works where all of them do, or one of variants.
 func (r *Report) executables() (rows []ObjectRow) {
-	units := r.units()
+	all := r.objectsOrVariants()
 	parts := make(map[string]int)
-	for _, u := range units {
+	for _, u := range all {
 		parts[r.executableOf(u)]++
 	}
-	for _, u := range units {
+	for _, u := range all {
 		name := r.executableOf(u)
 		if name == "" || parts[name] == 1 {
 			continue

@@ -191,7 +191,7 @@ func (r *Report) leaveOutPrograms(row *ObjectRow, pl *plan) {
 
 // Whole returns the rows of what is judged as one, in order: executables with several objects, variants, and the other objects.
 func (r *Report) Whole() (rows []*ObjectRow) {
-	for _, u := range r.units() {
+	for _, u := range r.objectsOrVariants() {
 		name := r.executableOf(u)
 		x := slices.IndexFunc(r.Executables, func(o ObjectRow) bool { return o.Object == name })
 		switch {
@@ -204,8 +204,8 @@ func (r *Report) Whole() (rows []*ObjectRow) {
 	return rows
 }
 
-// units returns the rows of variants, and of the objects that are none, in order.
-func (r *Report) units() (rows []*ObjectRow) {
+// objectsOrVariants returns the rows of variants, and of the objects that are none, in order.
+func (r *Report) objectsOrVariants() (rows []*ObjectRow) {
 	for i := range r.Objects {
 		switch v := r.variantsWith(i); {
 		case v < 0:
