@@ -16,10 +16,11 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/ulikunitz/xz"
 	"github.com/ulikunitz/xz/lzma"
+
+	"github.com/btfgen/btfgen/internal/testing/started"
 )
 
 func compressXZ(t *testing.T, data []byte) []byte {
@@ -131,14 +132,17 @@ func TestOtherXZ(t *testing.T) {
 // TestHangingXZ stops waiting for a program that does not say its version.
 func TestHangingXZ(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "xz"), []byte("#!/bin/sh\nwhile :; do :; done\n"), 0o700); err != nil {
+	runs := filepath.Join(dir, "runs")
+	if err := os.WriteFile(filepath.Join(dir, "xz"), []byte("#!/bin/sh\n: >"+runs+"\nwhile :; do :; done\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
+	ctx := started.Context(t, runs)
 	if NewXZProgram(ctx).takes(-1) {
 		t.Error("it is used")
+	}
+	if ctx.Err() == nil {
+		t.Error("it did not run, or ended by itself")
 	}
 }
 

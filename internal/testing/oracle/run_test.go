@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/btfgen/btfgen/internal/testing/slow"
+	"github.com/btfgen/btfgen/internal/testing/started"
 )
 
 // compile compiles testdata/name for BPF and returns the object's path.
@@ -234,9 +234,9 @@ func TestRunProcess(t *testing.T) {
 		t.Errorf("output is a directory: %+v, error %v", res, err)
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
-	defer cancel()
-	if res, err = Run(ctx, script(t, "exec sleep 600"), "in", out, "obj"); !errors.Is(err, context.DeadlineExceeded) || res != nil {
-		t.Errorf("deadline: %+v, error %v", res, err)
+	runs := filepath.Join(t.TempDir(), "runs")
+	hangs := script(t, ": >"+runs+"; exec sleep 1000000")
+	if res, err = Run(started.Context(t, runs), hangs, "in", out, "obj"); !errors.Is(err, context.Canceled) || res != nil {
+		t.Errorf("cancelled: %+v, error %v", res, err)
 	}
 }
