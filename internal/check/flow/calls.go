@@ -65,56 +65,78 @@ func (s *addresses) give(off, size int64, writes bool) {
 	}
 }
 
-// call follows a call. Global functions are verified on their own, whatever their arguments: they are entered with none.
+// call follows a call.
 func (f *flow) call(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
-	call := asm.BuiltinFunc(in.Imm)
+	if in.IsHelper() && f.found != nil {
+		f.reportHelper(s, at, in)
+	}
+	f.giveArguments(s, at, in)
+	if to := in.Ref.N(); in.IsFuncCall() && to >= 0 && f.found == nil {
+		f.enter(s, to)
+	}
+	result := helperResult(s.regs[asm.R1], in)
+	clear(s.regs[asm.R0 : asm.R5+1])
+	s.regs[asm.R0] = result
+}
+
+// reportHelper reports what a helper gets: an address in the context, a map, or pointers to the kernel's structs.
+func (f *flow) reportHelper(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	// R1 is the context itself, if a helper gets it.
-	for r := asm.R2; r <= asm.R5 && in.IsHelper() && f.found != nil; r++ {
+	for r := asm.R2; r <= asm.R5; r++ {
 		if a := s.regs[r]; a.kind == ofContext && a.off > 0 && !a.computed {
 			f.found[at] = Access{At: at, Kind: Passed, Arg: -1, Off: a.off}
 		}
 	}
-	if f.found != nil && in.IsHelper() {
-		f.withMap(s, at, call)
-		f.hand(s, at, facts.HelperNumbered(in.Imm))
-	}
+	f.withMap(s, at, asm.BuiltinFunc(in.Imm))
+	f.hand(s, at, facts.HelperNumbered(in.Imm))
+}
+
+// giveArguments notes which bytes of the stack a callee may write. Of some helpers it is known; other callees may keep the addresses.
+func (f *flow) giveArguments(s *addresses, at bpfobj.Site, in *bpfobj.Insn) {
 	if h := facts.HelperNumbered(in.Imm); !in.IsHelper() || h.CallsBack != nil || h.CallsLate {
 		for r := asm.R1; r <= asm.R5; r++ {
 			f.lose(s, at.Fn, s.regs[r])
 		}
-	} else if !f.helper(s, at, call) {
-		for r := asm.R1; r <= asm.R5; r++ {
-			if a := s.regs[r]; a.kind == ofStack {
-				f.expose(at.Fn, a)
-				s.written.write(a.off, -a.off)
-			}
+		return
+	}
+	if f.helper(s, at, asm.BuiltinFunc(in.Imm)) {
+		return
+	}
+	for r := asm.R1; r <= asm.R5; r++ {
+		if a := s.regs[r]; a.kind == ofStack {
+			f.expose(at.Fn, a)
+			s.written.write(a.off, -a.off)
 		}
 	}
-	if to := in.Ref.N(); in.IsFuncCall() && to >= 0 && f.found == nil {
-		args := &addresses{}
-		for r := asm.R1; r <= asm.R5 && !f.code.Funcs[to].Global; r++ {
-			if a := s.regs[r]; a.kind == ofContext || a.kind == ofMap || a.kind == ofRing || a.typed() {
-				args.regs[r] = a
-			}
+}
+
+// enter queues a function that is called. Global functions are verified on their own, whatever their arguments: they are entered with none.
+func (f *flow) enter(s *addresses, to int) {
+	args := &addresses{}
+	for r := asm.R1; r <= asm.R5; r++ {
+		if a := s.regs[r]; !f.code.Funcs[to].Global && (a.kind == ofContext || a.kind == ofMap || a.kind == ofRing || a.typed()) {
+			args.regs[r] = a
 		}
-		for r := asm.R1; r <= asm.R5; r++ {
-			if f.memory[to].Has(r) {
-				args.regs[r].kind = ofMemory
-			}
+		if f.memory[to].Has(r) {
+			args.regs[r].kind = ofMemory
 		}
-		f.arrive(bpfobj.Site{Fn: to}, args)
 	}
-	of, h := s.regs[asm.R1], facts.HelperNumbered(in.Imm)
-	clear(s.regs[asm.R0 : asm.R5+1])
+	f.arrive(bpfobj.Site{Fn: to}, args)
+}
+
+// helperResult returns what R0 has after a call: an address, if a helper returns one that is followed. first is the first argument.
+func helperResult(first address, in *bpfobj.Insn) address {
+	h := facts.HelperNumbered(in.Imm)
 	switch {
 	case !in.IsHelper():
-	case h.GivesValue && of.kind == ofMap && of.inMap >= 0:
-		s.regs[asm.R0] = address{kind: inValue, inMap: of.inMap}
+	case h.GivesValue && first.kind == ofMap && first.inMap >= 0:
+		return address{kind: inValue, inMap: first.inMap}
 	case h.Result != "":
-		s.regs[asm.R0] = address{kind: ofResult, helper: int32(call)}
+		return address{kind: ofResult, helper: int32(asm.BuiltinFunc(in.Imm))}
 	case h.GivesRing:
-		s.regs[asm.R0] = address{kind: ofRing}
+		return address{kind: ofRing}
 	}
+	return address{}
 }
 
 // withMap reports a call of a helper with a map.

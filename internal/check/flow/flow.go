@@ -153,8 +153,7 @@ type flow struct {
 
 // arrive merges s into what is known at a place and queues the place if that changed.
 func (f *flow) arrive(at bpfobj.Site, s *addresses) {
-	code := f.code.Funcs[at.Fn].Insns
-	if at.Insn < 0 || at.Insn >= len(code) {
+	if at.Insn < 0 || at.Insn >= len(f.code.Funcs[at.Fn].Insns) {
 		return
 	}
 	old, ok := f.at[at]
@@ -166,10 +165,25 @@ func (f *flow) arrive(at bpfobj.Site, s *addresses) {
 	if !f.steps.Step(len(old.stack)) {
 		return
 	}
-	changed, before := false, old.written
+	before, stack := old.written, len(old.stack)
 	for i := range old.written {
 		old.written[i] |= s.written[i]
 	}
+	changed := f.mergeRegs(old, s, at)
+	for i := range old.stack {
+		if x := &old.stack[i]; s.slot(x.at).checked && !x.checked && x.same(s.slot(x.at)) {
+			x.checked, changed = true, true
+		}
+	}
+	old.stack = slices.DeleteFunc(old.stack, func(x slot) bool { return !x.same(s.slot(x.at)) })
+	if changed || len(old.stack) < stack || old.written != before {
+		f.work = append(f.work, at)
+	}
+}
+
+// mergeRegs merges the registers of s into those known at a place, and reports whether these changed.
+func (f *flow) mergeRegs(old, s *addresses, at bpfobj.Site) (changed bool) {
+	code := f.code.Funcs[at.Fn].Insns
 	for r := range old.regs {
 		a, b := old.regs[r], s.regs[r]
 		if a == b {
@@ -191,16 +205,7 @@ func (f *flow) arrive(at bpfobj.Site, s *addresses) {
 			old.regs[r], changed = address{}, true
 		}
 	}
-	n := len(old.stack)
-	for i := range old.stack {
-		if x := &old.stack[i]; s.slot(x.at).checked && !x.checked && x.same(s.slot(x.at)) {
-			x.checked, changed = true, true
-		}
-	}
-	old.stack = slices.DeleteFunc(old.stack, func(x slot) bool { return !x.same(s.slot(x.at)) })
-	if changed || len(old.stack) < n || old.written != before {
-		f.work = append(f.work, at)
-	}
+	return changed
 }
 
 // expose is called for an address that others are given: they may write to the stack there and above.
@@ -255,23 +260,28 @@ func (f *flow) block(at bpfobj.Site) {
 		in := &code[at.Insn]
 		f.step(s, at, in)
 		if slots, ok := in.Jump(); ok {
-			a, zero := s.comparesPointer(in)
-			there := s
-			if a && !zero {
-				there = s.clone()
-				there.check(s.reg(in.Dst))
-			}
-			if f.found == nil {
-				f.arrive(bpfobj.Site{Fn: at.Fn, Insn: at.Insn + 1 + slots}, there)
-			}
-			if a && zero {
-				s.check(s.reg(in.Dst))
-			}
+			f.jump(s, in, bpfobj.Site{Fn: at.Fn, Insn: at.Insn + 1 + slots})
 		}
 		if !in.FallsThrough() {
 			return
 		}
 		at.Insn += in.Slots()
+	}
+}
+
+// jump queues the place that an instruction may jump to. If it compares a pointer with 0, the pointer is checked on one of the two paths.
+func (f *flow) jump(s *addresses, in *bpfobj.Insn, to bpfobj.Site) {
+	compares, ifZero := s.comparesPointer(in)
+	there := s
+	if compares && !ifZero {
+		there = s.clone()
+		there.check(s.reg(in.Dst))
+	}
+	if f.found == nil {
+		f.arrive(to, there)
+	}
+	if compares && ifZero {
+		s.check(s.reg(in.Dst))
 	}
 }
 
