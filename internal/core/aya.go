@@ -163,71 +163,74 @@ func (y *AyaDecider) reason(m *setObject, n int32, d *AyaDecision) relo.Reason {
 
 // decide decides a record of a site.
 func (y *AyaDecider) decide(m *setObject, n int32) AyaDecision {
-	tb := y.tb
 	st := &m.sites[n]
 	s, q, local := m.specs[st.spec], m.question[st.spec], &m.local[st.spec]
-	fails := AyaDecision{Result: relo.Error}
 	switch {
 	case local.err != nil || s.ayaRefuses():
-		return fails
+		return AyaDecision{Result: relo.Error}
 	case q < 0: // local_type_id
 		return st.insn.aya(s, AyaDecision{New: local.val})
 	}
-	var first *ayaOutcome
-	d := AyaDecision{id: s.kind == relo.TargetTypeID}
-	value := func(c *ayaOutcome) uint64 {
-		switch s.kind {
-		case relo.EnumvalValue:
-			return c.enumerator
-		case relo.EnumvalExists:
-			return 1
-		}
-		return tb.values[int(c.at)+tb.set.questions[q].number(s.kind)]
-	}
-	for i, cand := range tb.candidates(q) {
-		c := &tb.rows[q].aya[i]
-		if !cand.aya(tb.set.questions[q].rootKind) {
-			continue
-		}
-		if cand.view.module != "" {
-			d.modules = d.modules || c.matches || c.fails
-			continue
-		}
-		if c.fails {
-			return fails
-		}
-		if !c.matches {
-			continue
-		}
-		if first == nil {
-			first = c
-			if c.bad&(1<<s.kind) != 0 {
-				d.Result = relo.Poisoned
-			} else {
-				d.New = value(c)
-			}
-			if s.kind == relo.ByteOffset {
-				d.load = c.field
-			}
-			continue
-		}
-		if c.bitOff != first.bitOff || (c.bad|first.bad)&(1<<s.kind) == 0 && value(c) != d.New {
-			return AyaDecision{Result: relo.Ambiguous}
-		}
-	}
+	d, found := y.choose(s, q)
 	switch {
-	case first == nil && s.kind.IsExistence():
+	case d.Result == relo.Error || d.Result == relo.Ambiguous:
+		return d
+	case found:
+	case s.kind.IsExistence():
 		d.Result = relo.Absent
-	case first == nil && s.kind.IsType():
+	case s.kind.IsType():
 		d.Result = relo.Error
 		return d
-	case first == nil:
+	default:
 		d.Result = relo.Poisoned
 		return d
 	}
 	end := st.insn.aya(s, d)
-	end.modules = d.modules && first == nil
+	end.modules = d.modules && !found
 	return end
+}
+
+// choose decides by the candidates of a question, without the instruction. It reports whether one matches that aya reads.
+func (y *AyaDecider) choose(s *spec, q int) (d AyaDecision, found bool) {
+	d.id = s.kind == relo.TargetTypeID
+	kind, row := y.tb.set.questions[q].rootKind, y.tb.rows[q].aya
+	bad := uint16(1) << s.kind
+	var first *ayaOutcome
+	for i, cand := range y.tb.candidates(q) {
+		c := &row[i]
+		switch {
+		case !cand.aya(kind):
+		case cand.view.module != "":
+			d.modules = d.modules || c.matches || c.fails
+		case c.fails:
+			return AyaDecision{Result: relo.Error}, false
+		case !c.matches:
+		case first == nil:
+			first = c
+			if c.bad&bad != 0 {
+				d.Result = relo.Poisoned
+			} else {
+				d.New = y.value(s, q, c)
+			}
+			if s.kind == relo.ByteOffset {
+				d.load = c.field
+			}
+		case c.bitOff != first.bitOff || (c.bad|first.bad)&bad == 0 && y.value(s, q, c) != d.New:
+			return AyaDecision{Result: relo.Ambiguous}, false
+		}
+	}
+	return d, first != nil
+}
+
+// value returns the new value by a candidate that matches.
+func (y *AyaDecider) value(s *spec, q int, c *ayaOutcome) uint64 {
+	switch s.kind {
+	case relo.EnumvalValue:
+		return c.enumerator
+	case relo.EnumvalExists:
+		return 1
+	}
+	return y.tb.values[int(c.at)+y.tb.set.questions[q].number(s.kind)]
 }
 
 // aya says what aya does to the instruction.
