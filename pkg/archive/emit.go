@@ -40,14 +40,7 @@ func (p *pool) layoutBTF(layout int) ([]byte, error) {
 // types returns the types of a layout: those of the variant in each slot, slot after
 // slot.
 func (p *pool) types(variants []int32) ([]*canonical.Type, error) {
-	at := make([]int, len(p.slots)) // position of the first type of each slot
-	n := 0
-	for s, v := range variants {
-		if at[s] = -1; v != btfa.NoVariant {
-			at[s] = n
-			n += len(p.slots[s].variants[v].shape)
-		}
-	}
+	starts, n := p.starts(variants)
 	if n > btfa.MaxTypes {
 		return nil, errTypes
 	}
@@ -63,29 +56,56 @@ func (p *pool) types(variants []int32) ([]*canonical.Type, error) {
 				t.Name, t.Copies, t.Order = p.slots[s].name, 1, s
 			}
 			t.Fields, t.Refs = slices.Clone(t.Fields), slices.Clone(t.Refs)
-			for j, r := range t.Refs {
-				switch {
-				case r >= 0:
-					t.Refs[j] = at[s] + r
-				case r != canonical.Void:
-					if t.Refs[j] = at[refSlot(r)]; t.Refs[j] < 0 {
-						return nil, errEmpty
-					}
-				}
+			if !resolve(t.Refs, starts, s) {
+				return nil, errEmpty
 			}
 			eachNumber(&t, func(uint64, bool) (x uint64) {
 				x, numbers = numbers[0], numbers[1:]
 				return x
 			})
-			content += 32 + len(t.Name) + 16*len(t.Fields)
-			for j := range t.Fields {
-				content += len(t.Fields[j].Name)
-			}
-			if content > btfa.MaxContent {
+			if content += contentOf(&t); content > btfa.MaxContent {
 				return nil, errContent
 			}
 			types = append(types, &t)
 		}
 	}
 	return types, nil
+}
+
+// starts returns the position of the first type of each slot among the types of a layout,
+// -1 for slots without a variant, and the number of types.
+func (p *pool) starts(variants []int32) (starts []int, n int) {
+	starts = make([]int, len(p.slots))
+	for s, v := range variants {
+		if starts[s] = -1; v != btfa.NoVariant {
+			starts[s] = n
+			n += len(p.slots[s].variants[v].shape)
+		}
+	}
+	return starts, n
+}
+
+// resolve makes positions of the references of a type in a slot: to types of its own slot,
+// and to the first type of another one. It reports false if that slot is empty.
+func resolve(refs, starts []int, slot int) bool {
+	for i, r := range refs {
+		switch {
+		case r >= 0:
+			refs[i] = starts[slot] + r
+		case r != canonical.Void:
+			if refs[i] = starts[refSlot(r)]; refs[i] < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// contentOf returns the bytes that a type counts in btfa.MaxContent.
+func contentOf(t *canonical.Type) int {
+	n := 32 + len(t.Name) + 16*len(t.Fields)
+	for i := range t.Fields {
+		n += len(t.Fields[i].Name)
+	}
+	return n
 }
