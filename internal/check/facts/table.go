@@ -188,26 +188,37 @@ func readRow(e *entry) (*row, error) {
 	if err == nil && !seen["since"] && !seen["until"] && len(r.names) == 0 {
 		err = e.wrap(e.line, errors.New("neither since nor until"))
 	}
+	if err != nil {
+		return r, err
+	}
+	if err := r.check(); err != nil {
+		return r, e.wrap(e.line, err)
+	}
+	return r, nil
+}
+
+// check returns an error if the properties do not go together, or name what does not exist.
+func (r *row) check() error {
 	for _, p := range slices.Concat(r.programs, r.only) {
 		kind, _, _ := strings.Cut(p, "/")
-		if err == nil && p != AnyType && p != NotSleeping && programTable()[kind] == nil {
-			err = e.wrap(e.line, fmt.Errorf("there is no type of programs %s", p))
+		if p != AnyType && p != NotSleeping && programTable()[kind] == nil {
+			return fmt.Errorf("there is no type of programs %s", p)
 		}
 	}
 	for _, x := range r.examples {
 		for _, name := range slices.Concat(x.with, x.without) {
-			if err == nil && strings.HasPrefix(name, "CONFIG_") && name != r.Setting {
-				err = e.wrap(e.line, fmt.Errorf("%s: the setting is %q", x.text, r.Setting))
+			if strings.HasPrefix(name, "CONFIG_") && name != r.Setting {
+				return fmt.Errorf("%s: the setting is %q", x.text, r.Setting)
 			}
 		}
 	}
-	if err == nil && r.machine != "" && !slices.Contains(machines, r.machine) {
-		err = e.wrap(e.line, fmt.Errorf("there is no machine %s", r.machine))
+	if r.machine != "" && !slices.Contains(machines, r.machine) {
+		return fmt.Errorf("there is no machine %s", r.machine)
 	}
-	if err == nil && r.Setting != "" && !strings.HasPrefix(r.Setting, "CONFIG_") {
-		err = e.wrap(e.line, errors.New("want a setting that begins with CONFIG_"))
+	if r.Setting != "" && !strings.HasPrefix(r.Setting, "CONFIG_") {
+		return errors.New("want a setting that begins with CONFIG_")
 	}
-	return r, err
+	return nil
 }
 
 // known checks that the subject of a fact exists. A fact with a misspelled subject would never be looked up.
