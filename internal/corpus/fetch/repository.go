@@ -142,58 +142,82 @@ func (s *Series) wants(name string) bool {
 	})
 }
 
+// packageKey is a package's name and version, or the name alone where it is unique.
+type packageKey struct{ name, version string }
+
 // offers groups packages by kernel.
 func (s *Series) offers(packages []Package) (offers []*Offer) {
-	type id struct{ name, version string }
-	offered := make(map[id]Package) // packages by name and version; those of apt also by name alone, which is unique
+	offered := make(map[packageKey]Package)
 	for _, p := range packages {
-		offered[id{p.Name, p.Version}] = p
+		offered[packageKey{p.Name, p.Version}] = p
 		if s.client == "apt" {
-			offered[id{p.Name, ""}] = p
+			offered[packageKey{p.Name, ""}] = p
 		}
 	}
 	seen := make(map[kernel.Key]bool)
-	for _, pat := range s.patterns {
+	for i := range s.patterns {
+		pat := &s.patterns[i]
 		for _, p := range packages {
-			m := pat.name.FindStringSubmatch(p.Name)
-			if m == nil {
+			o, flavour := s.offer(pat, p)
+			if o == nil {
 				continue
 			}
-			group := func(name string) string {
-				if i := pat.name.SubexpIndex(name); i >= 0 {
-					return m[i]
-				}
-				return ""
-			}
-			u := &Offer{Kernel: s.Key, Debug: pat.debug, Packages: []Package{p}}
-			version := ""
-			if u.Kernel.Release = group("release"); s.client == "dnf" {
-				_, evr, _ := strings.Cut(":"+p.Version, ":")
-				u.Kernel.Release = evr[strings.LastIndex(evr, ":")+1:] + "." + s.machine
-				version = p.Version
-			}
 			// Kernels of two flavours can have one release in RPM's names.
-			flavour := group("flavour")
-			flavoured := u.Kernel
+			flavoured := o.Kernel
 			flavoured.Release += " " + flavour
-			first := kernel.Key{Release: pat.from}
-			if seen[flavoured] || u.Kernel.Validate() != nil || pat.from != "" && (kernel.Key{Release: u.Kernel.Release}).Compare(first) < 0 {
+			if seen[flavoured] {
 				continue
 			}
 			seen[flavoured] = true
-			for _, w := range pat.with {
-				name := strings.NewReplacer("{release}", u.Kernel.Release, "{flavour}", flavour).Replace(w)
-				if with, ok := offered[id{name, version}]; ok {
-					u.Packages = append(u.Packages, with)
-				}
-			}
-			offers = append(offers, u)
+			s.addOthers(o, pat, flavour, offered)
+			offers = append(offers, o)
 		}
 	}
 	slices.SortStableFunc(offers, func(a, b *Offer) int {
 		return cmp.Or(a.Kernel.Series().Compare(b.Kernel.Series()), a.Kernel.Compare(b.Kernel))
 	})
 	return offers
+}
+
+// offer returns the kernel of a package that a pattern matches, with that package alone. It is nil if the pattern does not match.
+func (s *Series) offer(pat *pattern, p Package) (o *Offer, flavour string) {
+	m := pat.name.FindStringSubmatch(p.Name)
+	if m == nil {
+		return nil, ""
+	}
+	group := func(name string) string {
+		if i := pat.name.SubexpIndex(name); i >= 0 {
+			return m[i]
+		}
+		return ""
+	}
+	o = &Offer{Kernel: s.Key, Debug: pat.debug, Packages: []Package{p}}
+	o.Kernel.Release = group("release")
+	if s.client == "dnf" {
+		_, evr, _ := strings.Cut(":"+p.Version, ":")
+		o.Kernel.Release = evr[strings.LastIndex(evr, ":")+1:] + "." + s.machine
+	}
+	if o.Kernel.Validate() != nil {
+		return nil, ""
+	}
+	if first := (kernel.Key{Release: pat.from}); pat.from != "" && (kernel.Key{Release: o.Kernel.Release}).Compare(first) < 0 {
+		return nil, ""
+	}
+	return o, group("flavour")
+}
+
+// addOthers adds the other packages of a kernel that the repositories have.
+func (s *Series) addOthers(o *Offer, pat *pattern, flavour string, offered map[packageKey]Package) {
+	version := ""
+	if s.client == "dnf" {
+		version = o.Packages[0].Version
+	}
+	names := strings.NewReplacer("{release}", o.Kernel.Release, "{flavour}", flavour)
+	for _, name := range pat.with {
+		if p, ok := offered[packageKey{names.Replace(name), version}]; ok {
+			o.Packages = append(o.Packages, p)
+		}
+	}
 }
 
 // Download writes the packages of an offer to an empty folder. The clients check them against the repository's signature.
