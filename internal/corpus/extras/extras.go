@@ -69,28 +69,9 @@ var uselessSymbols = []string{"__ksymtab_", "__kstrtab_", "__kstrtabns_", "__crc
 func ReadSymbols(r *bufio.Reader) (out []byte, err error) {
 	whole := false
 	err = lines(r, func(line []byte) error {
-		fields := bytes.Fields(line)
-		if len(fields) > 2 && len(fields[0]) > 1 { // an address
-			fields = fields[1:]
-		}
-		if len(fields) < 2 || len(fields[0]) != 1 || len(fields) > 3 || len(fields) == 3 && fields[2][0] != '[' {
+		kind, name, module := parseSymbol(line)
+		if kind == 0 {
 			return nil
-		}
-		kind, name := byte('d'), fields[1]
-		switch fields[0][0] {
-		case 'T', 't', 'W', 'w', 'i':
-			kind = 't'
-		case 'U', 'N', 'n':
-			return nil
-		}
-		if slices.ContainsFunc(uselessSymbols, func(p string) bool { return bytes.HasPrefix(name, []byte(p)) }) {
-			return nil
-		}
-		module := []byte(nil)
-		if len(fields) == 3 {
-			if module = fields[2]; string(module) == "[bpf]" || bytes.HasPrefix(module, []byte("[__builtin__")) {
-				return nil // a symbol of a loaded program or a probe
-			}
 		}
 		whole = whole || kind == 't' && (string(name) == "_stext" || string(name) == "_text")
 		if err := room(out, len(name)+len(module)+4, limits.SymbolBytes); err != nil {
@@ -107,4 +88,33 @@ func ReadSymbols(r *bufio.Reader) (out []byte, err error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// parseSymbol returns the kind of a line's symbol, 't' or 'd', its name and its module in brackets. The kind is 0 for a line that is not kept.
+func parseSymbol(line []byte) (kind byte, name, module []byte) {
+	fields := bytes.Fields(line)
+	if len(fields) > 2 && len(fields[0]) > 1 { // an address
+		fields = fields[1:]
+	}
+	if len(fields) < 2 || len(fields[0]) != 1 || len(fields) > 3 || len(fields) == 3 && fields[2][0] != '[' {
+		return 0, nil, nil
+	}
+	kind, name = 'd', fields[1]
+	switch fields[0][0] {
+	case 'T', 't', 'W', 'w', 'i':
+		kind = 't'
+	case 'U', 'N', 'n':
+		return 0, nil, nil
+	}
+	if slices.ContainsFunc(uselessSymbols, func(p string) bool { return bytes.HasPrefix(name, []byte(p)) }) {
+		return 0, nil, nil
+	}
+	if len(fields) == 3 {
+		module = fields[2]
+		// Loaded programs and probes have symbols, too.
+		if string(module) == "[bpf]" || bytes.HasPrefix(module, []byte("[__builtin__")) {
+			return 0, nil, nil
+		}
+	}
+	return kind, name, module
 }
