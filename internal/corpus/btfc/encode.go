@@ -132,8 +132,27 @@ func (p *parsed) parse(blob []byte) (rest []byte, ok bool) {
 		return nil, false
 	}
 	room := &p.names[min(len(p.units), 1)]
-	names := clean(*room, len(strs)) // numbers of names plus 1, by offset
+	names := clean(*room, len(strs))
 	*room = names
+	if !p.addStrings(strs, names) {
+		return nil, false
+	}
+	if len(p.units) == 0 && (len(names) == 0 || names[0] != 1) {
+		return nil, false
+	}
+	first := p.numTypes()
+	if !p.records(section(blob, s.Types), s.Order) {
+		return nil, false
+	}
+	ok = p.renumber(first, names)
+	if len(p.units) == 0 {
+		p.kernel = names
+	}
+	return s.without(blob), ok
+}
+
+// addStrings adds strings and sets the numbers of names plus 1, by offset. It reports false if two are equal.
+func (p *parsed) addStrings(strs []byte, names []uint32) bool {
 	p.calls++
 	for off := 0; off < len(strs); {
 		t := strs[off:]
@@ -143,22 +162,22 @@ func (p *parsed) parse(blob []byte) (rest []byte, ok bool) {
 			p.seen = p.seen[:n+1]
 		}
 		if p.seen[n] == p.calls {
-			return nil, false
+			return false
 		}
 		p.seen[n] = p.calls
 		names[off] = n + 1
 		p.strings = append(p.strings, n)
 		off += len(t) + 1
 	}
-	first := p.numTypes()
-	if !p.records(section(blob, s.Types), s.Order) {
-		return nil, false
-	}
+	return true
+}
+
+// renumber replaces offsets of names and type IDs in the records from first on by numbers of names and records. It reports false if one
+// does not exist.
+func (p *parsed) renumber(first int, names []uint32) (ok bool) {
 	inKernel := 0 // types
 	if len(p.units) > 0 {
 		inKernel = p.units[0].types
-	} else if len(names) == 0 || names[0] != 1 {
-		return nil, false
 	}
 	ok = true
 	for id := first; id < p.numTypes(); id++ {
@@ -182,10 +201,7 @@ func (p *parsed) parse(blob []byte) (rest []byte, ok bool) {
 			ok = ok && int(t[i]) < p.numTypes()
 		})
 	}
-	if len(p.units) == 0 {
-		p.kernel = names
-	}
-	return s.without(blob), ok
+	return ok
 }
 
 // records adds the records of types without a change.

@@ -417,25 +417,27 @@ func (p *parsed) place(front []bool) {
 		}
 		to[n] = first + uint32(len(names))
 	}
-	const later = ^uint32(0)
-	var back []uint32
-	for _, at := range []bool{false, true} {
+	each := func(atFront bool, f func(n uint32)) {
 		for id := 1; id < p.numTypes(); id++ {
-			if front[id] == at {
-				continue
+			if front[id] == atFront {
+				w := p.record(uint32(id))
+				eachName(w, func(i int) { f(w[i]) })
 			}
-			w := p.record(uint32(id))
-			eachName(w, func(i int) {
-				switch n := w[i]; {
-				case !at && (n >= first || p.known.back[n]):
-					use(n)
-				case at && n >= first && to[n] == 0:
-					to[n] = later
-					back = append(back, n)
-				}
-			})
 		}
 	}
+	each(true, func(n uint32) {
+		if n >= first || p.known.back[n] {
+			use(n)
+		}
+	})
+	const later = ^uint32(0)
+	var back []uint32
+	each(false, func(n uint32) {
+		if n >= first && to[n] == 0 {
+			to[n] = later
+			back = append(back, n)
+		}
+	})
 	for _, n := range p.strings {
 		if n >= first {
 			use(n)
