@@ -88,7 +88,17 @@ func (p *parser) readMaps() error {
 	if s := p.file.Section(arenaData); s != nil && s.Type == elf.SHT_PROGBITS && s.Size > 0 {
 		p.ArenaData = true
 	}
-	weak := make(map[string]bool)
+	weak := p.readMapSymbols()
+	slices.SortStableFunc(p.Maps, func(a, b Map) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range p.Maps {
+		p.Maps[i].Weak = weak[p.Maps[i].Name]
+	}
+	return nil
+}
+
+// readMapSymbols reads the maps without BTF, and returns the names of weak symbols of any maps.
+func (p *parser) readMapSymbols() (weak map[string]bool) {
+	weak = make(map[string]bool)
 	for _, y := range p.syms {
 		s := p.section(&y)
 		if s == nil || !isMapSection(s.Name) {
@@ -101,11 +111,7 @@ func (p *parser) readMaps() error {
 			}
 		}
 	}
-	slices.SortStableFunc(p.Maps, func(a, b Map) int { return cmp.Compare(a.Name, b.Name) })
-	for i := range p.Maps {
-		p.Maps[i].Weak = weak[p.Maps[i].Name]
-	}
-	return nil
+	return weak
 }
 
 // readStructOps finds the members of struct_ops maps that are set: to functions by relocations, and to anything but zeros.
@@ -205,15 +211,23 @@ func (p *parser) pointers(y *elf.Symbol, data []byte) (map[uint64]int, error) {
 			if elf.ST_TYPE(to.Info) == elf.STT_SECTION && off+8 <= uint64(len(data)) {
 				at += p.Order.Uint64(data[off:])
 			}
-			funcs[off] = -1
-			if code, ok := p.code[int(to.Section)]; ok && at%asm.InstructionSize == 0 && at < limits.SectionBytes {
-				if site, ok := p.at(code, int(at/asm.InstructionSize)); ok {
-					funcs[off] = site.Fn
-				}
-			}
+			funcs[off] = p.functionAt(int(to.Section), at)
 		}
 	}
 	return funcs, nil
+}
+
+// functionAt returns the function with the instruction at an offset of a section, or -1.
+func (p *parser) functionAt(section int, off uint64) int {
+	code, ok := p.code[section]
+	if !ok || off%asm.InstructionSize != 0 || off >= limits.SectionBytes {
+		return -1
+	}
+	site, ok := p.at(code, int(off/asm.InstructionSize))
+	if !ok {
+		return -1
+	}
+	return site.Fn
 }
 
 // plainMap reads a struct bpf_map_def, which may be cut short.

@@ -221,20 +221,7 @@ func (p *parser) readData() error {
 
 // readFuncs cuts the code into functions at the symbols.
 func (p *parser) readFuncs() error {
-	bySection := make(map[int][]elf.Symbol)
-	for _, y := range p.syms {
-		s, t, isLocal := p.section(&y), elf.ST_TYPE(y.Info), elf.ST_BIND(y.Info) == elf.STB_LOCAL
-		// Clang before version 8 gives functions no type. Local symbols without a type are labels.
-		if s == nil || t != elf.STT_FUNC && (t != elf.STT_NOTYPE || isLocal) {
-			continue
-		}
-		if s.Flags&elf.SHF_EXECINSTR != 0 && y.Name != "" && y.Value%asm.InstructionSize == 0 {
-			bySection[int(y.Section)] = append(bySection[int(y.Section)], y)
-			if isLocal && s.Name != ".text" {
-				p.Static = cmp.Or(p.Static, y.Name)
-			}
-		}
-	}
+	bySection := p.functionSymbols()
 	for i, s := range p.file.Sections {
 		if s.Flags&elf.SHF_EXECINSTR == 0 || s.Type != elf.SHT_PROGBITS || s.Size == 0 {
 			continue
@@ -255,6 +242,26 @@ func (p *parser) readFuncs() error {
 		}
 	}
 	return nil
+}
+
+// functionSymbols returns the symbols of functions, by section.
+func (p *parser) functionSymbols() map[int][]elf.Symbol {
+	bySection := make(map[int][]elf.Symbol)
+	for _, y := range p.syms {
+		s, t, isLocal := p.section(&y), elf.ST_TYPE(y.Info), elf.ST_BIND(y.Info) == elf.STB_LOCAL
+		// Clang before version 8 gives functions no type. Local symbols without a type are labels.
+		if s == nil || t != elf.STT_FUNC && (t != elf.STT_NOTYPE || isLocal) {
+			continue
+		}
+		if s.Flags&elf.SHF_EXECINSTR == 0 || y.Name == "" || y.Value%asm.InstructionSize != 0 {
+			continue
+		}
+		bySection[int(y.Section)] = append(bySection[int(y.Section)], y)
+		if isLocal && s.Name != ".text" {
+			p.Static = cmp.Or(p.Static, y.Name)
+		}
+	}
+	return bySection
 }
 
 // cut cuts a section's code into functions. Each ends where the next begins.
