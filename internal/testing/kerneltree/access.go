@@ -48,27 +48,27 @@ func (t *Tree) accesses() {
 		}
 	}
 	for kind, prefix := range t.operations() {
-		var check string
-		for _, suffix := range []string{"_verifier_ops", ""} {
-			for _, body := range t.defs.variables[prefix+suffix] {
-				if m := isValidAccess.FindStringSubmatch(body); m != nil {
-					check = m[1]
-				}
-			}
+		check := t.operation(isValidAccess, prefix+"_verifier_ops", prefix)
+		if check == "" {
+			continue
 		}
 		c.eachAttachment(kind, contextAttachments[kind], func(name string) {
-			for i, relation := range []string{"reads " + name, "writes " + name} {
-				for size := int64(1); size <= 8; size *= 2 {
-					for off := int64(0); off+size <= ContextBytes; off += size {
-						if check != "" && c.call(check, []int64{off, size, int64(i + 1), 1, 1}) != 0 && c.begins(context[kind], off) {
-							t.Relations.add(relation, fmt.Sprintf("%d/%d", off, size))
-						}
-					}
-				}
-			}
+			c.accessesOf(check, context[kind], 1, "reads "+name)
+			c.accessesOf(check, context[kind], 2, "writes "+name)
 		})
 	}
 	t.tookForTrue(c.unknown)
+}
+
+// accessesOf adds the accesses of one type (enum bpf_access_type) that a function accepts and that begin at a member of the context.
+func (c *calculator) accessesOf(check, context string, access int64, relation string) {
+	for size := int64(1); size <= 8; size *= 2 {
+		for off := int64(0); off+size <= ContextBytes; off += size {
+			if c.call(check, []int64{off, size, access, 1, 1}) != 0 && c.begins(context, off) {
+				c.tree.Relations.add(relation, fmt.Sprintf("%d/%d", off, size))
+			}
+		}
+	}
 }
 
 // eachAttachment calls f with the name of each type of attachment of programs that the tree has, "TRACING/TRACE_ITER", while c is about such programs.

@@ -196,19 +196,24 @@ var attachments = map[string][]string{
 
 var getFuncProto = regexp.MustCompile(`\.get_func_proto\s*=\s*(\w+)`)
 
+// operation returns the function that variables set a member to, "" if none does. The last of several counts.
+func (t *Tree) operation(member *regexp.Regexp, variables ...string) (function string) {
+	for _, name := range variables {
+		for _, body := range t.defs.variables[name] {
+			if m := member.FindStringSubmatch(body); m != nil {
+				function = m[1]
+			}
+		}
+	}
+	return function
+}
+
 // helpers runs the functions *_func_proto for each type of programs and each helper.
 func (t *Tree) helpers() {
 	x := &interpreter{defs: t.defs, parsed: make(map[string][]*statement), Unknown: make(map[string]bool)}
 	has := t.Relations["enumerator"]
 	for kind, prefix := range t.operations() {
-		var get string
-		for _, suffix := range []string{"_verifier_ops", "_prog_ops"} {
-			for _, body := range t.defs.variables[prefix+suffix] {
-				if m := getFuncProto.FindStringSubmatch(body); m != nil {
-					get = m[1]
-				}
-			}
-		}
+		get := t.operation(getFuncProto, prefix+"_verifier_ops", prefix+"_prog_ops")
 		if get == "" {
 			continue
 		}
@@ -249,6 +254,33 @@ var (
 
 // maps reads which helpers take which maps, and which programs.
 func (t *Tree) maps() {
+	t.helpersWithMaps()
+	t.sockmapPrograms()
+	for _, body := range t.defs.functions["check_map_prog_compatibility"] {
+		if m := sleepable.FindStringSubmatch(body); m != nil {
+			t.addMaps("sleepable", m[1])
+		}
+	}
+	for _, body := range t.defs.functions["map_check_btf"] {
+		if _, old, ok := strings.Cut(body, "map_value_has_kptrs(map)"); ok { // before 6.2
+			old, _, _ = strings.Cut(old, "EOPNOTSUPP")
+			t.addMaps("kptr", old)
+		}
+		if m := kptrBranch.FindStringSubmatch(body); m != nil {
+			t.addMaps("kptr", m[1])
+		}
+	}
+}
+
+// addMaps adds the types of maps that a text names to a relation.
+func (t *Tree) addMaps(relation, text string) {
+	for _, m := range mapName.FindAllStringSubmatch(text, -1) {
+		t.Relations.add(relation, m[1])
+	}
+}
+
+// helpersWithMaps reads the groups of cases of the first switch, up to "break;": types of maps, and the helpers that take them.
+func (t *Tree) helpersWithMaps() {
 	for _, body := range t.defs.functions["check_map_func_compatibility"] {
 		m := mapSwitch.FindStringSubmatch(body)
 		if m == nil {
@@ -256,15 +288,14 @@ func (t *Tree) maps() {
 		}
 		part, _, _ := strings.Cut(m[1], "switch")
 		for {
-			at := mapCase.FindAllStringSubmatchIndex(part, -1)
+			at := mapCase.FindStringIndex(part)
 			if at == nil {
 				break
 			}
-			end := strings.Index(part[at[0][0]:], "break;")
-			if end < 0 {
+			group, rest, ok := strings.Cut(part[at[0]:], "break;")
+			if !ok {
 				break
 			}
-			group := part[at[0][0] : at[0][0]+end]
 			for _, k := range mapCase.FindAllStringSubmatch(group, -1) {
 				for _, f := range funcName.FindAllStringSubmatch(group, -1) {
 					t.Relations.add("with "+k[1], f[1])
@@ -273,37 +304,19 @@ func (t *Tree) maps() {
 					t.Relations.add("with "+k[1], "map_update_elem of some programs")
 				}
 			}
-			part = part[at[0][0]+end:]
+			part = rest
 		}
 	}
+}
+
+// sockmapPrograms reads which programs may change maps of sockets.
+func (t *Tree) sockmapPrograms() {
 	for _, body := range t.defs.functions["may_update_sockmap"] {
 		for _, m := range progName.FindAllStringSubmatch(body, -1) {
 			t.Relations.add("sockmap", m[1])
 		}
 		if strings.Contains(body, "BPF_FUNC_map_delete_elem") {
 			t.Relations.add("sockmap", "map_delete_elem is limited")
-		}
-	}
-	for _, name := range []string{"check_map_prog_compatibility"} {
-		for _, body := range t.defs.functions[name] {
-			if m := sleepable.FindStringSubmatch(body); m != nil {
-				for _, k := range mapName.FindAllStringSubmatch(m[1], -1) {
-					t.Relations.add("sleepable", k[1])
-				}
-			}
-		}
-	}
-	for _, body := range t.defs.functions["map_check_btf"] {
-		if _, old, ok := strings.Cut(body, "map_value_has_kptrs(map)"); ok { // before 6.2
-			old, _, _ = strings.Cut(old, "EOPNOTSUPP")
-			for _, k := range mapName.FindAllStringSubmatch(old, -1) {
-				t.Relations.add("kptr", k[1])
-			}
-		}
-		if m := kptrBranch.FindStringSubmatch(body); m != nil {
-			for _, k := range mapName.FindAllStringSubmatch(m[1], -1) {
-				t.Relations.add("kptr", k[1])
-			}
 		}
 	}
 }
@@ -369,6 +382,24 @@ var (
 
 // kfuncs reads which programs can call which kfuncs, and which of these the filters of their sets refuse.
 func (t *Tree) kfuncs() {
+	sharing, sets := t.sharedHooks(), t.members()
+	for _, text := range t.texts {
+		for _, m := range registered.FindAllStringSubmatch(text, -1) {
+			types := []string{m[1]}
+			if m[1] == "UNSPEC" {
+				types = []string{"any"}
+			} else if all := sharing[m[1]]; all != nil {
+				types = all
+			}
+			for _, body := range t.defs.variables[m[2]] {
+				t.kfuncSet(body, sets, types)
+			}
+		}
+	}
+}
+
+// sharedHooks returns the types of programs with the hook of a type, by type: kfuncs are registered for all of them.
+func (t *Tree) sharedHooks() map[string][]string {
 	hooks, groups := make(map[string]string), make(map[string][]string)
 	for _, body := range t.defs.functions["bpf_prog_type_to_kfunc_hook"] {
 		var open []string
@@ -383,32 +414,28 @@ func (t *Tree) kfuncs() {
 			groups[m[2]], open = append(groups[m[2]], open...), nil
 		}
 	}
-	all := t.members()
-	for _, text := range t.texts {
-		for _, m := range registered.FindAllStringSubmatch(text, -1) {
-			types := []string{m[1]}
-			if m[1] == "UNSPEC" {
-				types = []string{"any"}
-			} else if hook, ok := hooks[m[1]]; ok {
-				types = groups[hook]
-			}
-			for _, body := range t.defs.variables[m[2]] {
-				set := setMember.FindStringSubmatch(body)
-				if set == nil {
-					continue
-				}
-				if filter := setFilter.FindStringSubmatch(body); filter != nil {
-					t.filtered(filter[1], all, set[1], types)
-				}
-				for f, flags := range all[set[1]] {
-					for _, k := range types {
-						t.Relations.add("kfunc "+k, f)
-					}
-					if strings.Contains(flags, "KF_SLEEPABLE") {
-						t.Relations.add("sleeps", f)
-					}
-				}
-			}
+	all := make(map[string][]string)
+	for kind, hook := range hooks {
+		all[kind] = groups[hook]
+	}
+	return all
+}
+
+// kfuncSet adds the kfuncs of a struct btf_kfunc_id_set that is registered for types of programs.
+func (t *Tree) kfuncSet(body string, sets map[string]map[string]string, types []string) {
+	set := setMember.FindStringSubmatch(body)
+	if set == nil {
+		return
+	}
+	if filter := setFilter.FindStringSubmatch(body); filter != nil {
+		t.filtered(filter[1], sets, set[1], types)
+	}
+	for f, flags := range sets[set[1]] {
+		for _, k := range types {
+			t.Relations.add("kfunc "+k, f)
+		}
+		if strings.Contains(flags, "KF_SLEEPABLE") {
+			t.Relations.add("sleeps", f)
 		}
 	}
 }
