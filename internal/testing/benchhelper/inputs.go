@@ -33,25 +33,7 @@ func objects(args []string) error {
 			if err != nil || !e.Type().IsRegular() {
 				return err
 			}
-			found, err := embedded.ReadFile(path)
-			if errors.Is(err, embedded.ErrNone) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			for _, f := range found {
-				o, err := core.ParseObject(path, f.Data)
-				if err != nil || o.Empty() != nil || o.Order() != binary.LittleEndian || seen[string(f.Data)] {
-					continue
-				}
-				seen[string(f.Data)] = true
-				name := filepath.Join(args[0], fmt.Sprintf("%02d.o", len(seen)))
-				if err := os.WriteFile(name, f.Data, 0o644); err != nil {
-					return err
-				}
-			}
-			return nil
+			return writeObjects(args[0], path, seen)
 		})
 		if err != nil {
 			return err
@@ -59,6 +41,29 @@ func objects(args []string) error {
 	}
 	if len(seen) == 0 {
 		return fmt.Errorf("%s: no BPF object with relocations", strings.Join(args[1:], ", "))
+	}
+	return nil
+}
+
+// writeObjects writes the objects of a file that were not seen before, numbered by how many were.
+func writeObjects(dir, path string, seen map[string]bool) error {
+	found, err := embedded.ReadFile(path)
+	if errors.Is(err, embedded.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		o, err := core.ParseObject(path, f.Data)
+		if err != nil || o.Empty() != nil || o.Order() != binary.LittleEndian || seen[string(f.Data)] {
+			continue
+		}
+		seen[string(f.Data)] = true
+		name := filepath.Join(dir, fmt.Sprintf("%02d.o", len(seen)))
+		if err := os.WriteFile(name, f.Data, 0o644); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -65,25 +65,44 @@ func Path(tb testing.TB, elem ...string) string {
 // it is every fifth of Debian's, which resemble each other. The test fails if there are none.
 func Objects(tb testing.TB) []Object {
 	tb.Helper()
-	paths, err := filepath.Glob(filepath.Join(Path(tb, "testdata", "bpf"), "*.o"))
+	own, err := filepath.Glob(filepath.Join(Path(tb, "testdata", "bpf"), "*.o"))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	own, others := len(paths), 0
-	if dir := os.Getenv("BTFGEN_DEBIAN"); dir != "" {
-		err := filepath.WalkDir(dir, func(p string, e os.DirEntry, err error) error {
-			if err == nil && e.Type().IsRegular() {
-				paths = append(paths, p)
-			}
-			return err
-		})
-		if err != nil {
-			tb.Fatal(err)
-		}
-	}
-	var all []Object
+	debian := debianFiles(tb)
 	seen := make(map[string]bool)
-	for i, p := range paths {
+	all := distinct(tb, own, seen, func(int) bool { return true })
+	all = append(all, distinct(tb, debian, seen, func(i int) bool { return i%5 == 0 || slow.Night() })...)
+	if len(all) == 0 {
+		tb.Fatalf("none of %d files has BPF objects with relocations", len(own)+len(debian))
+	}
+	return all
+}
+
+// debianFiles returns the files below BTFGEN_DEBIAN.
+func debianFiles(tb testing.TB) (paths []string) {
+	tb.Helper()
+	dir := os.Getenv("BTFGEN_DEBIAN")
+	if dir == "" {
+		return nil
+	}
+	err := filepath.WalkDir(dir, func(p string, e os.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			paths = append(paths, p)
+		}
+		return err
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return paths
+}
+
+// distinct returns the objects with relocations in files, of those that were not seen before the ones whose numbers keep accepts.
+func distinct(tb testing.TB, paths []string, seen map[string]bool, keep func(number int) bool) (all []Object) {
+	tb.Helper()
+	n := 0
+	for _, p := range paths {
 		found, err := embedded.ReadFile(p)
 		if errors.Is(err, embedded.ErrNone) {
 			continue
@@ -96,19 +115,14 @@ func Objects(tb testing.TB) []Object {
 				continue
 			}
 			seen[string(f.Data)] = true
-			if i >= own {
-				if others++; others%5 != 1 && !slow.Night() {
-					continue
-				}
+			if n++; !keep(n - 1) {
+				continue
 			}
 			o, err := core.ParseObject(strings.TrimSuffix(filepath.Base(p)+"!"+f.Name, "!"), f.Data)
 			if err == nil && o.Empty() == nil {
 				all = append(all, Object{o.ForMachines(), f.Data})
 			}
 		}
-	}
-	if len(all) == 0 {
-		tb.Fatalf("none of %d files has BPF objects with relocations", len(paths))
 	}
 	return all
 }
