@@ -19,8 +19,8 @@ import (
 //     same offset and the same value.
 //   - Of enums and forward declarations an empty name matches only another.
 //   - An array without elements is flexible as the last member of a struct, not
-//     of a union. By mistake it accepts only the element of a local array that has
-//     the number of that member.
+//     of a union. By mistake it compares the number of the member with the index
+//     into a local array, and accepts only equal ones.
 //   - A size or type ID that no candidate has fails; libbpf writes 0.
 //   - A load whose width cannot be changed fails; libbpf poisons it. Its width is
 //     that of the whole field. The operand is not compared with the local value.

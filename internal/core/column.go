@@ -76,8 +76,8 @@ func order(l []column) (out []string) {
 	return out
 }
 
-// without returns the columns of l that o does not have, or has less often where
-// that counts.
+// without returns the columns of l that are not in o. Of columns with type IDs, it
+// also returns those that are in o less often.
 func without(l, o []column) (out []column) {
 	count := make(map[string]int)
 	for _, c := range o {

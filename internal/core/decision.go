@@ -211,8 +211,8 @@ func (d *Decision) Resized() uint32 {
 // cannot get the width of the kernel's field. cilium/ebpf does not change widths.
 func (d *Decision) Unresizable() bool { return d.Result == relo.Poisoned && d.patch != nil }
 
-// Bitfield reports whether the offset of what is a whole field on the local side is resolved to that of the bytes in which the kernel has a
-// bitfield.
+// Bitfield reports whether the local side has a whole field and the kernel a bitfield. The offset is then resolved to that of the bitfield's
+// bytes.
 func (d *Decision) Bitfield() bool {
 	m := d.resolution
 	return m.spec.kind == relo.ByteOffset && m.result == relo.Resolved && d.Result.OK() && m.old.load.ok && !m.new.load.ok

@@ -14,9 +14,9 @@ import (
 // registerStructs are the types that bpf_tracing.h reads registers from.
 var registerStructs = []string{"pt_regs", "user_pt_regs", "user_regs_struct"}
 
-// machinesOf returns the machines that an object with these types and specs is for, derived
-// from the registers that its relocations read in any of these structs; nil if it reads none. The
-// struct's definition decides, as in a machine's vmlinux.h, or else the names of
+// machinesOf returns the machines of an object with these types and specs. It derives them
+// from the registers that relocations read in any of these structs, and returns nil if there are
+// none. The struct's definition decides, as in a machine's vmlinux.h, or else the names of
 // the members. A struct does not count if no member is read: such an object runs
 // on all machines. Nor does it count if the object tests whether the struct or a
 // member exists, since it then handles kernels without.

@@ -35,8 +35,8 @@ import (
 //     cilium/ebpf. Then the columns are those of libbpf and aya, and cilium/ebpf's
 //     decisions are compared.
 //
-// What is equal for libbpf does not depend on which programs are loaded, or in which
-// order: earlier records rule candidates out, which leaves the others' order.
+// For libbpf, equality does not depend on the programs that are loaded or on their
+// order: earlier records rule candidates out, and the others keep their order.
 
 // Difference is the first difference between two kernels. It is an error.
 type Difference struct {

@@ -51,8 +51,8 @@ func (s *Sets) For(k *Target) *Set {
 	return set
 }
 
-// OnMachine returns the objects that are used on kernels of a machine, in any
-// spelling: those of its byte order that are for it, or for any. For "" it returns all.
+// OnMachine returns the objects for kernels of a machine, in any spelling: objects of
+// its byte order for this machine or for any. For "" it returns all.
 func OnMachine(name string, objects ...*Object) []*Object {
 	name = kernel.CanonicalArch(name)
 	m := machine.Named(name)

@@ -17,8 +17,8 @@ import (
 // Hash returns a hash of the distinct relocations of some objects and of the byte
 // order of their objects. It does not depend on names of objects, code, type IDs,
 // or how often a relocation occurs: objects with equal hashes have equal minimized
-// BTF. Relocations that no loader accepts do not count, nor do those that do not
-// depend on the kernel.
+// BTF. It leaves out relocations that no loader accepts or that do not depend on
+// the kernel.
 func Hash(objects ...*Object) [sha256.Size]byte {
 	seen := make(map[string]bool)
 	var all []string

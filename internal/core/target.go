@@ -60,7 +60,7 @@ func (k *Target) Add(ctx context.Context, m relo.Module) error {
 	return k.load(ctx, m.Name, m.BTF, &k.views[0].BTF)
 }
 
-// SetPart says that only types that relocations can reach were loaded, and that the last type of vmlinux stands for all others.
+// SetPart declares that the loaded BTF has only the types that relocations can reach, and the last type of vmlinux in place of all others.
 // It must be called before k is shared with other goroutines, and lasts until the next Load.
 func (k *Target) SetPart() {
 	k.part = true
@@ -195,8 +195,8 @@ func (k *Target) find(ctx context.Context, s *Set, out [][]candidate, ids [][]bt
 	return out, ids, nil
 }
 
-// visible returns how many of the candidates a loader considers that takes those of modules only if vmlinux has
-// none: libbpf (bpf_core_find_cands), and aya, which never does, on a BTF with the types of both.
+// visible returns how many candidates a loader considers if it takes candidates of modules only when vmlinux has
+// none, as libbpf does (bpf_core_find_cands). aya reads no modules, but may get a BTF with the types of both.
 func visible(all []candidate, takes func(candidate) bool) int {
 	none := true
 	for i, c := range all {

@@ -37,8 +37,8 @@ func DrawBadge(label, value, color string) string {
 		text(0, left, label) + text(left, right, value) + "</svg>\n"
 }
 
-// Badge writes an SVG that says from which releases of Linux on all objects work, for each machine if these differ: green where that is
-// certain, yellow where some kernels are uncertain or newer ones fail, red where an object works on no line of a machine.
+// Badge writes an SVG with the first release of Linux from which all objects work, for each machine if they differ. It is green if this is
+// certain, yellow if some kernels are uncertain or newer ones fail, and red if an object works on no line of a machine.
 func Badge(w io.Writer, r *verdict.Report, _ Options) error {
 	value, color := badge(r)
 	_, err := io.WriteString(w, DrawBadge("Linux", value, color))

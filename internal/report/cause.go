@@ -54,7 +54,7 @@ func causeSubject(c *verdict.Cause, most int) string {
 	return strings.Join(parts, ": ")
 }
 
-// causeMessage is a cause for an annotation: what is wrong, where, in which programs, and what to do.
+// causeMessage returns the text of an annotation: the cause, its kernels, its programs, and advice.
 func causeMessage(r *verdict.Report, c *verdict.Cause, most int) string {
 	loader := ""
 	if c.Loader != "" {
@@ -107,7 +107,7 @@ func subjectReasons(c *verdict.Cause) (out []string) {
 	return slices.Compact(out)
 }
 
-// subjectsOf names what a cause is about, with the release that each thing came with, if that is known.
+// subjectsOf returns the names of a cause's subjects, each with the release that introduced it, if known.
 func subjectsOf(c *verdict.Cause, most int) string {
 	var names []string
 	same := true // the release of all

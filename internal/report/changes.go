@@ -88,7 +88,7 @@ type docChange struct {
 // worseTitle is the title of what is worse than in a baseline.
 const worseTitle = "Worse than the baseline"
 
-// changes returns what got worse, what got better and what is new, objects first.
+// changes returns the verdicts that are worse, better or new, those on objects first.
 func changes(v *verdict.Report, old *verdict.Baseline) (all []docChanges) {
 	l := v.CompareObjects(old, func(int) bool { return true })
 	for i := range l {

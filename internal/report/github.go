@@ -23,8 +23,8 @@ var (
 )
 
 // GitHub writes workflow commands that annotate the first source line of each cause, or the object if there is none. Of each level it has
-// the causes that cost most kernels. Before these are the errors that no source line shows: what is not loaded where it has to work, and what
-// is worse than in the baseline.
+// the causes that cost most kernels. Errors without a source line come first: objects that are not loaded on a required kernel, and verdicts
+// worse than in the baseline.
 func GitHub(w io.Writer, r *verdict.Report, o Options) error {
 	b := bufio.NewWriter(w)
 	s := summarize(r, o)

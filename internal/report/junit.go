@@ -126,8 +126,8 @@ func reasons(p *verdict.ProgramRow, kernel int, l rule.Loader) *message {
 	return &m
 }
 
-// deciders lists what stands against an object on a kernel: what does against the
-// programs that decide it, the worst in the message.
+// deciders lists the reasons against an object on a kernel: those against the
+// programs that decide its verdict. The worst is in the message.
 func deciders(r *verdict.Report, o *verdict.ObjectRow, kernel int) *message {
 	var m message
 	worst := rule.OK

@@ -48,8 +48,9 @@ const (
 	longName    = 14 // characters of the name of a kernel without a release above which its column has a number
 )
 
-// newMatrix returns the matrix of a report. With programs, each object is followed by those that it needs and whose cells differ from its own. The
-// whole matrix has all programs. Else rows with equal cells are one, those of objects if they are many.
+// newMatrix returns the matrix of a report. With programs, an object's row is followed by rows of the programs that it needs, if
+// their cells differ from its own. The whole matrix has all programs. Else rows with equal cells are one, those of objects if they are
+// many.
 func newMatrix(r *verdict.Report, programs, whole bool) *matrix {
 	m := new(matrix)
 	status := m.setRows(r, programs, whole)

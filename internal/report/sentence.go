@@ -113,7 +113,7 @@ func note(f *rule.Finding) string {
 	return s + " [" + string(f.Code) + "]"
 }
 
-// statusText is a status in words, with what it is about where that is only attaching.
+// statusText returns a status in words. If the program is loaded and only attaching it fails, the text says so.
 func statusText(s rule.Status, attach bool) string {
 	if attach && (s == rule.Fails || s == rule.MayFail) {
 		return s.String() + " to attach"

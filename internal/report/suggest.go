@@ -123,8 +123,8 @@ func Suggestions(w io.Writer, r *verdict.Report, _ Options) error {
 	return b.Flush()
 }
 
-// suggested returns the options that change cells, by name, with what they change, the programs whose targets loaders seem to set, and those of
-// these that tail calls may reach.
+// suggested returns the options that change cells, as values by name and with a comment on the change. targets are the programs whose
+// targets loaders seem to set; tail calls may reach those in tails.
 func suggested(r *verdict.Report) (comments []string, values map[string][]string, targets, tails []string) {
 	values = make(map[string][]string)
 	add := func(name, what string, options []verdict.Option, now, then *verdict.ObjectRow) {

@@ -138,7 +138,8 @@ func (s *summary) others() string {
 	return text
 }
 
-// unloaded says where nothing is loaded that has to work, and which selectors match no kernel, unless the verdict does.
+// unloaded returns sentences about required kernels on which no object is loaded, and about selectors that match no kernel. It leaves out
+// those that the verdict has.
 func (s *summary) unloaded() (out []string) {
 	for _, u := range s.o.Unmet {
 		text := "No kernel matches --require " + u.Selector
@@ -201,7 +202,7 @@ func (s *summary) remarks(all bool) []string {
 	return append(out, s.suggestions(all)...)
 }
 
-// unjudged counts what is not judged of those programs that work: "ok, not judged: bounds of 3 computed offsets in 2 programs [unjudged-bounds]".
+// unjudged counts the properties of working programs that were not judged: "ok, not judged: bounds of 3 computed offsets in 2 programs [unjudged-bounds]".
 func unjudged(programs []verdict.ProgramRow) string {
 	var offsets, bounds, work int
 	for i := range programs {

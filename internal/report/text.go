@@ -222,7 +222,8 @@ func pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
 }
 
-// chosen returns the indices of so many causes, ascending: those that explain a cell which no earlier one does, then the first.
+// chosen returns the indices of at most so many causes, ascending. It prefers causes of cells without an earlier cause, then takes the first
+// ones.
 func chosen(r *verdict.Report, all []verdict.Cause, most int) (list []int) {
 	type cell struct{ object, line int }
 	explained := make(map[cell]bool)
@@ -275,7 +276,7 @@ func (t *textWriter) causes(all []verdict.Cause, most int) {
 	}
 }
 
-// sentences writes what is wrong with each subject, where that differs and the line of the cause does not say it.
+// sentences writes a line for each subject if there are several reasons and the line of the cause does not have them.
 func (t *textWriter) sentences(c *verdict.Cause) {
 	if each := subjectReasons(c); len(each) > 2 {
 		for _, text := range each {
@@ -296,7 +297,7 @@ func (t *textWriter) details(c *verdict.Cause) {
 	}
 }
 
-// proofs say what keeps the verifier from what the cause is about, and by what of the kernel's BTF it was decided.
+// proofs returns lines about the evidence: the parts of the kernel's BTF that decided, and the guards before the code.
 func (t *textWriter) proofs(c *verdict.Cause) (out []string) {
 	var guarded []*rule.Finding
 	for i := range c.Subjects {

@@ -109,8 +109,8 @@ func (r *Report) causes(of scope) []Cause {
 	return r.merged(subjects)
 }
 
-// strongest removes what is also known in a stronger form of the same object on the same kernel: a call of a helper is not in doubt where
-// another one certainly fails, and what counts for every loader need not be said of one.
+// strongest removes weaker findings about the same thing, object and kernel. A call of a helper is not in doubt if another call
+// certainly fails, and a finding with every loader makes one with a single loader superfluous.
 func strongest(subjects map[subjectKey]*subjectFound) {
 	type thing struct {
 		code          rule.Code

@@ -18,8 +18,8 @@ type Setup struct {
 	Policy  Policy
 }
 
-// Judge adds the verdicts on objects to a report that has those on their programs, in order. needs returns what
-// an object needs on a kernel, whichever of its programs are loaded. An error is ctx's.
+// Judge adds the verdicts on objects to a report with the verdicts on their programs, in order. needs returns the needs of
+// an object on a kernel that do not depend on the programs that are loaded. An error is ctx's.
 func (s *Setup) Judge(ctx context.Context, rep *Report, needs func(kernel, object int) []rule.Finding) error {
 	v := &judge{Setup: s, Report: rep, needs: needs, loader: make([]rule.Loader, len(s.Objects))}
 	var all []*evidence
@@ -131,7 +131,7 @@ func (s *Setup) refused(o *rule.Object, l rule.Loader) []rule.Finding {
 	return all
 }
 
-// LoadersOf returns the loaders that count for an object: those that load it, whatever the kernel, or all if none does.
+// LoadersOf returns the loaders that count for an object: the ones that can open it, or all if none can.
 func (s *Setup) LoadersOf(o *rule.Object) []rule.Loader {
 	open := slices.DeleteFunc(slices.Clone(s.Loaders), func(l rule.Loader) bool { return len(s.refused(o, l)) > 0 })
 	if len(open) == 0 {

@@ -60,8 +60,8 @@ func (e *evidence) exclusive(needs []need) bool {
 	return !slices.Contains(works, false)
 }
 
-// renamed returns what a need shares with those of the function's other names: how and, in words, where its programs are attached.
-// It is "" if a rule of the user is about the need, or its own programs differ in it.
+// renamed returns the place of a need's programs, which needs for other names of the function share: see place.
+// It is "" if a rule of the user is about the need, or if its programs have several places.
 func (e *evidence) renamed(n need) (shared string) {
 	for _, i := range slices.Concat(n.alternatives...) {
 		own := place(e.object, i)
@@ -73,8 +73,9 @@ func (e *evidence) renamed(n need) (shared string) {
 	return shared
 }
 
-// place says what a program is attached to: entry, exit, tracepoint or the prefix of its section, and the words of its target, else of
-// its name, without what differs where a function was renamed: leading underscores, the order, page and folio, versions.
+// place names the place that a program is attached to: entry, exit, tracepoint or the prefix of its section, and the words of its
+// target, else of its name. Names of a renamed function often differ in leading underscores, order, page and folio, and versions; place
+// leaves these out.
 func place(o *rule.Object, i int) string {
 	pr, what, to := &o.Programs[i], "", o.ProgramName(i)
 	if s := pr.Attach; s != nil {

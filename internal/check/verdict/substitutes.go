@@ -33,8 +33,8 @@ func substitutes(o *rule.Object, free map[int]bool) []substitute {
 	})...)
 }
 
-// point is what a program is attached to, as far as several ways lead there: a name for it, "" for none, and what reports call it,
-// "" where only the programs' names are equal.
+// point returns a name for the place that a program is attached to, if programs can be attached there in several ways; else "". at is the
+// place in reports, or "" if only the programs' names are equal.
 func point(o *rule.Object, i int) (name, at string) {
 	pr := &o.Programs[i]
 	what := attachPoints[strings.TrimSuffix(pr.Attach.Prefix, ".s")]

@@ -114,7 +114,7 @@ var functions = template.FuncMap{
 var mapFlags = []string{"NO_PREALLOC", "NO_COMMON_LRU", "NUMA_NODE", "RDONLY", "WRONLY", "STACK_BUILD_ID", "ZERO_SEED", "RDONLY_PROG", "WRONLY_PROG", "CLONE",
 	"MMAPABLE", "PRESERVE_ELEMS", "INNER_MAP", "LINK", "PATH_FD", "VTYPE_BTF_OBJ_FD", "TOKEN_FD", "SEGV_ON_FAULT", "NO_USER_CONV", "RB_OVERWRITE"}
 
-// Sentence returns what the table says of a finding with these arguments, or the code if that is not in it.
+// Sentence returns the table's sentence for a finding with these arguments, or the code if the table does not have it.
 func Sentence(code relo.Code, args any) string {
 	if e := Of(code); e != nil {
 		return fill(string(e.Code), e.Text, args)

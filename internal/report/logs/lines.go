@@ -22,7 +22,7 @@ type lines struct {
 	room  int // bytes that ends may have
 }
 
-// ending is what the end of a line is about. It has pointers to what entries share, rather than what these point to.
+// ending is the data of the end of a line. It points to values that entries share instead of copying them.
 type ending struct {
 	local      relo.Spec
 	candidates *relo.Candidate // the first

@@ -206,9 +206,9 @@ func (r *record) add(d *outcome, before int) {
 	l.of = append(l.of, int32(i))
 }
 
-// decision is what counts as the same on two kernels: result, value and the
-// field it comes from, but neither type IDs nor where the field is, which is
-// the value where anybody asks.
+// decision returns the part of an entry that is compared between kernels: the
+// result, the value and the field. Type IDs are not part of it. Nor is the field's
+// offset: if the relocation is for an offset, this is the value.
 func decision(e *relo.Entry) string {
 	var b strings.Builder
 	b.WriteString(e.Result.String() + ": ")
@@ -227,8 +227,8 @@ func decision(e *relo.Entry) string {
 	return b.String()
 }
 
-// Close writes the text: of a single kernel a line for each relocation; of several the kernels with their numbers, then for
-// each object the relocations on which they differ, with the kernels of each outcome, then those on which they do not.
+// Close writes the text. For a single kernel, it has a line for each relocation. For several, it has the kernels with their numbers and
+// then, for each object, first the relocations with several outcomes, with the kernels of each, and then the others.
 func (p *Printer) Close() error {
 	if len(p.Shown) > 0 && len(p.kernels) > 1 {
 		for i, k := range p.kernels {
