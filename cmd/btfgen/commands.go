@@ -38,7 +38,7 @@ type sharedFlags struct {
 	withoutBTF cli.Flag
 
 	selecting []cli.Flag // read by readSelectors
-	replace   cli.Flag   // for commands that select kernels and write a directory
+	replace   cli.Flag   // goes with selecting, in commands that write a directory
 	reading   []cli.Flag // read by openSources
 	kernels   []cli.Flag // read by openCorpus
 	writing   []cli.Flag // read by parseOutput

@@ -36,7 +36,7 @@ const (
 	ofMap
 	ofRing   // memory of a ring buffer
 	ofMemory // memory that a global function was given
-	inValue  // in a value of a map
+	inValue  // an address in a value of a map
 	ofHeld   // memory at a pointer in a value of a map
 	ofSum    // an address and a number that is not a constant
 	isNumber

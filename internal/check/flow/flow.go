@@ -134,13 +134,13 @@ func inOrder[T any](of map[bpfobj.Site]T) (l []T) {
 type flow struct {
 	code    *bpfobj.Code
 	attach  *bpfobj.Section            // the program's section, nil for none
-	memory  map[int]bpfobj.Registers   // by function: see Accesses
+	memory  map[int]bpfobj.Registers   // keyed by function; see Accesses
 	regs    bool                       // the context is registers: see Access.Arg for their numbers
 	steps   *limits.Meter              // instructions, and stack slots where paths meet
 	at      map[bpfobj.Site]*addresses // addresses at places where paths meet
 	work    []bpfobj.Site
-	leaders map[int][]bool         // by function: instructions at which paths can meet
-	exposed map[int]int64          // by function: others can write to the stack from this offset on
+	leaders map[int][]bool         // keyed by function: instructions at which paths can meet
+	exposed map[int]int64          // keyed by function: others can write to the stack from this offset on
 	chosen  map[int]bool           // arguments: see Access
 	found   map[bpfobj.Site]Access // nil while a round only follows addresses
 	calls   map[bpfobj.Site]MapCall

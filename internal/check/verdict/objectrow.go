@@ -15,7 +15,7 @@ import (
 type ObjectRow struct {
 	Object   string        `json:"object"`
 	Programs []int         `json:"programs"`           // all programs of the object, ascending
-	Variants [][]int       `json:"variants,omitempty"` // for [Report.Variants]: alternatives as indices of objects
+	Variants [][]int       `json:"variants,omitempty"` // alternatives as indices of objects; only in [Report.Variants]
 	Loader   rule.Loader   `json:"loader,omitempty"`   // loader of Status and Load; "" for the worst one
 	Status   []rule.Status `json:"status"`             // one per kernel
 	Load     []rule.Status `json:"load"`               // verdict on loading alone, one per kernel

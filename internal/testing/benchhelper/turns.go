@@ -18,7 +18,7 @@ import (
 
 // A step is one line of a plan.
 type step struct {
-	rounds int // in how many of the first rounds the step runs; 0 means all
+	rounds int // number of rounds, the first ones, in which the step runs; 0 means all
 	kind   string
 	args   []string
 }

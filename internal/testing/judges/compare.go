@@ -100,7 +100,7 @@ func (k *known) matches(kind, object, program, kernel string) bool {
 
 // comparison is what three judges say of the programs of a kernel: check, --boot and libbpf.
 type comparison struct {
-	counts  map[string][2]int // by verdict: how many load with libbpf, and how many do not
+	counts  map[string][2]int // keyed by verdict: how many load with libbpf, and how many do not
 	agree   int               // programs of which libbpf and --boot say the same
 	untried []string          // programs that this libbpf does not load, or without a result
 	new     map[string][]string

@@ -68,7 +68,7 @@ func unpack(dir string, files []string) error {
 		case errors.Is(f.Err, embedded.ErrNone):
 			continue
 		case f.Err != nil:
-			fmt.Fprintln(os.Stderr, "judges: left out:", f.Err) // by check, too
+			fmt.Fprintln(os.Stderr, "judges: left out:", f.Err) // check leaves it out, too
 			continue
 		}
 		sum := sha256.Sum256(f.Object.Data)

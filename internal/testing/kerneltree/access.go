@@ -150,8 +150,8 @@ type calculator struct {
 	layouts   map[string]*layout
 	attach    string
 	kind      string                       // BPF_PROG_TYPE_TRACING
-	kfunc     string                       // for filters
-	sets      map[string]map[string]string // of kfuncs, for filters
+	kfunc     string                       // kfunc that a filter judges
+	sets      map[string]map[string]string // sets of kfuncs that filters know
 	variables map[string]int64
 	depth     int
 	unknown   map[string]bool
@@ -433,7 +433,7 @@ func (e *sum) primary() int64 {
 		switch e.peek() {
 		case "->", ".":
 			if e.peek() == "." && e.at+1 < len(e.tokens) && e.tokens[e.at+1] == "." {
-				return e.name(t, last) // of a range
+				return e.name(t, last) // the end of a range
 			}
 			e.next()
 			last = e.next()
@@ -583,7 +583,7 @@ var (
 
 // place places the members of a struct or union.
 func (c *calculator) place(l *layout, body string, union bool) {
-	bits := int64(0) // so far
+	bits := int64(0) // bits of the members so far
 	add := func(width, align int64) (offset int64) {
 		at := bits
 		if union {

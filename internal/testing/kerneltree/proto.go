@@ -25,7 +25,7 @@ type interpreter struct {
 type statement struct {
 	kind  string // if, switch, case, return, break, block, set, goto, label
 	expr  []string
-	name  string // what is set, or a label
+	name  string // the variable that is set, or the label
 	body  []*statement
 	other []*statement // else
 }
@@ -278,7 +278,7 @@ func (e *expression) unary() string {
 	case "!":
 		e.next()
 		return number(!truth(e.unary()))
-	case "&": // of a helper's prototype
+	case "&": // the address of a helper's prototype
 		e.next()
 		e.next()
 		return "pointer"

@@ -74,7 +74,7 @@ func skipLiteral(text string, i int) int {
 // distributions use for what they have changed, it drops the first instead.
 func preprocess(text string) string {
 	var b strings.Builder
-	var dropped []bool // for each open #if, whether its lines are dropped
+	var dropped []bool // whether the lines of each open #if are dropped
 	continued := false
 	for line := range strings.Lines(text) {
 		word := strings.TrimSpace(line)

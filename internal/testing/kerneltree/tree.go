@@ -46,13 +46,13 @@ func (r Relations) add(relation string, items ...string) {
 // Tree describes the sources of one kernel.
 type Tree struct {
 	Release   string
-	Sum       string // of kernel/bpf/verifier.c, which identifies the sources
+	Sum       string // start of the SHA-256 of kernel/bpf/verifier.c, which identifies the sources
 	Relations Relations
 	Unknown   []string // conditions that no rule is for, which were taken for true
 
-	texts    map[string]string // without comments
+	texts    map[string]string // files without comments
 	defs     *definitions
-	machines map[string]*definitions // what only a machine's sources define
+	machines map[string]*definitions // definitions only in the sources of a machine
 }
 
 // Read reads a tree: a folder, or a bare Git directory. It looks for the witnesses: struct, struct.member, function() or enum:ENUMERATOR.

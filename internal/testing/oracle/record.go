@@ -28,7 +28,7 @@ type Result struct {
 // Record is one relocation.
 type Record struct {
 	Program    string // the section
-	Index      int    // in its section, from 0
+	Index      int    // position in its section, from 0
 	Kind       string // libbpf's name for it: "byte_off"; empty if it could not be parsed
 	Local      Spec
 	Candidates []Candidate
@@ -39,7 +39,7 @@ type Record struct {
 // Candidate is the match of one relocation on one target type.
 type Candidate struct {
 	Match bool
-	Index int // in the list of remaining candidates, from 0
+	Index int // position in the list of remaining candidates, from 0
 	Spec
 }
 

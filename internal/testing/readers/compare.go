@@ -59,7 +59,7 @@ func statusOf(err error) Status {
 // CompareLookups looks up kernels in a, which must be the archive opened last.
 func (r *Reader) CompareLookups(t testing.TB, a *archive.Archive, wants []kernel.Key) {
 	t.Helper()
-	var like []kernel.Key // of a half of the look-ups, two distributions of the archive
+	var like []kernel.Key // two distributions of the archive, for half of the look-ups
 	for i, k := range a.Keys() {
 		if i%(1+a.Len()/2) == 0 {
 			like = append(like, kernel.Key{ID: kernel.CanonicalID(k.ID), VersionID: k.VersionID})

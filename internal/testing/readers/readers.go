@@ -57,7 +57,7 @@ type Archive struct {
 	// Most is the peak memory in bytes while opening, Kept the memory of the open archive,
 	// and Taking the additional peak while reading a BTF.
 	Most, Kept, Taking int
-	Kernels            []archive.Kernel // with BTF nil if it cannot be read
+	Kernels            []archive.Kernel // BTF is nil if it cannot be read
 }
 
 // Language is a reader of archives in another language than Go.
@@ -124,7 +124,7 @@ func buildC(work string) ([]string, string, error) {
 		return exec.Command(cc, args...).CombinedOutput()
 	}
 	try := [][]string{nil}
-	if fuzzing() || slow.Enabled() { // with sanitizers it takes seconds to build
+	if fuzzing() || slow.Enabled() { // building with sanitizers takes seconds
 		try = [][]string{{"-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"}, nil}
 	}
 	var cc string

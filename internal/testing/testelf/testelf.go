@@ -15,7 +15,7 @@ type File struct {
 	Class32  bool
 	Type     elf.Type
 	Machine  elf.Machine
-	Sections []Section // from section 1 on; the tables of names and symbols follow
+	Sections []Section // sections from 1 on; the tables of names and symbols follow
 	Symbols  []Symbol  // local ones first
 	Dynamic  bool      // symbols go into a .dynsym
 	Tail     bool      // section data follow the section header table

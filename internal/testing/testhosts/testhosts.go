@@ -20,11 +20,11 @@ import (
 type Host struct {
 	Name, Source     string
 	OSRelease        string // "" for no file
-	Release, Machine string // of uname
+	Release, Machine string // what uname prints
 	BigEndian        bool
 	Key              kernel.Key
 	Rule, Serves     string // Serves is a key as the archive spells it, "" for no match
-	Neighbour        string // with one neighbour, the key whose BTF serves, if that differs from Serves
+	Neighbour        string // key whose BTF serves with one neighbour, if it is not Serves
 	Also             []string
 }
 

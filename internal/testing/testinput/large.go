@@ -57,7 +57,7 @@ type largeObject struct {
 	btf    *btf.Builder
 	types  localTypes
 	text   []*largeFunc
-	start  []int // of each function of text, in slots
+	start  []int // start of each function of text, in slots
 	progs  []*largeFunc
 }
 

@@ -16,9 +16,9 @@ type question struct {
 	about     about
 	sometimes bool      // some kernels lack it: only a guard may have it
 	root      string    // the local type's name, with its flavor
-	name      string    // of a member, as a path, or of an enumerator
-	shape     byte      // of a member
-	instead   *question // for members: the one to read if the guard is false
+	name      string    // name of an enumerator, or path of a member
+	shape     byte      // only for members
+	instead   *question // only for members: the one to read if the guard is false
 
 	// In the local types.
 	id     btf.TypeID

@@ -236,7 +236,7 @@ func Few(tb testing.TB) *corpus.Corpus {
 		return c
 	}
 	if os.Getenv("BTFGEN_CORPUS") != "" {
-		releases := make(map[string][]*corpus.File) // by machine
+		releases := make(map[string][]*corpus.File) // keyed by machine
 		for _, f := range c.Files {
 			machine := path.Base(path.Dir(f.Path))
 			releases[machine] = append(releases[machine], f)

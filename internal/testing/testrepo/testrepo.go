@@ -21,9 +21,9 @@ import (
 type Repository struct {
 	t       *testing.T
 	client  string // apt or dnf
-	Dir     string // with its packages
-	URL     string // of Dir
-	home    string // of gpg
+	Dir     string // the folder with its packages
+	URL     string // address of Dir
+	home    string // home of gpg
 	indexes int    // how many were written
 	state   string // a folder that the server reads and writes
 
@@ -100,7 +100,7 @@ func (r *Repository) serve() {
 
 // NewKey makes another key, with which the repository is signed from now on.
 func (r *Repository) NewKey() {
-	home, err := os.MkdirTemp("", "gpg") // with a short name, for its sockets
+	home, err := os.MkdirTemp("", "gpg") // gpg's sockets need a short path
 	if err != nil {
 		r.t.Fatal(err)
 	}
