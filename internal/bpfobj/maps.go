@@ -69,7 +69,8 @@ func (p *parser) readMaps() error {
 		case ".struct_ops", ".struct_ops.link":
 			if t, ok := p.BTF.SkipMods(v.Ref()); ok && t.Kind().IsComposite() && p.spent.name(len(t.Name())) == nil {
 				p.StructOps = append(p.StructOps, StructOpsMap{
-					Name: name, Type: btf.Essential(string(t.Name())), Optional: optional, Link: plain != ".struct_ops", typ: t.ID, section: sec,
+					Name: name, Type: btf.Essential(string(t.Name())),
+					Optional: optional, Link: plain != ".struct_ops", typ: t.ID, section: sec,
 				})
 			}
 		case ".maps":

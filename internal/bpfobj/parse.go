@@ -90,7 +90,10 @@ func (p *parser) parse(ctx context.Context, records []*ExtSection) error {
 			p.Unfolded += min(s.Size, math.MaxUint32)
 		}
 	}
-	for _, pass := range []func() error{p.readSymbols, p.readLicense, p.readVersion, p.readData, p.readFuncs, p.readMaps, p.readExterns, p.readRelocations, p.readStructOps, p.readProgramArrays, p.link} {
+	for _, pass := range []func() error{
+		p.readSymbols, p.readLicense, p.readVersion, p.readData, p.readFuncs, p.readMaps, p.readExterns, p.readRelocations,
+		p.readStructOps, p.readProgramArrays, p.link,
+	} {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -128,7 +131,9 @@ func (p *parser) section(y *elf.Symbol) *elf.Section {
 
 // readSymbols reads the first table of symbols. debug/elf does not bound the names.
 func (p *parser) readSymbols() error {
-	i := slices.IndexFunc(p.file.Sections, func(s *elf.Section) bool { return s.Type == elf.SHT_SYMTAB && int(s.Link) < len(p.file.Sections) })
+	i := slices.IndexFunc(p.file.Sections, func(s *elf.Section) bool {
+		return s.Type == elf.SHT_SYMTAB && int(s.Link) < len(p.file.Sections)
+	})
 	if i < 0 {
 		return nil
 	}
@@ -290,7 +295,9 @@ func (p *parser) cut(sec int, name string, code []Insn, syms []elf.Symbol) {
 
 // at returns the instruction in a slot of a section.
 func (p *parser) at(s span, slot int) (Site, bool) {
-	n, exact := slices.BinarySearchFunc(p.Funcs[s.first:s.end], slot, func(f Function, slot int) int { return cmp.Compare(f.Start, slot) })
+	n, exact := slices.BinarySearchFunc(p.Funcs[s.first:s.end], slot, func(f Function, slot int) int {
+		return cmp.Compare(f.Start, slot)
+	})
 	if !exact {
 		n--
 	}

@@ -27,7 +27,8 @@ var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 
 // options are those of decoders.
 var options = []zstd.DOption{
-	zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderDictRaw(0, Dictionary), zstd.WithDecoderMaxMemory(MaxPayload),
+	zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderDictRaw(0, Dictionary),
+	zstd.WithDecoderMaxMemory(MaxPayload),
 	zstd.WithDecoderMaxWindow(MaxPayload),
 }
 

@@ -93,7 +93,10 @@ func (y *AyaDecider) Decisions(i int) iter.Seq2[*Record, *Decision] {
 				a, spec := y.decide(m, n), m.sites[n].spec
 				steps[n] = &Decision{
 					Result: a.Result, New: a.New,
-					resolution: &resolution{tb: y.tb, spec: m.specs[spec], question: -1, old: m.local[spec].value, reason: y.reason(m, n, &a), target: -1, other: -1},
+					resolution: &resolution{
+						tb: y.tb, spec: m.specs[spec], question: -1, old: m.local[spec].value,
+						reason: y.reason(m, n, &a), target: -1, other: -1,
+					},
 				}
 			}
 			if !yield(&m.records[rec], steps[n]) {
@@ -266,7 +269,9 @@ func (in insn) ayaPatch(s *spec, d *AyaDecision) error {
 			break
 		}
 		unsigned := l.kind == btf.KindInt && t.kind == btf.KindInt && (l.enc|t.enc)&btf.IntSigned == 0
-		if !l.ok || !t.ok || !unsigned && (l.kind != btf.KindPtr || t.kind != btf.KindPtr) || t.size > 8 || t.size&(t.size-1) != 0 || t.size == 0 {
+		pointers := l.kind == btf.KindPtr && t.kind == btf.KindPtr
+		loadable := t.size == 1 || t.size == 2 || t.size == 4 || t.size == 8
+		if !l.ok || !t.ok || !unsigned && !pointers || !loadable {
 			f := fault{Cause: relo.CauseFieldSize, LocalNumber: uint64(l.size), TargetNumber: uint64(t.size)}
 			if l.ok != t.ok {
 				f.Cause = relo.CauseBitfield

@@ -75,7 +75,8 @@ type recordDecider struct {
 
 func newRecordDecider(l *LibbpfDecider, m *setObject) *recordDecider {
 	return &recordDecider{
-		LibbpfDecider: l, m: m, left: make([][]int32, len(m.roots)), resolutions: make([]*resolution, len(m.specs)), decisions: make([]*Decision, len(m.sites)),
+		LibbpfDecider: l, m: m, left: make([][]int32, len(m.roots)),
+		resolutions: make([]*resolution, len(m.specs)), decisions: make([]*Decision, len(m.sites)),
 	}
 }
 
@@ -245,7 +246,8 @@ func (m *resolution) explain(x *explainer) relo.Reason {
 		if a.bitOff != b.bitOff {
 			return relo.Reason{Code: relo.AmbiguousOffset, LocalNumber: uint64(b.bitOff), TargetNumber: uint64(a.bitOff)}
 		}
-		return relo.Reason{Code: relo.AmbiguousValue, LocalNumber: m.tb.value(m.question, m.other, m.spec.kind).val, TargetNumber: m.new.val}
+		other := m.tb.value(m.question, m.other, m.spec.kind).val
+		return relo.Reason{Code: relo.AmbiguousValue, LocalNumber: other, TargetNumber: m.new.val}
 	case m.result == relo.Error:
 		c := x.candidate(m.spec, m.question, m.other)
 		r := ReasonOf(relo.InvalidRelocation, c.err)
@@ -274,7 +276,8 @@ func (m *resolution) differs(x *explainer, r *relo.Reason) {
 		if c == nil || fieldCauses[c.Code] == "" {
 			continue
 		}
-		r.Cause, r.Local, r.Target, r.LocalNumber, r.TargetNumber = fieldCauses[c.Code], c.Local, c.Target, c.LocalNumber, c.TargetNumber
+		r.Cause, r.Local, r.Target = fieldCauses[c.Code], c.Local, c.Target
+		r.LocalNumber, r.TargetNumber = c.LocalNumber, c.TargetNumber
 		return
 	}
 }

@@ -38,7 +38,10 @@ func (kp *KeepPatterns) Compare(ctx context.Context, full, small *Target) (*Diff
 			return
 		}
 		t := kept.BTF.Type(kept.Type)
-		d = &Difference{Relocation: "--keep " + kp.patterns[kept.pattern].text, Candidate: typeName(t), Full: fmt.Sprintf("type %d", t.ID), Minimized: "none like it"}
+		d = &Difference{
+			Relocation: "--keep " + kp.patterns[kept.pattern].text, Candidate: typeName(t),
+			Full: fmt.Sprintf("type %d", t.ID), Minimized: "none like it",
+		}
 	})
 	if err := cmp.Or(err, w.stopped()); err != nil {
 		return nil, err

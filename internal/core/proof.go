@@ -61,7 +61,10 @@ func Compare(ctx context.Context, full, small *Table) (*Difference, error) {
 	if a, b := full.kernel.Order(), small.kernel.Order(); a != b {
 		return &Difference{Relocation: "all", Full: a.String(), Minimized: b.String()}, nil
 	}
-	c := comparison{full: full, small: small, fullCilium: full.Cilium(ctx), smallCilium: small.Cilium(ctx), meter: limits.NewMeter(ctx, math.MaxInt64, "comparisons of candidates")}
+	c := comparison{
+		full: full, small: small, fullCilium: full.Cilium(ctx), smallCilium: small.Cilium(ctx),
+		meter: limits.NewMeter(ctx, math.MaxInt64, "comparisons of candidates"),
+	}
 	for name := range full.set.names {
 		if d, err := c.name(name); d != nil || err != nil || c.meter.Err() != nil {
 			return d, cmp.Or(err, c.meter.Err())
@@ -212,7 +215,8 @@ func (c *comparison) widths(name int, full, small []column) *Difference {
 				}
 				d := c.full.set.difference(q)
 				d.Relocation = strings.Replace(d.Relocation, c.full.set.questions[q].spec.kind.String(), relo.ByteOffset.String(), 1)
-				d.Full, d.Minimized, d.Order = effect{val: v.val, load: l[i].load}.String(), effect{val: v.val, load: o[i].load}.String(), true
+				d.Full, d.Minimized = effect{val: v.val, load: l[i].load}.String(), effect{val: v.val, load: o[i].load}.String()
+				d.Order = true
 				return d
 			}
 		}
@@ -237,7 +241,10 @@ func (c *comparison) decisions(name int) (*Difference, error) {
 				}
 				st := m.siteOf[rec]
 				if a, b := fullAya.decide(m, st), smallAya.decide(m, st); !a.Same(&b) {
-					return &Difference{Object: m.name, Relocation: m.specs[m.sites[st].spec].String(), Full: "aya: " + a.String(), Minimized: b.String(), Order: true}, nil
+					return &Difference{
+						Object: m.name, Relocation: m.specs[m.sites[st].spec].String(),
+						Full: "aya: " + a.String(), Minimized: b.String(), Order: true,
+					}, nil
 				}
 			}
 			if d, err := c.groups(m, r); d != nil || err != nil {

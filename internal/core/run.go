@@ -88,7 +88,8 @@ func (b *entryMaker) entry(ctx context.Context, d *Decision) *relo.Entry {
 		b.candidates[m] = m.candidates(ctx, b.explain)
 	}
 	e := &relo.Entry{
-		Kind: m.spec.kind, Local: m.spec.entry(), Old: d.Old(), Result: d.Result, Reason: reasonOf(d.Reason()), Candidates: b.candidates[m],
+		Kind: m.spec.kind, Local: m.spec.entry(), Old: d.Old(),
+		Result: d.Result, Reason: reasonOf(d.Reason()), Candidates: b.candidates[m],
 	}
 	if d.Result.OK() {
 		v := d.New // a pointer into d would keep all of the table

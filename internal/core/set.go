@@ -82,7 +82,10 @@ type setBuilder struct {
 
 func (b *setBuilder) object(o *Object) setObject {
 	sg := signatures{object: o}
-	m := setObject{Object: o, question: make([]int, len(o.specs)), local: make([]localValue, len(o.specs)), siteOf: make([]int32, len(o.records)), rootOf: make([]int32, len(o.specs))}
+	m := setObject{
+		Object: o, question: make([]int, len(o.specs)), local: make([]localValue, len(o.specs)),
+		siteOf: make([]int32, len(o.records)), rootOf: make([]int32, len(o.specs)),
+	}
 	roots := make(map[btf.TypeID]int32)
 	for i, sp := range o.specs {
 		at, ok := roots[sp.root]

@@ -90,7 +90,10 @@ func (f *File) readBTFC(ctx context.Context, mem *decompress.Arena, yield func(*
 	if err != nil {
 		return cmp.Or(ctx.Err(), f.damaged(sniff.BTFC.String(), err))
 	}
-	k := Kernel{Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: btf, SourceSize: f.Size, Made: e.Made, From: e.HasOwnBTF(), mem: mem}
+	k := Kernel{
+		Key: f.Key, Name: f.Key.String(), Path: f.Path, BTF: btf,
+		SourceSize: f.Size, Made: e.Made, From: e.HasOwnBTF(), mem: mem,
+	}
 	var modules []btfc.Module
 	var failed error
 	if !f.opts.Modules.None() {

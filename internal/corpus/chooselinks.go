@@ -50,7 +50,8 @@ func chooseLinks(l *links, found *find.Found, opts *Options) {
 		}
 	}
 	for _, link := range found.Links {
-		if dir := path.Dir(link.Abs); link.HasModules() && (dirs[dir] || naming.IsModulesArchive(path.Base(link.Abs)) && own[naming.ModuleKey(link.Below)]) {
+		withKernel := dirs[path.Dir(link.Abs)] || naming.IsModulesArchive(path.Base(link.Abs)) && own[naming.ModuleKey(link.Below)]
+		if link.HasModules() && withKernel {
 			found.Files = append(found.Files, link.File)
 		}
 	}

@@ -74,7 +74,9 @@ func Open(ctx context.Context, sources []string, opts Options) (*Corpus, error) 
 		}
 		c.Files = append(c.Files, f)
 	}
-	c.Skipped = slices.DeleteFunc(c.Skipped, func(s *Error) bool { return !opts.selectsPath(opts.key(s.Path, found.Below(s.Path), "")) })
+	c.Skipped = slices.DeleteFunc(c.Skipped, func(s *Error) bool {
+		return !opts.selectsPath(opts.key(s.Path, found.Below(s.Path), ""))
+	})
 	slices.SortFunc(c.Files, func(a, b *File) int { return strings.Compare(a.Path, b.Path) })
 	slices.SortFunc(c.Skipped, (*Error).Compare)
 	if len(c.Files) == 0 {

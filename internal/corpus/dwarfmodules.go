@@ -20,7 +20,8 @@ import (
 
 // encodes reports whether BTF is made of modules' DWARF. Modules of a kernel that came with BTF have theirs in another package.
 func (a *assembler) encodes() bool {
-	return a.source.opts.DWARF.EncodesModules() && !slices.ContainsFunc(a.pending, func(b blob) bool { return !b.split && b.made.By == "" })
+	hasBTF := slices.ContainsFunc(a.pending, func(b blob) bool { return !b.split && b.made.By == "" })
+	return !hasBTF && a.source.opts.DWARF.EncodesModules()
 }
 
 // addDWARF adds a module with DWARF. It is written to disk, since its BTF needs that of its kernel, which may come later.

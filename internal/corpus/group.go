@@ -39,7 +39,8 @@ func group(files []*find.File, opts *Options) (grouped []*File, skipped []*Error
 	}
 	for _, p := range mods {
 		base := path.Base(p.Abs)
-		if naming.IsExtrasPackage(base) && !opts.Extras || !naming.IsModulesArchive(base) && !opts.Modules.Has(naming.ModuleName(base)) {
+		unselected := !naming.IsModulesArchive(base) && !opts.Modules.Has(naming.ModuleName(base))
+		if unselected || naming.IsExtrasPackage(base) && !opts.Extras {
 			continue
 		}
 		p.key, p.mods = naming.ModuleKey(p.Below), true

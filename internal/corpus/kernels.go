@@ -29,7 +29,10 @@ func (a *assembler) finishKernel(b *blob, last bool) {
 		a.takeExtras(b, key)
 		return
 	}
-	k := Kernel{Key: key, Name: key.String(), Path: b.path, Arch: kernel.CanonicalArch(b.arch), BTF: b.data, Made: b.made, From: b.from, mem: a.mem}
+	k := Kernel{
+		Key: key, Name: key.String(), Path: b.path, Arch: kernel.CanonicalArch(b.arch),
+		BTF: b.data, Made: b.made, From: b.from, mem: a.mem,
+	}
 	if !key.Known() {
 		k.Name = b.path
 		if single {

@@ -20,7 +20,10 @@ import (
 var metadata = []string{".git", ".hg", ".svn", ".jj", ".bzr"}
 
 // ignorable are the characters that HFS+ ignores in names, as in ".g\u200cit".
-var ignorable = &unicode.RangeTable{R16: []unicode.Range16{{Lo: 0x200c, Hi: 0x200f, Stride: 1}, {Lo: 0x202a, Hi: 0x202e, Stride: 1}, {Lo: 0x206a, Hi: 0x206f, Stride: 1}, {Lo: 0xfeff, Hi: 0xfeff, Stride: 1}}}
+var ignorable = &unicode.RangeTable{R16: []unicode.Range16{
+	{Lo: 0x200c, Hi: 0x200f, Stride: 1}, {Lo: 0x202a, Hi: 0x202e, Stride: 1},
+	{Lo: 0x206a, Hi: 0x206f, Stride: 1}, {Lo: 0xfeff, Hi: 0xfeff, Stride: 1},
+}}
 
 // isMetadata reports whether Linux, macOS or Windows can take the name of a file or folder for one of metadata.
 func isMetadata(name string) bool {

@@ -134,7 +134,8 @@ func subjectsOf(c *verdict.Cause, most int) string {
 		return ""
 	}
 	family := ""
-	if e := codes.Of(c.Code); e != nil && e.Family.Word != "" && !slices.Contains(names, e.Family.Word) && !strings.HasPrefix(names[0], "map ") {
+	e := codes.Of(c.Code)
+	if e != nil && e.Family.Word != "" && !slices.Contains(names, e.Family.Word) && !strings.HasPrefix(names[0], "map ") {
 		family = e.Family.Word + " "
 	}
 	return family + listed(sorted(names), most) + release

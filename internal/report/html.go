@@ -172,7 +172,8 @@ func (d *pageData) matrix(s *summary) {
 		d.Matrix.Notes = append(d.Matrix.Notes, escape.Text(text))
 	}
 	for i := range m.rows {
-		x := pageRow{Name: escape.Text(m.rows[i].name), Object: m.rows[i].object, Cells: []int{}, Minimum: escape.Text(minimaText(s.Report, m.rows[i].of))}
+		minimum := escape.Text(minimaText(s.Report, m.rows[i].of))
+		x := pageRow{Name: escape.Text(m.rows[i].name), Object: m.rows[i].object, Cells: []int{}, Minimum: minimum}
 		for _, c := range m.rows[i].cells {
 			w := [2]any{word(c), signOf(c)}
 			n, ok := words[w]
@@ -242,10 +243,16 @@ func (d *pageData) programs(v *view, r *verdict.Report) {
 	}
 	for i := range r.Programs {
 		p := &r.Programs[i]
-		out := pageProgram{Object: object[i], Name: escape.Text(p.Name), Section: escape.Text(p.Section), Cells: d.row(v, cells(p.Status, p.Load)), Findings: []pageFinding{}}
+		out := pageProgram{
+			Object: object[i], Name: escape.Text(p.Name), Section: escape.Text(p.Section),
+			Cells: d.row(v, cells(p.Status, p.Load)), Findings: []pageFinding{},
+		}
 		seen := make(map[pageFinding]bool)
 		for _, f := range p.Findings {
-			x := pageFinding{cellOfFinding(f.Status, f.Attach), d.text(withLoader(f.Loader, Sentence(&f.Finding))), d.text(f.Source), d.text(guardText(&f.Finding)), d.set(f.Kernels)}
+			x := pageFinding{
+				cellOfFinding(f.Status, f.Attach), d.text(withLoader(f.Loader, Sentence(&f.Finding))),
+				d.text(f.Source), d.text(guardText(&f.Finding)), d.set(f.Kernels),
+			}
 			// Several relocations of one field have equal findings.
 			if !seen[x] {
 				seen[x] = true

@@ -308,7 +308,8 @@ func (t *textWriter) proofs(c *verdict.Cause) (out []string) {
 	for _, p := range c.Programs {
 		for i := range t.Programs[p].Findings {
 			f := &t.Programs[p].Findings[i]
-			if f.Guard != nil && f.Code == c.Code && f.Status == c.Status && slices.ContainsFunc(f.Kernels, func(k int) bool { return slices.Contains(c.Kernels, k) }) {
+			alike := f.Guard != nil && f.Code == c.Code && f.Status == c.Status
+			if alike && slices.ContainsFunc(f.Kernels, func(k int) bool { return slices.Contains(c.Kernels, k) }) {
 				guarded = append(guarded, &f.Finding)
 			}
 		}

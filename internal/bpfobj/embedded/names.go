@@ -118,7 +118,8 @@ func (im *image) eachSymbol(t sectionHeader, f func(hostSymbol)) {
 	}
 	size := 8 + 2*im.word
 	for ; len(table) >= size; table = table[size:] {
-		s := hostSymbol{section: int(im.order.Uint16(table[sectionAt:])), value: im.uint(table[im.word:]), size: im.uint(table[2*im.word:])}
+		section := int(im.order.Uint16(table[sectionAt:]))
+		s := hostSymbol{section: section, value: im.uint(table[im.word:]), size: im.uint(table[2*im.word:])}
 		at := uint64(im.order.Uint32(table))
 		if s.size > 0 && s.section != int(elf.SHN_UNDEF) && at < uint64(len(names)) {
 			s.name = names[at:]

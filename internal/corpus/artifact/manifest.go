@@ -122,7 +122,8 @@ func checkDigest(digest string) error {
 // Encode returns the manifest of an artifact. created is a time as RFC 3339 has it.
 func (a *Artifact) Encode(tool, created string) ([]byte, error) {
 	m := manifest{
-		SchemaVersion: 2, MediaType: manifestType, ArtifactType: CorpusType, Config: descriptor{MediaType: emptyType, Digest: Digest(Empty), Size: int64(len(Empty))},
+		SchemaVersion: 2, MediaType: manifestType, ArtifactType: CorpusType,
+		Config:      descriptor{MediaType: emptyType, Digest: Digest(Empty), Size: int64(len(Empty))},
 		Annotations: map[string]string{createdKey: created, toolKey: tool},
 	}
 	media := CorpusLayer
@@ -200,7 +201,10 @@ func Parse(text []byte) (*Artifact, error) {
 	a, seen := new(Artifact), make(map[kernel.Key]bool)
 	other := ""
 	for _, d := range m.Layers {
-		l := Layer{Digest: d.Digest, Size: d.Size, Title: d.Annotations[titleKey], Newest: d.Annotations[newestKey], Contents: d.Annotations[contentsKey]}
+		l := Layer{
+			Digest: d.Digest, Size: d.Size,
+			Title: d.Annotations[titleKey], Newest: d.Annotations[newestKey], Contents: d.Annotations[contentsKey],
+		}
 		switch d.MediaType {
 		case ArchiveLayer:
 			a.Archive = true

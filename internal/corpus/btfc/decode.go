@@ -191,7 +191,8 @@ func (d *decoder) begin(contents int, late late, words, payload int, size int64)
 	}
 	d.st = &state{
 		shared: own,
-		names:  p.names.extend(names, textBytes), contents: p.contents.extend(all, words), numEnts: p.numEnts, backNames: slices.Clip(p.backNames),
+		names:  p.names.extend(names, textBytes), contents: p.contents.extend(all, words),
+		numEnts: p.numEnts, backNames: slices.Clip(p.backNames),
 	}
 	d.nextNew = uint32(p.names.count)
 	err := d.readNames(text[0], prefixes[0])

@@ -54,7 +54,8 @@ func (p *parsed) release() {
 	clear(p.units)
 	clear(p.fresh)
 	clear(p.own.slots)
-	p.known, p.units, p.words, p.strings, p.fresh, p.kernel, p.own.count = nil, p.units[:0], p.words[:0], p.strings[:0], p.fresh[:0], nil, 0
+	p.known, p.kernel, p.own.count = nil, nil, 0
+	p.units, p.words, p.strings, p.fresh = p.units[:0], p.words[:0], p.strings[:0], p.fresh[:0]
 	idleParsed.Put(p)
 }
 
@@ -110,7 +111,10 @@ func (p *parsed) bytes(m Module) {
 func (p *parsed) btf(m Module) {
 	types, strings, fresh := p.numTypes(), len(p.strings), len(p.fresh)
 	if rest, ok := p.parse(m.BTF); ok {
-		p.units = append(p.units, unit{name: m.Name, types: p.numTypes() - types, strings: len(p.strings) - strings, size: int64(len(m.BTF)), rest: rest})
+		p.units = append(p.units, unit{
+			name: m.Name, types: p.numTypes() - types, strings: len(p.strings) - strings,
+			size: int64(len(m.BTF)), rest: rest,
+		})
 		return
 	}
 	for _, name := range slices.Backward(p.fresh[fresh:]) {

@@ -144,7 +144,8 @@ func (f *File) Sources(i int) (sums [][sha256.Size]byte) {
 }
 
 var unpacker = sync.OnceValues(func() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(1<<31), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(limits.Dictionary))
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true),
+		zstd.WithDecoderMaxMemory(1<<31), zstd.WithDecoderMaxWindow(limits.Dictionary))
 })
 
 // buffers has memory for unpacking.

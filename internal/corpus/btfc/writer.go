@@ -104,7 +104,8 @@ func Prepare(in Input) (*Kernel, error) {
 		return nil, err
 	}
 	e := &Entry{
-		Key: in.Key, Size: int64(len(in.BTF)), Sum: sha256.Sum256(in.BTF), Made: in.Made, Shape: in.Shape, OwnBTF: in.OwnBTF, Modules: len(in.Modules),
+		Key: in.Key, Size: int64(len(in.BTF)), Sum: sha256.Sum256(in.BTF),
+		Made: in.Made, Shape: in.Shape, OwnBTF: in.OwnBTF, Modules: len(in.Modules),
 		Config: int64(len(in.Extras.Config)), Symbols: int64(len(in.Extras.Symbols)), made: make(chan struct{}),
 	}
 	if len(in.Modules) > 0 {

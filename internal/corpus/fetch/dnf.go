@@ -36,7 +36,10 @@ func newDnf(s *Series, dir string) (client, error) {
 	}
 	d := &dnf{keys: filepath.Join(dir, "keys"), machine: s.machine}
 	config, repos := filepath.Join(dir, "dnf.conf"), filepath.Join(dir, "repos")
-	d.options = []string{"-c", config, "--installroot=" + filepath.Join(dir, "root"), "--releasever=" + s.Key.VersionID, "--forcearch=" + s.machine, "-q", "-y"}
+	d.options = []string{
+		"-c", config, "--installroot=" + filepath.Join(dir, "root"),
+		"--releasever=" + s.Key.VersionID, "--forcearch=" + s.machine, "-q", "-y",
+	}
 	var sources strings.Builder
 	for i, r := range s.repositories {
 		fmt.Fprintf(&sources, "[catalogue-%d]\nname=catalogue-%d\nbaseurl=%s\nenabled=1\n\n", i, i, r.URL)
@@ -47,7 +50,8 @@ func newDnf(s *Series, dir string) (client, error) {
 		}
 	}
 	// The settings below are not prefixed with the root, except for those of the cache, the logs and the state.
-	text := fmt.Sprintf("[main]\nreposdir=%s\nvarsdir=%s/vars\npluginconfpath=%[2]s/vars\ncachedir=/cache\nlogdir=/log\npersistdir=/lib\nmetadata_expire=never\ngpgcheck=1\nkeepcache=0\n", repos, dir)
+	text := fmt.Sprintf("[main]\nreposdir=%s\nvarsdir=%s/vars\npluginconfpath=%[2]s/vars\n"+
+		"cachedir=/cache\nlogdir=/log\npersistdir=/lib\nmetadata_expire=never\ngpgcheck=1\nkeepcache=0\n", repos, dir)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}

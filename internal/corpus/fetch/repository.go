@@ -259,7 +259,9 @@ func rename(dir, name string) error {
 
 // run runs a client in a folder with options and words from outside, and returns what it prints. Proxies of the environment apply.
 func run(ctx context.Context, dir, name string, options []string, words ...string) (string, error) {
-	return program.Run(ctx, &program.Command{Name: name, Options: options, Words: words, Dir: dir, Env: []string{"DEBIAN_FRONTEND=noninteractive"}})
+	return program.Run(ctx, &program.Command{
+		Name: name, Options: options, Words: words, Dir: dir, Env: []string{"DEBIAN_FRONTEND=noninteractive"},
+	})
 }
 
 // keyFiles returns the keys that exist as files.

@@ -75,7 +75,10 @@ var parsed = sync.OnceValue(func() *tables {
 			continue
 		}
 		f := t.families[len(t.families)-1]
-		e := &Entry{Code: relo.Code(head), Family: f, Title: fields["title"], Text: fields["text"], Log: fields["log"], Means: fields["means"], Fix: fields["fix"], Example: fields["example"]}
+		e := &Entry{
+			Code: relo.Code(head), Family: f, Title: fields["title"], Text: fields["text"], Log: fields["log"],
+			Means: fields["means"], Fix: fields["fix"], Example: fields["example"],
+		}
 		e.Fix, e.Example = cmp.Or(e.Fix, f.Fix), cmp.Or(e.Example, f.Example)
 		f.Codes, t.entries[e.Code] = append(f.Codes, e), e
 	}

@@ -556,7 +556,10 @@ type layout struct {
 type place struct{ offset, size, each int64 }
 
 // numbersOf are the sizes of types.
-var numbersOf = map[string]int64{"__u8": 1, "__u16": 2, "__be16": 2, "__u32": 4, "__s32": 4, "__be32": 4, "int": 4, "char": 1, "__u64": 8, "__s64": 8, "u8": 1, "u16": 2, "u32": 4, "u64": 8}
+var numbersOf = map[string]int64{
+	"__u8": 1, "__u16": 2, "__be16": 2, "__u32": 4, "__s32": 4, "__be32": 4, "__u64": 8, "__s64": 8,
+	"u8": 1, "u16": 2, "u32": 4, "u64": 8, "int": 4, "char": 1,
+}
 
 func (c *calculator) layout(name string) *layout {
 	if l, ok := c.layouts[name]; ok {
