@@ -94,6 +94,7 @@ const (
 	WholePointers
 	ProgramsOfAnyKernelVersion
 	SleepingTracepoints
+	SleepingTracingPrograms
 )
 
 var constants = [...]string{
@@ -185,4 +186,5 @@ var constants = [...]string{
 	WholePointers:                      "whole pointers",
 	ProgramsOfAnyKernelVersion:         "programs of any kernel version",
 	SleepingTracepoints:                "sleeping tracepoints",
+	SleepingTracingPrograms:            "sleeping tracing programs",
 }

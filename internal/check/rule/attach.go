@@ -369,10 +369,20 @@ func (e *Evaluation) sleepingTracepoint(to string, s *bpfobj.Section) {
 		return
 	}
 	f := Finding{Status: Fails, Code: AttachTargetSleepsTracepoint, Subject: "tracepoint " + name, Attach: s.Kind != bpfobj.AttachBTFTP}
-	if s.Kind == bpfobj.AttachTP && !e.k.has(facts.SleepingTracepoints) {
-		f.Status = MayFail // updates of 7.1 attach the program
+	switch {
+	case s.Kind == bpfobj.AttachTP && !e.k.has(facts.SleepingTracepoints): // updates of 7.1 attach the program
+		f.Status = MayFail
+	case e.tracingSleeps():
+		f.Status = MayFail
 	}
 	e.add(f)
+}
+
+// tracingSleeps reports whether the kernel may load the program as one that may sleep, whatever its tracepoint, as old kernels load programs of
+// tracing.
+func (e *Evaluation) tracingSleeps() bool {
+	old := e.k.facts.Has(facts.SleepingTracingPrograms)
+	return e.pr.Attach.Kind == bpfobj.AttachBTFTP && old.Presence != facts.No
 }
 
 // unnumbered are names of system calls for which only these machines have a number: every kernel has the code of the one, and the other

@@ -60,7 +60,11 @@ func (e *Evaluation) interfaces() {
 		all = append(all, e.sleepingMaps()...)
 		switch s.Kind {
 		case bpfobj.AttachTP, bpfobj.AttachRawTP, bpfobj.AttachBTFTP:
-			all = append(all, e.k.judge(facts.SleepingTracepoints, FeatureMissing))
+			f := e.k.judge(facts.SleepingTracepoints, FeatureMissing)
+			if f.Status == Fails && e.tracingSleeps() {
+				f.Status, f.Decided, f.Witness, f.Doubt = MayFail, ByRelease, "", NotShown
+			}
+			all = append(all, f)
 		}
 	} else if facts.ProgramType(s.ProgType).Preallocated {
 		for _, fn := range e.pr.Funcs {

@@ -4,6 +4,7 @@ package rule
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/btfgen/btfgen/internal/check/interp"
@@ -37,6 +38,20 @@ func TestOldReturns(t *testing.T) {
 			if got, l := verdictOn(t, o, k); got != want {
 				t.Errorf("%s that returns %d on %s: %s, want %s: %v", tt.section, tt.value, to, got, want, l)
 			}
+		}
+	}
+}
+
+// TestSleepingTracing checks the verdicts on programs of tracepoints that may sleep: 5.10 loads those with BTF at any tracepoint.
+func TestSleepingTracing(t *testing.T) {
+	raceflag.SkipSerial(t)
+	k := oldest(t, NewWanted(nil))
+	for section, want := range map[string]Status{"tp_btf.s": MayFail, "raw_tp.s": Fails, "tp.s": Fails, "tp_btf": OK} {
+		o := programOf(section, []insn{{Op: 0xb7}, {Op: 0x95}})
+		_, l := verdictOn(t, o, k)
+		l = slices.DeleteFunc(l, func(f Finding) bool { return f.Code == SectionNewer })
+		if got := Worst(l); got != want {
+			t.Errorf("%s: %s, want %s: %v", section, got, want, l)
 		}
 	}
 }
