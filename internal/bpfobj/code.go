@@ -77,8 +77,8 @@ type StructOpsMap struct {
 	Type     string   // essential name of the kernel's struct
 	Optional bool     // libbpf does not create it by default
 	Link     bool     // it is attached by a link
-	Members  []string // members with a function, in order
-	Funcs    []int    // the functions of Members
+	Members  []string // members that are set, in order
+	Funcs    []int    // the functions of Members, -1 for those without one
 
 	typ     btf.TypeID
 	section string

@@ -143,14 +143,14 @@ func (p *parser) readStructOps() error {
 			from := min(uint64(x.BitOffset/8), uint64(len(data)))
 			to := min(from+uint64(size), uint64(len(data)))
 			fn, set := funcs[from]
-			if set && fn >= 0 {
-				m.Funcs = append(m.Funcs, fn)
-			}
 			if !p.spent.steps.Step(1+int(to-from)) || p.spent.name(len(p.BTF.Name(x.NameOff))) != nil {
 				return cmp.Or(p.spent.steps.Err(), p.spent.names.Err())
 			}
 			if err == nil && (set || slices.ContainsFunc(data[from:to], func(b byte) bool { return b != 0 })) {
-				m.Members = append(m.Members, string(p.BTF.Name(x.NameOff)))
+				if !set {
+					fn = -1
+				}
+				m.Members, m.Funcs = append(m.Members, string(p.BTF.Name(x.NameOff))), append(m.Funcs, fn)
 			}
 		}
 	}

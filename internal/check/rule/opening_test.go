@@ -22,7 +22,7 @@ func TestStructOpsMembers(t *testing.T) {
 			control = m
 		}
 	}
-	if want := []string{"ssthresh", "undo_cwnd", "cong_avoid", "name"}; !slices.Equal(control.Members, want) || !control.Link || len(control.Funcs) != 3 {
+	if want := []string{"ssthresh", "undo_cwnd", "cong_avoid", "name"}; !slices.Equal(control.Members, want) || !control.Link || len(control.Funcs) != 4 || control.Funcs[3] != -1 {
 		t.Errorf("%+v, want members %v, a link and three functions", control, want)
 	}
 	for member, want := range map[string]Status{"cong_control": OK, "no_such_member": Fails} {
