@@ -151,8 +151,10 @@ type calculator struct {
 	attach    string
 	kind      string                       // BPF_PROG_TYPE_TRACING
 	kfunc     string                       // kfunc that a filter judges
+	marks     *marks                       // nil but for functions *_btf_struct_access
 	sets      map[string]map[string]string // sets of kfuncs that filters know
 	variables map[string]int64
+	inner     map[string]int64 // those of the function that was called last
 	depth     int
 	unknown   map[string]bool
 }
@@ -207,7 +209,7 @@ func (c *calculator) call(name string, args []int64) int64 {
 		value, end = c.run(f.body[at:])
 	}
 	c.depth--
-	c.variables = outer
+	c.variables, c.inner = outer, c.variables
 	return value
 }
 
@@ -286,6 +288,9 @@ func (c *calculator) span(tokens []string) (lo, hi int64) {
 		return first, last + size - 1
 	}
 	lo = e.ternary()
+	if c.marks != nil {
+		c.marks.met[lo] = true
+	}
 	if e.peek() != "." {
 		return lo, lo
 	}
@@ -300,6 +305,9 @@ func (c *calculator) value(tokens []string) int64 {
 
 // member returns the offset and size of a member: "struct __sk_buff", "cb[0]".
 func (c *calculator) member(of, path []string) (offset, size int64) {
+	if c.marks != nil {
+		return c.marks.mark(of, path)
+	}
 	name := of[len(of)-1]
 	m, ok := c.layout(name).members[path[0]]
 	if name == "sk_buff" && path[0] == "protocol" { // not of the interface: two bytes
@@ -465,7 +473,9 @@ func (e *sum) function(name string, args []string) int64 {
 		}
 		return size
 	case "sizeof":
-		if args[0] == "struct" {
+		if args[0] == "struct" && e.marks != nil {
+			return markSize
+		} else if args[0] == "struct" {
 			return e.layout(args[1]).size
 		}
 		if size, ok := numbersOf[args[0]]; ok {
@@ -484,6 +494,16 @@ func (e *sum) function(name string, args []string) int64 {
 		return apply("==", hash(e.attach), hash("BPF_TRACE_"+strings.ToUpper(strings.TrimPrefix(name, "is_"))))
 	case "is_trace_fsession":
 		return apply("==", hash(e.attach), hash("BPF_TRACE_FSESSION"))
+	case "btf_type_by_id":
+		if args[len(args)-1] == "btf_id" {
+			return hash(e.marks.pointee)
+		}
+		return e.value(args[slices.Index(args, ",")+1:])
+	case "btf_find_by_name_kind":
+		i := slices.IndexFunc(args, func(token string) bool { return strings.HasPrefix(token, `"`) })
+		return hash(strings.Trim(args[max(i, 0)], `"`))
+	case "btf_struct_access": // whether there is such a member
+		return 0
 	case "is_power_of_2":
 		v := e.value(args)
 		return apply("==", v&(v-1), 0)
@@ -503,9 +523,29 @@ func (e *sum) function(name string, args []string) int64 {
 	var values []int64
 	rest := parser{tokens: args}
 	for rest.at < len(args) {
-		values = append(values, e.value(rest.until(",")))
+		arg := rest.until(",")
+		if len(arg) == 2 && arg[0] == "&" {
+			arg = []string{"1"} // see written
+		}
+		values = append(values, e.value(arg))
 	}
-	return e.call(name, values)
+	value := e.call(name, values)
+	e.written(name, args)
+	return value
+}
+
+// written sets the variables whose addresses a function was given.
+func (e *sum) written(name string, args []string) {
+	f := e.parsed[name]
+	if f == nil {
+		return
+	}
+	rest := parser{tokens: args}
+	for i := 0; rest.at < len(args) && i < len(f.parameters); i++ {
+		if arg := rest.until(","); len(arg) == 2 && arg[0] == "&" {
+			e.variables[arg[1]] = e.inner[f.parameters[i]]
+		}
+	}
 }
 
 func (e *sum) name(first, last string) int64 {
@@ -520,6 +560,8 @@ func (e *sum) name(first, last string) int64 {
 		return 1
 	case "EACCES":
 		return 13
+	case "NOT_INIT", "SCALAR_VALUE": // success
+		return 0
 	case "BPF_WRITE":
 		return 2
 	case "true":
@@ -532,6 +574,9 @@ func (e *sum) name(first, last string) int64 {
 	}
 	if v, ok := e.variables[last]; ok && first == last {
 		return v
+	}
+	if to, ok := pointeeOf[last]; ok && e.marks != nil {
+		return hash(to)
 	}
 	if e.variables[first] == 0 {
 		e.note(first + "…" + last)

@@ -18,9 +18,9 @@ import (
 
 // wanted are the files that are read.
 var wanted = regexp.MustCompile(`^(Makefile(\.rhelver)?|include/uapi/linux/bpf\.h|include/linux/\w*(bpf|btf|filter|lsm_hook_defs|ftrace|fprobe|skmsg|error-injection|trace_events)\w*\.h|include/linux/tracepoint-defs\.h|include/net/(xdp|xdp_sock|bpf_sk_storage|sock_reuseport|tcp)\.h` +
-	`|kernel/(bpf|trace|cgroup)/[\w-]+\.[ch]|kernel/(fail_function|events/core|kallsyms)\.c|lib/error-inject\.c|mm/maccess\.c` +
+	`|kernel/(bpf|trace|cgroup)/[\w-]+\.[ch]|kernel/sched/ext\.c|kernel/(fail_function|events/core|kallsyms)\.c|lib/error-inject\.c|mm/maccess\.c` +
 	`|net/(core|xdp|ipv4|bpf|netfilter|xfrm|sched)/([\w-]*(bpf|filter|sock_map|xsk|xdp|reuseport|conntrack|nat|fou|tcp_cong|skmsg|udp|tcp_ipv4|lwt|flow_dissector|sock_reuseport)[\w-]*)\.[ch]` +
-	`|fs/verity/measure\.c|(fs|drivers/(media/rc|hid/bpf)|net/socket|crypto|fs/verity)/[\w/-]*(bpf|lirc|socket)[\w-]*\.c|arch/\w+/net/[\w-]+\.[chS]|arch/\w+/Kconfig|arch/\w+/include/asm/ftrace\.h)$`)
+	`|fs/verity/measure\.c|(fs|drivers/(media/rc|hid/bpf)|net/(socket|smc)|io_uring|crypto|fs/verity)/[\w/-]*(bpf|lirc|socket)[\w-]*\.c|arch/\w+/net/[\w-]+\.[chS]|arch/\w+/Kconfig|arch/\w+/include/asm/ftrace\.h)$`)
 
 // files returns the text of the wanted files of a tree: a folder, or the newest commit of a bare Git directory.
 func files(path string) (map[string]string, error) {
@@ -38,8 +38,11 @@ func files(path string) (map[string]string, error) {
 		})
 		return texts, err
 	}
-	cmd := exec.Command("git", "--git-dir="+path, "archive", "HEAD", "Makefile", "kernel", "include", "net", "arch", "lib", "fs", "mm", "drivers/media", "drivers/hid", "crypto")
-	out, err := cmd.Output()
+	args := []string{"--git-dir=" + path, "archive", "HEAD", "Makefile", "kernel", "include", "net", "arch", "lib", "fs", "mm", "drivers/media", "drivers/hid", "crypto"}
+	if exec.Command("git", "--git-dir="+path, "cat-file", "-e", "HEAD:io_uring").Run() == nil { // since Linux 6.0
+		args = append(args, "io_uring")
+	}
+	out, err := exec.Command("git", args...).Output()
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,9 @@ import (
 //	size STRUCT    the size of a context in bytes
 //	field STRUCT   the offsets of its fields, and of the elements of those that are arrays
 //	reads TYPE     accesses to the context, as OFFSET/SIZE, that programs of a type are allowed; "writes TYPE" likewise
+//	fields OPS     fields that programs for a struct_ops may write through a pointer: the struct to which it leads, and the member with the struct that
+//	               declares it, "tcp_sock sock.sk_pacing_rate", with + between members whose offsets are added; ".." behind it if a write may begin
+//	               within, then "-1" if not in the last byte; the struct twice for all of it; and "none" if there is such a struct_ops
 //	sleeps         kfuncs that may sleep
 //	jit ARCH       abilities that the machine's compiler says it has, and "trampoline"
 //	witness        those of the requested structs, functions and enumerators that it defines; "witness ARCH" those of the machine's own sources, and
@@ -92,6 +95,7 @@ func Read(path string, witnesses []string) (*Tree, error) {
 	t.kfuncs()
 	t.compilers()
 	t.accesses()
+	t.fields()
 	for _, s := range sources() {
 		if t.has(s) {
 			t.Relations.add("fact", s.fact)

@@ -157,6 +157,71 @@ static int bpf_prog_type_to_kfunc_hook(enum bpf_prog_type prog_type)
 	}
 }
 BPF_CALL_1(bpf_called, int, x) { return 0; }
+BTF_ID_LIST_SINGLE(bpf_sk_buff_ids, struct, sk_buff)
+static int packet(int off, size_t *end)
+{
+	switch (off) {
+	case offsetof(struct sk_buff, cb) + offsetof(struct qdisc_skb_cb, data[0]) ...
+	     offsetof(struct sk_buff, cb) + offsetof(struct qdisc_skb_cb, data[QDISC_CB_PRIV_LEN - 1]):
+		*end = offsetof(struct sk_buff, cb) + offsetofend(struct qdisc_skb_cb, data[QDISC_CB_PRIV_LEN - 1]);
+		break;
+	default:
+		return -EACCES;
+	}
+	return 0;
+}
+static int ops_access(struct bpf_verifier_log *log, const struct bpf_reg_state *reg, int off, int size)
+{
+	const struct btf_type *t, *skbt;
+	size_t end;
+	int err;
+
+	skbt = btf_type_by_id(reg->btf, bpf_sk_buff_ids[0]);
+	t = btf_type_by_id(reg->btf, reg->btf_id);
+	if (t == skbt) {
+		err = packet(off, &end);
+		if (err)
+			return err;
+		return off + size > end ? -EACCES : NOT_INIT;
+	}
+	if (t == task_struct_type)
+		return off >= offsetof(struct task_struct, scx.slice) && off + size <= offsetofend(struct task_struct, scx.slice) ? SCALAR_VALUE : -EACCES;
+	if (t != tcp_sock_type)
+		return -EACCES;
+	switch (off) {
+	case offsetof(struct sock, rate):
+		end = offsetofend(struct sock, rate);
+		break;
+	default:
+		return -EACCES;
+	}
+	if (off + size > end)
+		return -EACCES;
+	return 0;
+}
+static const struct bpf_verifier_ops ops_verifier_ops = { .is_valid_access = xdp_is_valid_access, .btf_struct_access = ops_access };
+static struct bpf_struct_ops bpf_some_ops = { .verifier_ops = &ops_verifier_ops, .name = "some_ops", };
+static int state_access(struct bpf_verifier_log *log, const struct btf *btf, const struct btf_type *t, int off, int size, enum bpf_access_type atype, u32 *id)
+{
+	int err, type_id = btf_find_by_name_kind(btf, "bpf_dummy_ops_state", BTF_KIND_STRUCT);
+
+	if (type_id < 0 || t != btf_type_by_id(btf, type_id))
+		return -EACCES;
+	err = btf_struct_access(log, btf, t, off, size, atype, id);
+	return err < 0 || atype == BPF_READ ? err : NOT_INIT;
+}
+static const struct bpf_verifier_ops state_verifier_ops = { .btf_struct_access = state_access };
+static struct bpf_struct_ops bpf_state_ops = { .verifier_ops = &state_verifier_ops, .name = "state_ops", };
+static int table_access(struct bpf_verifier_log *log, const struct bpf_reg_state *reg, int off, int size)
+{
+#define WRITE_RANGE(_name, _field, _is_string) { .end = offsetofend(struct _name, _field) - !!(_is_string), }
+	const struct range ranges[] = { WRITE_RANGE(hid_bpf_ctx, retval, false), WRITE_RANGE(hid_device, name, true), };
+	return -EACCES;
+}
+static const struct bpf_verifier_ops table_verifier_ops = { .btf_struct_access = table_access };
+static struct bpf_struct_ops bpf_table_ops = { .verifier_ops = &table_verifier_ops, .name = "table_ops", };
+static const struct bpf_verifier_ops reading_verifier_ops = { .is_valid_access = xdp_is_valid_access };
+static struct bpf_struct_ops bpf_reading_ops = { .verifier_ops = &reading_verifier_ops, .name = "reading_ops", };
 `,
 	"include/linux/lsm_hook_defs.h": "LSM_HOOK(int, 0, file_open, struct file *file)\nLSM_HOOK(void, LSM_RET_VOID,\n\ttask_free, struct task_struct *task)\n",
 	"arch/x86/net/bpf_jit_comp.c":   "bool bpf_jit_supports_arena(void) { return true; }\n",
@@ -207,6 +272,10 @@ func TestRead(t *testing.T) {
 		"writes XDP":                   "16/4",
 		"reads XDP/XDP_DEVMAP":         "0/4 10/1 10/2 11/1 12/1 12/2 12/4 13/1 14/1 14/2 15/1 16/4 24/8 4/4 8/1 8/2 8/4 8/8 9/1",
 		"sleeps":                       "bpf_do",
+		"fields some_ops":              "none|sk_buff sk_buff.cb+qdisc_skb_cb.data..|task_struct task_struct.scx.slice..|tcp_sock sock.rate",
+		"fields state_ops":             "bpf_dummy_ops_state bpf_dummy_ops_state|none",
+		"fields table_ops":             "hid_bpf_ctx hid_bpf_ctx.retval..|hid_device hid_device.name..-1|none",
+		"fields reading_ops":           "none",
 		"hook":                         "file_open task_free",
 		"jit x86_64":                   "supports_arena",
 		"jit arm64":                    "",
