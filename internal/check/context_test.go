@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/btfgen/btfgen/internal/check/facts"
 	"github.com/btfgen/btfgen/internal/check/rule"
 	"github.com/btfgen/btfgen/internal/check/verdict"
 	"github.com/btfgen/btfgen/pkg/kernel"
@@ -118,4 +119,34 @@ func TestAddresses(t *testing.T) {
 		"moved_by_version": {before: "5.11", status: rule.Fails},
 		"tc_moved":         {status: rule.Fails},
 	})
+}
+
+// TestStructOpsWrites holds verdicts on writes of functions of a struct_ops to the socket that they are given. Kernels before the release of a
+// member in their list perhaps have it.
+func TestStructOpsWrites(t *testing.T) {
+	since := map[string]string{"undo": "", "avoid": "", "window": "", "own": "", "rate": "6.0", "limit": "6.4", "stamp": "6.12", "time": "never", "task": "never"}
+	for _, order := range []string{".bpfel", ".bpfeb"} {
+		rep := runOn(t, "cornerops"+order)
+		if len(rep.Programs) != len(since) || len(rep.Kernels) == 0 {
+			t.Errorf("%d programs on %d kernels", len(rep.Programs), len(rep.Kernels))
+		}
+		for i := range rep.Programs {
+			p := &rep.Programs[i]
+			for k := range rep.Kernels {
+				want, came := rule.OK, since[p.Name]
+				switch release := rep.Kernels[k].Key().Release; {
+				case p.Status[k] == rule.Other: // it is for another order of bytes
+				case came == "never" && rule.ReleaseOf(rep.Kernels[k].Key()) <= facts.ContextsRead():
+					want = rule.Fails
+				case came == "never":
+					want = rule.MayFail
+				case came != "" && kernel.CompareVersions(release, came) < 0:
+					want = rule.MayFail
+				}
+				if found := findingsOn(p, k, rule.FamilyContext); rule.Worst(found) != want {
+					t.Errorf("%s on %s: %v, want %s", p.Name, rep.Kernels[k].Name, found, want)
+				}
+			}
+		}
+	}
 }
