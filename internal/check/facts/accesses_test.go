@@ -4,6 +4,7 @@ package facts
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,6 +72,70 @@ func contextsDisagree(t *testing.T, m *kerneltree.Matrix, table *contexts) (wron
 	return wrong, n
 }
 
+// TestTreesFields compares which fields of structs programs for a struct_ops may write with kernel trees.
+func TestTreesFields(t *testing.T) {
+	m := accesses(t)
+	wrong, n := fieldsDisagree(t, m, contextTable())
+	report(t, wrong, n, 400)
+	for relation := range m.Has {
+		if name, ok := strings.CutPrefix(relation, "fields "); ok && OpsNamed(name) == nil {
+			t.Errorf("nothing is said of %s", name)
+		}
+	}
+}
+
+// fieldsDisagree returns in what the fields that programs for a struct_ops may write differ from kernel trees, and the number of comparisons.
+func fieldsDisagree(t *testing.T, m *kerneltree.Matrix, table *contexts) (wrong []string, n int) {
+	for ops, o := range table.ops {
+		has := m.Has["fields "+ops]
+		if has == nil {
+			wrong = append(wrong, ops+": in no tree")
+			continue
+		}
+		listed := make(map[string]Period)
+		for i := range o.Fields {
+			listed[fieldText(&o.Fields[i])] = o.Fields[i].When
+		}
+		for _, field := range slices.Sorted(maps.Keys(listed)) {
+			if has[field] == nil {
+				wrong = append(wrong, fmt.Sprintf("%s: %s is in no tree", ops, field))
+			}
+		}
+		for field, in := range has {
+			for j := range m.Columns {
+				if !has["none"][j] || field == "none" {
+					continue // the tree lacks the struct_ops
+				}
+				when, ok := listed[field]
+				if why := accessDisagrees(m, j, &Access{May: ok, When: when}, true, in[j], treeRelease(t, &m.Columns[j])); why != "" {
+					wrong = append(wrong, fmt.Sprintf("%s: %s in %s: %s", ops, field, m.Columns[j].Name, why))
+				}
+				n++
+			}
+		}
+	}
+	return wrong, n
+}
+
+// fieldText returns a field as trees are asked about it.
+func fieldText(f *Field) string {
+	if f.Path == nil {
+		return f.Of + " " + f.Of
+	}
+	var parts []string
+	for _, p := range f.Path {
+		parts = append(parts, strings.Join(append([]string{p.Struct}, p.Names...), "."))
+	}
+	text := f.Of + " " + strings.Join(parts, "+")
+	if f.Within {
+		text += ".."
+	}
+	if f.Except != 0 {
+		text += fmt.Sprint(-f.Except)
+	}
+	return text
+}
+
 // accessDisagrees says in what a tree that allows an access, or does not, disagrees with the table. Updates of a
 // release, and kernels of distributions, may allow what came later, or no longer what went later.
 func accessDisagrees(m *kerneltree.Matrix, tree int, a *Access, field, has bool, release Release) string {
@@ -113,7 +178,7 @@ func anyAccess(m *kerneltree.Matrix, name string, tree int) bool {
 	return anyIn(m.Has["reads "+name], tree)
 }
 
-// TestContextMutations changes each property of contexts.txt that is about releases, and expects that a tree disagrees.
+// TestContextMutations changes each property of contexts.txt that is about releases or fields, and expects that a tree disagrees.
 func TestContextMutations(t *testing.T) {
 	m, text := accesses(t), readFile("contexts.txt")
 	lines := strings.SplitAfter(text, "\n")
@@ -121,6 +186,9 @@ func TestContextMutations(t *testing.T) {
 	for i, line := range lines {
 		trimmed := strings.TrimSpace(line)
 		if !strings.HasPrefix(line, "\t") || strings.HasPrefix(line, "\t\t") || strings.HasPrefix(trimmed, "machine") || strings.Contains(line, "/8 168..184/124") {
+			continue
+		}
+		if strings.HasPrefix(trimmed, "argument") || trimmed == "fields: none" {
 			continue
 		}
 		key, value, _ := strings.Cut(trimmed, ": ")
@@ -132,7 +200,7 @@ func TestContextMutations(t *testing.T) {
 		case kind == "size":
 			others = []string{key + ": 8000"}
 		case when == "":
-			others = []string{kind + " since 7.0: " + value, ""}
+			others = []string{kind + " since 8.0: " + value, ""}
 		default:
 			others = []string{kind + ": " + value, ""}
 		}
@@ -155,6 +223,8 @@ func TestContextMutations(t *testing.T) {
 			table, err := readContexts(strings.Join(changed[start:end], ""))
 			if err == nil {
 				wrong, _ := contextsDisagree(t, m, table)
+				more, _ := fieldsDisagree(t, m, table)
+				wrong = append(wrong, more...)
 				tried++
 				if len(wrong) == 0 {
 					t.Errorf("line %d: %q instead of %q: no tree disagrees", i+1, other, trimmed)

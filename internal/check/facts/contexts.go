@@ -38,6 +38,7 @@ type size struct {
 type contexts struct {
 	programs map[string]*context // by type of programs, or by type and type of attachment with a slash between
 	sizes    map[string][]size   // by struct, ascending
+	ops      map[string]*Ops
 }
 
 // contextTable is contexts.txt.
@@ -54,9 +55,9 @@ func readContexts(text string) (*contexts, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := &contexts{programs: make(map[string]*context), sizes: make(map[string][]size)}
+	all := &contexts{programs: make(map[string]*context), sizes: make(map[string][]size), ops: make(map[string]*Ops)}
 	for i := range l {
-		e, c := &l[i], new(context)
+		e, c, ops := &l[i], new(context), new(Ops)
 		var sizes []size
 		keys := map[string]func(string) error{
 			"machine": func(value string) error {
@@ -73,6 +74,7 @@ func readContexts(text string) (*contexts, error) {
 				c.narrow, err = ParseChange(value)
 				return err
 			},
+			"argument": ops.readArgument,
 		}
 		e.during(keys, "reads", func(when Period, value string) (err error) {
 			c.reads, err = appendBytes(c.reads, when, value)
@@ -87,9 +89,17 @@ func readContexts(text string) (*contexts, error) {
 			sizes = append(sizes, size{int64(n), when})
 			return err
 		})
+		e.during(keys, "fields", ops.readFields)
 		err := e.read(keys)
 		if err != nil {
 			return nil, err
+		}
+		if name, ok := strings.CutPrefix(e.name, "STRUCT_OPS/"); ok {
+			if all.ops[name] != nil {
+				return nil, e.wrap(e.line, errors.New("twice"))
+			}
+			all.ops[name] = ops
+			continue
 		}
 		if sizes != nil {
 			ascending := slices.IsSortedFunc(sizes, func(a, b size) int { return cmp.Compare(a.bytes, b.bytes) })

@@ -229,10 +229,12 @@ func (h *hook) tagOf(pointer btf.Type) string {
 }
 
 // result judges a read through a pointer to a struct that a helper returned.
-func (s *Scene) result(a *flow.Access, off int64, size int) (f Finding) {
-	if y, ok := s.k.find(a.Struct, btf.KindStruct); ok && y.module == "" {
-		if f = s.unlicensed(); f.Status == OK {
-			f = s.object(y.typ(), a, off, size)
+func (e *Evaluation) result(a *flow.Access, off int64, size int) (f Finding) {
+	if y, ok := e.k.find(a.Struct, btf.KindStruct); ok && y.module == "" {
+		if a.Write && e.pr.Attach.Kind == bpfobj.AttachOps {
+			f = e.stored(y.typ(), off, size)
+		} else if f = e.unlicensed(); f.Status == OK {
+			f = e.object(y.typ(), a, off, size)
 		}
 		f.Subject = "struct " + a.Struct
 	}
@@ -324,8 +326,8 @@ func (s *Scene) member(t btf.Type, a *flow.Access, off int64, size int) Finding 
 	return Finding{}
 }
 
-// object judges an access through a pointer to a struct of the kernel, as member does. No kernel lets programs write there, or read a part of a
-// pointer.
+// object judges an access through a pointer to a struct of the kernel, as member does. No kernel lets programs that are not for a struct_ops write
+// there, or programs read a part of a pointer.
 func (s *Scene) object(t btf.Type, a *flow.Access, off int64, size int) Finding {
 	if a.Write {
 		return Finding{Status: Fails, Code: ContextWrite}
@@ -427,7 +429,7 @@ func contextAccesses(pr *bpfobj.Program, l []flow.Access) []flow.Access {
 			return false
 		}
 		judged := known && (a.Moved || a.Computed || writesRegisters(s, &a) || ofContext(s, &a))
-		return a.Kind != flow.Direct || a.Struct == "" && !readsOps(s, &a) && !judged
+		return a.Kind != flow.Direct || a.Struct == "" && !readsOps(s, &a) && !writesOps(s, &a) && !judged
 	})
 }
 
@@ -493,7 +495,7 @@ func (e *Evaluation) accesses(n int) (l []absence) {
 		}
 		s := e.pr.Attach
 		writes := writesRegisters(s, a)
-		judged := a.Struct != "" || readsOps(s, a) || givesContext(s.Kind) || writes || ofContext(s, a)
+		judged := a.Struct != "" || readsOps(s, a) || writesOps(s, a) || givesContext(s.Kind) || writes || ofContext(s, a)
 		if a.Computed || !judged {
 			continue
 		}
@@ -531,6 +533,8 @@ func (e *Evaluation) access(a *flow.Access, off int64, size int, writes bool) Fi
 		return e.written()
 	case readsOps(e.pr.Attach, a):
 		return e.opsArgument(off)
+	case writesOps(e.pr.Attach, a):
+		return e.opsWrite(a, off, size)
 	case a.Struct != "":
 		return e.result(a, off, size)
 	case ofContext(e.pr.Attach, a):

@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
+	"github.com/btfgen/btfgen/internal/btf"
 	"github.com/btfgen/btfgen/internal/corpus"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 	"github.com/btfgen/btfgen/internal/testing/testinput"
@@ -238,6 +239,62 @@ func TestRegistersOfEvents(t *testing.T) {
 		f := onContext(t, o, released(uint64(Linux(6, 12)), tt.arch))
 		if f.Status != tt.want {
 			t.Errorf("%s at %d: %+v, want %s", tt.arch, tt.off, f, tt.want)
+		}
+	}
+}
+
+// TestStructOpsWrites writes through an argument of a function of a struct_ops, a pointer to struct sock, which leads to struct tcp_sock, and through
+// the result of a helper.
+func TestStructOpsWrites(t *testing.T) {
+	raceflag.SkipSerial(t)
+	ops := func(code ...insn) *Object {
+		o := programOf("struct_ops/ssthresh", ending(code...))
+		o.StructOps = []bpfobj.StructOpsMap{{Name: "ops", Type: "tcp_congestion_ops", Members: []string{"name", "ssthresh"}, Funcs: []int{-1, 0}}}
+		return o
+	}
+	task := []insn{{Op: bpfobj.OpCall, Imm: int64(asm.FnGetCurrentTaskBtf)}, {Op: asm.StoreImmOp(asm.Word), Off: 64}}
+	first := ops(task...)
+	if err := first.follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	k := oldest(t, NewWanted([]*Object{first})) // Linux 5.10
+	at := func(of string, names ...string) int16 {
+		y, ok := k.find(of, btf.KindStruct)
+		if !ok {
+			t.Fatalf("no struct %s", of)
+		}
+		off, _, ok := place(y.typ(), names)
+		if !ok {
+			t.Fatalf("no %v in struct %s", names, of)
+		}
+		return int16(off)
+	}
+	store := func(size asm.Size, off int16) []insn {
+		return []insn{{Op: asm.LoadMemOp(asm.DWord), Dst: 1, Src: 1}, {Op: asm.StoreImmOp(size), Dst: 1, Off: off}}
+	}
+	window, own := at("tcp_sock", "snd_cwnd"), at("inet_connection_sock", "icsk_ca_priv")
+	for _, tt := range []struct {
+		name string
+		code []insn
+		want Status
+	}{
+		{"a member", store(asm.Word, window), OK},
+		{"the beginning of a member", store(asm.Half, window), OK},
+		{"the end of a member", store(asm.Half, window+2), Fails},
+		{"more than a member", store(asm.DWord, window), Fails},
+		{"an outer member", store(asm.Byte, at("inet_connection_sock", "icsk_ack", "pending")), OK},
+		{"bytes within", store(asm.Word, own+12), OK},
+		{"bytes before", store(asm.Word, own-4), Fails},
+		{"a member of Linux 6.0", store(asm.DWord, at("sock", "sk_pacing_rate")), MayFail},
+		{"a member of Linux 6.4", store(asm.Word, at("tcp_sock", "app_limited")), MayFail},
+		{"another member", store(asm.Word, at("tcp_sock", "srtt_us")), Fails},
+		{"an atomic addition", []insn{{Op: asm.LoadMemOp(asm.DWord), Dst: 1, Src: 1}, {Op: asm.StoreXAddOp(asm.Word), Dst: 1, Src: 2, Off: window}}, OK},
+		{"another struct", task, Fails},
+		{"a read", []insn{{Op: asm.LoadMemOp(asm.DWord), Dst: 1, Src: 1}, {Op: asm.LoadMemOp(asm.Word), Dst: 1, Src: 1, Off: window + 2}}, OK},
+	} {
+		f := onContext(t, ops(tt.code...), k)
+		if f.Status != tt.want || tt.want != OK && f.Code != ContextWrite {
+			t.Errorf("%s: %+v, want %s", tt.name, f, tt.want)
 		}
 	}
 }

@@ -12,10 +12,12 @@ import (
 
 // Struct reports whether the kernel has a struct, with a member unless that is "".
 func (k *Inventory) Struct(name, member string) bool {
-	const deepest = 3 // nesting of anonymous members
 	y, ok := k.find(name, btf.KindStruct)
 	return ok && (member == "" || hasMember(y.typ(), member, deepest))
 }
+
+// deepest is how deep anonymous members are searched.
+const deepest = 3
 
 // memberNamed returns the member of a struct with a name, not those of its anonymous members.
 func memberNamed(t btf.Type, name string) (m btf.Member, ok bool) {
@@ -29,18 +31,27 @@ func memberNamed(t btf.Type, name string) (m btf.Member, ok bool) {
 
 // hasMember reports whether a struct or its anonymous members have a member.
 func hasMember(t btf.Type, name string, depth int) bool {
-	if _, ok := memberNamed(t, name); ok {
-		return true
+	_, ok := memberWithin(t, name, depth)
+	return ok
+}
+
+// memberWithin returns the member of a struct, or of its anonymous members, with a name. Its offset is that in the struct.
+func memberWithin(t btf.Type, name string, depth int) (m btf.Member, ok bool) {
+	if m, ok = memberNamed(t, name); ok {
+		return m, true
 	}
 	for i := range t.Vlen() {
-		m := t.Member(i)
-		in, ok := t.BTF().SkipMods(m.Type)
-		anonymous := m.NameOff == 0 && ok && in.Kind().IsComposite()
-		if anonymous && depth > 0 && hasMember(in, name, depth-1) {
-			return true
+		outer := t.Member(i)
+		in, ok := t.BTF().SkipMods(outer.Type)
+		if outer.NameOff != 0 || !ok || !in.Kind().IsComposite() || depth == 0 {
+			continue
+		}
+		if m, ok = memberWithin(in, name, depth-1); ok {
+			m.BitOffset += outer.BitOffset
+			return m, true
 		}
 	}
-	return false
+	return btf.Member{}, false
 }
 
 // Function reports whether the kernel has a function.
