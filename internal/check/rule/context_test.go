@@ -243,6 +243,28 @@ func TestRegistersOfEvents(t *testing.T) {
 	}
 }
 
+// TestStructOpsContext accesses the arguments of a function of a struct_ops as no kernel lets programs do.
+func TestStructOpsContext(t *testing.T) {
+	raceflag.SkipSerial(t)
+	for _, tt := range []struct {
+		access  insn
+		want    Status
+		because Code
+	}{
+		{insn{Op: asm.LoadMemOp(asm.Word), Dst: 2, Src: 1, Off: 8}, OK, ""},
+		{insn{Op: asm.LoadMemOp(asm.Word), Dst: 2, Src: 1, Off: 12}, Fails, ContextPart},
+		{insn{Op: asm.StoreImmOp(asm.DWord), Dst: 1, Off: 8}, Fails, ContextWrite},
+		{insn{Op: asm.LoadMemOp(asm.DWord), Dst: 2, Src: 1, Off: 96}, Fails, ContextOutside},
+	} {
+		o := programOf("struct_ops/cong_avoid", ending(tt.access))
+		o.StructOps = []bpfobj.StructOpsMap{{Name: "ops", Type: "tcp_congestion_ops", Members: []string{"cong_avoid"}, Funcs: []int{0}}}
+		f := onContext(t, o, oldest(t, NewWanted([]*Object{o})))
+		if f.Status != tt.want || f.Code != tt.because {
+			t.Errorf("%+v: %+v, want %s %s", tt.access, f, tt.want, tt.because)
+		}
+	}
+}
+
 // TestStructOpsWrites writes through an argument of a function of a struct_ops, a pointer to struct sock, which leads to struct tcp_sock, and through
 // the result of a helper.
 func TestStructOpsWrites(t *testing.T) {
