@@ -113,17 +113,23 @@ func refusedAccess(a *flow.Access, off int64, size int, first, end int64) Findin
 	return f
 }
 
-// argumentRead judges a read of a slot of the context by what a pointer in it leads to (btf_ctx_access in kernel/bpf/btf.c). Old kernels let
-// programs have pointers to structs, void and char alone.
-func (e *Evaluation) argumentRead(a *flow.Access, off int64, size int) Finding {
-	if f := refusedAccess(a, off, size, 0, 8*traceArguments); f.Status != OK {
-		return f
-	}
-	if off%8 != 0 {
-		return Finding{
+// refusedArgument judges what no kernel lets programs do with arguments that its BTF describes (btf_ctx_access in kernel/bpf/btf.c).
+func refusedArgument(a *flow.Access, off int64, size int) Finding {
+	f := refusedAccess(a, off, size, 0, 8*traceArguments)
+	if f.Status == OK && off%8 != 0 {
+		f = Finding{
 			Status: Fails, Code: ContextPart, Subject: wholeContext,
 			Args: Args{Offset: off, Size: int64(size)},
 		}
+	}
+	return f
+}
+
+// argumentRead judges a read of a slot of the context by what a pointer in it leads to (btf_ctx_access in kernel/bpf/btf.c). Old kernels let
+// programs have pointers to structs, void and char alone.
+func (e *Evaluation) argumentRead(a *flow.Access, off int64, size int) Finding {
+	if f := refusedArgument(a, off, size); f.Status != OK {
+		return f
 	}
 	h := e.hook
 	f := h.read(off)
@@ -532,7 +538,7 @@ func (e *Evaluation) access(a *flow.Access, off int64, size int, writes bool) Fi
 	case writes:
 		return e.written()
 	case readsOps(e.pr.Attach, a):
-		return e.opsArgument(off)
+		return e.opsArgument(a, off, size)
 	case writesOps(e.pr.Attach, a):
 		return e.opsWrite(a, off, size)
 	case a.Struct != "":

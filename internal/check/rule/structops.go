@@ -49,8 +49,12 @@ func (s *Scene) opsHook(fn int, sec *bpfobj.Section) *hook {
 	return nil
 }
 
-// opsArgument judges a read of the arguments of a function of a struct_ops: whether there are so many (btf_ctx_access in kernel/bpf/btf.c).
-func (e *Evaluation) opsArgument(off int64) Finding {
+// opsArgument judges an access to the arguments of a function of a struct_ops (bpf_tracing_btf_ctx_access in kernel/bpf/btf.c, which the
+// functions *_is_valid_access call).
+func (e *Evaluation) opsArgument(a *flow.Access, off int64, size int) Finding {
+	if f := refusedArgument(a, off, size); f.Status != OK {
+		return f
+	}
 	if h := e.opsHook(e.pr.Fn, e.pr.Attach); h != nil {
 		return h.read(off)
 	}
