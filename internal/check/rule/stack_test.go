@@ -38,3 +38,43 @@ func TestStacksOfCallbacks(t *testing.T) {
 		}
 	}
 }
+
+// TestStacksOfLateCallbacks gives a helper or kfunc a function that it has called later, which calls another one: only these two have a stack together,
+// and verifiers look at it since Linux 6.5.
+func TestStacksOfLateCallbacks(t *testing.T) {
+	const bytes = 304
+	kfunc := insn{Op: bpfobj.OpCall, Src: asm.PseudoKfuncCall, Ref: bpfobj.RefTo(bpfobj.RefExtern, 0)}
+	for _, tt := range []struct {
+		name     string
+		call     insn
+		kfunc    string
+		callback asm.Register
+		below    int16 // bytes of the callback's callee
+		release  Release
+		want     Status
+	}{
+		{"timer", insn{Op: bpfobj.OpCall, Imm: int64(asm.FnTimerSetCallback)}, "", asm.R2, bytes, Linux(6, 12), Fails},
+		{"timer, old", insn{Op: bpfobj.OpCall, Imm: int64(asm.FnTimerSetCallback)}, "", asm.R2, bytes, Linux(6, 4), MayFail},
+		{"timer, small", insn{Op: bpfobj.OpCall, Imm: int64(asm.FnTimerSetCallback)}, "", asm.R2, 200, Linux(6, 12), OK},
+		{"not its argument", insn{Op: bpfobj.OpCall, Imm: int64(asm.FnTimerSetCallback)}, "", asm.R3, bytes, Linux(6, 12), OK},
+		{"work queue", kfunc, "bpf_wq_set_callback_impl", asm.R2, bytes, Linux(6, 12), Fails},
+		{"task work", kfunc, "bpf_task_work_schedule_signal", asm.R4, bytes, Linux(6, 19), Fails},
+		{"another kfunc", kfunc, "bpf_some", asm.R2, bytes, Linux(6, 12), OK},
+	} {
+		address := []insn{{Op: bpfobj.OpLdImm64, Dst: tt.callback, Src: asm.PseudoFunc, Ref: bpfobj.RefTo(bpfobj.RefFunc, 1)}, {}}
+		store := func(n int16) insn { return insn{Op: 0x7a, Dst: 10, Off: -n} }
+		below := insn{Op: bpfobj.OpCall, Src: asm.PseudoCall, Ref: bpfobj.RefTo(bpfobj.RefFunc, 2)}
+		code := programOf("socket", ending(slices.Concat([]insn{store(bytes)}, address, []insn{{Op: 0xb7}})...), ending(store(bytes), below), ending(store(tt.below))).Code
+		code.Externs = []bpfobj.Extern{{Name: tt.kfunc}}
+		code.Funcs[0].Insns[3] = tt.call
+		o := NewObject("", code, nil)
+		if err := o.follow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		e := &Evaluation{Scene: sceneOn(o, released(uint64(tt.release), "x86_64")), pr: &o.Programs[0]}
+		e.kind = e.stacks()
+		if got := Worst(e.onCode(t.Context())); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
