@@ -21,6 +21,11 @@ func TestStacks(t *testing.T) {
 	})
 }
 
+// TestLateStacks checks the verdicts on timers whose functions have too large stacks with what they call. Linux 5.10 has no timers.
+func TestLateStacks(t *testing.T) {
+	expectVerdicts(t, "cornerlate", map[string]expected{"small": {before: "6.1", status: rule.Fails}, "large": {status: rule.Fails}})
+}
+
 // TestFresh checks the verdicts on reads of bytes of the stack that nothing wrote, as booted kernels load them: updates of 5.10 and 6.1 take
 // some of them.
 func TestFresh(t *testing.T) {

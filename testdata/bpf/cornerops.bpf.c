@@ -96,7 +96,7 @@ SEC("struct_ops/ssthresh") u32 task(u64 *ctx)
 }
 
 #define OPS(NAME) \
-	SEC(".struct_ops") struct tcp_congestion_ops ops_##NAME = { \
+	SEC(".struct_ops.link") struct tcp_congestion_ops ops_##NAME = { \
 		.ssthresh = (void *)NAME, .undo_cwnd = (void *)undo, .cong_avoid = (void *)avoid, .name = "btfgen_" #NAME, \
 	}
 

@@ -73,6 +73,7 @@ const (
 	ResilientLocksOfTracingPrograms
 	StacksInUnitsOf16Bytes
 	PrivateStacks
+	StacksOfLateCallbacks
 	MapInnerLocks
 	TargetsInModules
 	VariablesInModules
@@ -165,6 +166,7 @@ var constants = [...]string{
 	ResilientLocksOfTracingPrograms:    "resilient locks of tracing programs",
 	StacksInUnitsOf16Bytes:             "stacks in units of 16 bytes",
 	PrivateStacks:                      "private stacks",
+	StacksOfLateCallbacks:              "stacks of late callbacks",
 	MapInnerLocks:                      "map inner-locks",
 	TargetsInModules:                   "targets in modules",
 	VariablesInModules:                 "variables in modules",

@@ -89,7 +89,7 @@ func inTrees(m *kerneltree.Matrix, name string) []bool {
 var unread = []string{"call kptr_xchg kptr_ref", "context moved", "function tracer", "program type LIRC_MODE2"}
 
 // inAccesses are facts for which fewer trees were read.
-var inAccesses = []string{"structs for the GPL alone", "trusted pointers", "two references", "whole pointers", "programs of any kernel version", "sleeping tracepoints", "sleeping tracing programs"}
+var inAccesses = []string{"structs for the GPL alone", "trusted pointers", "two references", "whole pointers", "programs of any kernel version", "sleeping tracepoints", "sleeping tracing programs", "stacks of late callbacks"}
 
 // late are facts that the first kernels with a witness lack, and their updates have: kernels of distributions are such
 // updates.

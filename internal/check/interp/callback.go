@@ -22,6 +22,18 @@ import (
 // function's address.
 func findLoops(code []bpfobj.Insn, leaders []bool) map[int]int {
 	found := make(map[int]int)
+	EachCallback(code, leaders, func(load, call int) {
+		in := &code[call]
+		if c := facts.HelperNumbered(in.Imm).CallsBack; in.IsHelper() && c != nil && c.Fn == code[load].Dst {
+			found[load], found[call] = code[load].Ref.N(), code[load].Ref.N()
+		}
+	})
+	return found
+}
+
+// EachCallback calls f with the slot of each instruction that loads the address of a function into a register which then no other instruction
+// changes, and the slot of the jump or call that comes next. No other code jumps to what is between them.
+func EachCallback(code []bpfobj.Insn, leaders []bool, f func(load, call int)) {
 	for i := range code {
 		load := &code[i]
 		if load.Op != bpfobj.OpLdImm64 || load.Ref.Kind() != bpfobj.RefFunc || load.Ref.N() < 0 {
@@ -31,9 +43,7 @@ func findLoops(code []bpfobj.Insn, leaders []bool) map[int]int {
 			in := &code[k]
 			class := in.Op.Class()
 			if class.IsJump() {
-				if c := facts.HelperNumbered(in.Imm).CallsBack; in.IsHelper() && c != nil && c.Fn == load.Dst {
-					found[i], found[k] = load.Ref.N(), load.Ref.N()
-				}
+				f(i, k)
 				break
 			}
 			// A store changes no register, except that an atomic one may load its source.
@@ -43,7 +53,6 @@ func findLoops(code []bpfobj.Insn, leaders []bool) map[int]int {
 			}
 		}
 	}
-	return found
 }
 
 // callBack follows a helper that calls a function back with a pointer to the stack.

@@ -54,7 +54,8 @@ func TestWitnesses(t *testing.T) {
 				fmt.Fprintf(&table, " %s;", f)
 			}
 			since := kernel.CompareVersions(release, f.Since().String()) >= 0
-			if f.Setting() == "" && (a.Presence == facts.No && since || a.Presence == facts.Yes && !since && it.Key.ID == "debian") {
+			early := a.Presence == facts.Yes && !since && it.Key.ID == "debian" && f != facts.StacksOfLateCallbacks // updates of 6.1 have it
+			if f.Setting() == "" && (a.Presence == facts.No && since || early) {
 				t.Errorf("%s: %s, which came with %s: %+v", it.Name, f, f.Since(), a)
 			}
 			n++

@@ -300,7 +300,7 @@ var elsewhere = map[string]string{
 	"kfunc calls": "TestCallers", "disabled hooks": "TestDisabledHooks", "struct_ops links": "TestStructOps", "pointers in maps": "TestKptrs",
 	"context given": "TestAddresses", "context kept": "TestAddresses", "locks in maps of programs that may sleep": "TestSpecialValues",
 	"timers in maps": "TestSpecialValues", "work queues in maps": "TestSpecialValues", "function tracer": "TestDenied", "null arguments": "TestNullable",
-	"trusted pointers": "TestWalks", "structs for the GPL alone": "TestStructLicense",
+	"trusted pointers": "TestWalks", "structs for the GPL alone": "TestStructLicense", "stacks of late callbacks": "TestStacksOfLateCallbacks",
 	"targets in modules": "TestElsewhere", "variables in modules": "TestElsewhere", "kfuncs in modules": "TestElsewhere", "struct_ops in modules": "TestElsewhere",
 	"argument pointer to a number": "TestContext", "argument pointer to a typedef of a number": "TestContext", "argument pointer to const void": "TestContext",
 	"argument pointer to anything": "TestContext", "whole pointers": "TestContext", "tail calls of programs with functions on arm": "TestNever",

@@ -18,12 +18,27 @@ const stackSize = 512
 // stacks is what functions that call each other, or have each other called back, have on the stack together, at most:
 // check_max_stack_depth_subprog in kernel/bpf/verifier.c. For example, if a program with 300 bytes calls a function
 // with 250, they have 560: each counts in units of 16 bytes. Verifiers that know addresses of functions go to these
-// functions, too, unless they are called back later. Such functions have a stack of their own, which is not judged:
-// kernels since 6.5, and updates, look at it alone, and older ones not at all.
+// functions, too, unless they are called back later. Such functions have a stack of their own, at which kernels look
+// since 6.5, and updates; older ones do not.
 type stacks struct {
 	in16, in32 int // bytes, in units of 16 bytes and of 32
 	calls      int // number of functions
 	call       bpfobj.Site
+	later      []late
+}
+
+// late is a function that is called back later.
+type late struct {
+	fn   int
+	load bpfobj.Site // of its address
+}
+
+// lateKfuncs are kfuncs that have a function called later, with the register of its address: is_async_callback_calling_kfunc in
+// kernel/bpf/verifier.c.
+var lateKfuncs = map[string]asm.Register{
+	"bpf_wq_set_callback_impl": asm.R2, "bpf_wq_set_callback": asm.R2,
+	"bpf_task_work_schedule_signal_impl": asm.R4, "bpf_task_work_schedule_resume_impl": asm.R4,
+	"bpf_task_work_schedule_signal": asm.R4, "bpf_task_work_schedule_resume": asm.R4,
 }
 
 // findStacks returns for each function the stacks of it and what it calls. The call is that of the function in which
@@ -55,6 +70,7 @@ func findStacks(o *bpfobj.Code, calls []callees) []stacks {
 		most.in16 += (own + 15) &^ 15
 		most.in32 += (max(own, 1) + 31) &^ 31
 		most.calls++
+		most.later = calledLate(o, fn)
 		all[fn] = most
 		return most
 	}
@@ -62,6 +78,27 @@ func findStacks(o *bpfobj.Code, calls []callees) []stacks {
 		visit(fn)
 	}
 	return all
+}
+
+// calledLate returns the functions that helpers and kfuncs which a function calls have called later.
+func calledLate(o *bpfobj.Code, fn int) (l []late) {
+	code := o.Funcs[fn].Insns
+	if !slices.ContainsFunc(code, func(in bpfobj.Insn) bool { return in.Op == bpfobj.OpLdImm64 && in.Ref.Kind() == bpfobj.RefFunc }) {
+		return nil
+	}
+	interp.EachCallback(code, bpfobj.JumpTargets(code), func(load, call int) {
+		in, at := &code[call], asm.Register(0)
+		switch {
+		case in.IsHelper() && facts.HelperNumbered(in.Imm).CallsLate: // bpf_timer_set_callback
+			at = asm.R2
+		case in.Op == bpfobj.OpCall && in.Ref.Kind() == bpfobj.RefExtern && in.Ref.N() >= 0:
+			at = lateKfuncs[o.Externs[in.Ref.N()].Name]
+		}
+		if at != 0 && at == code[load].Dst {
+			l = append(l, late{code[load].Ref.N(), bpfobj.Site{Fn: fn, Insn: load}})
+		}
+	})
+	return l
 }
 
 // callsBack reports whether functions whose address the code loads are certainly called back before the callee with the
@@ -153,9 +190,29 @@ func (e *Evaluation) freshReads(n int) (l []absence) {
 
 // stacks judges the stacks of functions that call each other.
 func (e *Evaluation) stacks() (l []absence) {
-	s := &e.o.stacks[e.pr.Fn]
+	add := func(at bpfobj.Site, f Finding) {
+		if f.Status != OK {
+			f.Source = e.o.Source(at)
+			l = append(l, absence{at: at, f: f})
+		}
+	}
+	add(e.o.stacks[e.pr.Fn].call, e.stack(e.pr.Fn, e.ownStacks))
+	if !e.k.has(facts.StacksOfLateCallbacks) {
+		return l
+	}
+	for _, fn := range e.pr.Funcs {
+		for _, x := range e.o.stacks[fn].later {
+			add(x.load, e.stack(x.fn, func() Finding { return Finding{Status: Fails, Code: MemoryStack} }))
+		}
+	}
+	return l
+}
+
+// stack judges the stack of a function with those of its callees. If it is too large, own judges whether each function has one of its own.
+func (e *Evaluation) stack(fn int, own func() Finding) Finding {
+	s := &e.o.stacks[fn]
 	if s.in32 <= stackSize {
-		return nil
+		return Finding{}
 	}
 	bytes, f := s.in16, Finding{}
 	if s.in16 <= stackSize {
@@ -163,14 +220,13 @@ func (e *Evaluation) stacks() (l []absence) {
 	} else {
 		f = Finding{Status: Fails, Code: MemoryStack}
 	}
-	if own := e.ownStacks(); own.Status < f.Status || own.Status == f.Status && own.Since != 0 {
+	if own := own(); own.Status < f.Status || own.Status == f.Status && own.Since != 0 {
 		f = own
 	}
-	if f.Status == OK {
-		return nil
+	if f.Status != OK {
+		f.Subject, f.Count, f.Size, f.Max = "stack", int64(s.calls), int64(bytes), stackSize
 	}
-	f.Subject, f.Count, f.Size, f.Max, f.Source = "stack", int64(s.calls), int64(bytes), stackSize, e.o.Source(s.call)
-	return []absence{{at: s.call, f: f}}
+	return f
 }
 
 // ownStacks judges whether each function of the program has a stack of its own: bpf_enable_priv_stack in
