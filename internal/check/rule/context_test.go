@@ -3,6 +3,7 @@
 package rule
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/cilium/ebpf/asm"
@@ -262,6 +263,45 @@ func TestStructOpsContext(t *testing.T) {
 		if f.Status != tt.want || f.Code != tt.because {
 			t.Errorf("%+v: %+v, want %s %s", tt.access, f, tt.want, tt.because)
 		}
+	}
+}
+
+// TestStructOpsNull accesses the task that dispatch of a sched_ext_ops is given, which may be null, and that enqueue is given, which is not.
+func TestStructOpsNull(t *testing.T) {
+	raceflag.SkipSerial(t)
+	load := insn{Op: asm.LoadMemOp(asm.DWord), Dst: 3, Src: 1, Off: 8}
+	read, write := insn{Op: asm.LoadMemOp(asm.Word), Dst: 2, Src: 3, Off: 64}, insn{Op: asm.StoreImmOp(asm.DWord), Dst: 3}
+	test := []insn{{Op: 0x55, Dst: 3, Off: 2}, {Op: 0xb7}, {Op: bpfobj.OpExit}}
+	first := load
+	first.Off = 0
+	tried := 0
+	for _, tt := range []struct {
+		member string
+		code   []insn
+		want   Code
+	}{
+		{"dispatch", []insn{load, read}, ContextNull},
+		{"dispatch", slices.Concat([]insn{load}, test, []insn{read}), ""},
+		{"dispatch", []insn{load, write}, ContextNull},
+		{"dispatch", slices.Concat([]insn{load}, test, []insn{write}), ContextWrite},
+		{"enqueue", []insn{first, read}, ""},
+	} {
+		o := programOf("struct_ops/"+tt.member, ending(tt.code...))
+		o.StructOps = []bpfobj.StructOpsMap{{Name: "ops", Type: "sched_ext_ops", Members: []string{tt.member}, Funcs: []int{0}}}
+		want := NewWanted([]*Object{o})
+		testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
+			k := inspectItem(t, it, want)
+			if _, ok := k.find("sched_ext_ops", btf.KindStruct); !ok || !k.atLeast(Linux(6, 14)) {
+				return
+			}
+			tried++
+			if f := onContext(t, o, k); f.Code != tt.want {
+				t.Errorf("%s: %v on %s: %+v, want %q", tt.member, tt.code, it.Name, f, tt.want)
+			}
+		})
+	}
+	if tried < 5 {
+		t.Errorf("%d tried", tried)
 	}
 }
 
