@@ -339,7 +339,7 @@ func (s *Scene) object(t btf.Type, a *flow.Access, off int64, size int) Finding 
 		return Finding{Status: Fails, Code: ContextWrite}
 	}
 	f := s.member(t, a, off, size)
-	if f.Status == OK && size > 0 && off+int64(size) <= int64(t.Size()) && !readable(t, uint64(off), uint64(size)) {
+	if f.Status == OK && size > 0 && off+int64(size) <= int64(t.Size()) && !readable(t, uint64(off), uint64(size), false) {
 		f = Finding{
 			Status: Fails, Code: ContextPart,
 			Args: Args{Offset: off, Size: int64(size), Name: prototype(t.BTF(), t.ID)},
@@ -349,8 +349,9 @@ func (s *Scene) object(t btf.Type, a *flow.Access, off int64, size int) Finding 
 }
 
 // readable reports whether the verifier lets programs read these bytes of a struct (btf_struct_walk in kernel/bpf/btf.c): a pointer as a whole,
-// or bytes of one other member.
-func readable(t btf.Type, off, size uint64) bool {
+// or bytes of one other member. In a union with several members, newer kernels take bytes behind a number, too.
+func readable(t btf.Type, off, size uint64, union bool) bool {
+	union = union || t.Kind() == btf.KindUnion && t.Vlen() != 1
 	for i := range t.Vlen() {
 		m := t.Member(i)
 		at := uint64(m.BitOffset / 8)
@@ -381,11 +382,11 @@ func readable(t btf.Type, off, size uint64) bool {
 		case of.Kind().IsComposite() && (off-at)%each == 0:
 			return true
 		case of.Kind().IsComposite():
-			return readable(of, (off-at)%each, size)
+			return readable(of, (off-at)%each, size, union)
 		case of.Kind() == btf.KindPtr:
 			return size == each && (off-at)%each == 0
 		}
-		return off+size <= end
+		return union || off+size <= end
 	}
 	return false
 }
@@ -435,7 +436,7 @@ func contextAccesses(pr *bpfobj.Program, l []flow.Access) []flow.Access {
 			return false
 		}
 		judged := known && (a.Moved || a.Computed || writesRegisters(s, &a) || ofContext(s, &a))
-		return a.Kind != flow.Direct || a.Struct == "" && !readsOps(s, &a) && !writesOps(s, &a) && !judged
+		return a.Kind != flow.Direct || a.Struct == "" && !readsOps(s, &a) && !throughOps(s, &a) && !judged
 	})
 }
 
@@ -501,7 +502,7 @@ func (e *Evaluation) accesses(n int) (l []absence) {
 		}
 		s := e.pr.Attach
 		writes := writesRegisters(s, a)
-		judged := a.Struct != "" || readsOps(s, a) || writesOps(s, a) || givesContext(s.Kind) || writes || ofContext(s, a)
+		judged := a.Struct != "" || readsOps(s, a) || throughOps(s, a) || givesContext(s.Kind) || writes || ofContext(s, a)
 		if a.Computed || !judged {
 			continue
 		}
@@ -539,8 +540,8 @@ func (e *Evaluation) access(a *flow.Access, off int64, size int, writes bool) Fi
 		return e.written()
 	case readsOps(e.pr.Attach, a):
 		return e.opsArgument(a, off, size)
-	case writesOps(e.pr.Attach, a):
-		return e.opsWrite(a, off, size)
+	case throughOps(e.pr.Attach, a):
+		return e.opsThrough(a, off, size)
 	case a.Struct != "":
 		return e.result(a, off, size)
 	case ofContext(e.pr.Attach, a):

@@ -4,6 +4,7 @@ package rule
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/btfgen/btfgen/internal/bpfobj"
 	"github.com/btfgen/btfgen/internal/btf"
@@ -16,9 +17,9 @@ func readsOps(s *bpfobj.Section, a *flow.Access) bool {
 	return s.Kind == bpfobj.AttachOps && a.Arg < 0 && a.Struct == "" && !a.Moved && !a.Computed
 }
 
-// writesOps reports whether an access is a write through an argument of a function of a struct_ops.
-func writesOps(s *bpfobj.Section, a *flow.Access) bool {
-	return s.Kind == bpfobj.AttachOps && a.Arg >= 0 && a.Write
+// throughOps reports whether an access is one through an argument of a function of a struct_ops.
+func throughOps(s *bpfobj.Section, a *flow.Access) bool {
+	return s.Kind == bpfobj.AttachOps && a.Arg >= 0
 }
 
 // opsMember returns the struct_ops that a function is for, and the index of its member, nil if there is none.
@@ -61,8 +62,9 @@ func (e *Evaluation) opsArgument(a *flow.Access, off int64, size int) Finding {
 	return Finding{}
 }
 
-// opsWrite judges a write through an argument of a function of a struct_ops.
-func (e *Evaluation) opsWrite(a *flow.Access, off int64, size int) (f Finding) {
+// opsThrough judges an access through an argument of a function of a struct_ops: whether it may be null, which members may be written, and which
+// bytes read.
+func (e *Evaluation) opsThrough(a *flow.Access, off int64, size int) (f Finding) {
 	h := e.opsHook(e.pr.Fn, e.pr.Attach)
 	if h == nil || h.wide(a.Arg) {
 		return f
@@ -72,10 +74,37 @@ func (e *Evaluation) opsWrite(a *flow.Access, off int64, size int) (f Finding) {
 		return f // judged as a read of the argument, or not judged
 	}
 	if to, ok := h.view.SkipMods(t.Ref()); ok && to.Kind() == btf.KindStruct {
-		f = e.stored(e.promoted(to), off, size)
+		if name := e.nullableArgument(a.Arg); name != "" && !a.Checked {
+			f = Finding{Status: Fails, Code: ContextNull, Args: Args{Decided: ByWitness, Witness: "!" + name}}
+		} else if a.Write {
+			f = e.stored(e.promoted(to), off, size)
+		} else if f = e.unlicensed(); f.Status == OK {
+			f = e.object(e.promoted(to), a, off, size)
+		}
 		f.Subject = h.argument(a.Arg)
 	}
 	return f
+}
+
+// stubOf is the function of the kernel whose parameters say which arguments of a member of a struct_ops may be null.
+func stubOf(ops, member string) string { return ops + "__" + member }
+
+// nullableArgument returns the name of the parameter that says that an argument may be null, "" for none: prepare_arg_info in
+// kernel/bpf/bpf_struct_ops.c.
+func (e *Evaluation) nullableArgument(n int) string {
+	m, i := e.opsMember(e.pr.Fn)
+	y, ok := e.k.find(stubOf(m.Type, m.Members[i]), btf.KindFunc)
+	if !ok {
+		return ""
+	}
+	proto := y.view.Type(y.typ().Ref())
+	if proto.Kind() != btf.KindFuncProto || n >= int(proto.Vlen()) {
+		return ""
+	}
+	if name := string(y.view.Name(proto.Param(uint32(n)).NameOff)); strings.HasSuffix(name, "__nullable") {
+		return name
+	}
+	return ""
 }
 
 // promoted returns the struct to which an argument leads if its type is a pointer to t (bpf_tcp_ca_is_valid_access in net/ipv4/bpf_tcp_ca.c).

@@ -51,6 +51,9 @@ func NewWanted(objects []*Object) *Wanted {
 		}
 		for _, m := range o.StructOps {
 			w.add(StructOpsPrefix+m.Type, m.Type)
+			for _, member := range m.Members {
+				w.add(stubOf(m.Type, member))
+			}
 			if ops := facts.OpsNamed(m.Type); ops != nil {
 				w.add(ops.Structs()...)
 			}
