@@ -86,10 +86,11 @@ func inTrees(m *kerneltree.Matrix, name string) []bool {
 }
 
 // unread are facts that no one place in the sources shows, or only a setting.
-var unread = []string{"call kptr_xchg kptr_ref", "context moved", "function tracer", "program type LIRC_MODE2"}
+var unread = []string{"context moved", "function tracer", "program type LIRC_MODE2"}
 
 // inAccesses are facts for which fewer trees were read.
-var inAccesses = []string{"structs for the GPL alone", "trusted pointers", "two references", "whole pointers", "programs of any kernel version", "sleeping tracepoints", "sleeping tracing programs", "stacks of late callbacks"}
+var inAccesses = []string{"structs for the GPL alone", "trusted pointers", "two references", "whole pointers", "programs of any kernel version",
+	"sleeping tracepoints", "sleeping tracing programs", "stacks of late callbacks", "call kptr_xchg kptr_ref"}
 
 // late are facts that the first kernels with a witness lack, and their updates have: kernels of distributions are such
 // updates.
