@@ -36,6 +36,7 @@ type Helper struct {
 	filled  map[string]Period // programs that have to write the memory before the helper does
 	callers map[string]Period
 	refused map[string]Period // programs that get it, and may not call it
+	vendors map[string]Period // programs for which vendors' kernels differ
 }
 
 // Memory is memory that a helper accesses.
@@ -126,6 +127,16 @@ func Callers() (l []string) {
 // Callable returns since when programs may call the helper, by their name of [CallersName]; false if they may not.
 func (h *Helper) Callable(callers string) (p Period, ok bool) {
 	p, ok = h.callers[callers]
+	if _, differ := h.vendors[callers]; differ {
+		_, attach, _ := strings.Cut(callers, "/")
+		came := Change{By: max(h.since, Interface()["BPF_"+attach])}
+		if ok {
+			p.Since = came
+		} else {
+			p.Until = came
+		}
+		return p, true
+	}
 	return p, ok
 }
 
@@ -167,6 +178,7 @@ func readHelpers(text string, types map[string][]string) ([]Helper, error) {
 // read reads the properties of a helper.
 func (h *Helper) read(e *entry, types map[string][]string) error {
 	h.callers, h.filled, h.refused = make(map[string]Period), make(map[string]Period), make(map[string]Period)
+	h.vendors = make(map[string]Period)
 	keys := map[string]func(string) error{
 		"since":      func(value string) (err error) { h.since, err = parseRelease(value); return err },
 		"setting":    func(value string) error { h.Setting = value; return nil },
@@ -179,6 +191,7 @@ func (h *Helper) read(e *entry, types map[string][]string) error {
 		"object":     h.readObject,
 		"calls back": h.readCallback,
 		"result":     h.readResult,
+		"vendors":    func(value string) error { return readTypes(h.vendors, Period{}, value, types) },
 		"refused":    func(value string) error { return readTypes(h.refused, Period{}, value, types) },
 		"filled":     func(value string) error { return readTypes(h.filled, Period{}, value, types) },
 		"replaced by": func(value string) error {

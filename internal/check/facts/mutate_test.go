@@ -167,7 +167,7 @@ func TestHelperMutations(t *testing.T) {
 	tried, missed := 0, 0
 	for i := range l {
 		for _, p := range l[i].properties {
-			if p.key == "since" || strings.HasPrefix(p.key, "callers") {
+			if p.key == "since" || p.key == "vendors" || strings.HasPrefix(p.key, "callers") {
 				continue // TestCallerMutations changes them
 			}
 			if p.key == "filled" {
@@ -311,7 +311,7 @@ func TestKfuncMutations(t *testing.T) {
 func TestCallerMutations(t *testing.T) {
 	slow.Skip(t)
 	const file = "helpers.txt"
-	types, m := groups(programTable()), trees(t)
+	types, m, vendor := groups(programTable()), trees(t), rhel(t)
 	l, err := entries(file, readFile(file))
 	if err != nil {
 		t.Fatal(err)
@@ -330,12 +330,20 @@ func TestCallerMutations(t *testing.T) {
 			if err := h.read(&changed, types); err != nil {
 				return
 			}
-			if wrong, _ := helperDisagrees(t, m, id, &h); len(wrong) == 0 {
+			wrong, _ := helperDisagrees(t, m, id, &h)
+			of, _ := vendorDisagrees(t, vendor, id, &h)
+			if len(wrong)+len(of)+len(bootedDisagree(id, &h)) == 0 {
 				t.Errorf("%s: %s: %s instead of %s: %s: not noticed", e.name, key, value, e.properties[at].key, e.properties[at].value)
 				missed++
 			}
 		}
 		for at, p := range e.properties {
+			if p.key == "vendors" {
+				words := strings.Fields(p.value)
+				for j := range words {
+					try(at, p.key, strings.Join(slices.Delete(slices.Clone(words), j, j+1), " "))
+				}
+			}
 			when, callers := strings.CutPrefix(p.key, "callers")
 			if p.key != "since" && !callers {
 				continue
