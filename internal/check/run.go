@@ -242,7 +242,7 @@ func (r *run) pair(
 		SetsMap:     func(m string) bool { return r.Policy.SetsMap(o, m) },
 		Added:       len(r.loader.adds) > 0,
 		Tail:        func(j int) bool { return r.Policy.TailCalled(o, j) },
-		Unit:        t.linked(o.Relocations()),
+		Linked:      t.linked(o.Relocations()),
 		WithModules: withModules,
 		Together:    together,
 	}, r.setup.LoadersOf(o))

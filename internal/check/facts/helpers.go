@@ -24,7 +24,7 @@ type Helper struct {
 	Writes    Written
 	OfMap     []asm.Register // arguments that are memory of keys or values of maps
 	Sizes     []Size
-	Object    Object
+	Object    KernelPointer
 	CallsBack *Callback // how it calls a function back before it returns, nil if it does not
 	CallsLate bool      // it has a function called after it returns
 
@@ -62,8 +62,8 @@ type Size struct {
 	Zero bool // it may be 0
 }
 
-// Object is an argument that is a pointer to a struct of the kernel; At is R0 for none.
-type Object struct {
+// KernelPointer is an argument that is a pointer to a struct of the kernel; At is R0 for none.
+type KernelPointer struct {
 	At   asm.Register
 	Null bool // it may be null
 }

@@ -64,12 +64,12 @@ var typed = map[string]string{
 }
 
 // object returns the argument that is a pointer to a struct of the kernel. The helper does not take a reference away.
-func (p *prototypes) object(id int64) (o Object) {
+func (p *prototypes) object(id int64) (o KernelPointer) {
 	name := strings.TrimPrefix(HelperName(id), "bpf_")
 	for _, proto := range slices.Concat(p.typed[HelperName(id)], p.typed[implementations[name]], p.typed[typed[name]]) {
 		for i, arg := range proto.args {
 			if strings.HasPrefix(arg, "ARG_PTR_TO_BTF_ID") && !strings.Contains(arg, "OBJ_RELEASE") {
-				o = Object{asm.R1 + asm.Register(i), o.Null || strings.Contains(arg, "NULL")}
+				o = KernelPointer{asm.R1 + asm.Register(i), o.Null || strings.Contains(arg, "NULL")}
 			}
 		}
 	}

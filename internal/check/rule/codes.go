@@ -169,14 +169,14 @@ const (
 	ChangedSyscall  Code = "changed-syscall-record" // Name, Other, Offset; Max: the offset of Other
 	ChangedBitfield Code = "changed-bitfield"       // Offset, Size: the bytes that the program reads
 
-	AnalysisNoHelpers Code = "analysis-helpers"
-	AnalysisSection   Code = "analysis-section"
-	AnalysisUnit      Code = "analysis-relocations" // Max
-	AnalysisFindings  Code = "analysis-findings"    // Max
-	AnalysisMachine   Code = "analysis-machine"     // Name: the object's machines
-	AnalysisByteOrder Code = "analysis-byte-order"
-	AnalysisWhen      Code = "analysis-when"
-	AnalysisUnloaded  Code = "analysis-not-loaded"
+	AnalysisNoHelpers   Code = "analysis-helpers"
+	AnalysisSection     Code = "analysis-section"
+	AnalysisRelocations Code = "analysis-relocations" // Max
+	AnalysisFindings    Code = "analysis-findings"    // Max
+	AnalysisMachine     Code = "analysis-machine"     // Name: the object's machines
+	AnalysisByteOrder   Code = "analysis-byte-order"
+	AnalysisWhen        Code = "analysis-when"
+	AnalysisUnloaded    Code = "analysis-not-loaded"
 
 	UnjudgedBounds Code = "unjudged-bounds" // Count: the accesses
 	UnjudgedWork   Code = "unjudged-work"   // Count: the functions with loops; Size: the instructions

@@ -31,7 +31,7 @@ func (d Decisions) outcome(i int) (poisoned, refused bool, reason relo.Reason) {
 	return false, false, relo.Reason{}
 }
 
-// outcome returns what the loader does with a record. The decisions are those of libbpf: ebpfGoUnit adds where
+// outcome returns what the loader does with a record. The decisions are those of libbpf: ebpfGoLinked adds where
 // cilium/ebpf decides otherwise, and ayaRefusal the records that aya refuses.
 func (s *Scene) outcome(r int) (poisoned, refused bool, reason relo.Reason) {
 	poisoned, refused, reason = s.decisions.outcome(r)
@@ -53,7 +53,7 @@ func (s *Scene) onlyLibbpf(r int) bool {
 // decidesAlone reports whether libbpf finds a record ambiguous, and cilium/ebpf decides it by itself, with the other
 // records of a program.
 func (s *Scene) decidesAlone(r int) bool {
-	return s.Unit != nil && s.decisions[r].Result == relo.Ambiguous
+	return s.Linked != nil && s.decisions[r].Result == relo.Ambiguous
 }
 
 // enough are modules, each enough by itself for a record to resolve, none if it does not need one.

@@ -17,11 +17,11 @@ import (
 	"github.com/btfgen/btfgen/pkg/relo"
 )
 
-// ebpfGoUnit judges the records of the program as cilium/ebpf does, together with those of its linked functions, unless
+// ebpfGoLinked judges the records of the program as cilium/ebpf does, together with those of its linked functions, unless
 // libbpf refuses an unambiguous one. A refusal is a finding. Instructions made invalid by cilium/ebpf alone are added
 // to e.kind. For a type without a match libbpf writes 0 as size and ID, and it accepts IDs of types in modules.
-func (e *Evaluation) ebpfGoUnit() {
-	if e.loader != EbpfGo || e.Unit == nil {
+func (e *Evaluation) ebpfGoLinked() {
+	if e.loader != EbpfGo || e.Linked == nil {
 		return
 	}
 	for _, r := range e.pr.Records {
@@ -38,10 +38,10 @@ func (e *Evaluation) ebpfGoUnit() {
 	poison := func(r int, code Code) {
 		e.kind = append(e.kind, absence{at: e.o.Sites[r], f: e.unlessLoaded(r, finding(r, relo.Reason{Code: code}))})
 	}
-	d, err := e.Unit(e.o.Funcs[e.pr.Fn].Section, e.o.Funcs[e.pr.Fn].Name)
+	d, err := e.Linked(e.o.Funcs[e.pr.Fn].Section, e.o.Funcs[e.pr.Fn].Name)
 	switch {
 	case err != nil:
-		f := Finding{Status: Unknown, Code: AnalysisUnit, Subject: "relocations", Loader: EbpfGo}
+		f := Finding{Status: Unknown, Code: AnalysisRelocations, Subject: "relocations", Loader: EbpfGo}
 		if limit := (*limits.Exceeded)(nil); errors.As(err, &limit) {
 			f.Max = limit.Max
 		}

@@ -33,8 +33,8 @@ type Loading struct {
 	SetsMap func(name string) bool // reports whether the loader sets up a map
 	Tail    func(program int) bool // reports whether only tail calls reach a program; if nil, TailCalled does
 	Added   bool                   // the loader adds types to the kernel's
-	// Unit decides a program like cilium/ebpf. It is nil if the object is not for the kernel.
-	Unit func(section, name string) (*core.LinkedDecision, error)
+	// Linked decides a program like cilium/ebpf. It is nil if the object is not for the kernel.
+	Linked func(section, name string) (*core.LinkedDecision, error)
 
 	WithModules Decisions // with the kernel's modules; nil if the scene has them
 	Together    Decisions // with all modules at once; nil if the scene has them, or none defines a type differently
@@ -112,7 +112,7 @@ func (s *Scene) evaluate(j int) *Evaluation {
 		}
 	}
 	e.disagreements()
-	e.ebpfGoUnit()
+	e.ebpfGoLinked()
 	e.kind = slices.Concat(e.kind, e.accesses(j), e.walks(j), e.calls(j), e.stacks(), e.freshReads(j), e.kfuncCalls(),
 		e.reads(j), e.shiftedReads(j), e.bitfields())
 	e.may = e.returns(j)
