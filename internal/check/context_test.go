@@ -89,6 +89,25 @@ func findingsOn(p *verdict.ProgramRow, kernel int, families ...rule.Family) (l [
 	return l
 }
 
+// TestRelocatedContext checks the verdicts on accesses to contexts through CO-RE relocations, as programs with a vmlinux.h make them.
+func TestRelocatedContext(t *testing.T) {
+	for _, order := range []string{".bpfel", ".bpfeb"} {
+		rep := runOn(t, "cornercore"+order)
+		for i := range rep.Programs {
+			p := &rep.Programs[i]
+			for k, got := range p.Status {
+				want := []rule.Status{rule.OK}
+				if strings.HasSuffix(p.Name, "_fails") {
+					want = []rule.Status{rule.Fails, rule.MayFail} // the latter on kernels that are newer than the table
+				}
+				if got != rule.Other && !slices.Contains(want, got) {
+					t.Errorf("%s on %s: %s, want %s: %v", p.Name, rep.Kernels[k].Name, got, want, p.Findings)
+				}
+			}
+		}
+	}
+}
+
 // TestContext holds verdicts on what programs read of their context. The same
 // programs are loaded into kernels by scripts/check-kernels.sh.
 func TestContext(t *testing.T) {

@@ -60,7 +60,7 @@ func (o *Ops) readFields(when Period, value string) error {
 		return nil
 	}
 	if len(words) < 2 {
-		return errors.New("want STRUCT FIELD...")
+		return errors.New("want STRUCT and fields")
 	}
 	for _, word := range words[1:] {
 		f := Field{Of: words[0], When: when}

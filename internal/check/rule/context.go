@@ -3,6 +3,7 @@
 package rule
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -523,7 +524,11 @@ func (e *Evaluation) accesses(n int) (l []absence) {
 // relocated judges an access whose offset a record changes.
 func (e *Evaluation) relocated(a *flow.Access, record int, writes bool) (f Finding) {
 	if v, ok := e.decisions.value(record); ok {
-		return e.access(a, a.Off+int64(v), 0, writes) // the loader may change the width
+		size := 0 // the loader may change the width
+		if ofContext(e.pr.Attach, a) {
+			size = cmp.Or(int(e.decisions[record].Resized()), a.Size)
+		}
+		return e.access(a, a.Off+int64(v), size, writes)
 	}
 	// cilium/ebpf leaves the width alone.
 	if d := e.decisions[record]; d.Unresizable() && e.loader == EbpfGo && a.Arg < 0 && a.Struct == "" {

@@ -42,8 +42,8 @@ func (r *roots) add(o *core.Object, c *ciliumObject) {
 const contentsSize = 8
 
 // withoutCopies returns the BTF of vmlinux with fewer candidates, on which cilium/ebpf decides the same: of structs and unions with
-// the same name and contents, only the first keeps its name. The others fail or resolve as that does, and agree with it, but for
-// their IDs. BTF without deduplication has hundreds of copies.
+// the same name and contents, only the first keeps its name. The others fail or resolve as that does, and agree with it, except
+// in their IDs. BTF without deduplication has hundreds of copies.
 func (r *roots) withoutCopies(ctx context.Context, vmlinux []byte, b *btf.BTF) ([]byte, error) {
 	if r.matches {
 		return vmlinux, nil

@@ -161,7 +161,7 @@ func TestCopiesRandom(t *testing.T) {
 	}
 }
 
-// TestCopiesKernels checks that cilium/ebpf decides the same on real kernels without copies, one of which has hundreds.
+// TestCopiesKernels checks that cilium/ebpf decides the same on real kernels without copies. One has hundreds.
 func TestCopiesKernels(t *testing.T) {
 	slow.Skip(t)
 	var objects []Object

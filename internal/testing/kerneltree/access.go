@@ -151,7 +151,7 @@ type calculator struct {
 	attach    string
 	kind      string                       // BPF_PROG_TYPE_TRACING
 	kfunc     string                       // kfunc that a filter judges
-	marks     *marks                       // nil but for functions *_btf_struct_access
+	marks     *marks                       // nil except in functions *_btf_struct_access
 	sets      map[string]map[string]string // sets of kfuncs that filters know
 	variables map[string]int64
 	inner     map[string]int64 // those of the function that was called last

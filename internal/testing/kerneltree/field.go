@@ -12,7 +12,7 @@ import (
 // pointees are the structs of the kernel about which functions *_btf_struct_access are asked. No kernel allows writes to the last one.
 var pointees = []string{"tcp_sock", "task_struct", "bpf_dummy_ops_state", "hid_bpf_ctx", "hid_device", "Qdisc", "sk_buff", "iou_loop_params", "file"}
 
-// pointeeOf is the struct that a variable of the kernel stands for.
+// pointeeOf is the struct to which a variable of the kernel points.
 var pointeeOf = map[string]string{
 	"tcp_sock_type": "tcp_sock", "task_struct_type": "task_struct", "loop_params_type": "iou_loop_params",
 	"bpf_sk_buff_ids": "sk_buff", "bpf_qdisc_ids": "Qdisc",
