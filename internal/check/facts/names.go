@@ -96,6 +96,7 @@ const (
 	ProgramsOfAnyKernelVersion
 	SleepingTracepoints
 	SleepingTracingPrograms
+	NumbersInContexts
 )
 
 var constants = [...]string{
@@ -189,4 +190,5 @@ var constants = [...]string{
 	ProgramsOfAnyKernelVersion:         "programs of any kernel version",
 	SleepingTracepoints:                "sleeping tracepoints",
 	SleepingTracingPrograms:            "sleeping tracing programs",
+	NumbersInContexts:                  "numbers in contexts",
 }

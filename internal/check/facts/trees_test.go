@@ -90,7 +90,7 @@ var unread = []string{"context moved", "function tracer", "program type LIRC_MOD
 
 // inAccesses are facts for which fewer trees were read.
 var inAccesses = []string{"structs for the GPL alone", "trusted pointers", "two references", "whole pointers", "programs of any kernel version",
-	"sleeping tracepoints", "sleeping tracing programs", "stacks of late callbacks", "call kptr_xchg kptr_ref"}
+	"numbers in contexts", "sleeping tracepoints", "sleeping tracing programs", "stacks of late callbacks", "call kptr_xchg kptr_ref"}
 
 // late are facts that the first kernels with a witness lack, and their updates have: kernels of distributions are such
 // updates.

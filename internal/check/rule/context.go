@@ -507,11 +507,15 @@ func (e *Evaluation) accesses(n int) (l []absence) {
 		if a.Computed || !judged {
 			continue
 		}
+		in := &e.o.Funcs[a.At.Fn].Insns[a.At.Insn]
 		var f Finding
-		if r := e.o.Funcs[a.At.Fn].Insns[a.At.Insn].Record; r != 0 {
+		if r := in.Record; r != 0 {
 			f = e.relocated(a, int(r-1), writes)
 		} else {
 			f = e.access(a, a.Off, a.Size, writes)
+		}
+		if f.Status == OK && a.Write && in.Op&classMask == classST && ofContext(s, a) {
+			f = e.k.judge(facts.NumbersInContexts, FeatureMissing)
 		}
 		if f.Status != OK {
 			f.Source = e.o.Source(a.At)
@@ -520,6 +524,9 @@ func (e *Evaluation) accesses(n int) (l []absence) {
 	}
 	return l
 }
+
+// classST is the class of instructions that store a number.
+const classMask, classST = 0x07, 0x02
 
 // relocated judges an access whose offset a record changes.
 func (e *Evaluation) relocated(a *flow.Access, record int, writes bool) (f Finding) {

@@ -46,6 +46,9 @@ func (e *Evaluation) returns(n int) *returned {
 	if s == nil || e.o.returnsZero(e.pr.Fn) && !facts.ReturnsOf(s.ProgType, s.Type).RefusesZero() {
 		return nil
 	}
+	if !facts.ProgramType(s.ProgType).ChecksAttach && e.k.lacks(facts.EnumAttach, s.Type) {
+		return nil // the kernel takes it for a program of another type of attachment
+	}
 	may, differ := facts.Returns(s.Type)
 	if !differ {
 		values := facts.ReturnsOf(s.ProgType, s.Type)

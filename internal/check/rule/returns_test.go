@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cilium/ebpf/asm"
+
 	"github.com/btfgen/btfgen/internal/check/interp"
 	"github.com/btfgen/btfgen/internal/testing/raceflag"
 )
@@ -52,6 +54,27 @@ func TestSleepingTracing(t *testing.T) {
 		l = slices.DeleteFunc(l, func(f Finding) bool { return f.Code == SectionNewer })
 		if got := Worst(l); got != want {
 			t.Errorf("%s: %s, want %s: %v", section, got, want, l)
+		}
+	}
+}
+
+// TestNumbersInContexts checks the verdicts on instructions that store a number, or a register, in the context.
+func TestNumbersInContexts(t *testing.T) {
+	raceflag.SkipSerial(t)
+	k := oldest(t, NewWanted(nil))
+	for op, want := range map[asm.OpCode]Status{0x62: MayFail, 0x63: OK} {
+		const mark = 8
+		o := programOf("tc", []insn{{Op: 0xb7}, {Op: op, Dst: 1, Off: mark}, {Op: 0x95}})
+		if err := o.follow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		p := scenesOn(o, k).merged(0, func(s *Scene) *Evaluation {
+			e := &Evaluation{Scene: s, pr: &o.Programs[0]}
+			e.kind = e.accesses(0)
+			return e
+		})
+		if l := p.onCode(t.Context()); Worst(l) != want {
+			t.Errorf("%#x: %v, want %s", op, l, want)
 		}
 	}
 }
