@@ -94,7 +94,7 @@ func (t *Tree) tookForTrue(names map[string]bool) {
 	t.Unknown = slices.Compact(t.Unknown)
 }
 
-// begins reports whether a member of a struct begins where an access begins, or where the four bytes begin of which it reads a part: the functions
+// begins reports whether a member of a struct begins where an access begins, or where the four bytes around a smaller one begin: the functions
 // that translate accesses know no others.
 func (c *calculator) begins(name string, off int64) bool {
 	for _, m := range c.layout(name).members {

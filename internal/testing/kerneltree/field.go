@@ -108,7 +108,7 @@ func (c *calculator) access(check string, off, size int64) int64 {
 	return c.call(check, args)
 }
 
-// marks stand for the offsets of members whose place is not known: each has a bit of its own, so that sums are known, too.
+// marks are numbers in place of the offsets of members whose place is not known. Each has a bit of its own, so that sums are known, too.
 type marks struct {
 	pointee string
 	names   []string
