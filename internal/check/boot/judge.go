@@ -22,6 +22,9 @@ var (
 // noise begins lines of a log that do not say why a program was not loaded.
 var noise = []string{"libbpf: failed to load object", "processed ", "libbpf: --", "libbpf: prog '"}
 
+// explained begins the lines with which verifiers since Linux 7.3 explain the line before.
+const explained = "Verification failed: "
+
 // reason returns the line of a log, of the verifier and libbpf, that best explains why a program was not loaded.
 func reason(errno int, log string) string {
 	best := fmt.Sprintf("errno %d", errno)
@@ -30,6 +33,9 @@ func reason(errno int, log string) string {
 	}
 	for l := range strings.Lines(log) {
 		l = strings.TrimSpace(l)
+		if strings.HasPrefix(l, explained) {
+			break
+		}
 		if l != "" && !slices.ContainsFunc(noise, func(p string) bool { return strings.HasPrefix(l, p) }) {
 			best = l
 		}

@@ -181,3 +181,19 @@ func TestParseOutcomes(t *testing.T) {
 		}
 	}
 }
+
+// TestReason wants the line that says why a program was not loaded: the last one, or that before an explanation.
+func TestReason(t *testing.T) {
+	const refused = "6: (85) call bpf_for_each_map_elem#164\nR3 type=ctx expected=fp\n"
+	for name, tt := range map[string]struct{ log, want string }{
+		"the last line":     {refused + "processed 6 insns (limit 1000000)\n", "R3 type=ctx expected=fp"},
+		"with libbpf's":     {refused + "libbpf: -- END PROG LOAD LOG --\n", "R3 type=ctx expected=fp"},
+		"of Linux 7.3":      {refused + "Verification failed: Call Type Safety\nReason:\n  The third argument\nSuggestion:\n  Pass a value\n", "R3 type=ctx expected=fp"},
+		"no log":            {"", "errno 22"},
+		"a poisoned helper": {"invalid func unknown#195896080\nprocessed 1 insns\n", "reaches an unresolved relocation"},
+	} {
+		if got := reason(22, tt.log); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
