@@ -37,6 +37,7 @@ type Helper struct {
 	callers map[string]Period
 	refused map[string]Period // programs that get it, and may not call it
 	vendors map[string]Period // programs for which vendors' kernels differ
+	compare map[string]Period // programs that have to compare the object with 0 first, though others need not
 }
 
 // Memory is memory that a helper accesses.
@@ -140,6 +141,12 @@ func (h *Helper) Callable(callers string) (p Period, ok bool) {
 	return p, ok
 }
 
+// MayBeNull reports whether programs may give the helper an object that they did not compare with 0.
+func (h *Helper) MayBeNull(callers string) bool {
+	_, compare := h.compare[callers]
+	return h.Object.Null && !compare
+}
+
 // Refused reports whether the verifier refuses calls of programs that get the helper.
 func (h *Helper) Refused(callers string) bool {
 	_, ok := h.refused[callers]
@@ -178,7 +185,7 @@ func readHelpers(text string, types map[string][]string) ([]Helper, error) {
 // read reads the properties of a helper.
 func (h *Helper) read(e *entry, types map[string][]string) error {
 	h.callers, h.filled, h.refused = make(map[string]Period), make(map[string]Period), make(map[string]Period)
-	h.vendors = make(map[string]Period)
+	h.vendors, h.compare = make(map[string]Period), make(map[string]Period)
 	keys := map[string]func(string) error{
 		"since":      func(value string) (err error) { h.since, err = parseRelease(value); return err },
 		"setting":    func(value string) error { h.Setting = value; return nil },
@@ -191,6 +198,7 @@ func (h *Helper) read(e *entry, types map[string][]string) error {
 		"object":     h.readObject,
 		"calls back": h.readCallback,
 		"result":     h.readResult,
+		"compare":    func(value string) error { return readTypes(h.compare, Period{}, value, types) },
 		"vendors":    func(value string) error { return readTypes(h.vendors, Period{}, value, types) },
 		"refused":    func(value string) error { return readTypes(h.refused, Period{}, value, types) },
 		"filled":     func(value string) error { return readTypes(h.filled, Period{}, value, types) },

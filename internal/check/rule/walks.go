@@ -223,7 +223,7 @@ func (w *walker) given(u *flow.WalkUse, p *pointer) (f Finding) {
 			Status: Fails, Code: ContextUntrusted, Subject: facts.HelperName(id),
 			Args: Args{Name: p.member, Decided: ByWitness, Witness: "!" + trustWitness},
 		}
-	case p.null && !u.Checked && !facts.HelperNumbered(id).Object.Null:
+	case p.null && !u.Checked && !facts.HelperNumbered(id).MayBeNull(facts.CallersName(w.pr.Attach.ProgType, w.pr.Attach.Type)):
 		f = w.mayBeNull()
 		f.Subject = p.member
 	}

@@ -73,6 +73,53 @@ func TestWalks(t *testing.T) {
 	}
 }
 
+// TestNullSocket gives a helper the socket of a struct socket, which may be null for verifiers since 6.10 to 6.12: those of LSM and of fentry
+// have other prototypes of it.
+func TestNullSocket(t *testing.T) {
+	raceflag.SkipSerial(t)
+	for section, want := range map[string]Status{"lsm/socket_bind": Fails, "fentry/security_socket_bind": OK} {
+		named := programOf(section, ending(insn{Op: 0x79, Dst: 2, Src: 1}, insn{Op: 0x79, Dst: 2, Src: 2}, insn{Op: 0x79, Dst: 3, Src: 2}))
+		if err := named.follow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		testinput.Each(t, testinput.Corpus(t), func(it *corpus.Kernel) {
+			w := NewWanted([]*Object{named})
+			w.add("socket")
+			k := inspectItem(t, it, w)
+			_, lists := k.safe["socket"+safeTrustedOrNull]
+			y, ok := k.find("socket", btf.KindStruct)
+			if !ok || !lists || k.pointer != 8 {
+				return
+			}
+			member, _ := memberNamed(y.typ(), "sk")
+			code := []insn{
+				{Op: 0x79, Dst: 2, Src: 1}, {Op: 0x79, Dst: 2, Src: 2, Off: int16(member.BitOffset / 8)},
+				{Op: bpfobj.OpCall, Imm: int64(asm.FnSkStorageGet)},
+			}
+			o := programOf(section, ending(code...))
+			if err := o.follow(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			e := &Evaluation{Scene: sceneOn(o, k), pr: &o.Programs[0]}
+			if e.attachment(); e.hook == nil {
+				return
+			}
+			got := OK
+			if l := e.walks(0); len(l) > 0 {
+				got = l[0].f.Status
+			}
+			if got != want {
+				t.Errorf("%s on %s: %s, want %s", section, it.Name, got, want)
+			}
+			n++
+		})
+		if n == 0 {
+			t.Skip("needs BTFGEN_CORPUS, with a kernel that lists the sockets that may be null")
+		}
+	}
+}
+
 // TestStructLicense reads a struct of the kernel in a program without a license compatible with the GPL.
 func TestStructLicense(t *testing.T) {
 	raceflag.SkipSerial(t)
