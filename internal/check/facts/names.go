@@ -97,6 +97,7 @@ const (
 	SleepingTracepoints
 	SleepingTracingPrograms
 	NumbersInContexts
+	RealTimeTimers
 )
 
 var constants = [...]string{
@@ -191,4 +192,5 @@ var constants = [...]string{
 	SleepingTracepoints:                "sleeping tracepoints",
 	SleepingTracingPrograms:            "sleeping tracing programs",
 	NumbersInContexts:                  "numbers in contexts",
+	RealTimeTimers:                     "real-time timers",
 }

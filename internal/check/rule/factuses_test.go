@@ -304,7 +304,7 @@ var elsewhere = map[string]string{
 	"targets in modules": "TestElsewhere", "variables in modules": "TestElsewhere", "kfuncs in modules": "TestElsewhere", "struct_ops in modules": "TestElsewhere",
 	"argument pointer to a number": "TestContext", "argument pointer to a typedef of a number": "TestContext", "argument pointer to const void": "TestContext",
 	"argument pointer to anything": "TestContext", "whole pointers": "TestContext", "tail calls of programs with functions on arm": "TestNever",
-	"arenas on arm": "TestNever", "kfunc calls on arm": "TestNever", "sleeping tracing programs": "TestSleepingTracing", "numbers in contexts": "TestNumbersInContexts",
+	"arenas on arm": "TestNever", "kfunc calls on arm": "TestNever", "sleeping tracing programs": "TestSleepingTracing", "numbers in contexts": "TestNumbersInContexts", "real-time timers": "TestRealTime",
 }
 
 // TestNever checks the verdicts on what no kernel for a machine has, whatever its release.

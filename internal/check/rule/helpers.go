@@ -19,6 +19,17 @@ func maySleep(s *bpfobj.Section) bool {
 	return facts.ProgramType(s.ProgType).Sleeps || strings.HasSuffix(s.Prefix, ".s")
 }
 
+// settingRealTime is that of kernels with PREEMPT_RT.
+const settingRealTime = settingPrefix + "PREEMPT_RT"
+
+// realTime judges helpers for timers, which newer kernels with PREEMPT_RT refuse (process_timer_func in kernel/bpf/verifier.c).
+func (k *Inventory) realTime(id int64) Finding {
+	if id < int64(asm.FnTimerInit) || id > int64(asm.FnTimerCancel) || k.known.config[settingRealTime] == "" {
+		return Finding{}
+	}
+	return k.judge(facts.RealTimeTimers, FeatureMissing)
+}
+
 // unset judges a helper that only kernels with a setting have, by the configuration, or by the function that implements it.
 func (k *Inventory) unset(id int64) Finding {
 	setting := facts.HelperNumbered(id).Setting
@@ -51,6 +62,9 @@ func (k *Inventory) forbidden(s *bpfobj.Section, id int64) Finding {
 		return Finding{Status: Fails, Code: HelperForbidden, Args: Args{Name: name}}
 	case h.Sleeps && !maySleep(s):
 		return Finding{Status: Fails, Code: HelperSleeps, Args: Args{Name: s.Prefix}}
+	}
+	if f := k.realTime(id); f.Status != OK {
+		return f
 	}
 	if f := k.unset(id); f.Status != OK {
 		return f

@@ -58,6 +58,29 @@ func TestSleepingTracing(t *testing.T) {
 	}
 }
 
+// TestRealTime checks the verdicts on timers of kernels with PREEMPT_RT.
+func TestRealTime(t *testing.T) {
+	k := &Inventory{Arch: "x86_64", want: new(Wanted), known: knowledge{config: map[string]string{settingRealTime: "y"}}}
+	for _, tt := range []struct {
+		release uint64
+		helper  asm.BuiltinFunc
+		want    Status
+	}{
+		{uint64(Linux(6, 17)), asm.FnTimerInit, Fails}, {uint64(Linux(6, 18)), asm.FnTimerCancel, Fails}, {uint64(Linux(6, 12)), asm.FnTimerStart, MayFail},
+		{uint64(Linux(6, 18)), asm.FnKtimeGetNs, OK},
+	} {
+		k.version = interp.Number{V: tt.release}
+		k.settle()
+		if got := k.realTime(int64(tt.helper)); got.Status != tt.want {
+			t.Errorf("%s on %#x: %v, want %s", tt.helper, tt.release, got, tt.want)
+		}
+	}
+	k.known.config = nil
+	if got := k.realTime(int64(asm.FnTimerInit)); got.Status != OK {
+		t.Errorf("without a configuration: %v", got)
+	}
+}
+
 // TestNumbersInContexts checks the verdicts on instructions that store a number, or a register, in the context.
 func TestNumbersInContexts(t *testing.T) {
 	raceflag.SkipSerial(t)

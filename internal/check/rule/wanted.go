@@ -64,7 +64,7 @@ func NewWanted(objects []*Object) *Wanted {
 
 // addSettings adds the settings of kernels that facts depend on, and helpers that depend on one.
 func (w *Wanted) addSettings() {
-	w.config[corpus.OwnBTFSetting], w.config[settingLSM] = true, true
+	w.config[corpus.OwnBTFSetting], w.config[settingLSM], w.config[settingRealTime] = true, true, true
 	for id := range facts.LastHelper + 1 {
 		if setting := facts.HelperNumbered(id).Setting; setting != "" {
 			w.config[setting] = true
