@@ -40,32 +40,13 @@ func (e *Evaluation) interfaces() {
 		}
 		all = append(all, f)
 	}
-	if l := facts.LinkType(s.ProgType, s.Type); l != "" {
-		f := e.k.enumerator(l, LinkTypeMissing)
-		if f.Attach = true; l == linkTCX && f.Status != OK {
-			f.Status, f.Code = MayFail, LinkTypeTCX
-		}
-		all = append(all, f)
-		if l == linkKprobeMulti && f.Status != Fails {
-			f = e.k.judge(facts.KprobeMulti, FeatureMissing)
-			f.Attach = true
-			all = append(all, f)
-		}
-	}
+	all = append(all, e.links(s)...)
 	if e.o.insns(e.pr) > maxInsns {
 		all = append(all, e.k.judge(facts.LargePrograms, FeatureMissing))
 	}
 	all = append(all, e.specialValues()...)
 	if maySleep(s) {
-		all = append(all, e.sleepingMaps()...)
-		switch s.Kind {
-		case bpfobj.AttachTP, bpfobj.AttachRawTP, bpfobj.AttachBTFTP:
-			f := e.k.judge(facts.SleepingTracepoints, FeatureMissing)
-			if f.Status == Fails && e.tracingSleeps() {
-				f.Status, f.Decided, f.Witness, f.Doubt = MayFail, ByRelease, "", NotShown
-			}
-			all = append(all, f)
-		}
+		all = append(append(all, e.sleepingMaps()...), e.sleepsAtTracepoint(s))
 	} else if facts.ProgramType(s.ProgType).Preallocated {
 		for _, fn := range e.pr.Funcs {
 			if m := e.o.allocates(fn); m != nil {
@@ -75,6 +56,37 @@ func (e *Evaluation) interfaces() {
 		}
 	}
 	e.addAll(all)
+}
+
+// links judges the type of links that attachment needs.
+func (e *Evaluation) links(s *bpfobj.Section) (all []Finding) {
+	l := facts.LinkType(s.ProgType, s.Type)
+	if l == "" {
+		return nil
+	}
+	f := e.k.enumerator(l, LinkTypeMissing)
+	if f.Attach = true; l == linkTCX && f.Status != OK {
+		f.Status, f.Code = MayFail, LinkTypeTCX
+	}
+	all = append(all, f)
+	if l == linkKprobeMulti && f.Status != Fails {
+		f = e.k.judge(facts.KprobeMulti, FeatureMissing)
+		f.Attach = true
+		all = append(all, f)
+	}
+	return all
+}
+
+// sleepsAtTracepoint judges whether programs of tracepoints may sleep.
+func (e *Evaluation) sleepsAtTracepoint(s *bpfobj.Section) (f Finding) {
+	switch s.Kind {
+	case bpfobj.AttachTP, bpfobj.AttachRawTP, bpfobj.AttachBTFTP:
+		f = e.k.judge(facts.SleepingTracepoints, FeatureMissing)
+		if f.Status == Fails && e.tracingSleeps() {
+			f.Status, f.Decided, f.Witness, f.Doubt = MayFail, ByRelease, "", NotShown
+		}
+	}
+	return f
 }
 
 // anyVersion is the number in a section "version" that all loaders but libbpf replace by that of the running kernel.
