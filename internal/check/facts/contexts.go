@@ -94,37 +94,44 @@ func readContexts(text string) (*contexts, error) {
 		if err != nil {
 			return nil, err
 		}
-		if name, ok := strings.CutPrefix(e.name, "STRUCT_OPS/"); ok {
-			if all.ops[name] != nil {
-				return nil, e.wrap(e.line, errors.New("twice"))
-			}
-			all.ops[name] = ops
-			continue
-		}
-		if sizes != nil {
-			ascending := slices.IsSortedFunc(sizes, func(a, b size) int { return cmp.Compare(a.bytes, b.bytes) })
-			if !IsContext(e.name) || all.sizes[e.name] != nil || !ascending {
-				return nil, e.wrap(e.line, errors.New("no context, twice, or not ascending"))
-			}
-			all.sizes[e.name] = sizes
-			continue
-		}
-		kind, attaches, _ := strings.Cut(e.name, "/")
-		if ProgramType(kind).Context == "" {
-			return nil, e.wrap(e.line, errors.New("programs of the type have no such context"))
-		}
-		for attach := range strings.SplitSeq(attaches, ",") {
-			name := kind
-			if attach != "" {
-				name = attached(kind, attach)
-			}
-			if all.programs[name] != nil {
-				return nil, e.wrap(e.line, errors.New("twice"))
-			}
-			all.programs[name] = c
+		if err := all.add(e.name, c, ops, sizes); err != nil {
+			return nil, e.wrap(e.line, err)
 		}
 	}
 	return all, nil
+}
+
+// add adds an entry: a struct_ops, a struct with its sizes, or a type of programs with types of attachment.
+func (t *contexts) add(name string, c *context, ops *Ops, sizes []size) error {
+	kind, attaches, _ := strings.Cut(name, "/")
+	switch {
+	case kind == "STRUCT_OPS":
+		if t.ops[attaches] != nil {
+			return errors.New("twice")
+		}
+		t.ops[attaches] = ops
+		return nil
+	case sizes != nil:
+		ascending := slices.IsSortedFunc(sizes, func(a, b size) int { return cmp.Compare(a.bytes, b.bytes) })
+		if !IsContext(name) || t.sizes[name] != nil || !ascending {
+			return errors.New("no context, twice, or not ascending")
+		}
+		t.sizes[name] = sizes
+		return nil
+	case ProgramType(kind).Context == "":
+		return errors.New("programs of the type have no such context")
+	}
+	for attach := range strings.SplitSeq(attaches, ",") {
+		of := kind
+		if attach != "" {
+			of = attached(kind, attach)
+		}
+		if t.programs[of] != nil {
+			return errors.New("twice")
+		}
+		t.programs[of] = c
+	}
+	return nil
 }
 
 // appendBytes appends what "0..76/124 80..88/8" says.
