@@ -30,7 +30,7 @@ func (e *Evaluation) interfaces() {
 	if s.ProgType == "KPROBE" && e.o.Version != 0 {
 		all = append(all, e.kernelVersion())
 	}
-	if s.Type != "" && !s.Optional {
+	if s.Type != "" && (!s.Optional || s.Type == skbVerdict) {
 		f := e.k.enumerator(s.Type, AttachTypeMissing)
 		// A kernel that does not check the type of attachment of a type of programs loads them with any: 5.10 loads kprobe.multi, 4.19 loads
 		// xdp/devmap.
@@ -100,6 +100,10 @@ func (e *Evaluation) kernelVersion() Finding {
 	}
 	return e.k.judge(facts.ProgramsOfAnyKernelVersion, FeatureMissing)
 }
+
+// skbVerdict is the only type of attachment that loaders may omit and attachment needs: the others are as old as their programs, or programs
+// are attached without them.
+const skbVerdict = "BPF_SK_SKB_VERDICT"
 
 // Types of links with rules of their own.
 const (

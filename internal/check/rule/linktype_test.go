@@ -129,3 +129,15 @@ func TestLinksWithoutEnum(t *testing.T) {
 		}
 	}
 }
+
+// TestOptionalAttachment checks the verdicts on types of attachment that loaders may omit: 5.10 loads programs of sk_skb/verdict, and attaches none.
+func TestOptionalAttachment(t *testing.T) {
+	raceflag.SkipSerial(t)
+	k := oldest(t, NewWanted(nil))
+	for section, want := range map[string]Status{"sk_skb/verdict": Fails, "sk_skb/stream_verdict": OK, "xdp": OK, "sockops": OK} {
+		got, l := verdictOn(t, programOf(section, []insn{{Op: 0xb7}, {Op: 0x95}}), k)
+		if got != want || want == Fails && !l[0].Attach {
+			t.Errorf("%s: %s, want %s: %v", section, got, want, l)
+		}
+	}
+}
