@@ -17,10 +17,11 @@ type Ops struct {
 
 // Field is bytes of a struct of the kernel that programs may write.
 type Field struct {
-	Of     string    // the struct to which the pointer leads
-	Path   []Members // members whose offsets are added, the last of which has the bytes; none for the whole struct
-	Within bool      // a write may begin at each byte, else only at the first one
-	Except int64     // how many bytes at the end are not written
+	Of string // the struct to which the pointer leads
+	// Path is members. Their offsets are added, and the last one has the bytes. An empty path is the whole struct.
+	Path   []Members
+	Within bool  // a write may begin at each byte, else only at the first one
+	Except int64 // how many bytes at the end are not written
 	When   Period
 }
 

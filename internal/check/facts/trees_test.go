@@ -135,7 +135,7 @@ func TestTreesFacts(t *testing.T) {
 			if c.Vendor == "stable" && !has[j] && is && r.Until == (Change{}) {
 				t.Errorf("%s, since %s, is not in %s", name, r.Since, c.Name)
 			}
-			if p, by := treeShows(m, r, j); p == Yes && !has[j] || p == No && has[j] {
+			if p, by := treeShows(m, r, j); p.contradicts(has[j]) {
 				t.Errorf("%s: %t in %s, but %s", name, has[j], c.Name, by)
 			}
 		}
@@ -195,21 +195,17 @@ func TestRHEL(t *testing.T) {
 			}
 			p, by := treeShows(m, r, j)
 			if p == Perhaps {
-				release := treeRelease(t, c)
-				by = "by its release"
-				switch {
-				case r.Until != Change{} && release >= r.Until.By:
-					p = No
-				case r.Until == Change{} && release >= r.Since.By:
-					p = Yes
-				}
+				p, by = claims(&r.Period, true, treeRelease(t, c)), "by its release"
 			}
-			if p == Yes && !has[j] || p == No && has[j] {
+			if p.contradicts(has[j]) {
 				t.Errorf("%s: %t in %s, but %s", name, has[j], c.Name, by)
 			}
 		}
 	}
 }
+
+// contradicts reports whether a kernel that has something, or does not, shows that what is said of it is wrong.
+func (p Presence) contradicts(has bool) bool { return p == Yes && !has || p == No && has }
 
 // claims returns what is said of a kernel of which only the release decides whether it has something, as Answers.unwitnessed does. A
 // program that is not listed can do it on no kernel.
@@ -254,7 +250,7 @@ func vendorDisagrees(t *testing.T, m *kerneltree.Matrix, id int64, h *Helper) (w
 			p, listed := h.Callable(caller)
 			has := allowed[strings.TrimPrefix(helper, "bpf_")]
 			is := has != nil && has[j]
-			if said := claims(&p, listed, treeRelease(t, c)); said == Yes && !is || said == No && is {
+			if said := claims(&p, listed, treeRelease(t, c)); said.contradicts(is) {
 				wrong = append(wrong, fmt.Sprintf("%s of %s: %t in %s, but since %s, until %s, %t", helper, caller, is, c.Name, p.Since, p.Until, listed))
 			}
 			n++
@@ -281,7 +277,7 @@ func TestRHELKfuncs(t *testing.T) {
 					continue
 				}
 				is := in("kfunc "+kind, name, j) || in("kfunc any", name, j)
-				if said := claims(&period, true, treeRelease(t, c)); said == Yes && !is || said == No && is {
+				if said := claims(&period, true, treeRelease(t, c)); said.contradicts(is) {
 					t.Errorf("%s of %s: %t in %s, but since %s, until %s", name, kind, is, c.Name, period.Since, period.Until)
 				}
 				compared++
@@ -333,7 +329,7 @@ func TestRHELHooks(t *testing.T) {
 					continue
 				}
 				is := inSets(m, sets, name, j)
-				if said := claims(&r.Period, true, treeRelease(t, c)); said == Yes && !is || said == No && is {
+				if said := claims(&r.Period, true, treeRelease(t, c)); said.contradicts(is) {
 					t.Errorf("%s %s: %t in %s, but since %s, until %s", r.entry.name, name, is, c.Name, r.Since, r.Until)
 				}
 				compared++

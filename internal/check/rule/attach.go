@@ -142,12 +142,8 @@ func (e *Evaluation) probe(names []string, pattern string) {
 		return
 	}
 	if pattern != "" {
-		switch i := e.k.want.pattern(pattern); {
-		case i < 0 || e.k.globs.Err() != nil:
-			e.add(Finding{
-				Status: Unknown, Code: AttachTargetPatterns, Subject: pattern, Attach: true,
-				Args: Args{Max: limits.Patterns},
-			})
+		switch i, ok := e.pattern(pattern); {
+		case !ok:
 		case e.k.knowsSymbols():
 			e.symbolPattern(i)
 		case e.k.matches[i] == 0:
@@ -180,6 +176,18 @@ func (e *Evaluation) probe(names []string, pattern string) {
 		}
 	}
 	e.add(Finding{Status: MayFail, Code: AttachTargetUnlisted, Subject: "function " + names[0], Attach: true})
+}
+
+// pattern returns the number of a pattern of functions, or adds that it was not compared with them.
+func (e *Evaluation) pattern(text string) (i int, ok bool) {
+	if i = e.k.want.pattern(text); i >= 0 && e.k.globs.Err() == nil {
+		return i, true
+	}
+	e.add(Finding{
+		Status: Unknown, Code: AttachTargetPatterns, Subject: text, Attach: true,
+		Args: Args{Max: limits.Patterns},
+	})
+	return 0, false
 }
 
 // function judges what attaches to functions by their BTF.
@@ -247,13 +255,12 @@ func (e *Evaluation) eachFunction(to string, s *bpfobj.Section) {
 		return
 	}
 	names, pattern := attachNames(e.pr)
-	f := Finding{Subject: pattern, Attach: true}
-	module, _ := CutModule(to)
-	switch i := e.k.want.pattern(pattern); {
-	case module != "":
+	if module, _ := CutModule(to); module != "" {
 		// libbpf looks for the module when it loads the program.
-		f = Finding{Status: MayFail, Code: ModuleNeeded, Subject: to, Args: Args{Names: Names(module)}}
-	case pattern == "":
+		e.add(Finding{Status: MayFail, Code: ModuleNeeded, Subject: to, Args: Args{Names: Names(module)}})
+		return
+	}
+	if pattern == "" {
 		one := *e
 		one.Findings = nil
 		one.function(vmlinux+":"+to, names[1:], s)
@@ -262,14 +269,14 @@ func (e *Evaluation) eachFunction(to string, s *bpfobj.Section) {
 			e.add(f)
 		}
 		return
-	case i < 0 || e.k.globs.Err() != nil:
-		f.Status, f.Code, f.Max = Unknown, AttachTargetPatterns, limits.Patterns
-	case e.k.matches[i] == 0:
-		f.Status, f.Code = Fails, AttachTargetNoMatch
-	default:
-		f.Status, f.Code = MayFail, AttachTargetEach
 	}
-	e.add(f)
+	if i, ok := e.pattern(pattern); ok {
+		f := Finding{Status: MayFail, Code: AttachTargetEach, Subject: pattern, Attach: true}
+		if e.k.matches[i] == 0 {
+			f.Status, f.Code = Fails, AttachTargetNoMatch
+		}
+		e.add(f)
+	}
 }
 
 // inModules reports whether modules can have what programs of a kind are attached to. Hooks of LSM, what can be iterated over and system calls
@@ -369,10 +376,8 @@ func (e *Evaluation) sleepingTracepoint(to string, s *bpfobj.Section) {
 		return
 	}
 	f := Finding{Status: Fails, Code: AttachTargetSleepsTracepoint, Subject: "tracepoint " + name, Attach: s.Kind != bpfobj.AttachBTFTP}
-	switch {
-	case s.Kind == bpfobj.AttachTP && !e.k.has(facts.SleepingTracepoints): // updates of 7.1 attach the program
-		f.Status = MayFail
-	case e.tracingSleeps():
+	// Updates of 7.1 attach programs to all tracepoints of the tracepoint file system.
+	if s.Kind == bpfobj.AttachTP && !e.k.has(facts.SleepingTracepoints) || e.tracingSleeps() {
 		f.Status = MayFail
 	}
 	e.add(f)
